@@ -1,0 +1,1 @@
+"""Roboyard: robots described, simulated, driven and judged in one package."""

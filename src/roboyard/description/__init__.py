@@ -1,0 +1,1 @@
+"""Readers for URDF, xacro and SDF: files in standard formats become one `Model` or `World`."""

@@ -1,0 +1,423 @@
+"""The one in-memory form of every description: what a robot, a piece of furniture or a world is.
+
+Readers (URDF, xacro, SDF, later MJCF) produce these frozen records; simulation, control and planning consume them.
+Nothing here knows any file format.  Lengths in m, angles in rad, masses in kg, poses as ``SE3`` named ``T_a_b``
+(maps b coordinates to a).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from roboyard.description.sensors import Sensor
+from roboyard.geometry import SE3
+
+Vec3 = tuple[float, float, float]
+Rgba = tuple[float, float, float, float]
+
+
+# -- shapes ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Box of full edge lengths ``size`` [m], centred on its frame."""
+
+    size: Vec3
+
+
+@dataclass(frozen=True, slots=True)
+class Cylinder:
+    """Cylinder along z, centred [m]."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Capsule:
+    """Capsule along z; ``length`` is the cylindrical part [m]."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cone:
+    """Cone along z, centred at half height, tip up [m]."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sphere:
+    """Sphere [m]."""
+
+    radius: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ellipsoid:
+    """Ellipsoid with semi-axes ``radii`` [m]."""
+
+    radii: Vec3
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Plane through the frame's origin; ``size`` only bounds its looks [m]."""
+
+    normal: Vec3 = (0.0, 0.0, 1.0)
+    size: tuple[float, float] = (100.0, 100.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """Triangle mesh from a file.
+
+    ``file`` is None where ``uri`` could not be resolved: the reader has said so in a finding, and consumers draw or
+    collide with a marked placeholder.  ``convex`` asks for the convex hull in collision.
+    """
+
+    uri: str
+    file: Path | None
+    scale: Vec3 = (1.0, 1.0, 1.0)
+    submesh: str | None = None
+    center_submesh: bool = False
+    convex: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heightmap:
+    """Terrain from a grey picture stretched over ``size`` = (x, y, height) [m]."""
+
+    uri: str
+    file: Path | None
+    size: Vec3
+    position: Vec3 = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Polyline:
+    """Prism over closed outlines ``points`` [m], extruded by ``height``; holes by even-odd rule."""
+
+    points: tuple[tuple[tuple[float, float], ...], ...]
+    height: float
+
+
+Geometry = Box | Cylinder | Capsule | Cone | Sphere | Ellipsoid | Plane | Mesh | Heightmap | Polyline
+
+
+# -- links -----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Looks of a visual; ``texture`` is a resolved picture file."""
+
+    name: str = ""
+    rgba: Rgba = (0.7, 0.7, 0.7, 1.0)
+    texture: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """Contact properties.
+
+    Attributes:
+        friction: Coulomb coefficient along the first direction (ODE ``mu``, URDF ``mu1``).
+        friction2: Along the second direction; None = same as ``friction``.
+        direction1: First friction direction in the link frame; None = isotropic.
+        torsional: Torsional friction coefficient [m]; None = engine default.
+        rolling: Rolling friction coefficient [m]; None = engine default.
+        slip: ODE force-dependent slip 1/(N s/m) along both directions.
+        stiffness: Contact stiffness [N/m]; None = engine default.
+        damping: Contact damping [N s/m]; None = engine default.
+        restitution: 0 inelastic … 1 elastic.
+        collide: False when the description disables contacts (``collide_bitmask`` 0).
+    """
+
+    friction: float = 1.0
+    friction2: float | None = None
+    direction1: Vec3 | None = None
+    torsional: float | None = None
+    rolling: float | None = None
+    slip: tuple[float, float] = (0.0, 0.0)
+    stiffness: float | None = None
+    damping: float | None = None
+    restitution: float = 0.0
+    collide: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Collision:
+    """A shape that touches."""
+
+    name: str
+    geometry: Geometry
+    T_link_geom: SE3
+    surface: Surface = Surface()
+
+
+@dataclass(frozen=True, slots=True)
+class Visual:
+    """A shape that is seen."""
+
+    name: str
+    geometry: Geometry
+    T_link_geom: SE3
+    material: Material = Material()
+    cast_shadows: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Inertial:
+    """Mass [kg], centre-of-mass frame, and inertia about it (ixx, iyy, izz, ixy, ixz, iyz) [kg m²]."""
+
+    mass: float
+    T_link_com: SE3
+    inertia: tuple[float, float, float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A rigid body.  ``T_model_link`` is its pose in the model frame with every joint at zero.
+
+    ``inertial`` None: the file gave none; the link is massless (URDF) and rides on its parent.
+    """
+
+    name: str
+    T_model_link: SE3
+    inertial: Inertial | None = None
+    collisions: tuple[Collision, ...] = ()
+    visuals: tuple[Visual, ...] = ()
+    gravity: bool = True
+    self_collide: bool = False
+
+
+# -- joints ----------------------------------------------------------------------------------------------------------
+JointType = Literal[
+    "fixed",
+    "revolute",
+    "continuous",
+    "prismatic",
+    "ball",
+    "universal",
+    "screw",
+    "revolute2",
+    "gearbox",
+    "planar",
+    "floating",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Range, speed and effort of an axis; infinite where the file gives none [rad, rad/s, N m or m, m/s, N]."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamics:
+    """Passive dynamics of an axis: viscous damping, dry friction, spring."""
+
+    damping: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    reference: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis, a unit vector in the joint frame."""
+
+    xyz: Vec3 = (1.0, 0.0, 0.0)
+    limits: Limits = Limits()
+    dynamics: Dynamics = Dynamics()
+
+
+@dataclass(frozen=True, slots=True)
+class Mimic:
+    """position = multiplier · position(joint) + offset."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """A joint between ``parent`` and ``child`` links (``parent`` may be ``"world"``).
+
+    ``T_parent_child`` is the child link's pose in the parent link at zero; ``T_child_joint`` places the joint frame in
+    the child link (identity in URDF).  ``axes`` has one entry for revolute, continuous, prismatic and screw, two for
+    universal, revolute2 and gearbox, none for fixed, ball and floating; planar has the plane's normal.
+    """
+
+    name: str
+    type: JointType
+    parent: str
+    child: str
+    T_parent_child: SE3
+    T_child_joint: SE3
+    axes: tuple[Axis, ...] = ()
+    mimic: Mimic | None = None
+    thread_pitch: float = 0.0
+    gear_ratio: float = 1.0
+    gear_reference: str | None = None
+
+
+# -- interfaces and plugins ------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class JointInterface:
+    """What a ``<ros2_control>`` block or a ``<transmission>`` says about a joint.
+
+    ``commands`` maps mode ("position", "velocity", "effort") to (min, max); ``states`` names what is readable;
+    ``initial`` maps a state name to its value at start; ``reduction`` is the transmission's mechanical reduction.
+    """
+
+    joint: str
+    commands: tuple[tuple[str, float, float], ...] = ()
+    states: tuple[str, ...] = ()
+    initial: tuple[tuple[str, float], ...] = ()
+    reduction: float = 1.0
+    parameters: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A neutral tree of what stands inside a plugin: tag, text, attributes, children, place."""
+
+    tag: str
+    text: str = ""
+    attributes: tuple[tuple[str, str], ...] = ()
+    children: tuple[Element, ...] = ()
+    line: int = 0
+
+    def find(self, tag: str) -> Element | None:
+        """First child with this tag."""
+        return next((child for child in self.children if child.tag == tag), None)
+
+    def find_all(self, tag: str) -> tuple[Element, ...]:
+        """All children with this tag."""
+        return tuple(child for child in self.children if child.tag == tag)
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A simulator plugin as written: which, with what inside; mapping onto our nodes happens at bring-up."""
+
+    name: str
+    filename: str
+    element: Element
+    link: str | None = None
+
+
+# -- findings, models, worlds ----------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something the reader did not understand or had to guess, with its place."""
+
+    what: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A robot or a piece of furniture: links joined by joints, with its sensors, interfaces and plugins.
+
+    Invariants the readers guarantee: names are unique within their kind; every joint's parent and child exist; each
+    link is the child of at most one joint and there is no cycle (a forest); masses are positive; inertia matrices are
+    positive definite and fulfil the triangle inequality.  A root link moves freely unless the model is static or the
+    root hangs on ``"world"`` by a joint.
+    """
+
+    name: str
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
+    interfaces: tuple[JointInterface, ...] = ()
+    plugins: tuple[Plugin, ...] = ()
+    static: bool = False
+    canonical_link: str | None = None
+    source: Path | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def mass(self) -> float:
+        """Total mass [kg]."""
+        return sum(link.inertial.mass for link in self.links if link.inertial)
+
+    @property
+    def roots(self) -> tuple[Link, ...]:
+        """Links that are no joint's child, in file order."""
+        children = {joint.child for joint in self.joints}
+        return tuple(link for link in self.links if link.name not in children)
+
+    def link(self, name: str) -> Link:
+        """The link of this name. Raises KeyError."""
+        return next(_found(self.links, name))
+
+    def joint(self, name: str) -> Joint:
+        """The joint of this name. Raises KeyError."""
+        return next(_found(self.joints, name))
+
+
+def _found(items, name):  # type: ignore[no-untyped-def]
+    for item in items:
+        if item.name == name:
+            yield item
+            return
+    raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A model standing in a world."""
+
+    name: str
+    model: Model
+    T_world_model: SE3
+
+
+@dataclass(frozen=True, slots=True)
+class Light:
+    """A lamp: directional, point or spot."""
+
+    name: str
+    type: Literal["directional", "point", "spot"] = "directional"
+    T_world_light: SE3 = field(default_factory=SE3.identity)
+    direction: Vec3 = (0.0, 0.0, -1.0)
+    diffuse: Rgba = (0.8, 0.8, 0.8, 1.0)
+    specular: Rgba = (0.2, 0.2, 0.2, 1.0)
+    cast_shadows: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Physics:
+    """What the file asks of the engine; None = our default."""
+
+    max_step_size: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A place: models, lamps, gravity."""
+
+    name: str
+    models: tuple[Placed, ...] = ()
+    lights: tuple[Light, ...] = ()
+    gravity: Vec3 = (0.0, 0.0, -9.8)
+    physics: Physics = Physics()
+    ambient: Rgba = (0.4, 0.4, 0.4, 1.0)
+    background: Rgba = (0.7, 0.8, 0.9, 1.0)
+    source: Path | None = None
+    findings: tuple[Finding, ...] = ()

@@ -1,0 +1,70 @@
+"""The one contract between joint control and joints, whether simulated or real."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+CommandMode = Literal["position", "velocity", "effort"]
+
+
+@dataclass(frozen=True, slots=True)
+class JointReadings:
+    """What the joints' own sensors say, in the order of ``Hardware.joint_names``.
+
+    Attributes:
+        time_ns: Moment of the measurement [ns of the run's clock].
+        position: (n,) [rad or m], as the encoders report it (quantised, noisy).
+        velocity: (n,) [rad/s or m/s].
+        effort: (n,) actuator effort [N m or N].
+    """
+
+    time_ns: int
+    position: NDArray[np.float64]
+    velocity: NDArray[np.float64]
+    effort: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class JointCommand:
+    """Set-points for some joints; joints not named keep their last command.
+
+    Attributes:
+        mode: What ``values`` are.
+        joints: Names, all known to the hardware and commandable in this mode.
+        values: (len(joints),) [rad, rad/s or N m; m, m/s or N for prismatic joints].
+    """
+
+    mode: CommandMode
+    joints: tuple[str, ...]
+    values: NDArray[np.float64] = field(repr=False)
+
+
+@runtime_checkable
+class Hardware(Protocol):
+    """Joints that can be read and commanded."""
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """All readable joints."""
+        ...
+
+    def command_modes(self, joint: str) -> tuple[CommandMode, ...]:
+        """Modes in which ``joint`` takes commands (empty: passive). Raises UnknownNameError."""
+        ...
+
+    def read(self) -> JointReadings:
+        """The newest readings."""
+        ...
+
+    def write(self, command: JointCommand) -> None:
+        """Take new set-points at once.
+
+        Raises:
+            UnknownNameError: a joint is not known or does not take this mode.
+            InputError: a value is not finite.
+        """
+        ...
