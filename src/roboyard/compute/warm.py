@@ -1,0 +1,51 @@
+"""Compile all kernels once: `python -m roboyard.compute.warm`.
+
+Test workers and batch workers that start at the same moment then read machine code instead of each compiling it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+from roboyard.compute.jit import registered_kernels
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def kernel_modules() -> Iterator[str]:
+    """Names of all modules of the package whose text uses `@kernel`, found without importing the others."""
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        if "\n@kernel" in path.read_text("utf-8"):
+            yield ".".join(("roboyard", *path.relative_to(_PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def warm() -> tuple[int, list[str]]:
+    """Compile every kernel for the types of its examples; give how many compiled, and the names without examples."""
+    import numba
+
+    for name in kernel_modules():
+        import_module(name)
+    compiled, without = 0, []
+    for name, (kernel, examples) in registered_kernels().items():
+        if examples is None:
+            without.append(name)
+            continue
+        for arguments in examples():
+            kernel.compile(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[attr-defined]
+        compiled += 1
+    return compiled, without
+
+
+def main() -> None:
+    """Compile, and say what was done."""
+    compiled, without = warm()
+    sys.stdout.write(f"{compiled} kernels ready\n")
+    if without:
+        sys.stdout.write(f"compiled at first use, having no examples: {', '.join(without)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Pools: the same results as calling directly, errors that arrive, workers that die, ends that come."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+from roboyard.compute import Pool, ProcessPool, ThreadPool, open_pool, usable_cores
+from roboyard.errors import ConfigError, RunError
+
+
+def square(x: float) -> float:
+    return x * x
+
+
+def refuse(where: str) -> None:
+    raise ConfigError("no such thing", where=where, valid="this or that")
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def unpicklable() -> object:
+    return threading.Lock()
+
+
+class OddError(Exception):
+    """Pickles, and cannot be made again."""
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"{first} {second}")
+
+
+def odd() -> None:
+    raise OddError(1, 2)
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with ProcessPool(2) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module", params=["threads", "processes"])
+def pool(request, processes):
+    if request.param == "processes":
+        yield processes
+    else:
+        with ThreadPool(2) as threads:
+            yield threads
+
+
+def test_results_equal_direct_calls_in_order_of_submission(pool: Pool) -> None:
+    futures = [pool.submit(square, x) for x in range(50)]
+    assert [future.result() for future in futures] == [square(x) for x in range(50)]
+
+
+def test_an_error_arrives_whole(pool: Pool) -> None:
+    with pytest.raises(ConfigError) as caught:
+        pool.submit(refuse, where="file.yaml:3").result()
+    assert str(caught.value) == "file.yaml:3: no such thing (this or that)"
+    assert pool.submit(square, 3.0).result() == 9.0
+
+
+def test_a_process_stays_warm(processes: ProcessPool) -> None:
+    seen = {processes.submit(os.getpid).result() for _ in range(20)}
+    assert len(seen) <= 2
+    assert os.getpid() not in seen
+
+
+def test_a_killed_worker_costs_only_its_own_call(processes: ProcessPool) -> None:
+    before = [processes.submit(square, x) for x in range(10)]
+    fatal = processes.submit(die)
+    after = [processes.submit(square, x) for x in range(10)]
+    with pytest.raises(RunError, match="exit code -9 while it ran die"):
+        fatal.result()
+    assert [f.result() for f in before + after] == [square(x) for x in range(10)] * 2
+
+
+def test_what_cannot_be_sent_is_said(processes: ProcessPool) -> None:
+    with pytest.raises(RunError, match="cannot be sent back"):
+        processes.submit(unpicklable).result()
+    with pytest.raises(RunError, match="cannot be sent back: OddError 1 2"):
+        processes.submit(odd).result()
+    with pytest.raises(Exception, match=r"[Pp]ickle"):
+        processes.submit(lambda: 1).result()
+    assert processes.submit(square, 2.0).result() == 4.0
+
+
+def test_blas_of_a_worker_has_one_thread(processes: ProcessPool) -> None:
+    assert processes.submit(os.getenv, "OPENBLAS_NUM_THREADS").result() == "1"
+
+
+def test_close_waits_and_close_now_drops() -> None:
+    pool = ThreadPool(1)
+    gate = threading.Event()
+    begun = pool.submit(gate.wait)
+    queued = pool.submit(square, 1.0)
+    threading.Timer(0.05, gate.set).start()
+    pool.close(now=True)
+    assert begun.result() is True
+    assert queued.cancelled()
+    with pytest.raises(RunError, match="closed"):
+        pool.submit(square, 1.0)
+
+    with open_pool("threads", 1) as pool:
+        late = [pool.submit(square, x) for x in range(5)]
+    assert [f.result() for f in late] == [0, 1, 4, 9, 16]
+
+
+def test_default_is_one_worker_a_core() -> None:
+    with ThreadPool() as pool:
+        assert pool.workers == usable_cores() == len(os.sched_getaffinity(0))
+
+
+SCRIPT = """
+    import os, sys, time
+    from roboyard.compute import ProcessPool
+
+    if __name__ == "__main__":
+        pool = ProcessPool(2)
+        futures = [pool.submit(os.getpid) for _ in range(8)]
+        print(*sorted({future.result() for future in futures}), flush=True)
+        ENDING
+"""
+
+
+def _start(tmp_path, ending: str) -> subprocess.Popen[str]:
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT).replace("ENDING", ending))
+    return subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_ctrl_c_ends_a_long_call_and_leaves_nobody_behind(tmp_path) -> None:
+    ending = """with pool:
+            job = pool.submit(time.sleep, 600)
+            print("waiting", flush=True)
+            try:
+                job.result()
+            except KeyboardInterrupt:
+                print("interrupted", flush=True)
+                raise SystemExit(130)"""
+    process = _start(tmp_path, ending)
+    workers = [int(pid) for pid in process.stdout.readline().split()]
+    assert process.stdout.readline() == "waiting\n"
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: parent and children
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "interrupted\n", "")
+    assert not any(_alive(pid) for pid in workers)
+
+
+@pytest.mark.parametrize("ending", ["pass", "os.kill(os.getpid(), 9)"], ids=["forgotten", "killed"])
+def test_workers_end_with_their_parent(tmp_path, ending: str) -> None:
+    process = _start(tmp_path, ending)
+    out, err = process.communicate(timeout=60)
+    assert err == ""
+    for _ in range(200):
+        if not any(_alive(int(pid)) for pid in out.split()):
+            return
+        time.sleep(0.05)
+    pytest.fail("a worker outlived its parent")
