@@ -1,0 +1,30 @@
+"""Configuration: frozen dataclasses with defaults, which YAML may override and which check what it says.
+
+Every error names file and line, key, value, and what would be right.
+"""
+
+from roboyard.config.fields import Limits, field
+from roboyard.config.load import check, convert_value, load, loads
+from roboyard.config.override import override
+from roboyard.config.schema import dump, dumps, schema_table
+from roboyard.config.tree import Node, from_data, read_file, read_text
+from roboyard.config.units import UnitError, parse_quantity
+
+__all__ = [
+    "Limits",
+    "Node",
+    "UnitError",
+    "check",
+    "convert_value",
+    "dump",
+    "dumps",
+    "field",
+    "from_data",
+    "load",
+    "loads",
+    "override",
+    "parse_quantity",
+    "read_file",
+    "read_text",
+    "schema_table",
+]

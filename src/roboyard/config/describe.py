@@ -1,0 +1,86 @@
+"""Words for what a configuration expects and what it was given."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Iterable
+from difflib import get_close_matches
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from roboyard.config.fields import NO_LIMITS, Limits
+from roboyard.config.tree import Node
+
+LISTS = (list, tuple)
+
+
+def union_members(annotation: Any) -> tuple[Any, ...]:
+    """The members of a union, or the annotation alone."""
+    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+
+
+def range_text(limits: Limits) -> str:
+    """'0.1 to 5 m', 'at least 0', 'one of: a, b', or ''."""
+    unit = f" {limits.unit}" if limits.unit else ""
+    if limits.choices:
+        return f"one of: {', '.join(map(str, limits.choices))}"
+    if limits.low is not None and limits.high is not None:
+        return f"{limits.low:g} to {limits.high:g}{unit}"
+    if limits.low is not None:
+        return f"at least {limits.low:g}{unit}"
+    return f"at most {limits.high:g}{unit}" if limits.high is not None else ""
+
+
+def expected(annotation: Any, limits: Limits = NO_LIMITS) -> str:
+    """What a value of this type looks like in a file: 'a number in m, 0.1 to 5 m'."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return expected(arguments[0], next((a for a in arguments[1:] if isinstance(a, Limits)), limits))
+    if origin is Literal:
+        return f"one of: {', '.join(map(str, arguments))}"
+    if origin in (Union, types.UnionType):
+        return " or ".join(dict.fromkeys(expected(member, limits) for member in arguments))
+    if origin is tuple and arguments and arguments[-1] is not Ellipsis:
+        return f"a list of {len(arguments)}: " + ", ".join(
+            expected(member, limits.at(i)) for i, member in enumerate(arguments)
+        )
+    if annotation in LISTS or origin in LISTS:
+        return f"a list, each {expected(arguments[0], limits)}" if arguments else "a list"
+    if annotation is dict or origin is dict:
+        return f"a mapping, each value {expected(arguments[1], limits)}" if arguments else "a mapping"
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return f"one of: {', '.join(str(member.value) for member in annotation)}"
+    if dataclasses.is_dataclass(annotation):
+        return "a mapping"
+    simple = {bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "a path"}
+    words = simple.get(annotation, "nothing (null)" if annotation in (None, type(None)) else "a value")
+    if limits.unit and annotation in (int, float):
+        words += f" in {limits.unit}"
+    allowed = range_text(limits)
+    return f"{words}, {allowed}" if allowed else words
+
+
+def given(node: Node) -> str:
+    """What a node holds: 'the text 'abc'', 'a list of 3'."""
+    value = node.value
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"the text {value!r:.60}"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if isinstance(value, dict):
+        return f"a mapping with {', '.join(value)!s:.60}" if value else "an empty mapping"
+    if isinstance(value, int | float):
+        return f"the number {value!s:.40}"
+    return f"a {type(value).__name__}"
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """'; did you mean 'duration'?', or ''."""
+    matches = get_close_matches(name, list(names), n=1, cutoff=0.6)
+    return f"; did you mean {matches[0]!r}?" if matches else ""

@@ -1,0 +1,96 @@
+"""A configuration shown: as a table for the documentation, and as data that `load` reads back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import yaml
+
+from roboyard.config.convert import hints_of
+from roboyard.config.describe import LISTS, expected, union_members
+from roboyard.config.fields import info_of, key_of
+from roboyard.config.tree import read_scalar
+
+
+def dump(value: Any) -> Any:
+    """Plain data (dicts, lists, numbers, text) from which `load` makes an equal configuration."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {key_of(f): dump(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init}
+    if isinstance(value, Mapping):
+        return {key: dump(element) for key, element in value.items()}
+    if isinstance(value, list | tuple):
+        return [dump(element) for element in value]
+    if isinstance(value, Enum):
+        return value.value
+    return str(value) if isinstance(value, Path) else value
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what our reader (YAML 1.2) or another (1.1) would take for something else; never writes anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def represent_text(self, data: str) -> yaml.ScalarNode:
+        style = None if isinstance(read_scalar(data), str) else "'"
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_text)
+
+
+def dumps(value: Any) -> str:
+    """`dump` as YAML text, keys in the order of the fields."""
+    text: str = yaml.dump(dump(value), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return text
+
+
+def schema_table(cls: type) -> str:
+    """A Markdown table of all keys: name, what it must be, default, meaning. Nested keys are written `outer.inner`."""
+    lines = ["| key | must be | default | meaning |", "| --- | --- | --- | --- |"]
+    for key, field, hint in _rows(cls, "", ()):
+        info = info_of(field)
+        cells = (f"`{key}`", expected(hint, info.limits), _default(field), info.doc)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _rows(cls: type, prefix: str, outer: tuple[type, ...]) -> Iterator[tuple[str, dataclasses.Field[Any], Any]]:
+    hints = hints_of(cls)
+    for field in dataclasses.fields(cls):
+        if not field.init:
+            continue
+        key = prefix + key_of(field)
+        yield key, field, hints[field.name]
+        for suffix, nested in _nested(hints[field.name]):
+            if nested not in (*outer, cls):
+                yield from _rows(nested, f"{key}{suffix}.", (*outer, cls))
+
+
+def _nested(hint: Any) -> Iterator[tuple[str, type]]:
+    """The dataclasses within an annotation, each with how a key path gets there."""
+    for member in union_members(hint):
+        origin, arguments = get_origin(member), get_args(member)
+        if isinstance(member, type) and dataclasses.is_dataclass(member):
+            yield "", member
+        elif origin is dict:
+            yield from ((f".<name>{suffix}", cls) for suffix, cls in _nested(arguments[1]))
+        elif origin in LISTS and arguments:
+            yield from ((f"[]{suffix}", cls) for suffix, cls in _nested(arguments[0]))
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    if field.default is not dataclasses.MISSING:
+        value = dump(field.default)
+    elif field.default_factory is not dataclasses.MISSING:
+        value = dump(field.default_factory())
+    else:
+        return "required"
+    if isinstance(value, dict):
+        return ""  # its own keys show it
+    text: str = yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
+    return f"`{text}`"

@@ -1,0 +1,179 @@
+"""Quantities written by people: "500 mm", "30 deg", "2 km/h", "3 min", "0.1 N*m/rad".
+
+A unit is a product of powers of named units. Conversion is exact rational arithmetic (with powers of pi kept apart)
+and rounds once at the end, so "500 mm" is the very same float as 0.5.
+
+Source of the factors: The International System of Units (BIPM, 9th edition), tables 2, 4, 7 and 8.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from functools import lru_cache
+
+_BASES = ("m", "kg", "s", "A", "K", "rad", "px")
+Dimension = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A factor to SI, `ratio * pi**pi_power`, and the powers of m, kg, s, A, K, rad, px."""
+
+    ratio: Fraction
+    pi_power: int
+    dimension: Dimension
+
+    def __mul__(self, other: Unit) -> Unit:
+        powers = tuple(a + b for a, b in zip(self.dimension, other.dimension, strict=True))
+        return Unit(self.ratio * other.ratio, self.pi_power + other.pi_power, powers)
+
+    def __pow__(self, n: int) -> Unit:
+        return Unit(self.ratio**n, self.pi_power * n, tuple(power * n for power in self.dimension))
+
+
+def _unit(ratio: int | str | Fraction, pi_power: int = 0, **powers: int) -> Unit:
+    return Unit(Fraction(ratio), pi_power, tuple(powers.get(base, 0) for base in _BASES))
+
+
+ONE = _unit(1)
+_PREFIXED = {
+    "m": _unit(1, m=1),
+    "g": _unit("1/1000", kg=1),
+    "s": _unit(1, s=1),
+    "A": _unit(1, A=1),
+    "K": _unit(1, K=1),
+    "rad": _unit(1, rad=1),
+    "N": _unit(1, kg=1, m=1, s=-2),
+    "Hz": _unit(1, s=-1),
+    "J": _unit(1, kg=1, m=2, s=-2),
+    "W": _unit(1, kg=1, m=2, s=-3),
+    "V": _unit(1, kg=1, m=2, s=-3, A=-1),
+    "Pa": _unit(1, kg=1, m=-1, s=-2),
+    "ohm": _unit(1, kg=1, m=2, s=-3, A=-2),
+    "T": _unit(1, kg=1, s=-2, A=-1),
+}
+_PREFIXES = {"n": -9, "u": -6, "µ": -6, "m": -3, "c": -2, "d": -1, "": 0, "k": 3, "M": 6, "G": 9}
+_SCALED = {
+    prefix + name: _unit(Fraction(10) ** n) * unit
+    for prefix, n in _PREFIXES.items()
+    for name, unit in _PREFIXED.items()
+}
+_NAMED = _SCALED | {
+    "min": _unit(60, s=1),
+    "h": _unit(3600, s=1),
+    "Ah": _unit(3600, A=1, s=1),
+    "mAh": _unit("18/5", A=1, s=1),
+    "Wh": _unit(3600, kg=1, m=2, s=-2),
+    "in": _unit("0.0254", m=1),
+    "ft": _unit("0.3048", m=1),
+    "t": _unit(1000, kg=1),
+    "bar": _unit(100_000, kg=1, m=-1, s=-2),
+    "deg": _unit("1/180", 1, rad=1),
+    "°": _unit("1/180", 1, rad=1),
+    "rev": _unit(2, 1, rad=1),
+    "turn": _unit(2, 1, rad=1),
+    "rpm": _unit("1/30", 1, rad=1, s=-1),
+    "px": _unit(1, px=1),
+    "%": _unit("1/100"),
+    "1": ONE,
+}
+
+# What a dimension is called, and units that people write it in.
+_KINDS = {
+    "m": ("a length", "m, cm, mm, km"),
+    "m^2": ("an area", "m^2, cm^2"),
+    "m^3": ("a volume", "m^3, cm^3"),
+    "s": ("a time", "s, ms, min, h"),
+    "Hz": ("a frequency", "Hz, kHz"),
+    "rad": ("an angle", "rad, deg, turn"),
+    "kg": ("a mass", "kg, g, t"),
+    "m/s": ("a speed", "m/s, km/h, mm/s"),
+    "rad/s": ("an angular speed", "rad/s, deg/s, rpm"),
+    "m/s^2": ("an acceleration", "m/s^2, mm/s^2"),
+    "rad/s^2": ("an angular acceleration", "rad/s^2, deg/s^2"),
+    "N": ("a force", "N, kN"),
+    "N*m": ("a torque or an energy", "N*m, mN*m, J"),
+    "kg*m^2": ("a moment of inertia", "kg*m^2"),
+    "N/m": ("a stiffness", "N/m, N/mm"),
+    "V": ("a voltage", "V, mV"),
+    "A": ("a current", "A, mA"),
+    "W": ("a power", "W, kW"),
+    "Ah": ("a charge", "Ah, mAh"),
+    "px": ("a number of pixels", "px"),
+    "1": ("a bare number", "no unit, or %"),
+}
+_FACTOR = re.compile(r"(?P<name>[A-Za-zµ°%]+|1)(?:\^?(?P<power>-?[1-9])|(?P<sign>[²³]))?")
+_SEPARATOR = re.compile(r"\s*(?P<op>[*·/])\s*|\s+")
+# Three digits of exponent at most: an exact power of ten beyond that would fill the memory.
+_QUANTITY = re.compile(
+    r"(?P<number>[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?)\s*(?P<unit>.*)", re.ASCII
+)
+
+
+class UnitError(ValueError):
+    """The text is no quantity, its unit is not known, or it measures something else. The message says which."""
+
+
+@lru_cache(maxsize=512)
+def parse_unit(text: str) -> Unit:
+    """The unit that a text names; "" is a bare number.
+
+    Raises:
+        UnitError: A part is no unit known here.
+    """
+    result, position, sign = ONE, 0, 1
+    while position < len(text):
+        match = _FACTOR.match(text, position)
+        name = match["name"] if match else text[position:]
+        if match is None or name not in _NAMED:
+            near = get_close_matches(name, _NAMED, n=3, cutoff=0.5)
+            raise UnitError(f"{name!r} is no unit known here" + (f"; near to it: {', '.join(near)}" if near else ""))
+        power = int(match["power"] or {"²": 2, "³": 3, None: 1}[match["sign"]])
+        result = result * _NAMED[name] ** (sign * power)
+        position = match.end()
+        if position < len(text):
+            separator = _SEPARATOR.match(text, position)
+            if separator is None or separator.end() == len(text):
+                raise UnitError(f"{text!r} is no unit: a product is written N*m, a quotient m/s, a power m^2")
+            sign = -1 if separator["op"] == "/" else 1
+            position = separator.end()
+    return result
+
+
+def kind_of(unit: str) -> tuple[str, str]:
+    """What a unit measures ("a length") and units it may be written in ("m, cm, mm, km")."""
+    dimension = parse_unit(unit).dimension
+    for canonical, kind in _KINDS.items():
+        if parse_unit(canonical).dimension == dimension:
+            return kind
+    return f"a quantity in {unit}", unit
+
+
+def parse_quantity(text: str, unit: str) -> float:
+    """The number of `unit`s that a text such as "500 mm" states.
+
+    Args:
+        text: A number and a unit.
+        unit: The unit wanted, "" for a bare number.
+
+    Raises:
+        UnitError: It is no quantity, its unit is unknown, or it measures something else than `unit` does.
+    """
+    match = _QUANTITY.fullmatch(text.strip())
+    wanted_kind, examples = kind_of(unit)
+    if match is None:
+        raise UnitError(f"{text!r:.80} is not a number with a unit; wanted is {wanted_kind} ({examples})")
+    given = parse_unit(match["unit"])
+    wanted = parse_unit(unit)
+    if given.dimension != wanted.dimension:
+        given_kind = kind_of(match["unit"])[0]
+        raise UnitError(f"{text!r} is {given_kind}; wanted is {wanted_kind} ({examples})")
+    try:
+        number = float(Fraction(match["number"]) * given.ratio / wanted.ratio)
+    except OverflowError as error:
+        raise UnitError(f"{text!r} is too large") from error
+    return number * math.pi ** (given.pi_power - wanted.pi_power)

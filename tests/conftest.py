@@ -1,0 +1,20 @@
+"""What all tests share: Hypothesis without time limits, and the way to data that is not part of the project."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# No deadline: a loaded machine is no failure. In CI the same examples each time, so that a change is judged by itself.
+settings.register_profile("roboyard", deadline=None, derandomize=os.environ.get("CI") == "true")
+settings.load_profile("roboyard")
+
+
+@pytest.fixture(scope="session")
+def external_data() -> Path:
+    """The folder named by ROBOYARD_DATA: logs and descriptions by others that tests may read; else they skip."""
+    folder = os.environ.get("ROBOYARD_DATA", "")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("needs data that is not part of the project: set ROBOYARD_DATA to its folder")
+    return Path(folder)
