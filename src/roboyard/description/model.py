@@ -250,6 +250,16 @@ class Mimic:
 
 
 @dataclass(frozen=True, slots=True)
+class Safety:
+    """URDF's safety controller: soft limits inside the hard ones, and the gains that act towards them."""
+
+    soft_lower: float = 0.0
+    soft_upper: float = 0.0
+    k_position: float = 0.0
+    k_velocity: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Joint:
     """A joint between ``parent`` and ``child`` links (``parent`` may be ``"world"``).
 
@@ -269,6 +279,7 @@ class Joint:
     thread_pitch: float = 0.0
     gear_ratio: float = 1.0
     gear_reference: str | None = None
+    safety: Safety | None = None
 
 
 # -- interfaces and plugins ------------------------------------------------------------------------------------------

@@ -1,0 +1,137 @@
+"""From a path or a text to a `Model` or a `World`: find the file, know the format, read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from roboyard.description.model import Model, World
+from roboyard.description.reading import Reading
+from roboyard.description.resources import Resources
+from roboyard.description.values import fault
+from roboyard.description.xml import MAX_CHARACTERS, Node, parse
+from roboyard.errors import DescriptionError
+
+_EXTENSIONS = (".urdf", ".xacro", ".sdf", ".world", ".xml", ".gazebo", ".model")
+_FORMATS = "a .urdf, .xacro, .sdf or .world file"
+
+
+def load_model(
+    path_or_text: str | os.PathLike[str],
+    *,
+    search: Sequence[str | os.PathLike[str]] = (),
+    arguments: Mapping[str, str] | None = None,
+    name: str | None = None,
+) -> Model:
+    """Read a robot or piece of furniture from URDF, xacro or SDF.
+
+    Args:
+        path_or_text: A file, or the XML text itself (it starts with ``<``).
+        search: Folders that hold packages and models the description refers to; see `Resources`.
+        arguments: Values for ``<xacro:arg>``.
+        name: Name for the model instead of the file's.
+
+    Returns:
+        The model; `Model.findings` lists what was not understood, with file and line.
+
+    Raises:
+        DescriptionError: the file cannot be read, or what it describes is wrong; the message says what and where.
+    """
+    root, reading, source = _open(path_or_text, search, arguments)
+    if root.tag == "robot":
+        from roboyard.description.urdf import read_robot
+
+        model = read_robot(reading, root, name)
+    else:
+        from roboyard.description.sdf import read_model_document
+
+        model = read_model_document(reading, root, name)
+    return replace(model, source=source, findings=reading.findings)
+
+
+def load_world(
+    path_or_text: str | os.PathLike[str],
+    *,
+    search: Sequence[str | os.PathLike[str]] = (),
+    arguments: Mapping[str, str] | None = None,
+) -> World:
+    """Read a world from SDF (xacro around it allowed).
+
+    Args:
+        path_or_text: A file, or the XML text itself.
+        search: Folders that hold the models the world includes; see `Resources`.
+        arguments: Values for ``<xacro:arg>``.
+
+    Raises:
+        DescriptionError: as `load_model`.
+    """
+    root, reading, source = _open(path_or_text, search, arguments)
+    if root.tag == "robot":
+        raise fault("this describes a robot, not a world", root, "load it as a model")
+    from roboyard.description.sdf import read_world_document
+
+    return replace(read_world_document(reading, root), source=source, findings=reading.findings)
+
+
+def _open(
+    given: str | os.PathLike[str], search: Sequence[str | os.PathLike[str]], arguments: Mapping[str, str] | None
+) -> tuple[Node, Reading, Path | None]:
+    for folder in search:
+        if not Path(folder).expanduser().is_dir():
+            raise DescriptionError(f"the search folder {os.fspath(folder)!r} does not exist")
+    reading = Reading(Resources([Path(folder) for folder in search], os.environ))
+    if isinstance(given, str) and given.lstrip("\ufeff \t\r\n").startswith("<"):
+        source, text = None, given
+        root, findings = parse(text, "<text>")
+    else:
+        source, data = read_file(given)
+        root, findings = parse(data, str(given))
+    reading.add(findings)
+    return known_root(_expand(reading, root, source, arguments)), reading, source
+
+
+def read_file(given: str | os.PathLike[str]) -> tuple[Path, bytes]:
+    """Path and bytes of a description file. Raises DescriptionError saying why it cannot be one."""
+    shown = os.fspath(given)
+    if not shown.strip() or "\x00" in shown:
+        raise DescriptionError("the name of the description is empty or not a path", valid=_FORMATS)
+    path = Path(given).expanduser()
+    try:
+        if path.is_dir():
+            raise DescriptionError("this is a folder", where=shown, valid=f"{_FORMATS} in it")
+        if not path.exists():
+            raise DescriptionError("no such file", where=shown[:300], valid=_FORMATS)
+        if not path.is_file():
+            raise DescriptionError("this is not a regular file", where=shown, valid=_FORMATS)
+        if not path.name.lower().endswith(_EXTENSIONS):
+            raise DescriptionError(f"unknown extension '{path.suffix}'", where=shown, valid=_FORMATS)
+        if path.stat().st_size > MAX_CHARACTERS:
+            raise DescriptionError(
+                f"the file has {path.stat().st_size} bytes", where=shown, valid=f"at most {MAX_CHARACTERS}"
+            )
+        return path, path.read_bytes()
+    except OSError as error:
+        raise DescriptionError(f"cannot be read: {error.strerror}", where=shown[:300]) from None
+
+
+def _expand(reading: Reading, root: Node, source: Path | None, arguments: Mapping[str, str] | None) -> Node:
+    from roboyard.description.xacro import expand, is_xacro
+
+    if is_xacro(root, source):
+        return expand(reading, root, arguments or {})
+    if arguments:
+        raise fault(
+            f"arguments are given ({', '.join(sorted(arguments))}) but the file takes none", root, "a xacro file"
+        )
+    return root
+
+
+def known_root(root: Node) -> Node:
+    """The root, if it is of a format that is read. Raises DescriptionError."""
+    if root.tag in ("robot", "sdf", "gazebo"):
+        return root
+    if root.tag == "mujoco":
+        raise fault("MJCF is not read yet", root, "URDF, xacro or SDF")
+    raise fault(f"the document is a <{root.tag[:60]}>", root, "<robot> (URDF, xacro) or <sdf>")

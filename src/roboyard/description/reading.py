@@ -1,0 +1,86 @@
+"""What one act of reading carries along: where files are found, what was noted, how much was read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from roboyard.description.model import Finding
+from roboyard.description.resources import MESH_BYTES, Resources
+from roboyard.description.values import fault, shown
+from roboyard.description.xml import Node
+
+MAX_ELEMENTS = 1_000_000  # over all files of one reading
+MAX_FILES = 4_000
+MAX_FINDINGS = 5_000
+
+
+class Reading:
+    """Collects findings and keeps the bounds while a description and all it includes is read.
+
+    Attributes:
+        resources: Resolves URIs.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        self.resources = resources
+        self._findings: dict[Finding, None] = {}
+        self._elements = 0
+        self._files = 0
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything noted so far, in order, each once."""
+        return tuple(self._findings)
+
+    def note(self, node: Node, what: str) -> None:
+        """Record something not understood or guessed."""
+        self.add((Finding(what, node.file, node.line),))
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Record findings of a part."""
+        for finding in findings:
+            if len(self._findings) == MAX_FINDINGS:
+                finding = Finding("too many findings; the rest is left out", finding.file, finding.line)
+                self._findings[finding] = None
+            elif len(self._findings) < MAX_FINDINGS:
+                self._findings[finding] = None
+
+    def count(self, node: Node, elements: int) -> None:
+        """Account for a file or template being read. Raises DescriptionError when it becomes too much."""
+        self._elements += elements
+        self._files += 1
+        if self._elements > MAX_ELEMENTS or self._files > MAX_FILES:
+            raise fault(
+                "the description includes too much",
+                node,
+                f"at most {MAX_ELEMENTS} elements in {MAX_FILES} files",
+            )
+
+    def unknown(self, node: Node, known: Collection[str], unused: Collection[str] = ()) -> None:
+        """Note each child element that is not in ``known``; ``unused`` ones are understood but have no effect here."""
+        for child in node.children:
+            if child.tag in known:
+                continue
+            if child.tag in unused:
+                self.note(child, f"<{child.tag}> in <{node.tag}> has no effect here")
+            else:
+                self.note(child, f"<{child.tag[:60]}> in <{node.tag}> is not understood")
+
+    def file(self, uri: str, node: Node, what: str, *, limit: int = MESH_BYTES) -> Path | None:
+        """The readable file behind ``uri``; None with a finding where there is none.
+
+        Args:
+            uri: package://, model://, file://, absolute or relative.
+            node: Where it stands; relative paths start at its file.
+            what: "mesh", "texture", … for the finding.
+            limit: Largest size [bytes].
+        """
+        found = self.resources.resolve(uri, base=node.file)
+        problem = found.problem
+        if found.path is not None:
+            problem = self.resources.unreadable(found.path, limit)
+            if not problem:
+                return found.path
+        self.note(node, f"{what} {shown(uri)}: {problem}; a placeholder stands for it")
+        return None

@@ -1,0 +1,125 @@
+"""``<ros2_control>`` blocks and ``<transmission>`` elements: which joint takes which commands and tells which states."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from roboyard.description.model import JointInterface, Plugin
+from roboyard.description.reading import Reading
+from roboyard.description.values import number, shown
+from roboyard.description.xml import Node
+
+_MODES = ("position", "velocity", "effort")
+_ROS1 = {
+    "EffortJointInterface": "effort",
+    "VelocityJointInterface": "velocity",
+    "PositionJointInterface": "position",
+}
+
+
+@dataclass(slots=True)
+class _Draft:
+    """What several blocks together say about one joint."""
+
+    commands: dict[str, tuple[float, float]] = field(default_factory=dict)
+    states: dict[str, None] = field(default_factory=dict)
+    initial: dict[str, float] = field(default_factory=dict)
+    parameters: dict[str, str] = field(default_factory=dict)
+    reduction: float = 1.0
+
+
+def read_control(
+    reading: Reading, root: Node, joints: Iterable[str]
+) -> tuple[tuple[JointInterface, ...], tuple[Plugin, ...]]:
+    """Interfaces by joint, in file order, and each ``<ros2_control>`` block as a plugin record with all it holds.
+
+    Raises:
+        DescriptionError: a limit, initial value or reduction is no number.
+    """
+    known = set(joints)
+    drafts: dict[str, _Draft] = {}
+    plugins = []
+    for block in root.all("ros2_control"):
+        hardware = block.child("hardware")
+        driver = hardware.child("plugin") if hardware else None
+        plugins.append(Plugin(block.get("name"), driver.text.strip() if driver else "", block.element()))
+        reading.unknown(block, {"hardware", "joint"}, {"sensor", "gpio", "transmission"})
+        for node in block.all("joint"):
+            if _named(reading, node, known):
+                _control_joint(reading, node, drafts.setdefault(node.get("name").strip(), _Draft()))
+    for node in root.all("transmission"):
+        _transmission(reading, node, drafts, known)
+    return tuple(_finish(name, draft) for name, draft in drafts.items()), tuple(plugins)
+
+
+def _named(reading: Reading, node: Node, known: set[str]) -> bool:
+    name = node.get("name").strip()
+    if name in known:
+        return True
+    reading.note(node, f"an interface is given for {shown(name)}, which is no joint")
+    return False
+
+
+def _control_joint(reading: Reading, node: Node, draft: _Draft) -> None:
+    reading.unknown(node, {"command_interface", "state_interface", "param", "limits"})
+    for one in node.all("command_interface"):
+        mode = one.get("name").strip()
+        low = _parameter(one, "min", -math.inf)
+        high = _parameter(one, "max", math.inf)
+        if mode not in _MODES:
+            reading.note(one, f"command interface {shown(mode)} is not understood (position, velocity, effort)")
+        draft.commands[mode] = (low, high)
+        _initial(one, mode, draft)
+    for one in node.all("state_interface"):
+        draft.states[one.get("name").strip()] = None
+        _initial(one, one.get("name").strip(), draft)
+    for one in node.all("param"):
+        draft.parameters[one.get("name").strip()] = one.text.strip()
+
+
+def _parameter(node: Node, name: str, default: float) -> float:
+    for one in node.all("param"):
+        if one.get("name").strip() == name and one.text.strip():
+            return number(one.text, one, f"{name} of interface '{node.get('name')}'", infinite=True)
+    return default
+
+
+def _initial(node: Node, name: str, draft: _Draft) -> None:
+    value = _parameter(node, "initial_value", math.nan)
+    text = node.get("initial_value")
+    if text:
+        value = number(text, node, "initial_value")
+    if not math.isnan(value):
+        draft.initial[name] = value
+
+
+def _transmission(reading: Reading, node: Node, drafts: dict[str, _Draft], known: set[str]) -> None:
+    reading.unknown(node, {"type", "joint", "actuator"}, {"compensator", "mechanicalReduction", "leftActuator"})
+    for joint in node.all("joint"):
+        if not _named(reading, joint, known):
+            continue
+        draft = drafts.setdefault(joint.get("name").strip(), _Draft())
+        for one in joint.all("hardwareInterface"):
+            word = one.text.strip().rpartition("/")[2]
+            if word in _ROS1:
+                draft.commands.setdefault(_ROS1[word], (-math.inf, math.inf))
+            else:
+                reading.note(one, f"hardware interface {shown(one.text)} is not understood")
+        for holder in (joint, *node.all("actuator"), node):
+            given = holder.child("mechanicalReduction") or holder.child("mechanical_reduction")
+            if given is not None and given.text.strip():
+                draft.reduction = number(given.text, given, "mechanicalReduction")
+                break
+
+
+def _finish(name: str, draft: _Draft) -> JointInterface:
+    return JointInterface(
+        joint=name,
+        commands=tuple((mode, low, high) for mode, (low, high) in draft.commands.items()),
+        states=tuple(draft.states),
+        initial=tuple(draft.initial.items()),
+        reduction=draft.reduction,
+        parameters=tuple(draft.parameters.items()),
+    )

@@ -1,0 +1,91 @@
+"""``<robot>``: links and joints as a tree, what ``<gazebo>`` and control blocks add, and the pose of every link."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from roboyard.description import checks
+from roboyard.description.assembly import settle_sensors
+from roboyard.description.model import Joint, Link, Model
+from roboyard.description.reading import Reading
+from roboyard.description.urdf.control import read_control
+from roboyard.description.urdf.gazebo import apply_blocks
+from roboyard.description.urdf.joint import read_joint
+from roboyard.description.urdf.link import read_link, read_materials
+from roboyard.description.values import fault
+from roboyard.description.xml import Node
+from roboyard.geometry import SE3
+
+_KNOWN = {"link", "joint", "material", "gazebo", "transmission", "ros2_control"}
+
+
+def read_robot(reading: Reading, root: Node, name: str | None = None) -> Model:
+    """The model of a URDF document.
+
+    Args:
+        reading: Takes findings, resolves files.
+        root: The ``<robot>`` element, xacro already expanded.
+        name: Replaces the robot's name.
+
+    Raises:
+        DescriptionError: anything that makes the robot inconsistent or physically impossible: see ``checks``.
+    """
+    reading.unknown(root, _KNOWN, {"sensor", "property"})
+    called = name or root.get("name").strip()
+    if not called:
+        raise fault("the robot has no name", root, '<robot name="…">')
+    nodes = checks.unique("link", ((one.get("name").strip(), one) for one in root.all("link")))
+    if not nodes:
+        raise fault(f"robot '{called}' has no link", root, "at least one <link>")
+    joint_nodes = checks.unique("joint", ((one.get("name").strip(), one) for one in root.all("joint")))
+    drafts = [(read_joint(reading, node), node) for node in joint_nodes.values()]
+    order = checks.chain(nodes, drafts)
+    checks.mimics(drafts)
+    _one_root(called, root, nodes, order)
+
+    materials = read_materials(reading, root)
+    links = {link: read_link(reading, node, materials) for link, node in nodes.items()}
+    joints = {joint.name: joint for joint, _ in drafts}
+    blocks = apply_blocks(reading, root.all("gazebo"), links, joints)
+    interfaces, systems = read_control(reading, root, joints)
+
+    poses = {next(iter(_roots(nodes, order))): SE3.identity()}
+    for joint in order:
+        poses[joint.child] = poses[joint.parent] @ joint.T_parent_child
+    links = {link: replace(record, T_model_link=poses[link]) for link, record in links.items()}
+    canonical = next(iter(_roots(nodes, order)))
+    if canonical == "world" and len(links) > 1:
+        _drop_world(reading, nodes["world"], links)
+        canonical = order[0].child
+    return Model(
+        name=called,
+        links=tuple(links.values()),
+        joints=tuple(joints.values()),
+        sensors=settle_sensors(reading, root, blocks.sensors),
+        interfaces=interfaces,
+        plugins=(*systems, *blocks.plugins),
+        static=blocks.static,
+        canonical_link=canonical,
+    )
+
+
+def _roots(nodes: dict[str, Node], order: list[Joint]) -> list[str]:
+    children = {joint.child for joint in order}
+    return [link for link in nodes if link not in children]
+
+
+def _one_root(name: str, root: Node, nodes: dict[str, Node], order: list[Joint]) -> None:
+    roots = _roots(nodes, order)
+    if "world" not in nodes and any(joint.parent == "world" for joint in order):
+        joint = next(joint for joint in order if joint.parent == "world")
+        raise fault(f"joint '{joint.name}' has the unknown parent link 'world'", root, '<link name="world"/>')
+    if len(roots) > 1:
+        places = ", ".join(f"'{link}' (line {nodes[link].line})" for link in roots[:8])
+        raise fault(f"robot '{name}' has {len(roots)} root links: {places}", root, "one root; join the others to it")
+
+
+def _drop_world(reading: Reading, node: Node, links: dict[str, Link]) -> None:
+    """A root called "world" is the world itself, as in Gazebo: its joints hang there and it is no body."""
+    if links["world"].collisions or links["world"].visuals or links["world"].inertial:
+        reading.note(node, "the link 'world' is the world itself: what it holds is left out")
+    del links["world"]

@@ -1,0 +1,264 @@
+"""Safe and tolerant XML: text becomes a tree of nodes that know their file and line.
+
+Safe: size, depth and node count are bounded, entity declarations and everything external are refused, nothing is ever
+fetched.  Tolerant as Gazebo's own parser is: ``--`` inside comments, undeclared prefixes, ``a::b`` tags and an XML
+declaration after a comment are read, each with a finding.
+
+Expat reads names without looking at namespaces, exactly as URDF and SDF files are written, gives true line numbers
+without a limit, and calls back on every declaration before it takes effect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from roboyard.description.model import Element, Finding
+from roboyard.errors import DescriptionError
+
+MAX_CHARACTERS = 16 * 2**20
+MAX_DEPTH = 120
+MAX_NODES = 300_000  # elements and attributes together; a PR2 with every sensor has about 12,000
+
+_TEXT_ENCODING = re.compile(
+    r"(utf-?(8|16|32)|us-ascii|ascii|iso-?8859-?\d+|latin-?1|windows-\d+|cp\d+|gb\w+|shift_jis|euc-\w+|big5)", re.I
+)
+_SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<\?xml\s")
+_CLOSING = {"<!--": "-->", "<![C": "]]>", "<?xm": "?>"}
+_BARE_AMPERSAND = re.compile(r"&(?![A-Za-z_:][\w.:-]{0,63};|#\d{1,8};|#x[0-9A-Fa-f]{1,8};)")
+_DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
+
+
+@dataclass(slots=True)
+class Node:
+    """An element: its tag as written (prefix included), attributes, children, own text, and place."""
+
+    tag: str
+    attributes: dict[str, str]
+    file: str
+    line: int
+    text: str = ""
+    children: list[Node] = field(default_factory=list)
+
+    @property
+    def where(self) -> str:
+        """``file:line`` for messages."""
+        return f"{self.file}:{self.line}"
+
+    def get(self, name: str, default: str = "") -> str:
+        """The attribute, or ``default``."""
+        return self.attributes.get(name, default)
+
+    def child(self, tag: str) -> Node | None:
+        """First child with this tag."""
+        for node in self.children:
+            if node.tag == tag:
+                return node
+        return None
+
+    def all(self, *tags: str) -> list[Node]:
+        """Children with one of these tags, in file order."""
+        return [node for node in self.children if node.tag in tags]
+
+    def walk(self) -> Iterator[Node]:
+        """This node and everything below it, in file order."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(node.children))
+
+    def element(self) -> Element:
+        """A frozen copy without this module's types, for plugins and unknown sensors."""
+        return Element(
+            tag=self.tag,
+            text=self.text.strip(),
+            attributes=tuple(self.attributes.items()),
+            children=tuple(child.element() for child in self.children),
+            line=self.line,
+        )
+
+
+def decode(data: bytes, source: str) -> tuple[str, tuple[Finding, ...]]:
+    """Bytes of an XML file as text: byte-order mark, then declared encoding, then UTF-8, then Latin-1 with a finding.
+
+    Raises:
+        DescriptionError: the file is empty, too large, binary, or in an encoding that is none.
+    """
+    if not data.strip():
+        raise DescriptionError("the file is empty", where=source, valid="a URDF, xacro or SDF document")
+    if len(data) > MAX_CHARACTERS:
+        raise DescriptionError(f"the file has {len(data)} bytes", where=source, valid=f"at most {MAX_CHARACTERS}")
+    encoding = "utf-8"
+    for mark, name in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+        if data.startswith(mark):
+            encoding = name
+            break
+    else:
+        declared = _DECLARED_ENCODING.search(data[:400])
+        if declared:
+            encoding = declared.group(1).decode("ascii")
+            if not _TEXT_ENCODING.fullmatch(encoding):
+                raise DescriptionError(f"unknown encoding {encoding!r}", where=f"{source}:1", valid="utf-8")
+    if encoding.startswith("utf-8") and b"\x00" in data:
+        raise DescriptionError("this is a binary file", where=source, valid="an XML file: URDF, xacro or SDF")
+    try:
+        return data.decode(encoding), ()
+    except (UnicodeDecodeError, LookupError):
+        note = Finding(f"not valid {encoding}: read as Latin-1", source, 1)
+        return data.decode("latin-1"), (note,)
+
+
+def parse(text: str | bytes, source: str = "<text>") -> tuple[Node, tuple[Finding, ...]]:
+    """The root node of an XML text and what had to be tolerated.
+
+    Args:
+        text: The document.
+        source: Its name in messages.
+
+    Raises:
+        DescriptionError: not well formed, too large or deep, or it declares entities.
+    """
+    findings: list[Finding] = []
+    if isinstance(text, bytes):
+        text, notes = decode(text, source)
+        findings.extend(notes)
+    if not text.strip():
+        raise DescriptionError("the text is empty", where=source, valid="a URDF, xacro or SDF document")
+    if len(text) > MAX_CHARACTERS:
+        raise DescriptionError(f"the text has {len(text)} characters", where=source, valid=f"at most {MAX_CHARACTERS}")
+    text = _mend(text.removeprefix("\ufeff"), source, findings)
+    builder = _Builder(source, findings)
+    try:
+        builder.parser.Parse(text, True)
+    except expat.ExpatError as error:
+        reason = expat.ErrorString(error.code)
+        raise DescriptionError(f"not well-formed XML: {reason}", where=f"{source}:{error.lineno}") from None
+    except (UnicodeError, ValueError):
+        raise DescriptionError("the text holds characters that XML cannot have", where=source) from None
+    if builder.root is None:
+        raise DescriptionError("the document has no element", where=source)
+    builder.report_names()
+    return builder.root, tuple(findings)
+
+
+def _mend(text: str, source: str, findings: list[Finding]) -> str:
+    """Blank what strict XML forbids and Gazebo reads, keeping every line where it is."""
+    pieces: list[str] = []
+    counted, line = 0, 1
+    at = 0
+
+    def note(what: str, position: int) -> None:
+        nonlocal counted, line
+        line += text.count("\n", counted, position)
+        counted = position
+        findings.append(Finding(what, source, line))
+
+    def plain(start: int, end: int) -> str:
+        part = text[start:end]
+        bare = _BARE_AMPERSAND.search(part)
+        if bare is None:
+            return part
+        note("'&' that starts no entity", start + bare.start())
+        return _BARE_AMPERSAND.sub("&amp;", part)
+
+    while (special := _SPECIAL.search(text, at)) is not None:
+        start = special.start()
+        closing = _CLOSING[special.group()[:4]]
+        end = text.find(closing, special.end())
+        if end < 0:
+            break  # expat will say which construct is not closed
+        end += len(closing)
+        pieces.append(plain(at, start))
+        section = text[start:end]
+        if closing == "-->" and ("--" in section[4:-3] or section[4:-3].endswith("-")):
+            note("'--' inside a comment", start)
+            section = "<!--" + "\n" * section.count("\n") + "-->"
+        elif closing == "?>" and start > 0:
+            if text[:start].strip():
+                note("XML declaration not at the start", start)
+            section = "\n" * section.count("\n")
+        pieces.append(section)
+        at = end
+    pieces.append(plain(at, len(text)))
+    return "".join(pieces)
+
+
+class _Builder:
+    """Expat's callbacks: build nodes, keep the bounds, refuse declarations."""
+
+    def __init__(self, source: str, findings: list[Finding]) -> None:
+        self.root: Node | None = None
+        self._source = source
+        self._findings = findings
+        self._open: list[Node] = []
+        self._texts: list[list[str]] = []
+        self._count = 0
+        self._declared = {"xml", "xmlns"}
+        self._prefixes: dict[str, int] = {}
+        self._double_colon: tuple[str, int] | None = None
+        parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        parser.EntityDeclHandler = self._refuse("the document declares entities")
+        parser.AttlistDeclHandler = self._refuse("the document declares attribute defaults")
+        parser.SkippedEntityHandler = self._refuse("the document uses an undeclared entity")
+        parser.ExternalEntityRefHandler = self._refuse("the document refers to an external entity")
+        self.parser = parser
+
+    def _refuse(self, what: str) -> Callable[..., int]:
+        def handler(*_: object) -> int:
+            raise DescriptionError(f"{what}: refused", where=self._place(), valid="plain XML without a DTD")
+
+        return handler
+
+    def _place(self) -> str:
+        return f"{self._source}:{self.parser.CurrentLineNumber}"
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._count += 1 + len(attributes)
+        if self._count > MAX_NODES:
+            raise DescriptionError(f"more than {MAX_NODES} elements and attributes", where=self._place())
+        if len(self._open) >= MAX_DEPTH:
+            raise DescriptionError(f"elements are nested more than {MAX_DEPTH} deep", where=self._place())
+        line = self.parser.CurrentLineNumber
+        node = Node(tag, attributes, self._source, line)
+        if ":" in tag:
+            self._note_name(tag, line)
+        for name in attributes:
+            if ":" in name:
+                if name.startswith("xmlns:"):
+                    self._declared.add(name[6:])
+                else:
+                    self._note_name(name, line)
+        if self._open:
+            self._open[-1].children.append(node)
+        else:
+            self.root = node
+        self._open.append(node)
+        self._texts.append([])
+
+    def _note_name(self, name: str, line: int) -> None:
+        if "::" in name:
+            self._double_colon = self._double_colon or (name, line)
+        else:
+            self._prefixes.setdefault(name.partition(":")[0], line)
+
+    def _text(self, text: str) -> None:
+        self._texts[-1].append(text)
+
+    def _end(self, _tag: str) -> None:
+        self._open.pop().text = "".join(self._texts.pop())
+
+    def report_names(self) -> None:
+        """Findings for names that strict XML with namespaces would refuse, one a kind."""
+        for prefix, line in self._prefixes.items():
+            if prefix not in self._declared:
+                self._findings.append(Finding(f"prefix '{prefix}:' is not declared", self._source, line))
+        if self._double_colon:
+            name, line = self._double_colon
+            self._findings.append(Finding(f"'::' in the name '{name}'", self._source, line))
