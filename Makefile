@@ -1,0 +1,76 @@
+# Two commands to know: `make demo` and `make test`. Each prepares what it needs in .venv; a second call is quick.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+MARKS := $(VENV)/.installed
+ROOM ?=
+export MPLBACKEND := Agg
+
+# The first Python that the package supports; PYTHON=/path/to/python chooses another.
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
+	command -v $$name >/dev/null && \
+	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && \
+	echo $$name && break; done)
+
+.PHONY: help demo test test-slow lint docs serve-docs lock format clean
+
+help: ## what can be made
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+demo: $(MARKS)/base ## install, drive the rover round the arena, and say where report and video lie
+	$(BIN)/roboyard run rover-drive
+
+test: $(MARKS)/test ## the quick tests (ROOM=geometry for one room's)
+	$(BIN)/python -m roboyard.compute.warm
+	$(BIN)/python -m pytest -n 2 tests/$(ROOM)
+
+test-slow: $(MARKS)/test ## the slow tests
+	$(BIN)/python -m roboyard.compute.warm
+	$(BIN)/python -m pytest -n 2 -m slow tests/$(ROOM)
+
+lint: $(MARKS)/dev ## style, types, and which room may import which
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(MARKS)/dev ## let ruff lay out and mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(MARKS)/docs ## build the pages into site/
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "the pages lie in site/index.html"
+
+serve-docs: $(MARKS)/docs ## show the pages while they are written
+	$(BIN)/mkdocs serve
+
+lock: $(MARKS)/base ## resolve all dependencies anew into requirements.lock
+	$(BIN)/python tools/lock.py
+
+clean: ## remove the environment and what was built; runs/ stays
+	rm -rf $(VENV) site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@if command -v uv >/dev/null; then uv venv --seed $(if $(PYTHON),--python $(PYTHON)) $(VENV); \
+	elif [ -n "$(PYTHON)" ]; then $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "make: Python's venv module is missing (on Debian: apt install python3-venv)" >&2; exit 2; }; \
+	else echo "make: no Python from 3.11 to 3.13 was found; PYTHON=/path/to/python names one" >&2; exit 2; fi
+
+# One mark for each set of extras. `lint` needs what `test` has too: the checkers read the tests.
+$(MARKS)/base: EXTRAS :=
+$(MARKS)/test: EXTRAS := [test]
+$(MARKS)/dev: EXTRAS := [test,dev]
+$(MARKS)/docs: EXTRAS := [docs]
+$(MARKS)/%: pyproject.toml requirements.lock | $(BIN)/python
+	@echo "installing roboyard$(EXTRAS) into $(VENV)"
+	@if command -v uv >/dev/null; then \
+		uv pip install --quiet --python $(BIN)/python --constraints requirements.lock --editable '.$(EXTRAS)'; \
+	else \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.$(EXTRAS)'; \
+	fi
+	@mkdir -p $(@D) && touch $@

@@ -1,0 +1,113 @@
+"""What the whole source keeps to: read from the syntax tree, so that nothing has to run."""
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "roboyard"
+FILES = sorted(SOURCE.rglob("*.py"))
+MAX_LINES = 400
+CLOCKS = {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
+          "process_time_ns", "thread_time", "thread_time_ns", "localtime", "gmtime", "ctime"}  # fmt: skip
+DATES = {"now", "utcnow", "today"}
+# Explicit generators, and what they are made from.
+GENERATORS = {"Generator", "default_rng", "SeedSequence", "BitGenerator", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
+
+
+def dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def breaches(tree: ast.Module, *, clock_allowed: bool = False) -> Iterator[tuple[int, str]]:
+    """Line and description of everything that must not stand in the package."""
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 0)
+        if isinstance(node, ast.Assert):
+            yield line, "assert (raise an error that says what would be right)"
+        elif isinstance(node, ast.ExceptHandler) and node.type is None:
+            yield line, "bare except"
+        elif isinstance(node, ast.Import):
+            yield from ((line, f"import {a.name}") for a in node.names if a.name in ("random", "secrets"))
+        elif isinstance(node, ast.ImportFrom):
+            names = {alias.name for alias in node.names}
+            if node.module in ("random", "secrets"):
+                yield line, f"from {node.module} import"
+            if node.module == "time" and names & CLOCKS and not clock_allowed:
+                yield line, f"from time import {', '.join(sorted(names & CLOCKS))}"
+            if node.module == "numpy.random" and names - GENERATORS:
+                yield line, f"from numpy.random import {', '.join(sorted(names - GENERATORS))}"
+        elif isinstance(node, ast.Attribute):
+            parts = dotted(node).split(".")
+            if parts[0] == "time" and parts[-1] in CLOCKS and len(parts) == 2 and not clock_allowed:
+                yield line, f"wall clock {'.'.join(parts)}"
+            if parts[-1] in DATES and parts[-2] in ("datetime", "date"):
+                yield line, f"wall clock {'.'.join(parts)}"
+            if parts[:2] in (["np", "random"], ["numpy", "random"]) and parts[2:] and parts[2] not in GENERATORS:
+                yield line, f"global randomness {'.'.join(parts)}"
+            if parts in (["uuid", "uuid4"], ["uuid", "uuid1"], ["os", "urandom"]):
+                yield line, f"randomness without a seed {'.'.join(parts)}"
+        elif isinstance(node, ast.Call) and dotted(node.func).endswith("default_rng") and not node.args + node.keywords:
+            yield line, "default_rng() without a seed"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_module(path: Path) -> None:
+    text = path.read_text("utf-8")
+    tree = ast.parse(text)
+    # One module of the executor paces a run to the wall clock; nothing else knows what time it is.
+    found = list(breaches(tree, clock_allowed=path == SOURCE / "bus" / "pacing.py"))
+    assert not found, "\n".join(f"{path}:{line}: {what}" for line, what in found)
+    assert ast.get_docstring(tree), f"{path} does not say what it is for"
+    assert len(text.splitlines()) <= MAX_LINES, f"{path} holds more than one idea"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "assert x",
+        "try: pass\nexcept: pass",
+        "import time\ntime.time()",
+        "from time import perf_counter",
+        "import datetime\ndatetime.datetime.now()",
+        "from datetime import date\ndate.today()",
+        "import random",
+        "import numpy as np\nnp.random.seed(0)",
+        "import numpy as np\nnp.random.default_rng()",
+        "from numpy.random import rand",
+        "import uuid\nuuid.uuid4()",
+    ],
+)
+def test_a_breach_is_seen(code: str) -> None:
+    assert list(breaches(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import numpy as np\nnp.random.default_rng(7).normal()",
+        "from numpy.random import Generator",
+        "import time\ntime.sleep(1)",
+        "message.time.now",
+    ],
+)
+def test_no_false_alarm(code: str) -> None:
+    assert not list(breaches(ast.parse(code)))
+
+
+def test_no_registry_host_is_named() -> None:
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("not a git clone")
+    hosts = ("pypi" + ".org", "pythonhosted" + ".org", "registry." + "npmjs", "deb." + "debian.org")
+    for name in done.stdout.splitlines():
+        path = ROOT / name
+        if path.suffix in (".png", ".mp4", ".gz", ".mcap", ".stl", ".dae") or not path.is_file():
+            continue
+        text = path.read_text("utf-8", errors="replace")
+        assert not [host for host in hosts if host in text], name
