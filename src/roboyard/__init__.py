@@ -1,1 +1,59 @@
-"""Roboyard: robots described, simulated, driven and judged in one package."""
+"""Roboyard: robots described, simulated, given their software and judged against ground truth, in one package.
+
+    import roboyard as ry
+
+Everything below is loaded on first use, so importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from roboyard import messages
+    from roboyard.bus import Bus, Node, param, resource
+    from roboyard.description import load_model, load_world
+    from roboyard.errors import RoboyardError
+    from roboyard.geometry import SE2, SE3
+    from roboyard.messages import action, msg, srv
+    from roboyard.scenarios import Run
+    from roboyard.simulation import Simulation
+
+_NAMES = {
+    "Bus": "bus",
+    "Node": "bus",
+    "param": "bus",
+    "resource": "bus",
+    "load_model": "description",
+    "load_world": "description",
+    "RoboyardError": "errors",
+    "SE2": "geometry",
+    "SE3": "geometry",
+    "msg": "messages",
+    "srv": "messages",
+    "action": "messages",
+    "Run": "scenarios",
+    "Simulation": "simulation",
+}
+_ROOMS = (
+    "bus", "compute", "control", "description", "geometry", "hardware", "localization", "messages", "record",
+    "safety", "scenarios", "simulation",
+)  # fmt: skip
+
+__all__ = ["SE2", "SE3", "Bus", "Node", "RoboyardError", "Run", "Simulation", "action", "load_model", "load_world",
+           "messages", "msg", "param", "resource", "srv"]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        return getattr(import_module(f"roboyard.{_NAMES[name]}"), name)
+    if name in _ROOMS:
+        return import_module(f"roboyard.{name}")
+    raise AttributeError(f"module 'roboyard' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted([*_NAMES, *_ROOMS, "__version__"])

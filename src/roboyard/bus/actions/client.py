@@ -1,0 +1,144 @@
+"""The asking end of an action."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from roboyard.bus.actions.status import Status, endpoint
+from roboyard.bus.futures import Future
+from roboyard.errors import RoboyardError
+from roboyard.messages import message_type, service_type
+
+if TYPE_CHECKING:
+    from roboyard.bus.node import Node
+
+
+class GoalRejectedError(RoboyardError):
+    """The server refused the goal; says why."""
+
+
+class GoalFuture(Future):
+    """A goal as its sender sees it: a future of the result message.
+
+    Attributes:
+        id: The goal's 16 bytes.
+        accepted: True or False once the server decided.
+        status: Where it stands, final once done.
+        reason: Why it was rejected, aborted or cancelled, if the server said.
+    """
+
+    __slots__ = ("_client", "_feedback", "accepted", "id", "reason", "status")
+
+    def __init__(self, client: ActionClient, goal_id: bytes, feedback: Callable[[Any], None] | None) -> None:
+        super().__init__(f"result of {client.name}")
+        self._client = client
+        self._feedback = feedback
+        self.id = goal_id
+        self.accepted: bool | None = None
+        self.status = Status.UNKNOWN
+        self.reason = ""
+
+    @property
+    def succeeded(self) -> bool:
+        """Done, and the server says it reached the goal."""
+        return self.status is Status.SUCCEEDED
+
+    def cancel(self) -> Future:
+        """Ask the server to stop; the goal is done when it has."""
+        return self._client.cancel(self)
+
+
+class ActionClient:
+    """Sends goals and follows them; made by ``Node.action_client``."""
+
+    def __init__(self, node: Node, name: str, action_type: Any) -> None:
+        self.type = action_type
+        self.name = node.resolve(name)
+        self._owner = node.full_name
+        self._sent = 0
+        self._goals: dict[bytes, GoalFuture] = {}
+        self._uuid = message_type("unique_identifier_msgs/msg/UUID")
+        self._cancel_type = service_type("action_msgs/srv/CancelGoal")
+        self._info = message_type("action_msgs/msg/GoalInfo")
+        self._send = node.service_client(endpoint(self.name, "send_goal"), action_type.SendGoal)
+        self._cancel = node.service_client(endpoint(self.name, "cancel_goal"), self._cancel_type)
+        self._result = node.service_client(endpoint(self.name, "get_result"), action_type.GetResult)
+        node.subscribe(endpoint(self.name, "feedback"), action_type.FeedbackMessage, self._on_feedback)
+        reason_type = message_type("roboyard_msgs/msg/GoalReason")
+        node.subscribe(endpoint(self.name, "reason"), reason_type, self._on_reason)
+
+    def available(self) -> bool:
+        """Whether some node serves this action now."""
+        return self._send.available()
+
+    def send(self, goal: Any, feedback: Callable[[Any], None] | None = None) -> GoalFuture:
+        """Send ``goal``.
+
+        Args:
+            goal: The action's goal message.
+            feedback: Called with each feedback message.
+
+        Returns:
+            Future of the result; it fails with GoalRejectedError when the server refuses, UnknownNameError when there
+            is no server.
+        """
+        self._sent += 1  # ids must repeat from run to run and differ between clients
+        digest = hashlib.sha256(f"{self._owner} {self.name} {self._sent}".encode()).digest()[:16]
+        future = GoalFuture(self, digest, feedback)
+        self._goals[digest] = future
+        request = self.type.SendGoal.Request(goal_id=self._goal_id(digest), goal=goal)
+        self._send.call(request).then(lambda answer: self._on_answer(future, answer))
+        return future
+
+    def cancel(self, goal: GoalFuture) -> Future:
+        """Ask for ``goal`` to be stopped."""
+        info = self._info(goal_id=self._goal_id(goal.id))
+        return self._cancel.call(self._cancel_type.Request(goal_info=info))
+
+    def _on_answer(self, future: GoalFuture, answer: Future) -> None:
+        if answer.error is not None:
+            self._forget(future)
+            future.fail(answer.error)
+            return
+        future.accepted = bool(answer.result.accepted)
+        if not future.accepted:
+            self._forget(future)
+            future.fail(GoalRejectedError(f"goal rejected: {future.reason or 'no reason given'}", where=self.name))
+            return
+        if future.status is Status.UNKNOWN:
+            future.status = Status.EXECUTING
+        request = self.type.GetResult.Request(goal_id=self._goal_id(future.id))
+        self._result.call(request).then(lambda result: self._on_result(future, result))
+
+    def _on_result(self, future: GoalFuture, answer: Future) -> None:
+        self._forget(future)
+        if answer.error is not None:
+            future.status = Status.ABORTED
+            future.fail(answer.error)
+            return
+        future.status = Status(answer.result.status)
+        future.resolve(answer.result.result)
+
+    def _on_feedback(self, message: Any) -> None:
+        goal = self._goals.get(bytes(message.goal_id.uuid))
+        if goal is not None and goal._feedback is not None:
+            goal._feedback(message.feedback)
+
+    def _on_reason(self, message: Any) -> None:
+        goal = self._goals.get(bytes(message.goal_id.uuid))
+        if goal is not None:
+            goal.reason = message.reason
+
+    def _forget(self, future: GoalFuture) -> None:
+        self._goals.pop(future.id, None)
+
+    def _goal_id(self, digest: bytes) -> Any:
+        return self._uuid(uuid=np.frombuffer(digest, dtype=np.uint8))
+
+    def close(self) -> None:
+        """Follow no goal any more."""
+        self._goals.clear()

@@ -1,0 +1,218 @@
+"""The bus: brings nodes, topics, services, transforms and the clock together.  Nothing about it is global."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from roboyard.bus.executor import Executor
+from roboyard.bus.health import LEVELS
+from roboyard.bus.housekeeping import Housekeeping
+from roboyard.bus.inputs import InputPort
+from roboyard.bus.log import Logger, Record
+from roboyard.bus.meter import Meter
+from roboyard.bus.names import check_node_name, normal_namespace
+from roboyard.bus.node import Node
+from roboyard.bus.offload import Offload
+from roboyard.bus.services import Service, ServiceClient
+from roboyard.bus.topics import CheckedSubscription, Publisher, Subscription, Tap, Topic
+from roboyard.bus.transforms import TransformBuffer
+from roboyard.errors import InputError
+
+N = TypeVar("N", bound=Node)
+
+
+class Bus:
+    """One world of communicating nodes.
+
+    Args:
+        seed: Every node's random generator derives from it and the node's name.
+        debug: Check after every delivery that the subscriber did not change the message (slow).
+        workers: Threads for offloaded work.
+
+    Attributes:
+        executor: The clock and the queue of events.
+        nodes: By full name, in order of joining.
+        topics: By name, in order of first use.
+        services: By name.
+        transforms: Where every frame was, from /tf and /tf_static.
+        inputs: The port for everything from outside.
+        offload: The workers.
+        taps: See every message as it is published (recorder, bridges).
+        log_sinks: See every log record (the console).
+        log: The bus's own log.
+    """
+
+    def __init__(self, seed: int = 0, *, debug: bool = False, workers: int = 1) -> None:
+        self.seed = seed
+        self.executor = Executor()
+        self.nodes: dict[str, Node] = {}
+        self.topics: dict[str, Topic] = {}
+        self.services: dict[str, Service] = {}
+        self.transforms = TransformBuffer()
+        self.inputs = InputPort(self)
+        self.offload = Offload(self, workers)
+        self.taps: list[Tap] = []
+        self.log_sinks: list[Callable[[Record], None]] = []
+        self.log = Logger("/roboyard", lambda: self.executor.now_ns, self.write_log)
+        self._subscription = CheckedSubscription if debug else Subscription
+        self._closed = False
+        self.executor.take_inputs = self.inputs.take
+        self._housekeeping = Housekeeping()
+        self.add(self._housekeeping, "roboyard")
+
+    # -- nodes ---------------------------------------------------------------------------------------------------------------
+    def add(
+        self,
+        node: N,
+        name: str,
+        *,
+        namespace: str = "",
+        remap: Mapping[str, str] | None = None,
+        frame_prefix: str = "",
+    ) -> N:
+        """Let ``node`` join under ``name``, and set it up.
+
+        Args:
+            node: A node that is on no bus yet.
+            name: Unique within its namespace.
+            namespace: "" or e.g. "/rover"; relative names of the node resolve in it.
+            remap: Other names for topics, services and actions: {"scan": "front/scan"}.
+            frame_prefix: Put before the node's own frame ids, e.g. "rover/".
+
+        Raises:
+            InputError: the name is taken or not valid.
+            NodeError: ``setup`` failed; the node is not on the bus then.
+        """
+        namespace = normal_namespace(namespace)
+        full_name = f"{namespace}/{check_node_name(name)}"
+        if full_name in self.nodes:
+            raise InputError(f"a node {full_name} is on the bus already", valid="another name or namespace")
+        self.nodes[full_name] = node
+        try:
+            node.attach(self, name, namespace, dict(remap or {}), frame_prefix)
+        except BaseException:
+            self.remove(node)
+            raise
+        return node
+
+    def remove(self, node: Node) -> None:
+        """Take ``node`` off the bus: its publishers, subscriptions, services and timers close."""
+        self.nodes = {name: other for name, other in self.nodes.items() if other is not node}
+        node.detach()
+
+    def random(self, name: str) -> np.random.Generator:
+        """A generator for the part called ``name``: the same for the same seed and name, whatever else exists."""
+        words = np.frombuffer(hashlib.sha256(name.encode()).digest()[:16], dtype=np.uint32)
+        return np.random.default_rng(np.random.SeedSequence([self.seed, *words.tolist()]))
+
+    # -- ends of topics and services; nodes use their own methods, which call these ---------------------------------------------
+    def topic(self, name: str, message_type: type, node: str) -> Topic:
+        """The topic ``name``, made on first use.
+
+        Raises:
+            MessageError: it carries another type.
+        """
+        topic = self.topics.get(name)
+        if topic is None:
+            topic = self.topics[name] = Topic(name, message_type)
+        topic.check_type(message_type, node)
+        return topic
+
+    def publisher(self, name: str, message_type: type, node: str, *, latched: bool = False) -> Publisher:
+        """A publisher on the absolute topic ``name`` in the name of ``node``."""
+        topic = self.topic(name, message_type, node)
+        publisher = Publisher(self, topic, node, latched)
+        topic.publishers.append(publisher)
+        topic.latched = topic.latched or latched
+        return publisher
+
+    def subscribe(
+        self, name: str, message_type: type, node: str, meter: Meter, *, with_source: bool = False
+    ) -> Subscription:
+        """A subscription of ``node`` to the absolute topic ``name``; latched messages follow at once."""
+        topic = self.topic(name, message_type, node)
+        subscription = self._subscription(topic, node, meter, with_source)
+        topic.subscriptions.append(subscription)
+        for publisher in topic.publishers:
+            if publisher.last is not None:
+                self.executor.ready.append((subscription, publisher.last, publisher.node))
+        return subscription
+
+    def serve(self, name: str, service_type: Any, node: str, meter: Meter) -> Service:
+        """Serve the absolute service ``name``.
+
+        Raises:
+            InputError: somebody serves it already.
+        """
+        if name in self.services:
+            raise InputError(f"service {name} is served by {self.services[name].node} already", where=f"node {node}")
+        service = self.services[name] = Service(self, name, service_type, node, meter)
+        return service
+
+    def service_client(self, name: str, service_type: Any, node: str) -> ServiceClient:
+        """A client of the absolute service ``name``."""
+        return ServiceClient(self, name, service_type, node)
+
+    # -- for code beside the bus -------------------------------------------------------------------------------------------------
+    @property
+    def now_ns(self) -> int:
+        """Simulated time [ns]."""
+        return self.executor.now_ns
+
+    def tap(self, tap: Tap) -> Callable[[], None]:
+        """Have ``tap(topic, message, node, time_ns)`` see every message as it is published.
+
+        Returns:
+            A function that takes the tap off.
+        """
+        self.taps.append(tap)
+        return lambda: self.taps.remove(tap)
+
+    # -- what nodes report -------------------------------------------------------------------------------------------------------
+    def write_log(self, record: Record) -> None:
+        """Publish a log record and show it to the sinks."""
+        self._housekeeping.publish_log(record)
+        for sink in self.log_sinks:
+            sink(record)
+
+    def health_changed(self, node: Node) -> None:
+        """Publish diagnostics now, since a node's level changed."""
+        self._housekeeping.publish_health()
+
+    def parameter_changed(self, node: Node, name: str, value: Any) -> None:
+        """Publish a parameter event."""
+        self._housekeeping.publish_parameter(node, name, value)
+
+    def worst_health(self) -> str:
+        """The worst level any node reports: "ok", "warn", "error" or "stale"."""
+        levels = [node.health.level for node in self.nodes.values() if node.health]
+        return max(levels, key=lambda level: LEVELS[level], default="ok")
+
+    # -- end -----------------------------------------------------------------------------------------------------------------------
+    def close(self) -> None:
+        """Take all nodes off, last one first, and stop the workers.  The first error is raised after all are closed."""
+        if self._closed:
+            return
+        self._closed = True
+        first: Exception | None = None
+        for node in reversed(list(self.nodes.values())):
+            try:
+                self.remove(node)
+            except Exception as error:  # noqa: BLE001 - every node must get its chance to close
+                first = first or error
+        self.offload.close()
+        if first is not None:
+            raise first
+
+    def __enter__(self) -> Bus:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,95 @@
+"""The bus's own node: clock, log, diagnostics, parameter services, and the transform buffer's ears."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from roboyard.bus.executor import LATE
+from roboyard.bus.health import LEVELS as HEALTH_LEVELS
+from roboyard.bus.log import LEVELS as LOG_LEVELS
+from roboyard.bus.log import Record
+from roboyard.bus.node import Node
+from roboyard.bus.parameter_values import to_value
+from roboyard.bus.transforms import TransformError
+from roboyard.messages import message_type, nanoseconds, stamp
+from roboyard.messages.convert import transform_to_se3
+
+if TYPE_CHECKING:
+    from roboyard.bus.topics import Publisher
+
+CLOCK_RATE = 10.0
+HEALTH_PERIOD = 1.0
+
+
+class Housekeeping(Node):
+    """in: /tf /tf_static   out: /clock /rosout /diagnostics /parameter_events"""
+
+    def setup(self) -> None:
+        """Announce the standard topics."""
+        self._clock_type = message_type("rosgraph_msgs/msg/Clock")
+        self._clock = self.publisher("/clock", self._clock_type)
+        self._log_type = message_type("rcl_interfaces/msg/Log")
+        self._rosout: Publisher = self.publisher("/rosout", self._log_type)
+        self._array_type = message_type("diagnostic_msgs/msg/DiagnosticArray")
+        self._status_type = message_type("diagnostic_msgs/msg/DiagnosticStatus")
+        self._key_value_type = message_type("diagnostic_msgs/msg/KeyValue")
+        self._diagnostics = self.publisher("/diagnostics", self._array_type)
+        self._event_type = message_type("rcl_interfaces/msg/ParameterEvent")
+        self._parameter_type = message_type("rcl_interfaces/msg/Parameter")
+        self._events = self.publisher("/parameter_events", self._event_type)
+        tf_type = message_type("tf2_msgs/msg/TFMessage")
+        self.subscribe("/tf", tf_type, self._on_tf)
+        self.subscribe("/tf_static", tf_type, self._on_static_tf)
+        self.timer(rate=CLOCK_RATE, callback=self._tick, start=True, priority=LATE)
+        self.timer(HEALTH_PERIOD, self.publish_health, priority=LATE)
+
+    def _tick(self) -> None:
+        self._clock.publish(self._clock_type(clock=stamp(self.now_ns)))
+
+    # -- transforms ------------------------------------------------------------------------------------------------------------
+    def _on_tf(self, message: Any) -> None:
+        self._insert(message, static=False)
+
+    def _on_static_tf(self, message: Any) -> None:
+        self._insert(message, static=True)
+
+    def _insert(self, message: Any, *, static: bool) -> None:
+        for item in message.transforms:
+            header = item.header
+            try:
+                self.transforms.insert(
+                    transform_to_se3(item.transform), header.frame_id, item.child_frame_id,
+                    nanoseconds(header.stamp), static,
+                )
+            except TransformError as error:
+                self.log.error(f"transform ignored: {error}", every=5.0)
+
+    # -- reports ---------------------------------------------------------------------------------------------------------------
+    def publish_log(self, record: Record) -> None:
+        """Put a record on /rosout."""
+        self._rosout.publish(
+            self._log_type(
+                stamp=stamp(record.time_ns), level=LOG_LEVELS[record.level], name=record.node, msg=record.text
+            )
+        )
+
+    def publish_health(self) -> None:
+        """Put every node's condition on /diagnostics, if any has said something."""
+        reports = [(node.full_name, node.health) for node in self.bus.nodes.values() if node.health is not None]
+        if not reports:
+            return
+        message = self._array_type()
+        message.header.stamp = stamp(self.now_ns)
+        for name, health in reports:
+            values = [self._key_value_type(key=key, value=value) for key, value in health.values]
+            message.status.append(
+                self._status_type(level=HEALTH_LEVELS[health.level], name=name, message=health.text, values=values)
+            )
+        self._diagnostics.publish(message)
+
+    def publish_parameter(self, node: Node, name: str, value: Any) -> None:
+        """Put a changed parameter on /parameter_events."""
+        changed = self._parameter_type(name=name, value=to_value(value))
+        self._events.publish(
+            self._event_type(stamp=stamp(self.now_ns), node=node.full_name, changed_parameters=[changed])
+        )

@@ -1,0 +1,139 @@
+"""The one port through which everything from outside enters a run: clicks, keys, other processes, foreign robots.
+
+Each input is taken in when an instant is complete, stamped with that simulated time, published on ``/inputs`` (so it
+is in the recording) and only then acted on.  Scheduling recorded inputs at their times repeats an interactive run.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from roboyard.bus.executor import LAST
+from roboyard.bus.futures import Future
+from roboyard.errors import InputError, RoboyardError
+from roboyard.messages import deserialize, message_type, service_type
+
+if TYPE_CHECKING:
+    from roboyard.bus.bus import Bus
+    from roboyard.bus.topics import Publisher
+
+Kind = Literal["publish", "call"]
+TOPIC = "/inputs"
+INBOX_LIMIT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One thing from outside.
+
+    Attributes:
+        kind: "publish" a message on a topic, or "call" a service.
+        target: Absolute name of the topic or service.
+        type: Message or service type name.
+        source: Who sends it; arbitration and introspection know it by this name.
+        data: The message, or the request, as CDR.
+        reply: Called with the Future of a call; not recorded.
+    """
+
+    kind: Kind
+    target: str
+    type: str
+    source: str
+    data: bytes
+    reply: Callable[[Future], None] | None = field(default=None, compare=False)
+
+
+class InputPort:
+    """Takes inputs from any thread and acts on them on the executor's.
+
+    Attributes:
+        taken: Inputs acted on so far.
+        refused: Inputs that could not be acted on (malformed, unknown type).
+        dropped: Inputs lost because more than ``INBOX_LIMIT`` were waiting.
+    """
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._inbox: deque[Input] = deque()
+        self._queries: deque[Callable[[], None]] = deque()
+        self._publishers: dict[tuple[str, str], Publisher] = {}
+        self._record: Publisher | None = None
+        self.taken = 0
+        self.refused = 0
+        self.dropped = 0
+
+    def push(self, item: Input) -> bool:
+        """Hand in an input from any thread; False when too many are waiting."""
+        if len(self._inbox) >= INBOX_LIMIT:
+            self.dropped += 1
+            return False
+        self._inbox.append(item)
+        self._bus.executor.wake.set()
+        return True
+
+    def query(self, question: Callable[[], None]) -> None:
+        """Have ``question`` run on the executor's thread; it must not change anything, so it is not recorded."""
+        self._queries.append(question)
+        self._bus.executor.wake.set()
+
+    def schedule(self, inputs: Iterable[tuple[int, Input]]) -> None:
+        """Repeat recorded inputs at their times [ns]."""
+        for time_ns, item in inputs:
+            self._bus.executor.at(time_ns, lambda item=item: self._act(item), priority=LAST)  # type: ignore[misc]
+
+    def take(self) -> bool:
+        """Act on everything that is waiting; called by the executor when an instant is complete."""
+        while self._queries:
+            self._queries.popleft()()
+        if not self._inbox:
+            return False
+        for _ in range(len(self._inbox)):
+            self._act(self._inbox.popleft())
+        return True
+
+    def _act(self, item: Input) -> None:
+        self._publish_record(item)
+        try:
+            if item.kind == "publish":
+                self._publish(item)
+            elif item.kind == "call":
+                self._call(item)
+            else:
+                raise InputError(f"input of unknown kind '{item.kind}'", valid="'publish' or 'call'")
+        except RoboyardError as error:
+            self.refused += 1
+            self._bus.log.warn(f"input from {item.source} for {item.target} refused: {error}", every=1.0)
+            if item.reply:
+                failed = Future()
+                failed.fail(error)
+                item.reply(failed)
+            return
+        self.taken += 1
+
+    def _publish_record(self, item: Input) -> None:
+        if self._record is None:
+            self._record = self._bus.publisher(TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs")
+        data = np.frombuffer(item.data, dtype=np.uint8)
+        self._record.publish(
+            self._record.topic.type(kind=item.kind, target=item.target, type=item.type, source=item.source, data=data)
+        )
+
+    def _publish(self, item: Input) -> None:
+        message = deserialize(item.data, item.type)
+        key = (item.source, item.target)
+        publisher = self._publishers.get(key)
+        if publisher is None:
+            publisher = self._publishers[key] = self._bus.publisher(item.target, message_type(item.type), item.source)
+        publisher.publish(message)
+
+    def _call(self, item: Input) -> None:
+        kind: Any = service_type(item.type)
+        request = deserialize(item.data, f"{item.type}_Request")
+        future = self._bus.service_client(item.target, kind, item.source).call(request)
+        if item.reply:
+            future.then(item.reply)

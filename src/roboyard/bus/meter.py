@@ -1,0 +1,77 @@
+"""Measures what callbacks cost, and names their node when they fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from roboyard.bus.pacing import perf_ns
+from roboyard.errors import RoboyardError, RunError
+
+
+class NodeError(RunError):
+    """A node's callback raised; says which node, on what, and at what simulated time.
+
+    Attributes:
+        node: Full name of the node.
+        occasion: What it was doing: "topic /scan", "timer 50 Hz", "service /reset".
+        time_ns: Simulated time [ns].
+    """
+
+    def __init__(self, node: str, occasion: str, time_ns: int, cause: BaseException) -> None:
+        self.node = node
+        self.occasion = occasion
+        self.time_ns = time_ns
+        reason = str(cause) if isinstance(cause, RoboyardError) else f"{type(cause).__name__}: {cause}"
+        super().__init__(reason, where=f"node {node}, {occasion}, at {time_ns / 1e9:.6f} s")
+
+
+class Meter:
+    """Runs one callback of one node and keeps count of its wall time.
+
+    Attributes:
+        node: Full name of the node.
+        occasion: What triggers the callback.
+        budget_ns: Simulated time the callback may take before a report flags it (a timer's period); 0 = none stated.
+        count: Number of calls.
+        total_ns: Wall time spent in all of them [ns].
+        max_ns: Wall time of the longest [ns].
+    """
+
+    __slots__ = ("budget_ns", "callback", "clock", "count", "max_ns", "node", "occasion", "total_ns")
+
+    def __init__(
+        self, node: str, occasion: str, callback: Callable[..., Any], clock: Callable[[], int], budget_ns: int = 0
+    ) -> None:
+        self.node = node
+        self.occasion = occasion
+        self.callback = callback
+        self.clock = clock
+        self.budget_ns = budget_ns
+        self.count = 0
+        self.total_ns = 0
+        self.max_ns = 0
+
+    def __call__(self, *args: Any) -> Any:
+        """Run the callback; see ``run``."""
+        return self.run(self.callback, *args)
+
+    def run(self, callback: Callable[..., Any], *args: Any) -> Any:
+        """Run ``callback(*args)`` on this meter's account.
+
+        Raises:
+            NodeError: it raised.
+        """
+        start = perf_ns()
+        try:
+            return callback(*args)
+        except NodeError:
+            raise
+        except Exception as error:
+            raise NodeError(self.node, self.occasion, self.clock(), error) from error
+        finally:
+            spent = perf_ns() - start
+            self.count += 1
+            self.total_ns += spent
+            if spent > self.max_ns:
+                self.max_ns = spent

@@ -1,0 +1,393 @@
+"""Nodes: the units that talk over the bus."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from roboyard.bus import parameter_services
+from roboyard.bus.actions import ActionClient, ActionServer, GoalHandle
+from roboyard.bus.executor import TIMER, Scheduled
+from roboyard.bus.futures import Future
+from roboyard.bus.health import Health, HealthLevel
+from roboyard.bus.log import Logger
+from roboyard.bus.meter import Meter
+from roboyard.bus.names import resolve
+from roboyard.bus.parameters import Param, Resource, declared
+from roboyard.bus.services import Service, ServiceClient
+from roboyard.bus.timers import Timer
+from roboyard.bus.topics import Publisher, Subscription
+from roboyard.bus.transforms import TransformBuffer
+from roboyard.errors import ConfigError, InputError, RunError, UnknownNameError
+from roboyard.geometry import SE3
+
+if TYPE_CHECKING:
+    from roboyard.bus.bus import Bus
+
+
+class Node:
+    """A part that communicates only over the bus (and through the resources it is handed).
+
+    Subclass it, declare ``param(...)`` and ``resource(...)`` in the class body, connect in ``setup``.  Parameters and
+    resources are keyword arguments of the constructor.
+
+    Attributes:
+        fields: Names of the attributes that make up the node's state, for ``save`` and ``load``.
+        name: Last part of the name, e.g. "follow".
+        namespace: "" or "/rover".
+        full_name: "/rover/follow".
+        meters: One per callback, with what it cost.
+        health: What the node last said of itself with ``report_health``.
+
+    Raises:
+        ConfigError: an unknown keyword, a missing resource, or a bad parameter value.
+    """
+
+    fields: tuple[str, ...] = ()
+
+    def __init__(self, **given: Any) -> None:
+        cls = type(self)
+        parameters, resources = declared(cls, Param), declared(cls, Resource)
+        unknown = [key for key in given if key not in parameters and key not in resources]
+        if unknown:
+            raise ConfigError(
+                f"no parameter or resource '{unknown[0]}'",
+                where=cls.__name__,
+                valid="there are: " + ", ".join([*parameters, *resources]),
+            )
+        missing = [key for key, item in resources.items() if not item.optional and given.get(key) is None]
+        if missing:
+            raise ConfigError(f"resource '{missing[0]}' is missing", where=cls.__name__)
+        for key, item in resources.items():
+            if given.get(key) is not None and item.kind is not None and not isinstance(given[key], item.kind):
+                raise ConfigError(
+                    f"resource '{key}' is a {type(given[key]).__name__}", where=cls.__name__, valid=item.kind.__name__
+                )
+        self.__dict__["_parameters"] = {
+            key: item.check(given.get(key, item.default), cls.__name__) for key, item in parameters.items()
+        }
+        self.__dict__["_resources"] = {key: given.get(key) for key in resources}
+        self._bus: Bus | None = None
+        self.name = ""
+        self.namespace = ""
+        self.full_name = ""
+        self.meters: list[Meter] = []
+        self.health: Health | None = None
+        self._remap: dict[str, str] = {}
+        self._frame_prefix = ""
+        self._open: list[Any] = []
+        self._timers: list[Timer] = []
+        self._static: dict[str, tuple[SE3, str]] = {}
+        self._broadcaster: Publisher | None = None
+        self._static_broadcaster: Publisher | None = None
+
+    # -- for subclasses to fill in ---------------------------------------------------------------------------------------
+    def setup(self) -> None:
+        """Connect to topics, services and timers; called once, when the node joins a bus."""
+
+    def on_parameter(self, name: str, value: Any) -> None:
+        """Called before a parameter changes at run time; raise ConfigError to refuse."""
+
+    def close(self) -> None:
+        """Release what was taken in ``setup``; called once, when the node leaves the bus or the run ends."""
+
+    # -- where and when ----------------------------------------------------------------------------------------------------
+    @property
+    def bus(self) -> Bus:
+        """The bus the node is on.
+
+        Raises:
+            RunError: it is on none.
+        """
+        if self._bus is None:
+            raise RunError("the node is on no bus", where=type(self).__name__, valid="bus.add(node) first")
+        return self._bus
+
+    @property
+    def now_ns(self) -> int:
+        """Simulated time [ns]."""
+        return self.bus.executor.now_ns
+
+    @property
+    def now(self) -> float:
+        """Simulated time [s]."""
+        return self.bus.executor.now_ns * 1e-9
+
+    @property
+    def transforms(self) -> TransformBuffer:
+        """The buffer of all frames on this bus."""
+        return self.bus.transforms
+
+    def frame(self, name: str) -> str:
+        """Frame id of this robot's frame ``name``, with the prefix that keeps several robots apart."""
+        return self._frame_prefix + name
+
+    def resolve(self, name: str) -> str:
+        """Absolute, remapped form of a topic, service or action name."""
+        absolute = resolve(self._remap.get(name, name), self.namespace, self.name)
+        return self._remap.get(absolute, absolute)
+
+    # -- topics ------------------------------------------------------------------------------------------------------------
+    def publisher(self, name: str, message_type: type, *, latched: bool = False) -> Publisher:
+        """Announce that this node sends ``message_type`` on a topic.
+
+        Args:
+            name: Topic, relative to the node's namespace.
+            message_type: Class of the messages.
+            latched: Give the last message to later subscribers too.
+
+        Raises:
+            MessageError: the topic carries another type.
+        """
+        return self._keep(self.bus.publisher(self.resolve(name), message_type, self.full_name, latched=latched))
+
+    def subscribe(
+        self, name: str, message_type: type, callback: Callable[..., None], *, with_source: bool = False
+    ) -> Subscription:
+        """Have ``callback(message)`` run for every message on a topic.
+
+        Args:
+            name: Topic, relative to the node's namespace.
+            message_type: Class of the messages.
+            callback: Takes the message, and the sending node's name if ``with_source``.
+            with_source: See ``callback``.
+
+        Raises:
+            MessageError: the topic carries another type.
+        """
+        absolute = self.resolve(name)
+        meter = self._meter(f"topic {absolute}", callback)
+        return self._keep(self.bus.subscribe(absolute, message_type, self.full_name, meter, with_source=with_source))
+
+    # -- time --------------------------------------------------------------------------------------------------------------
+    def timer(
+        self,
+        period: float | None = None,
+        callback: Callable[[], None] | None = None,
+        *,
+        rate: float | None = None,
+        start: bool = False,
+        priority: int = TIMER,
+    ) -> Timer:
+        """Run ``callback()`` again and again.
+
+        Args:
+            period: Simulated time between calls [s]; or give ``rate``.
+            callback: What to run.
+            rate: Calls per simulated second [Hz].
+            start: First call at once instead of one period from now.
+            priority: Order among events of the same instant.
+
+        Raises:
+            InputError: not exactly one of period and rate, or not a positive one.
+        """
+        if (period is None) == (rate is None) or callback is None:
+            raise InputError("a timer takes a callback and either period or rate", where=f"node {self.full_name}")
+        seconds = period if period is not None else 1.0 / rate if rate else 0.0
+        if not 1e-6 <= seconds <= 1e6:
+            raise InputError(
+                f"timer period {seconds} s", where=f"node {self.full_name}", valid="from 1 microsecond to 1e6 s"
+            )
+        period_ns = round(seconds * 1e9)
+        meter = self._meter(f"timer {1.0 / seconds:g} Hz", callback, budget_ns=period_ns)
+        timer = Timer(self.bus.executor, period_ns, meter, start=start, priority=priority)
+        self._timers.append(timer)
+        return self._keep(timer)
+
+    def after(self, delay: float, callback: Callable[[], None]) -> Scheduled:
+        """Run ``callback()`` once, ``delay`` simulated seconds from now."""
+        meter = self._meter("one-shot timers")
+        return self.bus.executor.at(self.now_ns + round(delay * 1e9), lambda: meter.run(callback))
+
+    def offload(
+        self, function: Callable[..., Any], *args: Any, latency: float, then: Callable[[Future], None]
+    ) -> Future:
+        """Run heavy, pure ``function(*args)`` on a worker; ``then(future)`` runs ``latency`` simulated seconds from now.
+
+        Args:
+            function: Must release the GIL or be cheap; must not touch the node.
+            args: Must not be changed afterwards.
+            latency: Declared duration [simulated s]; reports flag a job that really takes longer.
+            then: Gets the finished future.
+        """
+        future = self.bus.offload.submit(self.full_name, latency, function, *args)
+        meter = self._meter("offloaded results")
+        future.then(lambda done: meter.run(then, done))
+        return future
+
+    # -- services and actions ----------------------------------------------------------------------------------------------
+    def service(self, name: str, service_type: Any, handler: Callable[[Any], Any]) -> Service:
+        """Serve ``name``: ``handler(request)`` returns a response or a Future of one; raises InputError to refuse.
+
+        Raises:
+            InputError: another node serves the name.
+        """
+        absolute = self.resolve(name)
+        meter = self._meter(f"service {absolute}", handler)
+        return self._keep(self.bus.serve(absolute, service_type, self.full_name, meter))
+
+    def service_client(self, name: str, service_type: Any) -> ServiceClient:
+        """A client of the service ``name``."""
+        return self.bus.service_client(self.resolve(name), service_type, self.full_name)
+
+    def action_server(
+        self, name: str, action_type: Any, on_goal: Callable[[GoalHandle], None], *, preempt: bool = True
+    ) -> ActionServer:
+        """Offer the action ``name``.
+
+        Args:
+            name: Relative to the node's namespace.
+            action_type: E.g. ``ry.action.NavigateToPose``.
+            on_goal: Called for each goal; must ``accept()`` or ``reject(reason)`` the handle before it returns.
+            preempt: An accepted goal aborts the one before it; False lets several run side by side.
+        """
+        return self._keep(ActionServer(self, name, action_type, on_goal, preempt=preempt))
+
+    def action_client(self, name: str, action_type: Any) -> ActionClient:
+        """A client of the action ``name``."""
+        return self._keep(ActionClient(self, name, action_type))
+
+    # -- transforms --------------------------------------------------------------------------------------------------------
+    def broadcast(
+        self, T_parent_child: SE3, parent: str, child: str, *, static: bool = False, time_ns: int | None = None
+    ) -> None:
+        """Publish a transform on /tf, or on the latched /tf_static.
+
+        Args:
+            T_parent_child: Pose of ``child`` in ``parent``.
+            parent: Frame id, prefixed already (see ``frame``).
+            child: Frame id.
+            static: It never changes.
+            time_ns: Moment of validity [ns]; None = now.
+        """
+        self.broadcast_all([(T_parent_child, parent, child)], static=static, time_ns=time_ns)
+
+    def broadcast_all(
+        self, transforms: list[tuple[SE3, str, str]], *, static: bool = False, time_ns: int | None = None
+    ) -> None:
+        """Publish several transforms (T_parent_child, parent, child) of one moment in one message."""
+        from roboyard.messages import message_type
+        from roboyard.messages.convert import tf_message
+
+        stamp_ns = self.now_ns if time_ns is None else time_ns
+        if static:
+            self._static.update({child: (pose, parent) for pose, parent, child in transforms})
+            if self._static_broadcaster is None:
+                tf_type = message_type("tf2_msgs/msg/TFMessage")
+                self._static_broadcaster = self.publisher("/tf_static", tf_type, latched=True)
+            everything = [(pose, parent, child) for child, (pose, parent) in self._static.items()]
+            self._static_broadcaster.publish(tf_message(everything, stamp_ns))
+            return
+        if self._broadcaster is None:
+            self._broadcaster = self.publisher("/tf", message_type("tf2_msgs/msg/TFMessage"))
+        self._broadcaster.publish(tf_message(transforms, stamp_ns))
+
+    # -- telling people ----------------------------------------------------------------------------------------------------
+    def report_health(self, level: HealthLevel, text: str, **values: Any) -> None:
+        """Say how the node is; published on /diagnostics once a second and at every change of level."""
+        before = self.health
+        self.health = Health(level, text, tuple((key, str(value)) for key, value in values.items()))
+        if before is None or before.level != level:
+            self.bus.health_changed(self)
+
+    # -- parameters --------------------------------------------------------------------------------------------------------
+    @classmethod
+    def parameters_declared(cls) -> dict[str, Param[Any]]:
+        """The node's parameters with their types, ranges and defaults."""
+        return declared(cls, Param)
+
+    @classmethod
+    def resources_declared(cls) -> dict[str, Resource]:
+        """What the node wants to be handed."""
+        return declared(cls, Resource)
+
+    def parameters(self) -> dict[str, Any]:
+        """Present values of all parameters."""
+        return dict(self.__dict__["_parameters"])
+
+    def set_parameter(self, name: str, value: Any) -> None:
+        """Change a parameter.
+
+        Raises:
+            UnknownNameError: there is none of this name.
+            ConfigError: the value is not allowed, the parameter is fixed, or the node refuses.
+        """
+        known = self.parameters_declared()
+        if name not in known:
+            raise UnknownNameError(
+                f"no parameter '{name}'", where=f"node {self.full_name}", valid="there are: " + ", ".join(known)
+            )
+        if known[name].fixed and self._bus is not None:
+            raise ConfigError(f"parameter '{name}' can only be given at start", where=f"node {self.full_name}")
+        checked = known[name].check(value, self.full_name or type(self).__name__)
+        self.on_parameter(name, checked)
+        self.__dict__["_parameters"][name] = checked
+        if self._bus is not None:
+            self._bus.parameter_changed(self, name, checked)
+
+    # -- state -------------------------------------------------------------------------------------------------------------
+    def save(self) -> dict[str, Any]:
+        """The node's state as plain data: parameters, random generator, timers and the attributes in ``fields``."""
+        return {
+            "parameters": self.parameters(),
+            "random": copy.deepcopy(self.random.bit_generator.state),
+            "timers": [timer.next_ns for timer in self._timers],
+            "fields": {name: copy.deepcopy(getattr(self, name)) for name in self.fields},
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave, on a node of the same class that was set up the same way."""
+        self.__dict__["_parameters"].update(state["parameters"])
+        self.random.bit_generator.state = state["random"]
+        for timer, next_ns in zip(self._timers, state["timers"], strict=True):
+            timer.reschedule(next_ns)
+        for name, value in state["fields"].items():
+            setattr(self, name, copy.deepcopy(value))
+
+    # -- life on the bus, called by it ---------------------------------------------------------------------------------------
+    def attach(self, bus: Bus, name: str, namespace: str, remap: dict[str, str], frame_prefix: str) -> None:
+        """Join ``bus`` under a name and run ``setup``; use ``bus.add``."""
+        if self._bus is not None:
+            raise RunError(f"node {self.full_name} is on a bus already", valid="one node object joins one bus")
+        self._bus = bus
+        self.name, self.namespace, self.full_name = name, namespace, f"{namespace}/{name}"
+        self._remap, self._frame_prefix = dict(remap), frame_prefix
+        self.log = Logger(self.full_name, lambda: bus.executor.now_ns, bus.write_log)
+        self.random: np.random.Generator = bus.random(self.full_name)
+        parameter_services.offer(self)
+        Meter(self.full_name, "setup", self.setup, lambda: bus.executor.now_ns)()
+
+    def detach(self) -> None:
+        """Leave the bus; use ``bus.remove``."""
+        if self._bus is None:
+            return
+        bus = self._bus
+        try:
+            Meter(self.full_name, "close", self.close, lambda: bus.executor.now_ns)()
+        finally:
+            for item in reversed(self._open):
+                item.close()
+            self._open.clear()
+            self._bus = None
+
+    def _keep(self, item: Any) -> Any:
+        self._open.append(item)
+        return item
+
+    def _meter(self, occasion: str, callback: Callable[..., Any] | None = None, budget_ns: int = 0) -> Meter:
+        """The meter of a callback; without one, the shared meter of an occasion."""
+        if callback is None:
+            for meter in self.meters:
+                if meter.occasion == occasion:
+                    return meter
+        executor = self.bus.executor
+        meter = Meter(self.full_name, occasion, callback or _nothing, lambda: executor.now_ns, budget_ns)
+        self.meters.append(meter)
+        return meter
+
+
+def _nothing() -> None:
+    """What a shared meter has in place of a callback of its own."""

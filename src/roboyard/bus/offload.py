@@ -1,0 +1,95 @@
+"""Heavy work beside the simulation: runs on a worker, and its result arrives at a declared simulated moment.
+
+The executor waits for the worker when that moment comes, so the run is parallel and deterministic.  A report compares
+what a job really took with what its node declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor as Pool
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from roboyard.bus.futures import Future
+from roboyard.bus.meter import NodeError
+from roboyard.bus.pacing import perf_ns
+from roboyard.errors import InputError
+
+if TYPE_CHECKING:
+    from roboyard.bus.bus import Bus
+
+
+@dataclass(slots=True)
+class Job:
+    """What offloaded work of one node and function took, against what it declared [ns]."""
+
+    node: str
+    what: str
+    latency_ns: int
+    count: int = 0
+    total_ns: int = 0
+    max_ns: int = 0
+    late: int = 0
+
+
+class Offload:
+    """Hands work to a pool and brings results back in simulated time.
+
+    Attributes:
+        jobs: Statistics by (node, function).
+        pending: Results not delivered yet; zero at a barrier.
+    """
+
+    def __init__(self, bus: Bus, workers: int = 1) -> None:
+        self._bus = bus
+        self._workers = workers
+        self._pool: Pool | None = None
+        self.jobs: dict[tuple[str, str], Job] = {}
+        self.pending = 0
+
+    def submit(self, node: str, latency: float, function: Callable[..., Any], *args: Any) -> Future:
+        """Run ``function(*args)`` on a worker; the future is resolved ``latency`` simulated seconds from now.
+
+        ``args`` must not be changed afterwards by anybody, as with messages.
+
+        Raises:
+            InputError: ``latency`` is not positive.
+        """
+        if not latency > 0.0:
+            raise InputError(f"latency {latency} s of offloaded work", where=f"node {node}", valid="a positive time")
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="roboyard-offload")
+        name = getattr(function, "__name__", type(function).__name__)
+        job = self.jobs.setdefault((node, name), Job(node, name, round(latency * 1e9)))
+        future = Future(f"result of {name}")
+        running = self._pool.submit(_timed, function, args)
+        self.pending += 1
+        executor = self._bus.executor
+
+        def arrive() -> None:
+            self.pending -= 1
+            try:
+                result, spent_ns = running.result()
+            except Exception as error:
+                raise NodeError(node, f"offloaded {name}", executor.now_ns, error) from error
+            job.count += 1
+            job.total_ns += spent_ns
+            job.max_ns = max(job.max_ns, spent_ns)
+            job.late += spent_ns > job.latency_ns
+            future.resolve(result)
+
+        executor.at(executor.now_ns + job.latency_ns, arrive)
+        return future
+
+    def close(self) -> None:
+        """Stop the workers; waiting work is dropped."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+
+def _timed(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, int]:
+    start = perf_ns()
+    return function(*args), perf_ns() - start

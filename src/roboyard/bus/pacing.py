@@ -1,0 +1,57 @@
+"""The only place where the core meets the wall clock: pacing, waiting for outsiders, and measuring callbacks."""
+
+from __future__ import annotations
+
+import time
+from threading import Event
+
+perf_ns = time.perf_counter_ns
+"""Monotonic wall time [ns]: for measuring how long callbacks take; never enters a message."""
+
+wall_seconds = time.monotonic
+"""Monotonic wall time [s]: for time-outs towards other processes; never enters a message."""
+
+_IDLE_SECONDS = 0.05
+_MAX_LAG_SECONDS = 1.0
+
+
+class Pacer:
+    """Holds a run back so that simulated time does not outrun ``factor`` × wall time.
+
+    Attributes:
+        factor: Simulated seconds per wall second; 0 runs as fast as possible.
+    """
+
+    def __init__(self, factor: float = 0.0) -> None:
+        self.factor = factor
+        self._wall_ns = 0
+        self._sim_ns = 0
+
+    def restart(self, sim_ns: int) -> None:
+        """Count from here: at the start, after a pause, after a change of ``factor``."""
+        self._wall_ns = time.monotonic_ns()
+        self._sim_ns = sim_ns
+
+    def wait(self, sim_ns: int, wake: Event) -> bool:
+        """Sleep until ``sim_ns`` is due or ``wake`` is set.
+
+        Returns:
+            True when the moment is due, False when woken early.
+        """
+        if self.factor <= 0.0:
+            return True
+        remaining = (self._wall_ns + (sim_ns - self._sim_ns) / self.factor - time.monotonic_ns()) * 1e-9
+        if remaining <= 0.0:
+            if remaining < -_MAX_LAG_SECONDS:  # too far behind: go on from here instead of sprinting to catch up
+                self.restart(sim_ns)
+            return True
+        if wake.wait(remaining):
+            wake.clear()
+            return False
+        return True
+
+
+def idle(wake: Event) -> None:
+    """Rest a moment of wall time, or until ``wake`` is set; clears it."""
+    wake.wait(_IDLE_SECONDS)
+    wake.clear()

@@ -1,0 +1,87 @@
+"""The parameter services every ROS 2 node has, for ours: list, get, describe, set."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from roboyard.bus.parameter_values import NOT_SET, from_value, to_value
+from roboyard.errors import RoboyardError
+from roboyard.messages import message_type, service_type
+
+if TYPE_CHECKING:
+    from roboyard.bus.node import Node
+
+
+def offer(node: Node) -> None:
+    """Let ``node`` serve its parameters under ``~/…``, as rcl_interfaces defines it."""
+    for name, handler in _HANDLERS.items():
+        kind = service_type(f"rcl_interfaces/srv/{''.join(word.title() for word in name.split('_'))}")
+        node.service(f"~{name}", kind, lambda request, handler=handler, kind=kind: handler(node, request, kind.Response()))
+
+
+def _list(node: Node, request: Any, response: Any) -> Any:
+    names = sorted(node.parameters())
+    wanted = list(request.prefixes)
+    response.result.names = [n for n in names if not wanted or any(n == p or n.startswith(p + ".") for p in wanted)]
+    return response
+
+
+def _get(node: Node, request: Any, response: Any) -> Any:
+    values, empty = node.parameters(), message_type("rcl_interfaces/msg/ParameterValue")
+    response.values = [to_value(values[name]) if name in values else empty() for name in request.names]
+    return response
+
+
+def _get_types(node: Node, request: Any, response: Any) -> Any:
+    values = node.parameters()
+    kinds = [to_value(values[name]).type if name in values else NOT_SET for name in request.names]
+    response.types = np.array(kinds, dtype=np.uint8)
+    return response
+
+
+def _describe(node: Node, request: Any, response: Any) -> Any:
+    make = message_type("rcl_interfaces/msg/ParameterDescriptor")
+    number = message_type("rcl_interfaces/msg/FloatingPointRange")
+    integer = message_type("rcl_interfaces/msg/IntegerRange")
+    known = node.parameters_declared()
+    for name in request.names:
+        item = make(name=name)
+        if name in known:
+            param = known[name]
+            item.type = to_value(param.default).type
+            item.description = param.doc
+            item.additional_constraints = param.describe()
+            item.read_only = param.fixed
+            bounded = math.isfinite(param.low) or math.isfinite(param.high)
+            if bounded and isinstance(param.default, float):
+                item.floating_point_range = [number(from_value=param.low, to_value=param.high)]
+            elif bounded and isinstance(param.default, int):
+                limit = float(2**63 - 1)
+                low, high = max(param.low, -limit), min(param.high, limit)
+                item.integer_range = [integer(from_value=int(low), to_value=int(min(high, 2**63 - 1025)))]
+        response.descriptors.append(item)
+    return response
+
+
+def _set(node: Node, request: Any, response: Any) -> Any:
+    result_type = message_type("rcl_interfaces/msg/SetParametersResult")
+    for item in request.parameters:
+        try:
+            node.set_parameter(item.name, from_value(item.value))
+        except RoboyardError as error:
+            response.results.append(result_type(successful=False, reason=str(error)))
+        else:
+            response.results.append(result_type(successful=True))
+    return response
+
+
+_HANDLERS = {
+    "list_parameters": _list,
+    "get_parameters": _get,
+    "get_parameter_types": _get_types,
+    "describe_parameters": _describe,
+    "set_parameters": _set,
+}

@@ -1,0 +1,101 @@
+"""Services: a request goes to the one node that serves the name, its response comes back through the queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from roboyard.bus.futures import Future
+from roboyard.bus.meter import Meter, NodeError
+from roboyard.errors import InputError, MessageError, RoboyardError, UnknownNameError
+
+if TYPE_CHECKING:
+    from roboyard.bus.bus import Bus
+
+
+class ServiceError(RoboyardError):
+    """A call could not be answered."""
+
+
+class Service:
+    """The serving end.
+
+    The handler takes a request and returns a response, or a Future of one when the answer comes later.  A handler that
+    raises InputError refuses the call: the caller's future fails with it, and the run goes on.
+    """
+
+    __slots__ = ("_bus", "meter", "name", "node", "type")
+
+    def __init__(self, bus: Bus, name: str, service_type: Any, node: str, meter: Meter) -> None:
+        self._bus = bus
+        self.name = name
+        self.type = service_type
+        self.node = node
+        self.meter = meter
+
+    def deliver(self, message: tuple[Any, Future], source: str) -> None:  # noqa: ARG002
+        """Answer one call."""
+        request, reply = message
+        try:
+            response = self.meter(request)
+        except NodeError as error:
+            if isinstance(error.__cause__, InputError):
+                self._reply(reply, error.__cause__)
+                return
+            raise
+        if isinstance(response, Future):
+            response.then(lambda future: self._reply(reply, future.error or future.result))
+        else:
+            self._reply(reply, response)
+
+    def _reply(self, reply: Future, response: Any) -> None:
+        if not isinstance(response, RoboyardError) and response.__class__ is not self.type.Response:
+            response = ServiceError(
+                f"answered with {type(response).__name__} instead of {self.type.name} response",
+                where=f"node {self.node}, service {self.name}",
+            )
+        self._bus.executor.ready.append((reply, response, self.node))
+
+    def close(self) -> None:
+        """Serve no more."""
+        self._bus.services.pop(self.name, None)
+
+
+class ServiceClient:
+    """The calling end; finds the server anew at each call, so order of start does not matter."""
+
+    __slots__ = ("_bus", "name", "node", "type")
+
+    def __init__(self, bus: Bus, name: str, service_type: Any, node: str) -> None:
+        self._bus = bus
+        self.name = name
+        self.type = service_type
+        self.node = node
+
+    def available(self) -> bool:
+        """Whether some node serves this name now."""
+        return self.name in self._bus.services
+
+    def call(self, request: Any) -> Future:
+        """Send ``request``; the future fails with UnknownNameError when nobody serves the name.
+
+        Raises:
+            MessageError: ``request`` is not this service's request.
+        """
+        if request.__class__ is not self.type.Request:
+            raise MessageError(
+                f"service {self.name} takes a {self.type.name} request, not {type(request).__name__}",
+                where=f"node {self.node}",
+            )
+        reply = Future(f"response of {self.name}")
+        server = self._bus.services.get(self.name)
+        ready = self._bus.executor.ready
+        if server is None:
+            names = ", ".join(sorted(self._bus.services)) or "none"
+            error = UnknownNameError(f"nobody serves {self.name}", where=f"node {self.node}", valid=f"served: {names}")
+            ready.append((reply, error, self.node))
+        elif server.type is not self.type:
+            error = MessageError(f"service {self.name} is a {server.type.name}, not a {self.type.name}")
+            ready.append((reply, error, self.node))
+        else:
+            ready.append((server, (request, reply), self.node))
+        return reply

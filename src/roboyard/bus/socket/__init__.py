@@ -1,0 +1,8 @@
+"""The run's local socket: how the command line, the view and nodes in other processes reach a live run."""
+
+from roboyard.bus.socket.client import Connection, connect
+from roboyard.bus.socket.registry import LiveRun, live_runs
+from roboyard.bus.socket.remote import RemoteBus
+from roboyard.bus.socket.server import SocketServer
+
+__all__ = ["Connection", "LiveRun", "RemoteBus", "SocketServer", "connect", "live_runs"]

@@ -1,0 +1,167 @@
+"""The asking end of the local socket: one connection to one live run."""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from roboyard.bus.pacing import wall_seconds
+from roboyard.bus.socket import frames, registry
+from roboyard.bus.socket.registry import LiveRun
+from roboyard.errors import RunError
+from roboyard.messages import deserialize, serialize, type_name
+
+TIMEOUT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message from the run; ``time_ns`` is simulated."""
+
+    topic: str
+    type: str
+    source: str
+    time_ns: int
+    data: bytes
+
+    @property
+    def message(self) -> Any:
+        """The message itself."""
+        return deserialize(self.data, self.type)
+
+
+def connect(name: str | None = None) -> Connection:
+    """Connect to the live run ``name`` (its name or process id; None: the only one).
+
+    Raises:
+        InputError: there is no such run, or several to choose from.
+        RunError: it does not answer.
+    """
+    return Connection(registry.find(name))
+
+
+class Connection:
+    """Blocking calls to a live run.  Use as a context manager."""
+
+    def __init__(self, run: LiveRun) -> None:
+        self.run = run
+        self._waiting: deque[Received] = deque()
+        self._number = 0
+        self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._sock.settimeout(TIMEOUT)
+            self._sock.connect(str(run.socket))
+            hello = self._next(TIMEOUT)
+        except OSError as error:
+            self._sock.close()
+            raise RunError(f"run '{run.name}' (pid {run.pid}) does not answer: {error}") from error
+        self.name = str(hello[0].get("client", ""))
+
+    # -- topics ----------------------------------------------------------------------------------------------------------------
+    def subscribe(self, topic: str) -> None:
+        """Ask for the messages of a topic; read them with ``messages``."""
+        self._send({"op": "subscribe", "topic": topic})
+
+    def unsubscribe(self, topic: str) -> None:
+        """Ask for them no more."""
+        self._send({"op": "unsubscribe", "topic": topic})
+
+    def messages(self, timeout: float | None = None) -> Iterator[Received]:
+        """Messages of the subscribed topics as they come.
+
+        Args:
+            timeout: End after this much wall time without any message [s]; None waits for ever.
+        """
+        while True:
+            if self._waiting:
+                yield self._waiting.popleft()
+                continue
+            try:
+                header, payload = self._next(timeout)
+            except TimeoutError:
+                return
+            except RunError:
+                return  # the run ended
+            if header["op"] == "message":
+                yield _received(header, payload)
+
+    def publish(self, topic: str, message: Any, source: str = "") -> None:
+        """Publish a message into the run."""
+        self.publish_raw(topic, type_name(type(message)), serialize(message), source)
+
+    def publish_raw(self, topic: str, type_name: str, data: bytes, source: str = "") -> None:
+        """Publish a message given as CDR."""
+        self._send({"op": "publish", "topic": topic, "type": type_name, "source": source or self.name}, data)
+
+    # -- questions -------------------------------------------------------------------------------------------------------------
+    def graph(self) -> dict[str, Any]:
+        """The run's graph as plain data, see ``roboyard.bus.Graph``."""
+        header, _ = self._ask({"op": "graph"})
+        found: dict[str, Any] = header["graph"]
+        return found
+
+    def call(self, service: str, service_type: Any, request: Any, source: str = "") -> Any:
+        """Call a service and wait for its response.
+
+        Raises:
+            RunError: nobody serves it, the server refused, or no answer came.
+        """
+        header = {"op": "call", "service": service, "type": service_type.name, "source": source or self.name}
+        _, payload = self._ask(header, serialize(request))
+        return deserialize(payload, f"{service_type.name}_Response")
+
+    def control(self, action: str, **values: Any) -> dict[str, Any]:
+        """ "pause", "resume", "stop", or "rate" with ``rate=``; returns the run's time [ns] and whether it is paused."""
+        header, _ = self._ask({"op": "control", "do": action, **values})
+        return header
+
+    # -- frames ----------------------------------------------------------------------------------------------------------------
+    def _send(self, header: dict[str, Any], payload: bytes = b"") -> None:
+        try:
+            frames.send(self._sock, header, payload)
+        except OSError as error:
+            raise RunError(f"run '{self.run.name}' is gone: {error}") from error
+
+    def _ask(self, header: dict[str, Any], payload: bytes = b"") -> tuple[dict[str, Any], bytes]:
+        self._number += 1
+        self._send({**header, "id": self._number}, payload)
+        deadline = wall_seconds() + TIMEOUT
+        while True:
+            try:
+                answer, data = self._next(max(deadline - wall_seconds(), 0.001))
+            except TimeoutError:
+                raise RunError(f"run '{self.run.name}' did not answer within {TIMEOUT:g} s") from None
+            if answer["op"] == "message":
+                self._waiting.append(_received(answer, data))
+            elif answer.get("id") == self._number:
+                if answer["op"] == "error":
+                    raise RunError(str(answer.get("error")), where=f"run '{self.run.name}'")
+                return answer, data
+
+    def _next(self, timeout: float | None) -> tuple[dict[str, Any], bytes]:
+        """The next frame; a timeout only strikes between frames or on a hanging run.  Raises TimeoutError, RunError."""
+        self._sock.settimeout(timeout)
+        frame = frames.receive(self._sock)
+        if frame is None:
+            raise RunError(f"run '{self.run.name}' has ended")
+        return frame
+
+    def close(self) -> None:
+        """Hang up."""
+        self._sock.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _received(header: dict[str, Any], payload: bytes) -> Received:
+    return Received(header["topic"], header["type"], header["source"], int(header["time"]), payload)

@@ -1,0 +1,234 @@
+"""The serving end of the local socket, inside the run.
+
+Reader threads only hand things to the bus's input port; everything that touches the bus happens on its own thread.  A
+client that does not read fast enough loses its oldest messages, never slows the run down.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Condition, Thread
+from typing import Any
+
+from roboyard.bus.bus import Bus
+from roboyard.bus.futures import Future
+from roboyard.bus.graph import graph
+from roboyard.bus.inputs import Input
+from roboyard.bus.socket import frames, registry
+from roboyard.bus.topics import Topic
+from roboyard.errors import InputError, MessageError, RoboyardError
+from roboyard.messages import serialize
+
+QUEUE_LIMIT = 2000
+CLIENT_LIMIT = 64
+
+
+class _Client:
+    """One connection: a queue of outgoing frames with its writer thread."""
+
+    def __init__(self, sock: socket.socket, number: int) -> None:
+        self.sock = sock
+        self.name = f"client{number}"
+        self.topics: set[str] = set()
+        self.lost = 0
+        self.closed = False
+        self._queue: deque[tuple[dict[str, Any], bytes]] = deque()
+        self._ready = Condition()
+
+    def post(self, header: dict[str, Any], payload: bytes = b"") -> None:
+        with self._ready:
+            if len(self._queue) >= QUEUE_LIMIT:
+                self._queue.popleft()
+                self.lost += 1
+            self._queue.append((header, payload))
+            self._ready.notify()
+
+    def write_forever(self) -> None:
+        while True:
+            with self._ready:
+                while not self._queue and not self.closed:
+                    self._ready.wait()
+                if not self._queue:
+                    return
+                header, payload = self._queue.popleft()
+            try:
+                frames.send(self.sock, header, payload)
+            except OSError:
+                self.close()
+                return
+
+    def close(self) -> None:
+        with self._ready:
+            self.closed = True
+            self._ready.notify()
+        with suppress(OSError):
+            self.sock.shutdown(socket.SHUT_RDWR)
+
+
+class SocketServer:
+    """Makes ``bus`` reachable for other processes of this user until ``close``.
+
+    Args:
+        bus: The run's bus.
+        name: Under which the run is listed.
+
+    Attributes:
+        run: Its entry in the registry.
+    """
+
+    def __init__(self, bus: Bus, name: str) -> None:
+        self.bus = bus
+        self.run = registry.announce(name)
+        self._clients: list[_Client] = []
+        self._by_topic: dict[str, list[_Client]] = {}
+        self._untap: Callable[[], None] | None = None
+        self._count = 0
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(self.run.socket))
+        self.run.socket.chmod(0o600)
+        self._listener.listen()
+        Thread(target=self._accept_forever, name="roboyard-socket", daemon=True).start()
+
+    # -- threads ---------------------------------------------------------------------------------------------------------------
+    def _accept_forever(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            if len(self._clients) >= CLIENT_LIMIT:
+                sock.close()
+                continue
+            self._count += 1
+            client = _Client(sock, self._count)
+            self._clients.append(client)
+            client.post({"op": "hello", "name": self.run.name, "pid": self.run.pid, "client": client.name})
+            Thread(target=client.write_forever, name=f"roboyard-{client.name}-out", daemon=True).start()
+            Thread(target=self._read_forever, args=(client,), name=f"roboyard-{client.name}", daemon=True).start()
+
+    def _read_forever(self, client: _Client) -> None:
+        try:
+            while (frame := frames.receive(client.sock)) is not None:
+                self._take(client, *frame)
+        except (MessageError, OSError):
+            pass  # a broken client is let go; the run does not care
+        finally:
+            client.close()
+            self.bus.inputs.query(lambda: self._forget(client))
+
+    def _take(self, client: _Client, header: dict[str, Any], payload: bytes) -> None:
+        operation, number = header["op"], header.get("id")
+        source = str(header.get("source") or client.name)
+        inputs = self.bus.inputs
+        try:
+            if operation == "publish":
+                inputs.push(Input("publish", str(header["topic"]), str(header["type"]), source, payload))
+            elif operation == "call":
+                inputs.push(
+                    Input("call", str(header["service"]), str(header["type"]), source, payload,
+                          reply=lambda future: self._answer(client, number, future))
+                )  # fmt: skip
+            elif operation == "subscribe":
+                inputs.query(lambda: self._subscribe(client, str(header["topic"])))
+            elif operation == "unsubscribe":
+                inputs.query(lambda: self._unsubscribe(client, str(header["topic"])))
+            elif operation == "graph":
+                inputs.query(lambda: client.post({"op": "graph", "id": number, "graph": graph(self.bus).to_dict()}))
+            elif operation == "control":
+                inputs.query(lambda: self._control(client, number, header))
+            else:
+                raise InputError(f"unknown operation '{operation}'")
+        except KeyError as error:
+            client.post({"op": "error", "id": number, "error": f"'{operation}' lacks {error}"})
+        except InputError as error:
+            client.post({"op": "error", "id": number, "error": str(error)})
+
+    # -- on the executor's thread ----------------------------------------------------------------------------------------------
+    def _subscribe(self, client: _Client, name: str) -> None:
+        if name in client.topics or client.closed:
+            return
+        client.topics.add(name)
+        self._by_topic.setdefault(name, []).append(client)
+        if self._untap is None:
+            self._untap = self.bus.tap(self._tap)
+        topic = self.bus.topics.get(name)
+        for publisher in topic.publishers if topic else ():
+            if publisher.last is not None and topic is not None:
+                self._post([client], topic, publisher.last, publisher.node, topic.last_ns)
+
+    def _unsubscribe(self, client: _Client, name: str) -> None:
+        client.topics.discard(name)
+        remaining = [other for other in self._by_topic.get(name, ()) if other is not client]
+        if remaining:
+            self._by_topic[name] = remaining
+        else:
+            self._by_topic.pop(name, None)
+        if not self._by_topic and self._untap is not None:
+            self._untap()
+            self._untap = None
+
+    def _forget(self, client: _Client) -> None:
+        for name in sorted(client.topics):
+            self._unsubscribe(client, name)
+        if client in self._clients:
+            self._clients.remove(client)
+
+    def _tap(self, topic: Topic, message: Any, node: str, time_ns: int) -> None:
+        clients = self._by_topic.get(topic.name)
+        if clients:
+            self._post(clients, topic, message, node, time_ns)
+
+    def _post(self, clients: list[_Client], topic: Topic, message: Any, node: str, time_ns: int) -> None:
+        header = {"op": "message", "topic": topic.name, "type": topic.type_name, "source": node, "time": time_ns}
+        payload = serialize(message)
+        for client in clients:
+            client.post(header, payload)
+
+    def _answer(self, client: _Client, number: Any, future: Future) -> None:
+        def send(done: Future) -> None:
+            if done.error is not None:
+                client.post({"op": "error", "id": number, "error": str(done.error)})
+            else:
+                client.post({"op": "response", "id": number}, serialize(done.result))
+
+        future.then(send)
+
+    def _control(self, client: _Client, number: Any, header: dict[str, Any]) -> None:
+        executor, action = self.bus.executor, header.get("do")
+        try:
+            if action == "pause":
+                executor.paused = True
+            elif action == "resume":
+                executor.paused = False
+            elif action == "stop":
+                executor.stop()
+            elif action == "rate":
+                executor.pacer.factor = _rate(header.get("rate"))
+                executor.pacer.restart(executor.now_ns)
+            else:
+                raise InputError(f"unknown control '{action}'", valid="pause, resume, stop, rate")
+        except RoboyardError as error:
+            client.post({"op": "error", "id": number, "error": str(error)})
+            return
+        client.post({"op": "done", "id": number, "time": executor.now_ns, "paused": executor.paused})
+
+    def close(self) -> None:
+        """Let all clients go and leave the registry."""
+        registry.withdraw(self.run)
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for client in list(self._clients):
+            client.close()
+        if self._untap is not None:
+            self._untap()
+            self._untap = None
+
+
+def _rate(value: Any) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0.0 <= value <= 1e6:
+        raise InputError(f"rate {value!r}", valid="0 (as fast as possible) to 1e6 simulated seconds per second")
+    return float(value)

@@ -1,0 +1,48 @@
+"""Timers: callbacks at a fixed period of simulated time."""
+
+from __future__ import annotations
+
+from roboyard.bus.executor import TIMER, Executor, Scheduled
+from roboyard.bus.meter import Meter
+
+
+class Timer:
+    """Calls back at ``start + k·period`` exactly; created by ``Node.timer``.
+
+    Attributes:
+        period_ns: Time between calls [ns].
+        next_ns: Time of the next call [ns]; -1 once cancelled.
+    """
+
+    __slots__ = ("_event", "_executor", "_meter", "_priority", "next_ns", "period_ns")
+
+    def __init__(
+        self, executor: Executor, period_ns: int, meter: Meter, *, start: bool = False, priority: int = TIMER
+    ) -> None:
+        self._executor = executor
+        self._meter = meter
+        self._priority = priority
+        self.period_ns = period_ns
+        self.next_ns = executor.now_ns + (0 if start else period_ns)
+        self._event: Scheduled | None = executor.at(self.next_ns, self._fire, priority)
+
+    def _fire(self) -> None:
+        # the next call is scheduled first, so that the callback may cancel it
+        self.next_ns += self.period_ns
+        self._event = self._executor.at(self.next_ns, self._fire, self._priority)
+        self._meter()
+
+    def cancel(self) -> None:
+        """Never call again."""
+        if self._event is not None:
+            self._event.cancel()
+        self._event, self.next_ns = None, -1
+
+    def reschedule(self, next_ns: int) -> None:
+        """Make the next call at ``next_ns``; -1 cancels."""
+        self.cancel()
+        if next_ns >= 0:
+            self.next_ns = next_ns
+            self._event = self._executor.at(next_ns, self._fire, self._priority)
+
+    close = cancel

@@ -1,0 +1,180 @@
+"""The transform buffer: where every frame was, at any moment of the last seconds."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any
+
+from roboyard.errors import RoboyardError
+from roboyard.geometry import SE3
+
+
+class TransformError(RoboyardError):
+    """A transform cannot be given: unknown frame, unconnected trees, or a moment out of reach."""
+
+
+class _Edge:
+    """Motion of one frame in its parent over time."""
+
+    __slots__ = ("parent", "poses", "static", "times")
+
+    def __init__(self, parent: str, static: bool) -> None:
+        self.parent = parent
+        self.static = static
+        self.times: list[int] = []
+        self.poses: list[SE3] = []
+
+
+class TransformBuffer:
+    """Collects transforms and answers "where is ``source`` seen from ``target``" (REP 105 trees).
+
+    Args:
+        seconds: How much past is kept.
+    """
+
+    def __init__(self, seconds: float = 10.0) -> None:
+        self._keep_ns = round(seconds * 1e9)
+        self._edges: dict[str, _Edge] = {}
+
+    def insert(self, T_parent_child: SE3, parent: str, child: str, time_ns: int, static: bool = False) -> None:
+        """Add a transform.  Same parent: samples in any order; another parent: the frame moves over to it.
+
+        Raises:
+            TransformError: the frames are the same, unnamed, or would close a loop.
+        """
+        if not parent or not child or parent == child:
+            raise TransformError(f"no transform from '{parent}' to '{child}'", valid="two different, named frames")
+        edge = self._edges.get(child)
+        if edge is None or edge.parent != parent or edge.static != static:
+            if child in self._chain(parent):
+                raise TransformError(f"'{child}' under '{parent}' would close a loop", valid="frames form a tree")
+            edge = self._edges[child] = _Edge(parent, static)
+        if static:
+            edge.times, edge.poses = [time_ns], [T_parent_child]
+            return
+        times, poses = edge.times, edge.poses
+        if not times or time_ns > times[-1]:
+            times.append(time_ns)
+            poses.append(T_parent_child)
+            if len(times) > 64 and times[len(times) // 2] < time_ns - self._keep_ns:
+                cut = bisect_right(times, time_ns - self._keep_ns)
+                del times[:cut], poses[:cut]
+            return
+        index = bisect_right(times, time_ns)
+        if index and times[index - 1] == time_ns:
+            poses[index - 1] = T_parent_child
+        elif time_ns >= times[-1] - self._keep_ns:
+            times.insert(index, time_ns)
+            poses.insert(index, T_parent_child)
+
+    def lookup(self, target: str, source: str, time_ns: int | None = None) -> SE3:
+        """``T_target_source``: maps coordinates in ``source`` to ``target``.
+
+        Args:
+            target: Frame to express in.
+            source: Frame of the coordinates.
+            time_ns: Moment [ns], interpolated between samples; None = the newest moment that every part knows.
+
+        Raises:
+            TransformError: a frame is unknown, the two are not connected, or the moment is outside of what is known.
+        """
+        up_target, up_source = self._chain(target), self._chain(source)
+        if target == source and (target in self._edges or target in self.frames()):
+            return SE3.identity()
+        self._check_known(target, up_target)
+        self._check_known(source, up_source)
+        common = next((frame for frame in up_target if frame in set(up_source)), None)
+        if common is None:
+            raise TransformError(
+                f"'{target}' and '{source}' are not connected",
+                valid=f"'{target}' hangs under '{up_target[-1]}', '{source}' under '{up_source[-1]}'",
+            )
+        to_target = up_target[: up_target.index(common)]
+        to_source = up_source[: up_source.index(common)]
+        if time_ns is None:
+            time_ns = self._newest_common(to_target + to_source)
+        T_common_target = self._compose(to_target, time_ns)
+        T_common_source = self._compose(to_source, time_ns)
+        return T_common_target.inverse() @ T_common_source
+
+    def can_lookup(self, target: str, source: str, time_ns: int | None = None) -> bool:
+        """Whether ``lookup`` would succeed."""
+        try:
+            self.lookup(target, source, time_ns)
+        except TransformError:
+            return False
+        return True
+
+    def frames(self) -> dict[str, str | None]:
+        """Every frame with its parent (None for roots), sorted by name."""
+        parents: dict[str, str | None] = {child: edge.parent for child, edge in self._edges.items()}
+        for edge in self._edges.values():
+            parents.setdefault(edge.parent, None)
+        return dict(sorted(parents.items()))
+
+    def span(self, frame: str) -> tuple[int, int] | None:
+        """First and last known moment [ns] of a moving frame in its parent; None if static, root or unknown."""
+        edge = self._edges.get(frame)
+        return None if edge is None or edge.static else (edge.times[0], edge.times[-1])
+
+    def _chain(self, frame: str) -> list[str]:
+        chain = [frame]
+        while (edge := self._edges.get(chain[-1])) is not None:
+            chain.append(edge.parent)
+        return chain
+
+    def _check_known(self, frame: str, chain: list[str]) -> None:
+        if len(chain) == 1 and all(edge.parent != frame for edge in self._edges.values()):
+            known = ", ".join(self.frames()) or "none"
+            raise TransformError(f"frame '{frame}' is unknown", valid=f"known: {known}")
+
+    def _newest_common(self, frames: list[str]) -> int:
+        moments = [edge.times[-1] for frame in frames if not (edge := self._edges[frame]).static]
+        return min(moments, default=0)
+
+    def _compose(self, frames: list[str], time_ns: int) -> SE3:
+        pose = SE3.identity()
+        for frame in frames:
+            pose = self._sample(frame, time_ns) @ pose
+        return pose
+
+    def _sample(self, frame: str, time_ns: int) -> SE3:
+        edge = self._edges[frame]
+        times, poses = edge.times, edge.poses
+        if edge.static:
+            return poses[-1]
+        index = bisect_right(times, time_ns)
+        if index and times[index - 1] == time_ns:
+            return poses[index - 1]
+        if index == 0 or index == len(times):
+            side = "before" if index == 0 else "after"
+            raise TransformError(
+                f"'{frame}' in '{edge.parent}' is not known at {time_ns / 1e9:.6f} s, which is {side} what was received",
+                valid=f"known from {times[0] / 1e9:.6f} to {times[-1] / 1e9:.6f} s",
+            )
+        before, after = times[index - 1], times[index]
+        return poses[index - 1].interpolate(poses[index], (time_ns - before) / (after - before))
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save(self) -> list[Any]:
+        """Everything as plain data: (child, parent, static, [(ns, quaternion, translation)])."""
+        return [
+            (
+                child,
+                edge.parent,
+                edge.static,
+                [
+                    (t, tuple(p.rotation.tolist()), tuple(p.translation.tolist()))
+                    for t, p in zip(edge.times, edge.poses, strict=True)
+                ],
+            )
+            for child, edge in self._edges.items()
+        ]
+
+    def load(self, state: list[Any]) -> None:
+        """Take back what ``save`` gave."""
+        self._edges = {}
+        for child, parent, static, samples in state:
+            edge = self._edges[child] = _Edge(parent, static)
+            edge.times = [t for t, _, _ in samples]
+            edge.poses = [SE3(rotation, translation) for _, rotation, translation in samples]

@@ -1,0 +1,134 @@
+"""The executor's order is total and its clock never runs back."""
+
+from __future__ import annotations
+
+from threading import Thread
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.bus.executor import LAST, LATE, SENSOR, TIMER, Executor
+from roboyard.errors import RunError
+
+events = st.lists(st.tuples(st.integers(0, 50), st.sampled_from([SENSOR, TIMER, LATE, LAST])), max_size=40)
+
+
+@given(events)
+def test_events_run_in_order_of_time_priority_and_sequence(plan: list[tuple[int, int]]) -> None:
+    executor, seen = Executor(), []
+    for number, (time_ns, priority) in enumerate(plan):
+        executor.at(time_ns, lambda key=(time_ns, priority, number): seen.append((key, executor.now_ns)), priority)
+    executor.run_until(50)
+    assert [key for key, _ in seen] == sorted(key for key, _ in seen)
+    assert all(key[0] == now for key, now in seen)
+    assert executor.now_ns == 50
+
+
+@given(events, st.lists(st.integers(0, 60), max_size=8))
+def test_running_in_pieces_equals_running_at_once(plan: list[tuple[int, int]], stops: list[int]) -> None:
+    def run(pieces: list[int]) -> list[int]:
+        executor, seen = Executor(), []
+        for number, (time_ns, priority) in enumerate(plan):
+            executor.at(time_ns, lambda number=number: seen.append(number), priority)
+        for stop in pieces:
+            executor.run_until(stop)
+        return seen
+
+    assert run([60]) == run([*sorted(stops), 60])
+
+
+@given(events)
+def test_advancers_see_every_moment_once_and_before_its_events(plan: list[tuple[int, int]]) -> None:
+    executor, log = Executor(), []
+    executor.on_advance(lambda time_ns: log.append(("advance", time_ns)))
+    for time_ns, priority in plan:
+        executor.at(time_ns, lambda: log.append(("event", executor.now_ns)), priority)
+    executor.run_until(100)
+    advanced = [time_ns for kind, time_ns in log if kind == "advance"]
+    assert advanced == sorted(set(advanced)) and advanced[-1] == 100
+    latest = 0
+    for kind, time_ns in log:
+        latest = time_ns if kind == "advance" else latest
+        assert time_ns == latest
+
+
+def test_a_cancelled_event_does_not_happen() -> None:
+    executor, seen = Executor(), []
+    event = executor.at(5, lambda: seen.append(1))
+    event.cancel()
+    assert executor.next_time_ns() is None
+    executor.run_until(10)
+    assert seen == []
+
+
+def test_an_event_in_the_past_happens_now() -> None:
+    executor, seen = Executor(), []
+    executor.run_until(10)
+    executor.at(3, lambda: seen.append(executor.now_ns))
+    executor.run_until(10)
+    assert seen == [10]
+
+
+def test_step_runs_one_instant_even_when_paused() -> None:
+    executor, seen = Executor(), []
+    for time_ns in (3, 3, 7):
+        executor.at(time_ns, lambda: seen.append(executor.now_ns))
+    executor.paused = True
+    assert executor.step() and seen == [3, 3]
+    assert executor.step() and seen == [3, 3, 7]
+    assert not executor.step()
+    assert executor.paused
+
+
+def test_pause_holds_the_clock_until_somebody_resumes() -> None:
+    executor = Executor()
+    executor.paused = True
+    executor.at(5, lambda: None)
+    Thread(target=lambda: (setattr(executor, "paused", False), executor.wake.set())).start()
+    executor.run_until(5)
+    assert executor.now_ns == 5
+
+
+def test_until_is_looked_at_when_an_instant_is_complete() -> None:
+    executor, seen = Executor(), []
+    for time_ns in (1, 2, 2, 3):
+        executor.at(time_ns, lambda: seen.append(executor.now_ns))
+    assert executor.run_until(10, until=lambda: 2 in seen)
+    assert seen == [1, 2, 2] and executor.now_ns == 2
+
+
+def test_stop_ends_the_run_where_it_is() -> None:
+    executor, seen = Executor(), []
+    executor.at(1, executor.stop)
+    executor.at(2, lambda: seen.append(2))
+    executor.run_until(10)
+    assert executor.now_ns == 1 and seen == []
+    executor.run_until(10)
+    assert seen == [2]
+
+
+def test_callbacks_must_not_run_the_executor() -> None:
+    executor = Executor()
+    executor.at(1, lambda: executor.run_until(5))
+    with pytest.raises(RunError, match="already running"):
+        executor.run_until(10)
+
+
+def test_seek_goes_forward_over_nothing_only() -> None:
+    executor = Executor()
+    executor.seek(100)
+    executor.at(200, lambda: None)
+    for bad in (50, 300):
+        with pytest.raises(RunError, match="cannot jump"):
+            executor.seek(bad)
+
+
+def test_pacing_takes_wall_time() -> None:
+    from roboyard.bus.pacing import wall_seconds
+
+    executor = Executor()
+    executor.pacer.factor = 2.0
+    start = wall_seconds()
+    executor.run_for(0.1)
+    assert wall_seconds() - start >= 0.049

@@ -1,0 +1,119 @@
+"""Parameters are typed and ranged, and a node can refuse."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import roboyard as ry
+from roboyard.bus.parameter_values import from_value, to_value
+from roboyard.errors import ConfigError, UnknownNameError
+
+
+class Wall(ry.Node):
+    """Keeps a distance."""
+
+    distance: float = ry.param(0.5, unit="m", low=0.1, high=5.0, doc="distance to the wall")
+    side: str = ry.param("left", choices=("left", "right"))
+    count: int = ry.param(3, low=0, high=10)
+    active: bool = ry.param(True)
+    gains: tuple[float, ...] = ry.param((1.0, 2.0))
+    frame: str = ry.param("base_link", fixed=True)
+    robot = ry.resource(dict, optional=True)
+
+    def on_parameter(self, name: str, value: object) -> None:
+        if name == "count" and value == 7:
+            raise ConfigError("seven is unlucky", where=self.full_name)
+
+
+def test_defaults_and_keywords() -> None:
+    assert (Wall().distance, Wall(distance=2).distance, Wall().gains) == (0.5, 2.0, (1.0, 2.0))
+    assert isinstance(Wall(distance=2).distance, float)
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"distance": 9.0}, r"distance.*9.0 is out of range \(float in \[0.1, 5\] m\)"),
+        ({"distance": float("nan")}, "out of range"),
+        ({"distance": "far"}, "'far' is not a float"),
+        ({"distance": True}, "True is not a float"),
+        ({"side": "up"}, "one of 'left', 'right'"),
+        ({"count": 2.5}, "2.5 is not a int"),
+        ({"gains": (1.0, "x")}, "entries of another type"),
+        ({"speed": 1.0}, "no parameter or resource 'speed'.*distance, side"),
+        ({"robot": 3}, "resource 'robot' is a int"),
+    ],
+)
+def test_bad_values_say_what_where_and_what_would_be_right(given_: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Wall(**given_)
+
+
+def test_a_missing_resource_is_named() -> None:
+    class Needs(ry.Node):
+        hardware = ry.resource(dict)
+
+    with pytest.raises(ConfigError, match="resource 'hardware' is missing"):
+        Needs()
+
+
+def test_run_time_changes_are_checked_vetoed_and_announced() -> None:
+    with ry.Bus() as bus:
+        node = bus.add(Wall(), "wall")
+        events = []
+        bus.tap(lambda topic, message, source, time_ns: events.append(message) if topic.name == "/parameter_events" else 0)
+        node.set_parameter("distance", 1)
+        assert node.distance == 1.0
+        assert [(e.node, e.changed_parameters[0].name) for e in events] == [("/wall", "distance")]
+        for name, value in (("distance", 7.0), ("count", 7), ("frame", "map")):
+            before = node.parameters()
+            with pytest.raises(ConfigError):
+                node.set_parameter(name, value)
+            assert node.parameters() == before
+        with pytest.raises(UnknownNameError, match="there are: distance"):
+            node.set_parameter("nothing", 1)
+        with pytest.raises(ConfigError):
+            node.distance = 2.0  # type: ignore[misc]
+
+
+def test_services_list_get_describe_and_set() -> None:
+    class Asker(ry.Node):
+        def setup(self) -> None:
+            self.answers: dict[str, object] = {}
+
+        def ask(self, service: str, kind: object, **fields: object) -> None:
+            client = self.service_client(f"/wall/{service}", kind)
+            client.call(kind.Request(**fields)).then(lambda f: self.answers.__setitem__(service, f.result))
+
+    with ry.Bus() as bus:
+        wall, asker = bus.add(Wall(), "wall"), bus.add(Asker(), "asker")
+        make = ry.msg.rcl_interfaces.Parameter
+        asker.ask("list_parameters", ry.srv.ListParameters)
+        asker.ask("get_parameters", ry.srv.GetParameters, names=["distance", "nothing"])
+        asker.ask("describe_parameters", ry.srv.DescribeParameters, names=["distance", "count", "frame"])
+        changes = [make(name="distance", value=to_value(2.0)), make(name="distance", value=to_value(99.0))]
+        asker.ask("set_parameters", ry.srv.SetParameters, parameters=changes)
+        bus.executor.run_until(0)
+        answers = asker.answers
+        assert answers["list_parameters"].result.names == sorted(wall.parameters())
+        assert [from_value(v) for v in answers["get_parameters"].values] == [0.5, None]
+        described = answers["describe_parameters"].descriptors
+        assert described[0].floating_point_range[0].to_value == 5.0 and described[2].read_only
+        assert [r.successful for r in answers["set_parameters"].results] == [True, False]
+        assert "out of range" in answers["set_parameters"].results[1].reason
+        assert wall.distance == 2.0
+
+
+values = st.one_of(
+    st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False), st.text(),
+    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1).map(tuple),
+    st.lists(st.floats(allow_nan=False), min_size=1).map(tuple), st.lists(st.text(), min_size=1).map(tuple),
+    st.lists(st.booleans(), min_size=1).map(tuple),
+)  # fmt: skip
+
+
+@given(values)
+def test_parameter_values_survive_the_message(value: object) -> None:
+    assert from_value(to_value(value)) == value

@@ -1,0 +1,177 @@
+"""Services answer once; actions go through their states and tell the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+import roboyard as ry
+from roboyard.bus import GoalHandle, NodeError, Status
+from roboyard.errors import InputError, MessageError, UnknownNameError
+
+Fibonacci = ry.action.Fibonacci
+
+
+class Adder(ry.Node):
+    def setup(self) -> None:
+        self.service("add", ry.srv.AddTwoInts, self.add)
+
+    def add(self, request: object) -> object:
+        if request.a == 13:
+            raise InputError("thirteen is not served")
+        if request.a == 99:
+            raise KeyError("bug")
+        return ry.srv.AddTwoInts.Response(sum=request.a + request.b)
+
+
+class Asker(ry.Node):
+    def setup(self) -> None:
+        self.client = self.service_client("add", ry.srv.AddTwoInts)
+
+    def ask(self, a: int, b: int) -> object:
+        return self.client.call(ry.srv.AddTwoInts.Request(a=a, b=b))
+
+
+def test_a_call_is_answered_through_the_queue() -> None:
+    with ry.Bus() as bus:
+        asker, _ = bus.add(Asker(), "asker"), bus.add(Adder(), "adder")
+        answers = [asker.ask(n, 1) for n in range(5)]
+        assert not any(answer.done() for answer in answers)
+        bus.executor.run_until(0)
+        assert [answer.result.sum for answer in answers] == [1, 2, 3, 4, 5]
+
+
+def test_a_call_to_nobody_a_refusal_and_a_bug_are_told_apart() -> None:
+    with ry.Bus() as bus:
+        asker = bus.add(Asker(), "asker")
+        alone = asker.ask(1, 1)
+        bus.executor.run_until(0)
+        with pytest.raises(UnknownNameError, match="nobody serves /add"):
+            _ = alone.result
+        bus.add(Adder(), "adder")
+        refused = asker.ask(13, 1)
+        bus.executor.run_until(0)
+        with pytest.raises(InputError, match="thirteen"):
+            _ = refused.result
+        with pytest.raises(MessageError, match="takes a example_interfaces/srv/AddTwoInts request"):
+            asker.client.call(ry.msg.String())
+        with pytest.raises(InputError, match="served by /adder already"):
+            bus.nodes["/asker"].service("add", ry.srv.AddTwoInts, lambda r: None)
+        asker.ask(99, 1)
+        with pytest.raises(NodeError, match="node /adder, service /add"):
+            bus.executor.run_until(0)
+
+
+class Counter(ry.Node):
+    """Counts up to ``order`` at 10 Hz."""
+
+    preempt: bool = ry.param(True)
+
+    def setup(self) -> None:
+        self.server = self.action_server("count", Fibonacci, self.on_goal, preempt=self.preempt)
+        self.timer(0.1, self.tick)
+        self.counts: dict[bytes, list[int]] = {}
+
+    def on_goal(self, handle: GoalHandle) -> None:
+        if handle.goal.order < 0:
+            handle.reject("order must not be negative")
+        elif handle.goal.order < 1000:
+            handle.accept()
+            self.counts[handle.id] = []
+
+    def tick(self) -> None:
+        for handle in self.server.active:
+            count = self.counts[handle.id]
+            result = Fibonacci.Result(sequence=count)
+            if handle.canceling:
+                handle.cancel(result, "as you wish")
+            elif len(count) >= handle.goal.order:
+                handle.succeed(result)
+            else:
+                count.append(len(count))
+                handle.feedback(Fibonacci.Feedback(partial_sequence=list(count)))
+
+
+class Client(ry.Node):
+    def setup(self) -> None:
+        self.client = self.action_client("count", Fibonacci)
+        self.feedback: list[int] = []
+
+    def send(self, order: int) -> object:
+        return self.client.send(Fibonacci.Goal(order=order), feedback=lambda f: self.feedback.append(len(f.partial_sequence)))
+
+
+@pytest.fixture
+def bus() -> ry.Bus:
+    with ry.Bus() as bus:
+        yield bus
+
+
+def test_a_goal_runs_gives_feedback_and_succeeds(bus: ry.Bus) -> None:
+    bus.add(Counter(), "server")
+    client = bus.add(Client(), "client")
+    goal = client.send(3)
+    bus.executor.run_until(0)
+    assert goal.accepted and goal.status is Status.EXECUTING and not goal.done()
+    assert bus.executor.run_until(2 * 10**9, until=goal.done)
+    assert bus.now_ns == 400_000_000
+    assert goal.succeeded and list(goal.result.sequence) == [0, 1, 2] and client.feedback == [1, 2, 3]
+
+
+def test_rejection_gives_the_reason(bus: ry.Bus) -> None:
+    bus.add(Counter(), "server")
+    client = bus.add(Client(), "client")
+    refused, ignored = client.send(-1), client.send(5000)
+    bus.executor.run_until(0)
+    assert refused.accepted is False and refused.reason == "order must not be negative"
+    with pytest.raises(ry.RoboyardError, match="goal rejected: order must not be negative"):
+        _ = refused.result
+    assert ignored.accepted is False and "did not take it" in ignored.reason
+
+
+def test_cancel_stops_and_is_no_success(bus: ry.Bus) -> None:
+    bus.add(Counter(), "server")
+    client = bus.add(Client(), "client")
+    goal = client.send(100)
+    bus.executor.run_for(0.55)
+    goal.cancel()
+    assert bus.executor.run_until(10**10, until=goal.done)
+    assert goal.status is Status.CANCELED and goal.reason == "as you wish" and len(goal.result.sequence) == 5
+    late = goal.cancel()
+    bus.executor.run_for(0.1)
+    assert late.result.return_code == 3
+
+
+def test_a_newer_goal_preempts_the_older_or_runs_beside_it(bus: ry.Bus) -> None:
+    bus.add(Counter(), "server")
+    bus.add(Counter(preempt=False), "side", namespace="b")
+    for namespace, statuses in (("", [Status.ABORTED, Status.SUCCEEDED]), ("/b", [Status.SUCCEEDED] * 2)):
+        client = bus.add(Client(), "client", namespace=namespace)
+        first = client.send(5)
+        bus.executor.run_for(0.25)
+        second = client.send(2)
+        bus.executor.run_for(2.0)
+        assert [first.status, second.status] == statuses
+    
+
+def test_preempted_goals_say_so(bus: ry.Bus) -> None:
+    bus.add(Counter(), "server")
+    client = bus.add(Client(), "client")
+    first, _ = client.send(5), client.send(2)
+    bus.executor.run_for(1.0)
+    assert first.reason == "preempted by a newer goal"
+
+
+def test_without_a_server_or_when_it_leaves_the_client_hears_it(bus: ry.Bus) -> None:
+    client = bus.add(Client(), "client")
+    nobody = client.send(1)
+    bus.executor.run_until(0)
+    with pytest.raises(UnknownNameError, match="nobody serves /count/_action/send_goal"):
+        _ = nobody.result
+    server = bus.add(Counter(), "server")
+    goal = client.send(50)
+    bus.executor.run_for(0.5)
+    bus.remove(server)
+    bus.executor.run_for(0.5)
+    assert goal.done() and goal.status is Status.ABORTED
+    with pytest.raises(ry.RoboyardError, match="went away"):
+        _ = goal.result

@@ -1,0 +1,85 @@
+"""The transform buffer agrees with composing poses by hand, and says what it cannot know."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.bus import TransformBuffer, TransformError
+from roboyard.geometry import SE3
+
+numbers = st.floats(-3.0, 3.0)
+poses = st.builds(
+    lambda x, y, z, r, p, w: SE3.from_xyz_rpy((x, y, z), (r, p, w)), numbers, numbers, numbers, numbers, numbers, numbers
+)
+
+
+@given(st.lists(poses, min_size=3, max_size=3), st.lists(poses, min_size=2, max_size=2))
+def test_lookup_equals_the_product_along_the_tree(left: list[SE3], right: list[SE3]) -> None:
+    buffer = TransformBuffer()
+    for index, pose in enumerate(left):
+        buffer.insert(pose, f"l{index}" if index else "root", f"l{index + 1}", 0, static=index == 1)
+    for index, pose in enumerate(right):
+        buffer.insert(pose, f"r{index}" if index else "root", f"r{index + 1}", 0)
+    want = np.linalg.inv(left[0].matrix() @ left[1].matrix() @ left[2].matrix()) @ right[0].matrix() @ right[1].matrix()
+    np.testing.assert_allclose(buffer.lookup("l3", "r2").matrix(), want, atol=1e-9)
+    there, back = buffer.lookup("l3", "r2"), buffer.lookup("r2", "l3")
+    assert (there @ back).almost_equal(SE3.identity(), 1e-9)
+
+
+@given(poses, poses, st.floats(0.0, 1.0))
+def test_between_samples_it_interpolates(start: SE3, end: SE3, s: float) -> None:
+    buffer = TransformBuffer()
+    buffer.insert(start, "odom", "base", 1_000)
+    buffer.insert(end, "odom", "base", 2_000)
+    moment = 1_000 + round(s * 1_000)
+    want = start.interpolate(end, (moment - 1_000) / 1_000)
+    assert buffer.lookup("odom", "base", moment).almost_equal(want, 1e-9)
+
+
+def test_samples_may_come_out_of_order() -> None:
+    shuffled, ordered = TransformBuffer(), TransformBuffer()
+    for index in (0, 5, 2, 4, 1, 3, 5):
+        shuffled.insert(SE3.from_xyz_rpy((index, 0, 0)), "a", "b", index * 10)
+    for index in range(6):
+        ordered.insert(SE3.from_xyz_rpy((index, 0, 0)), "a", "b", index * 10)
+    for moment in range(0, 51, 5):
+        assert shuffled.lookup("a", "b", moment) == ordered.lookup("a", "b", moment)
+
+
+def test_errors_name_frames_times_and_trees() -> None:
+    buffer = TransformBuffer()
+    buffer.insert(SE3.identity(), "odom", "base", 1_000_000_000)
+    buffer.insert(SE3.identity(), "odom", "base", 2_000_000_000)
+    buffer.insert(SE3.identity(), "map2", "other", 0, static=True)
+    with pytest.raises(TransformError, match=r"'laser' is unknown \(known: base, map2, odom, other\)"):
+        buffer.lookup("odom", "laser")
+    with pytest.raises(TransformError, match="not connected.*'odom'.*'map2'"):
+        buffer.lookup("base", "other")
+    with pytest.raises(TransformError, match=r"3.000000 s, which is after.*from 1.000000 to 2.000000 s"):
+        buffer.lookup("odom", "base", 3_000_000_000)
+    with pytest.raises(TransformError, match="before what was received"):
+        buffer.lookup("odom", "base", 0)
+    with pytest.raises(TransformError, match="close a loop"):
+        buffer.insert(SE3.identity(), "base", "odom", 0)
+    assert not buffer.can_lookup("base", "other")
+
+
+def test_static_frames_hold_at_any_moment_and_old_samples_are_forgotten() -> None:
+    buffer = TransformBuffer(seconds=1.0)
+    buffer.insert(SE3.from_xyz_rpy((1, 0, 0)), "base", "laser", 0, static=True)
+    for index in range(1000):
+        buffer.insert(SE3.from_xyz_rpy((index, 0, 0)), "odom", "base", index * 10_000_000)
+    assert buffer.lookup("odom", "laser", 9_990_000_000).x == 1000
+    first, last = buffer.span("base")
+    assert last == 9_990_000_000 and 1.0 <= (last - first) / 1e9 <= 4.0
+
+
+def test_a_buffer_survives_saving() -> None:
+    buffer, again = TransformBuffer(), TransformBuffer()
+    buffer.insert(SE3.from_xyz_rpy((1, 2, 3), (0.1, 0.2, 0.3)), "a", "b", 5)
+    buffer.insert(SE3.from_xyz_rpy((1, 0, 0)), "b", "c", 0, static=True)
+    again.load(buffer.save())
+    assert again.lookup("a", "c") == buffer.lookup("a", "c") and again.frames() == buffer.frames()
