@@ -112,7 +112,7 @@ MISTAKES = {
     "world: a\nduration: 2 h": ["text:2, duration", "7200 s is above 3600 s"],
     "world: a\nduration: 5 m": ["text:2, duration", "'5 m' is a length", "wanted is a time (s, ms, min, h)"],
     "world: a\nduration: 5 sec": ["text:2, duration", "'sec' is no unit"],
-    "world: a\nduration: soon": ["text:2, duration", "'soon'", "a number in s, 0 to 3600 s"],
+    "world: a\nduration: soon": ["text:2, duration", "'soon'", "a number in s, 0 to 3600"],
     "world: a\nduration: .nan": ["text:2, duration", "nan", "finite"],
     "world: a\nduration: 1e999": ["text:2, duration", "inf"],
     "world: a\nduration: true": ["text:2, duration", "is true", "a number in s"],
@@ -259,7 +259,7 @@ def test_a_mistake_in_a_declaration_is_found_at_once() -> None:
 
 def test_schema_table_shows_every_key() -> None:
     table = schema_table(Scenario)
-    assert "| `duration` | a number in s, 0 to 3600 s | `60.0` | Simulated time. |" in table
+    assert "| `duration` | a number in s, 0 to 3600 | `60.0` | Simulated time. |" in table
     assert "| `robots.<name>.at` | a list of 3: a number in m, a number in m, a number in rad |" in table
     assert "| `world` | text | required |" in table
     assert "| `faults[].joint` |" in table

@@ -21,9 +21,9 @@ def union_members(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
 
 
-def range_text(limits: Limits) -> str:
+def range_text(limits: Limits, *, with_unit: bool = True) -> str:
     """'0.1 to 5 m', 'at least 0', 'one of: a, b', or ''."""
-    unit = f" {limits.unit}" if limits.unit else ""
+    unit = f" {limits.unit}" if limits.unit and with_unit else ""
     if limits.choices:
         return f"one of: {', '.join(map(str, limits.choices))}"
     if limits.low is not None and limits.high is not None:
@@ -58,7 +58,7 @@ def expected(annotation: Any, limits: Limits = NO_LIMITS) -> str:
     words = simple.get(annotation, "nothing (null)" if annotation in (None, type(None)) else "a value")
     if limits.unit and annotation in (int, float):
         words += f" in {limits.unit}"
-    allowed = range_text(limits)
+    allowed = range_text(limits, with_unit=False)
     return f"{words}, {allowed}" if allowed else words
 
 
