@@ -1,7 +1,11 @@
-"""Poses, rotations and polygons: pure numpy, the ground every other room stands on."""
+"""Rigid motions, rotations and polygons: pure numpy, immutable, SI units.
+
+``T_a_b`` maps coordinates of frame b to frame a; quaternions are w, x, y, z; x forward, y left, z up.
+"""
 
 from roboyard.geometry import quaternions
-from roboyard.geometry.se2 import SE2, wrap_angle
+from roboyard.geometry.angles import angle_between, wrap_angle
+from roboyard.geometry.se2 import SE2
 from roboyard.geometry.se3 import SE3
 
-__all__ = ["SE2", "SE3", "quaternions", "wrap_angle"]
+__all__ = ["SE2", "SE3", "angle_between", "quaternions", "wrap_angle"]

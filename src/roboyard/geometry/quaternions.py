@@ -1,17 +1,42 @@
-"""Unit quaternions as arrays (..., 4) in the order w, x, y, z; every function works over leading dimensions."""
+"""Unit quaternions as arrays ``(..., 4)`` in the order w, x, y, z; every function works over leading dimensions.
+
+A quaternion here maps coordinates of the rotated frame to the outer one: ``rotate(q, v)`` is ``R(q) v``.
+``q`` and ``-q`` are the same rotation; functions that return rotations return the one with ``w >= 0``.
+"""
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
+from roboyard.errors import InputError
+
+Array: TypeAlias = NDArray[np.float64]
+
+_SMALL = 1e-12  # below it a direction is lost in rounding
+
+
+def normalize(q: ArrayLike) -> Array:
+    """``q / |q|`` with ``w >= 0``.
+
+    Raises:
+        InputError: a quaternion without length or with numbers that are not finite.
+    """
+    q = _quaternions(q)
+    length = np.linalg.norm(q, axis=-1, keepdims=True)
+    if not np.all(np.isfinite(length)) or np.any(length < 1e-150):
+        raise InputError("a quaternion has no length or is not finite", valid="w, x, y, z of length 1")
+    unit: Array = q / length
+    return _canonical(unit)
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> Array:
-    """Hamilton product: the rotation ``b`` followed by ``a``."""
-    aw, ax, ay, az = np.moveaxis(np.asarray(a, dtype=float), -1, 0)
-    bw, bx, by, bz = np.moveaxis(np.asarray(b, dtype=float), -1, 0)
+    """Hamilton product ``a b``: first ``b``, then ``a``; the sign is kept."""
+    a, b = _quaternions(a), _quaternions(b)
+    aw, ax, ay, az = np.moveaxis(a, -1, 0)
+    bw, bx, by, bz = np.moveaxis(b, -1, 0)
     return np.stack(
         [
             aw * bw - ax * bx - ay * by - az * bz,
@@ -24,106 +49,169 @@ def multiply(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def conjugate(q: ArrayLike) -> Array:
-    """The inverse rotation."""
-    return np.asarray(q, dtype=float) * np.array([1.0, -1.0, -1.0, -1.0])
+    """The inverse rotation of a unit quaternion."""
+    return _quaternions(q) * np.array([1.0, -1.0, -1.0, -1.0])
 
 
 def rotate(q: ArrayLike, v: ArrayLike) -> Array:
-    """Vectors ``v`` (..., 3) turned by ``q``."""
-    q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
-    u, w = q[..., 1:], q[..., :1]
+    """``R(q) v`` for vectors ``(..., 3)``; leading dimensions broadcast."""
+    q, v = _quaternions(q), _vectors(v)
+    w, u = q[..., :1], q[..., 1:]
     t = 2.0 * np.cross(u, v)
-    return v + w * t + np.cross(u, t)
+    rotated: Array = v + w * t + np.cross(u, t)
+    return rotated
 
 
 def from_rpy(rpy: ArrayLike) -> Array:
-    """From fixed-axis roll, pitch, yaw [rad] (..., 3): R = Rz(yaw) Ry(pitch) Rx(roll), as URDF and SDF mean it."""
-    half = np.asarray(rpy, dtype=float) / 2.0
-    (cr, cp, cy), (sr, sp, sy) = np.moveaxis(np.cos(half), -1, 0), np.moveaxis(np.sin(half), -1, 0)
-    return np.stack(
-        [
-            cr * cp * cy + sr * sp * sy,
-            sr * cp * cy - cr * sp * sy,
-            cr * sp * cy + sr * cp * sy,
-            cr * cp * sy - sr * sp * cy,
-        ],
-        axis=-1,
+    """From roll, pitch, yaw [rad] about the fixed axes x, y, z, as URDF and SDF write them; ``(..., 3)``."""
+    half = 0.5 * _vectors(rpy)
+    cr, cp, cy = np.moveaxis(np.cos(half), -1, 0)
+    sr, sp, sy = np.moveaxis(np.sin(half), -1, 0)
+    return _canonical(
+        np.stack(
+            [
+                cr * cp * cy + sr * sp * sy,
+                sr * cp * cy - cr * sp * sy,
+                cr * sp * cy + sr * cp * sy,
+                cr * cp * sy - sr * sp * cy,
+            ],
+            axis=-1,
+        )
     )
 
 
 def to_rpy(q: ArrayLike) -> Array:
-    """Fixed-axis roll, pitch, yaw [rad]; in gimbal lock roll is 0."""
-    w, x, y, z = np.moveaxis(np.asarray(q, dtype=float), -1, 0)
-    sin_pitch = np.clip(2.0 * (w * y - z * x), -1.0, 1.0)
-    locked = np.abs(sin_pitch) > 1.0 - 1e-12
-    roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
-    yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-    yaw_locked = np.arctan2(-2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z))
-    return np.stack([np.where(locked, 0.0, roll), np.arcsin(sin_pitch), np.where(locked, yaw_locked, yaw)], axis=-1)
+    """Roll, pitch, yaw [rad] about fixed axes; pitch in [-pi/2, pi/2], the others in (-pi, pi].
+
+    Straight up or down roll and yaw turn about the same axis: yaw is then 0.
+    The half sum and difference of roll and yaw keep full precision there (Bernardes & Viollet, PLoS ONE 2022).
+    """
+    w, x, y, z = np.moveaxis(_quaternions(q), -1, 0)
+    down, up = np.hypot(x + z, w - y), np.hypot(x - z, w + y)
+    half_sum, half_difference = np.arctan2(x + z, w - y), np.arctan2(x - z, w + y)
+    half_sum = np.where(down < _SMALL, half_difference, half_sum)
+    half_difference = np.where(up < _SMALL, half_sum, half_difference)
+    pitch = 2.0 * np.arctan2(up - down, up + down)
+    rpy = np.stack([half_sum + half_difference, pitch, half_sum - half_difference], axis=-1)
+    rpy = np.where(rpy > np.pi, rpy - 2.0 * np.pi, rpy)
+    wrapped: Array = np.where(rpy <= -np.pi, rpy + 2.0 * np.pi, rpy)
+    return wrapped
 
 
 def to_matrix(q: ArrayLike) -> Array:
-    """Rotation matrices (..., 3, 3)."""
-    w, x, y, z = np.moveaxis(np.asarray(q, dtype=float), -1, 0)
+    """Rotation matrices ``(..., 3, 3)`` of unit quaternions."""
+    w, x, y, z = np.moveaxis(_quaternions(q), -1, 0)
     rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
     ]
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
-def from_matrix(matrix: ArrayLike) -> Array:
-    """Unit quaternion (w ≥ 0) of rotation matrices (..., 3, 3), by the largest of the four components."""
-    m = np.asarray(matrix, dtype=float)
-    m00, m11, m22 = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
-    squares = np.stack([1 + m00 + m11 + m22, 1 + m00 - m11 - m22, 1 - m00 + m11 - m22, 1 - m00 - m11 + m22], axis=-1)
-    wx, wy, wz = m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]
-    xy, xz, yz = m[..., 0, 1] + m[..., 1, 0], m[..., 0, 2] + m[..., 2, 0], m[..., 1, 2] + m[..., 2, 1]
-    rows = np.stack(
-        [
-            np.stack([squares[..., 0], wx, wy, wz], axis=-1),
-            np.stack([wx, squares[..., 1], xy, xz], axis=-1),
-            np.stack([wy, xy, squares[..., 2], yz], axis=-1),
-            np.stack([wz, xz, yz, squares[..., 3]], axis=-1),
-        ],
-        axis=-2,
-    )
+def from_matrix(R: ArrayLike) -> Array:
+    """Quaternions of rotation matrices ``(..., 3, 3)``.
+
+    Raises:
+        InputError: a matrix is not a rotation (not orthonormal within 1e-4, or a reflection).
+    """
+    R = np.asarray(R, dtype=np.float64)
+    if R.shape[-2:] != (3, 3):
+        raise InputError(f"rotation matrix of shape {R.shape}", valid="(..., 3, 3)")
+    error = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(initial=0.0)
+    if not error < 1e-4 or np.any(np.linalg.det(R) < 0.0):
+        raise InputError("the matrix is not a rotation", valid="orthonormal with determinant +1")
+    trace = np.trace(R, axis1=-2, axis2=-1)
+    diagonal = np.diagonal(R, axis1=-2, axis2=-1)
+    # Four ways to start; the one from the largest component loses no digits (Shepperd 1978).
+    candidates = np.empty((*R.shape[:-2], 4, 4))
+    a, b, c = R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]
+    d, e, f = R[..., 1, 0] + R[..., 0, 1], R[..., 0, 2] + R[..., 2, 0], R[..., 2, 1] + R[..., 1, 2]
+    squares = np.concatenate([1.0 + trace[..., None], 1.0 + 2.0 * diagonal - trace[..., None]], axis=-1)
+    for row, values in enumerate([(None, a, b, c), (a, None, d, e), (b, d, None, f), (c, e, f, None)]):
+        for column, value in enumerate(values):
+            candidates[..., row, column] = squares[..., row] if value is None else value
     best = np.argmax(squares, axis=-1)
-    q = np.take_along_axis(rows, best[..., None, None], axis=-2)[..., 0, :]
-    return canonical(q / np.linalg.norm(q, axis=-1, keepdims=True))
+    chosen = np.take_along_axis(candidates, best[..., None, None], axis=-2)[..., 0, :]
+    return normalize(chosen)
 
 
-def canonical(q: ArrayLike) -> Array:
-    """The one of ``q`` and ``-q`` with w ≥ 0."""
-    q = np.asarray(q, dtype=float)
-    return np.where(q[..., :1] < 0.0, -q, q)
+def from_rotation_vector(vector: ArrayLike) -> Array:
+    """The exponential map: turn by ``|vector|`` [rad] about ``vector``, ``(..., 3)``."""
+    vector = _vectors(vector)
+    angle = np.linalg.norm(vector, axis=-1, keepdims=True)
+    # np.sinc(x) = sin(pi x) / (pi x), exact at 0
+    return _canonical(np.concatenate([np.cos(angle / 2.0), 0.5 * np.sinc(angle / (2.0 * np.pi)) * vector], axis=-1))
+
+
+def to_rotation_vector(q: ArrayLike) -> Array:
+    """The logarithm: axis times angle [rad], angle in [0, pi]."""
+    q = _canonical(_quaternions(q))
+    w, u = q[..., :1], q[..., 1:]
+    sine = np.linalg.norm(u, axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, w)
+    scale = np.where(sine > _SMALL, angle / np.maximum(sine, _SMALL), 2.0)
+    vector: Array = scale * u
+    return vector
 
 
 def slerp(a: ArrayLike, b: ArrayLike, s: ArrayLike) -> Array:
-    """Shortest-way interpolation from ``a`` (s = 0) to ``b`` (s = 1) at constant angular velocity."""
-    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
-    s = np.asarray(s, dtype=float)[..., None]
+    """Constant turn from ``a`` (s = 0) to ``b`` (s = 1) the shorter way; ``s`` broadcasts over leading dimensions."""
+    a, b = _quaternions(a), _quaternions(b)
+    s = np.asarray(s, dtype=np.float64)[..., None]
     dot = np.sum(a * b, axis=-1, keepdims=True)
-    b, dot = np.where(dot < 0.0, -b, b), np.abs(dot)
-    angle = np.arctan2(np.linalg.norm(b - a * dot, axis=-1, keepdims=True), dot)
+    b = np.where(dot < 0.0, -b, b)
+    # the angle from the chord, which keeps its digits where acos of the dot product loses them
+    half = np.arctan2(np.linalg.norm(b - a, axis=-1, keepdims=True), np.linalg.norm(a + b, axis=-1, keepdims=True))
+    angle = 2.0 * half
     sine = np.sin(angle)
     near = sine < 1e-9
     safe = np.where(near, 1.0, sine)
-    wa = np.where(near, 1.0 - s, np.sin((1.0 - s) * angle) / safe)
-    wb = np.where(near, s, np.sin(s * angle) / safe)
-    q = wa * a + wb * b
-    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+    weight_a = np.where(near, 1.0 - s, np.sin((1.0 - s) * angle) / safe)
+    weight_b = np.where(near, s, np.sin(s * angle) / safe)
+    return normalize(weight_a * a + weight_b * b)
 
 
 def from_two_vectors(a: ArrayLike, b: ArrayLike) -> Array:
-    """The smallest rotation that turns direction ``a`` into direction ``b``; any axis when they are opposite."""
-    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
-    a = a / np.linalg.norm(a, axis=-1, keepdims=True)
-    b = b / np.linalg.norm(b, axis=-1, keepdims=True)
-    dot = np.sum(a * b, axis=-1, keepdims=True)
-    helper = np.where(np.abs(a[..., :1]) < 0.9, np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
-    across = np.cross(a, helper)
-    opposite = dot < -1.0 + 1e-12
-    q = np.concatenate([np.where(opposite, 0.0, 1.0 + dot), np.where(opposite, across, np.cross(a, b))], axis=-1)
-    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+    """The smallest rotation that turns the direction of ``a`` into that of ``b``, both ``(..., 3)``.
+
+    For opposite directions some axis across ``a`` is taken.
+
+    Raises:
+        InputError: a vector has no length.
+    """
+    from_a, to_b = np.broadcast_arrays(_vectors(a), _vectors(b))
+    length_a, length_b = (np.linalg.norm(v, axis=-1, keepdims=True) for v in (from_a, to_b))
+    if np.any(length_a < 1e-150) or np.any(length_b < 1e-150):
+        raise InputError("a vector has no length", valid="vectors other than zero")
+    start = from_a / length_a
+    middle = start + to_b / length_b
+    length = np.linalg.norm(middle, axis=-1, keepdims=True)
+    opposite = length < 1e-9
+    middle = middle / np.where(opposite, 1.0, length)
+    across = np.where(np.abs(start[..., :1]) < 0.6, np.cross(start, [1.0, 0.0, 0.0]), np.cross(start, [0.0, 1.0, 0.0]))
+    turned = np.concatenate([np.sum(start * middle, axis=-1, keepdims=True), np.cross(start, middle)], axis=-1)
+    flipped = np.concatenate([np.zeros_like(length), across], axis=-1)
+    return normalize(np.where(opposite, flipped, turned))
+
+
+def _canonical(q: Array) -> Array:
+    """The sign with ``w >= 0``; for half turns, the first axis component that is not 0 is positive."""
+    w, x, y, z = np.moveaxis(q, -1, 0)
+    flip = (w < 0) | ((w == 0) & ((x < 0) | ((x == 0) & ((y < 0) | ((y == 0) & (z < 0))))))
+    signed: Array = np.where(flip[..., None], -q, q) + 0.0  # no negative zeros
+    return signed
+
+
+def _quaternions(q: ArrayLike) -> Array:
+    array = np.asarray(q, dtype=np.float64)
+    if array.shape[-1:] != (4,):
+        raise InputError(f"quaternions of shape {array.shape}", valid="(..., 4): w, x, y, z")
+    return array
+
+
+def _vectors(v: ArrayLike) -> Array:
+    array = np.asarray(v, dtype=np.float64)
+    if array.shape[-1:] != (3,):
+        raise InputError(f"vectors of shape {array.shape}", valid="(..., 3)")
+    return array

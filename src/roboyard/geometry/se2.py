@@ -1,62 +1,87 @@
-"""Poses and motions in the plane."""
+"""Rigid motion in the plane."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roboyard.errors import InputError
+from roboyard.geometry.angles import wrap_angle
+
 if TYPE_CHECKING:
     from roboyard.geometry.se3 import SE3
 
-
-@overload
-def wrap_angle(angle: float) -> float: ...
-@overload
-def wrap_angle(angle: NDArray[np.float64]) -> NDArray[np.float64]: ...
-def wrap_angle(angle: float | NDArray[np.float64]) -> float | NDArray[np.float64]:
-    """The same angle in (-π, π] [rad]; numbers or arrays."""
-    if isinstance(angle, np.ndarray):
-        wrapped: NDArray[np.float64] = math.pi - np.mod(math.pi - angle, math.tau)
-        return wrapped
-    return math.pi - (math.pi - angle) % math.tau
+_NEAR = 1e-4  # below this angle the closed forms lose digits and a series is exact to rounding
 
 
 @dataclass(frozen=True, slots=True)
 class SE2:
-    """A planar rigid motion: position [m] and heading [rad, wrapped to (-π, π]].
+    """Pose or motion in the plane: ``T_a_b`` maps points of frame b to frame a.
 
-    ``T_a_b`` maps coordinates in b to a; ``T_a_b @ T_b_c`` is ``T_a_c``; ``T_a_b @ points`` maps points (..., 2).
+    Attributes:
+        x: Position of b in a [m].
+        y: Position of b in a [m].
+        theta: Direction of b's x axis in a [rad], kept in (-pi, pi].
     """
 
     x: float = 0.0
     y: float = 0.0
     theta: float = 0.0
 
+    __array_ufunc__ = None  # array @ SE2 is a mistake, not an elementwise product
+
     def __post_init__(self) -> None:
-        if not -math.pi < self.theta <= math.pi:
-            object.__setattr__(self, "theta", wrap_angle(self.theta))
+        x, y, theta = float(self.x), float(self.y), float(self.theta)
+        if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(theta)):
+            raise InputError(f"SE2({x}, {y}, {theta}) is not finite", valid="metres and radians")
+        object.__setattr__(self, "x", x)
+        object.__setattr__(self, "y", y)
+        object.__setattr__(self, "theta", wrap_angle(theta))
 
     @classmethod
     def identity(cls) -> SE2:
         """No motion."""
-        return cls()
+        return _IDENTITY
+
+    @classmethod
+    def from_matrix(cls, T: ArrayLike) -> SE2:
+        """From a homogeneous matrix (3, 3).
+
+        Raises:
+            InputError: it is not one.
+        """
+        T = np.asarray(T, dtype=np.float64)
+        if T.shape != (3, 3) or not np.allclose(T[2], [0.0, 0.0, 1.0], atol=1e-9):
+            raise InputError(f"no homogeneous matrix of shape {T.shape}", valid="(3, 3) with last row 0 0 1")
+        R = T[:2, :2]
+        if not np.allclose(R @ R.T, np.eye(2), atol=1e-4) or np.linalg.det(R) < 0.0:
+            raise InputError("the matrix is not a rotation", valid="orthonormal with determinant +1")
+        return cls(T[0, 2], T[1, 2], math.atan2(T[1, 0] - T[0, 1], T[0, 0] + T[1, 1]))
+
+    @classmethod
+    def from_se3(cls, pose: SE3) -> SE2:
+        """The part of a pose that lies in the plane: x, y and yaw."""
+        return cls(pose.x, pose.y, pose.yaw)
 
     @classmethod
     def exp(cls, twist: ArrayLike) -> SE2:
-        """Motion after unit time at the constant body twist (vx, vy, ω)."""
-        vx, vy, w = (float(value) for value in np.asarray(twist, dtype=float))
-        a, b = _left(w)
-        return cls(a * vx - b * vy, b * vx + a * vy, w)
+        """Motion of one second at constant ``(vx, vy, omega)`` in the moving frame [m, m, rad]: an arc."""
+        vx, vy, omega = (float(value) for value in np.asarray(twist, dtype=np.float64))
+        if abs(omega) < _NEAR:
+            a, b = 1.0 - omega * omega / 6.0, omega * (0.5 - omega * omega / 24.0)
+        else:
+            a, b = math.sin(omega) / omega, (1.0 - math.cos(omega)) / omega
+        return cls(a * vx - b * vy, b * vx + a * vy, omega)
 
     def log(self) -> NDArray[np.float64]:
-        """The twist (vx, vy, ω) whose ``exp`` this is."""
-        a, b = _left(self.theta)
-        scale = 1.0 / (a * a + b * b)
-        return np.array([scale * (a * self.x + b * self.y), scale * (-b * self.x + a * self.y), self.theta])
+        """The constant twist ``(vx, vy, omega)`` that leads here in one second; ``exp(log(T)) == T``."""
+        half = 0.5 * self.theta
+        a = 1.0 - half * half / 3.0 if abs(half) < _NEAR else half / math.tan(half)
+        return np.array([a * self.x + half * self.y, a * self.y - half * self.x, self.theta])
 
     def inverse(self) -> SE2:
         """``T_b_a`` of ``T_a_b``."""
@@ -66,48 +91,59 @@ class SE2:
     @overload
     def __matmul__(self, other: SE2) -> SE2: ...
     @overload
-    def __matmul__(self, other: NDArray[np.float64]) -> NDArray[np.float64]: ...
-    def __matmul__(self, other: SE2 | NDArray[np.float64]) -> SE2 | NDArray[np.float64]:
+    def __matmul__(self, other: ArrayLike) -> NDArray[np.float64]: ...
+    def __matmul__(self, other: Any) -> SE2 | NDArray[np.float64]:
+        """``T_a_b @ T_b_c = T_a_c``; ``T_a_b @ points_b = points_a`` with points ``(..., 2)`` [m]."""
         c, s = math.cos(self.theta), math.sin(self.theta)
         if isinstance(other, SE2):
-            return SE2(
-                self.x + c * other.x - s * other.y, self.y + s * other.x + c * other.y, self.theta + other.theta
-            )
-        points = np.asarray(other, dtype=float)
-        x, y = points[..., 0], points[..., 1]
-        return np.stack([self.x + c * x - s * y, self.y + s * x + c * y], axis=-1)
+            return SE2(self.x + c * other.x - s * other.y, self.y + s * other.x + c * other.y, self.theta + other.theta)
+        points = np.asarray(other, dtype=np.float64)
+        if points.shape[-1:] != (2,):
+            raise InputError(f"points of shape {points.shape}", valid="(..., 2)")
+        px, py = points[..., 0], points[..., 1]
+        return np.stack([self.x + c * px - s * py, self.y + s * px + c * py], axis=-1)
 
     def interpolate(self, other: SE2, s: float) -> SE2:
-        """The pose at fraction ``s`` of the constant-twist motion from here to ``other``."""
-        return self @ SE2.exp(s * (self.inverse() @ other).log())
+        """Straight line and shortest turn from here (s = 0) to ``other`` (s = 1)."""
+        turn = wrap_angle(other.theta - self.theta)
+        return SE2(
+            (1.0 - s) * self.x + s * other.x, (1.0 - s) * self.y + s * other.y,
+            other.theta if s == 1.0 else self.theta + s * turn,
+        )  # fmt: skip
+
+    def adjoint(self) -> NDArray[np.float64]:
+        """(3, 3): ``T exp(xi) T^-1 = exp(adjoint xi)``; carries twists (vx, vy, omega) from b to a."""
+        c, s = math.cos(self.theta), math.sin(self.theta)
+        return np.array([[c, -s, self.y], [s, c, -self.x], [0.0, 0.0, 1.0]])
 
     def matrix(self) -> NDArray[np.float64]:
-        """Homogeneous (3, 3)."""
+        """Homogeneous matrix (3, 3)."""
         c, s = math.cos(self.theta), math.sin(self.theta)
         return np.array([[c, -s, self.x], [s, c, self.y], [0.0, 0.0, 1.0]])
 
+    def to_se3(self, z: float = 0.0) -> SE3:
+        """The same pose in space at height ``z`` [m]."""
+        from roboyard.geometry.se3 import SE3
+
+        half = 0.5 * self.theta
+        return SE3((math.cos(half), 0.0, 0.0, math.sin(half)), (self.x, self.y, z))
+
+    @property
+    def xy(self) -> NDArray[np.float64]:
+        """Position (2,) [m]."""
+        return np.array([self.x, self.y])
+
     def distance(self, other: SE2) -> float:
-        """Distance between the positions [m]."""
+        """Between the two positions [m]."""
         return math.hypot(other.x - self.x, other.y - self.y)
 
     def almost_equal(self, other: SE2, atol: float = 1e-9) -> bool:
-        """Same position and heading within ``atol`` [m, rad]."""
-        return self.distance(other) <= atol and abs(wrap_angle(self.theta - other.theta)) <= atol
-
-    def to_se3(self, z: float = 0.0) -> SE3:
-        """The same pose in space at height ``z``."""
-        from roboyard.geometry.se3 import SE3
-
-        return SE3.from_xyz_rpy((self.x, self.y, z), (0.0, 0.0, self.theta))
-
-    @classmethod
-    def from_se3(cls, pose: SE3) -> SE2:
-        """Position and yaw of a pose in space."""
-        return cls(pose.x, pose.y, pose.yaw)
+        """Whether positions [m] and directions [rad] agree within ``atol``."""
+        return (
+            abs(self.x - other.x) <= atol
+            and abs(self.y - other.y) <= atol
+            and abs(wrap_angle(self.theta - other.theta)) <= atol
+        )
 
 
-def _left(w: float) -> tuple[float, float]:
-    """sin(w)/w and (1 - cos(w))/w, exact near zero."""
-    if abs(w) < 1e-4:
-        return 1.0 - w * w / 6.0, w / 2.0 - w**3 / 24.0
-    return math.sin(w) / w, (1.0 - math.cos(w)) / w
+_IDENTITY = SE2()

@@ -1,4 +1,4 @@
-"""Poses and rigid motions in space."""
+"""Rigid motion in space."""
 
 from __future__ import annotations
 
@@ -8,45 +8,48 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roboyard.errors import InputError
 from roboyard.geometry import quaternions
 
-Array = NDArray[np.float64]
-Quaternion = tuple[float, float, float, float]
-Vector = tuple[float, float, float]
+_NEAR = 1e-3  # below this angle [rad] the closed forms lose digits; the series are exact to rounding there
 
 
 class SE3:
-    """A rigid motion: unit quaternion (w, x, y, z; w ≥ 0) and translation [m].  Immutable.
-
-    ``T_a_b`` maps coordinates in b to a; ``T_a_b @ T_b_c`` is ``T_a_c``; ``T_a_b @ points`` maps points (..., 3).
-    Twists are ordered linear, then angular.  Numbers are kept as Python floats: composing two poses is then several
-    times faster than with small arrays.
+    """Pose or motion in space, immutable: ``T_a_b`` maps points of frame b to frame a.
 
     Args:
-        rotation: Quaternion (w, x, y, z); normalised here.
-        translation: (3,) [m].
+        rotation: Quaternion (4,) w, x, y, z; normalised, and kept with ``w >= 0``.
+        translation: Position of b in a (3,) [m].
 
     Raises:
-        ValueError: a number is not finite, or the quaternion is zero.
+        InputError: the quaternion has no length, or a number is not finite.
     """
 
-    __slots__ = ("_q", "_t")
-    _q: Quaternion
-    _t: Vector
+    # Plain floats inside: composing two poses costs 2 µs instead of 20 with small arrays.
+    __slots__ = ("_arrays", "_q", "_t")
 
-    def __init__(
-        self, rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0), translation: ArrayLike = (0.0, 0.0, 0.0)
-    ) -> None:
-        w, x, y, z = (float(value) for value in np.asarray(rotation, dtype=float))
-        tx, ty, tz = (float(value) for value in np.asarray(translation, dtype=float))
-        norm = math.sqrt(w * w + x * x + y * y + z * z)
-        if not (math.isfinite(norm) and math.isfinite(tx + ty + tz)):
-            raise ValueError("a pose of numbers that are not finite")
-        if norm < 1e-12:
-            raise ValueError("a rotation by the zero quaternion")
-        _set(self, _normal(w, x, y, z), (tx, ty, tz))
+    _q: tuple[float, float, float, float]
+    _t: tuple[float, float, float]
+    _arrays: tuple[NDArray[np.float64], NDArray[np.float64]] | None
 
-    # -- making --------------------------------------------------------------------------------------------------------
+    __array_ufunc__ = None  # array @ SE3 is a mistake, not an elementwise product
+
+    def __init__(self, rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0), translation: ArrayLike = (0.0, 0.0, 0.0)) -> None:
+        w, x, y, z = _floats(rotation, 4, "rotation")
+        length = math.sqrt(w * w + x * x + y * y + z * z)
+        t = _floats(translation, 3, "translation")
+        if not (1e-150 < length < math.inf and all(map(math.isfinite, t))):
+            raise InputError(
+                f"no pose of rotation {(w, x, y, z)} and translation {t}",
+                valid="a quaternion w x y z of length 1, metres",
+            )
+        if abs(length - 1.0) > 1e-9:  # also keeps squares of wild lengths finite
+            w, x, y, z = w / length, x / length, y / length, z / length
+        _set_q(self, _unit(w, x, y, z))
+        _set_t(self, (t[0], t[1], t[2]))
+        _set_arrays(self, None)
+
+    # -- making ------------------------------------------------------------------------------------------------------
     @classmethod
     def identity(cls) -> SE3:
         """No motion."""
@@ -54,158 +57,208 @@ class SE3:
 
     @classmethod
     def from_xyz_rpy(cls, xyz: ArrayLike = (0.0, 0.0, 0.0), rpy: ArrayLike = (0.0, 0.0, 0.0)) -> SE3:
-        """From a position [m] and fixed-axis roll, pitch, yaw [rad], as URDF and SDF write poses."""
-        return cls(quaternions.from_rpy(rpy), xyz)
+        """From a position [m] and roll, pitch, yaw [rad] about fixed axes, as URDF and SDF write poses."""
+        roll, pitch, yaw = _floats(rpy, 3, "rpy")
+        cr, sr = math.cos(roll / 2), math.sin(roll / 2)
+        cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
+        cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
+        return cls(
+            (
+                cr * cp * cy + sr * sp * sy,
+                sr * cp * cy - cr * sp * sy,
+                cr * sp * cy + sr * cp * sy,
+                cr * cp * sy - sr * sp * cy,
+            ),
+            xyz,
+        )
 
     @classmethod
-    def from_matrix(cls, matrix: ArrayLike) -> SE3:
-        """From a homogeneous matrix (4, 4)."""
-        m = np.asarray(matrix, dtype=float)
-        return cls(quaternions.from_matrix(m[:3, :3]), m[:3, 3])
+    def from_matrix(cls, T: ArrayLike) -> SE3:
+        """From a homogeneous matrix (4, 4).
+
+        Raises:
+            InputError: it is not one.
+        """
+        T = np.asarray(T, dtype=np.float64)
+        if T.shape != (4, 4) or not np.allclose(T[3], [0.0, 0.0, 0.0, 1.0], atol=1e-9):
+            raise InputError(f"no homogeneous matrix of shape {T.shape}", valid="(4, 4) with last row 0 0 0 1")
+        return cls.from_rotation_matrix(T[:3, :3], T[:3, 3])
 
     @classmethod
-    def from_rotation_matrix(cls, rotation: ArrayLike, translation: ArrayLike = (0.0, 0.0, 0.0)) -> SE3:
-        """From a rotation matrix (3, 3) and a translation."""
-        return cls(quaternions.from_matrix(rotation), translation)
+    def from_rotation_matrix(cls, R: ArrayLike, translation: ArrayLike = (0.0, 0.0, 0.0)) -> SE3:
+        """From a rotation matrix (3, 3) and a position (3,) [m].
+
+        Raises:
+            InputError: the matrix is not a rotation.
+        """
+        return cls(quaternions.from_matrix(R), translation)
 
     @classmethod
     def exp(cls, twist: ArrayLike) -> SE3:
-        """Motion after unit time at the constant body twist (vx, vy, vz, ωx, ωy, ωz)."""
-        xi = np.asarray(twist, dtype=float)
-        v, w = xi[:3], xi[3:]
-        angle = float(np.linalg.norm(w))
-        half = 0.5 * angle
-        k = 0.5 - angle * angle / 48.0 if angle < 1e-4 else math.sin(half) / angle
-        a, b = _left_jacobian(angle)
-        across = np.cross(w, v)
-        return cls((math.cos(half), *(k * w)), v + a * across + b * np.cross(w, across))
+        """Motion of one second at the constant twist (6,): linear [m], then angular [rad], in the moving frame."""
+        xi = np.array(_floats(twist, 6, "twist"))
+        v, omega = xi[:3], xi[3:]
+        angle = math.sqrt(float(omega @ omega))
+        if angle < _NEAR:
+            a, b = 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0
+        else:
+            a, b = (1.0 - math.cos(angle)) / angle**2, (angle - math.sin(angle)) / angle**3
+        turned = np.cross(omega, v)
+        return cls(quaternions.from_rotation_vector(omega), v + a * turned + b * np.cross(omega, turned))
 
-    def log(self) -> Array:
-        """The twist whose ``exp`` this is, with a rotation of at most π."""
-        qw, *rest = self._q
-        u = np.array(rest)
-        sine = float(np.linalg.norm(u))
-        angle = 2.0 * math.atan2(sine, qw)
-        w = u * (2.0 + angle * angle / 12.0 if sine < 1e-5 else angle / sine)
-        t = np.array(self._t)
-        c = 1.0 / 12.0 + angle * angle / 720.0
-        if angle > 1e-3:
-            c = (1.0 - 0.5 * angle * math.cos(0.5 * angle) / math.sin(0.5 * angle)) / (angle * angle)
-        across = np.cross(w, t)
-        return np.concatenate([t - 0.5 * across + c * np.cross(w, across), w])
-
-    # -- reading -------------------------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------------------------
     @property
-    def rotation(self) -> Array:
-        """Unit quaternion (4,), w ≥ 0."""
-        return np.array(self._q)
+    def rotation(self) -> NDArray[np.float64]:
+        """Unit quaternion (4,) w, x, y, z with ``w >= 0``; read-only."""
+        return self._as_arrays()[0]
 
     @property
-    def translation(self) -> Array:
-        """(3,) [m]."""
-        return np.array(self._t)
+    def translation(self) -> NDArray[np.float64]:
+        """Position (3,) [m]; read-only."""
+        return self._as_arrays()[1]
 
-    @property
-    def quaternion(self) -> Quaternion:
-        """(w, x, y, z) as plain numbers."""
-        return self._q
-
-    @property
-    def xyz(self) -> Vector:
-        """Position as plain numbers [m]."""
-        return self._t
+    xyz = translation
 
     @property
     def x(self) -> float:
-        """[m]."""
+        """Position [m]."""
         return self._t[0]
 
     @property
     def y(self) -> float:
-        """[m]."""
+        """Position [m]."""
         return self._t[1]
 
     @property
     def z(self) -> float:
-        """[m]."""
+        """Position [m]."""
         return self._t[2]
 
     @property
-    def rpy(self) -> Vector:
-        """Fixed-axis roll, pitch, yaw [rad]."""
-        roll, pitch, yaw = quaternions.to_rpy(self._q)
-        return float(roll), float(pitch), float(yaw)
+    def rpy(self) -> NDArray[np.float64]:
+        """Roll, pitch, yaw (3,) [rad] about fixed axes; yaw is 0 where pitch is +-pi/2."""
+        return quaternions.to_rpy(self._q)
 
     @property
     def yaw(self) -> float:
-        """Heading [rad]."""
+        """Direction of the x axis seen from above [rad]."""
         w, x, y, z = self._q
         return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
 
-    def rotation_matrix(self) -> Array:
+    @property
+    def angle(self) -> float:
+        """How far it turns [rad], in [0, pi]."""
+        w, x, y, z = self._q
+        return 2.0 * math.atan2(math.sqrt(x * x + y * y + z * z), w)
+
+    def rotation_matrix(self) -> NDArray[np.float64]:
         """(3, 3)."""
-        return quaternions.to_matrix(self._q)
+        w, x, y, z = self._q
+        return np.array(
+            (
+                (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
+                (2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
+                (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
+            )
+        )
 
-    def matrix(self) -> Array:
-        """Homogeneous (4, 4)."""
-        m = np.eye(4)
-        m[:3, :3] = self.rotation_matrix()
-        m[:3, 3] = self._t
-        return m
+    def matrix(self) -> NDArray[np.float64]:
+        """Homogeneous matrix (4, 4)."""
+        T = np.eye(4)
+        T[:3, :3] = self.rotation_matrix()
+        T[:3, 3] = self._t
+        return T
 
-    def adjoint(self) -> Array:
-        """(6, 6): maps twists (linear, angular) in b to a for ``T_a_b``."""
-        r = self.rotation_matrix()
-        tx, ty, tz = self._t
-        skew = np.array([[0.0, -tz, ty], [tz, 0.0, -tx], [-ty, tx, 0.0]])
-        return np.block([[r, skew @ r], [np.zeros((3, 3)), r]])
-
-    # -- group ---------------------------------------------------------------------------------------------------------
+    # -- group -------------------------------------------------------------------------------------------------------
     def inverse(self) -> SE3:
         """``T_b_a`` of ``T_a_b``."""
         w, x, y, z = self._q
-        q = (w, -x, -y, -z)
-        tx, ty, tz = _turn(q, self._t)
-        return _make(q, (-tx, -ty, -tz))
+        px, py, pz = _turn(w, -x, -y, -z, *self._t)
+        return _make(_unit(w, -x, -y, -z), (-px, -py, -pz))
 
     @overload
     def __matmul__(self, other: SE3) -> SE3: ...
     @overload
-    def __matmul__(self, other: Array) -> Array: ...
-    def __matmul__(self, other: SE3 | Array) -> SE3 | Array:
-        if not isinstance(other, SE3):
-            return quaternions.rotate(self._q, other) + np.array(self._t)
-        aw, ax, ay, az = self._q
-        bw, bx, by, bz = other._q
-        tx, ty, tz = _turn(self._q, other._t)
-        sx, sy, sz = self._t
-        q = _normal(
-            aw * bw - ax * bx - ay * by - az * bz,
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-        )
-        return _make(q, (sx + tx, sy + ty, sz + tz))
+    def __matmul__(self, other: ArrayLike) -> NDArray[np.float64]: ...
+    def __matmul__(self, other: Any) -> SE3 | NDArray[np.float64]:
+        """``T_a_b @ T_b_c = T_a_c``; ``T_a_b @ points_b = points_a`` with points ``(..., 3)`` [m]."""
+        if isinstance(other, SE3):
+            aw, ax, ay, az = self._q
+            bw, bx, by, bz = other._q
+            px, py, pz = _turn(aw, ax, ay, az, *other._t)
+            tx, ty, tz = self._t
+            q = _unit(
+                aw * bw - ax * bx - ay * by - az * bz,
+                aw * bx + ax * bw + ay * bz - az * by,
+                aw * by - ax * bz + ay * bw + az * bx,
+                aw * bz + ax * by - ay * bx + az * bw,
+            )
+            return _make(q, (tx + px, ty + py, tz + pz))
+        points = np.asarray(other, dtype=np.float64)
+        if points.shape[-1:] != (3,):
+            raise InputError(f"points of shape {points.shape}", valid="(..., 3)")
+        moved: NDArray[np.float64] = points @ self.rotation_matrix().T + self._t
+        return moved
+
+    def log(self) -> NDArray[np.float64]:
+        """The constant twist (6,), linear then angular, that leads here in one second; ``exp(log(T)) == T``."""
+        omega = quaternions.to_rotation_vector(self._q)
+        angle = math.sqrt(float(omega @ omega))
+        if angle < _NEAR:
+            c = 1.0 / 12.0 + angle**2 / 720.0
+        else:
+            half = 0.5 * angle
+            c = (1.0 - half * math.cos(half) / math.sin(half)) / angle**2
+        t = np.array(self._t)
+        turned = np.cross(omega, t)
+        return np.concatenate([t - 0.5 * turned + c * np.cross(omega, turned), omega])
+
+    def adjoint(self) -> NDArray[np.float64]:
+        """(6, 6): ``T exp(xi) T^-1 = exp(adjoint xi)``; carries twists (linear, angular) from b to a."""
+        R = self.rotation_matrix()
+        x, y, z = self._t
+        cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        Ad = np.zeros((6, 6))
+        Ad[:3, :3] = Ad[3:, 3:] = R
+        Ad[:3, 3:] = cross @ R
+        return Ad
 
     def interpolate(self, other: SE3, s: float) -> SE3:
-        """At fraction ``s``: position on the straight line, rotation by slerp (as tf2 does)."""
-        if s <= 0.0:
+        """Straight line and constant shortest turn from here (s = 0) to ``other`` (s = 1), as tf2 does."""
+        if s == 0.0:
             return self
-        if s >= 1.0:
+        if s == 1.0:
             return other
-        a, b = self._t, other._t
-        t = tuple(p + s * (q - p) for p, q in zip(a, b, strict=True))
-        return SE3(quaternions.slerp(self._q, other._q, s), t)
+        aw, ax, ay, az = self._q
+        bw, bx, by, bz = other._q
+        if aw * bw + ax * bx + ay * by + az * bz < 0.0:
+            bw, bx, by, bz = -bw, -bx, -by, -bz
+        chord = math.sqrt((bw - aw) ** 2 + (bx - ax) ** 2 + (by - ay) ** 2 + (bz - az) ** 2)
+        angle = 2.0 * math.asin(min(1.0, 0.5 * chord))
+        sine = math.sin(angle)
+        u, v = (1.0 - s, s) if sine < 1e-9 else (math.sin((1.0 - s) * angle) / sine, math.sin(s * angle) / sine)
+        (ux, uy, uz), (vx, vy, vz) = self._t, other._t
+        q = _unit(u * aw + v * bw, u * ax + v * bx, u * ay + v * by, u * az + v * bz)
+        return _make(q, (ux + s * (vx - ux), uy + s * (vy - uy), uz + s * (vz - uz)))
 
-    # -- comparing -----------------------------------------------------------------------------------------------------
+    # -- comparing ---------------------------------------------------------------------------------------------------
+    def distance(self, other: SE3) -> float:
+        """Between the two positions [m]."""
+        return math.dist(self._t, other._t)
+
+    def angle_to(self, other: SE3) -> float:
+        """Between the two rotations [rad], in [0, pi]."""
+        return (self.inverse() @ other).angle
+
     def almost_equal(self, other: SE3, atol: float = 1e-9) -> bool:
-        """Same translation [m] and rotation angle [rad] within ``atol``."""
-        d = self.inverse() @ other
-        angle = 2.0 * math.atan2(math.sqrt(sum(v * v for v in d._q[1:])), abs(d._q[0]))
-        return math.dist(self._t, other._t) <= atol and angle <= atol
+        """Whether positions [m] (each axis) and rotations [rad] agree within ``atol``."""
+        near = all(abs(a - b) <= atol for a, b in zip(self._t, other._t, strict=True))
+        return near and self.angle_to(other) <= atol
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SE3) and self._q == other._q and self._t == other._t
+        if not isinstance(other, SE3):
+            return NotImplemented
+        return self._q == other._q and self._t == other._t
 
     def __hash__(self) -> int:
         return hash((self._q, self._t))
@@ -213,42 +266,54 @@ class SE3:
     def __repr__(self) -> str:
         return f"SE3(rotation={self._q}, translation={self._t})"
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("poses do not change: make a new one")
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _make, (self._q, self._t)
 
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"SE3 is immutable: '{name}' cannot be set")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"SE3 is immutable: '{name}' cannot be deleted")
+
+    def _as_arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        arrays = self._arrays
+        if arrays is None:
+            arrays = (np.array(self._q), np.array(self._t))
+            for array in arrays:
+                array.flags.writeable = False
+            _set_arrays(self, arrays)
+        return arrays
+
+
+# The slots' own setters go round __setattr__, which forbids everything.
 _set_q = SE3.__dict__["_q"].__set__
 _set_t = SE3.__dict__["_t"].__set__
+_set_arrays = SE3.__dict__["_arrays"].__set__
+_new = object.__new__
 
 
-def _set(pose: SE3, q: Quaternion, t: Vector) -> None:
+def _make(q: tuple[float, float, float, float], t: tuple[float, float, float]) -> SE3:
+    """A pose of values that are known to be good."""
+    pose = _new(SE3)
     _set_q(pose, q)
     _set_t(pose, t)
-
-
-def _make(q: Quaternion, t: Vector) -> SE3:
-    """A pose of numbers known to be good."""
-    pose = SE3.__new__(SE3)
-    _set_q(pose, q)
-    _set_t(pose, t)
+    _set_arrays(pose, None)
     return pose
 
 
-def _normal(w: float, x: float, y: float, z: float) -> Quaternion:
-    n = math.sqrt(w * w + x * x + y * y + z * z)
-    if abs(n - 1.0) < 1e-15:
-        n = 1.0
-    if w < 0.0:
-        n = -n
-    return w / n, x / n, y / n, z / n
+def _unit(w: float, x: float, y: float, z: float) -> tuple[float, float, float, float]:
+    """Length 1 and ``w >= 0``; leaves what is already exact to rounding as it is, so that it is idempotent."""
+    square = w * w + x * x + y * y + z * z
+    if not -4e-16 < square - 1.0 < 4e-16:
+        length = math.sqrt(square)
+        w, x, y, z = w / length, x / length, y / length, z / length
+    if w < 0.0 or (w == 0.0 and (x < 0.0 or (x == 0.0 and (y < 0.0 or (y == 0.0 and z < 0.0))))):
+        return -w + 0.0, -x + 0.0, -y + 0.0, -z + 0.0
+    return w + 0.0, x + 0.0, y + 0.0, z + 0.0
 
 
-def _turn(q: Quaternion, v: Vector) -> Vector:
-    w, x, y, z = q
-    vx, vy, vz = v
+def _turn(w: float, x: float, y: float, z: float, vx: float, vy: float, vz: float) -> tuple[float, float, float]:
+    """The vector v turned by the quaternion."""
     tx, ty, tz = 2.0 * (y * vz - z * vy), 2.0 * (z * vx - x * vz), 2.0 * (x * vy - y * vx)
     return (
         vx + w * tx + y * tz - z * ty,
@@ -257,12 +322,11 @@ def _turn(q: Quaternion, v: Vector) -> Vector:
     )
 
 
-def _left_jacobian(angle: float) -> tuple[float, float]:
-    """(1 - cos a)/a² and (a - sin a)/a³, exact near zero."""
-    if angle < 1e-3:
-        a2 = angle * angle
-        return 0.5 - a2 / 24.0, 1.0 / 6.0 - a2 / 120.0
-    return (1.0 - math.cos(angle)) / angle**2, (angle - math.sin(angle)) / angle**3
+def _floats(values: ArrayLike, count: int, what: str) -> tuple[float, ...]:
+    items = values if isinstance(values, tuple) else np.asarray(values, dtype=np.float64).tolist()
+    if not isinstance(items, (tuple, list)) or len(items) != count:
+        raise InputError(f"{what} of {np.shape(items)}", valid=f"{count} numbers")
+    return tuple(map(float, items))
 
 
-_IDENTITY = _make((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+_IDENTITY = SE3()
