@@ -1,0 +1,136 @@
+"""Forward kinematics: where every link is, given the joints' positions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from roboyard.description.model import Joint, Model, Vec3
+from roboyard.geometry import SE3
+
+_TURNING = ("revolute", "continuous", "screw", "gearbox", "universal", "revolute2")
+_MOVING = (*_TURNING, "prismatic")
+
+
+def is_moving(joint: Joint) -> bool:
+    """Whether position numbers move the joint (the others stay at zero here: fixed, ball, planar, floating)."""
+    return joint.type in _MOVING and bool(joint.axes)
+
+
+def position_names(joint: Joint) -> tuple[str, ...]:
+    """Names of a moving joint's positions in joint readings: the joint's own, and ``NAME_2`` for its second axis."""
+    return (joint.name, f"{joint.name}_2") if joint.type in ("universal", "revolute2") else (joint.name,)
+
+
+class JointMotion:
+    """``T_parent_child`` of a moving joint as a function of its positions.
+
+    The joint frame J is fixed in the child; moving turns or shifts the child about J's axes, one after the other:
+    T_parent_child(q) = T_parent_child(0) · T_child_J · motion(q₁) · … · T_child_J⁻¹.  A screw travels
+    ``thread_pitch`` along its axis per turn.
+    """
+
+    def __init__(self, joint: Joint) -> None:
+        plain = joint.T_child_joint == SE3.identity()
+        self._before = joint.T_parent_child if plain else joint.T_parent_child @ joint.T_child_joint
+        self._after = None if plain else joint.T_child_joint.inverse()
+        self._slides = joint.type == "prismatic"
+        self._lead = joint.thread_pitch / math.tau if joint.type == "screw" else 0.0
+        used = joint.axes if len(position_names(joint)) > 1 else joint.axes[-1:]
+        self._axes: tuple[Vec3, ...] = tuple(axis.xyz for axis in used)
+
+    def at(self, positions: tuple[float, ...]) -> SE3:
+        """``T_parent_child`` at one position an axis [rad; m if prismatic]."""
+        T = self._before
+        for (x, y, z), position in zip(self._axes, positions, strict=False):
+            turn, shift = (0.0, position) if self._slides else (position, position * self._lead)
+            c, s = math.cos(0.5 * turn), math.sin(0.5 * turn)
+            T = T @ SE3((c, s * x, s * y, s * z), (shift * x, shift * y, shift * z))
+        return T if self._after is None else T @ self._after
+
+
+class ForwardKinematics:
+    """Poses of a model's links.
+
+    Args:
+        model: The robot; its joints form a forest.
+
+    Attributes:
+        moving: Joints that positions move, in file order; mimicking ones included.
+        inputs: Names of the positions that are asked for: of the moving joints that mimic nobody.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.moving = tuple(joint for joint in model.joints if is_moving(joint))
+        self.inputs = tuple(name for joint in self.moving if joint.mimic is None for name in position_names(joint))
+        self._by_name = {joint.name: joint for joint in self.moving}
+        self._motions = {joint.name: JointMotion(joint) for joint in self.moving}
+        self._order = _parents_first(model)
+
+    def position(self, name: str, positions: Mapping[str, float]) -> float:
+        """A joint's own position, found through the joints it mimics; unknown ones are at zero."""
+        joint = self._by_name.get(name)
+        if joint is None or joint.mimic is None:
+            return positions.get(name, 0.0)
+        return joint.mimic.multiplier * self.position(joint.mimic.joint, positions) + joint.mimic.offset
+
+    def joint_transform(self, joint: Joint, positions: Mapping[str, float]) -> SE3:
+        """``T_parent_child`` of any joint."""
+        motion = self._motions.get(joint.name)
+        if motion is None:
+            return joint.T_parent_child
+        return motion.at(tuple(self.position(name, positions) for name in position_names(joint)))
+
+    def joint_transforms(self, positions: Mapping[str, float]) -> list[tuple[SE3, str, str]]:
+        """(T_parent_child, parent, child) of every moving joint.
+
+        Args:
+            positions: By joint name [rad or m].
+        """
+        return [(self.joint_transform(joint, positions), joint.parent, joint.child) for joint in self.moving]
+
+    def link_poses(self, positions: Mapping[str, float]) -> dict[str, SE3]:
+        """``T_model_link`` of every link; a root link stays where the model has it.
+
+        Args:
+            positions: By joint name [rad or m].
+        """
+        poses = {link.name: link.T_model_link for link in self.model.roots}
+        for joint in self._order:
+            T_parent_child = self.joint_transform(joint, positions)
+            T_model_parent = poses.get(joint.parent)  # None: "world", which is the model frame
+            poses[joint.child] = T_parent_child if T_model_parent is None else T_model_parent @ T_parent_child
+        return poses
+
+
+def fixed_transforms(model: Model) -> list[tuple[SE3, str, str]]:
+    """(T_parent_child, parent, child) of all frames that never move: fixed joints, and sensors in their links.
+
+    A sensor whose frame is its link, or is a link of the model anyway, adds none.
+    """
+    frames = [
+        (joint.T_parent_child, joint.parent, joint.child)
+        for joint in model.joints
+        if not is_moving(joint) and joint.parent != "world"
+    ]
+    taken = {link.name for link in model.links}
+    for sensor in model.sensors:
+        if sensor.frame and sensor.frame not in taken:
+            taken.add(sensor.frame)
+            frames.append((sensor.T_link_sensor, sensor.link, sensor.frame))
+    return frames
+
+
+def _parents_first(model: Model) -> tuple[Joint, ...]:
+    """Joints in an order in which every parent link is known before its children."""
+    known = {link.name for link in model.roots} | {"world"}
+    waiting, ordered = list(model.joints), list[Joint]()
+    while waiting:
+        ready = [joint for joint in waiting if joint.parent in known]
+        if not ready:  # a cycle, which readers refuse
+            break
+        ordered.extend(ready)
+        known.update(joint.child for joint in ready)
+        waiting = [joint for joint in waiting if joint.child not in known]
+    return tuple(ordered)
