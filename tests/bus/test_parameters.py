@@ -63,7 +63,9 @@ def test_run_time_changes_are_checked_vetoed_and_announced() -> None:
     with ry.Bus() as bus:
         node = bus.add(Wall(), "wall")
         events = []
-        bus.tap(lambda topic, message, source, time_ns: events.append(message) if topic.name == "/parameter_events" else 0)
+        bus.tap(
+            lambda topic, message, source, time_ns: events.append(message) if topic.name == "/parameter_events" else 0
+        )
         node.set_parameter("distance", 1)
         assert node.distance == 1.0
         assert [(e.node, e.changed_parameters[0].name) for e in events] == [("/wall", "distance")]

@@ -97,7 +97,9 @@ class Client(ry.Node):
         self.feedback: list[int] = []
 
     def send(self, order: int) -> object:
-        return self.client.send(Fibonacci.Goal(order=order), feedback=lambda f: self.feedback.append(len(f.partial_sequence)))
+        return self.client.send(
+            Fibonacci.Goal(order=order), feedback=lambda f: self.feedback.append(len(f.partial_sequence))
+        )
 
 
 @pytest.fixture
@@ -151,7 +153,7 @@ def test_a_newer_goal_preempts_the_older_or_runs_beside_it(bus: ry.Bus) -> None:
         second = client.send(2)
         bus.executor.run_for(2.0)
         assert [first.status, second.status] == statuses
-    
+
 
 def test_preempted_goals_say_so(bus: ry.Bus) -> None:
     bus.add(Counter(), "server")

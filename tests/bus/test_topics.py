@@ -30,7 +30,9 @@ class Listener(ry.Node):
 
     def setup(self) -> None:
         self.heard: list[tuple[str, str]] = []
-        self.subscribe("chatter", ry.msg.String, lambda m, source: self.heard.append((source, m.data)), with_source=True)
+        self.subscribe(
+            "chatter", ry.msg.String, lambda m, source: self.heard.append((source, m.data)), with_source=True
+        )
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.text(max_size=3)), max_size=20), st.integers(1, 3))
@@ -49,7 +51,10 @@ def test_every_listener_hears_everything_in_the_order_it_was_said(said: list[tup
 def test_namespaces_and_remaps_keep_robots_apart() -> None:
     with ry.Bus() as bus:
         a, b = bus.add(Talker(), "t", namespace="a"), bus.add(Talker(), "t", namespace="/b/")
-        ear_a, ear_b = bus.add(Listener(), "l", namespace="/a"), bus.add(Listener(), "l2", remap={"chatter": "/b/chatter"})
+        ear_a, ear_b = (
+            bus.add(Listener(), "l", namespace="/a"),
+            bus.add(Listener(), "l2", remap={"chatter": "/b/chatter"}),
+        )
         a.say("A")
         b.say("B")
         bus.executor.run_until(0)
@@ -202,7 +207,9 @@ def test_offloaded_work_arrives_at_its_declared_time_and_in_order() -> None:
         def setup(self) -> None:
             self.got: list[tuple[int, int]] = []
             for number, latency in enumerate((0.3, 0.1, 0.2)):
-                self.offload(lambda n=number: n, latency=latency, then=lambda f: self.got.append((f.result, self.now_ns)))
+                self.offload(
+                    lambda n=number: n, latency=latency, then=lambda f: self.got.append((f.result, self.now_ns))
+                )
 
     with ry.Bus() as bus:
         worker = bus.add(Worker(), "w")

@@ -12,7 +12,13 @@ from roboyard.geometry import SE3
 
 numbers = st.floats(-3.0, 3.0)
 poses = st.builds(
-    lambda x, y, z, r, p, w: SE3.from_xyz_rpy((x, y, z), (r, p, w)), numbers, numbers, numbers, numbers, numbers, numbers
+    lambda x, y, z, r, p, w: SE3.from_xyz_rpy((x, y, z), (r, p, w)),
+    numbers,
+    numbers,
+    numbers,
+    numbers,
+    numbers,
+    numbers,
 )
 
 

@@ -92,7 +92,15 @@ def graph(bus: Bus) -> Graph:
         topics=tuple(_topic(bus, name) for name in sorted(bus.topics)),
         services={name: service.type.name for name, service in sorted(bus.services.items())},
         jobs=tuple(
-            JobInfo(j.node, j.what, j.count, j.total_ns * 1e-9 / max(j.count, 1), j.max_ns * 1e-9, j.latency_ns * 1e-9, j.late)
+            JobInfo(
+                j.node,
+                j.what,
+                j.count,
+                j.total_ns * 1e-9 / max(j.count, 1),
+                j.max_ns * 1e-9,
+                j.latency_ns * 1e-9,
+                j.late,
+            )
             for j in bus.offload.jobs.values()
         ),
         inputs={"taken": bus.inputs.taken, "refused": bus.inputs.refused, "dropped": bus.inputs.dropped},

@@ -58,8 +58,11 @@ class Housekeeping(Node):
             header = item.header
             try:
                 self.transforms.insert(
-                    transform_to_se3(item.transform), header.frame_id, item.child_frame_id,
-                    nanoseconds(header.stamp), static,
+                    transform_to_se3(item.transform),
+                    header.frame_id,
+                    item.child_frame_id,
+                    nanoseconds(header.stamp),
+                    static,
                 )
             except TransformError as error:
                 self.log.error(f"transform ignored: {error}", every=5.0)

@@ -62,7 +62,9 @@ class Offload:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="roboyard-offload")
         name = getattr(function, "__name__", type(function).__name__)
-        job = self.jobs.setdefault((node, name), Job(node, name, round(latency * 1e9)))
+        latency_ns = round(latency * 1e9)
+        job = self.jobs.setdefault((node, name), Job(node, name, latency_ns))
+        job.latency_ns = latency_ns
         future = Future(f"result of {name}")
         running = self._pool.submit(_timed, function, args)
         self.pending += 1
@@ -77,10 +79,10 @@ class Offload:
             job.count += 1
             job.total_ns += spent_ns
             job.max_ns = max(job.max_ns, spent_ns)
-            job.late += spent_ns > job.latency_ns
+            job.late += spent_ns > latency_ns
             future.resolve(result)
 
-        executor.at(executor.now_ns + job.latency_ns, arrive)
+        executor.at(executor.now_ns + latency_ns, arrive)
         return future
 
     def close(self) -> None:

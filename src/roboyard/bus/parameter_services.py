@@ -19,7 +19,9 @@ def offer(node: Node) -> None:
     """Let ``node`` serve its parameters under ``~/…``, as rcl_interfaces defines it."""
     for name, handler in _HANDLERS.items():
         kind = service_type(f"rcl_interfaces/srv/{''.join(word.title() for word in name.split('_'))}")
-        node.service(f"~{name}", kind, lambda request, handler=handler, kind=kind: handler(node, request, kind.Response()))
+        node.service(
+            f"~{name}", kind, lambda request, handler=handler, kind=kind: handler(node, request, kind.Response())
+        )
 
 
 def _list(node: Node, request: Any, response: Any) -> Any:

@@ -35,7 +35,11 @@ def directory() -> Path:
         RunError: it belongs to somebody else or others may write into it.
     """
     base = os.environ.get("XDG_RUNTIME_DIR")
-    path = Path(base) / "roboyard" if base and Path(base).is_dir() else Path(tempfile.gettempdir()) / f"roboyard-{os.getuid()}"
+    path = (
+        Path(base) / "roboyard"
+        if base and Path(base).is_dir()
+        else Path(tempfile.gettempdir()) / f"roboyard-{os.getuid()}"
+    )
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
     info = path.lstat()
