@@ -113,6 +113,11 @@ class SE3:
         return self._as_arrays()[0]
 
     @property
+    def quaternion(self) -> tuple[float, float, float, float]:
+        """The same rotation as plain numbers w, x, y, z."""
+        return self._q
+
+    @property
     def translation(self) -> NDArray[np.float64]:
         """Position (3,) [m]; read-only."""
         return self._as_arrays()[1]

@@ -17,7 +17,7 @@ def pose_to_msg(pose: SE3) -> Any:
     make = message_type("geometry_msgs/msg/Pose")
     point, quaternion = message_type("geometry_msgs/msg/Point"), message_type("geometry_msgs/msg/Quaternion")
     w, x, y, z = pose.quaternion
-    return make(point(*pose.xyz), quaternion(x, y, z, w))
+    return make(point(pose.x, pose.y, pose.z), quaternion(x, y, z, w))
 
 
 def pose_to_se3(message: Any) -> SE3:
@@ -31,7 +31,7 @@ def transform_to_msg(pose: SE3) -> Any:
     make = message_type("geometry_msgs/msg/Transform")
     vector, quaternion = message_type("geometry_msgs/msg/Vector3"), message_type("geometry_msgs/msg/Quaternion")
     w, x, y, z = pose.quaternion
-    return make(vector(*pose.xyz), quaternion(x, y, z, w))
+    return make(vector(pose.x, pose.y, pose.z), quaternion(x, y, z, w))
 
 
 def transform_to_se3(message: Any) -> SE3:
