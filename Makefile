@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 MARKS := $(VENV)/.installed
 ROOM ?=
 export MPLBACKEND := Agg
+export NO_MKDOCS_2_WARNING := 1
 
 # The first Python that the package supports; PYTHON=/path/to/python chooses another.
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
