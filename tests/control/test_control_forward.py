@@ -25,20 +25,19 @@ units = st.tuples(small, small, st.floats(0.2, 1.0)).map(lambda v: tuple((np.arr
 def trees(draw: st.DrawFn) -> Model:
     """A random tree, its joints in random order."""
     count = draw(st.integers(2, 6))
-    joints = []
-    for child in range(1, count):
-        joints.append(
-            Joint(
-                name=f"j{child}",
-                type=draw(st.sampled_from(TYPES)),
-                parent=f"l{draw(st.integers(0, child - 1))}",
-                child=f"l{child}",
-                T_parent_child=draw(poses),
-                T_child_joint=draw(st.one_of(st.just(I), poses)),
-                axes=(Axis(draw(units)),),
-                thread_pitch=0.3,
-            )
+    joints = [
+        Joint(
+            name=f"j{child}",
+            type=draw(st.sampled_from(TYPES)),
+            parent=f"l{draw(st.integers(0, child - 1))}",
+            child=f"l{child}",
+            T_parent_child=draw(poses),
+            T_child_joint=draw(st.one_of(st.just(I), poses)),
+            axes=(Axis(draw(units)),),
+            thread_pitch=0.3,
         )
+        for child in range(1, count)
+    ]
     return Model("tree", tuple(Link(f"l{i}", I) for i in range(count)), tuple(draw(st.permutations(joints))))
 
 
@@ -86,7 +85,14 @@ def test_published_transforms_make_up_the_same_tree(model: Model, values: list[f
 
 
 def two_links(**fields: object) -> Model:
-    given_fields = {"name": "j", "type": "revolute", "parent": "a", "child": "b", "T_parent_child": I, "T_child_joint": I}
+    given_fields = {
+        "name": "j",
+        "type": "revolute",
+        "parent": "a",
+        "child": "b",
+        "T_parent_child": I,
+        "T_child_joint": I,
+    }
     joint = Joint(**(given_fields | {"axes": (Axis((0.0, 0.0, 1.0)),)} | fields))  # type: ignore[arg-type]
     return Model("m", (Link("a", I), Link("b", I), Link("c", I)), (joint,))
 

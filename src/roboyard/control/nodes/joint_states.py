@@ -1,0 +1,37 @@
+"""The joint state node: what the joints' own sensors say, as a message."""
+
+from __future__ import annotations
+
+from roboyard.bus import SENSOR, Node, param, resource
+from roboyard.hardware.interface import Hardware
+from roboyard.messages import msg
+from roboyard.messages.time import stamp
+
+
+class JointStateNode(Node):
+    """Reads the hardware at a fixed rate.
+
+    out: joint_states (sensor_msgs/JointState; rad, rad/s, N m, or m, m/s, N; stamped with the measurement's time)
+    """
+
+    hardware: Hardware = resource(Hardware)
+    rate: float = param(50.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
+
+    def setup(self) -> None:
+        """Start reading, at once."""
+        self._names = list(self.hardware.joint_names)
+        self._publisher = self.publisher("joint_states", msg.JointState)
+        # before other nodes' timers of the instant, so that they act on fresh readings
+        self.timer(rate=self.rate, callback=self._read, start=True, priority=SENSOR)
+
+    def _read(self) -> None:
+        readings = self.hardware.read()
+        self._publisher.publish(
+            msg.JointState(
+                header=msg.Header(stamp=stamp(readings.time_ns)),
+                name=self._names,
+                position=readings.position,
+                velocity=readings.velocity,
+                effort=readings.effort,
+            )
+        )
