@@ -1,0 +1,5 @@
+"""Nodes that connect localization to topics."""
+
+from roboyard.localization.nodes.odometry import OdometryNode
+
+__all__ = ["OdometryNode"]

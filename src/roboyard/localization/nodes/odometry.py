@@ -1,0 +1,155 @@
+"""The odometry node: wheel angles in, odometry and its transform out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus import Node, param
+from roboyard.control.kinematics import DifferentialDrive
+from roboyard.errors import ConfigError
+from roboyard.localization.odometry import OdometryEstimate, OdometryNoise, WheelOdometry
+from roboyard.messages import msg, srv
+from roboyard.messages.time import nanoseconds, stamp
+
+_PLANAR = np.ix_((0, 1, 5), (0, 1, 5))
+_UNMEASURED = 1e6
+"""Variance of what wheels cannot tell (z, roll, pitch); ROS drives use the same."""
+
+
+class OdometryNode(Node):
+    """Integrates the wheels of a differential or skid-steered base.
+
+    in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
+
+    The drive's parameters are those of the drive node; angles of several wheels on a side are averaged.
+    """
+
+    left_joints: tuple[str, ...] = param(("left_wheel_joint",), fixed=True)
+    right_joints: tuple[str, ...] = param(("right_wheel_joint",), fixed=True)
+    wheel_radius: float = param(0.1, unit="m", low=1e-3, high=10.0)
+    track: float = param(0.35, unit="m", low=1e-3, high=20.0)
+    slip_factor: float = param(1.0, low=0.1, high=10.0, doc="k: skid steering turns as if the track were k times wider")
+    left_radius_scale: float = param(1.0, low=0.5, high=2.0, doc="true over nominal radius, from calibration")
+    right_radius_scale: float = param(1.0, low=0.5, high=2.0, doc="true over nominal radius, from calibration")
+    axle_x: float = param(0.0, unit="m", low=-10.0, high=10.0, doc="turning axle ahead of the base frame")
+    odom_frame: str = param("odom", fixed=True)
+    base_frame: str = param("base_link", fixed=True)
+    publish_tf: bool = param(True, doc="False when a filter publishes the transform", fixed=True)
+    rate: float = param(0.0, unit="Hz", low=0.0, high=1000.0, doc="largest rate; 0: every joint_states", fixed=True)
+    max_wheel_speed: float = param(math.inf, unit="rad/s", low=1e-3, doc="faster steps are miscounts and left out")
+    way_variance: float = param(4e-4, unit="m²/m", low=0.0, high=1.0, doc="of the way, per metre")
+    turn_variance_per_way: float = param(1e-4, unit="rad²/m", low=0.0, high=1.0)
+    turn_variance: float = param(5e-4, unit="rad²/rad", low=0.0, high=1.0, doc="of the turn, per radian")
+
+    fields = ("_sent_ns", "_refused")
+
+    def setup(self) -> None:
+        """Connect."""
+        self._names: list[str] | None = None
+        self._left: list[int] = []
+        self._right: list[int] = []
+        self._sent_ns = -1
+        self._refused = 0
+        self._frames = (self.frame(self.odom_frame), self.frame(self.base_frame))
+        drive, noise, top = self._settings(self.parameters())
+        self._odometry = WheelOdometry(drive, noise, top)
+        self._publisher = self.publisher("odom", msg.Odometry)
+        self.subscribe("joint_states", msg.JointState, self._on_joints)
+        self.service("~reset", srv.Trigger, self._on_reset)
+
+    def on_parameter(self, name: str, value: Any) -> None:
+        """Go on with the new geometry from where the base is."""
+        odometry = self._odometry
+        odometry.drive, odometry.noise, odometry.max_wheel_speed = self._settings({**self.parameters(), name: value})
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {"odometry": self._odometry.save()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._odometry.load(state["odometry"])
+
+    def _settings(self, given: Mapping[str, Any]) -> tuple[DifferentialDrive, OdometryNoise, float]:
+        drive = DifferentialDrive(
+            given["wheel_radius"],
+            given["track"],
+            given["slip_factor"],
+            given["left_radius_scale"],
+            given["right_radius_scale"],
+            given["axle_x"],
+        )
+        noise = OdometryNoise(given["way_variance"], given["turn_variance_per_way"], given["turn_variance"])
+        return drive, noise, given["max_wheel_speed"]
+
+    def _on_joints(self, state: Any) -> None:
+        if state.name != self._names:
+            self._find_wheels(state.name)
+        if not self._left or not self._right:
+            return
+        time_ns = nanoseconds(state.header.stamp)
+        if self.rate and 0 <= self._sent_ns <= time_ns < self._sent_ns + round(1e9 / self.rate):
+            return
+        angles = state.position.tolist()
+        left = sum([angles[i] for i in self._left]) / len(self._left)
+        right = sum([angles[i] for i in self._right]) / len(self._right)
+        estimate = self._odometry.update(time_ns, left, right)
+        if self._odometry.refused != self._refused:
+            self._refused = self._odometry.refused
+            self.log.warn("left out wheel angles that cannot be (not finite, out of order or a jump)", every=5.0)
+            self.report_health("warn", "wheel angles left out", count=self._refused)
+        if estimate is not None:
+            self._sent_ns = time_ns
+            self._publish(estimate)
+
+    def _find_wheels(self, names: list[str]) -> None:
+        """Places of the wheels in joint_states; messages of other joints only are passed over."""
+        wanted = (*self.left_joints, *self.right_joints)
+        present = [name for name in wanted if name in names]
+        if present and len(present) < len(wanted):
+            missing = next(name for name in wanted if name not in names)
+            raise ConfigError(f"joint_states has no joint '{missing}'", where=self.full_name, valid=", ".join(names))
+        self._names = list(names)
+        self._left = [names.index(name) for name in self.left_joints] if present else []
+        self._right = [names.index(name) for name in self.right_joints] if present else []
+
+    def _publish(self, estimate: OdometryEstimate) -> None:
+        pose, twist = estimate.T_odom_base, estimate.twist
+        odom_frame, base_frame = self._frames
+        half = 0.5 * pose.theta
+        message = msg.Odometry(
+            header=msg.Header(stamp=stamp(estimate.time_ns), frame_id=odom_frame),
+            child_frame_id=base_frame,
+            pose=msg.PoseWithCovariance(
+                pose=msg.Pose(
+                    position=msg.Point(x=pose.x, y=pose.y),
+                    orientation=msg.Quaternion(z=math.sin(half), w=math.cos(half)),
+                ),
+                covariance=spatial_covariance(estimate.covariance),
+            ),
+            twist=msg.TwistWithCovariance(
+                twist=msg.Twist(linear=msg.Vector3(x=twist.vx, y=twist.vy), angular=msg.Vector3(z=twist.wz)),
+                covariance=spatial_covariance(estimate.twist_covariance),
+            ),
+        )
+        self._publisher.publish(message)
+        if self.publish_tf:
+            self.broadcast(pose.to_se3(), odom_frame, base_frame, time_ns=estimate.time_ns)
+
+    def _on_reset(self, request: Any) -> Any:
+        self._odometry.reset()
+        return srv.Trigger.Response(success=True, message="odometry is at the origin")
+
+
+def spatial_covariance(planar: NDArray[np.float64]) -> NDArray[np.float64]:
+    """ROS's (36,) covariance of x, y, z, roll, pitch, yaw from (3, 3) of x, y, yaw."""
+    full = np.zeros((6, 6))
+    full[2, 2] = full[3, 3] = full[4, 4] = _UNMEASURED
+    full[_PLANAR] = planar
+    return full.reshape(36)
