@@ -1,0 +1,144 @@
+"""The arbiter node: many senders of velocity commands, one drive."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from roboyard.bus import Node, param
+from roboyard.bus.executor import Scheduled
+from roboyard.errors import ConfigError
+from roboyard.messages import deserialize, msg, serialize, srv
+from roboyard.safety.arbitration import Arbiter, ArbitrationConfig, Decision, Source
+
+_TWIST = "geometry_msgs/msg/Twist"
+_STOP_LEVEL = 1_000_000
+"""Above every source."""
+
+
+class ArbiterNode(Node):
+    """Lets one source drive at a time, by priority and time-out of the publishing node.
+
+    in: cmd_vel (any number of publishers)   out: cmd_vel_out, ~owner (std_msgs/String, latched; "" is nobody)
+    service: ~stop (std_srvs/SetBool): true holds the robot until false
+
+    When the owner falls silent, a waiting source inherits, or one zero command goes out.  A command that is not finite
+    is refused as if it had not been sent, and logged once per publisher.
+    """
+
+    sources: tuple[str, ...] = param(
+        ("teleop 100 0.5", "navigator 50 0.5"),
+        doc="'NAME PRIORITY TIMEOUT': node that sends, higher wins, s until its command lapses",
+        fixed=True,
+    )
+    accept_unknown: bool = param(True, doc="whether nodes not listed may drive when nobody else does", fixed=True)
+    unknown_priority: int = param(0, low=-1000, high=1000, fixed=True)
+    unknown_timeout: float = param(0.5, unit="s", low=0.01, high=60.0, fixed=True)
+
+    def setup(self) -> None:
+        """Connect."""
+        self._alarm: Scheduled | None = None
+        unknown = Source("unknown", self.unknown_priority, self.unknown_timeout) if self.accept_unknown else None
+        config = ArbitrationConfig(tuple(parse_source(text, self.full_name) for text in self.sources), unknown)
+        self._arbiter: Arbiter[Any] = Arbiter(config, msg.Twist())
+        self._refused: list[str] = []
+        self._output = self.publisher("cmd_vel_out", msg.Twist)
+        self._owner = self.publisher("~owner", msg.String, latched=True)
+        self.subscribe("cmd_vel", msg.Twist, self._on_command, with_source=True)
+        self.service("~stop", srv.SetBool, self._on_stop)
+        self._tell(None)
+
+    def close(self) -> None:
+        """Forget the pending check."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        state = self._arbiter.save()
+        state["streams"] = {name: (*rest, serialize(last)) for name, (*rest, last) in state["streams"].items()}
+        return super().save() | {"arbiter": state, "refused": list(self._refused)}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        arbiter = dict(state["arbiter"])
+        arbiter["streams"] = {n: (*rest, deserialize(last, _TWIST)) for n, (*rest, last) in arbiter["streams"].items()}
+        self._arbiter.load(arbiter)
+        self._refused = list(state["refused"])
+        self._watch()
+
+    def _on_command(self, command: Any, publisher: str) -> None:
+        if not is_finite(command):
+            self._refuse(publisher)
+        elif self._arbiter.config.rule(publisher) is None:
+            self.log.warn(f"{publisher} may not drive: it is not among the sources", every=10.0)
+        else:
+            self._follow(self._arbiter.offer(publisher, command, self.now_ns))
+
+    def _refuse(self, publisher: str) -> None:
+        text = f"refused a command of {publisher}: not finite"
+        self.report_health("warn", text)
+        if publisher not in self._refused:
+            self._refused.append(publisher)
+            self.log.error(text)
+
+    def _on_stop(self, request: Any) -> Any:
+        if request.data:
+            decision = self._arbiter.lock("stop", _STOP_LEVEL, self.now_ns)
+            if decision.output is None:  # nobody drove; whoever listens sees the stop all the same
+                self._output.publish(msg.Twist())
+        else:
+            decision = self._arbiter.unlock("stop", self.now_ns)
+        self._follow(decision)
+        held = "stop" in self._arbiter.locks
+        self.report_health("warn" if held else "ok", "held by ~stop" if held else "released")
+        return srv.SetBool.Response(success=True, message="held" if held else "released")
+
+    def _on_deadline(self) -> None:
+        self._alarm = None
+        self._follow(self._arbiter.expire(self.now_ns))
+
+    def _follow(self, decision: Decision[Any]) -> None:
+        if decision.output is not None:
+            self._output.publish(decision.output)
+        if decision.changed:
+            self._tell(decision.owner)
+        self._watch()
+
+    def _tell(self, owner: str | None) -> None:
+        self._owner.publish(msg.String(data=owner or ""))
+        self.report_health("ok", f"{owner} drives" if owner else "nobody drives", owner=owner or "")
+
+    def _watch(self) -> None:
+        """See to it that the arbiter is asked again at its deadline; one check is pending at a time."""
+        deadline_ns = self._arbiter.deadline_ns
+        if deadline_ns is None:
+            return
+        if self._alarm is not None:
+            if self._alarm.time_ns <= deadline_ns:  # fires early at worst, and then looks again
+                return
+            self._alarm.cancel()
+        self._alarm = self.after((deadline_ns - self.now_ns) * 1e-9, self._on_deadline)
+
+
+def parse_source(text: str, where: str) -> Source:
+    """``"teleop 100 0.5"`` as a source.
+
+    Raises:
+        ConfigError: not of this form.
+    """
+    try:
+        name, priority, timeout = text.split()
+        return Source(name, int(priority), float(timeout))
+    except ValueError as error:
+        raise ConfigError(
+            f"source '{text}'", where=f"{where}, parameter 'sources'", valid="'NAME PRIORITY TIMEOUT'"
+        ) from error
+
+
+def is_finite(twist: Any) -> bool:
+    """Whether all six components are numbers one can drive by."""
+    linear, angular = twist.linear, twist.angular
+    # a sum is infinite or NaN exactly if a part is; overflow of finite parts is no command to drive by either
+    return math.isfinite(linear.x + linear.y + linear.z + angular.x + angular.y + angular.z)
