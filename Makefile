@@ -44,7 +44,7 @@ format: $(MARKS)/dev ## let ruff lay out and mend what it can
 	$(BIN)/ruff format .
 
 docs: $(MARKS)/docs ## build the pages into site/
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 	@echo "the pages lie in site/index.html"
 
 serve-docs: $(MARKS)/docs ## show the pages while they are written
