@@ -57,7 +57,7 @@ clean: ## remove the environment and what was built; runs/ stays
 	rm -rf $(VENV) site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
-	@if command -v uv >/dev/null; then uv venv --seed $(if $(PYTHON),--python $(PYTHON)) $(VENV); \
+	@if command -v uv >/dev/null; then uv venv --quiet --seed --python $(or $(PYTHON),3.12) $(VENV); \
 	elif [ -n "$(PYTHON)" ]; then $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 		echo "make: Python's venv module is missing (on Debian: apt install python3-venv)" >&2; exit 2; }; \
 	else echo "make: no Python from 3.11 to 3.13 was found; PYTHON=/path/to/python names one" >&2; exit 2; fi
