@@ -1,0 +1,234 @@
+"""What there is to choose from: robots, worlds, scenarios and nodes, from every installed package and from files.
+
+A package offers folders of files through the entry-point groups ``roboyard.robots``, ``roboyard.worlds`` and
+``roboyard.scenarios`` (value: a module or folder of modules that holds the files), and single node classes through
+``roboyard.nodes`` (value: ``module:Class``).  Roboyard's own are registered the same way.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from roboyard.errors import ConfigError, InputError, RoboyardError, UnknownNameError
+
+if TYPE_CHECKING:
+    from roboyard.bus import Node
+    from roboyard.scenarios.robot_package import RobotPackage
+
+Kind = Literal["robot", "world", "scenario"]
+WORLD_SUFFIXES = (".sdf", ".world", ".xml")
+DESCRIPTION_SUFFIXES = (".urdf", ".xacro", ".sdf", ".xml")
+_COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
+_ABOUT = re.compile(r"^about:\s*(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing to choose.
+
+    Attributes:
+        name: What it is called.
+        path: Its file.
+        about: One line on what it is.
+        origin: Name of the distribution that brings it.
+    """
+
+    name: str
+    path: Path
+    about: str
+    origin: str
+
+
+def robots() -> dict[str, Entry]:
+    """All installed robots by name: `<name>/<name>.yaml` in the registered folders."""
+    return _collect(
+        "roboyard.robots", lambda folder: sorted(p for p in folder.glob("*/*.yaml") if p.stem == p.parent.name)
+    )
+
+
+def worlds() -> dict[str, Entry]:
+    """All installed worlds by name: `<name>.sdf`, `.world` or `.xml`, in the registered folders or a folder each."""
+
+    def find(folder: Path) -> list[Path]:
+        paths = [*folder.glob("*"), *(p for p in folder.glob("*/*") if p.stem == p.parent.name)]
+        return sorted(p for p in paths if p.suffix in WORLD_SUFFIXES and p.is_file())
+
+    return _collect("roboyard.worlds", find)
+
+
+def scenarios() -> dict[str, Entry]:
+    """All installed scenarios by name: `<name>.yaml` in the registered folders."""
+    return _collect("roboyard.scenarios", lambda folder: sorted(folder.glob("*.yaml")))
+
+
+def nodes() -> dict[str, EntryPoint]:
+    """All registered node classes by name, not imported yet."""
+    return {point.name: point for point in _points("roboyard.nodes")}
+
+
+def find(kind: Kind, name: str, base: Path | None = None) -> Path:
+    """The file of a robot, world or scenario.
+
+    Args:
+        kind: Which of the three.
+        name: Its name, or a path if it contains "/" or a suffix; relative to ``base``, else to the working directory.
+        base: Folder of the file that mentions it.
+
+    Raises:
+        UnknownNameError: there is none of this name.
+        InputError: there is no such file.
+    """
+    if _is_path(name):
+        return find_file(name, base)
+    known = {"robot": robots, "world": worlds, "scenario": scenarios}[kind]()
+    if name not in known:
+        raise unknown(kind, name, list(known), "or a path to a file")
+    return known[name].path
+
+
+def find_file(name: str, base: Path | None = None) -> Path:
+    """A file by path: as it stands, or relative to ``base`` first.
+
+    Raises:
+        InputError: it is not there.
+    """
+    path = Path(name).expanduser()
+    for candidate in [*([base / path] if base is not None and not path.is_absolute() else []), path]:
+        if candidate.is_file():
+            return candidate
+    raise InputError(f"there is no file {name}", valid="a path that exists" + (f", e.g. beside {base}" if base else ""))
+
+
+def find_robot(name: str, base: Path | None = None, arguments: dict[str, str] | None = None) -> RobotPackage:
+    """A robot's package, from its name, its YAML, or a bare description (then its nodes are derived from that).
+
+    Raises:
+        UnknownNameError, InputError: as ``find``; ConfigError, DescriptionError: the file is not right.
+    """
+    from roboyard.scenarios.robot_package import load_robot
+
+    path = find("robot", name, base)
+    if path.suffix in (".yaml", ".yml"):
+        return load_robot(path)
+    from roboyard.scenarios.bringup import derive_package
+
+    return derive_package(path, arguments or {})
+
+
+def node_class(use: str, base: Path | None = None) -> type[Node]:
+    """The class of a node by registered name, ``module:Class`` or ``file.py:Class``.
+
+    Raises:
+        UnknownNameError: no such name, module, file or class.
+        ConfigError: it is no node, or its module fails on import.
+    """
+    from roboyard.bus import Node
+
+    if ":" in use:
+        place, _, attribute = use.rpartition(":")
+        found = (
+            _from_file(find_file(place, base), attribute)
+            if place.endswith(".py")
+            else _load(EntryPoint(use, f"{place}:{attribute}", "roboyard.nodes"))
+        )
+    else:
+        known = nodes()
+        if use not in known:
+            raise unknown("node", use, list(known), "or module:Class, or file.py:Class")
+        found = _load(known[use])
+    if not isinstance(found, type) or not issubclass(found, Node):
+        raise ConfigError(f"{use} is no node", valid="a subclass of roboyard.Node")
+    return found
+
+
+def unknown(kind: str, name: str, known: list[str], valid: str = "") -> UnknownNameError:
+    """The error for a name that does not exist, with those near to it and all that do."""
+    close = get_close_matches(name, known, n=3)
+    hint = f"; near to it: {', '.join(close)}" if close else ""
+    listed = f"there are: {', '.join(known)}" if known else "there are none"
+    return UnknownNameError(f"no {kind} {name!r}{hint}", valid=f"{listed}; {valid}" if valid else listed)
+
+
+# -- how it is found -------------------------------------------------------------------------------------------------
+def _is_path(name: str) -> bool:
+    return "/" in name or Path(name).suffix in (".yaml", ".yml", *WORLD_SUFFIXES, *DESCRIPTION_SUFFIXES)
+
+
+@lru_cache(maxsize=8)
+def _points(group: str) -> tuple[EntryPoint, ...]:
+    return tuple(sorted(entry_points(group=group), key=lambda point: (point.name, point.value)))
+
+
+def _collect(group: str, find: Callable[[Path], list[Path]]) -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
+    for point in _points(group):
+        origin = point.dist.name if point.dist else ""
+        for folder in _folders(point):
+            for path in find(folder):
+                name = path.stem
+                found.setdefault(name, Entry(name, path, _about(path), origin))
+    return found
+
+
+def _folders(point: EntryPoint) -> Iterator[Path]:
+    try:
+        spec = importlib.util.find_spec(point.value)
+    except (ImportError, ValueError) as error:
+        raise ConfigError(
+            f"cannot be found: {error}", where=f"entry point {point.name} of group {point.group}"
+        ) from error
+    if spec is not None and spec.submodule_search_locations:
+        yield from map(Path, spec.submodule_search_locations)
+    elif spec is not None and spec.origin:
+        yield Path(spec.origin).parent
+
+
+def _about(path: Path) -> str:
+    """One line: `about:` of a YAML, the first comment of an XML file."""
+    try:
+        head = path.open("rb").read(4096).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    match = (_ABOUT if path.suffix == ".yaml" else _COMMENT).search(head)
+    return " ".join(match[1].split()).strip("'\"") if match else ""
+
+
+def _load(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        raise UnknownNameError(f"node {point.name} is not there: {error}", valid="module:Class") from error
+    except RoboyardError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"node {point.name} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _from_file(path: Path, attribute: str) -> Any:
+    """The class from a file outside any package; each file is run once."""
+    module = _module(path.resolve())
+    if not hasattr(module, attribute):
+        raise UnknownNameError(f"no {attribute!r} in {path}")
+    return getattr(module, attribute)
+
+
+@lru_cache(maxsize=64)
+def _module(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(f"roboyard_user_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{path} is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ConfigError(f"cannot be imported: {type(error).__name__}: {error}", where=str(path)) from error
+    return module

@@ -1,0 +1,170 @@
+"""Success criteria: arithmetic and comparisons over a run's metrics, read as data and never run as Python.
+
+path_length > 25 and contacts == 0
+abs(odom_final_error) < 0.05 * path_length or rover2.contacts == 0
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from roboyard.errors import ConfigError
+
+MAX_LENGTH = 1000
+MAX_NODES = 200
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {"abs": abs, "min": min, "max": max}
+_CONSTANTS: dict[str, Any] = {"True": True, "False": False, "true": True, "false": False, "pi": math.pi}
+ALLOWED = "numbers, metrics, + - * /, < <= > >= == !=, and or not, abs min max, brackets"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one criterion.
+
+    Attributes:
+        name: Its name in the scenario.
+        expression: As written.
+        passed: Whether it held; None when the run was interrupted before it could be judged.
+        values: The metrics it used.
+        reason: Why it could not be evaluated, "" if it could.
+    """
+
+    name: str
+    expression: str
+    passed: bool | None
+    values: tuple[tuple[str, float | bool | None], ...] = ()
+    reason: str = ""
+
+
+class Criterion:
+    """One expression, checked when it is made.
+
+    Args:
+        text: The expression.
+        where: Its place, for errors.
+
+    Attributes:
+        names: The metrics it uses, in order of first use; those of a named robot as "robot.metric".
+
+    Raises:
+        ConfigError: It is not an expression, or uses more than ``ALLOWED``.
+    """
+
+    def __init__(self, text: str, where: str | None = None) -> None:
+        self.text = text
+        self.where = where
+        if len(text) > MAX_LENGTH:
+            raise self._error(f"criterion of {len(text)} characters", f"at most {MAX_LENGTH}")
+        try:
+            self._tree = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+            reason = error.msg if isinstance(error, SyntaxError) else error
+            raise self._error(f"{text!r} is not an expression: {reason}", ALLOWED) from error
+        if sum(1 for _ in ast.walk(self._tree)) > MAX_NODES:
+            raise self._error("criterion is too long", f"at most {MAX_NODES} terms")
+        self.names: tuple[str, ...] = ()
+        self._check(self._tree)
+
+    def _error(self, what: str, valid: str | None = None) -> ConfigError:
+        return ConfigError(what, where=self.where, valid=valid)
+
+    def _check(self, node: ast.expr) -> None:
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = self._name(node)
+            if name not in _CONSTANTS and name not in self.names:
+                self.names += (name,)
+        elif isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
+            pass
+        elif isinstance(node, ast.BoolOp):
+            for value in node.values:
+                self._check(value)
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub | ast.UAdd):
+            self._check(node.operand)
+        elif isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+            self._check(node.left)
+            self._check(node.right)
+        elif isinstance(node, ast.Compare) and all(type(op) in _COMPARE for op in node.ops):
+            for value in (node.left, *node.comparators):
+                self._check(value)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+            if node.func.id not in _FUNCTIONS or not node.args:
+                raise self._error(f"{self.text!r} calls {node.func.id!r}", f"functions: {', '.join(_FUNCTIONS)}")
+            for value in node.args:
+                self._check(value)
+        else:
+            raise self._error(f"{ast.unparse(node)!r} cannot stand in a criterion", ALLOWED)
+
+    def _name(self, node: ast.expr) -> str:
+        if isinstance(node, ast.Name):
+            return node.id
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            return f"{node.value.id}.{node.attr}"
+        raise self._error(f"{ast.unparse(node)!r} cannot stand in a criterion", ALLOWED)
+
+    def check_names(self, known: Mapping[str, Any] | tuple[str, ...] | list[str]) -> None:
+        """Hold the metrics used against those that a run will have.
+
+        Raises:
+            ConfigError: One is not among ``known``.
+        """
+        for name in self.names:
+            if name not in known:
+                close = get_close_matches(name, list(known), n=3)
+                hint = f"; near to it: {', '.join(close)}" if close else ""
+                raise self._error(f"no metric {name!r} in {self.text!r}{hint}", f"metrics: {', '.join(known)}")
+
+    def judge(self, metrics: Mapping[str, float | bool | None], name: str = "") -> Verdict:
+        """Evaluate over ``metrics``; a metric that was not measured (None) fails the criterion with that reason."""
+        used = tuple((key, metrics.get(key)) for key in self.names)
+        missing = [key for key, value in used if value is None]
+        if missing:
+            return Verdict(name, self.text, False, used, f"not measured: {', '.join(missing)}")
+        try:
+            return Verdict(name, self.text, bool(self._value(self._tree, metrics)), used)
+        except (ZeroDivisionError, OverflowError, TypeError) as error:
+            return Verdict(name, self.text, False, used, str(error))
+
+    def _value(self, node: ast.expr, metrics: Mapping[str, Any]) -> Any:
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = self._name(node)
+            return _CONSTANTS[name] if name in _CONSTANTS else metrics[name]
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.BoolOp):
+            values = (bool(self._value(value, metrics)) for value in node.values)
+            return all(values) if isinstance(node.op, ast.And) else any(values)
+        if isinstance(node, ast.UnaryOp):
+            value = self._value(node.operand, metrics)
+            return not value if isinstance(node.op, ast.Not) else -value if isinstance(node.op, ast.USub) else value
+        if isinstance(node, ast.BinOp):
+            return _BINARY[type(node.op)](self._value(node.left, metrics), self._value(node.right, metrics))
+        if isinstance(node, ast.Compare):
+            values_ = [self._value(value, metrics) for value in (node.left, *node.comparators)]
+            pairs = zip(node.ops, values_, values_[1:], strict=False)
+            return all(_COMPARE[type(op)](left, right) for op, left, right in pairs)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return _FUNCTIONS[node.func.id](*(self._value(value, metrics) for value in node.args))
+        raise self._error(
+            f"{ast.unparse(node)!r} cannot stand in a criterion", ALLOWED
+        )  # _check has let nothing else in

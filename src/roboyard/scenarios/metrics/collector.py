@@ -1,0 +1,36 @@
+"""What every collector of metrics is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Value = float | int | bool | None
+"""A metric; None: it was not measured."""
+
+Handler = Callable[[Any, int], None]
+"""Takes a message and the time it was published at [ns]."""
+
+
+class Collector(ABC):
+    """Listens to some topics of one robot and gives metrics.
+
+    It never publishes and keeps no more than it needs: a run of hours costs no more memory than one of seconds.
+
+    Attributes:
+        names: Metrics it gives, in the order of ``result``.
+    """
+
+    names: tuple[str, ...] = ()
+
+    @abstractmethod
+    def handlers(self) -> Mapping[str, Handler]:
+        """What it listens to: absolute topic names with what takes their messages."""
+
+    @abstractmethod
+    def result(self) -> dict[str, Value]:
+        """The metrics so far."""
+
+    def finish(self, time_ns: int) -> None:  # noqa: B027 - most have nothing to conclude
+        """The run ended at this time [ns]."""

@@ -1,0 +1,102 @@
+"""All collectors of a run behind one tap, and the metrics they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from roboyard.bus import Topic
+from roboyard.scenarios.metrics.collector import Collector, Handler, Value
+from roboyard.scenarios.metrics.contacts import Contacts
+from roboyard.scenarios.metrics.motion import Motion
+from roboyard.scenarios.metrics.odometry import OdometryError
+
+
+@dataclass(frozen=True, slots=True)
+class RobotTopics:
+    """Where a robot's truth and its own opinion are published (absolute names)."""
+
+    truth: str
+    contacts: str
+    odometry: str
+
+    @classmethod
+    def of(cls, robot: str, namespace: str = "") -> RobotTopics:
+        """The standard names: truth goes by the robot's name, the rest by its namespace."""
+        return cls(f"/truth/{robot}/odom", f"/truth/{robot}/contacts", f"{namespace}/odom")
+
+
+COLLECTORS: list[Callable[[RobotTopics], Collector]] = [
+    lambda topics: Motion(topics.truth),
+    lambda topics: OdometryError(topics.truth, topics.odometry),
+    lambda topics: Contacts(topics.contacts),
+]
+"""What is made for every robot."""
+
+RUN_METRICS = ("sim_seconds", "wall_seconds", "real_time_factor", "messages")
+"""Metrics of the run as a whole; they cannot depend on a robot."""
+
+
+def robot_metric_names() -> tuple[str, ...]:
+    """Metrics of each robot."""
+    topics = RobotTopics("", "", "")
+    return tuple(name for make in COLLECTORS for name in make(topics).names)
+
+
+def metric_names(robots: tuple[str, ...]) -> tuple[str, ...]:
+    """What criteria may use: the run's metrics, the first robot's by bare names, everybody's as `robot.metric`."""
+    own = robot_metric_names() if robots else ()
+    return (*RUN_METRICS, *own, *(f"{robot}.{name}" for robot in robots for name in own))
+
+
+class Evaluation:
+    """Listens to a run; give ``tap`` to ``bus.tap``.
+
+    Messages are only looked at, as they are published: nothing in the run can notice.
+    """
+
+    def __init__(self) -> None:
+        self.robots: dict[str, tuple[Collector, ...]] = {}
+        self.messages = 0
+        self._handlers: dict[str, list[Handler]] = {}
+
+    def add_robot(self, robot: str, topics: RobotTopics) -> None:
+        """Collect for one more robot, from now on."""
+        collectors = tuple(make(topics) for make in COLLECTORS)
+        self.robots[robot] = collectors
+        for collector in collectors:
+            for name, handler in collector.handlers().items():
+                self._handlers.setdefault(name, []).append(handler)
+
+    def tap(self, topic: Topic, message: Any, node: str, time_ns: int) -> None:
+        """See one message."""
+        self.take(topic.name, message, time_ns)
+
+    def take(self, topic: str, message: Any, time_ns: int) -> None:
+        """See one message, live or from a recording."""
+        self.messages += 1
+        handlers = self._handlers.get(topic)
+        if handlers is not None:
+            for handler in handlers:
+                handler(message, time_ns)
+
+    def finish(self, time_ns: int) -> None:
+        """The run ended at this time [ns]."""
+        for collectors in self.robots.values():
+            for collector in collectors:
+                collector.finish(time_ns)
+
+    def by_robot(self) -> dict[str, dict[str, Value]]:
+        """Each robot's metrics."""
+        return {
+            robot: {name: value for collector in collectors for name, value in collector.result().items()}
+            for robot, collectors in self.robots.items()
+        }
+
+    def flat(self, totals: Mapping[str, Value]) -> dict[str, Value]:
+        """All metrics under the names that criteria use."""
+        robots = self.by_robot()
+        first = next(iter(robots.values()), {})
+        everybody = {f"{robot}.{name}": value for robot, found in robots.items() for name, value in found.items()}
+        return {**totals, **first, **everybody}

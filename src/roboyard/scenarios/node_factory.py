@@ -1,0 +1,69 @@
+"""Makes nodes from what files say about them: class by name, parameters with units, resources by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from roboyard.bus import Node
+from roboyard.config import UnitError, parse_quantity
+from roboyard.errors import ConfigError
+from roboyard.scenarios.catalog import node_class
+
+
+def make_node(
+    use: str,
+    parameters: Mapping[str, Any],
+    resources: Mapping[str, Any],
+    *,
+    base: Path | None = None,
+    where: str = "",
+) -> Node:
+    """A node, not on any bus yet.
+
+    Args:
+        use: Registered name, ``module:Class`` or ``file.py:Class``.
+        parameters: Its declared parameters; numbers may carry a unit ("500 mm").
+        resources: What there is to hand out by name; the node gets those that it declares.
+        base: Folder that paths are relative to.
+        where: The node's place in a file, for errors.
+
+    Raises:
+        UnknownNameError: no such node class.
+        ConfigError: an unknown parameter, a bad value, or a resource that nobody has.
+    """
+    cls = node_class(use, base)
+    declared = cls.parameters_declared()
+    values: dict[str, Any] = {}
+    for key, value in parameters.items():
+        if key not in declared:
+            raise ConfigError(
+                f"no parameter {key!r}", where=where or use, valid="there are: " + (", ".join(declared) or "none")
+            )
+        values[key] = _in_si(value, declared[key].default, declared[key].unit, f"{where or use}, parameter {key!r}")
+    handed: dict[str, Any] = {}
+    for name, resource in cls.resources_declared().items():
+        if name in resources:
+            handed[name] = resources[name]
+        elif not resource.optional:
+            raise ConfigError(
+                f"node {use} wants a resource {name!r}",
+                where=where or None,
+                valid=f"here there are: {', '.join(resources) or 'none'}",
+            )
+    try:
+        return cls(**values, **handed)
+    except ConfigError as error:
+        if not where:
+            raise
+        raise ConfigError(str(error), where=where) from error
+
+
+def _in_si(value: Any, default: Any, unit: str, where: str) -> Any:
+    if isinstance(default, float) and isinstance(value, str):
+        try:
+            return parse_quantity(value, unit)
+        except UnitError as error:
+            raise ConfigError(str(error), where=where) from error
+    return value

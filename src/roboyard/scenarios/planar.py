@@ -1,0 +1,28 @@
+"""Poses of messages, seen from above."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from roboyard.geometry import SE2
+
+
+def yaw_of(q: Any) -> float:
+    """Heading [rad] of a geometry_msgs/Quaternion."""
+    return math.atan2(2.0 * (q.w * q.z + q.x * q.y), 1.0 - 2.0 * (q.y * q.y + q.z * q.z))
+
+
+def tilt_of(q: Any) -> float:
+    """Angle [rad] between the rotated and the true vertical."""
+    return math.acos(max(-1.0, min(1.0, 1.0 - 2.0 * (q.x * q.x + q.y * q.y))))
+
+
+def planar(pose: Any) -> SE2:
+    """Position and heading of a geometry_msgs/Pose."""
+    return SE2(pose.position.x, pose.position.y, yaw_of(pose.orientation))
+
+
+def stamp_ns(header: Any) -> int:
+    """A header's time [ns]."""
+    return int(header.stamp.sec) * 1_000_000_000 + int(header.stamp.nanosec)

@@ -1,0 +1,109 @@
+"""What a recording's bytes depend on besides scenario and seed: versions, dependencies, CPU class, renderer."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+
+_SHOWN = ("roboyard", "mujoco-core", "numba", "numpy", "scipy", "rosbags", "zstandard")
+_VECTOR = ("avx512f", "avx2", "avx", "sse4_2", "asimd")
+_REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a run was made.
+
+    Attributes:
+        versions: Of the packages that matter most.
+        lock: SHA-256 over "name==version" of the package's whole installed dependency closure.
+        cpu_class: Architecture and widest vector unit, e.g. "x86_64 avx512f": the same class gives the same bytes.
+        cpu: The processor's own name.
+        renderer: What draws camera pictures; "none" where no camera is.
+    """
+
+    versions: dict[str, str]
+    lock: str
+    cpu_class: str
+    cpu: str
+    renderer: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "versions": dict(self.versions),
+            "lock": self.lock,
+            "cpu_class": self.cpu_class,
+            "cpu": self.cpu,
+            "renderer": self.renderer,
+        }
+
+
+def provenance(renderer: str = "none") -> Provenance:
+    """This process's."""
+    versions = {"python": platform.python_version()}
+    for name in _SHOWN:
+        versions[name] = _version(name)
+    return Provenance(versions, lock_hash(), cpu_class(), _cpu_name(), renderer)
+
+
+def _version(name: str) -> str:
+    try:
+        return distribution(name).version
+    except PackageNotFoundError:
+        return "not installed"
+
+
+@lru_cache(maxsize=1)
+def lock_hash() -> str:
+    """Hash of the installed closure of roboyard's requirements, extras left out."""
+    lines = "\n".join(f"{name}=={version}" for name, version in sorted(closure("roboyard").items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def closure(root: str) -> dict[str, str]:
+    """Versions of ``root`` and of all that it needs, by normalised name; what is not installed is left out."""
+    found: dict[str, str] = {}
+    waiting = [root]
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if name in found:
+            continue
+        try:
+            package = distribution(name)
+        except PackageNotFoundError:
+            continue  # needed on other platforms or Pythons only
+        found[name] = package.version
+        for requirement in package.requires or ():
+            text, _, marker = requirement.partition(";")
+            match = _REQUIREMENT.match(text)
+            if match and "extra" not in marker:
+                waiting.append(match[1])
+    return found
+
+
+@lru_cache(maxsize=1)
+def cpu_class() -> str:
+    """Architecture and widest vector unit."""
+    flags = _cpu_field("flags").split() or _cpu_field("Features").split()
+    vector = next((flag for flag in _VECTOR if flag in flags), "unknown vector unit")
+    return f"{platform.machine()} {vector}"
+
+
+def _cpu_name() -> str:
+    return _cpu_field("model name") or platform.processor() or platform.machine()
+
+
+def _cpu_field(name: str) -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return ""
+    match = re.search(rf"^{name}\s*:\s*(.*)$", text, re.MULTILINE)
+    return match[1].strip() if match else ""

@@ -1,0 +1,138 @@
+"""A robot's package: the YAML beside its description that names the nodes which bring it up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from roboyard.config import field, load
+from roboyard.errors import ConfigError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """A node that a robot offers."""
+
+    use: str = field(doc="name of `roboyard list`, `module:Class` or `file.py:Class`")
+    parameters: dict[str, Any] = field(factory=dict, doc="its declared parameters")
+    remap: dict[str, str] = field(factory=dict, doc="other names of its topics and services")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the robot's drive can do; None where nobody knows."""
+
+    speed: float | None = field(None, unit="m/s", low=0.0, doc="forward")
+    turn_rate: float | None = field(None, unit="rad/s", low=0.0, doc="about the vertical")
+    acceleration: float | None = field(None, unit="m/s^2", low=0.0, doc="forward")
+    turn_acceleration: float | None = field(None, unit="rad/s^2", low=0.0, doc="about the vertical")
+
+
+@dataclass(frozen=True)
+class RobotFile:
+    """What `<robot>.yaml` may say."""
+
+    description: Path = field(doc="URDF, xacro or SDF, beside this file")
+    about: str = field("", doc="one line for `roboyard list`")
+    arguments: dict[str, str] = field(factory=dict, doc="xacro arguments")
+    base_frame: str = field("base_link", doc="the frame that odometry moves")
+    footprint: tuple[tuple[float, float], ...] = field((), unit="m", doc="outline on the ground in base_frame")
+    limits: Limits = field(Limits(), doc="")
+    topics: dict[str, str] = field(factory=dict, doc="where its standard topics are if elsewhere: {cmd_vel: /cmd}")
+    nodes: dict[str, NodeSpec] = field(factory=dict, doc="what it offers, by name")
+    default: tuple[str, ...] = field((), doc="what comes up unless the scenario says otherwise, in this order")
+
+    def __post_init__(self) -> None:
+        if self.footprint and len(self.footprint) < 3:
+            raise ConfigError(f"has {len(self.footprint)} corners", where="footprint", valid="at least 3")
+        for name in self.default:
+            if name not in self.nodes:
+                raise ConfigError(f"no node {name!r}", where="default", valid=f"nodes: {', '.join(self.nodes)}")
+
+
+@dataclass(frozen=True)
+class RobotPackage:
+    """A robot ready to be put into a world: where its description lies and which nodes it offers.
+
+    Attributes:
+        name: Of the robot's kind.
+        file: What its YAML says, or what ``bringup`` derived from the description.
+        source: The YAML file, or the description itself.
+        findings: What was guessed, for people to read.
+    """
+
+    name: str
+    file: RobotFile
+    source: Path
+    findings: tuple[str, ...] = ()
+
+    @property
+    def description(self) -> Path:
+        """Path of the description."""
+        return self.source.parent / self.file.description
+
+    def select(self, nodes: str | tuple[str, ...] = "default") -> tuple[str, ...]:
+        """Names of the nodes meant by "default", "all", "none" or a list of names.
+
+        Raises:
+            UnknownNameError: the robot does not offer one.
+        """
+        if nodes == "default":
+            return self.file.default
+        if nodes == "all":
+            return tuple(self.file.nodes)
+        if nodes == "none":
+            return ()
+        for name in (nodes,) if isinstance(nodes, str) else nodes:
+            self.node(name)
+        return (nodes,) if isinstance(nodes, str) else nodes
+
+    def node(self, name: str) -> NodeSpec:
+        """What the robot says about its node ``name``.
+
+        Raises:
+            UnknownNameError: it offers none of this name.
+        """
+        if name not in self.file.nodes:
+            close = get_close_matches(name, self.file.nodes, n=3)
+            hint = f"; near to it: {', '.join(close)}" if close else ""
+            raise UnknownNameError(
+                f"no node {name!r}{hint}", where=f"robot {self.name}", valid=f"it offers: {', '.join(self.file.nodes)}"
+            )
+        return self.file.nodes[name]
+
+    def customised(
+        self, parameters: Mapping[str, Mapping[str, Any]], remap: Mapping[str, Mapping[str, str]]
+    ) -> RobotPackage:
+        """The package with some nodes' parameters and names changed.
+
+        Raises:
+            UnknownNameError: it offers no such node.
+        """
+        nodes = dict(self.file.nodes)
+        for name in [*parameters, *remap]:
+            spec = self.node(name)
+            nodes[name] = replace(
+                spec,
+                parameters={**spec.parameters, **parameters.get(name, {})},
+                remap={**spec.remap, **remap.get(name, {})},
+            )
+        return replace(self, file=replace(self.file, nodes=nodes))
+
+
+def load_robot(path: Path) -> RobotPackage:
+    """Read a robot's YAML.
+
+    Raises:
+        ConfigError: it cannot be read or says something it may not, or its description is not there.
+    """
+    file = load(RobotFile, path)
+    package = RobotPackage(path.stem, file, path)
+    if not package.description.is_file():
+        raise ConfigError(
+            f"there is no file {file.description}", where=f"{path}, description", valid="a path beside this file"
+        )
+    return package

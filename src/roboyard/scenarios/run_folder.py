@@ -1,0 +1,135 @@
+"""The folder that a run leaves: recording, metrics, report and the scenario as it was run."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from roboyard.errors import InputError, RunError
+
+RECORDING, METRICS, REPORT, SCENARIO = "recording.mcap", "metrics.json", "report.html", "scenario.yaml"
+
+
+class RunFolder:
+    """One run's folder.  It is made new and never overwrites anything.
+
+    Args:
+        path: From ``new_folder`` or ``given_folder``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def recording(self) -> Path:
+        """The messages."""
+        return self.path / RECORDING
+
+    @property
+    def metrics(self) -> Path:
+        """The numbers."""
+        return self.path / METRICS
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.path / REPORT
+
+    @property
+    def scenario(self) -> Path:
+        """The scenario as run."""
+        return self.path / SCENARIO
+
+    def write_text(self, path: Path, text: str) -> None:
+        """Write a file whole or not at all: readers never see half of it, even when the process is killed.
+
+        Raises:
+            RunError: the disk is full or the folder cannot be written.
+        """
+        temporary = path.with_name(f".{path.name}.part")
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise unwritable(path, error) from error
+
+    def write_json(self, path: Path, data: Any) -> None:
+        """Write data as JSON; see ``write_text``."""
+        self.write_text(path, json.dumps(data, indent=2, allow_nan=False) + "\n")
+
+    def read_metrics(self) -> dict[str, Any]:
+        """What metrics.json says.
+
+        Raises:
+            InputError: this is not the folder of a run, or the file is damaged.
+        """
+        try:
+            data = json.loads(self.metrics.read_text("utf-8"))
+        except FileNotFoundError as error:
+            raise InputError(
+                f"{self.path} holds no {METRICS}", valid="the folder of a run, e.g. runs/rover-drive-001"
+            ) from error
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot be read: {error}", where=str(self.metrics)) from error
+        if not isinstance(data, dict):
+            raise InputError("holds no metrics", where=str(self.metrics))
+        return data
+
+
+def new_folder(name: str, base: Path | str = "runs") -> RunFolder:
+    """A new folder ``<base>/<name>-<NNN>``, numbered after those that exist.
+
+    Raises:
+        RunError: it cannot be made.
+    """
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", name) or "run"
+    folder = Path(base)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        pattern = re.compile(re.escape(safe) + r"-(\d{3,9})")
+        numbers = [int(match[1]) for path in folder.iterdir() if (match := pattern.fullmatch(path.name))]
+        number = max(numbers, default=0)
+        while True:
+            number += 1
+            path = folder / f"{safe}-{number:03d}"
+            try:
+                path.mkdir()
+            except FileExistsError:
+                continue  # another run took the number at this moment
+            return RunFolder(path)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def given_folder(path: Path | str) -> RunFolder:
+    """The folder the user asked for: made if it is not there, taken if it is empty.
+
+    Raises:
+        InputError: it holds something already, or is no folder.
+        RunError: it cannot be made.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise InputError(f"{folder} is not empty", valid="a new or empty folder: runs are never overwritten")
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InputError(f"{folder} is no folder", valid="a new or empty folder") from error
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    return RunFolder(folder)
+
+
+def unwritable(path: Path, error: OSError) -> RunError:
+    """The one error for files that cannot be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return RunError("the disk is full", where=str(path), valid="free some space, or choose another --out")
+    return RunError(f"cannot be written: {error.strerror or error}", where=str(path))

@@ -1,0 +1,144 @@
+"""What a scenario file may say, as frozen dataclasses.
+
+Poses are (x, y, yaw) [m, m, rad] or (x, y, z, roll, pitch, yaw); z defaults to standing on the ground of the
+description's frame.  Names of robots, worlds and nodes are those of ``roboyard list``, or paths beside the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from roboyard.config import Limits, field
+from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE3
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+Pose = (
+    Annotated[tuple[float, float, float], Limits(units=("m", "m", "rad"))]
+    | Annotated[tuple[float, float, float, float, float, float], Limits(units=("m", "m", "m", "rad", "rad", "rad"))]
+)
+_POSE = "[x, y, yaw] or [x, y, z, roll, pitch, yaw]"
+
+
+def pose_of(numbers: Sequence[float]) -> SE3:
+    """T_world_model from (x, y, yaw) or (x, y, z, roll, pitch, yaw) [m, rad].
+
+    Raises:
+        InputError: another count.
+    """
+    if len(numbers) == 3:
+        x, y, yaw = numbers
+        return SE3.from_xyz_rpy((x, y, 0.0), (0.0, 0.0, yaw))
+    if len(numbers) == 6:
+        x, y, z, *angles = numbers
+        return SE3.from_xyz_rpy((x, y, z), (angles[0], angles[1], angles[2]))
+    raise InputError(f"a pose of {len(numbers)} numbers", valid=_POSE)
+
+
+def _check_names(names: tuple[str, ...], what: str) -> None:
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise ConfigError(f"{what} {name!r}", valid="letters, digits and '_', not starting with a digit")
+
+
+@dataclass(frozen=True)
+class NodeEntry:
+    """A node of the scenario itself: the user's own, or one that no robot's package brings."""
+
+    use: str = field(doc="name of `roboyard list`, `module:Class` or `file.py:Class`")
+    robot: str | None = field(None, doc="whose namespace and resources it gets")
+    namespace: str | None = field(None, doc="instead of the robot's")
+    parameters: dict[str, Any] = field(factory=dict, doc="its declared parameters")
+    remap: dict[str, str] = field(factory=dict, doc="other names of its topics and services")
+
+
+@dataclass(frozen=True)
+class RobotEntry:
+    """A robot of the scenario."""
+
+    model: str = field(doc="a robot's name, or a path to .yaml, .urdf, .xacro or .sdf")
+    at: Pose = field((0.0, 0.0, 0.0), doc=f"{_POSE} in m and rad")
+    namespace: str | None = field(None, doc="default: none for the first robot, its own name for others")
+    nodes: Literal["default", "all", "none"] | tuple[str, ...] = field("default", doc="which of the robot's nodes run")
+    parameters: dict[str, dict[str, Any]] = field(factory=dict, doc="node: {key: value}")
+    remap: dict[str, dict[str, str]] = field(factory=dict, doc="node: {name: other name}")
+    arguments: dict[str, str] = field(factory=dict, doc="xacro arguments")
+
+
+@dataclass(frozen=True)
+class Spawn:
+    """At a time a model appears."""
+
+    at: float = field(unit="s", low=0.0, doc="simulated time")
+    what: Literal["spawn"] = "spawn"
+    model: str = field("box", doc="a path to a description, or `box`, `cylinder`, `sphere`")
+    pose: Pose = field((0.0, 0.0, 0.0), doc=f"{_POSE} in m and rad")
+    name: str | None = field(None, doc="default: the model's")
+    size: tuple[float, float, float] = field((0.4, 0.4, 0.4), unit="m", low=1e-3, doc="of the named shapes")
+
+
+@dataclass(frozen=True)
+class Remove:
+    """At a time a model disappears."""
+
+    at: float = field(unit="s", low=0.0, doc="simulated time")
+    what: Literal["remove"] = "remove"
+    name: str = field("", doc="of a spawned model or a robot")
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ConfigError("key 'name' is missing", valid="the name of a spawned model or a robot")
+
+
+@dataclass(frozen=True)
+class RecordEntry:
+    """What is recorded."""
+
+    exclude: tuple[str, ...] = field((), doc="topics, `*` stands for anything: [/scan, /truth/*]")
+    cameras: float = field(2.0, unit="Hz", low=0.0, high=60.0, doc="pictures a second of each camera; 0: none")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One scenario file."""
+
+    world: str = field(doc="a world's name, or a path to .sdf, .world or .xml")
+    duration: float = field(unit="s", low=0.001, high=1e6, doc="simulated time at which it ends")
+    about: str = field("", doc="one line for `roboyard list`")
+    robots: dict[str, RobotEntry] = field(factory=dict, doc="by name, the first is the main one")
+    operator: str | tuple[dict[str, Any], ...] | dict[str, str | tuple[dict[str, Any], ...]] | None = field(
+        None, doc="a script file or its steps, for the main robot; or {robot: script}"
+    )
+    nodes: dict[str, NodeEntry] = field(factory=dict, doc="further nodes")
+    faults: tuple[Spawn | Remove, ...] = field((), doc="what happens when")
+    criteria: dict[str, str] = field(factory=dict, doc="expressions over the metrics; all must hold")
+    until: str | None = field(None, doc="expression over the metrics that ends the run early")
+    seed: int = field(0, low=0, high=2**63 - 1, doc="of every random generator")
+    timestep: float | None = field(None, unit="s", low=1e-5, high=0.1, doc="of the physics; default: the world's")
+    record: RecordEntry = field(RecordEntry(), doc="")
+    smoke: dict[str, Any] = field(factory=dict, doc="what differs in the smoke variant of at most 5 s")
+
+    def __post_init__(self) -> None:
+        _check_names(tuple(self.robots), "robot name")
+        _check_names(tuple(self.nodes), "node name")
+        _check_names(tuple(self.criteria), "criterion name")
+        for name, entry in self.nodes.items():
+            if entry.robot is not None and entry.robot not in self.robots:
+                raise ConfigError(
+                    f"no robot {entry.robot!r}", where=f"nodes.{name}.robot", valid=f"robots: {', '.join(self.robots)}"
+                )
+        if isinstance(self.operator, dict):
+            for name in self.operator:
+                if name not in self.robots:
+                    raise ConfigError(f"no robot {name!r}", where="operator", valid=f"robots: {', '.join(self.robots)}")
+        if self.operator is not None and not self.robots:
+            raise ConfigError("there is no robot for the operator", where="operator", valid="add one under robots")
+
+    @property
+    def main_robot(self) -> str | None:
+        """Name of the first robot."""
+        return next(iter(self.robots), None)

@@ -1,0 +1,176 @@
+"""Operator scripts: what the person at the joystick does, as a list of timed steps.
+
+- {drive: {v: 0.5, w: 0.2, for: 3}}     hold a twist
+- {keys: {press: [w, w, wa], each: 0.5}} hold keys one after the other
+- {goto: [2.0, 1.0]}                     drive to a point by odometry
+- {follow: {points: [[1, 0], [2, 1]]}}   drive along points by odometry
+- {wait: 1}                              hold the stick at zero
+- {silence: 5}                           say nothing at all: the link is lost
+- {repeat: {times: 2, steps: [...]}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+from roboyard.config import Limits, Node, field, from_data, load, read_file
+from roboyard.errors import ConfigError
+
+MAX_ACTIONS = 100_000
+KEYS: dict[str, tuple[float, float]] = {"w": (1, 0), "s": (-1, 0), "a": (0, 1), "d": (0, -1), "x": (0, 0), " ": (0, 0)}
+"""Parts of full speed (forward, left turn) that each key stands for; keys held together add up."""
+
+Point = Annotated[tuple[float, float], Limits(unit="m")]
+
+
+@dataclass(frozen=True)
+class Drive:
+    """Hold a twist."""
+
+    v: float = field(0.0, unit="m/s", low=-20.0, high=20.0, doc="forward")
+    w: float = field(0.0, unit="rad/s", low=-20.0, high=20.0, doc="left turn")
+    seconds: float = field(1.0, unit="s", low=0.0, high=1e6, doc="how long", key="for")
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Hold keys one after the other: w a s d, several at once as `wa`, x or a space for none."""
+
+    press: tuple[str, ...] = field(doc="e.g. [w, w, wa, x]")
+    each: float = field(0.5, unit="s", low=0.0, high=1e4, doc="how long each")
+    speed: float = field(0.5, unit="m/s", low=0.0, high=20.0, doc="of w and s")
+    turn: float = field(1.0, unit="rad/s", low=0.0, high=20.0, doc="of a and d")
+
+    def __post_init__(self) -> None:
+        for held in self.press:
+            for key in held:
+                if key not in KEYS:
+                    raise ConfigError(f"key {key!r}", where="press", valid="w, a, s, d, x")
+
+
+@dataclass(frozen=True)
+class Follow:
+    """Drive along points given in the odometry's frame, by what the robot itself knows."""
+
+    points: tuple[Point, ...] = field(doc="[[x, y], ...] in the frame of /odom")
+    speed: float = field(0.5, unit="m/s", low=0.01, high=20.0, doc="on straights")
+    turn: float = field(1.5, unit="rad/s", low=0.01, high=20.0, doc="at most")
+    tolerance: float = field(0.15, unit="m", low=0.01, doc="distance at which the last point counts as reached")
+    lookahead: float = field(0.5, unit="m", low=0.05, doc="how far ahead on the line it aims")
+    timeout: float = field(300.0, unit="s", low=0.0, doc="after which it goes on with the next step")
+
+    def __post_init__(self) -> None:
+        if not self.points:
+            raise ConfigError("there is no point", where="points")
+
+
+@dataclass(frozen=True)
+class Goto:
+    """Drive to one point."""
+
+    to: Point = field(doc="[x, y] in the frame of /odom")
+    speed: float = field(0.5, unit="m/s", low=0.01, high=20.0)
+    turn: float = field(1.5, unit="rad/s", low=0.01, high=20.0)
+    tolerance: float = field(0.15, unit="m", low=0.01)
+    timeout: float = field(120.0, unit="s", low=0.0)
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Steps several times."""
+
+    times: int = field(low=0, high=MAX_ACTIONS)
+    steps: tuple[Step, ...] = field()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: exactly one of these keys."""
+
+    drive: Drive | None = None
+    keys: Keys | None = None
+    goto: Goto | Point | None = None
+    follow: Follow | None = None
+    wait: float | None = field(None, unit="s", low=0.0)
+    silence: float | None = field(None, unit="s", low=0.0)
+    repeat: Repeat | None = None
+
+    def __post_init__(self) -> None:
+        names = [f.name for f in fields(self)]
+        given = [name for name in names if getattr(self, name) is not None]
+        if len(given) != 1:
+            what = f"a step with {' and '.join(given)}" if given else "an empty step"
+            raise ConfigError(what, valid=f"exactly one of: {', '.join(names)}")
+
+
+@dataclass(frozen=True)
+class Script:
+    """A whole script."""
+
+    steps: tuple[Step, ...] = field(doc="what the operator does, one after the other")
+    rate: float = field(20.0, unit="Hz", low=0.1, high=1000.0, doc="of the operator's messages")
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A twist (v [m/s], w [rad/s]) for some seconds; None: say nothing."""
+
+    twist: tuple[float, float] | None
+    seconds: float
+
+
+Action = Hold | Follow
+
+
+def load_script(source: str | Path | Sequence[Any] | Mapping[str, Any], where: str = "operator") -> Script:
+    """Read a script: a YAML file's path, or data; either the list of steps or a mapping with `steps` and `rate`.
+
+    Raises:
+        ConfigError: it cannot be read or says something it may not.
+    """
+    node = read_file(source) if isinstance(source, str | Path) else from_data(source, where)
+    if isinstance(node.value, list):
+        node = Node({"steps": Node(node.value, node.place, node.place, node.size)}, node.place, node.place, node.size)
+    return load(Script, node, where=where)
+
+
+def actions(script: Script) -> tuple[Action, ...]:
+    """The script as a flat list of actions, repeats written out.
+
+    Raises:
+        ConfigError: that would be more than ``MAX_ACTIONS``.
+    """
+    flat: list[Action] = []
+    for action in _flatten(script.steps):
+        if len(flat) == MAX_ACTIONS:
+            raise ConfigError(f"the script has more than {MAX_ACTIONS} steps", where="operator")
+        flat.append(action)
+    return tuple(flat)
+
+
+def _flatten(steps: tuple[Step, ...]) -> Iterator[Action]:
+    for step in steps:
+        if step.drive is not None:
+            yield Hold((step.drive.v, step.drive.w), step.drive.seconds)
+        elif step.keys is not None:
+            for held in step.keys.press:
+                forward = sum(KEYS[key][0] for key in held)
+                left = sum(KEYS[key][1] for key in held)
+                yield Hold((forward * step.keys.speed, left * step.keys.turn), step.keys.each)
+        elif step.follow is not None:
+            yield step.follow
+        elif isinstance(step.goto, Goto):
+            goto = step.goto
+            yield Follow((goto.to,), goto.speed, goto.turn, goto.tolerance, timeout=goto.timeout)
+        elif step.goto is not None:
+            yield Follow((step.goto,))
+        elif step.wait is not None:
+            yield Hold((0.0, 0.0), step.wait)
+        elif step.silence is not None:
+            yield Hold(None, step.silence)
+        elif step.repeat is not None:
+            for _ in range(step.repeat.times):
+                yield from _flatten(step.repeat.steps)

@@ -1,0 +1,76 @@
+"""Criteria: the same as Python where Python is allowed, refused everywhere else."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.errors import ConfigError
+from roboyard.scenarios.expressions import Criterion
+
+METRICS = {"path_length": 26.5, "contacts": 0, "odom_rmse": 0.21, "rover2.contacts": 3, "first_contact": None}
+numbers = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 6))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("contacts == 0", True),
+        ("path_length > 25 and contacts == 0", True),
+        ("path_length > 25 and contacts != 0", False),
+        ("not contacts", True),
+        ("0 < odom_rmse < 0.3", True),
+        ("rover2.contacts == 0", False),
+        ("odom_rmse < 0.01 * path_length or false", True),
+        ("max(contacts, rover2.contacts) == 3", True),
+        ("-path_length < abs(-1) / 2", True),
+        ("contacts == 0 and\n path_length > 25", None),
+    ],
+)
+def test_verdicts(text: str, expected: bool | None) -> None:
+    if expected is None:  # a line break is no part of an expression outside brackets
+        with pytest.raises(ConfigError):
+            Criterion(text)
+        return
+    verdict = Criterion(text).judge(METRICS, "x")
+    assert verdict.passed is expected
+    assert verdict.name == "x"
+    assert not verdict.reason
+
+
+@given(a=numbers, b=numbers, c=numbers)
+def test_agrees_with_python(a: float, b: float, c: float) -> None:
+    text = "a + b * c - b / 7 > c and a != b or min(a, b, c) >= max(a, -c)"
+    expected = (a + b * c - b / 7 > c and a != b) or min(a, b, c) >= max(a, -c)
+    assert Criterion(text).judge({"a": a, "b": b, "c": c}).passed is expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')", "open('x')", "metrics['a']", "(lambda: 1)()", "[x for x in ()]",
+        "contacts.__class__.__base__ == 1", "contacts if contacts else 1", "contacts ** 9", "1 << 99999",
+        "'text' == 1", "", "a b", "a =",
+        "f'{contacts}' == 1", "x := 3", "abs()", "abs(x=1)", "contacts is None", "contacts in (1, 2)", "a;b", "1j == 1",
+        "await x", "*a", "(" * 500 + ")" * 500, "-" * 900 + "1", "a" * 2000,
+    ],
+)  # fmt: skip
+def test_everything_else_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError):
+        Criterion(text, "file.yaml:3")
+
+
+def test_missing_values_fail_with_their_reason() -> None:
+    verdict = Criterion("first_contact > 3 or contacts == 0").judge(METRICS)
+    assert verdict.passed is False
+    assert "first_contact" in verdict.reason
+    assert Criterion("path_length / contacts > 1").judge(METRICS).reason
+
+
+def test_unknown_metrics_name_those_that_exist() -> None:
+    criterion = Criterion("odom_rsme < 1", "a.yaml:7")
+    with pytest.raises(ConfigError, match=r"a.yaml:7: no metric 'odom_rsme'.*near to it: odom_rmse.*path_length"):
+        criterion.check_names(METRICS)
+    assert Criterion("pi > 3 and True and rover2.contacts == 3").names == ("rover2.contacts",)
+    assert Criterion("pi > 3").judge({}).passed is (math.pi > 3)

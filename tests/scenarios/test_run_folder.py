@@ -1,0 +1,64 @@
+"""Run folders: numbered, never overwritten, one error when they cannot be written."""
+
+import errno
+import json
+from pathlib import Path
+
+import pytest
+
+from roboyard.errors import InputError, RunError
+from roboyard.scenarios.provenance import closure, cpu_class, lock_hash, provenance
+from roboyard.scenarios.run_folder import RunFolder, given_folder, new_folder, unwritable
+
+
+def test_numbers_go_up(tmp_path: Path) -> None:
+    first = new_folder("rover-drive", tmp_path / "runs")
+    (tmp_path / "runs" / "rover-drive-007").mkdir()
+    (tmp_path / "runs" / "rover-drive-x").mkdir()
+    second = new_folder("rover-drive", tmp_path / "runs")
+    assert (first.path.name, second.path.name) == ("rover-drive-001", "rover-drive-008")
+    assert new_folder("a/../b", tmp_path).path.parent == tmp_path
+
+
+def test_what_exists_is_never_overwritten(tmp_path: Path) -> None:
+    folder = given_folder(tmp_path / "a" / "b")
+    assert given_folder(folder.path).path == folder.path
+    folder.write_text(folder.report, "x")
+    with pytest.raises(InputError, match="not empty"):
+        given_folder(folder.path)
+    with pytest.raises(InputError, match="no folder"):
+        given_folder(folder.report)
+
+
+def test_files_are_whole_or_absent(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_json(folder.metrics, {"success": True})
+    assert folder.read_metrics() == {"success": True}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        folder.write_json(folder.metrics, {"x": float("nan")})
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.json"]
+    (tmp_path / "metrics.json").write_text(json.dumps([1]))
+    with pytest.raises(InputError, match="no metrics"):
+        folder.read_metrics()
+    with pytest.raises(InputError, match="holds no"):
+        RunFolder(tmp_path / "elsewhere").read_metrics()
+
+
+def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
+    assert "disk is full" in str(unwritable(tmp_path, OSError(errno.ENOSPC, "No space left on device")))
+    if Path("/dev/full").exists():
+        folder = RunFolder(tmp_path)
+        (tmp_path / ".report.html.part").symlink_to("/dev/full")
+        with pytest.raises(RunError, match="disk is full"):
+            folder.write_text(folder.report, "x" * 100_000)
+        assert not folder.report.exists()
+
+
+def test_provenance_does_not_depend_on_anything_but_what_is_installed() -> None:
+    names = closure("roboyard")
+    assert {"numpy", "mujoco-core", "llvmlite", "markupsafe"} <= set(names)  # direct and indirect
+    assert "pytest" not in names
+    assert lock_hash() == lock_hash()
+    assert len(lock_hash()) == 64
+    assert cpu_class().split()[0]
+    assert provenance("egl").to_dict()["renderer"] == "egl"
