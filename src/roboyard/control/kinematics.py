@@ -116,7 +116,7 @@ class DifferentialDrive:
     def body_twist(self, speeds: NDArray[np.float64]) -> PlanarTwist:
         """Twist of the base frame; ``vy`` is not zero where the axle is not at its origin."""
         vx, wz = self.travel(float(speeds[0]), float(speeds[1]))
-        return PlanarTwist(vx, -wz * self.axle_x, wz)
+        return PlanarTwist(vx, -wz * self.axle_x if self.axle_x else 0.0, wz)
 
 
 def slow_to_wheel_limit(speeds: NDArray[np.float64], limit: float) -> NDArray[np.float64]:
