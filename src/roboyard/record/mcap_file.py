@@ -1,0 +1,201 @@
+"""An MCAP file being written: whole chunks go in, the index comes out at the end; a full disk ends it in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from roboyard.errors import RecordingError
+from roboyard.record import mcap_format as mcap
+
+
+class Output(Protocol):
+    """What is needed of a file: a raw one, without a buffer of its own."""
+
+    def write(self, data: bytes | memoryview, /) -> int | None:
+        """Write some of ``data`` and say how many bytes."""
+
+    def seek(self, offset: int, /) -> int:
+        """Go to ``offset`` from the start."""
+
+    def truncate(self) -> int:
+        """Cut the file off at the present position."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class McapFile:
+    """Appends chunks to a new MCAP file.
+
+    Args:
+        output: Path of a file that does not exist yet, or an open raw binary file at its start.
+        metadata: Records to put at the start.
+        profile: Says which conventions the channels follow.
+        overwrite: Replace an existing file.
+
+    Attributes:
+        name: The path, for messages.
+        size: Bytes written so far; always a record's end.
+        is_open: False once closed or failed.
+
+    Raises:
+        RecordingError: the file exists or cannot be created or written.
+    """
+
+    def __init__(
+        self,
+        output: Path | str | Output,
+        metadata: Iterable[mcap.Metadata] = (),
+        *,
+        profile: str = "ros2",
+        overwrite: bool = False,
+    ) -> None:
+        self.name = str(output) if isinstance(output, str | Path) else str(getattr(output, "name", "recording"))
+        self.size = 0
+        self.is_open = True
+        self._schemas: dict[int, bytes] = {}
+        self._channels: dict[int, bytes] = {}
+        self._counts: dict[int, int] = {}
+        self._chunks: list[mcap.ChunkIndex] = []
+        self._metadata: list[bytes] = []
+        self._output: Output = _create(Path(output), overwrite) if isinstance(output, str | Path) else output
+        header = mcap.MAGIC + mcap.record(mcap.HEADER, mcap.text(profile), mcap.text("roboyard"))
+        for item in metadata:
+            encoded = item.encode()
+            self._metadata.append(mcap.metadata_index(len(header), len(encoded), item.name))
+            header += encoded
+        self._append(header)
+
+    @property
+    def messages(self) -> int:
+        """Messages written so far."""
+        return sum(self._counts.values())
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Times of the earliest and latest message written so far [ns]; (0, 0) before the first."""
+        start = min((chunk.start_ns for chunk in self._chunks), default=0)
+        return start, max((chunk.end_ns for chunk in self._chunks), default=0)
+
+    def add_schema(self, schema: mcap.Schema) -> bytes:
+        """Note a schema for the index; the returned record must be in a chunk before its first use."""
+        encoded = self._schemas[schema.id] = schema.encode()
+        return encoded
+
+    def add_channel(self, channel: mcap.Channel) -> bytes:
+        """Note a channel for the index; the returned record must be in a chunk before its first use."""
+        encoded = self._channels[channel.id] = channel.encode()
+        self._counts.setdefault(channel.id, 0)
+        return encoded
+
+    def append_chunk(self, chunk: mcap.Chunk, messages: Mapping[int, list[int]]) -> None:
+        """Write a chunk and its message indexes in one go.
+
+        Args:
+            chunk: The chunk.
+            messages: By channel id: time, offset in the uncompressed chunk, time, offset, …
+
+        Raises:
+            RecordingError: the file cannot be written.  It is then closed, and readable up to the chunk before.
+        """
+        encoded = chunk.encode()
+        offsets: dict[int, int] = {}
+        block, position = [encoded], self.size + len(encoded)
+        for channel_id, index in messages.items():
+            offsets[channel_id] = position
+            block.append(mcap.message_index(channel_id, index))
+            position += len(block[-1])
+        index_length = position - self.size - len(encoded)
+        entry = mcap.ChunkIndex(
+            start_ns=chunk.start_ns,
+            end_ns=chunk.end_ns,
+            offset=self.size,
+            length=len(encoded),
+            index_offsets=offsets,
+            index_length=index_length,
+            compression=chunk.compression,
+            compressed_size=len(chunk.data),
+            uncompressed_size=chunk.uncompressed_size,
+        )
+        self._append(b"".join(block))
+        self._chunks.append(entry)
+        for channel_id, index in messages.items():
+            self._counts[channel_id] += len(index) // 2
+
+    def close(self) -> None:
+        """Write the index and close the file; harmless when already closed.
+
+        Raises:
+            RecordingError: as ``append_chunk``.
+        """
+        if self.is_open:
+            self._append(self._summary())
+            self.is_open = False
+            self._output.close()
+
+    def _append(self, data: bytes) -> None:
+        try:
+            _write_all(self._output, data)
+        except OSError as error:
+            self._give_up()
+            kept = f"what was recorded until {self._chunks[-1].end_ns / 1e9:.3f} s" if self._chunks else "nothing"
+            raise RecordingError(
+                f"cannot be written: {error.strerror or error}", where=self.name, valid=f"{kept} is kept"
+            ) from error
+        self.size += len(data)
+
+    def _give_up(self) -> None:
+        """Cut the torn end off; the index, being smaller than a chunk, may still find room."""
+        self.is_open = False
+        with suppress(OSError):
+            self._output.seek(self.size)
+            self._output.truncate()
+            if self._chunks:
+                try:
+                    _write_all(self._output, self._summary())
+                except OSError:
+                    self._output.seek(self.size)
+                    self._output.truncate()
+        with suppress(OSError):
+            self._output.close()
+
+    def _summary(self) -> bytes:
+        end = mcap.record(mcap.DATA_END, bytes(4))
+        statistics = mcap.Statistics(
+            messages=self.messages,
+            schemas=len(self._schemas),
+            channels=len(self._channels),
+            attachments=0,
+            metadata=len(self._metadata),
+            chunks=len(self._chunks),
+            start_ns=self.span[0],
+            end_ns=self.span[1],
+            counts=self._counts,
+        )
+        groups = {
+            mcap.SCHEMA: list(self._schemas.values()),
+            mcap.CHANNEL: list(self._channels.values()),
+            mcap.STATISTICS: [statistics.encode()],
+            mcap.CHUNK_INDEX: [chunk.encode() for chunk in self._chunks],
+            mcap.METADATA_INDEX: self._metadata,
+        }
+        return end + mcap.summary(self.size + len(end), groups)
+
+
+def _create(path: Path, overwrite: bool) -> Output:
+    try:
+        return path.open("wb" if overwrite else "xb", buffering=0)
+    except FileExistsError as error:
+        raise RecordingError("exists already", where=str(path), valid="choose a new name or remove it") from error
+    except OSError as error:
+        raise RecordingError(f"cannot be created: {error.strerror}", where=str(path)) from error
+
+
+def _write_all(output: Output, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        written = output.write(rest)
+        rest = rest[len(rest) if written is None else written :]

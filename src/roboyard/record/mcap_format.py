@@ -1,0 +1,291 @@
+"""The records of the MCAP container as bytes, shared by the writer and the readers.
+
+Source: the MCAP specification, https://mcap.dev/spec (version 0). All integers are little endian; a record is an
+opcode byte, a 64-bit length and that many bytes of content; unknown opcodes are skipped.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+MAGIC: Final = b"\x89MCAP0\r\n"
+HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, CHUNK_INDEX = 1, 2, 3, 4, 5, 6, 7, 8
+STATISTICS, METADATA, METADATA_INDEX, SUMMARY_OFFSET, DATA_END = 0x0B, 0x0C, 0x0D, 0x0E, 0x0F
+
+RECORD_HEAD: Final = struct.Struct("<BQ")
+MESSAGE_HEAD: Final = struct.Struct("<BQHIQQ")
+"""A message record up to its data: opcode, length (22 + data), channel, sequence, log time, publish time."""
+MESSAGE_FIELDS: Final = struct.Struct("<HIQQ")
+CHUNK_FIELDS: Final = struct.Struct("<QQQI")
+FOOTER_FIELDS: Final = struct.Struct("<QQI")
+FOOTER_SIZE: Final = RECORD_HEAD.size + FOOTER_FIELDS.size
+_U16, _U32, _U64 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<Q")
+
+
+class MalformedRecordError(ValueError):
+    """A record's content does not fit its own lengths; readers turn it into a RecordingError with the place."""
+
+
+class Fields:
+    """Reads the fields of one record in order, never beyond its end.
+
+    Raises:
+        MalformedRecordError: (every method) the content ends too early or a text is not UTF-8.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.position = 0
+
+    def raw(self, size: int) -> bytes:
+        """The next ``size`` bytes."""
+        end = self.position + size
+        if end > len(self.data):
+            raise MalformedRecordError(f"needs {end} bytes and has {len(self.data)}")
+        piece = self.data[self.position : end]
+        self.position = end
+        return piece
+
+    def u16(self) -> int:
+        """Unsigned 16-bit integer."""
+        return int(_U16.unpack(self.raw(2))[0])
+
+    def u32(self) -> int:
+        """Unsigned 32-bit integer."""
+        return int(_U32.unpack(self.raw(4))[0])
+
+    def u64(self) -> int:
+        """Unsigned 64-bit integer."""
+        return int(_U64.unpack(self.raw(8))[0])
+
+    def text(self) -> str:
+        """Length-prefixed UTF-8."""
+        try:
+            return self.raw(self.u32()).decode()
+        except UnicodeDecodeError as error:
+            raise MalformedRecordError("holds a text that is not UTF-8") from error
+
+    def texts(self) -> dict[str, str]:
+        """Map of text to text."""
+        inner = Fields(self.raw(self.u32()))
+        result: dict[str, str] = {}
+        while inner.position < len(inner.data):
+            key = inner.text()
+            result[key] = inner.text()
+        return result
+
+    def pairs(self) -> dict[int, int]:
+        """Map of 16-bit to 64-bit integers."""
+        body = self.raw(self.u32())
+        if len(body) % 10:
+            raise MalformedRecordError(f"has a map of {len(body)} bytes, not a multiple of 10")
+        return dict(struct.iter_unpack("<HQ", body))
+
+
+def record(opcode: int, *parts: bytes) -> bytes:
+    """One whole record."""
+    body = b"".join(parts)
+    return RECORD_HEAD.pack(opcode, len(body)) + body
+
+
+def text(value: str) -> bytes:
+    """Length-prefixed UTF-8."""
+    data = value.encode()
+    return _U32.pack(len(data)) + data
+
+
+def texts(values: Mapping[str, str]) -> bytes:
+    """Map of text to text, in the mapping's order."""
+    body = b"".join(text(key) + text(value) for key, value in values.items())
+    return _U32.pack(len(body)) + body
+
+
+def pairs(values: Iterable[tuple[int, int]]) -> bytes:
+    """Map of 16-bit to 64-bit integers, in the given order."""
+    body = b"".join(struct.pack("<HQ", key, value) for key, value in values)
+    return _U32.pack(len(body)) + body
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A message type: its name, how its definition is written ("ros2msg"), and the definition."""
+
+    id: int
+    name: str
+    encoding: str
+    data: bytes
+
+    def encode(self) -> bytes:
+        """The record's bytes."""
+        return record(
+            SCHEMA, _U16.pack(self.id), text(self.name), text(self.encoding), _U32.pack(len(self.data)), self.data
+        )
+
+    @classmethod
+    def decode(cls, body: bytes) -> Schema:
+        """From a record's content."""
+        fields = Fields(body)
+        return cls(fields.u16(), fields.text(), fields.text(), fields.raw(fields.u32()))
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A stream of messages of one schema on one topic."""
+
+    id: int
+    schema_id: int
+    topic: str
+    encoding: str
+    metadata: Mapping[str, str]
+
+    def encode(self) -> bytes:
+        """The record's bytes."""
+        ids = _U16.pack(self.id) + _U16.pack(self.schema_id)
+        return record(CHANNEL, ids, text(self.topic), text(self.encoding), texts(self.metadata))
+
+    @classmethod
+    def decode(cls, body: bytes) -> Channel:
+        """From a record's content."""
+        fields = Fields(body)
+        return cls(fields.u16(), fields.u16(), fields.text(), fields.text(), fields.texts())
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A block of schema, channel and message records; ``data`` as compressed by ``compression`` ("", "zstd", "lz4")."""
+
+    start_ns: int
+    end_ns: int
+    uncompressed_size: int
+    crc: int
+    compression: str
+    data: bytes
+
+    def encode(self) -> bytes:
+        """The record's bytes."""
+        fields = CHUNK_FIELDS.pack(self.start_ns, self.end_ns, self.uncompressed_size, self.crc)
+        return record(CHUNK, fields, text(self.compression), _U64.pack(len(self.data)), self.data)
+
+    @classmethod
+    def decode(cls, body: bytes) -> Chunk:
+        """From a record's content."""
+        fields = Fields(body)
+        start, end, size, crc = CHUNK_FIELDS.unpack(fields.raw(28))
+        return cls(start, end, size, crc, fields.text(), fields.raw(fields.u64()))
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkIndex:
+    """Where a chunk lies, which times it spans and where the message index of each of its channels lies."""
+
+    start_ns: int
+    end_ns: int
+    offset: int
+    length: int
+    index_offsets: Mapping[int, int]
+    index_length: int
+    compression: str
+    compressed_size: int
+    uncompressed_size: int
+
+    def encode(self) -> bytes:
+        """The record's bytes."""
+        return record(
+            CHUNK_INDEX,
+            struct.pack("<QQQQ", self.start_ns, self.end_ns, self.offset, self.length),
+            pairs(self.index_offsets.items()),
+            _U64.pack(self.index_length),
+            text(self.compression),
+            struct.pack("<QQ", self.compressed_size, self.uncompressed_size),
+        )
+
+    @classmethod
+    def decode(cls, body: bytes) -> ChunkIndex:
+        """From a record's content."""
+        fields = Fields(body)
+        start, end, offset, length = (fields.u64() for _ in range(4))
+        return cls(start, end, offset, length, fields.pairs(), fields.u64(), fields.text(), fields.u64(), fields.u64())
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Counts and times over the whole file; ``counts`` is messages by channel id."""
+
+    messages: int
+    schemas: int
+    channels: int
+    attachments: int
+    metadata: int
+    chunks: int
+    start_ns: int
+    end_ns: int
+    counts: Mapping[int, int]
+
+    def encode(self) -> bytes:
+        """The record's bytes."""
+        numbers = (self.messages, self.schemas, self.channels, self.attachments, self.metadata, self.chunks)
+        return record(
+            STATISTICS,
+            struct.pack("<QHIIIIQQ", *numbers, self.start_ns, self.end_ns),
+            pairs(self.counts.items()),
+        )
+
+    @classmethod
+    def decode(cls, body: bytes) -> Statistics:
+        """From a record's content."""
+        fields = Fields(body)
+        messages, schemas, channels, attachments, metadata, chunks, start, end = struct.unpack(
+            "<QHIIIIQQ", fields.raw(42)
+        )
+        return cls(messages, schemas, channels, attachments, metadata, chunks, start, end, fields.pairs())
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """A named set of text values."""
+
+    name: str
+    values: Mapping[str, str]
+
+    def encode(self) -> bytes:
+        """The record's bytes."""
+        return record(METADATA, text(self.name), texts(self.values))
+
+    @classmethod
+    def decode(cls, body: bytes) -> Metadata:
+        """From a record's content."""
+        fields = Fields(body)
+        return cls(fields.text(), fields.texts())
+
+
+def message_index(channel_id: int, times_and_offsets: list[int]) -> bytes:
+    """Message index of one channel in one chunk from a flat list time, offset, time, offset, …"""
+    count = len(times_and_offsets)
+    return record(MESSAGE_INDEX, struct.pack(f"<HI{count}Q", channel_id, 8 * count, *times_and_offsets))
+
+
+def metadata_index(offset: int, length: int, name: str) -> bytes:
+    """Where the metadata record ``name`` lies."""
+    return record(METADATA_INDEX, struct.pack("<QQ", offset, length), text(name))
+
+
+def summary(start: int, groups: Mapping[int, list[bytes]]) -> bytes:
+    """The summary section, its offsets, the footer and the closing magic.
+
+    Args:
+        start: Offset in the file at which the result will lie.
+        groups: Encoded records by opcode; empty groups are left out.
+    """
+    body, offsets = b"", b""
+    for opcode, records in groups.items():
+        if records:
+            group = b"".join(records)
+            offsets += record(SUMMARY_OFFSET, struct.pack("<BQQ", opcode, start + len(body), len(group)))
+            body += group
+    head = RECORD_HEAD.pack(FOOTER, FOOTER_FIELDS.size) + struct.pack("<QQ", start, start + len(body))
+    crc = zlib.crc32(body + offsets + head)
+    return body + offsets + head + _U32.pack(crc) + MAGIC
