@@ -1,0 +1,166 @@
+"""A CARMEN log as a recording: scans, odometry and transforms as the messages a robot would have sent."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from roboyard.errors import RecordingError
+from roboyard.geometry import SE3
+from roboyard.messages import deserialize, message_type, schema, serialize, stamp
+from roboyard.messages.convert import header, pose_stamped, pose_to_msg, tf_message
+from roboyard.record.carmen_log import CarmenLog, LaserLine, OdometryLine, Pose, parse
+from roboyard.record.recording import Connection, Decode, Raw, Recorded, Recording
+
+_MAX_TEXT = 2 << 30
+_PUBLISHER = "carmen"
+_TYPES = {
+    "/scan": "sensor_msgs/msg/LaserScan",
+    "/rear_scan": "sensor_msgs/msg/LaserScan",
+    "/odom": "nav_msgs/msg/Odometry",
+    "/tf": "tf2_msgs/msg/TFMessage",
+    "/tf_static": "tf2_msgs/msg/TFMessage",
+    "/corrected_pose": "geometry_msgs/msg/PoseStamped",
+}
+_FRAMES = {"scan": "laser", "rear_scan": "rear_laser"}
+
+
+class CarmenRecording(Recording):
+    """A ``.clf`` or ``.log``, gzipped or not.
+
+    Topics: ``/scan`` (and ``/rear_scan``), ``/odom`` with ``/tf`` odom → base_link, ``/tf_static`` base_link → laser,
+    and for a SLAM program's output its estimate as ``/corrected_pose`` in the frame ``map``.
+
+    Args:
+        path: The file.
+
+    Raises:
+        RecordingError: it cannot be read, or a line is malformed (with its number).
+    """
+
+    format = "carmen"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        log = parse(self._lines(), str(path))
+        self.metadata = log.parameters
+        self.warnings += log.warnings
+        self._messages_by_time = list(_messages(log))
+        spans: dict[str, list[int]] = {}
+        for time_ns, topic, _ in self._messages_by_time:
+            spans.setdefault(topic, []).append(time_ns)
+        self.connections = tuple(
+            Connection(
+                topic,
+                _TYPES[topic],
+                _PUBLISHER,
+                schema(_TYPES[topic]),
+                latched=topic == "/tf_static",
+                count=len(times),
+                start_ns=times[0],
+                end_ns=times[-1],
+            )
+            for topic, times in sorted(spans.items())
+        )
+
+    def _lines(self) -> Iterator[str]:
+        """Lines of the file; a torn end of a gzipped one ends it."""
+        read = 0
+        try:
+            with self.path.open("rb") as raw:
+                zipped = raw.read(2) == b"\x1f\x8b"
+                raw.seek(0)
+                with gzip.GzipFile(fileobj=raw) if zipped else raw as file:
+                    for line in io.TextIOWrapper(file, encoding="ascii", errors="replace", newline="\n"):
+                        read += len(line)
+                        if read > _MAX_TEXT:
+                            raise RecordingError(f"holds more than {_MAX_TEXT} characters", where=str(self.path))
+                        yield line
+        except EOFError:
+            self.complete = False
+            self.warnings.append("the gzipped file is cut off; what is whole was read")
+        except (OSError, zlib.error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise RecordingError(f"cannot be read: {reason}", where=str(self.path)) from error
+
+    def _raw(self, wanted: Collection[Connection], start_ns: int, end_ns: int) -> Iterator[Raw]:
+        by_topic = {connection.topic: connection for connection in wanted}
+        for time_ns, topic, message in self._messages_by_time:
+            if topic in by_topic and start_ns <= time_ns <= end_ns:
+                yield time_ns, by_topic[topic], serialize(message)
+
+    def _messages(self, decoders: Any, start_ns: int, end_ns: int) -> Iterator[Recorded]:
+        wanted = {connection.topic for connection in decoders}
+        for time_ns, topic, message in self._messages_by_time:
+            if topic in wanted and start_ns <= time_ns <= end_ns:
+                yield Recorded(time_ns, topic, message, _PUBLISHER)
+
+    def _decoder(self, connection: Connection) -> Decode:
+        name = connection.type
+        return lambda data: deserialize(data, name)
+
+
+def _messages(log: CarmenLog) -> Iterator[tuple[int, str, Any]]:
+    """The messages a log stands for, in order of time."""
+    scans = [entry for entry in log.entries if isinstance(entry, LaserLine)]
+    lasers = {scan.name: scan.laser for scan in reversed(scans)}
+    if lasers:
+        first_ns = log.entries[0].time_ns
+        mounted = [(_se3(pose), "base_link", _FRAMES[name]) for name, pose in sorted(lasers.items(), reverse=True)]
+        yield first_ns, "/tf_static", tf_message(mounted, first_ns)
+    periods = _periods(scans)
+    last_odometry_ns = -1
+    for entry in log.entries:
+        time_ns = entry.time_ns
+        if isinstance(entry, OdometryLine):
+            last_odometry_ns = time_ns
+            yield from _odometry(time_ns, entry.pose, entry.speed, entry.turning)
+            continue
+        if last_odometry_ns != time_ns:
+            last_odometry_ns = time_ns
+            yield from _odometry(time_ns, entry.odometry, 0.0, 0.0)
+        if log.corrected:
+            yield time_ns, "/corrected_pose", pose_stamped(_se3(entry.pose), "map", time_ns)
+        yield time_ns, f"/{entry.name}", _scan(entry, periods[entry.name])
+
+
+def _periods(scans: list[LaserLine]) -> dict[str, float]:
+    """Median time between the scans of each laser [s]."""
+    periods = {}
+    for name in sorted({scan.name for scan in scans}):
+        times = np.array([scan.time_ns for scan in scans if scan.name == name], dtype=np.int64)
+        periods[name] = float(np.median(np.diff(times))) * 1e-9 if len(times) > 1 else 0.0
+    return periods
+
+
+def _scan(line: LaserLine, period: float) -> Any:
+    message = message_type("sensor_msgs/msg/LaserScan")()
+    message.header = header(_FRAMES[line.name], line.time_ns)
+    message.angle_min = line.angle_min
+    message.angle_increment = line.angle_increment
+    message.angle_max = line.angle_min + line.angle_increment * max(len(line.ranges) - 1, 0)
+    message.scan_time = period
+    message.range_max = line.range_max
+    message.ranges = line.ranges
+    return message
+
+
+def _odometry(time_ns: int, pose: Pose, speed: float, turning: float) -> Iterator[tuple[int, str, Any]]:
+    T_odom_base = _se3(pose)
+    message = message_type("nav_msgs/msg/Odometry")()
+    message.header.stamp, message.header.frame_id = stamp(time_ns), "odom"
+    message.child_frame_id = "base_link"
+    message.pose.pose = pose_to_msg(T_odom_base)
+    message.twist.twist.linear.x, message.twist.twist.angular.z = speed, turning
+    yield time_ns, "/odom", message
+    yield time_ns, "/tf", tf_message([(T_odom_base, "odom", "base_link")], time_ns)
+
+
+def _se3(pose: Pose) -> SE3:
+    return SE3.from_xyz_rpy((pose[0], pose[1], 0.0), (0.0, 0.0, pose[2]))

@@ -1,0 +1,210 @@
+"""Recordings of ROS itself, rosbag1 files and rosbag2 databases, read through ``rosbags``."""
+
+from __future__ import annotations
+
+import bz2
+import struct
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import lz4.frame
+from rosbags.interfaces import Connection as BagConnection
+from rosbags.interfaces import ConnectionExtRosbag1, ConnectionExtRosbag2, MessageDefinitionFormat, QosDurability
+from rosbags.rosbag1 import Reader as Reader1
+from rosbags.rosbag1 import ReaderError as ReaderError1
+from rosbags.rosbag1.reader import decompressors
+from rosbags.rosbag2 import Reader as Reader2
+from rosbags.rosbag2 import ReaderError as ReaderError2
+
+from roboyard.errors import RecordingError
+from roboyard.record.decode import decoder, normal_type
+from roboyard.record.mcap_blocks import MAX_CHUNK
+from roboyard.record.recording import Connection, Decode, Raw, Recording
+
+_DAMAGE = (
+    ReaderError1,
+    ReaderError2,
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    RuntimeError,
+    ArithmeticError,
+    MemoryError,
+    struct.error,
+)
+"""What rosbags is seen to raise on damaged files."""
+_FORMATS = {MessageDefinitionFormat.MSG: "ros2msg", MessageDefinitionFormat.IDL: "ros2idl"}
+
+
+class _BagRecording(Recording):
+    """Common to both versions: errors, and the way from rosbags' connections to ours."""
+
+    def __init__(self, path: Path, bag: Any) -> None:
+        super().__init__(path)
+        self._bag = bag
+        try:
+            bag.open()
+        except _DAMAGE as error:
+            self._bag = None
+            raise self._damaged(error) from error
+        try:
+            found = self._find()
+        except _DAMAGE as error:
+            self.close()
+            raise self._damaged(error) from error
+        self._ours = {bag_connection.id: connection for bag_connection, connection in found}
+        self._theirs = {id(connection): bag_connection for bag_connection, connection in found}
+        self.connections = tuple(self._ours.values())
+
+    def _find(self) -> list[tuple[BagConnection, Connection]]:
+        raise NotImplementedError
+
+    def _damaged(self, error: Exception) -> RecordingError:
+        known = isinstance(error, ReaderError1 | ReaderError2)
+        what = str(error) if known else f"is damaged ({type(error).__name__}: {error})"
+        return RecordingError(what, where=str(self.path), valid=f"a {self.format} recording")
+
+    def _decoder(self, connection: Connection) -> Decode:
+        return decoder(connection, str(self.path), self.warnings)
+
+    def _raw(self, wanted: Collection[Connection], start_ns: int, end_ns: int) -> Iterator[Raw]:
+        if self._bag is None:
+            raise RecordingError("is closed", where=str(self.path))
+        chosen = [self._theirs[id(connection)] for connection in wanted]
+        if not chosen:
+            return
+        try:
+            for bag_connection, time_ns, data in self._bag.messages(chosen, start=start_ns, stop=end_ns + 1):
+                yield time_ns, self._ours[bag_connection.id], bytes(data)
+        except _DAMAGE as error:
+            raise self._damaged(error) from error
+
+    def close(self) -> None:
+        """Close the files; harmless when already closed."""
+        bag, self._bag = self._bag, None
+        if bag is not None:
+            bag.close()
+
+
+class Rosbag1Recording(_BagRecording):
+    """A rosbag1 file.
+
+    Args:
+        path: The ``.bag`` file.
+
+    Raises:
+        RecordingError: it cannot be read, or was never indexed (its recorder was killed).
+    """
+
+    format = "rosbag1"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, Reader1(path))
+
+    def _find(self) -> list[tuple[BagConnection, Connection]]:
+        bag = self._bag
+        bag.chunks = {
+            position: chunk._replace(decompressor=_bounded(chunk.decompressor))
+            for position, chunk in bag.chunks.items()
+        }
+        found = []
+        for item in bag.connections:
+            index = bag.indexes[item.id]
+            extension = item.ext
+            if not isinstance(extension, ConnectionExtRosbag1):
+                raise TypeError("a connection of another version")
+            connection = Connection(
+                topic=item.topic,
+                type=normal_type(item.msgtype),
+                publisher=(extension.callerid or "").lstrip("/"),
+                definition=item.msgdef.data,
+                definition_format="ros1msg",
+                encoding="ros1",
+                latched=bool(extension.latching),
+                count=len(index),
+                start_ns=index[0].time if index else 0,
+                end_ns=index[-1].time if index else 0,
+            )
+            found.append((item, connection))
+        return found
+
+
+class Rosbag2Recording(_BagRecording):
+    """A rosbag2 database, or a folder of them with its ``metadata.yaml``.
+
+    Args:
+        path: The ``.db3`` file or the folder.
+
+    Raises:
+        RecordingError: it cannot be read.
+    """
+
+    format = "rosbag2"
+
+    def __init__(self, path: Path) -> None:
+        try:
+            bag = Reader2(path)
+        except _DAMAGE as error:
+            raise RecordingError(str(error), where=str(path), valid="a folder with metadata.yaml or a .db3") from error
+        super().__init__(path, bag)
+
+    def _find(self) -> list[tuple[BagConnection, Connection]]:
+        storage = self._bag.storage
+        spans = _spans(getattr(storage, "storages", [storage]))
+        found = []
+        for item in self._bag.connections:
+            extension = item.ext
+            if not isinstance(extension, ConnectionExtRosbag2):
+                raise TypeError("a connection of another version")
+            start, end, count = spans.get((item.topic, item.msgtype), (0, 0, 0))
+            connection = Connection(
+                topic=item.topic,
+                type=normal_type(item.msgtype),
+                definition=item.msgdef.data,
+                definition_format=_FORMATS.get(item.msgdef.format, ""),
+                encoding=extension.serialization_format,
+                latched=any(
+                    profile.durability == QosDurability.TRANSIENT_LOCAL for profile in extension.offered_qos_profiles
+                ),
+                count=count,
+                start_ns=start,
+                end_ns=end,
+            )
+            found.append((item, connection))
+        return found
+
+
+def _spans(storages: list[Any]) -> dict[tuple[str, str], tuple[int, int, int]]:
+    """First time, last time and number of messages by topic and type, over all databases."""
+    query = (
+        "SELECT topics.name, topics.type, MIN(timestamp), MAX(timestamp), COUNT(*)"
+        " FROM messages JOIN topics ON messages.topic_id = topics.id GROUP BY topics.id"
+    )
+    spans: dict[tuple[str, str], tuple[int, int, int]] = {}
+    for storage in storages:
+        for topic, kind, first, last, count in storage.dbconn.execute(query):
+            before = spans.get((topic, kind), (first, last, 0))
+            spans[topic, kind] = min(first, before[0]), max(last, before[1]), count + before[2]
+    return spans
+
+
+def _bounded(decompress: Any) -> Any:
+    """``decompress`` of a rosbag1 chunk that never yields more than the largest chunk we read."""
+
+    def bounded(data: bytes) -> bytes:
+        if decompress is decompressors["bz2"]:
+            result = bz2.BZ2Decompressor().decompress(data, MAX_CHUNK + 1)
+        elif decompress is decompressors["lz4"]:
+            result = bytes(lz4.frame.LZ4FrameDecompressor().decompress(data, max_length=MAX_CHUNK + 1))
+        else:
+            result = data
+        if len(result) > MAX_CHUNK:
+            raise ValueError(f"a chunk holds more than {MAX_CHUNK} bytes")
+        return result
+
+    return bounded
