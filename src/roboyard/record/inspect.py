@@ -1,0 +1,182 @@
+"""Questions to a recording, as ``ros2 bag info`` and ``ros2 topic`` answer them for running systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice, pairwise
+
+import numpy as np
+
+from roboyard.record.recording import Recorded, Recording, TopicInfo
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingInfo:
+    """A recording in short.
+
+    Attributes:
+        path: File or folder as it was opened.
+        format: "mcap", "rosbag2", "rosbag1" or "carmen".
+        size: On disk [bytes].
+        start_ns: Time of the first message [ns].
+        end_ns: Time of the last [ns].
+        messages: Number of messages.
+        complete: False when the end is missing.
+        topics: Sorted by name.
+        nodes: Names of the publishers, sorted.
+        metadata: What the file says about its run.
+        warnings: What was found amiss.
+    """
+
+    path: str
+    format: str
+    size: int
+    start_ns: int
+    end_ns: int
+    messages: int
+    complete: bool
+    topics: tuple[TopicInfo, ...]
+    nodes: tuple[str, ...]
+    metadata: dict[str, str]
+    warnings: tuple[str, ...]
+
+    @property
+    def duration(self) -> float:
+        """From the first to the last message [s]."""
+        return (self.end_ns - self.start_ns) * 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRate:
+    """Rate of a topic from the times between its messages.
+
+    Attributes:
+        topic: Its name.
+        count: Number of messages.
+        mean: Mean rate [Hz]; None below two messages or when all came at one instant.
+        shortest: Between two messages [s].
+        longest: Between two messages [s].
+        deviation: Standard deviation of the time between messages [s].
+    """
+
+    topic: str
+    count: int
+    mean: float | None
+    shortest: float
+    longest: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
+class TopicBandwidth:
+    """Data on a topic: count, bytes in all and per message (mean, smallest, largest), and bytes per second."""
+
+    topic: str
+    count: int
+    bytes: int
+    mean: float
+    smallest: int
+    largest: int
+    per_second: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedNode:
+    """A node seen in a recording: its name and the topics it published on."""
+
+    name: str
+    publishes: tuple[str, ...]
+
+
+def info(recording: Recording) -> RecordingInfo:
+    """The recording in short."""
+    path = recording.path
+    files = [path] if path.is_file() else sorted(item for item in path.rglob("*") if item.is_file())
+    return RecordingInfo(
+        path=str(path),
+        format=recording.format,
+        size=sum(item.stat().st_size for item in files),
+        start_ns=recording.start_ns,
+        end_ns=recording.end_ns,
+        messages=recording.count,
+        complete=recording.complete,
+        topics=topic_list(recording),
+        nodes=tuple(node.name for node in node_list(recording)),
+        metadata=dict(recording.metadata),
+        warnings=tuple(recording.warnings),
+    )
+
+
+def topic_list(recording: Recording) -> tuple[TopicInfo, ...]:
+    """Topics, sorted by name."""
+    return tuple(recording.topics.values())
+
+
+def topic_echo(
+    recording: Recording,
+    topic: str,
+    *,
+    count: int | None = None,
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+) -> Iterator[Recorded]:
+    """The topic's messages, at most ``count``.
+
+    Raises:
+        UnknownNameError: there is no such topic.
+    """
+    return islice(recording.messages([topic], start_ns, end_ns), count)
+
+
+def topic_hz(recording: Recording, topic: str) -> TopicRate:
+    """How regularly the topic's messages came.
+
+    Raises:
+        UnknownNameError: there is no such topic.
+    """
+    times = [time_ns for time_ns, _, _ in recording.raw([topic])]
+    if len(times) < 2:
+        return TopicRate(topic, len(times), None, 0.0, 0.0, 0.0)
+    gaps = np.array([later - earlier for earlier, later in pairwise(times)], dtype=np.float64) * 1e-9
+    mean = float(gaps.mean())
+    return TopicRate(
+        topic,
+        len(times),
+        1.0 / mean if mean > 0.0 else None,
+        float(gaps.min()),
+        float(gaps.max()),
+        float(gaps.std()),
+    )
+
+
+def topic_bw(recording: Recording, topic: str) -> TopicBandwidth:
+    """How much data the topic carried.
+
+    Raises:
+        UnknownNameError: there is no such topic.
+    """
+    sizes: list[int] = []
+    first = last = 0
+    for time_ns, _, data in recording.raw([topic]):
+        first, last = first if sizes else time_ns, time_ns
+        sizes.append(len(data))
+    total, span = sum(sizes), (last - first) * 1e-9
+    return TopicBandwidth(
+        topic=topic,
+        count=len(sizes),
+        bytes=total,
+        mean=total / len(sizes) if sizes else 0.0,
+        smallest=min(sizes, default=0),
+        largest=max(sizes, default=0),
+        per_second=total / span if span > 0.0 else None,
+    )
+
+
+def node_list(recording: Recording) -> tuple[RecordedNode, ...]:
+    """Nodes that published, sorted by name; empty when the recording does not name publishers."""
+    topics: dict[str, list[str]] = {}
+    for connection in recording.connections:
+        if connection.publisher:
+            topics.setdefault(connection.publisher, []).append(connection.topic)
+    return tuple(RecordedNode(name, tuple(sorted(set(topics[name])))) for name in sorted(topics))
