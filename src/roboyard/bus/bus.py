@@ -33,6 +33,7 @@ class Bus:
         seed: Every node's random generator derives from it and the node's name.
         debug: Check after every delivery that the subscriber did not change the message (slow).
         workers: Threads for offloaded work.
+        start_ns: Where the clock begins [ns], e.g. the start of a recording to replay.
 
     Attributes:
         executor: The clock and the queue of events.
@@ -47,9 +48,10 @@ class Bus:
         log: The bus's own log.
     """
 
-    def __init__(self, seed: int = 0, *, debug: bool = False, workers: int = 1) -> None:
+    def __init__(self, seed: int = 0, *, debug: bool = False, workers: int = 1, start_ns: int = 0) -> None:
         self.seed = seed
         self.executor = Executor()
+        self.executor.seek(start_ns)
         self.nodes: dict[str, Node] = {}
         self.topics: dict[str, Topic] = {}
         self.services: dict[str, Service] = {}
