@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -59,7 +61,7 @@ def inertial(reading: Reading, node: Node, link: str, mass: float, T_link_com: S
 
 def limits(node: Node, joint: str, lower: float, upper: float, velocity: float, effort: float) -> Limits:
     """Checked limits of an axis. Raises DescriptionError when lower exceeds upper or a bound is negative."""
-    if lower > upper:
+    if lower > upper or lower == math.inf or upper == -math.inf:
         raise fault(f"joint '{joint}' has lower limit {lower:g} above upper limit {upper:g}", node, "lower ≤ upper")
     if velocity < 0.0 or effort < 0.0:
         which, value = ("velocity", velocity) if velocity < 0.0 else ("effort", effort)
@@ -124,8 +126,6 @@ def chain(links: Mapping[str, Node], joints: Sequence[tuple[Joint, Node]]) -> li
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    import difflib
-
     names = list(known)
     near = difflib.get_close_matches(name, names, n=3) or names[:8]
     return f"links: {', '.join(near)}" if near else "no link exists"

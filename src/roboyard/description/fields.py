@@ -1,11 +1,11 @@
-"""Values of child elements, as SDF and Gazebo blocks write them: ``<mass>1.5</mass>``; missing or empty is the default."""
+"""Values of child elements, as SDF and Gazebo blocks write them (``<mass>1.5</mass>``); an empty one is the default."""
 
 from __future__ import annotations
 
 import math
 
 from roboyard.description.model import Rgba, Vec3
-from roboyard.description.values import boolean, colour, fault, integer, number, numbers, shown, vector
+from roboyard.description.values import boolean, colour, fault, integer, number, numbers, position, shown, vector
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
@@ -82,13 +82,18 @@ def pose(node: Node | None) -> SE3:
         return SE3.identity()
     kind = node.get("rotation_format", "euler_rpy")
     if kind == "quat_xyzw":
-        x, y, z, qx, qy, qz, qw = numbers(node.text, 7, node, "<pose>")
+        *_, qx, qy, qz, qw = numbers(node.text, 7, node, "<pose>")
         if max(abs(qx), abs(qy), abs(qz), abs(qw)) < 1e-9:
             raise fault(f"<pose> is {shown(node.text)}", node, "a quaternion with a length")
-        return SE3((qw, qx, qy, qz), (x, y, z))
+        return SE3((qw, qx, qy, qz), _place(node))
     if kind != "euler_rpy":
         raise fault(f"rotation_format is {shown(kind)}", node, "euler_rpy or quat_xyzw")
-    x, y, z, *rpy = numbers(node.text, 6, node, "<pose>")
+    *_, roll, pitch, yaw = numbers(node.text, 6, node, "<pose>")
+    rpy = (roll, pitch, yaw)
     if "degrees" in node.attributes and boolean(node.get("degrees"), node, "degrees"):
-        rpy = [math.radians(angle) for angle in rpy]
-    return SE3.from_xyz_rpy((x, y, z), (rpy[0], rpy[1], rpy[2]))
+        rpy = (math.radians(roll), math.radians(pitch), math.radians(yaw))
+    return SE3.from_xyz_rpy(_place(node), rpy)
+
+
+def _place(node: Node) -> Vec3:
+    return position(" ".join(node.text.split()[:3]), node, "<pose>")

@@ -266,6 +266,8 @@ class Joint:
     ``T_parent_child`` is the child link's pose in the parent link at zero; ``T_child_joint`` places the joint frame in
     the child link (identity in URDF).  ``axes`` has one entry for revolute, continuous, prismatic and screw, two for
     universal, revolute2 and gearbox, none for fixed, ball and floating; planar has the plane's normal.
+    ``thread_pitch`` of a screw: metres along the axis per positive revolution (SDF's ``screw_thread_pitch``).
+    A gearbox holds ``angle(axis 2) = -gear_ratio · angle(axis 1)`` against ``gear_reference``.
     """
 
     name: str
@@ -342,6 +344,15 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Frame:
+    """A named place on a link: SDF's ``<frame>``, and the origin of each nested model (``nested::__model__``)."""
+
+    name: str
+    link: str
+    T_link_frame: SE3
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """A robot or a piece of furniture: links joined by joints, with its sensors, interfaces and plugins.
 
@@ -349,6 +360,11 @@ class Model:
     link is the child of at most one joint and there is no cycle (a forest); masses are positive; inertia matrices are
     positive definite and fulfil the triangle inequality.  A root link moves freely unless the model is static or the
     root hangs on ``"world"`` by a joint.
+
+    Attributes:
+        closures: Joints that close a loop (SDF only): both ends hang in the tree already, so that engines realise them
+            as constraints.
+        frames: Named places on links.
     """
 
     name: str
@@ -361,6 +377,8 @@ class Model:
     canonical_link: str | None = None
     source: Path | None = None
     findings: tuple[Finding, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    closures: tuple[Joint, ...] = ()
 
     @property
     def mass(self) -> float:
@@ -375,19 +393,17 @@ class Model:
 
     def link(self, name: str) -> Link:
         """The link of this name. Raises KeyError."""
-        return next(_found(self.links, name))
+        for link in self.links:
+            if link.name == name:
+                return link
+        raise KeyError(name)
 
     def joint(self, name: str) -> Joint:
         """The joint of this name. Raises KeyError."""
-        return next(_found(self.joints, name))
-
-
-def _found(items, name):  # type: ignore[no-untyped-def]
-    for item in items:
-        if item.name == name:
-            yield item
-            return
-    raise KeyError(name)
+        for joint in self.joints:
+            if joint.name == name:
+                return joint
+        raise KeyError(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,5 +446,6 @@ class World:
     physics: Physics = Physics()
     ambient: Rgba = (0.4, 0.4, 0.4, 1.0)
     background: Rgba = (0.7, 0.8, 0.9, 1.0)
+    plugins: tuple[Plugin, ...] = ()
     source: Path | None = None
     findings: tuple[Finding, ...] = ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from roboyard.description.model import Finding
@@ -12,6 +13,7 @@ from roboyard.description.xml import Node
 
 MAX_ELEMENTS = 1_000_000  # over all files of one reading
 MAX_FILES = 4_000
+MAX_NESTING = 24
 MAX_FINDINGS = 5_000
 
 
@@ -20,10 +22,14 @@ class Reading:
 
     Attributes:
         resources: Resolves URIs.
+        parsed: Files read so far.
+        stack: The models and files being read just now, outermost first.
     """
 
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
+        self.parsed: dict[Path, tuple[Node, tuple[Finding, ...]]] = {}
+        self.stack: list[str] = []
         self._findings: dict[Finding, None] = {}
         self._elements = 0
         self._files = 0
@@ -56,6 +62,17 @@ class Reading:
                 node,
                 f"at most {MAX_ELEMENTS} elements in {MAX_FILES} files",
             )
+
+    @contextmanager
+    def inside(self, name: str, node: Node) -> Iterator[None]:
+        """While reading the part ``name``. Raises DescriptionError when parts nest too deep."""
+        if len(self.stack) >= MAX_NESTING:
+            raise fault(f"models are nested more than {MAX_NESTING} deep", node)
+        self.stack.append(name)
+        try:
+            yield
+        finally:
+            self.stack.pop()
 
     def unknown(self, node: Node, known: Collection[str], unused: Collection[str] = ()) -> None:
         """Note each child element that is not in ``known``; ``unused`` ones are understood but have no effect here."""

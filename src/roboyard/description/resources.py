@@ -1,9 +1,10 @@
 """Where a description's files are: package://, model://, file:// and relative paths, and never outside their folders.
 
-Folders that may be read are: the search folders the caller gives, those named by the environment (``GZ_SIM_RESOURCE_PATH``,
-``IGN_GAZEBO_RESOURCE_PATH``, ``SDF_PATH``, ``GAZEBO_MODEL_PATH``, ``GAZEBO_RESOURCE_PATH``, ``ROS_PACKAGE_PATH``,
-``AMENT_PREFIX_PATH``), and those the description's own place implies: its folder, the packages (``package.xml``) and models
-(``model.config``) around it, and packages or models beside them or in ``models/`` folders up the tree.
+Folders that may be read are: the search folders the caller gives, those named by the environment
+(``GZ_SIM_RESOURCE_PATH``, ``IGN_GAZEBO_RESOURCE_PATH``, ``SDF_PATH``, ``GAZEBO_MODEL_PATH``, ``GAZEBO_RESOURCE_PATH``,
+``ROS_PACKAGE_PATH``, ``AMENT_PREFIX_PATH``), and those the description's own place implies: its folder, the packages
+(``package.xml``) and models (``model.config``) around it, and packages or models beside them or in ``models/`` folders
+up the tree.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ class Resources:
             path = _absolute(home / rest) if rest else home
             if not self._allowed(path, here, (home,)):
                 return Found(None, "it lies outside the folders that may be read (name its folder in search)")
-            if _exists(path, folder or not rest):
+            if _exists(path, folder):
                 return Found(path)
         if known:
             return Found(None, f"'{name}' has no such file")

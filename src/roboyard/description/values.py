@@ -11,6 +11,7 @@ from roboyard.errors import DescriptionError
 
 _NUMBER = re.compile(r"[+-]?(\d{1,400}\.?\d{0,400}|\.\d{1,400})([eE][+-]?\d{1,6})?f?", re.ASCII)
 _INFINITY = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_FAR = 1e9  # [m]
 _TRUE = ("true", "1")
 _FALSE = ("false", "0")
 
@@ -103,6 +104,17 @@ def colour(text: str, node: Node, what: str) -> Rgba:
         raise fault(f"{what} is {shown(text)}", node, "3 or 4 numbers from 0 to 1")
     r, g, b, *alpha = (min(max(number(part, node, what), 0.0), 1.0) for part in parts)
     return r, g, b, alpha[0] if alpha else 1.0
+
+
+def position(text: str, node: Node, what: str) -> Vec3:
+    """Three coordinates, each below a million kilometres so that poses compose without overflow.
+
+    Raises DescriptionError.
+    """
+    xyz = vector(text, node, what)
+    if max(map(abs, xyz)) > _FAR:
+        raise fault(f"{what} is {shown(text)}", node, f"coordinates below {_FAR:g} m")
+    return xyz
 
 
 def unit_vector(text: str, node: Node, what: str) -> Vec3:

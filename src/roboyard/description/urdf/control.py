@@ -1,4 +1,4 @@
-"""``<ros2_control>`` blocks and ``<transmission>`` elements: which joint takes which commands and tells which states."""
+"""``<ros2_control>`` blocks and ``<transmission>`` elements: which joint takes what commands and tells what states."""
 
 from __future__ import annotations
 

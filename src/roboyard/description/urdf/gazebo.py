@@ -111,19 +111,26 @@ def _value(node: Node) -> str:
 
 def _surface(node: Node, surface: Surface) -> Surface:
     """The block's contact values; an SDF ``<collision><surface>`` inside it counts, too."""
-    bodies = [node, *chain.from_iterable(one.walk() for one in node.all("collision"))]
-    for body in bodies:
-        for tag, name in (
-            ("mu1", "friction"), ("mu", "friction"), ("mu2", "friction2"), ("kp", "stiffness"), ("kd", "damping")
-        ):  # fmt: skip
-            child = _said(body, tag)
-            if child is not None:
-                value = max(number(_value(child), child, f"<{tag}>"), 0.0)
-                surface = replace(surface, **{name: value})
+    for body in (node, *chain.from_iterable(one.walk() for one in node.all("collision"))):
+        mu1, mu2 = _number(body, "mu1"), _number(body, "mu2")
+        mu = _number(body, "mu") if mu1 is None else mu1
+        kp, kd = _number(body, "kp"), _number(body, "kd")
+        surface = replace(
+            surface,
+            friction=surface.friction if mu is None else mu,
+            friction2=surface.friction2 if mu2 is None else mu2,
+            stiffness=surface.stiffness if kp is None else kp,
+            damping=surface.damping if kd is None else kd,
+        )
         direction = _said(body, "fdir1")
         if direction is not None and any(vector(_value(direction), direction, "<fdir1>")):
             surface = replace(surface, direction1=unit_vector(_value(direction), direction, "<fdir1>"))
     return surface
+
+
+def _number(node: Node, tag: str) -> float | None:
+    child = _said(node, tag)
+    return None if child is None else max(number(_value(child), child, f"<{tag}>"), 0.0)
 
 
 def _material(reading: Reading, node: Node) -> Material | None:

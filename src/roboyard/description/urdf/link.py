@@ -19,7 +19,7 @@ from roboyard.description.model import (
     Visual,
 )
 from roboyard.description.reading import Reading
-from roboyard.description.values import colour, fault, number, positive, positives, shown, vector
+from roboyard.description.values import colour, fault, number, position, positive, positives, shown, vector
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
@@ -33,7 +33,7 @@ def origin(node: Node, label: str) -> SE3:
     child = node.child("origin")
     if child is None:
         return SE3.identity()
-    xyz = vector(child.get("xyz") or "0 0 0", child, f"{label}: xyz")
+    xyz = position(child.get("xyz") or "0 0 0", child, f"{label}: xyz")
     rpy = vector(child.get("rpy") or "0 0 0", child, f"{label}: rpy")
     return SE3.from_xyz_rpy(xyz, rpy)
 

@@ -1,0 +1,200 @@
+"""``<model>``: links, joints, frames and nested models, each with a pose that may refer to any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from roboyard.description import checks
+from roboyard.description.assembly import settle_sensors
+from roboyard.description.fields import boolean_of, pose
+from roboyard.description.model import Frame, Joint, Model
+from roboyard.description.reading import Reading
+from roboyard.description.sdf import merging
+from roboyard.description.sdf.includes import PLACEHOLDER, Included, Version, is_placeholder, read_include
+from roboyard.description.sdf.joint import end, read_joint
+from roboyard.description.sdf.link import read_link
+from roboyard.description.sdf.nesting import Parts
+from roboyard.description.sdf.scope import MODEL, Entry, Scope, inside
+from roboyard.description.sdf.tree import span
+from roboyard.description.sensing import read_plugin, read_sensor
+from roboyard.description.values import fault
+from roboyard.description.xml import Node
+from roboyard.geometry import SE3
+
+_KNOWN = {"pose", "static", "link", "joint", "frame", "model", "include", "plugin", "self_collide"}
+_UNUSED = {"allow_auto_disable", "enable_wind", "gripper"}
+
+
+def read_model(reading: Reading, node: Node, version: Version, *, static: bool = False) -> Model:
+    """The model at ``node``, in its own frame; whoever places it reads its ``<pose>``.
+
+    Args:
+        reading: Takes findings, resolves files.
+        node: The ``<model>``.
+        version: Of its file.
+        static: Whether a model around it is static.
+
+    Raises:
+        DescriptionError: anything that makes it inconsistent or physically impossible.
+    """
+    name = node.get("name").strip()
+    if not name:
+        raise fault("a model has no name", node, '<model name="…">')
+    owner = f"model '{name}'"
+    static = boolean_of(node, "static", False) or static
+    with reading.inside(owner, node):
+        reading.unknown(node, _KNOWN, _UNUSED)
+        scope = Scope(owner, MODEL, strict=version >= (1, 7))
+        children = list(merging.merged(reading, node, read_model))
+        _declare(reading, scope, children, version, static)
+        parts = Parts()
+        _canonical(scope, node, static)
+        _collect_links(reading, scope, parts, static)
+        _collect_joints(reading, scope, parts, version)
+        _collect_frames(scope, parts)
+        parts.plugins += [read_plugin(child) for child in children if child.tag == "plugin"]
+        collide = boolean_of(node, "self_collide", False)
+        return Model(
+            name=name,
+            links=tuple(replace(link, self_collide=link.self_collide or collide) for link in parts.links),
+            joints=tuple(parts.joints),
+            sensors=settle_sensors(reading, node, parts.sensors),
+            interfaces=tuple(parts.interfaces),
+            plugins=tuple(parts.plugins),
+            static=static,
+            canonical_link=scope.canonical or None,
+            frames=tuple(parts.frames),
+            closures=tuple(parts.closures),
+        )
+
+
+def _collect_frames(scope: Scope, parts: Parts) -> None:
+    poses = {link.name: link.T_model_link for link in parts.links}
+    for key, entry in scope.entries("frame"):
+        link = scope.body(key, entry.node, f"frame '{entry.name}'")
+        T_model_frame = scope.pose(key, entry.node, f"frame '{entry.name}'")
+        if link:
+            parts.frames.append(Frame(entry.name, link, poses[link].inverse() @ T_model_frame))
+
+
+def _declare(reading: Reading, scope: Scope, children: Iterable[Node], version: Version, static: bool) -> None:
+    for child in children:
+        name = child.get("name").strip()
+        where = child.child("pose")
+        match child.tag:
+            case "link":
+                entry = Entry(name, "link", child, where, MODEL)
+            case "joint":
+                moved = end(child, "child")
+                entry = Entry(name, "joint", child, where, moved, attached=moved)
+            case "frame":
+                attached = child.get("attached_to").strip()
+                entry = Entry(name, "frame", child, where, attached or MODEL, attached=attached)
+            case "model":
+                model = read_model(reading, child, version, static=static)
+                entry = model_entry(Included(name, model, child, where, child.get("placement_frame").strip()), MODEL)
+            case "include":
+                found = read_include(reading, child, read_model)
+                if found.model is None:
+                    reading.note(child, f"the lamp '{found.name}' inside a model is left out")
+                    continue
+                entry = model_entry(found, MODEL)
+            case merging.PROXY:
+                entry = Entry(name, "frame", child, where, MODEL, attached=child.get("attached_to"))
+            case _:
+                continue
+        if not scope.declare(entry):
+            reading.note(child, f"the {entry.kind} '{entry.name}' shares its name with another part")
+
+
+def model_entry(found: Included, default: str) -> Entry:
+    """The entry of a placed model. Raises DescriptionError for an unknown placement frame."""
+    entry = Entry(found.name, "model", found.node, found.pose_node, default, model=found.model)
+    if found.placed and found.model is not None:
+        place = inside(found.model, found.placed)
+        if place is None:
+            raise fault(f"placement_frame '{found.placed}' is not in model '{found.name}'", found.node)
+        entry.T_model_placed = place[1]
+    return entry
+
+
+def _canonical(scope: Scope, node: Node, static: bool) -> None:
+    """The link that the model's frame moves with: as named, else the first."""
+    given = node.get("canonical_link").strip()
+    links = [entry.name for _, entry in scope.entries("link")]
+    nested = [(entry.name, entry.model) for _, entry in scope.entries("model")]
+    if given:
+        if not scope.knows(given):
+            raise fault(f"canonical_link '{given}' is not in {scope.owner}", node, ", ".join(links[:12]))
+        scope.canonical = scope.body(given, node, "canonical_link")
+    elif links:
+        scope.canonical = links[0]
+    else:
+        held = (f"{name}::{model.canonical_link}" for name, model in nested if model and model.canonical_link)
+        scope.canonical = next(held, "")
+    if not scope.canonical and not static:
+        raise fault(f"{scope.owner} has no link", node, "at least one <link>")
+
+
+def _collect_links(reading: Reading, scope: Scope, parts: Parts, static: bool) -> None:
+    for key, entry in scope.entries("link"):
+        T_model_link = scope.pose(key, entry.node, f"link '{entry.name}'")
+
+        def place(part: Node, what: str, link: str = key, T_link_model: SE3 = T_model_link.inverse()) -> SE3:
+            given = part.child("pose")
+            if given is None or not (given.get("relative_to") or given.get("frame")):
+                return pose(given)  # most parts; composing would only cost digits
+            return T_link_model @ scope.relative(given, link, part, what)
+
+        found = read_link(reading, entry.node, T_model_link, place, static=static)
+        parts.links.append(found.link)
+        parts.sensors += found.sensors
+        parts.plugins += found.plugins
+    for key, entry in scope.entries("model"):
+        if entry.model is None:
+            continue
+        parts.nest(entry.name, entry.model, scope.pose(key, entry.node, f"model '{entry.name}'"))
+        if not entry.model.static or static:
+            continue
+        stand_in = f"{entry.name}::{PLACEHOLDER}"
+        if is_placeholder(entry.model) and stand_in != scope.canonical:
+            _ride(parts, stand_in, scope.canonical)
+        else:
+            parts.weld([f"{entry.name}::{link.name}" for link in entry.model.links])
+
+
+def _ride(parts: Parts, link: str, carrier: str) -> None:
+    """Fix a placeholder, which has no mass, to the model around it."""
+    poses = {one.name: one.T_model_link for one in parts.links}
+    T_parent_child = poses[carrier].inverse() @ poses[link]
+    parts.joints.append(Joint(f"{link}_stands_in", "fixed", carrier, link, T_parent_child, SE3.identity()))
+
+
+def _collect_joints(reading: Reading, scope: Scope, parts: Parts, version: Version) -> None:
+    """Read the joints, check them with those of nested models, and order all into a forest."""
+    poses = {link.name: link.T_model_link for link in parts.links}
+    missing = {entry.name for _, entry in scope.entries("model") if entry.model and is_placeholder(entry.model)}
+    places: dict[str, Node] = {}
+    for key, entry in scope.entries("joint"):
+        ends = [end(entry.node, role) for role in ("parent", "child")]
+        if any(one.partition("::")[0] in missing for one in ends):
+            reading.note(entry.node, f"joint '{entry.name}' leads to a model that is not there: left out")
+            continue
+        joint = read_joint(reading, entry.node, scope, key, poses, version)
+        if joint.parent == joint.child:
+            raise fault(f"joint '{joint.name}' joins link '{joint.child}' to itself", entry.node, "two different links")
+        parts.joints.append(joint)
+        places[joint.name] = entry.node
+        for one in entry.node.all("sensor"):
+            parts.sensors.append(read_sensor(reading, one, joint.child, joint.T_child_joint @ pose(one.child("pose"))))
+    nested = [(f"{entry.name}::", entry.node) for _, entry in scope.entries("model")]
+
+    def place(name: str) -> Node:
+        return places.get(name) or next(node for start, node in nested if name.startswith(start))
+
+    known = [(joint, place(joint.name)) for joint in parts.joints]
+    checks.unique("joint", ((joint.name, node) for joint, node in known), scope.owner)
+    checks.mimics(known)
+    joints, closures = span(reading, poses, known)
+    parts.joints, parts.closures = list(joints), [*parts.closures, *closures]

@@ -1,0 +1,86 @@
+"""A finished model inside another: its names get the nested model's name and ``::`` in front."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from roboyard.description.model import Frame, Joint, JointInterface, Link, Mimic, Model, Plugin
+from roboyard.description.sdf.scope import MODEL, WORLD
+from roboyard.description.sensors import ContactSpec, Sensor
+from roboyard.geometry import SE3
+
+
+@dataclass(slots=True)
+class Parts:
+    """What a model is made of, while it is put together."""
+
+    links: list[Link] = field(default_factory=list)
+    joints: list[Joint] = field(default_factory=list)
+    sensors: list[Sensor] = field(default_factory=list)
+    plugins: list[Plugin] = field(default_factory=list)
+    interfaces: list[JointInterface] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    closures: list[Joint] = field(default_factory=list)
+
+    def nest(self, name: str, model: Model, T_model_nested: SE3) -> None:
+        """Add all of ``model`` under ``name``."""
+
+        def scoped(inner: str) -> str:
+            return inner if inner == WORLD else f"{name}::{inner}"
+
+        for link in model.links:
+            self.links.append(replace(link, name=scoped(link.name), T_model_link=T_model_nested @ link.T_model_link))
+        for joint in model.joints:
+            self.joints.append(_joint(joint, scoped, T_model_nested))
+        for joint in model.closures:
+            self.closures.append(_joint(joint, scoped, T_model_nested))
+        links = {link.name for link in model.links}
+        self.sensors += [_sensor(sensor, name, sensor.frame in links) for sensor in model.sensors]
+        self.plugins += [
+            replace(plugin, link=scoped(plugin.link)) if plugin.link else plugin for plugin in model.plugins
+        ]
+        self.interfaces += [replace(one, joint=scoped(one.joint)) for one in model.interfaces]
+        self.frames += [replace(one, name=scoped(one.name), link=scoped(one.link)) for one in model.frames]
+        origin = next((link for link in model.links if link.name == model.canonical_link), None)
+        if origin is not None:
+            self.frames.append(Frame(scoped(MODEL), scoped(origin.name), origin.T_model_link.inverse()))
+
+    def weld(self, links: list[str]) -> None:
+        """Hang those of ``links`` that no joint moves on the world: a static model inside a moving one."""
+        moved = {joint.child for joint in self.joints}
+        for link in self.links:
+            if link.name in links and link.name not in moved:
+                self.joints.append(
+                    Joint(f"{link.name}_static", "fixed", WORLD, link.name, link.T_model_link, SE3.identity())
+                )
+
+
+def _joint(joint: Joint, scoped: Callable[[str], str], T_model_nested: SE3) -> Joint:
+    mimic = joint.mimic and Mimic(scoped(joint.mimic.joint), joint.mimic.multiplier, joint.mimic.offset)
+    T_parent_child = joint.T_parent_child
+    return replace(
+        joint,
+        name=scoped(joint.name),
+        parent=scoped(joint.parent),
+        child=scoped(joint.child),
+        T_parent_child=T_model_nested @ T_parent_child if joint.parent == WORLD else T_parent_child,
+        mimic=mimic,
+        gear_reference=joint.gear_reference and scoped(joint.gear_reference),
+    )
+
+
+def _sensor(sensor: Sensor, name: str, on_link: bool) -> Sensor:
+    """Names that were the sensor's own become scoped; topics and frames that the file gave stay."""
+    scoped = f"{name}::{sensor.name}"
+    spec = sensor.spec
+    if isinstance(spec, ContactSpec):
+        spec = ContactSpec(tuple(one.removeprefix(f"{name}::") for one in spec.collisions))
+    return replace(
+        sensor,
+        name=scoped,
+        link=f"{name}::{sensor.link}",
+        topic=f"{name}/{sensor.topic}" if sensor.topic == sensor.name else sensor.topic,
+        frame=f"{name}::{sensor.frame}" if on_link else (scoped if sensor.frame == sensor.name else sensor.frame),
+        spec=spec,
+    )

@@ -1,0 +1,193 @@
+"""Names and poses inside one model or world: SDF's ``relative_to`` and ``attached_to``.
+
+Every link, joint, frame and nested model of a scope declares where its pose starts.  A pose is looked up by walking
+these declarations back to the scope's origin.  Names with ``::`` descend into nested models; nothing refers upwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from roboyard.description.fields import pose
+from roboyard.description.model import Model
+from roboyard.description.values import fault
+from roboyard.description.xml import Node
+from roboyard.geometry import SE3
+
+MODEL = "__model__"
+WORLD = "world"
+
+
+@dataclass(slots=True)
+class Entry:
+    """Something with a name and a pose.
+
+    Attributes:
+        name: As written.
+        kind: "link", "joint", "frame" or "model".
+        node: Where it stands.
+        pose_node: Its ``<pose>``.
+        default: Name its pose refers to where ``relative_to`` is missing.
+        attached: Name whose link it moves with; empty for a link itself.
+        model: The finished nested model.
+        T_model_placed: Frame of the nested model that the pose puts in place (``placement_frame``).
+    """
+
+    name: str
+    kind: str
+    node: Node
+    pose_node: Node | None
+    default: str
+    attached: str = ""
+    model: Model | None = None
+    T_model_placed: SE3 = field(default_factory=SE3.identity)
+
+
+class Scope:
+    """The names of one model (origin ``__model__``) or world (origin ``world``).
+
+    Attributes:
+        origin: Name of the scope's own frame.
+        canonical: Link that the origin moves with; set once the links are known.
+    """
+
+    def __init__(self, owner: str, origin: str, strict: bool) -> None:
+        self.owner = owner
+        self.origin = origin
+        self.canonical = ""
+        self._strict = strict
+        self._entries: dict[str, Entry] = {}
+        self._poses: dict[str, SE3] = {origin: SE3.identity()}
+        self._walking: list[str] = []
+
+    def declare(self, entry: Entry) -> bool:
+        """Add an entry; False where, in an older file, its name belongs to a part of another kind already.
+
+        Such a part keeps its name in the model but cannot be referred to; names before SDF 1.7 could be shared.
+
+        Raises:
+            DescriptionError: no name, a reserved one, or one that is taken.
+        """
+        name = entry.name
+        if not name:
+            raise fault(f"a {entry.kind} in {self.owner} has no name", entry.node, 'name="…"')
+        if name == WORLD or (name.startswith("__") and name.endswith("__")):
+            raise fault(f"{entry.kind} name '{name}' in {self.owner} is reserved", entry.node, "another name")
+        other = self._entries.get(name)
+        if other is None:
+            self._entries[name] = entry
+            return True
+        key = f"{name}\n{entry.kind}"  # no name in a file can be this
+        if other.kind == entry.kind or self._strict or key in self._entries:
+            what = f"{entry.kind} '{name}'" if other.kind == entry.kind else f"the name '{name}'"
+            raise fault(
+                f"{what} in {self.owner} exists twice",
+                entry.node,
+                f"unique names; the other is the {other.kind} at {other.node.where}",
+            )
+        self._entries[key] = entry
+        return False
+
+    def entries(self, kind: str) -> Iterable[tuple[str, Entry]]:
+        """Keys and entries of one kind, in file order; a key serves `pose`."""
+        return ((key, entry) for key, entry in self._entries.items() if entry.kind == kind)
+
+    def knows(self, name: str) -> bool:
+        """Whether the name leads somewhere."""
+        if name == self.origin or name in self._entries:
+            return True
+        entry, inner = self._nested(name)
+        return entry is not None and entry.model is not None and inside(entry.model, inner) is not None
+
+    def pose(self, name: str, node: Node, what: str) -> SE3:
+        """T_scope_name.
+
+        Args:
+            name: A name of this scope, possibly with ``::``.
+            node: Who asks, for messages.
+            what: What the name is used for: "relative_to of link 'a'".
+
+        Raises:
+            DescriptionError: the name is unknown, or poses refer to each other in a circle.
+        """
+        if name in self._poses:
+            return self._poses[name]
+        if name not in self._entries:
+            entry, inner = self._nested(name)
+            found = inside(entry.model, inner) if entry and entry.model else None
+            if found is None:
+                raise fault(f"{what} names '{name}', which {self.owner} does not have", node, self._names())
+            return self.pose(name[: -len(inner) - 2], node, what) @ found[1]
+        if name in self._walking:
+            circle = " → ".join([*self._walking[self._walking.index(name) :], name])
+            raise fault(f"poses in {self.owner} refer to each other in a circle: {circle}", node)
+        entry = self._entries[name]
+        self._walking.append(name)
+        try:
+            T = self.relative(entry.pose_node, entry.default, entry.node, f"{entry.kind} '{entry.name}'")
+        finally:
+            self._walking.pop()
+        self._poses[name] = T @ entry.T_model_placed.inverse()
+        return self._poses[name]
+
+    def relative(self, pose_node: Node | None, default: str, node: Node, what: str) -> SE3:
+        """Pose in the scope of a ``<pose>`` whose ``relative_to`` may be missing. Raises DescriptionError."""
+        name = default
+        if pose_node is not None:
+            name = pose_node.get("relative_to") or pose_node.get("frame") or default
+        return self.pose(name, pose_node or node, f"relative_to of {what}") @ pose(pose_node)
+
+    def body(self, name: str, node: Node, what: str) -> str:
+        """The link (with ``::``) that ``name`` moves with. Raises DescriptionError for an unknown name or a circle."""
+        seen: list[str] = []
+        while True:
+            if name in seen:
+                raise fault(f"frames in {self.owner} are attached in a circle: {' → '.join([*seen, name])}", node)
+            seen.append(name)
+            if name == self.origin:
+                return self.canonical
+            entry = self._entries.get(name)
+            if entry is None:
+                entry, inner = self._nested(name)
+                found = inside(entry.model, inner) if entry and entry.model else None
+                if found is None:
+                    raise fault(f"{what} names '{name}', which {self.owner} does not have", node, self._names())
+                return f"{name[: -len(inner) - 2]}::{found[0]}"
+            if entry.kind == "link":
+                return name
+            if entry.model is not None:
+                return f"{name}::{entry.model.canonical_link}"
+            node, what = entry.node, f"attached_to of {entry.kind} '{name}'"
+            name = entry.attached or self.origin
+
+    def _nested(self, name: str) -> tuple[Entry | None, str]:
+        """The nested model whose name ``name`` starts with, and the rest behind the ``::``."""
+        at = name.find("::")
+        while at >= 0:
+            entry = self._entries.get(name[:at])
+            if entry is not None and entry.model is not None:
+                return entry, name[at + 2 :]
+            at = name.find("::", at + 2)
+        return None, ""
+
+    def _names(self) -> str:
+        shown = [entry.name for entry in self._entries.values()][:12]
+        more = ", …" if len(self._entries) > len(shown) else ""
+        return f"names: {', '.join([self.origin, *shown])}{more}"
+
+
+def inside(model: Model, name: str) -> tuple[str, SE3] | None:
+    """Link, and pose in the model, of a link, joint or frame of a finished model; None for an unknown name."""
+    links = {link.name: link for link in model.links}
+    if name == MODEL:
+        return model.canonical_link or "", SE3.identity()
+    if name in links:
+        return name, links[name].T_model_link
+    for frame in model.frames:
+        if frame.name in (name, f"{name}::{MODEL}"):
+            return frame.link, links[frame.link].T_model_link @ frame.T_link_frame
+    for joint in model.joints:
+        if joint.name == name:
+            return joint.child, links[joint.child].T_model_link @ joint.T_child_joint
+    return None

@@ -1,0 +1,125 @@
+"""``<world>``: placed models, lamps, gravity, physics, scene."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from roboyard.description.fields import colour_of, number_of, vector_of
+from roboyard.description.model import Light, Physics, Placed, Vec3, World
+from roboyard.description.reading import Reading
+from roboyard.description.sdf.includes import Included, Version, read_include
+from roboyard.description.sdf.lights import read_light
+from roboyard.description.sdf.model import model_entry, read_model
+from roboyard.description.sdf.scope import WORLD, Entry, Scope
+from roboyard.description.sensing import read_plugin
+from roboyard.description.values import fault
+from roboyard.description.xml import Node
+
+_KNOWN = {"model", "include", "light", "physics", "gravity", "scene", "frame", "plugin", "name"}
+_UNUSED = {
+    "actor", "joint", "gui", "atmosphere", "wind", "magnetic_field", "spherical_coordinates", "audio", "road", "state",
+    "population", "model_group",
+}  # fmt: skip
+_EARTH: Vec3 = (0.0, 0.0, -9.8)
+
+
+def read_world(reading: Reading, node: Node, version: Version) -> World:
+    """The world at ``node``.
+
+    Raises:
+        DescriptionError: anything in it is wrong.
+    """
+    name = node.get("name").strip()
+    if not name:
+        raise fault("the world has no name", node, '<world name="…">')
+    reading.unknown(node, _KNOWN, _UNUSED)
+    scope = Scope(f"world '{name}'", WORLD, strict=version >= (1, 7))
+    lamps: list[Included] = []
+    for child in node.children:
+        called, where = child.get("name").strip(), child.child("pose")
+        if child.tag == "model":
+            model = read_model(reading, child, version)
+            entry = model_entry(Included(called, model, child, where, child.get("placement_frame").strip()), WORLD)
+        elif child.tag == "include":
+            if child.get("merge").strip() in ("true", "1"):
+                reading.note(child, "merging a world into a world is not understood: included as it is")
+            found = read_include(reading, child, read_model)
+            if found.model is None:
+                lamps.append(found)
+                continue
+            entry = model_entry(found, WORLD)
+        elif child.tag == "light":
+            lamps.append(Included(called, None, child, where))
+            continue
+        elif child.tag == "frame":
+            attached = child.get("attached_to").strip()
+            entry = Entry(called, "frame", child, where, attached or WORLD, attached=attached)
+        else:
+            continue
+        if not scope.declare(entry):
+            reading.note(child, f"the {entry.kind} '{entry.name}' shares its name with another part")
+    for key, entry in scope.entries("frame"):
+        scope.pose(key, entry.node, f"frame '{entry.name}'")
+    placed = tuple(
+        Placed(entry.name, entry.model, scope.pose(key, entry.node, f"model '{entry.name}'"))
+        for key, entry in scope.entries("model")
+        if entry.model is not None
+    )
+    physics = _physics(reading, node)
+    scene = node.child("scene")
+    if scene is not None:
+        reading.unknown(scene, {"ambient", "background"}, {"grid", "shadows", "sky", "fog", "origin_visual"})
+    return World(
+        name=name,
+        models=placed,
+        lights=_lights(reading, scope, lamps),
+        gravity=_gravity(node),
+        physics=physics,
+        ambient=colour_of(scene, "ambient", _SCENE.ambient),
+        background=colour_of(scene, "background", _SCENE.background),
+        plugins=tuple(read_plugin(one) for one in node.all("plugin")),
+    )
+
+
+_SCENE = World("defaults")
+
+
+def _gravity(node: Node) -> Vec3:
+    """In the world since SDF 1.6, in its physics before."""
+    return vector_of(node, "gravity", vector_of(node.child("physics"), "gravity", _EARTH))
+
+
+def _physics(reading: Reading, node: Node) -> Physics:
+    given = node.all("physics")
+    chosen = next((one for one in given if one.get("default") in ("true", "1")), given[0] if given else None)
+    for one in given:
+        if one is not chosen:
+            reading.note(one, "more than one <physics>: this one is left out")
+    if chosen is None:
+        return Physics()
+    reading.unknown(
+        chosen,
+        {"max_step_size", "gravity"},
+        {"ode", "bullet", "dart", "simbody", "max_contacts", "magnetic_field"} | _PACE,
+    )
+    step = number_of(chosen, "max_step_size", 0.0, low=0.0, above=True)
+    return Physics(step or None)
+
+
+_PACE = {"real_time_factor", "real_time_update_rate"}
+
+
+def _lights(reading: Reading, scope: Scope, lamps: list[Included]) -> tuple[Light, ...]:
+    found: list[Light] = []
+    names: set[str] = set()
+    for lamp in lamps:
+        T_world_light = scope.relative(lamp.pose_node, WORLD, lamp.node, f"light '{lamp.name}'")
+        light = read_light(reading, lamp.node, T_world_light)
+        name, count = light.name, 1
+        while name in names:
+            name, count = f"{light.name}_{count}", count + 1
+        if name != light.name:
+            reading.note(lamp.node, f"two lamps are called '{light.name}': this one becomes '{name}'")
+        names.add(name)
+        found.append(replace(light, name=name))
+    return tuple(found)
