@@ -87,7 +87,7 @@ def plain_call_rate(messages: int = 20_000, listeners: int = 4) -> float:
 
 
 def rover_mix_rate(seconds: float = 20.0, listeners: int = 2) -> float:
-    """Deliveries a second of the rover's messages, transforms collected in the buffer, to ``listeners`` of each topic."""
+    """Deliveries a second of the rover's messages to ``listeners`` of each topic; transforms go into the buffer too."""
     with ry.Bus() as bus:
         bus.add(_Rover(), "rover")
         sinks = [bus.add(_Sink(), f"sink{i}") for i in range(listeners)]

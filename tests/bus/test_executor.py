@@ -46,7 +46,8 @@ def test_advancers_see_every_moment_once_and_before_its_events(plan: list[tuple[
         executor.at(time_ns, lambda: log.append(("event", executor.now_ns)), priority)
     executor.run_until(100)
     advanced = [time_ns for kind, time_ns in log if kind == "advance"]
-    assert advanced == sorted(set(advanced)) and advanced[-1] == 100
+    assert advanced == sorted(set(advanced))
+    assert advanced[-1] == 100
     latest = 0
     for kind, time_ns in log:
         latest = time_ns if kind == "advance" else latest
@@ -75,8 +76,10 @@ def test_step_runs_one_instant_even_when_paused() -> None:
     for time_ns in (3, 3, 7):
         executor.at(time_ns, lambda: seen.append(executor.now_ns))
     executor.paused = True
-    assert executor.step() and seen == [3, 3]
-    assert executor.step() and seen == [3, 3, 7]
+    assert executor.step()
+    assert seen == [3, 3]
+    assert executor.step()
+    assert seen == [3, 3, 7]
     assert not executor.step()
     assert executor.paused
 
@@ -95,7 +98,8 @@ def test_until_is_looked_at_when_an_instant_is_complete() -> None:
     for time_ns in (1, 2, 2, 3):
         executor.at(time_ns, lambda: seen.append(executor.now_ns))
     assert executor.run_until(10, until=lambda: 2 in seen)
-    assert seen == [1, 2, 2] and executor.now_ns == 2
+    assert seen == [1, 2, 2]
+    assert executor.now_ns == 2
 
 
 def test_stop_ends_the_run_where_it_is() -> None:
@@ -103,7 +107,8 @@ def test_stop_ends_the_run_where_it_is() -> None:
     executor.at(1, executor.stop)
     executor.at(2, lambda: seen.append(2))
     executor.run_until(10)
-    assert executor.now_ns == 1 and seen == []
+    assert executor.now_ns == 1
+    assert seen == []
     executor.run_until(10)
     assert seen == [2]
 

@@ -102,7 +102,8 @@ def test_services_list_get_describe_and_set() -> None:
         assert answers["list_parameters"].result.names == sorted(wall.parameters())
         assert [from_value(v) for v in answers["get_parameters"].values] == [0.5, None]
         described = answers["describe_parameters"].descriptors
-        assert described[0].floating_point_range[0].to_value == 5.0 and described[2].read_only
+        assert described[0].floating_point_range[0].to_value == 5.0
+        assert described[2].read_only
         assert [r.successful for r in answers["set_parameters"].results] == [True, False]
         assert "out of range" in answers["set_parameters"].results[1].reason
         assert wall.distance == 2.0

@@ -113,10 +113,14 @@ def test_a_goal_runs_gives_feedback_and_succeeds(bus: ry.Bus) -> None:
     client = bus.add(Client(), "client")
     goal = client.send(3)
     bus.executor.run_until(0)
-    assert goal.accepted and goal.status is Status.EXECUTING and not goal.done()
+    assert goal.accepted
+    assert goal.status is Status.EXECUTING
+    assert not goal.done()
     assert bus.executor.run_until(2 * 10**9, until=goal.done)
     assert bus.now_ns == 400_000_000
-    assert goal.succeeded and list(goal.result.sequence) == [0, 1, 2] and client.feedback == [1, 2, 3]
+    assert goal.succeeded
+    assert list(goal.result.sequence) == [0, 1, 2]
+    assert client.feedback == [1, 2, 3]
 
 
 def test_rejection_gives_the_reason(bus: ry.Bus) -> None:
@@ -124,10 +128,12 @@ def test_rejection_gives_the_reason(bus: ry.Bus) -> None:
     client = bus.add(Client(), "client")
     refused, ignored = client.send(-1), client.send(5000)
     bus.executor.run_until(0)
-    assert refused.accepted is False and refused.reason == "order must not be negative"
+    assert refused.accepted is False
+    assert refused.reason == "order must not be negative"
     with pytest.raises(ry.RoboyardError, match="goal rejected: order must not be negative"):
         _ = refused.result
-    assert ignored.accepted is False and "did not take it" in ignored.reason
+    assert ignored.accepted is False
+    assert "did not take it" in ignored.reason
 
 
 def test_cancel_stops_and_is_no_success(bus: ry.Bus) -> None:
@@ -137,7 +143,9 @@ def test_cancel_stops_and_is_no_success(bus: ry.Bus) -> None:
     bus.executor.run_for(0.55)
     goal.cancel()
     assert bus.executor.run_until(10**10, until=goal.done)
-    assert goal.status is Status.CANCELED and goal.reason == "as you wish" and len(goal.result.sequence) == 5
+    assert goal.status is Status.CANCELED
+    assert goal.reason == "as you wish"
+    assert len(goal.result.sequence) == 5
     late = goal.cancel()
     bus.executor.run_for(0.1)
     assert late.result.return_code == 3
@@ -174,6 +182,7 @@ def test_without_a_server_or_when_it_leaves_the_client_hears_it(bus: ry.Bus) -> 
     bus.executor.run_for(0.5)
     bus.remove(server)
     bus.executor.run_for(0.5)
-    assert goal.done() and goal.status is Status.ABORTED
+    assert goal.done()
+    assert goal.status is Status.ABORTED
     with pytest.raises(ry.RoboyardError, match="went away"):
         _ = goal.result

@@ -58,7 +58,8 @@ def test_namespaces_and_remaps_keep_robots_apart() -> None:
         a.say("A")
         b.say("B")
         bus.executor.run_until(0)
-        assert ear_a.heard == [("/a/t", "A")] and ear_b.heard == [("/b/t", "B")]
+        assert ear_a.heard == [("/a/t", "A")]
+        assert ear_b.heard == [("/b/t", "B")]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,8 @@ def test_a_removed_node_hears_and_says_nothing() -> None:
         talker.say("one")
         bus.remove(ear)
         bus.executor.run_for(1.0)
-        assert ear.heard == [] and ticks == []
+        assert ear.heard == []
+        assert ticks == []
         assert bus.topics["/chatter"].subscriptions == []
         bus.remove(talker)
         with pytest.raises(RunError, match="closed"):
@@ -159,7 +161,8 @@ def test_names_are_unique_and_a_failed_setup_leaves_nothing() -> None:
             bus.add(Talker(), "t")
         with pytest.raises(NodeError, match="node /f, setup.*no such port"):
             bus.add(Fails(), "f")
-        assert "/f" not in bus.nodes and bus.topics["/chatter"].subscriptions == []
+        assert "/f" not in bus.nodes
+        assert bus.topics["/chatter"].subscriptions == []
 
 
 @given(st.floats(0.001, 0.5), st.booleans())
@@ -277,4 +280,6 @@ def test_introspection_counts_what_happened() -> None:
         assert (topic.count, topic.publishers, topic.subscribers) == (10, ("/t",), ("/l",))
         assert topic.rate == pytest.approx(10.0)
         node = next(n for n in picture.nodes if n.name == "/l")
-        assert node.subscribes == ("/chatter",) and node.callbacks[0].count == 10 and node.busy > 0.0
+        assert node.subscribes == ("/chatter",)
+        assert node.callbacks[0].count == 10
+        assert node.busy > 0.0

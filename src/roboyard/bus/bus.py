@@ -67,7 +67,7 @@ class Bus:
         self._housekeeping = Housekeeping()
         self.add(self._housekeeping, "roboyard")
 
-    # -- nodes ---------------------------------------------------------------------------------------------------------------
+    # -- nodes -----------------------------------------------------------------------------------------------------
     def add(
         self,
         node: N,
@@ -112,7 +112,7 @@ class Bus:
         words = np.frombuffer(hashlib.sha256(name.encode()).digest()[:16], dtype=np.uint32)
         return np.random.default_rng(np.random.SeedSequence([self.seed, *words.tolist()]))
 
-    # -- ends of topics and services; nodes use their own methods, which call these ---------------------------------------------
+    # -- ends of topics and services; nodes use their own methods, which call these --------------------------------
     def topic(self, name: str, message_type: type, node: str) -> Topic:
         """The topic ``name``, made on first use.
 
@@ -160,7 +160,7 @@ class Bus:
         """A client of the absolute service ``name``."""
         return ServiceClient(self, name, service_type, node)
 
-    # -- for code beside the bus -------------------------------------------------------------------------------------------------
+    # -- for code beside the bus -----------------------------------------------------------------------------------
     @property
     def now_ns(self) -> int:
         """Simulated time [ns]."""
@@ -175,7 +175,7 @@ class Bus:
         self.taps.append(tap)
         return lambda: self.taps.remove(tap)
 
-    # -- what nodes report -------------------------------------------------------------------------------------------------------
+    # -- what nodes report -----------------------------------------------------------------------------------------
     def write_log(self, record: Record) -> None:
         """Publish a log record and show it to the sinks."""
         self._housekeeping.publish_log(record)
@@ -195,7 +195,7 @@ class Bus:
         levels = [node.health.level for node in self.nodes.values() if node.health]
         return max(levels, key=lambda level: LEVELS[level], default="ok")
 
-    # -- end -----------------------------------------------------------------------------------------------------------------------
+    # -- end -------------------------------------------------------------------------------------------------------
     def close(self) -> None:
         """Take all nodes off, last one first, and stop the workers.  The first error is raised after all are closed."""
         if self._closed:

@@ -69,7 +69,7 @@ class Executor:
         self._stopping = False
         self._running = False
 
-    # -- scheduling ----------------------------------------------------------------------------------------------------
+    # -- scheduling ------------------------------------------------------------------------------------------------
     def at(self, time_ns: int, callback: Callback, priority: int = TIMER) -> Scheduled:
         """Schedule ``callback`` at ``time_ns`` (now, if that has passed)."""
         event = Scheduled(max(time_ns, self.now_ns), callback)
@@ -93,7 +93,7 @@ class Executor:
             heapq.heappop(heap)
         return heap[0][0] if heap else None
 
-    # -- running -------------------------------------------------------------------------------------------------------
+    # -- running ---------------------------------------------------------------------------------------------------
     def run_until(self, time_ns: int, until: Callable[[], bool] | None = None) -> bool:
         """Run every event up to and including ``time_ns``; the clock stands there afterwards.
 

@@ -66,7 +66,7 @@ class Future:
         for callback in callbacks:
             callback(self)
 
-    def deliver(self, message: Any, source: str) -> None:  # noqa: ARG002 - the receiver's signature
+    def deliver(self, message: Any, source: str) -> None:
         """Be resolved by the queue: an error fails it, anything else is the result."""
         if isinstance(message, RoboyardError):
             self.fail(message)

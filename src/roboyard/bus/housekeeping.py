@@ -46,7 +46,7 @@ class Housekeeping(Node):
     def _tick(self) -> None:
         self._clock.publish(self._clock_type(clock=stamp(self.now_ns)))
 
-    # -- transforms ------------------------------------------------------------------------------------------------------------
+    # -- transforms ------------------------------------------------------------------------------------------------
     def _on_tf(self, message: Any) -> None:
         self._insert(message, static=False)
 
@@ -67,7 +67,7 @@ class Housekeeping(Node):
             except TransformError as error:
                 self.log.error(f"transform ignored: {error}", every=5.0)
 
-    # -- reports ---------------------------------------------------------------------------------------------------------------
+    # -- reports ---------------------------------------------------------------------------------------------------
     def publish_log(self, record: Record) -> None:
         """Put a record on /rosout."""
         self._rosout.publish(

@@ -15,6 +15,7 @@ import numpy as np
 
 from roboyard.bus.executor import LAST
 from roboyard.bus.futures import Future
+from roboyard.bus.names import check_absolute
 from roboyard.errors import InputError, RoboyardError
 from roboyard.messages import deserialize, message_type, service_type
 
@@ -59,8 +60,7 @@ class InputPort:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._inbox: deque[Input] = deque()
-        self._queries: deque[Callable[[], None]] = deque()
+        self._inbox: deque[Input | Callable[[], None]] = deque()
         self._publishers: dict[tuple[str, str], Publisher] = {}
         self._record: Publisher | None = None
         self.taken = 0
@@ -78,7 +78,7 @@ class InputPort:
 
     def query(self, question: Callable[[], None]) -> None:
         """Have ``question`` run on the executor's thread; it must not change anything, so it is not recorded."""
-        self._queries.append(question)
+        self._inbox.append(question)
         self._bus.executor.wake.set()
 
     def schedule(self, inputs: Iterable[tuple[int, Input]]) -> None:
@@ -87,18 +87,21 @@ class InputPort:
             self._bus.executor.at(time_ns, lambda item=item: self._act(item), priority=LAST)  # type: ignore[misc]
 
     def take(self) -> bool:
-        """Act on everything that is waiting; called by the executor when an instant is complete."""
-        while self._queries:
-            self._queries.popleft()()
-        if not self._inbox:
-            return False
+        """Act on everything that is waiting, in order; called by the executor when an instant is complete."""
+        acted = False
         for _ in range(len(self._inbox)):
-            self._act(self._inbox.popleft())
-        return True
+            item = self._inbox.popleft()
+            if isinstance(item, Input):
+                self._act(item)
+                acted = True
+            else:
+                item()
+        return acted
 
     def _act(self, item: Input) -> None:
         self._publish_record(item)
         try:
+            check_absolute(item.target)
             if item.kind == "publish":
                 self._publish(item)
             elif item.kind == "call":

@@ -29,6 +29,17 @@ def resolve(name: str, namespace: str, node: str) -> str:
     return f"{namespace}/{name}"
 
 
+def check_absolute(name: str) -> str:
+    """Return ``name`` if it is a valid absolute name.
+
+    Raises:
+        InputError: it is not.
+    """
+    if not name.startswith("/") or not _NAME.match(name):
+        raise InputError(f"'{name}' is not a valid absolute name", valid="e.g. '/rover/scan'")
+    return name
+
+
 def normal_namespace(namespace: str) -> str:
     """``""`` for the root, else ``/a/b`` without a trailing slash.
 

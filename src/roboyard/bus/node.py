@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from roboyard.geometry import SE3
 
 if TYPE_CHECKING:
     from roboyard.bus.bus import Bus
+
+
+Kept = TypeVar("Kept")
 
 
 class Node:
@@ -84,7 +87,7 @@ class Node:
         self._broadcaster: Publisher | None = None
         self._static_broadcaster: Publisher | None = None
 
-    # -- for subclasses to fill in ---------------------------------------------------------------------------------------
+    # -- for subclasses to fill in ---------------------------------------------------------------------------------
     def setup(self) -> None:
         """Connect to topics, services and timers; called once, when the node joins a bus."""
 
@@ -94,7 +97,7 @@ class Node:
     def close(self) -> None:
         """Release what was taken in ``setup``; called once, when the node leaves the bus or the run ends."""
 
-    # -- where and when ----------------------------------------------------------------------------------------------------
+    # -- where and when --------------------------------------------------------------------------------------------
     @property
     def bus(self) -> Bus:
         """The bus the node is on.
@@ -130,7 +133,7 @@ class Node:
         absolute = resolve(self._remap.get(name, name), self.namespace, self.name)
         return self._remap.get(absolute, absolute)
 
-    # -- topics ------------------------------------------------------------------------------------------------------------
+    # -- topics ----------------------------------------------------------------------------------------------------
     def publisher(self, name: str, message_type: type, *, latched: bool = False) -> Publisher:
         """Announce that this node sends ``message_type`` on a topic.
 
@@ -162,7 +165,7 @@ class Node:
         meter = self._meter(f"topic {absolute}", callback)
         return self._keep(self.bus.subscribe(absolute, message_type, self.full_name, meter, with_source=with_source))
 
-    # -- time --------------------------------------------------------------------------------------------------------------
+    # -- time ------------------------------------------------------------------------------------------------------
     def timer(
         self,
         period: float | None = None,
@@ -205,7 +208,7 @@ class Node:
     def offload(
         self, function: Callable[..., Any], *args: Any, latency: float, then: Callable[[Future], None]
     ) -> Future:
-        """Run heavy, pure ``function(*args)`` on a worker; ``then(future)`` runs ``latency`` simulated seconds from now.
+        """Run heavy, pure ``function(*args)`` on a worker; ``then(future)`` runs ``latency`` seconds from now.
 
         Args:
             function: Must release the GIL or be cheap; must not touch the node.
@@ -218,7 +221,7 @@ class Node:
         future.then(lambda done: meter.run(then, done))
         return future
 
-    # -- services and actions ----------------------------------------------------------------------------------------------
+    # -- services and actions --------------------------------------------------------------------------------------
     def service(self, name: str, service_type: Any, handler: Callable[[Any], Any]) -> Service:
         """Serve ``name``: ``handler(request)`` returns a response or a Future of one; raises InputError to refuse.
 
@@ -250,7 +253,7 @@ class Node:
         """A client of the action ``name``."""
         return self._keep(ActionClient(self, name, action_type))
 
-    # -- transforms --------------------------------------------------------------------------------------------------------
+    # -- transforms ------------------------------------------------------------------------------------------------
     def broadcast(
         self, T_parent_child: SE3, parent: str, child: str, *, static: bool = False, time_ns: int | None = None
     ) -> None:
@@ -285,7 +288,7 @@ class Node:
             self._broadcaster = self.publisher("/tf", message_type("tf2_msgs/msg/TFMessage"))
         self._broadcaster.publish(tf_message(transforms, stamp_ns))
 
-    # -- telling people ----------------------------------------------------------------------------------------------------
+    # -- telling people --------------------------------------------------------------------------------------------
     def report_health(self, level: HealthLevel, text: str, **values: Any) -> None:
         """Say how the node is; published on /diagnostics once a second and at every change of level."""
         before = self.health
@@ -293,7 +296,7 @@ class Node:
         if before is None or before.level != level:
             self.bus.health_changed(self)
 
-    # -- parameters --------------------------------------------------------------------------------------------------------
+    # -- parameters ------------------------------------------------------------------------------------------------
     @classmethod
     def parameters_declared(cls) -> dict[str, Param[Any]]:
         """The node's parameters with their types, ranges and defaults."""
@@ -328,7 +331,7 @@ class Node:
         if self._bus is not None:
             self._bus.parameter_changed(self, name, checked)
 
-    # -- state -------------------------------------------------------------------------------------------------------------
+    # -- state -----------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
         """The node's state as plain data: parameters, random generator, timers and the attributes in ``fields``."""
         return {
@@ -347,7 +350,7 @@ class Node:
         for name, value in state["fields"].items():
             setattr(self, name, copy.deepcopy(value))
 
-    # -- life on the bus, called by it ---------------------------------------------------------------------------------------
+    # -- life on the bus, called by it -----------------------------------------------------------------------------
     def attach(self, bus: Bus, name: str, namespace: str, remap: dict[str, str], frame_prefix: str) -> None:
         """Join ``bus`` under a name and run ``setup``; use ``bus.add``."""
         if self._bus is not None:
@@ -373,7 +376,7 @@ class Node:
             self._open.clear()
             self._bus = None
 
-    def _keep(self, item: Any) -> Any:
+    def _keep(self, item: Kept) -> Kept:
         self._open.append(item)
         return item
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,11 @@ def offer(node: Node) -> None:
     """Let ``node`` serve its parameters under ``~/…``, as rcl_interfaces defines it."""
     for name, handler in _HANDLERS.items():
         kind = service_type(f"rcl_interfaces/srv/{''.join(word.title() for word in name.split('_'))}")
-        node.service(
-            f"~{name}", kind, lambda request, handler=handler, kind=kind: handler(node, request, kind.Response())
-        )
+        node.service(f"~{name}", kind, _bound(node, kind, handler))
+
+
+def _bound(node: Node, kind: Any, handler: Callable[[Node, Any, Any], Any]) -> Callable[[Any], Any]:
+    return lambda request: handler(node, request, kind.Response())
 
 
 def _list(node: Node, request: Any, response: Any) -> Any:

@@ -140,7 +140,5 @@ def declared(cls: type, descriptor: type[T]) -> dict[str, T]:
     """All descriptors of one kind on a class, base classes first."""
     found: dict[str, T] = {}
     for base in reversed(cls.__mro__):
-        for name, value in vars(base).items():
-            if isinstance(value, descriptor):
-                found[name] = value
+        found.update({name: value for name, value in vars(base).items() if isinstance(value, descriptor)})
     return found

@@ -32,7 +32,7 @@ class Service:
         self.node = node
         self.meter = meter
 
-    def deliver(self, message: tuple[Any, Future], source: str) -> None:  # noqa: ARG002
+    def deliver(self, message: tuple[Any, Future], source: str) -> None:
         """Answer one call."""
         request, reply = message
         try:
@@ -91,7 +91,9 @@ class ServiceClient:
         ready = self._bus.executor.ready
         if server is None:
             names = ", ".join(sorted(self._bus.services)) or "none"
-            error = UnknownNameError(f"nobody serves {self.name}", where=f"node {self.node}", valid=f"served: {names}")
+            error: RoboyardError = UnknownNameError(
+                f"nobody serves {self.name}", where=f"node {self.node}", valid=f"served: {names}"
+            )
             ready.append((reply, error, self.node))
         elif server.type is not self.type:
             error = MessageError(f"service {self.name} is a {server.type.name}, not a {self.type.name}")

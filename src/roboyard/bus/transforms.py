@@ -149,13 +149,13 @@ class TransformBuffer:
         if index == 0 or index == len(times):
             side = "before" if index == 0 else "after"
             raise TransformError(
-                f"'{frame}' in '{edge.parent}' is not known at {time_ns / 1e9:.6f} s, which is {side} what was received",
+                f"'{frame}' in '{edge.parent}' is not known at {time_ns / 1e9:.6f} s, {side} what was received",
                 valid=f"known from {times[0] / 1e9:.6f} to {times[-1] / 1e9:.6f} s",
             )
         before, after = times[index - 1], times[index]
         return poses[index - 1].interpolate(poses[index], (time_ns - before) / (after - before))
 
-    # -- state ---------------------------------------------------------------------------------------------------------
+    # -- state -----------------------------------------------------------------------------------------------------
     def save(self) -> list[Any]:
         """Everything as plain data: (child, parent, static, [(ns, quaternion, translation)])."""
         return [

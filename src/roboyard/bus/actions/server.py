@@ -112,7 +112,7 @@ class ActionServer:
         """Goals accepted and not ended, oldest first."""
         return tuple(goal for goal in self.goals.values() if goal.active)
 
-    # -- requests ------------------------------------------------------------------------------------------------------------
+    # -- requests --------------------------------------------------------------------------------------------------
     def _on_send_goal(self, request: Any) -> Any:
         goal_id = bytes(request.goal_id.uuid)
         handle = GoalHandle(self, request.goal, goal_id, self.node.now_ns)
@@ -153,7 +153,7 @@ class ActionServer:
             return self.type.GetResult.Response(status=int(Status.UNKNOWN))
         return goal.ended
 
-    # -- what handles do -------------------------------------------------------------------------------------------------------
+    # -- what handles do -------------------------------------------------------------------------------------------
     def accept(self, handle: GoalHandle) -> None:
         """Take a goal on, aborting older ones if the server preempts."""
         if self._preempt:

@@ -61,7 +61,7 @@ class Connection:
             raise RunError(f"run '{run.name}' (pid {run.pid}) does not answer: {error}") from error
         self.name = str(hello[0].get("client", ""))
 
-    # -- topics ----------------------------------------------------------------------------------------------------------------
+    # -- topics ----------------------------------------------------------------------------------------------------
     def subscribe(self, topic: str) -> None:
         """Ask for the messages of a topic; read them with ``messages``."""
         self._send({"op": "subscribe", "topic": topic})
@@ -97,7 +97,7 @@ class Connection:
         """Publish a message given as CDR."""
         self._send({"op": "publish", "topic": topic, "type": type_name, "source": source or self.name}, data)
 
-    # -- questions -------------------------------------------------------------------------------------------------------------
+    # -- questions -------------------------------------------------------------------------------------------------
     def graph(self) -> dict[str, Any]:
         """The run's graph as plain data, see ``roboyard.bus.Graph``."""
         header, _ = self._ask({"op": "graph"})
@@ -115,11 +115,11 @@ class Connection:
         return deserialize(payload, f"{service_type.name}_Response")
 
     def control(self, action: str, **values: Any) -> dict[str, Any]:
-        """ "pause", "resume", "stop", or "rate" with ``rate=``; returns the run's time [ns] and whether it is paused."""
+        """Do "pause", "resume", "stop" or "rate" (with ``rate=``); returns the run's time [ns] and ``paused``."""
         header, _ = self._ask({"op": "control", "do": action, **values})
         return header
 
-    # -- frames ----------------------------------------------------------------------------------------------------------------
+    # -- frames ----------------------------------------------------------------------------------------------------
     def _send(self, header: dict[str, Any], payload: bytes = b"") -> None:
         try:
             frames.send(self._sock, header, payload)

@@ -92,7 +92,7 @@ class SocketServer:
         self._listener.listen()
         Thread(target=self._accept_forever, name="roboyard-socket", daemon=True).start()
 
-    # -- threads ---------------------------------------------------------------------------------------------------------------
+    # -- threads ---------------------------------------------------------------------------------------------------
     def _accept_forever(self) -> None:
         while True:
             try:
@@ -117,6 +117,7 @@ class SocketServer:
             pass  # a broken client is let go; the run does not care
         finally:
             client.close()
+            client.sock.close()
             self.bus.inputs.query(lambda: self._forget(client))
 
     def _take(self, client: _Client, header: dict[str, Any], payload: bytes) -> None:
@@ -146,7 +147,7 @@ class SocketServer:
         except InputError as error:
             client.post({"op": "error", "id": number, "error": str(error)})
 
-    # -- on the executor's thread ----------------------------------------------------------------------------------------------
+    # -- on the executor's thread ----------------------------------------------------------------------------------
     def _subscribe(self, client: _Client, name: str) -> None:
         if name in client.topics or client.closed:
             return
