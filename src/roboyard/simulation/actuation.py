@@ -1,0 +1,121 @@
+"""Servo state: which joint follows what, with which gains, and how far its integral has grown."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.errors import InputError
+from roboyard.hardware.interface import CommandMode
+from roboyard.simulation import stepping as s
+from roboyard.simulation.assembly import Assembled, JointPlace
+from roboyard.simulation.servos import Gains, default_gains, effort_limit, modes_of, overridden
+
+_CODES: dict[CommandMode, int] = {"position": s.POSITION, "velocity": s.VELOCITY, "effort": s.EFFORT}
+
+
+@dataclass(slots=True)
+class Servo:
+    """One commandable joint: its place, its modes and their gains, and its row in the tables."""
+
+    model: str
+    place: JointPlace
+    gains: dict[CommandMode, Gains]
+    row: int
+
+
+@dataclass(slots=True)
+class Servos:
+    """All servos of an assembly.
+
+    ``ints`` and ``floats`` are the tables `stepping.run_servos` works on; ``servos`` maps (model, joint) to rows.
+    """
+
+    servos: dict[tuple[str, str], Servo] = field(default_factory=dict)
+    ints: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 4), np.int64))
+    floats: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 9)))
+
+    @classmethod
+    def of(cls, assembled: Assembled) -> Servos:
+        """Servos of a freshly compiled world, all off.
+
+        Raises:
+            DescriptionError: a gain in a description is no number.
+        """
+        made = cls()
+        step = float(assembled.model.opt.timestep)
+        for name, placement in assembled.placements.items():
+            model = placement.entry.model
+            for place in placement.joints:
+                if place.actuator < 0:
+                    continue
+                interface = next((i for i in model.interfaces if i.joint == place.name), None)
+                inertia, limit = float(assembled.model.dof_M0[place.dof]), effort_limit(place.axis)
+                gains = {
+                    mode: overridden(default_gains(mode, inertia, limit, model.mass, step), mode, interface, name)
+                    for mode in modes_of(model, place.name)
+                }
+                made.servos[(name, place.name)] = Servo(name, place, gains, len(made.servos))
+        made.ints = np.zeros((len(made.servos), 4), np.int64)
+        made.floats = np.zeros((len(made.servos), 9))
+        for servo in made.servos.values():
+            made.ints[servo.row, : s.MODE] = servo.place.qpos, servo.place.dof, servo.place.ctrl
+            made.floats[servo.row, s.LIMIT] = effort_limit(servo.place.axis)
+        return made
+
+    def command(self, servo: Servo, mode: CommandMode, value: float, model: Any, data: Any) -> None:
+        """Give ``servo`` a new set-point; a change of mode starts it from the joint's present state.
+
+        Raises:
+            InputError: ``value`` is not finite.
+        """
+        if not math.isfinite(value):
+            raise InputError(
+                f"set-point {value} for joint {servo.place.name}", where=servo.model, valid="a finite number"
+            )
+        row, code = servo.row, _CODES[mode]
+        if self.ints[row, s.MODE] != code:
+            self._switch(servo, mode, model, data)
+        limits = servo.place.axis.limits
+        if mode == "velocity":
+            value = min(max(value, -limits.velocity), limits.velocity) if limits.velocity > 0.0 else value
+        elif mode == "position":
+            value = min(max(value, limits.lower), limits.upper)
+        self.floats[row, s.TARGET] = value
+
+    def _switch(self, servo: Servo, mode: CommandMode, model: Any, data: Any) -> None:
+        place, gains = servo.place, servo.gains[mode]
+        start = {
+            "position": float(data.qpos[place.qpos]),
+            "velocity": float(data.qvel[place.dof]),
+            "effort": 0.0,
+        }[mode]
+        self.ints[servo.row, s.MODE] = _CODES[mode]
+        self.floats[servo.row, : s.LIMIT] = gains.p, gains.i, gains.d, gains.windup, gains.ramp
+        self.floats[servo.row, s.SETPOINT :] = start, 0.0
+        data.ctrl[place.ctrl : place.ctrl + 3] = 0.0
+        self.engage(servo, model)
+
+    def engage(self, servo: Servo, model: Any) -> None:
+        """Write the gains of the servo's mode into the engine's model."""
+        mode, (p, d) = self.ints[servo.row, s.MODE], self.floats[servo.row, [s.P, s.D]]
+        kp, kv = {s.POSITION: (p, d), s.VELOCITY: (0.0, p)}.get(int(mode), (0.0, 0.0))
+        model.actuator_biasprm[servo.place.actuator, 1:3] = -kp, -kv
+
+    def efforts(self, places: list[JointPlace], data: Any) -> NDArray[np.float64]:
+        """Actuator efforts of joints at the last evaluated accelerations [N m or N]."""
+        return np.array([data.qfrc_actuator[place.dof] for place in places])
+
+    def adopt(self, older: Servos, model: mujoco.MjModel) -> None:
+        """Take over the state of servos that existed before the world was compiled anew."""
+        for key, servo in self.servos.items():
+            before = older.servos.get(key)
+            if before is not None:
+                self.ints[servo.row, s.MODE] = older.ints[before.row, s.MODE]
+                self.floats[servo.row] = older.floats[before.row]
+                self.engage(servo, model)

@@ -1,0 +1,137 @@
+"""Triangles of a COLLADA (.dae) file: geometry, node transforms and unit; nothing of its looks.
+
+``up_axis`` is not applied: Gazebo and RViz ignore it, so descriptions are written for readers that do.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from lxml import etree
+from numpy.typing import NDArray
+
+from roboyard.errors import DescriptionError
+
+Triangles = NDArray[np.float64]  # (n, 3, 3): triangle, corner, xyz
+
+
+def read_collada(file: Path) -> Triangles:
+    """Triangles of the file's scene in metres, in the file's own axes.
+
+    Raises:
+        DescriptionError: the file is no COLLADA or holds no triangle.
+    """
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False, remove_comments=True)
+    try:
+        root = etree.parse(str(file), parser).getroot()
+    except (OSError, etree.XMLSyntaxError) as error:
+        raise DescriptionError(f"mesh is not readable COLLADA: {error}", where=str(file)) from error
+    for element in root.iter():
+        if isinstance(element.tag, str):
+            element.tag = etree.QName(element).localname
+
+    ids = {str(element.get("id")): element for element in root.iter() if element.get("id")}
+    shapes = {name: _geometry_triangles(element, ids) for name, element in ids.items() if element.tag == "geometry"}
+    parts: list[Triangles] = []
+    scene = root.find(".//visual_scene")
+    if scene is not None:
+        for node in scene.findall("node"):
+            _collect(node, np.eye(4), ids, shapes, parts, 0)
+    if not parts:
+        parts = list(shapes.values())  # a bare library: take all of it where it stands
+    triangles = np.concatenate(parts) if parts else np.zeros((0, 3, 3))
+    if not len(triangles):
+        raise DescriptionError("mesh holds no triangles", where=str(file))
+
+    unit = root.find("asset/unit")
+    metre = float(unit.get("meter", "1")) if unit is not None else 1.0
+    return np.asarray(triangles * metre)
+
+
+def _numbers(text: str | None, dtype: type = float) -> NDArray[np.float64]:
+    return np.array((text or "").split(), dtype=dtype)
+
+
+def _geometry_triangles(geometry: etree._Element, ids: dict[str, etree._Element]) -> Triangles:
+    parts: list[Triangles] = []
+    for tag in ("triangles", "polylist", "polygons"):
+        for element in geometry.iter(tag):
+            parts.extend(_primitive(element, ids))
+    return np.concatenate(parts) if parts else np.zeros((0, 3, 3))
+
+
+def _primitive(element: etree._Element, ids: dict[str, etree._Element]) -> list[Triangles]:
+    inputs = element.findall("input")
+    vertex = next((item for item in inputs if item.get("semantic") == "VERTEX"), None)
+    if vertex is None:
+        return []
+    positions = _positions(str(vertex.get("source", ""))[1:], ids)
+    stride = 1 + max(int(item.get("offset", "0")) for item in inputs)
+    offset = int(vertex.get("offset", "0"))
+    lists = [_numbers(p.text, int).reshape(-1, stride)[:, offset].astype(int) for p in element.findall("p")]
+    if element.tag == "triangles":
+        faces = [chunk.reshape(-1, 3) for chunk in lists]
+    elif element.tag == "polylist":
+        counts = _numbers(element.findtext("vcount"), int).astype(int)
+        flat = np.concatenate(lists) if lists else np.zeros(0, int)
+        faces = [_fan(polygon) for polygon in np.split(flat, np.cumsum(counts)[:-1])]
+    else:
+        faces = [_fan(polygon) for polygon in lists]
+    return [positions[face] for face in faces if len(face)]
+
+
+def _fan(polygon: NDArray[np.int_]) -> NDArray[np.int_]:
+    return np.array([(polygon[0], polygon[i], polygon[i + 1]) for i in range(1, len(polygon) - 1)], int).reshape(-1, 3)
+
+
+def _positions(name: str, ids: dict[str, etree._Element]) -> NDArray[np.float64]:
+    element = ids[name]
+    if element.tag == "vertices":
+        source = next(item for item in element.findall("input") if item.get("semantic") == "POSITION")
+        element = ids[str(source.get("source"))[1:]]
+    accessor = element.find(".//accessor")
+    stride = int(accessor.get("stride", "3")) if accessor is not None else 3
+    return np.asarray(_numbers(element.findtext("float_array")).reshape(-1, stride)[:, :3])
+
+
+def _collect(
+    node: etree._Element,
+    parent: NDArray[np.float64],
+    ids: dict[str, etree._Element],
+    shapes: dict[str, Triangles],
+    parts: list[Triangles],
+    depth: int,
+) -> None:
+    if depth > 64:
+        return  # nodes that instance each other in a ring
+    T = parent
+    for child in node:
+        T = T @ _transform(child)
+    for instance in node.findall("instance_geometry"):
+        triangles = shapes.get(str(instance.get("url"))[1:])
+        if triangles is not None:
+            parts.append(triangles @ T[:3, :3].T + T[:3, 3])
+    for child in node.findall("node"):
+        _collect(child, T, ids, shapes, parts, depth + 1)
+    for instance in node.findall("instance_node"):
+        target = ids.get(str(instance.get("url"))[1:])
+        if target is not None:
+            _collect(target, T, ids, shapes, parts, depth + 1)
+
+
+def _transform(element: etree._Element) -> NDArray[np.float64]:
+    T = np.eye(4)
+    if element.tag == "matrix":
+        return np.asarray(_numbers(element.text).reshape(4, 4))
+    if element.tag == "translate":
+        T[:3, 3] = _numbers(element.text)
+    elif element.tag == "scale":
+        T[:3, :3] = np.diag(_numbers(element.text))
+    elif element.tag == "rotate":
+        x, y, z, degrees = _numbers(element.text)
+        axis = np.array([x, y, z]) / max(float(np.hypot(np.hypot(x, y), z)), 1e-12)
+        K = np.array([[0.0, -axis[2], axis[1]], [axis[2], 0.0, -axis[0]], [-axis[1], axis[0], 0.0]])
+        angle = np.radians(degrees)
+        T[:3, :3] = np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
+    return T

@@ -1,0 +1,87 @@
+"""Convex pieces of a mesh: the engine touches convex shapes only, and a room's wall must not become a solid block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Points = NDArray[np.float64]
+
+PLATE = 0.02
+"""Thickness given to a facet of a concave surface, inwards [m]."""
+MAX_PIECES = 5000
+
+
+def convex_pieces(vertices: Points, faces: NDArray[np.int64]) -> list[Points] | None:
+    """Point sets whose convex hulls together stand for the surface.
+
+    A connected part that is convex already gives its own hull; of a concave part every flat facet becomes a thin
+    plate.
+
+    Args:
+        vertices: (n, 3) [m].
+        faces: (m, 3) indices, counter-clockwise seen from outside.
+
+    Returns:
+        Pieces, each (k, 3); None when there would be more than `MAX_PIECES`.
+    """
+    import trimesh
+
+    mesh = trimesh.Trimesh(vertices, faces, process=True)
+    pieces: list[Points] = []
+    for part in mesh.split(only_watertight=False):
+        if _is_convex(part):
+            pieces.append(np.asarray(part.vertices))
+        else:
+            pieces.extend(_plates(part))
+        if len(pieces) > MAX_PIECES:
+            return None
+    return pieces
+
+
+def _is_convex(part: Any) -> bool:
+    if np.linalg.matrix_rank(part.vertices - part.vertices[0], tol=1e-6) < 3:
+        return False
+    if not part.is_watertight:
+        return False
+    return bool(part.volume >= 0.98 * part.convex_hull.volume)
+
+
+def _plates(part: Any) -> list[Points]:
+    plates: list[Points] = []
+    single = np.ones(len(part.faces), bool)
+    for facet, area, normal in zip(part.facets, part.facets_area, part.facets_normal, strict=True):
+        points = part.vertices[np.unique(part.faces[facet])]
+        if _hull_area(points, normal) <= 1.02 * area:
+            plates.append(_thicken(points, normal))
+            single[facet] = False
+    faces = np.flatnonzero(single)
+    plates.extend(_thicken(part.vertices[part.faces[face]], part.face_normals[face]) for face in faces)
+    return plates
+
+
+def _thicken(points: Points, normal: Points) -> Points:
+    return np.concatenate([points, points - PLATE * np.asarray(normal)])
+
+
+def _hull_area(points: Points, normal: Points) -> float:
+    from scipy.spatial import ConvexHull, QhullError
+
+    axis = np.eye(3)[int(np.argmin(np.abs(normal)))]
+    u = np.cross(normal, axis)
+    u /= np.linalg.norm(u)
+    flat = np.stack([points @ u, points @ np.cross(normal, u)], axis=1)
+    try:
+        return float(ConvexHull(flat).volume)
+    except QhullError:
+        return np.inf
+
+
+def is_flat(vertices: Points) -> bool:
+    """Whether the points lie in one plane (no hull can be built)."""
+    if len(vertices) < 4:
+        return True
+    spread = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
+    return bool(spread[2] <= 1e-6 * max(spread[0], 1e-9))

@@ -1,0 +1,142 @@
+"""Collision and visual shapes of links, made into engine geoms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import mujoco
+
+from roboyard.description.model import Collision, Link, Rgba, Visual
+from roboyard.geometry import SE3
+from roboyard.simulation.assembly.cells import Cells
+from roboyard.simulation.assembly.meshes import MeshStore
+from roboyard.simulation.assembly.scenery import MaterialStore
+from roboyard.simulation.assembly.shapes import Shape, shapes_of
+from roboyard.simulation.assembly.surfaces import contact_of
+from roboyard.simulation.naming import (
+    COLLISION,
+    COLLISION_BITS,
+    SEEN_ONLY,
+    VISUAL,
+    VISUAL_CONTYPE,
+    is_ground_name,
+    scoped,
+)
+
+COLLISION_RGBA: Rgba = (0.6, 0.6, 0.7, 0.6)  # never fully clear: the engine's rays pass through alpha 0
+PLACEHOLDER_RGBA: Rgba = (1.0, 0.0, 1.0, 1.0)
+
+
+@dataclass(slots=True)
+class GeomMark:
+    """Whose geom it is."""
+
+    name: str
+    model: int
+    link: str
+    part: str
+    ground: bool
+
+
+@dataclass(slots=True)
+class GeomMaker:
+    """Puts links' shapes into bodies, and remembers whose each geom is."""
+
+    store: MeshStore
+    materials: MaterialStore
+    cells: Cells
+    contact_time: float
+    notes: list[str]
+    marks: list[GeomMark] = field(default_factory=list)
+    _taken: set[str] = field(default_factory=set)
+
+    def add(self, index: int, model: str, link: Link, body: mujoco.MjsBody | None, T_base_link: SE3) -> None:
+        """Add all shapes of ``link``.
+
+        Args:
+            index: The model's number.
+            model: Its name.
+            link: The link.
+            body: Its own body; None for static geometry, which goes to the cells.
+            T_base_link: Where the link is in the body, or in the world for static geometry.
+        """
+        still = body is None
+        ground = is_ground_name(model) or is_ground_name(link.name)
+        for collision in link.collisions:
+            if collision.surface.collide:
+                self._collision(index, model, link, collision, body, T_base_link, still, ground)
+        seen_only = not any(collision.surface.collide for collision in link.collisions)
+        for visual in link.visuals:
+            self._visual(index, model, link, visual, body, T_base_link, still, seen_only)
+
+    def _collision(
+        self,
+        index: int,
+        model: str,
+        link: Link,
+        collision: Collision,
+        body: mujoco.MjsBody | None,
+        T_base_link: SE3,
+        still: bool,
+        ground: bool,
+    ) -> None:
+        where = scoped(model, link.name, collision.name)
+        contact = contact_of(collision.surface, self.contact_time)
+        for shape in shapes_of(
+            collision.geometry, self.store, collides=True, still=still, notes=self.notes, where=where
+        ):
+            flat = shape.type in (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+            geom = self._geom(where, shape, body, T_base_link @ collision.T_link_geom, looks=False)
+            geom.group, geom.contype, geom.conaffinity = COLLISION, COLLISION_BITS, COLLISION_BITS
+            geom.rgba = COLLISION_RGBA
+            geom.friction, geom.condim, geom.priority = contact.friction, contact.dimensions, contact.priority
+            if contact.solref is not None:
+                geom.solref = contact.solref
+            self.marks.append(GeomMark(geom.name, index, link.name, collision.name, ground or flat))
+
+    def _visual(
+        self,
+        index: int,
+        model: str,
+        link: Link,
+        visual: Visual,
+        body: mujoco.MjsBody | None,
+        T_base_link: SE3,
+        still: bool,
+        seen_only: bool,
+    ) -> None:
+        where = scoped(model, link.name, f"visual {visual.name}")
+        for shape in shapes_of(visual.geometry, self.store, collides=False, still=still, notes=self.notes, where=where):
+            geom = self._geom(where, shape, body, T_base_link @ visual.T_link_geom, looks=not seen_only)
+            scanned = seen_only and not (shape.mesh and self._flat(visual))
+            geom.group = SEEN_ONLY if scanned else VISUAL
+            geom.contype, geom.conaffinity = (VISUAL_CONTYPE, 0) if scanned else (0, 0)
+            geom.castshadow = visual.cast_shadows
+            if shape.placeholder:
+                geom.rgba = PLACEHOLDER_RGBA
+            else:
+                geom.material = self.materials.name(visual.material)
+                geom.rgba = visual.material.rgba
+            self.marks.append(GeomMark(geom.name, index, link.name, f"visual {visual.name}", False))
+
+    def _flat(self, visual: Visual) -> bool:
+        from roboyard.description.model import Mesh
+
+        return isinstance(visual.geometry, Mesh) and self.store.is_flat(visual.geometry)
+
+    def _geom(
+        self, where: str, shape: Shape, body: mujoco.MjsBody | None, T_base_geom: SE3, *, looks: bool
+    ) -> mujoco.MjsGeom:
+        T = T_base_geom @ shape.T_geom_shape
+        target = self.cells.body(shape, T, looks=looks) if body is None else body
+        name, copy = where, 1
+        while name in self._taken:
+            copy += 1
+            name = f"{where}#{copy}"
+        self._taken.add(name)
+        geom = target.add_geom(name=name, type=shape.type, size=shape.size, pos=T.translation, quat=T.rotation)
+        if shape.mesh:
+            geom.meshname = shape.mesh
+        if shape.terrain:
+            geom.hfieldname = shape.terrain
+        return geom

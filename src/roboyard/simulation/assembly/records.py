@@ -1,0 +1,98 @@
+"""What assembly hands to the engine: the compiled model and the tables that lead from names to its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.description.model import Axis, Model
+from roboyard.geometry import SE3
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A model to be put into the world.
+
+    Attributes:
+        name: Unique in the world.
+        model: Its description.
+        T_world_model: Where its model frame starts.
+    """
+
+    name: str
+    model: Model
+    T_world_model: SE3
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPlace:
+    """A link's body; links of static models share bodies and sit in them at ``T_body_link``."""
+
+    body: int
+    T_body_link: SE3
+
+
+@dataclass(frozen=True, slots=True)
+class JointPlace:
+    """A scalar joint's addresses: position, velocity, actuator (-1: none) and its first control."""
+
+    name: str
+    axis: Axis
+    prismatic: bool
+    joint: int
+    qpos: int
+    dof: int
+    actuator: int
+    ctrl: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One model's place in the compiled world.
+
+    Attributes:
+        index: Its number in the geom tables.
+        entry: What was put in.
+        links: By link name.
+        joints: Scalar joints in file order.
+        sites: Sensor name to site.
+        bodies: Bodies of its own (none for a static model).
+        root: Name of the link that carries the model's pose.
+    """
+
+    index: int
+    entry: Entry
+    links: dict[str, LinkPlace]
+    joints: tuple[JointPlace, ...]
+    sites: dict[str, int]
+    bodies: tuple[int, ...]
+    root: str
+
+    @property
+    def moves(self) -> bool:
+        """Whether any part of it can move."""
+        return bool(self.bodies)
+
+
+@dataclass(frozen=True, slots=True)
+class GeomTables:
+    """Per engine geom: model number (-1: none), link, part, whether it is ground, whether it touches."""
+
+    model: NDArray[np.int32]
+    ground: NDArray[np.bool_]
+    links: tuple[str, ...]
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A compiled world.  ``notes`` say what the engine could not represent."""
+
+    spec: mujoco.MjSpec
+    model: mujoco.MjModel
+    placements: dict[str, Placement]
+    geoms: GeomTables
+    notes: tuple[str, ...]

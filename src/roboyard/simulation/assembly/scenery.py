@@ -1,0 +1,94 @@
+"""Lamps, sky and materials: what only rendering looks at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from roboyard.description.model import Light, Material, Rgba, World
+
+NEAR_PLANE = 0.02
+"""Nearest distance that cameras see [m]; the engine's own default grows with the world."""
+
+_KINDS = {
+    "directional": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+    "point": mujoco.mjtLightType.mjLIGHT_POINT,
+    "spot": mujoco.mjtLightType.mjLIGHT_SPOT,
+}
+
+DEFAULT_LIGHT = Light("sun", direction=(0.3, 0.2, -0.9))
+
+
+def add_scenery(spec: mujoco.MjSpec, world: World) -> None:
+    """Lamps, ambient light and sky of ``world``."""
+    for light in world.lights or (DEFAULT_LIGHT,):
+        rotation = light.T_world_light.rotation_matrix()
+        spec.worldbody.add_light(
+            name=f"light::{light.name}",
+            type=_KINDS[light.type],
+            pos=light.T_world_light.translation,
+            dir=rotation @ np.asarray(light.direction, float),
+            diffuse=light.diffuse[:3],
+            specular=light.specular[:3],
+            ambient=[0.0, 0.0, 0.0],
+            castshadow=light.cast_shadows,
+        )
+    headlight = spec.visual.headlight
+    headlight.ambient = world.ambient[:3]
+    headlight.diffuse = [0.2, 0.2, 0.2]
+    headlight.specular = [0.0, 0.0, 0.0]
+    headlight.active = 1
+    horizon = np.asarray(world.background[:3], float)
+    spec.add_texture(
+        name="sky",
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_GRADIENT,
+        rgb1=0.6 * horizon + 0.1,
+        rgb2=horizon,
+        width=128,
+        height=128,
+    )
+
+
+def set_view(model: mujoco.MjModel) -> None:
+    """Planes of sight that do not depend on how large the world is."""
+    model.vis.map.znear = NEAR_PLANE / float(model.stat.extent)
+    model.vis.map.zfar = max(50.0, 300.0 / float(model.stat.extent))
+
+
+class MaterialStore:
+    """Adds each look once."""
+
+    def __init__(self, spec: mujoco.MjSpec) -> None:
+        self._spec = spec
+        self._names: dict[tuple[Rgba, Path | None], str] = {}
+
+    def name(self, material: Material) -> str:
+        """The engine material for ``material``; a texture that cannot be read leaves its plain colour."""
+        key = (material.rgba, material.texture)
+        if key not in self._names:
+            name = f"material{len(self._names)}"
+            made = self._spec.add_material(name=name, rgba=material.rgba, specular=0.3, shininess=0.4)
+            texture = self._texture(f"texture{len(self._names)}", material.texture)
+            if texture:
+                made.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture
+                made.texrepeat = [1.0, 1.0]
+            self._names[key] = name
+        return self._names[key]
+
+    def _texture(self, name: str, file: Path | None) -> str:
+        from PIL import Image
+
+        if file is None:
+            return ""
+        try:
+            with Image.open(file) as picture:
+                pixels = np.asarray(picture.convert("RGB"), np.uint8)
+        except OSError:
+            return ""
+        texture = self._spec.add_texture(name=name, type=mujoco.mjtTexture.mjTEXTURE_2D)
+        texture.height, texture.width, texture.nchannel = pixels.shape
+        texture.data = pixels.tobytes()
+        return name

@@ -1,0 +1,63 @@
+"""Contact properties: Coulomb coefficients of descriptions as the engine's friction, priority and softness."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from roboyard.description.model import Surface
+
+MIN_FRICTION = 1e-5
+"""The engine's least coefficient."""
+MAX_FRICTION = 100.0
+"""Larger ones (files say 100000 for "never slips") change nothing but the solver's conditioning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """What a geom brings into its contacts.
+
+    Attributes:
+        friction: Sliding coefficient, torsional and rolling lengths [1, m, m].
+        dimensions: 1 frictionless, 3 sliding, 4 torsional too, 6 rolling too.
+        priority: The geom with the higher one decides for both.
+        solref: The engine's contact softness; None = its default.
+    """
+
+    friction: tuple[float, float, float]
+    dimensions: int
+    priority: int
+    solref: tuple[float, float] | None
+
+
+def contact_of(surface: Surface, contact_time: float) -> Contact:
+    """Contact properties of a surface.
+
+    Two surfaces meet with the *smaller* coefficient, as in ODE, Bullet and DART; the engine would take the larger.
+    It does give the word to the geom of higher priority, so priority falls as friction grows: the slippery one decides.
+
+    Args:
+        surface: As the description says.  Where friction differs along two directions, which the engine cannot
+            represent, their geometric mean is used.
+        contact_time: The engine's contact time constant [s]; a stated restitution lowers the damping at this time.
+    """
+    mu = surface.friction
+    if surface.friction2 is not None:
+        mu = math.sqrt(max(mu, 0.0) * max(surface.friction2, 0.0))
+    mu = min(max(mu, MIN_FRICTION), MAX_FRICTION)
+    torsional, rolling = surface.torsional or 0.0, surface.rolling or 0.0
+    dimensions = 6 if rolling > 0.0 else 4 if torsional > 0.0 else 1 if mu <= MIN_FRICTION else 3
+    priority = -round(1000.0 * math.log2(mu))
+    return Contact((mu, torsional, rolling), dimensions, priority, _softness(surface, contact_time))
+
+
+def _softness(surface: Surface, contact_time: float) -> tuple[float, float] | None:
+    e = surface.restitution
+    if e <= 0.0:
+        return None
+    # A spring-damper of ratio z gives back exp(-pi z / sqrt(1 - z²)) of the speed; negative numbers are the engine's
+    # form for stiffness and damping per unit of mass.
+    log = math.log(min(e, 0.999))
+    ratio = -log / math.sqrt(math.pi**2 + log**2)
+    frequency = 1.0 / contact_time
+    return -(frequency**2), -2.0 * ratio * frequency

@@ -1,0 +1,195 @@
+"""A world and its models, compiled: a pure function of the descriptions and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import mujoco
+import numpy as np
+
+from roboyard.description.model import Inertial, Joint, World
+from roboyard.errors import DescriptionError
+from roboyard.geometry import SE3
+from roboyard.simulation.assembly.cells import Cells
+from roboyard.simulation.assembly.geoms import GeomMaker
+from roboyard.simulation.assembly.joints import Scalar, add_couplings, add_joint
+from roboyard.simulation.assembly.meshes import MeshStore
+from roboyard.simulation.assembly.records import (
+    Assembled,
+    Entry,
+    GeomTables,
+    JointPlace,
+    LinkPlace,
+    Placement,
+)
+from roboyard.simulation.assembly.scenery import MaterialStore, add_scenery, set_view
+from roboyard.simulation.assembly.tree import Branch, plan
+from roboyard.simulation.naming import SEPARATOR, scoped
+from roboyard.simulation.servos import add_servos
+from roboyard.simulation.settings import PhysicsSettings
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A model on its way into the specification."""
+
+    entry: Entry
+    index: int
+    bodies: dict[str, mujoco.MjsBody] = field(default_factory=dict)
+    still: dict[str, SE3] = field(default_factory=dict)
+    scalars: list[Scalar] = field(default_factory=list)
+    sites: list[str] = field(default_factory=list)
+    branches: list[Branch] = field(default_factory=list)
+
+
+def assemble(world: World, entries: Sequence[Entry], settings: PhysicsSettings) -> Assembled:
+    """Compile ``world``'s gravity and lamps with the models of ``entries``.
+
+    Raises:
+        DescriptionError: two models share a name, or the engine refuses the result.
+    """
+    spec = mujoco.MjSpec()
+    settings.apply(spec, world.gravity)
+    add_scenery(spec, world)
+    notes: list[str] = []
+    maker = GeomMaker(MeshStore(spec), MaterialStore(spec), Cells(spec), settings.contact_time, notes)
+    drafts: dict[str, _Draft] = {}
+    for index, entry in enumerate(entries):
+        if entry.name in drafts:
+            raise DescriptionError(f"two models named {entry.name!r}", where=f"world {world.name}")
+        drafts[entry.name] = _draft(spec, maker, entry, index, notes)
+    try:
+        model = spec.compile()
+    except ValueError as error:
+        raise DescriptionError(f"the physics engine refuses the world: {error}", where=f"world {world.name}") from error
+    set_view(model)
+    placements = {name: _place(model, draft) for name, draft in drafts.items()}
+    return Assembled(spec, model, placements, _tables(model, maker), tuple(notes))
+
+
+def _draft(spec: mujoco.MjSpec, maker: GeomMaker, entry: Entry, index: int, notes: list[str]) -> _Draft:
+    draft = _Draft(entry, index)
+    draft.branches = plan(entry.model, notes)
+    moving = _moving(draft.branches)
+    for branch in draft.branches:
+        link = branch.link
+        if link.name in moving:
+            body = _body(spec, draft, branch, notes)
+            maker.add(index, entry.name, link, body, SE3.identity())
+        else:
+            T_parent = entry.T_world_model if branch.parent is None else draft.still[branch.parent]
+            draft.still[link.name] = T_parent @ branch.T_parent_link
+            maker.add(index, entry.name, link, None, draft.still[link.name])
+    joints = {joint.name: joint for joint in entry.model.joints}
+    for branch in draft.branches:
+        if branch.joint is not None and branch.link.name in moving:
+            own = [s for s in draft.scalars if s.element.split(SEPARATOR)[-1].startswith(branch.joint.name)]
+            add_couplings(spec, joints[branch.joint.name], own, entry.name)
+    _sites(spec, draft)
+    _excludes(spec, draft)
+    add_servos(spec, entry.model, entry.name, draft.scalars)
+    return draft
+
+
+def _moving(branches: Sequence[Branch]) -> set[str]:
+    """Links that are not fast to the world."""
+    moving: set[str] = set()
+    for branch in branches:
+        if branch.free or branch.joint is not None or branch.parent in moving:
+            moving.add(branch.link.name)
+    return moving
+
+
+def _body(spec: mujoco.MjSpec, draft: _Draft, branch: Branch, notes: list[str]) -> mujoco.MjsBody:
+    name = scoped(draft.entry.name, branch.link.name)
+    parent = draft.bodies.get(branch.parent or "")
+    T = branch.T_parent_link
+    if parent is None:
+        base = draft.still.get(branch.parent or "", draft.entry.T_world_model)
+        T = base @ T
+        parent = spec.worldbody
+    body = parent.add_body(name=name, pos=T.translation, quat=T.rotation)
+    if branch.free:
+        body.add_freejoint(name=scoped(draft.entry.name, "free", branch.link.name))
+    elif branch.joint is not None:
+        draft.scalars.extend(add_joint(body, branch.joint, draft.entry.name, notes))
+    if branch.inertial is not None and branch.inertial.mass > 0.0:
+        _set_inertia(body, branch.inertial)
+    if not branch.link.gravity:
+        body.gravcomp = 1.0
+    draft.bodies[branch.link.name] = body
+    return body
+
+
+def _set_inertia(body: mujoco.MjsBody, inertial: Inertial) -> None:
+    ixx, iyy, izz, ixy, ixz, iyz = inertial.inertia
+    about = inertial.T_link_com.rotation_matrix()
+    tensor = about @ np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]) @ about.T
+    values, vectors, quat = np.zeros(3), np.zeros(9), np.zeros(4)
+    mujoco.mju_eig3(values, vectors, quat, tensor.ravel())  # largest first
+    # Rounding must not break a flat body's A + B = C, which the engine checks exactly.
+    values[0] = min(values[0], (values[1] + values[2]) * (1.0 - 1e-12))
+    body.mass, body.ipos, body.iquat, body.inertia = inertial.mass, inertial.T_link_com.translation, quat, values
+    body.explicitinertial = True
+
+
+def _sites(spec: mujoco.MjSpec, draft: _Draft) -> None:
+    for sensor in draft.entry.model.sensors:
+        T = sensor.T_link_sensor
+        body = draft.bodies.get(sensor.link)
+        if body is None:
+            body, T = spec.worldbody, draft.still[sensor.link] @ T
+        body.add_site(name=scoped(draft.entry.name, sensor.name), pos=T.translation, quat=T.rotation, group=5)
+        draft.sites.append(sensor.name)
+
+
+def _excludes(spec: mujoco.MjSpec, draft: _Draft) -> None:
+    """Links of one model do not touch each other unless both ask for it; neighbours at a joint never do."""
+    links = [branch.link for branch in draft.branches if branch.link.name in draft.bodies and branch.link.collisions]
+    joints = _neighbours(draft.entry.model.joints)
+    for one, other in combinations(links, 2):
+        if one.self_collide and other.self_collide and frozenset((one.name, other.name)) not in joints:
+            continue
+        first, second = scoped(draft.entry.name, one.name), scoped(draft.entry.name, other.name)
+        spec.add_exclude(name=f"{first}|{second}", bodyname1=first, bodyname2=second)
+
+
+def _neighbours(joints: Sequence[Joint]) -> set[frozenset[str]]:
+    return {frozenset((joint.parent, joint.child)) for joint in joints}
+
+
+def _place(model: mujoco.MjModel, draft: _Draft) -> Placement:
+    name = draft.entry.name
+    links = {link: LinkPlace(0, T) for link, T in draft.still.items()}
+    bodies = []
+    for link in draft.bodies:
+        body = model.body(scoped(name, link)).id
+        bodies.append(body)
+        links[link] = LinkPlace(body, SE3.identity())
+    actuators = {model.actuator(i).name: i for i in range(model.nactuator)}
+    joints = []
+    for scalar in draft.scalars:
+        joint = model.joint(scalar.element).id
+        actuator = actuators.get(scalar.element, -1)
+        ctrl = int(model.actuator_ctrladr[actuator]) if actuator >= 0 else -1
+        qpos, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+        joints.append(JointPlace(scalar.name, scalar.axis, scalar.prismatic, joint, qpos, dof, actuator, ctrl))
+    sites = {sensor: model.site(scoped(name, sensor)).id for sensor in draft.sites}
+    description = draft.entry.model
+    root = description.canonical_link or next(iter(links), "")
+    if root not in links:
+        root = next(iter(links), "")
+    return Placement(draft.index, draft.entry, links, tuple(joints), sites, tuple(bodies), root)
+
+
+def _tables(model: mujoco.MjModel, maker: GeomMaker) -> GeomTables:
+    owner = np.full(model.ngeom, -1, np.int32)
+    ground = np.zeros(model.ngeom, bool)
+    links, parts = [""] * model.ngeom, [""] * model.ngeom
+    for mark in maker.marks:
+        geom = model.geom(mark.name).id
+        owner[geom], ground[geom] = mark.model, mark.ground
+        links[geom], parts[geom] = mark.link, mark.part
+    return GeomTables(owner, ground, tuple(links), tuple(parts))

@@ -1,0 +1,251 @@
+"""`Simulation`: a world with models in it, stepped exactly, read at any step, changed while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+
+from roboyard.description.model import Model, World
+from roboyard.errors import InputError, RunError, UnknownNameError
+from roboyard.geometry import SE3
+from roboyard.hardware import Hardware
+from roboyard.simulation import stepping
+from roboyard.simulation.actuation import Servos
+from roboyard.simulation.assembly import Assembled, Entry, Placement, assemble
+from roboyard.simulation.contacts import ContactWatch, Episode
+from roboyard.simulation.hardware import SimulatedHardware
+from roboyard.simulation.instant import Instant
+from roboyard.simulation.running import Running, start
+from roboyard.simulation.sensors import SimulatedSensor, make_sensor
+from roboyard.simulation.settings import PhysicsSettings
+from roboyard.simulation.truth import Truth, truth_of
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A model that was added: its name, its namespace on the bus, its description."""
+
+    name: str
+    namespace: str
+    model: Model
+
+
+class Simulation:
+    """A world of rigid bodies.
+
+    The state after `step` is complete: positions, velocities and contacts belong to `time_ns`; what needs
+    accelerations (inertial sensors, forces) is evaluated for that same moment when it is first read, and reading
+    changes nothing that comes after.
+
+    Args:
+        world: Place and furniture.
+        seed: Of all sensor noise; each sensor draws from a generator of its own that its names select.
+        timestep: Physics step [s]; None takes the world's ``max_step_size`` if that is smaller than 2 ms, else 2 ms.
+        settings: How the engine is set; ``timestep`` overrides its step.
+
+    Raises:
+        DescriptionError: the world cannot be built.
+        ConfigError: the step is out of range.
+    """
+
+    def __init__(
+        self, world: World, seed: int = 0, timestep: float | None = None, settings: PhysicsSettings | None = None
+    ) -> None:
+        base = settings or PhysicsSettings()
+        step = timestep or min(base.timestep, world.physics.max_step_size or base.timestep)
+        self.settings = base.with_timestep(step)
+        self.world = world
+        self.seed = seed
+        self._steps = 0
+        self._entries = [Entry(item.name, item.model, item.T_world_model) for item in world.models]
+        self._handles = {item.name: Handle(item.name, "", item.model) for item in world.models}
+        self._hardware: dict[str, SimulatedHardware] = {}
+        self._sensors: dict[str, tuple[SimulatedSensor[Any], ...]] = {}
+        self._running: Running | None = None
+        self._start(assemble(world, self._entries, self.settings))
+
+    # -- models --------------------------------------------------------------------------------------------------------
+    def add(
+        self, model: Model, name: str | None = None, T_world_model: SE3 | None = None, namespace: str = ""
+    ) -> Handle:
+        """Put ``model`` into the world, also while it runs; everything else keeps its state to the last bit.
+
+        Raises:
+            InputError: the name is taken, or empty.
+            DescriptionError: the engine refuses the model.
+        """
+        name = name if name is not None else model.name
+        if not name:
+            raise InputError("a model needs a name")
+        if name in self._handles:
+            raise InputError(f"there is already a model named {name!r}", valid=f"taken: {', '.join(self._handles)}")
+        entry = Entry(name, model, T_world_model or SE3.identity())
+        assembled = assemble(self.world, [*self._entries, entry], self.settings)
+        self._entries.append(entry)
+        self._handles[name] = Handle(name, namespace, model)
+        self._start(assembled)
+        return self._handles[name]
+
+    def remove(self, name: str) -> None:
+        """Take a model out; everything else keeps its state. Raises UnknownNameError."""
+        self._known(name)
+        entries = [entry for entry in self._entries if entry.name != name]
+        assembled = assemble(self.world, entries, self.settings)
+        self._entries = entries
+        del self._handles[name]
+        self._hardware.pop(name, None)
+        self._sensors.pop(name, None)
+        self._start(assembled)
+
+    @property
+    def models(self) -> dict[str, Handle]:
+        """All models by name, in the order they came."""
+        return dict(self._handles)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the engine could not represent of the descriptions."""
+        return self.running.assembled.notes
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+    @property
+    def time_ns(self) -> int:
+        """Time of the present state [ns]."""
+        return self._steps * self.settings.timestep_ns
+
+    @property
+    def timestep_ns(self) -> int:
+        """Physics step [ns]."""
+        return self.settings.timestep_ns
+
+    def step(self, n: int = 1) -> None:
+        """Take ``n`` physics steps.
+
+        Raises:
+            RunError: the state became infinite or the engine ran out of memory.
+        """
+        left = n
+        while left > 0:
+            done, why = self.running.advance(left, self._steps, self.settings.timestep_ns * 1e-9)
+            self._steps += done
+            left -= done
+            if why == stepping.LOW_MEMORY:
+                raise RunError(f"the physics engine is out of memory at {self.time_ns * 1e-9:.3f} s: too many contacts")
+            elif why == stepping.DIVERGED:
+                raise RunError(
+                    f"the physics diverged at {self.time_ns * 1e-9:.3f} s (a position or speed became infinite)",
+                    valid="smaller gains, a smaller timestep, or heavier links",
+                )
+        self.instant.moved()
+
+    def advance_to(self, time_ns: int) -> None:
+        """Take the steps that end at or before ``time_ns``."""
+        self.step(max(0, time_ns // self.settings.timestep_ns - self._steps))
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+    def hardware(self, name: str) -> Hardware:
+        """The joints of a model, as control sees them. Raises UnknownNameError."""
+        self._known(name)
+        if name not in self._hardware:
+            self._hardware[name] = SimulatedHardware(self, name)
+        return self._hardware[name]
+
+    def sensors(self, name: str) -> tuple[SimulatedSensor[Any], ...]:
+        """The sensors of a model, those of kinds that this simulation knows. Raises UnknownNameError."""
+        self._known(name)
+        return self._sensors[name]
+
+    def truth(self, name: str) -> Truth:
+        """True pose, velocity and contacts of a model. Raises UnknownNameError."""
+        return truth_of(self, self.placement(name))
+
+    def contact_episodes(self, name: str | None = None) -> tuple[Episode, ...]:
+        """Times in which a model (or any) touched others. Raises UnknownNameError."""
+        if name is not None:
+            self._known(name)
+        return self.running.watch.episodes(name)
+
+    def placement(self, name: str) -> Placement:
+        """Addresses of a model inside the engine. Raises UnknownNameError."""
+        self._known(name)
+        return self.running.assembled.placements[name]
+
+    @property
+    def running(self) -> Running:
+        """The compiled world and its state; another object after every `add` and `remove`."""
+        if self._running is None:
+            raise RunError("the simulation is closed")
+        return self._running
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The engine's model; another object after every `add` and `remove`."""
+        return self.running.model
+
+    @property
+    def data(self) -> mujoco.MjData:
+        """The engine's data; another object after every `add` and `remove`."""
+        return self.running.data
+
+    @property
+    def instant(self) -> Instant:
+        """Evaluates what the present has not been asked for yet."""
+        return self.running.instant
+
+    @property
+    def servos(self) -> Servos:
+        """State of all joint servos."""
+        return self.running.servos
+
+    @property
+    def watch(self) -> ContactWatch:
+        """Names of geoms, and the contact episodes."""
+        return self.running.watch
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save(self) -> dict[str, Any]:
+        """The complete state as plain data; `load` continues from it bit for bit."""
+        from roboyard.simulation.state import save
+
+        return save(self)
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Go back to a saved state; the simulation must hold the same models.
+
+        Raises:
+            InputError: models or step differ.
+        """
+        from roboyard.simulation.state import load
+
+        load(self, saved)
+
+    def set_steps(self, steps: int) -> None:
+        """Set the clock (loading a state does)."""
+        self._steps = steps
+        self.data.time = self.time_ns * 1e-9
+        self.instant.moved()
+
+    def close(self) -> None:
+        """Let go of the engine's memory."""
+        self._hardware.clear()
+        self._sensors.clear()
+        self._running = None
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+    def _known(self, name: str) -> None:
+        if name not in self._handles:
+            raise UnknownNameError(f"no model named {name!r}", valid=f"models: {', '.join(self._handles) or 'none'}")
+
+    def _start(self, assembled: Assembled) -> None:
+        """Make ``assembled`` the world that runs, with the state of what was there before."""
+        self._running = start(assembled, self.settings, self.time_ns, self._running)
+        for name, placement in assembled.placements.items():
+            if name not in self._sensors:
+                made = (make_sensor(self, name, sensor) for sensor in placement.entry.model.sensors)
+                self._sensors[name] = tuple(sensor for sensor in made if sensor is not None)
+            for sensor in self._sensors[name]:
+                sensor.bind()
+        for hardware in self._hardware.values():
+            hardware.bind()

@@ -1,0 +1,95 @@
+"""The joints of a simulated model behind the same interface that real drivers have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from roboyard.errors import InputError, UnknownNameError
+from roboyard.hardware.interface import CommandMode, JointCommand, JointReadings
+from roboyard.simulation.sensors.encoder import Encoder
+from roboyard.simulation.servos import modes_of
+
+if TYPE_CHECKING:
+    from roboyard.simulation.engine import Simulation
+
+
+class SimulatedHardware:
+    """Joints of one model.
+
+    Readings come from the model's encoders where it has some (quantised, noisy), and are exact elsewhere.  Commands
+    reach the servos inside the physics step.
+
+    Args:
+        simulation: Where the model is.
+        name: The model.
+    """
+
+    def __init__(self, simulation: Simulation, name: str) -> None:
+        self._simulation, self._name = simulation, name
+        self.bind()
+
+    def bind(self) -> None:
+        """Find the joints anew (called whenever models come or go)."""
+        placement = self._simulation.placement(self._name)
+        self._places = placement.joints
+        self._names = tuple(place.name for place in placement.joints)
+        self._qpos = np.array([place.qpos for place in placement.joints], int)
+        self._dof = np.array([place.dof for place in placement.joints], int)
+        self._modes = {name: modes_of(placement.entry.model, name) for name in self._names}
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """All scalar joints, in file order."""
+        return self._names
+
+    def command_modes(self, joint: str) -> tuple[CommandMode, ...]:
+        """Modes in which ``joint`` takes commands (empty: passive). Raises UnknownNameError."""
+        if joint not in self._modes:
+            raise UnknownNameError(
+                f"{self._name} has no joint {joint!r}", valid=f"joints: {', '.join(self._names) or 'none'}"
+            )
+        return self._modes[joint]
+
+    def read(self) -> JointReadings:
+        """The joints at this instant."""
+        simulation = self._simulation
+        data = simulation.data
+        simulation.instant.accelerations()
+        position, velocity = data.qpos[self._qpos], data.qvel[self._dof]
+        for sensor in simulation.sensors(self._name):
+            if isinstance(sensor, Encoder):
+                reading = sensor.read()
+                where = [self._names.index(joint) for joint in reading.joints]
+                position[where], velocity[where] = reading.position, reading.velocity
+        readings = JointReadings(simulation.time_ns, position, velocity, data.qfrc_actuator[self._dof])
+        for array in (readings.position, readings.velocity, readings.effort):
+            array.flags.writeable = False
+        return readings
+
+    def write(self, command: JointCommand) -> None:
+        """Take new set-points at once.
+
+        Raises:
+            UnknownNameError: a joint is not known or does not take this mode.
+            InputError: a value is not finite, or their number differs from the joints'.
+        """
+        if len(command.joints) != len(command.values):
+            raise InputError(f"{len(command.values)} values for {len(command.joints)} joints", where=self._name)
+        for joint in command.joints:
+            modes = self.command_modes(joint)
+            if command.mode not in modes:
+                raise UnknownNameError(
+                    f"joint {joint!r} of {self._name} takes no {command.mode} commands",
+                    valid=f"modes: {', '.join(modes) or 'none, it is passive'}",
+                )
+        if not np.all(np.isfinite(command.values)):
+            raise InputError(
+                f"set-points {np.asarray(command.values).tolist()}", where=self._name, valid="finite numbers"
+            )
+        servos, simulation = self._simulation.servos, self._simulation
+        for joint, value in zip(command.joints, command.values, strict=True):
+            servo = servos.servos[(self._name, joint)]
+            servos.command(servo, command.mode, float(value), simulation.model, simulation.data)
+        simulation.instant.moved()

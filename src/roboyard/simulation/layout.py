@@ -1,0 +1,128 @@
+"""Where the engine keeps a few of its numbers, so that compiled code can read them between steps.
+
+The offsets come from the engine's own description of its structures and are checked against what its Python binding
+says, so a build that lays them out otherwise is found at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import pathlib
+import re
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import mujoco
+from mujoco.introspect import structs
+
+from roboyard.errors import RunError
+
+_SIMPLE: dict[str, Any] = {
+    "int": ctypes.c_int,
+    "mjtSize": ctypes.c_int64,
+    "mjtNum": ctypes.c_double,
+    "mjtByte": ctypes.c_ubyte,
+    "mjtBool": ctypes.c_ubyte,
+    "size_t": ctypes.c_size_t,
+    "uintptr_t": ctypes.c_void_p,
+    "float": ctypes.c_float,
+    "double": ctypes.c_double,
+}
+
+
+class Layout(NamedTuple):
+    """Byte offsets in the engine's data: number of contacts, pointer to them, arena size and its most used part, and
+    the count of divergence warnings; then a contact's size, its two geoms, its distance and its solver row."""
+
+    ncon: int
+    contact: int
+    narena: int
+    maxuse_arena: int
+    diverged: int
+    contact_size: int
+    geom1: int
+    geom2: int
+    row: int
+
+
+@lru_cache(maxsize=1)
+def library() -> str:
+    """Path of the engine's shared library."""
+    return str(next(pathlib.Path(mujoco.__file__).parent.glob("libmujoco.so*")))
+
+
+@lru_cache(maxsize=1)
+def layout() -> Layout:
+    """The offsets of this build.
+
+    Raises:
+        RunError: the engine's own description does not fit what it does.
+    """
+    data, contact, warning = _struct("mjData"), _struct("mjContact"), _struct("mjWarningStat")
+    acceleration = int(mujoco.mjtWarning.mjWARN_BADQACC)
+    found = Layout(
+        data.ncon.offset,
+        data.contact.offset,
+        data.narena.offset,
+        data.maxuse_arena.offset,
+        data.warning.offset + acceleration * ctypes.sizeof(warning) + warning.number.offset,
+        ctypes.sizeof(contact),
+        contact.geom.offset,
+        contact.geom.offset + ctypes.sizeof(ctypes.c_int),
+        contact.efc_address.offset,
+    )
+    _check(found)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _struct(name: str) -> Any:
+    fields = [(field.name, _ctype(str(field.type))) for field in structs.STRUCTS[name].fields]
+    return type(name, (ctypes.Structure,), {"_fields_": fields})
+
+
+def _ctype(text: str) -> Any:
+    if text.endswith("*"):
+        return ctypes.c_void_p
+    array = re.fullmatch(r"(\w+) \[(\d+)\]", text)
+    if array:
+        return _ctype(array[1]) * int(array[2])
+    if text in _SIMPLE:
+        return _SIMPLE[text]
+    if text in structs.STRUCTS:
+        return _struct(text)
+    return ctypes.c_int  # an enumeration
+
+
+def _check(found: Layout) -> None:
+    model = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 0.05'><freejoint/>"
+        "<geom name='b' type='box' size='.1 .1 .1'/></body></worldbody></mujoco>"
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    base = data._address
+    contacts = ctypes.c_void_p.from_address(base + found.contact).value or 0
+    geoms = data.contact.geom.__array_interface__
+    stated = (
+        data.ncon,
+        geoms["data"][0],
+        geoms["strides"][0],
+        data.narena,
+        data.contact.geom[0].tolist(),
+        int(data.contact.efc_address[-1]),
+    )
+    last = contacts + (data.ncon - 1) * found.contact_size
+    read = (
+        ctypes.c_int.from_address(base + found.ncon).value,
+        contacts + found.geom1,
+        found.contact_size,
+        ctypes.c_int64.from_address(base + found.narena).value,
+        [ctypes.c_int.from_address(contacts + offset).value for offset in (found.geom1, found.geom2)],
+        ctypes.c_int.from_address(last + found.row).value,
+    )
+    if read != stated:
+        raise RunError(
+            f"mujoco {mujoco.__version__} lays out its data otherwise than it says ({read} instead of {stated})",
+            valid="the pinned version of mujoco-core",
+        )

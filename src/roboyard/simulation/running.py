@@ -1,0 +1,79 @@
+"""A compiled world with its state: engine data, servos, contact watch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+
+from roboyard.simulation import stepping, transfer
+from roboyard.simulation.actuation import Servos
+from roboyard.simulation.assembly import Assembled
+from roboyard.simulation.contacts import ContactWatch
+from roboyard.simulation.instant import Instant
+from roboyard.simulation.settings import PhysicsSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Everything that belongs to one compilation; adding or removing a model makes a new one."""
+
+    assembled: Assembled
+    data: mujoco.MjData
+    servos: Servos
+    watch: ContactWatch
+    instant: Instant
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The engine's model."""
+        return self.assembled.model
+
+    def advance(self, steps: int, taken: int, dt: float) -> tuple[int, int]:
+        """Take physics steps in one tight loop.
+
+        Args:
+            steps: How many are wanted.
+            taken: How many were taken since the start.
+            dt: Step [s].
+
+        Returns:
+            How many were taken, and why it ended (see `stepping.run`).
+        """
+        done, self.watch.count, why = stepping.run(
+            self.model._address,
+            self.data._address,
+            steps,
+            self.servos.ints,
+            self.servos.floats,
+            self.data.qpos,
+            self.data.qvel,
+            self.data.ctrl,
+            dt,
+            self.watch.layout,
+            self.watch.owner,
+            self.watch.ground,
+            self.watch.robots,
+            self.watch.latest,
+            self.watch.table,
+            self.watch.count,
+            taken,
+            self.watch.gap,
+        )
+        if why == stepping.NO_ROOM:
+            self.watch.make_room()
+        return done, why
+
+
+def start(assembled: Assembled, settings: PhysicsSettings, time_ns: int, before: Running | None = None) -> Running:
+    """Run ``assembled`` from now on, with the state of what ``before`` held too."""
+    data = mujoco.MjData(assembled.model)
+    servos = Servos.of(assembled)
+    transfer.set_initial(assembled, data)
+    if before is not None:
+        transfer.carry_over(before.assembled, before.data, assembled, data)
+        servos.adopt(before.servos, assembled.model)
+    watch = ContactWatch(assembled, settings.timestep_ns, before.watch if before is not None else None)
+    data.time = time_ns * 1e-9
+    mujoco.mj_step1(assembled.model, data)
+    return Running(assembled, data, servos, watch, Instant(assembled.model, data))

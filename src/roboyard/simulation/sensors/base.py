@@ -1,0 +1,137 @@
+"""What every simulated sensor is: bound to the engine, read at an instant, saved and restored."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.description.sensors import Sensor
+from roboyard.simulation.actuation import Servos
+from roboyard.simulation.assembly import Placement
+from roboyard.simulation.contacts import ContactWatch
+from roboyard.simulation.instant import Instant
+from roboyard.simulation.randomness import generator, generator_state, restore_generator
+
+
+class Host(Protocol):
+    """What a sensor sees of the simulation it is in."""
+
+    seed: int
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The engine's model."""
+        ...
+
+    @property
+    def data(self) -> mujoco.MjData:
+        """The engine's data."""
+        ...
+
+    @property
+    def instant(self) -> Instant:
+        """The present, evaluated on demand."""
+        ...
+
+    @property
+    def time_ns(self) -> int:
+        """The present [ns]."""
+        ...
+
+    @property
+    def servos(self) -> Servos:
+        """Joint servos."""
+        ...
+
+    @property
+    def watch(self) -> ContactWatch:
+        """Names of geoms."""
+        ...
+
+    def placement(self, name: str) -> Placement:
+        """Addresses of a model."""
+        ...
+
+
+R = TypeVar("R")
+
+
+class SimulatedSensor(ABC, Generic[R]):
+    """A sensor of one model.
+
+    `read` depends on nothing but the present state and the sensor's own noise, and changes nothing in the simulation.
+    Reading twice at one instant gives the same reading.
+
+    A sensor kind is a subclass with `measure`, registered in `roboyard.simulation.sensors.registry`.
+
+    Args:
+        host: The simulation.
+        robot: Name of the model it sits on.
+        sensor: Its description.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
+        self.host, self.robot, self.sensor = host, robot, sensor
+        self.period_ns = round(1e9 / sensor.update_rate) if sensor.update_rate > 0.0 else 0
+        self.rng = generator(host.seed, robot, sensor.name)
+        self._read_ns: int | None = None
+        self._reading: R | None = None
+        self._before: dict[str, Any] = {}
+
+    def read(self) -> R:
+        """The measurement at this instant; the object is frozen and its arrays are read-only."""
+        now = self.host.time_ns
+        if self._reading is None or self._read_ns != now:
+            self._before = self._state()
+            elapsed_ns = now - self._read_ns if self._read_ns is not None else 0
+            self._reading = self.measure(now, elapsed_ns)
+            self._read_ns = now
+        return self._reading
+
+    @abstractmethod
+    def measure(self, time_ns: int, elapsed_ns: int) -> R:
+        """Measure now; ``elapsed_ns`` is the time since the measurement before (0 for the first)."""
+
+    def bind(self) -> None:
+        """Find the addresses in the compiled model anew (called whenever models come or go)."""
+        placement = self.host.placement(self.robot)
+        self.site = placement.sites[self.sensor.name]
+        self.body = placement.links[self.sensor.link].body
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def noise_state(self) -> dict[str, Any]:
+        """Biases and the like, as plain data; kinds that have some override this and `restore_noise`."""
+        return {}
+
+    def restore_noise(self, saved: dict[str, Any]) -> None:
+        """Counterpart of `noise_state`."""
+
+    def save(self) -> dict[str, Any]:
+        """Generator, biases and time of the last measurement."""
+        if self._read_ns is not None and self._read_ns == self.host.time_ns:
+            return {"again": True, **self._before}  # the same state measures the same again
+        return {"again": False, **self._state()}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Continue from `save`; to be called after the physical state is back."""
+        self._reading = None
+        self._read_ns = saved["read_ns"]
+        restore_generator(self.rng, saved["generator"])
+        self.restore_noise(saved["noise"])
+        if saved["again"]:
+            self.read()
+
+    def _state(self) -> dict[str, Any]:
+        return {"read_ns": self._read_ns, "generator": generator_state(self.rng), "noise": self.noise_state()}
+
+
+def frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The array, made read-only."""
+    array.flags.writeable = False
+    return array

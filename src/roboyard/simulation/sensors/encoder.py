@@ -1,0 +1,87 @@
+"""Joint encoders: quantised position, noisy velocity, effort."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.description.sensors import EncoderSpec, Sensor
+from roboyard.errors import DescriptionError
+from roboyard.simulation.sensors.base import Host, SimulatedSensor, frozen
+from roboyard.simulation.sensors.noise import Corruption
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderReading:
+    """Joint states.
+
+    Attributes:
+        time_ns: When.
+        joints: Names.
+        position: (n,) [rad or m], in whole steps if the encoder has a resolution.
+        velocity: (n,) [rad/s or m/s].
+        effort: (n,) actuator effort [N m or N].
+    """
+
+    time_ns: int
+    joints: tuple[str, ...]
+    position: NDArray[np.float64]
+    velocity: NDArray[np.float64]
+    effort: NDArray[np.float64]
+
+
+class Encoder(SimulatedSensor[EncoderReading]):
+    """Encoders on some or all scalar joints of a model."""
+
+    kind = "encoder"
+
+    def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
+        super().__init__(host, robot, sensor)
+        if not isinstance(sensor.spec, EncoderSpec):
+            raise DescriptionError(f"sensor {sensor.name} is an encoder without an encoder's description", where=robot)
+        self._spec = sensor.spec
+        places = host.placement(robot).joints
+        names = {place.name for place in places}
+        missing = [joint for joint in sensor.spec.joints if joint not in names]
+        if missing:
+            raise DescriptionError(
+                f"encoder {sensor.name} names joints that cannot move: {', '.join(missing)}",
+                where=robot,
+                valid=f"joints: {', '.join(sorted(names))}",
+            )
+        self.joints = sensor.spec.joints or tuple(place.name for place in places)
+        self._step = 2.0 * math.pi / sensor.spec.resolution if sensor.spec.resolution > 0 else 0.0
+        self._noise = Corruption([sensor.spec.noise] * len(self.joints), self.rng)
+
+    def bind(self) -> None:
+        """Find the joints' addresses."""
+        placement = self.host.placement(self.robot)
+        self.body = placement.links[self.sensor.link].body if self.sensor.link in placement.links else 0
+        places = {place.name: place for place in placement.joints}
+        self._qpos = np.array([places[joint].qpos for joint in self.joints], int)
+        self._dof = np.array([places[joint].dof for joint in self.joints], int)
+        self._turns = np.array([not places[joint].prismatic for joint in self.joints], bool)
+
+    def measure(self, time_ns: int, elapsed_ns: int) -> EncoderReading:
+        """Read all joints."""
+        data = self.host.data
+        self.host.instant.accelerations()
+        position = data.qpos[self._qpos]
+        if self._step > 0.0:
+            # A count is passed, not approached: the encoder shows the last one passed.
+            position = np.where(self._turns, np.floor(position / self._step) * self._step, position)
+        velocity = self._noise.apply(data.qvel[self._dof], elapsed_ns)
+        effort = data.qfrc_actuator[self._dof]
+        return EncoderReading(time_ns, self.joints, frozen(position), frozen(velocity), frozen(effort))
+
+    def noise_state(self) -> dict[str, Any]:
+        """Biases."""
+        return self._noise.save()
+
+    def restore_noise(self, saved: dict[str, Any]) -> None:
+        """Counterpart of `noise_state`."""
+        self._noise.load(saved)

@@ -1,0 +1,42 @@
+"""Sensor kinds by name: the built-in ones and those that other packages bring.
+
+Another package adds a kind with an entry point in the group ``roboyard.sensors`` whose name is the kind and whose
+object is a subclass of `SimulatedSensor`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.metadata import entry_points
+from typing import Any
+
+from roboyard.description.sensors import Sensor
+from roboyard.simulation.sensors.base import Host, SimulatedSensor
+from roboyard.simulation.sensors.contact import Contact
+from roboyard.simulation.sensors.encoder import Encoder
+from roboyard.simulation.sensors.imu import Imu
+from roboyard.simulation.sensors.lidar import Lidar
+from roboyard.simulation.sensors.truth import TruthSensor
+
+GROUP = "roboyard.sensors"
+BUILT_IN: dict[str, type[SimulatedSensor[Any]]] = {
+    kind.kind: kind for kind in (Lidar, Imu, Encoder, Contact, TruthSensor)
+}
+
+
+@lru_cache(maxsize=1)
+def _others() -> dict[str, Any]:
+    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+
+
+def sensor_kinds() -> tuple[str, ...]:
+    """All kinds that can be simulated."""
+    return tuple(sorted({*BUILT_IN, *_others()}))
+
+
+def make_sensor(host: Host, robot: str, sensor: Sensor) -> SimulatedSensor[Any] | None:
+    """The simulated sensor for a description, unbound; None for a kind nobody simulates (cameras are rendered)."""
+    kind = BUILT_IN.get(sensor.kind)
+    if kind is None and sensor.kind in _others():
+        kind = _others()[sensor.kind].load()
+    return kind(host, robot, sensor) if kind is not None else None

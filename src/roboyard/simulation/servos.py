@@ -1,0 +1,136 @@
+"""One servo a joint inside the engine: position, velocity and feed-forward set-points, clamped to the joint's effort.
+
+The engine computes ``force = kp (u_pos - q) + kd (u_vel - v) + u_ff`` each step, implicit in velocity and therefore
+stable at any gain.  Which mode is on is a matter of the gains; the integral part comes in through ``u_ff`` from
+`roboyard.simulation.actuation`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import mujoco
+
+from roboyard.description.model import Axis, JointInterface, Model
+from roboyard.errors import DescriptionError
+from roboyard.hardware.interface import CommandMode
+from roboyard.simulation.assembly.joints import Scalar
+
+ALL_INPUTS = int(mujoco.mjtCtrlInput.mjINPUT_POS | mujoco.mjtCtrlInput.mjINPUT_VEL | mujoco.mjtCtrlInput.mjINPUT_FF)
+
+POSITION_BANDWIDTH = 40.0
+"""Natural frequency of the default position servo on its joint's own inertia [rad/s], critically damped."""
+VELOCITY_TIME = 0.002
+"""Time constant of the default velocity servo on its joint's own inertia [s], at least one physics step: half the
+stiffness at which a saturated servo begins to chatter."""
+POSITION_RESET, VELOCITY_RESET = 0.5, 0.05
+"""Integral times of the default servos [s]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gains:
+    """Of one mode of one joint.
+
+    Attributes:
+        p: Position: N m/rad; velocity: N m s/rad (N/m, N s/m for slides).
+        i: Integral gain, per second of ``p``'s unit.
+        d: Damping in position mode [N m s/rad].
+        windup: Bound of the integral's contribution [N m or N].
+        ramp: Bound of the set-point's rate; infinite = none.
+    """
+
+    p: float
+    i: float = 0.0
+    d: float = 0.0
+    windup: float = math.inf
+    ramp: float = math.inf
+
+
+def modes_of(model: Model, joint: str) -> tuple[CommandMode, ...]:
+    """Modes in which ``joint`` takes commands.
+
+    What the model's interfaces say; where a model declares no interface at all, every joint takes every mode, so that
+    a description whose plugins alone name its motors can be driven.  Mimicking joints take none.
+    """
+    if any(item.mimic is not None and item.name == joint for item in model.joints):
+        return ()
+    if not any(interface.commands for interface in model.interfaces):
+        return ("position", "velocity", "effort")
+    declared = [mode for item in model.interfaces if item.joint == joint for mode, _, _ in item.commands]
+    known: tuple[CommandMode, ...] = ("position", "velocity", "effort")
+    return tuple(mode for mode in known if mode in declared)
+
+
+def effort_limit(axis: Axis) -> float:
+    """Largest effort [N m or N]; zero and negative limits in files mean none."""
+    effort = axis.limits.effort
+    return effort if effort > 0.0 else math.inf
+
+
+def add_servos(spec: mujoco.MjSpec, model: Model, name: str, scalars: Sequence[Scalar]) -> None:
+    """An actuator for each scalar joint that takes commands; without force until it is commanded."""
+    for scalar in scalars:
+        if not modes_of(model, scalar.name):
+            continue
+        servo = spec.add_actuator(name=scalar.element)
+        servo.trntype = mujoco.mjtTrn.mjTRN_JOINT
+        servo.target = scalar.element
+        servo.set_to_pid(kp=0.0, kv=0.0, ctrlspec=ALL_INPUTS)
+        limit = effort_limit(scalar.axis)
+        if math.isfinite(limit):
+            servo.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
+            servo.forcerange = [-limit, limit]
+
+
+def default_gains(mode: CommandMode, inertia: float, effort: float, mass: float, timestep: float) -> Gains:
+    """Gains that suit a joint.
+
+    Args:
+        mode: Of the command.
+        inertia: The joint's own inertia at rest, its subtree rigid [kg m² or kg].
+        effort: Its limit [N m or N].
+        mass: Of the whole model [kg]; bounds the integral where the effort has no limit.
+        timestep: Physics step [s].
+    """
+    windup = effort if math.isfinite(effort) else 9.81 * mass
+    if mode == "position":
+        p = inertia * POSITION_BANDWIDTH**2
+        return Gains(p, p / POSITION_RESET, 2.0 * inertia * POSITION_BANDWIDTH, windup)
+    if mode == "velocity":
+        p = inertia / max(VELOCITY_TIME, timestep)
+        return Gains(p, p / VELOCITY_RESET, 0.0, windup)
+    return Gains(0.0)
+
+
+def overridden(gains: Gains, mode: CommandMode, interface: JointInterface | None, model: str) -> Gains:
+    """``gains`` with what the joint's ``ros2_control`` parameters say.
+
+    The names are gazebo_ros2_control's: ``pos_kp, pos_ki, pos_kd, pos_max_integral_error`` and ``vel_…``; and ours,
+    ``pos_ramp`` and ``vel_ramp`` [rad/s, rad/s²].
+
+    Raises:
+        DescriptionError: a value is no number, or negative.
+    """
+    if interface is None or mode == "effort":
+        return gains
+    prefix = "pos_" if mode == "position" else "vel_"
+    values: dict[str, float] = {}
+    for name, text in interface.parameters:
+        if name.startswith(prefix):
+            try:
+                values[name.removeprefix(prefix)] = float(text)
+            except ValueError:
+                values[name.removeprefix(prefix)] = -1.0
+            if not values[name.removeprefix(prefix)] >= 0.0:
+                raise DescriptionError(
+                    f"parameter {name} of joint {interface.joint} is {text!r}",
+                    where=f"model {model}",
+                    valid="a number, zero or larger",
+                )
+    i = values.get("ki", gains.i)
+    windup = i * values["max_integral_error"] if "max_integral_error" in values else gains.windup
+    return Gains(
+        values.get("kp", gains.p), i, values.get("kd", gains.d), windup, values.get("ramp", gains.ramp) or math.inf
+    )
