@@ -1,0 +1,83 @@
+"""One way to a renderer: what it can do, and which kinds this machine has."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.errors import ConfigError
+from roboyard.simulation.render.camera import Camera
+from roboyard.simulation.render.gl_probe import gl_platform
+
+Backend = Literal["auto", "gl", "rays"]
+
+
+class Renderer(Protocol):
+    """Takes pictures of a model in any of its states.
+
+    Attributes:
+        backend: "gl" or "rays".
+        width: Of the pictures [px].
+        height: [px].
+    """
+
+    backend: str
+    width: int
+    height: int
+
+    def render(self, data: mujoco.MjData, camera: Camera) -> NDArray[np.uint8]:
+        """Colour picture (height, width, 3) of the state in ``data`` (after ``mj_forward``)."""
+        ...
+
+    def rgbd(self, data: mujoco.MjData, camera: Camera) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        """Colour picture, and depth (height, width) along the optical axis [m], 0 where nothing is."""
+        ...
+
+    def close(self) -> None:
+        """Free what the renderer holds; it takes no pictures any more."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def available_backend() -> Literal["gl", "rays"]:
+    """The kind of renderer that ``open_renderer`` takes by itself: "gl" where OpenGL truly works, else "rays".
+
+    The first call of a process tries OpenGL out in another process, which takes about a second; the answer is kept.
+    """
+    return "gl" if gl_platform() is not None else "rays"
+
+
+def open_renderer(model: mujoco.MjModel, width: int, height: int, backend: Backend = "auto") -> Renderer:
+    """A renderer for a compiled model.
+
+    Args:
+        model: Compiled model; its colours may change later, its geoms may not.
+        width: Of the pictures [px].
+        height: [px].
+        backend: "gl": MuJoCo's OpenGL renderer, to be used only in the thread that opens it; "rays": ray casting on
+            the CPU, which needs no OpenGL and looks the same on every machine; "auto": gl where it works.
+
+    Raises:
+        ConfigError: The size is no picture's, the backend has no such name, or "gl" was asked for and does not work.
+    """
+    if not (1 <= width <= 8192 and 1 <= height <= 8192):
+        raise ConfigError(f"a picture of {width} × {height} pixels", valid="1 … 8192 each way")
+    if backend not in ("auto", "gl", "rays"):
+        raise ConfigError(f"unknown renderer {backend!r}", valid="auto, gl, rays")
+    chosen = available_backend() if backend == "auto" else backend
+    if chosen == "gl":
+        from roboyard.simulation.render.gl import GlRenderer
+
+        return GlRenderer(model, width, height)
+    from roboyard.simulation.render.rays import RayRenderer
+
+    return RayRenderer(model, width, height)

@@ -1,0 +1,60 @@
+"""How large a world is and what can be seen from where, asked of the compiled model."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.simulation.render.bodies import WIDE, moving_bodies
+from roboyard.simulation.render.camera import Sight
+
+Array = NDArray[np.float64]
+
+
+def world_bounds(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[Array, Array]:
+    """Lowest and highest corner (3,) of the box around everything but endless ground [m].
+
+    An empty world gives a few metres around the origin.
+    """
+    low, high = [], []
+    for geom in range(model.ngeom):
+        if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_PLANE:
+            half = np.array([*model.geom_size[geom][:2], 0.0])
+            if (half[:2] <= 0).any() or (half[:2] > WIDE).any():
+                continue
+            centre = np.zeros(3)
+        else:
+            centre, half = np.split(np.asarray(model.geom_aabb[geom], dtype=np.float64), 2)
+        rotation = data.geom_xmat[geom].reshape(3, 3)
+        middle, reach = data.geom_xpos[geom] + rotation @ centre, np.abs(rotation) @ half
+        low.append(middle - reach)
+        high.append(middle + reach)
+    if not low:
+        return np.array([-3.0, -3.0, 0.0]), np.array([3.0, 3.0, 1.0])
+    return np.min(low, axis=0), np.max(high, axis=0)
+
+
+def sight_through(model: mujoco.MjModel, data: mujoco.MjData) -> Sight:
+    """For ``ChaseCamera.update``: which share of the way between two points nothing that stands still blocks."""
+    carrier = moving_bodies(model)
+    shown = np.array([1, 1, 1, 0, 0, 0], dtype=np.uint8)
+    geom = np.zeros(1, np.int32)
+
+    def share(start: Array, end: Array) -> float:
+        way = end - start
+        length = float(np.linalg.norm(way))
+        if length < 1e-9:
+            return 1.0
+        direction, gone = way / length, 0.0
+        for _ in range(16):  # robots and other things that move are looked past
+            distance = mujoco.mj_ray(model, data, start + gone * direction, direction, shown, 1, -1, geom, None)
+            if distance < 0 or gone + distance >= length:
+                return 1.0
+            gone += distance
+            if carrier[model.geom_bodyid[geom[0]]] == 0:
+                return float(gone / length)
+            gone += 1e-3
+        return 1.0
+
+    return share
