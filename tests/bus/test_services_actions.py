@@ -88,7 +88,7 @@ class Counter(ry.Node):
                 handle.succeed(result)
             else:
                 count.append(len(count))
-                handle.feedback(Fibonacci.Feedback(partial_sequence=list(count)))
+                handle.feedback(Fibonacci.Feedback(sequence=list(count)))
 
 
 class Client(ry.Node):
@@ -98,7 +98,7 @@ class Client(ry.Node):
 
     def send(self, order: int) -> object:
         return self.client.send(
-            Fibonacci.Goal(order=order), feedback=lambda f: self.feedback.append(len(f.partial_sequence))
+            Fibonacci.Goal(order=order), feedback=lambda f: self.feedback.append(len(f.sequence))
         )
 
 

@@ -1,37 +1,47 @@
-"""ROS messages: one class a type with defaults, their bytes, and conversion from and to arrays."""
+"""Messages, services and actions of ROS 2, without ROS: one class a type, CDR bytes, conversion to arrays.
 
-from __future__ import annotations
+``ry.msg.Twist``, ``ry.srv.SetBool``, ``ry.action.NavigateToPose``: see ``namespaces``.
+"""
 
-from importlib import import_module
-from typing import Any
+from roboyard.messages.cdr import deserialize, serialize
+from roboyard.messages.classes import type_name
+from roboyard.messages.freezing import fingerprint, freeze
+from roboyard.messages.namespaces import action, msg, srv
+from roboyard.messages.schema import schema, type_hash
+from roboyard.messages.time import duration, nanoseconds, stamp
+from roboyard.messages.types import (
+    ActionType,
+    ServiceType,
+    action_type,
+    full_name,
+    message_type,
+    names,
+    register,
+    register_folder,
+    service_type,
+)
 
-_HOMES = {
-    "action": "factories",
-    "action_type": "interfaces",
-    "deserialize": "cdr",
-    "duration": "time",
-    "fingerprint": "frozen",
-    "freeze": "frozen",
-    "message_type": "store",
-    "msg": "factories",
-    "nanoseconds": "time",
-    "register": "store",
-    "schema": "cdr",
-    "serialize": "cdr",
-    "service_type": "interfaces",
-    "srv": "factories",
-    "stamp": "time",
-    "type_hash": "cdr",
-    "type_name": "cdr",
-}
-
-__all__ = sorted(_HOMES)  # noqa: PLE0605 - the names live in lazily imported modules
-
-
-def __getattr__(name: str) -> Any:
-    # rosbags is imported with the first use of a type, not with this package
-    if name not in _HOMES:
-        raise AttributeError(f"module 'roboyard.messages' has no attribute '{name}'")
-    value = getattr(import_module(f"roboyard.messages.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__all__ = [
+    "ActionType",
+    "ServiceType",
+    "action",
+    "action_type",
+    "deserialize",
+    "duration",
+    "fingerprint",
+    "freeze",
+    "full_name",
+    "message_type",
+    "msg",
+    "names",
+    "nanoseconds",
+    "register",
+    "register_folder",
+    "schema",
+    "serialize",
+    "service_type",
+    "srv",
+    "stamp",
+    "type_hash",
+    "type_name",
+]

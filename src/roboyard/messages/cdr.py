@@ -1,93 +1,92 @@
-"""Messages ↔ bytes (CDR, little endian, with its four-byte header), types ↔ names, schemas and hashes."""
+"""Messages to bytes and back: CDR as every ROS 2 distribution has it on the wire and in recordings."""
 
 from __future__ import annotations
 
 import struct
 from typing import Any
 
-from rosbags.interfaces import Nodetype
-from rosbags.serde import SerdeError
+import numpy as np
 
 from roboyard.errors import MessageError
-from roboyard.messages.store import message_type, typestore
+from roboyard.messages.classes import message_class, type_name
+from roboyard.messages.reading import BadBytesError, Reader, reader
+from roboyard.messages.writing import Writer, writer
 
+_HEADER = b"\x00\x01\x00\x00"  # plain CDR, little endian, no options
+_ORDERS = {b"\x00\x01": "<", b"\x00\x00": ">"}
+_WRITE_ERRORS = (struct.error, OverflowError, TypeError, AttributeError, ValueError)
+_READ_ERRORS = (struct.error, ValueError, IndexError, OverflowError)  # UnicodeDecodeError is a ValueError
 
-def type_name(message_type: type) -> str:
-    """ "pkg/msg/Name" of a message class.
-
-    Raises:
-        MessageError: not a message class.
-    """
-    name = getattr(message_type, "__msgtype__", None)
-    if not isinstance(name, str):
-        raise MessageError(f"{message_type!r} is not a message type", valid="e.g. ry.msg.Twist")
-    return name
+_writers: dict[type[Any], Writer] = {}
+_readers: dict[tuple[str, bytes], Reader] = {}
 
 
 def serialize(message: Any) -> bytes:
-    """The message's bytes.
+    """The message as CDR, little endian, with the 4-byte header of ROS 2.
 
     Raises:
-        MessageError: a field holds what its type cannot.
+        MessageError: no message, or a field holds what its type forbids; names the field.
     """
-    name = type_name(type(message))
     try:
-        return bytes(typestore().serialize_cdr(message, name))
-    except (SerdeError, struct.error, AttributeError, TypeError, ValueError, OverflowError) as error:
-        raise MessageError(f"{name} cannot be serialised: {error}") from error
+        write = _writers[message.__class__]
+    except KeyError:
+        write = _prepare(message)
+    chunks: list[Any] = [_HEADER]
+    try:
+        write(message, chunks.append, 0)
+    except _WRITE_ERRORS as error:
+        from roboyard.messages.diagnosis import fault
+
+        raise fault(message, error) from error
+    try:
+        return b"".join(chunks)
+    except (ValueError, BufferError):  # arrays with gaps, e.g. one column of a matrix
+        return b"".join([np.ascontiguousarray(c) if isinstance(c, np.ndarray) else c for c in chunks])
 
 
-def deserialize(data: bytes | memoryview, name: str) -> Any:
-    """The message of type ``name`` in ``data``.
+def deserialize(data: bytes | bytearray | memoryview, name: str) -> Any:
+    """The message in ``data``; arrays inside are read-only.
+
+    Args:
+        data: CDR of either byte order, with its header.
+        name: Type as ``message_type`` takes it.
 
     Raises:
-        MessageError: the bytes are not one.
+        MessageError: unknown type, or the bytes are not a message of it.
     """
-    message_type(name)
+    if data.__class__ is not bytes:
+        data = bytes(data)
     try:
-        return typestore().deserialize_cdr(data, name)
-    except (SerdeError, struct.error, ValueError, IndexError, MemoryError, OverflowError, AttributeError) as error:
-        raise MessageError(f"{len(data)} bytes are no {name}: {error}") from error
+        read = _readers[name, data[:2]]  # type: ignore[index]
+    except KeyError:
+        read = _prepare_reader(name, bytes(data[:4]))
+    end = len(data)
+    try:
+        message, pos = read(data, 4, end)  # type: ignore[arg-type]
+    except _READ_ERRORS as error:
+        raise MessageError(f"bytes are no {name}: {error}", valid="CDR of that type") from error
+    if not 0 <= end - pos <= 3:  # writers may pad to 4
+        raise MessageError(f"bytes are no {name}: {end - pos} bytes left over", valid="CDR of that type")
+    return message
 
 
-def schema(name: str) -> str:
-    """The definition with all it refers to, as MCAP's "ros2msg" wants it."""
-    parts: dict[str, str] = {}
-    _define(name, parts)
-    first = parts.pop(name)
-    return first + "".join(f"{'=' * 80}\nMSG: {_short(other)}\n{text}" for other, text in parts.items())
+def _prepare(message: Any) -> Writer:
+    name = type_name(message)
+    if message.__class__ is not message_class(name):
+        raise MessageError(f"{message!r}"[:200] + " is no message", valid="e.g. ry.msg.Twist()")
+    write = _writers[message.__class__] = writer(name, 8)
+    return write
 
 
-def _define(name: str, parts: dict[str, str]) -> None:
-    """Put the text of ``name`` and of all it refers to into ``parts``, in order of first mention."""
-    if name in parts:
-        return
-    parts[name] = ""
-    message_type(name)
-    constants, fields = typestore().fielddefs[name]
-    lines = [f"{kind} {key}={value}" for key, kind, value in constants]
-    for field, (what, detail) in fields:
-        suffix = ""
-        if what in (Nodetype.ARRAY, Nodetype.SEQUENCE):
-            (inner, inner_detail), count = detail
-            bound = count if what == Nodetype.ARRAY else f"<={count}"
-            suffix = f"[{bound if count else ''}]"
-            what, detail = inner, inner_detail
-        if what == Nodetype.NAME:
-            _define(detail, parts)
-            lines.append(f"{_short(detail)}{suffix} {field}")
-        elif field != "structure_needs_at_least_one_member":
-            limit = f"<={detail[1]}" if detail[0] == "string" and detail[1] else ""
-            lines.append(f"{detail[0]}{limit}{suffix} {field}")
-    parts[name] = "".join(line + "\n" for line in lines)
+def _prepare_reader(name: str, header: bytes) -> Reader:
+    from roboyard.messages.types import full_name
+
+    if len(header) < 4 or header[:2] not in _ORDERS:
+        raise MessageError(
+            f"bytes are no {name}: header {header.hex(' ') or 'missing'}", valid="00 01 00 00 or 00 00 00 00: plain CDR"
+        )
+    read = _readers[name, header[:2]] = reader(full_name(name), 8, _ORDERS[header[:2]])
+    return read
 
 
-def _short(name: str) -> str:
-    """ "pkg/Name" for messages, the whole name for parts of services and actions."""
-    return name.replace("/msg/", "/")
-
-
-def type_hash(name: str) -> str:
-    """The RIHS01 hash of REP 2011."""
-    message_type(name)
-    return typestore().hash_rihs01(name)
+__all__ = ["BadBytesError", "deserialize", "serialize"]

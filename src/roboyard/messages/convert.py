@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE3
-from roboyard.messages.store import message_type
+from roboyard.messages.types import message_type
 from roboyard.messages.time import stamp
 
 

@@ -1,26 +1,51 @@
-"""Nanoseconds ↔ builtin_interfaces Time and Duration."""
+"""Times and durations: integer nanoseconds inside, two fields in messages."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from roboyard.messages.store import message_type
+from roboyard.errors import MessageError
+from roboyard.messages.classes import message_class
 
 _SECOND = 1_000_000_000
 
 
-def stamp(time_ns: int) -> Any:
-    """A Time of ``time_ns``."""
-    sec, nanosec = divmod(time_ns, _SECOND)
-    return message_type("builtin_interfaces/msg/Time")(sec, nanosec)
+def stamp(nanoseconds: int) -> Any:
+    """A ``builtin_interfaces/Time`` of nanoseconds from 0.
+
+    Raises:
+        MessageError: out of range of its 32-bit seconds.
+    """
+    return _make(_time_class or _load()[0], nanoseconds)
 
 
-def duration(time_ns: int) -> Any:
-    """A Duration of ``time_ns``."""
-    sec, nanosec = divmod(time_ns, _SECOND)
-    return message_type("builtin_interfaces/msg/Duration")(sec, nanosec)
+def duration(nanoseconds: int) -> Any:
+    """A ``builtin_interfaces/Duration``; negative ones have negative seconds and ``nanosec`` counting up from there.
+
+    Raises:
+        MessageError: out of range of its 32-bit seconds.
+    """
+    return _make(_duration_class or _load()[1], nanoseconds)
 
 
-def nanoseconds(message: Any) -> int:
-    """The nanoseconds of a Time or Duration."""
-    return int(message.sec) * _SECOND + int(message.nanosec)
+def nanoseconds(time: Any) -> int:
+    """Nanoseconds of a Time or Duration."""
+    return int(time.sec) * _SECOND + int(time.nanosec)
+
+
+_time_class: type[Any] | None = None
+_duration_class: type[Any] | None = None
+
+
+def _load() -> tuple[type[Any], type[Any]]:
+    global _time_class, _duration_class
+    _time_class = message_class("builtin_interfaces/msg/Time")
+    _duration_class = message_class("builtin_interfaces/msg/Duration")
+    return _time_class, _duration_class
+
+
+def _make(kind: type[Any], nanoseconds: int) -> Any:
+    seconds, rest = divmod(nanoseconds, _SECOND)
+    if not -(2**31) <= seconds < 2**31:
+        raise MessageError(f"{nanoseconds} ns is out of range", valid="seconds that fit 32 bits")
+    return kind(seconds, rest)

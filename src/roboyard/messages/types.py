@@ -1,0 +1,170 @@
+"""Message, service and action types by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from roboyard.errors import MessageError
+from roboyard.messages.classes import message_class
+from roboyard.messages.library import library
+from roboyard.messages.names import near, resolve
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceType:
+    """A service: what is asked and what is answered.
+
+    Attributes:
+        name: ``package/srv/Name``.
+        Request: Message class.
+        Response: Message class.
+    """
+
+    name: str
+    Request: type[Any] = field(repr=False)
+    Response: type[Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionType:
+    """An action, with the services and messages that carry it on the wire.
+
+    Attributes:
+        name: ``package/action/Name``.
+        Goal: Message class.
+        Result: Message class.
+        Feedback: Message class.
+        SendGoal: Service that asks for a goal: ``goal_id, goal`` to ``accepted, stamp``.
+        GetResult: Service that waits for the end: ``goal_id`` to ``status, result``.
+        FeedbackMessage: Message class ``goal_id, feedback``.
+    """
+
+    name: str
+    Goal: type[Any] = field(repr=False)
+    Result: type[Any] = field(repr=False)
+    Feedback: type[Any] = field(repr=False)
+    SendGoal: ServiceType = field(repr=False)
+    GetResult: ServiceType = field(repr=False)
+    FeedbackMessage: type[Any] = field(repr=False)
+
+
+_by_name: dict[str, type[Any]] = {}
+_services: dict[str, ServiceType] = {}
+_actions: dict[str, ActionType] = {}
+
+
+def message_type(name: str) -> type[Any]:
+    """The class of a message type.
+
+    Args:
+        name: ``package/msg/Name``, ``package/Name``, or ``Name`` where that is clear; parts of services and actions
+            by their full names, e.g. ``std_srvs/srv/SetBool_Request``.
+
+    Raises:
+        MessageError: unknown (lists near names) or ambiguous (lists the candidates).
+    """
+    found = _by_name.get(name)
+    if found is None:
+        found = _by_name[name] = message_class(full_name(name))
+    return found
+
+
+def full_name(name: str) -> str:
+    """The full type name that ``name`` means; see ``message_type``.
+
+    Raises:
+        MessageError: unknown or ambiguous.
+    """
+    if not isinstance(name, str):
+        raise MessageError(f"{name!r}"[:200] + " is no type name", valid="e.g. 'geometry_msgs/msg/Twist'")
+    if library().get(name) is not None:
+        return name
+    return resolve(name, "msg", library().messages())
+
+
+def service_type(name: str) -> ServiceType:
+    """A service type by ``package/srv/Name``, ``package/Name`` or ``Name``.
+
+    Raises:
+        MessageError: unknown or ambiguous.
+    """
+    found = _services.get(name)
+    if found is None:
+        full = _interface(name, "srv")
+        found = _services.get(full) or _service(full)
+        _services[name] = _services[full] = found
+    return found
+
+
+def action_type(name: str) -> ActionType:
+    """An action type by ``package/action/Name``, ``package/Name`` or ``Name``.
+
+    Raises:
+        MessageError: unknown or ambiguous.
+    """
+    found = _actions.get(name)
+    if found is None:
+        full = _interface(name, "action")
+        found = _actions.get(full) or ActionType(
+            full,
+            message_class(f"{full}_Goal"),
+            message_class(f"{full}_Result"),
+            message_class(f"{full}_Feedback"),
+            _service(f"{full}_SendGoal"),
+            _service(f"{full}_GetResult"),
+            message_class(f"{full}_FeedbackMessage"),
+        )
+        _actions[name] = _actions[full] = found
+    return found
+
+
+def register(text: str, name: str) -> None:
+    """Make a message, service or action type known.
+
+    The same definition again changes nothing.
+
+    Args:
+        text: As in a ``.msg``, ``.srv`` or ``.action`` file; for messages also several definitions concatenated, as
+            recordings hold them.
+        name: ``package/msg/Name``, ``package/srv/Name`` or ``package/action/Name``.
+
+    Raises:
+        MessageError: bad name, malformed text (says the line), a field of unknown type, or another definition exists
+            under that name.
+    """
+    library().register(text, name)
+
+
+def register_folder(path: str | Path) -> tuple[str, ...]:
+    """Make all types under ``path`` known: ``<package>/msg/Name.msg``, ``srv/Name.srv``, ``action/Name.action``.
+
+    Returns:
+        Their full names, sorted.
+
+    Raises:
+        MessageError: no such folder, nothing in it, or a definition that ``register`` would refuse; then none is added.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise MessageError("is no folder", where=str(folder), valid="one with <package>/msg/Name.msg")
+    return library().register_folder(folder)
+
+
+def names(kind: str = "msg") -> list[str]:
+    """Full names of all known ``msg``, ``srv`` or ``action`` types, sorted."""
+    return library().messages() if kind == "msg" else library().interfaces(kind)
+
+
+def _interface(name: str, kind: str) -> str:
+    if not isinstance(name, str):
+        raise MessageError(f"{name!r}"[:200] + " is no type name", valid=f"e.g. 'package/{kind}/Name'")
+    full = resolve(name, kind, library().interfaces(kind))
+    if not library().has_interface(full):
+        raise MessageError(f"unknown type '{full}'", valid=near(full, library().interfaces(kind)))
+    return full
+
+
+def _service(full: str) -> ServiceType:
+    return ServiceType(full, message_class(f"{full}_Request"), message_class(f"{full}_Response"))
