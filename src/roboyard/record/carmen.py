@@ -76,8 +76,9 @@ class CarmenRecording(Recording):
             with self.path.open("rb") as raw:
                 zipped = raw.read(2) == b"\x1f\x8b"
                 raw.seek(0)
-                with gzip.GzipFile(fileobj=raw) if zipped else raw as file:
-                    for line in io.TextIOWrapper(file, encoding="ascii", errors="replace", newline="\n"):
+                file = gzip.GzipFile(fileobj=raw) if zipped else raw
+                with io.TextIOWrapper(file, encoding="ascii", errors="replace", newline="\n") as text:
+                    for line in text:
                         read += len(line)
                         if read > _MAX_TEXT:
                             raise RecordingError(f"holds more than {_MAX_TEXT} characters", where=str(self.path))

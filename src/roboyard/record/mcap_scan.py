@@ -22,7 +22,7 @@ def scan(fd: int, size: int) -> Contents:
         opcode, length = mcap.RECORD_HEAD.unpack(read_at(fd, position, 9))
         begin, end = position + 9, position + 9 + length
         if opcode == mcap.DATA_END:
-            contents.complete = end <= size
+            contents.complete = read_at(fd, size - len(mcap.MAGIC), len(mcap.MAGIC)) == mcap.MAGIC
             break
         if opcode == _INVALID or end > size:
             break

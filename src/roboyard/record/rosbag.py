@@ -121,7 +121,7 @@ class Rosbag1Recording(_BagRecording):
             connection = Connection(
                 topic=item.topic,
                 type=normal_type(item.msgtype),
-                publisher=(extension.callerid or "").lstrip("/"),
+                publisher=extension.callerid or "",
                 definition=item.msgdef.data,
                 definition_format="ros1msg",
                 encoding="ros1",
