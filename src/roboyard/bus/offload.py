@@ -7,14 +7,13 @@ what a job really took with what its node declared.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor as Pool
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus.futures import Future
 from roboyard.bus.meter import NodeError
 from roboyard.bus.pacing import perf_ns
+from roboyard.compute import Pool, ThreadPool
 from roboyard.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class Offload:
         if not latency > 0.0:
             raise InputError(f"latency {latency} s of offloaded work", where=f"node {node}", valid="a positive time")
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="roboyard-offload")
+            self._pool = ThreadPool(self._workers)
         name = getattr(function, "__name__", type(function).__name__)
         latency_ns = round(latency * 1e9)
         job = self.jobs.setdefault((node, name), Job(node, name, latency_ns))
@@ -88,7 +87,7 @@ class Offload:
     def close(self) -> None:
         """Stop the workers; waiting work is dropped."""
         if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool.close(now=True)
             self._pool = None
 
 
