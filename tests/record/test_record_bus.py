@@ -1,0 +1,333 @@
+"""A bus recorded, replayed and recorded again; inputs repeated; questions answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import roboyard as ry
+from roboyard.bus import Bus, Input, TransformError
+from roboyard.errors import RecordingError, RoboyardError, UnknownNameError
+from roboyard.geometry import SE3
+from roboyard.messages import serialize
+from roboyard.record import (
+    Recorder,
+    Replay,
+    info,
+    inputs_of,
+    node_list,
+    open_recording,
+    tf_echo,
+    tf_tree,
+    topic_bw,
+    topic_echo,
+    topic_hz,
+    topic_list,
+)
+
+
+class Robot(ry.Node):
+    """out: scan odom tf"""
+
+    def setup(self) -> None:
+        """Publish at 10 and 50 Hz."""
+        self.scan = self.publisher("scan", ry.msg.LaserScan)
+        self.image = self.publisher("image", ry.msg.Image)
+        self.timer(0.1, self.measure, start=True)
+        self.timer(rate=50.0, callback=self.move)
+        self.broadcast(SE3.from_xyz_rpy((0.2, 0, 0.1)), "base_link", "laser", static=True)
+
+    def measure(self) -> None:
+        """A scan and a picture."""
+        self.scan.publish(ry.msg.LaserScan(ranges=self.random.random(8).astype(np.float32)))
+        self.image.publish(ry.msg.Image(data=np.zeros(3, np.uint8)))
+
+    def move(self) -> None:
+        """Where it is: 1 m/s."""
+        self.broadcast(SE3.from_xyz_rpy((self.now, 0, 0)), "odom", "base_link")
+
+
+class Listener(ry.Node):
+    """in: scan"""
+
+    def setup(self) -> None:
+        """Keep what comes."""
+        self.heard: list[tuple[int, str, Any]] = []
+        self.subscribe("/rover/scan", ry.msg.LaserScan, self.on_scan, with_source=True)
+        self.where: list[float] = []
+        self.timer(0.0501, self.look)  # never at an instant at which the robot publishes
+
+    def on_scan(self, message: Any, source: str) -> None:
+        """Keep it."""
+        self.heard.append((self.now_ns, source, message))
+
+    def look(self) -> None:
+        """Keep the position."""
+        if self.transforms.can_lookup("odom", "laser"):
+            self.where.append(self.transforms.lookup("odom", "laser").x)
+
+
+def run(path: Path, seconds: float = 2.0, **options: Any) -> Listener:
+    with Bus(seed=3) as bus:
+        with Recorder(bus, path, metadata={"seed": "3"}, **options):
+            bus.add(Robot(), "robot", namespace="rover")
+            listener = bus.add(Listener(), "listener")
+            bus.executor.run_for(seconds)
+        return listener
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    run(tmp_path / "r.mcap")
+    return tmp_path / "r.mcap"
+
+
+def test_everything_on_the_bus_is_recorded_with_its_publisher(tmp_path: Path) -> None:
+    path = tmp_path / "r.mcap"
+    listener = run(path)
+    with open_recording(path) as recording:
+        scans = list(recording.messages(["/rover/scan"]))
+        assert [(m.time_ns, m.publisher, m.message) for m in scans] == listener.heard
+        topics = recording.topics
+        assert "/rover/image" not in topics  # raw pictures are not recorded unasked
+        assert topics["/tf_static"].latched
+        assert topics["/tf"].count == 100
+        assert topics["/clock"].publishers == ("/roboyard",)
+        assert recording.metadata == {"seed": "3"}
+
+
+def test_topics_are_chosen_by_name_and_pattern(tmp_path: Path) -> None:
+    run(tmp_path / "a.mcap", topics=["/rover/*", "/clock"], exclude_types=())
+    run(tmp_path / "b.mcap", exclude=["/tf*"])
+    with open_recording(tmp_path / "a.mcap") as recording:
+        assert list(recording.topics) == ["/clock", "/rover/image", "/rover/scan"]
+    with open_recording(tmp_path / "b.mcap") as recording:
+        assert not any(name.startswith("/tf") for name in recording.topics)
+
+
+def test_a_recorder_that_comes_late_gets_what_is_latched(tmp_path: Path) -> None:
+    path = tmp_path / "r.mcap"
+    with Bus() as bus:
+        bus.add(Robot(), "robot", namespace="rover")
+        bus.executor.run_for(1.0)
+        with Recorder(bus, path):
+            bus.executor.run_for(1.0)
+        bus.executor.run_for(1.0)
+    with open_recording(path) as recording:
+        assert [m.time_ns for m in recording.messages(["/tf_static"])] == [10**9]
+        assert recording.end_ns == 2 * 10**9
+
+
+def test_two_runs_make_the_same_bytes_also_in_a_used_process(tmp_path: Path) -> None:
+    run(tmp_path / "a.mcap")
+    run(tmp_path / "b.mcap")
+    assert (tmp_path / "a.mcap").read_bytes() == (tmp_path / "b.mcap").read_bytes()
+
+
+def test_a_quiet_bus_does_not_hold_a_second_back(tmp_path: Path) -> None:
+    path = tmp_path / "r.mcap"
+    with Bus() as bus, Recorder(bus, path, topics=["/tf_static"]):
+        bus.add(Robot(), "robot", namespace="rover")
+        bus.executor.run_for(1.5)
+        with open_recording(path) as recording:
+            assert recording.count == 1
+
+
+class FullDisk:
+    """A file that takes 5000 bytes."""
+
+    name = "disk"
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def write(self, data: bytes | memoryview, /) -> int:
+        if self.size + len(data) > 5000:
+            raise OSError(28, "No space left on device")
+        self.size += len(data)
+        return len(data)
+
+    def seek(self, offset: int, /) -> int:
+        return offset
+
+    def truncate(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_full_disk_stops_the_run_with_one_error_that_blames_no_node() -> None:
+    with Bus() as bus:
+        recorder = Recorder(bus, FullDisk())
+        bus.add(Robot(), "robot", namespace="rover")
+        with pytest.raises(RecordingError, match="disk: cannot be written: No space left on device"):
+            bus.executor.run_for(60.0)
+        assert bus.now_ns < 10 * 10**9
+        bus.executor.run_for(1.0)  # the bus is in order
+        recorder.close()  # and the error is not told twice
+
+
+# -- replay ------------------------------------------------------------------------------------------------------------
+
+
+def test_nodes_run_on_a_replay_as_on_the_robot(tmp_path: Path) -> None:
+    live = run(tmp_path / "r.mcap")
+    with open_recording(tmp_path / "r.mcap") as recording, Bus() as bus:
+        replay = Replay(bus, recording)
+        listener = bus.add(Listener(), "listener")
+        bus.executor.run_until(recording.end_ns)
+        assert replay.done
+        assert replay.count == recording.count - recording.topics["/clock"].count
+        assert bus.topics["/tf_static"].latched
+    assert listener.heard == live.heard
+    assert listener.where == live.where
+
+
+def test_a_replay_recorded_again_holds_the_same(tmp_path: Path, recorded: Path) -> None:
+    again = tmp_path / "again.mcap"
+    with open_recording(recorded) as recording, Bus() as bus, Recorder(bus, again, exclude=["/clock"]):
+        Replay(bus, recording)
+        bus.executor.run_until(recording.end_ns)
+    with open_recording(recorded) as first, open_recording(again) as second:
+        assert list(second.messages()) == [m for m in first.messages() if m.topic != "/clock"]
+
+
+def test_topics_are_renamed_and_left_out(recorded: Path) -> None:
+    with open_recording(recorded) as recording, Bus() as bus:
+        Replay(bus, recording, topics=["/rover/*", "/tf"], exclude=["/tf"], rename={"/rover/scan": "/old/scan"})
+        bus.executor.run_until(recording.end_ns)
+        assert bus.topics["/old/scan"].count == 20 + 1
+        assert bus.topics["/tf"].count == 0
+        with pytest.raises(UnknownNameError):
+            Replay(bus, recording, rename={"/none": "/x"})
+
+
+def test_a_replay_from_the_middle_begins_with_what_is_latched(recorded: Path) -> None:
+    with open_recording(recorded) as recording, Bus() as bus:
+        replay = Replay(bus, recording, start_ns=10**9, end_ns=15 * 10**8)
+        listener = bus.add(Listener(), "listener")
+        bus.executor.run_until(recording.end_ns)
+        assert replay.done
+    assert [time_ns for time_ns, _, _ in listener.heard] == [t * 10**8 for t in range(10, 16)]
+    assert listener.where[0] == pytest.approx(1.2)  # the laser's static place is known from before
+
+
+def test_a_recording_of_another_day_needs_a_bus_of_that_day(tmp_path: Path, write: Any, items: list[Any]) -> None:
+    path = tmp_path / "r.mcap"
+    start = 1_700_000_000 * 10**9
+    write(path, [(time_ns + start, *rest) for time_ns, *rest in items])
+    with open_recording(path) as recording:
+        with Bus() as bus, pytest.raises(RecordingError, match=f"start_ns={start}"):
+            Replay(bus, recording)
+        with Bus(start_ns=recording.start_ns) as bus:
+            replay = Replay(bus, recording)
+            bus.executor.run_until(recording.end_ns)
+            assert replay.count == len(items)
+        with Bus(start_ns=recording.start_ns + 1) as bus, pytest.raises(RecordingError, match="stands at"):
+            Replay(bus, recording)
+
+
+def test_closing_a_replay_stops_it(recorded: Path) -> None:
+    with open_recording(recorded) as recording, Bus() as bus:
+        replay = Replay(bus, recording)
+        bus.executor.run_for(0.5)
+        count = replay.count
+        replay.close()
+        bus.executor.run_for(1.0)
+        assert replay.count == count
+        assert bus.topics["/rover/scan"].publishers == []
+
+
+def test_nothing_to_replay_is_a_clear_error(recorded: Path) -> None:
+    with open_recording(recorded) as recording, Bus() as bus, pytest.raises(RecordingError, match="nothing to replay"):
+        Replay(bus, recording, topics=["/clock"])
+
+
+# -- inputs ------------------------------------------------------------------------------------------------------------
+
+
+def test_recorded_inputs_repeat_an_interactive_run(tmp_path: Path) -> None:
+    def play(path: Path, inputs: list[tuple[int, Input]] | None) -> None:
+        with Bus() as bus, Recorder(bus, path):
+            bus.add(Robot(), "robot", namespace="rover")
+            if inputs is not None:
+                bus.inputs.schedule(inputs)
+                bus.executor.run_for(1.0)
+                return
+            for speed in (0.1, 0.2):
+                bus.executor.run_for(0.33)
+                message = ry.msg.Twist()
+                message.linear.x = speed
+                bus.inputs.push(
+                    Input("publish", "/cmd_vel", "geometry_msgs/msg/Twist", "/keyboard", serialize(message))
+                )
+            bus.executor.run_for(0.34)
+
+    play(tmp_path / "a.mcap", None)
+    with open_recording(tmp_path / "a.mcap") as recording:
+        inputs = inputs_of(recording)
+        assert [item.target for _, item in inputs] == ["/cmd_vel", "/cmd_vel"]
+        assert recording.topics["/cmd_vel"].publishers == ("/keyboard",)
+    play(tmp_path / "b.mcap", inputs)
+    assert (tmp_path / "a.mcap").read_bytes() == (tmp_path / "b.mcap").read_bytes()
+
+
+def test_a_recording_without_inputs_has_none(recorded: Path) -> None:
+    with open_recording(recorded) as recording:
+        assert inputs_of(recording) == []
+
+
+# -- questions ---------------------------------------------------------------------------------------------------------
+
+
+def test_info_in_short(recorded: Path) -> None:
+    with open_recording(recorded) as recording:
+        short = info(recording)
+        assert short.messages == sum(1 for _ in recording.raw()) == sum(topic.count for topic in topic_list(recording))
+    assert short.format == "mcap"
+    assert short.size == recorded.stat().st_size
+    assert short.duration == pytest.approx(2.0)
+    assert short.nodes == ("/roboyard", "/rover/robot")
+    assert [topic.name for topic in short.topics] == sorted(topic.name for topic in short.topics)
+
+
+def test_rates_sizes_and_echo(recorded: Path) -> None:
+    with open_recording(recorded) as recording:
+        rate = topic_hz(recording, "/tf")
+        assert rate.mean == pytest.approx(50.0)
+        assert (rate.shortest, rate.longest) == pytest.approx((0.02, 0.02))
+        assert topic_hz(recording, "/tf_static").mean is None
+        bandwidth = topic_bw(recording, "/rover/scan")
+        size = len(serialize(next(recording.messages(["/rover/scan"])).message))
+        assert (bandwidth.smallest, bandwidth.largest, bandwidth.bytes) == (size, size, 21 * size)
+        assert bandwidth.per_second == pytest.approx(21 * size / 2.0)
+        assert [m.time_ns for m in topic_echo(recording, "/rover/scan", count=2, start_ns=10**9)] == [10**9, 11 * 10**8]
+        with pytest.raises(RoboyardError, match="/rover/scan"):
+            topic_hz(recording, "/rover/skan")
+
+
+def test_nodes_and_what_they_publish(recorded: Path) -> None:
+    with open_recording(recorded) as recording:
+        nodes = {node.name: node.publishes for node in node_list(recording)}
+    assert nodes["/rover/robot"] == ("/rover/scan", "/tf", "/tf_static")
+
+
+def test_the_tree_and_transforms_in_it(recorded: Path) -> None:
+    with open_recording(recorded) as recording:
+        frames = {frame.name: frame for frame in tf_tree(recording)}
+        assert {name: frame.parent for name, frame in frames.items()} == {
+            "odom": None,
+            "base_link": "odom",
+            "laser": "base_link",
+        }
+        assert frames["base_link"].rate == pytest.approx(50.0)
+        assert (frames["laser"].static, frames["base_link"].static) == (True, False)
+        assert frames["laser"].publisher == "/rover/robot"
+        assert tf_echo(recording, "odom", "laser", 1_010_000_000).x == pytest.approx(1.21)
+        assert tf_echo(recording, "laser", "odom").x == pytest.approx(-2.2)
+        with pytest.raises(TransformError):
+            tf_echo(recording, "odom", "laser", 9 * 10**9)
