@@ -31,18 +31,22 @@ _SIMPLE: dict[str, Any] = {
 
 
 class Layout(NamedTuple):
-    """Byte offsets in the engine's data: number of contacts, pointer to them, arena size and its most used part, and
-    the count of divergence warnings; then a contact's size, its two geoms, its distance and its solver row."""
+    """Byte offsets in the engine's data: number of contacts, pointer to them, arena size and its most used part, the
+    count of divergence warnings, and the pointer to the constraints' reference accelerations; then a contact's size,
+    its two geoms, its first solver row, its dimension and its friction coefficients."""
 
     ncon: int
     contact: int
     narena: int
     maxuse_arena: int
     diverged: int
+    aref: int
     contact_size: int
     geom1: int
     geom2: int
     row: int
+    dim: int
+    friction: int
 
 
 @lru_cache(maxsize=1)
@@ -66,10 +70,13 @@ def layout() -> Layout:
         data.narena.offset,
         data.maxuse_arena.offset,
         data.warning.offset + acceleration * ctypes.sizeof(warning) + warning.number.offset,
+        data.efc_aref.offset,
         ctypes.sizeof(contact),
         contact.geom.offset,
         contact.geom.offset + ctypes.sizeof(ctypes.c_int),
         contact.efc_address.offset,
+        contact.dim.offset,
+        contact.friction.offset,
     )
     _check(found)
     return found
@@ -111,6 +118,9 @@ def _check(found: Layout) -> None:
         data.narena,
         data.contact.geom[0].tolist(),
         int(data.contact.efc_address[-1]),
+        int(data.contact.dim[-1]),
+        float(data.contact.friction[-1][0]),
+        float(data.efc_aref[1]),
     )
     last = contacts + (data.ncon - 1) * found.contact_size
     read = (
@@ -120,6 +130,9 @@ def _check(found: Layout) -> None:
         ctypes.c_int64.from_address(base + found.narena).value,
         [ctypes.c_int.from_address(contacts + offset).value for offset in (found.geom1, found.geom2)],
         ctypes.c_int.from_address(last + found.row).value,
+        ctypes.c_int.from_address(last + found.dim).value,
+        ctypes.c_double.from_address(last + found.friction).value,
+        ctypes.c_double.from_address((ctypes.c_void_p.from_address(base + found.aref).value or 0) + 8).value,
     )
     if read != stated:
         raise RunError(

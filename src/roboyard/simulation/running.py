@@ -29,6 +29,11 @@ class Running:
         """The engine's model."""
         return self.assembled.model
 
+    def evaluate(self) -> None:
+        """Evaluate positions, velocities and contacts after the state was set from outside."""
+        stepping.evaluate(self.model._address, self.data._address, self.watch.layout)
+        self.instant.moved()
+
     def advance(self, steps: int, taken: int, dt: float) -> tuple[int, int]:
         """Take physics steps in one tight loop.
 
@@ -75,5 +80,6 @@ def start(assembled: Assembled, settings: PhysicsSettings, time_ns: int, before:
         servos.adopt(before.servos, assembled.model)
     watch = ContactWatch(assembled, settings.timestep_ns, before.watch if before is not None else None)
     data.time = time_ns * 1e-9
-    mujoco.mj_step1(assembled.model, data)
-    return Running(assembled, data, servos, watch, Instant(assembled.model, data))
+    running = Running(assembled, data, servos, watch, Instant(assembled.model, data))
+    running.evaluate()
+    return running

@@ -16,27 +16,21 @@ MEMORY = 256 << 20
 class PhysicsSettings:
     """Numbers of the engine.
 
-    MuJoCo solves normal and friction forces in one convex problem.  A contact that slides is then pushed apart in
-    proportion to its sliding speed, so a box sliding at 2 m/s hops 22 mm high and a skid-steered robot turns at a
-    quarter of its rate.  Here the coupled problem carries practically no friction (``impratio`` 1e-6) and the
-    *noslip* pass that follows finds friction for the normal forces found: Coulomb's law, exact to 1 % in sliding and
-    without creep at rest (see the tests of slopes, sliding and skid-steer turning).
-
     Attributes:
         timestep: Physics step [s].
         contact_time: Time constant with which a penetration decays [s]; at least twice the step or it is unstable.
+            At 10 ms a wheel that skids at 1 m/s stays within 0.3 mm of the ground; at 5 ms it chatters.
         impedance: Constraint stiffness at zero and full penetration (MuJoCo's ``solimp`` d0 and dmax).
-        impratio: Friction's share in the coupled solve; see above.
-        noslip_iterations: Sweeps of the friction pass; two keep the skid-steer turning rate within 0.5 % of many.
-        iterations: Bound of the main solver; warm-started it needs one or two.
-        tolerance: At which the main solver stops.
+        impratio: How much stiffer friction is than the normal force: at 10 a box on a slope at half the angle of
+            friction creeps 0.04 mm/s, at 1 it creeps 0.4 mm/s.
+        iterations: Bound of the solver; warm-started it needs one or two.
+        tolerance: At which the solver stops.
     """
 
     timestep: float = 0.002
-    contact_time: float = 0.005
+    contact_time: float = 0.01
     impedance: tuple[float, float] = (0.9, 0.95)
-    impratio: float = 1e-6
-    noslip_iterations: int = 2
+    impratio: float = 10.0
     iterations: int = 50
     tolerance: float = 1e-8
 
@@ -64,7 +58,6 @@ class PhysicsSettings:
         option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC  # the same friction in every direction
         option.solver = mujoco.mjtSolver.mjSOL_NEWTON
         option.impratio = self.impratio
-        option.noslip_iterations = self.noslip_iterations
         option.iterations = self.iterations
         option.tolerance = self.tolerance
         # Splitting into islands costs more than it saves for robots in a world (10–20 % of a step, measured).

@@ -65,8 +65,8 @@ def load(simulation: Simulation, saved: dict[str, Any]) -> None:
     servos.floats[:] = np.array(saved["servos"], float).reshape(servos.floats.shape)
     for servo in servos.servos.values():
         servos.engage(servo, model)
-    mujoco.mj_step1(model, data)
     simulation.set_steps(saved["steps"])
+    simulation.running.evaluate()
     simulation.watch.restore(tuple(Episode(*values) for values in saved["episodes"]))
     for name, sensors in saved["sensors"].items():
         for sensor in simulation.sensors(name):

@@ -92,7 +92,7 @@ def _couple(spec: mujoco.MjSpec, follower: str, leader: str, offset: float, rati
     equality = spec.add_equality(name=f"{follower}@{leader}", type=mujoco.mjtEq.mjEQ_JOINT)
     equality.objtype = mujoco.mjtObj.mjOBJ_JOINT
     equality.name1, equality.name2 = follower, leader
-    data = np.zeros(11)
+    data = np.zeros(mujoco.mjNEQDATA)
     data[:2] = offset, ratio
     equality.data = data
     equality.solref = [0.004, 1.0]

@@ -52,12 +52,30 @@ def contact_of(surface: Surface, contact_time: float) -> Contact:
 
 
 def _softness(surface: Surface, contact_time: float) -> tuple[float, float] | None:
-    e = surface.restitution
-    if e <= 0.0:
+    if surface.restitution <= 0.0:
         return None
-    # A spring-damper of ratio z gives back exp(-pi z / sqrt(1 - z²)) of the speed; negative numbers are the engine's
-    # form for stiffness and damping per unit of mass.
-    log = math.log(min(e, 0.999))
-    ratio = -log / math.sqrt(math.pi**2 + log**2)
+    # Negative numbers are the engine's form for stiffness and damping per unit of mass.
     frequency = 1.0 / contact_time
-    return -(frequency**2), -2.0 * ratio * frequency
+    return -(frequency**2), -2.0 * damping_ratio(surface.restitution) * frequency
+
+
+def damping_ratio(restitution: float) -> float:
+    """The damping ratio at which a spring-damper that only pushes gives back ``restitution`` of the speed (0…1)."""
+    low, high = 0.0, 20.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _returned(middle) > restitution else (low, middle)
+    return 0.5 * (low + high)
+
+
+def _returned(ratio: float) -> float:
+    """T. Schwager, T. Pöschel, Granular Matter 9 (2007): contact ends when the force, not the overlap, is zero."""
+    if ratio < 1e-9:
+        return 1.0
+    if ratio < 1.0 - 1e-6:
+        root = math.sqrt(1.0 - ratio * ratio)
+        return math.exp(-ratio / root * math.atan2(2.0 * ratio * root, 2.0 * ratio * ratio - 1.0))
+    if ratio <= 1.0 + 1e-6:
+        return math.exp(-2.0)
+    root = math.sqrt(ratio * ratio - 1.0)
+    return math.exp(-ratio / root * math.log((ratio + root) / (ratio - root)))

@@ -26,7 +26,7 @@ from roboyard.simulation.assembly.records import (
 )
 from roboyard.simulation.assembly.scenery import MaterialStore, add_scenery, set_view
 from roboyard.simulation.assembly.tree import Branch, plan
-from roboyard.simulation.naming import SEPARATOR, scoped
+from roboyard.simulation.naming import scoped
 from roboyard.simulation.servos import add_servos
 from roboyard.simulation.settings import PhysicsSettings
 
@@ -39,9 +39,13 @@ class _Draft:
     index: int
     bodies: dict[str, mujoco.MjsBody] = field(default_factory=dict)
     still: dict[str, SE3] = field(default_factory=dict)
-    scalars: list[Scalar] = field(default_factory=list)
+    scalars: dict[str, list[Scalar]] = field(default_factory=dict)
     sites: list[str] = field(default_factory=list)
     branches: list[Branch] = field(default_factory=list)
+
+    def all_scalars(self) -> list[Scalar]:
+        """Scalar joints in the order of the tree."""
+        return [scalar for scalars in self.scalars.values() for scalar in scalars]
 
 
 def assemble(world: World, entries: Sequence[Entry], settings: PhysicsSettings) -> Assembled:
@@ -82,14 +86,11 @@ def _draft(spec: mujoco.MjSpec, maker: GeomMaker, entry: Entry, index: int, note
             T_parent = entry.T_world_model if branch.parent is None else draft.still[branch.parent]
             draft.still[link.name] = T_parent @ branch.T_parent_link
             maker.add(index, entry.name, link, None, draft.still[link.name])
-    joints = {joint.name: joint for joint in entry.model.joints}
-    for branch in draft.branches:
-        if branch.joint is not None and branch.link.name in moving:
-            own = [s for s in draft.scalars if s.element.split(SEPARATOR)[-1].startswith(branch.joint.name)]
-            add_couplings(spec, joints[branch.joint.name], own, entry.name)
+    for joint in entry.model.joints:
+        add_couplings(spec, joint, draft.scalars.get(joint.name, []), entry.name)
     _sites(spec, draft)
     _excludes(spec, draft)
-    add_servos(spec, entry.model, entry.name, draft.scalars)
+    add_servos(spec, entry.model, entry.name, draft.all_scalars())
     return draft
 
 
@@ -114,7 +115,7 @@ def _body(spec: mujoco.MjSpec, draft: _Draft, branch: Branch, notes: list[str]) 
     if branch.free:
         body.add_freejoint(name=scoped(draft.entry.name, "free", branch.link.name))
     elif branch.joint is not None:
-        draft.scalars.extend(add_joint(body, branch.joint, draft.entry.name, notes))
+        draft.scalars[branch.joint.name] = add_joint(body, branch.joint, draft.entry.name, notes)
     if branch.inertial is not None and branch.inertial.mass > 0.0:
         _set_inertia(body, branch.inertial)
     if not branch.link.gravity:
@@ -170,7 +171,7 @@ def _place(model: mujoco.MjModel, draft: _Draft) -> Placement:
         links[link] = LinkPlace(body, SE3.identity())
     actuators = {model.actuator(i).name: i for i in range(model.nactuator)}
     joints = []
-    for scalar in draft.scalars:
+    for scalar in draft.all_scalars():
         joint = model.joint(scalar.element).id
         actuator = actuators.get(scalar.element, -1)
         ctrl = int(model.actuator_ctrladr[actuator]) if actuator >= 0 else -1

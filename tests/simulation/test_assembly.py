@@ -1,0 +1,218 @@
+"""What is compiled is what the description says: masses, names, joints, and nothing silently lost."""
+
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+import pytest
+
+from roboyard.description.model import (
+    Axis,
+    Box,
+    Collision,
+    Cone,
+    Cylinder,
+    Ellipsoid,
+    Inertial,
+    Joint,
+    Limits,
+    Link,
+    Mesh,
+    Mimic,
+    Model,
+    Placed,
+    Plane,
+    Surface,
+)
+from roboyard.errors import DescriptionError
+from roboyard.simulation import Simulation
+from roboyard.simulation.assembly.surfaces import contact_of
+from roboyard.simulation.naming import COLLISION, SEEN_ONLY, VISUAL
+from tests.simulation.builders import I, at, box_inertia, free_box, ground, room, rover, static_box, world
+
+
+def own_mass(sim: Simulation, name: str) -> float:
+    return float(sum(sim.model.body_mass[body] for body in sim.placement(name).bodies))
+
+
+def test_masses_are_those_of_the_description() -> None:
+    sim = Simulation(world(ground(), *room()))
+    sim.add(rover(), "rover")
+    assert own_mass(sim, "rover") == pytest.approx(rover().mass, rel=1e-12)
+    assert sim.model.body_mass.sum() == pytest.approx(rover().mass, rel=1e-12)
+
+
+def test_inertia_in_any_frame_keeps_its_principal_values_and_axes() -> None:
+    turned = at(0.1, -0.2, 0.3, 0.4, -0.5, 0.6)
+    inertia = (0.05, 0.06, 0.07, 0.004, -0.003, 0.002)
+    model = Model("m", (Link("l", I, Inertial(2.0, turned, inertia)),))
+    sim = Simulation(world())
+    sim.add(model, "m")
+    body = sim.placement("m").bodies[0]
+    ixx, iyy, izz, ixy, ixz, iyz = inertia
+    stated = turned.rotation_matrix() @ np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    stated = stated @ turned.rotation_matrix().T
+    made = sim.data.ximat[body].reshape(3, 3)
+    np.testing.assert_allclose(made @ np.diag(sim.model.body_inertia[body]) @ made.T, stated, atol=1e-9)
+    np.testing.assert_allclose(sim.data.xipos[body], turned.translation, atol=1e-12)
+
+
+def massless_chain(leaf_mass: float | None) -> Model:
+    inertial = Inertial(leaf_mass, I, box_inertia(leaf_mass, (0.1, 0.1, 0.1))) if leaf_mass else None
+    return Model(
+        "m",
+        (
+            Link("base", I, Inertial(1.0, I, box_inertia(1.0, (0.2, 0.2, 0.2)))),
+            Link("cross", at(x=0.2)),
+            Link("tip", at(x=0.2), inertial),
+        ),
+        (
+            Joint("one", "revolute", "base", "cross", at(x=0.2), I, (Axis((0, 1, 0)),)),
+            Joint("two", "revolute", "cross", "tip", I, I, (Axis((0, 0, 1)),)),
+        ),
+    )
+
+
+def test_a_massless_link_between_joints_borrows_and_the_total_stays() -> None:
+    sim = Simulation(world())
+    sim.add(massless_chain(0.5), "m")
+    assert own_mass(sim, "m") == pytest.approx(1.5, rel=1e-12)
+    assert sim.hardware("m").joint_names == ("one", "two")
+    sim.step(100)
+
+
+def test_massless_links_at_the_end_are_held_and_it_is_said() -> None:
+    sim = Simulation(world())
+    sim.add(massless_chain(None), "m")
+    assert own_mass(sim, "m") == pytest.approx(1.0, rel=1e-12)
+    assert sim.hardware("m").joint_names == ()
+    assert any("cross" in note for note in sim.notes)
+    assert any("tip" in note for note in sim.notes)
+
+
+def test_links_keep_their_names_and_poses() -> None:
+    sim = Simulation(world(ground()))
+    T = at(1, 2, 3, 0.1, 0.2, 0.3)
+    sim.add(rover(), "rover", T)
+    for link in rover().links:
+        body = sim.model.body(f"rover::{link.name}").id
+        expected = T @ link.T_model_link
+        np.testing.assert_allclose(sim.data.xpos[body], expected.translation, atol=1e-9)
+    assert sim.truth("rover").T_world_base.almost_equal(T, 1e-9)
+
+
+def test_static_models_share_bodies_a_cell_but_keep_their_names() -> None:
+    boxes = [static_box(f"box{i}", (0.2, 0.2, 0.2), at(0.5 * i, 0, 0.1)) for i in range(40)]
+    sim = Simulation(world(ground(), *boxes))
+    assert sim.model.nbody < 15
+    assert sim.watch.geom_name(sim.model.geom("box7::link::box").id) == "box7::link::box"
+    assert sim.truth("box7").T_world_base.x == pytest.approx(3.5)
+
+
+def test_shapes_seen_and_touched_are_in_their_groups() -> None:
+    only_seen = Model("sign", (replace(static_box("s", (1, 1, 1), I).model.links[0], collisions=()),), static=True)
+    sim = Simulation(world(static_box("wall", (1, 1, 1), I), Placed("sign", only_seen, I)))
+    model = sim.model
+    assert model.geom("wall::link::box").group == COLLISION
+    assert model.geom("wall::link::visual v").group == VISUAL
+    assert model.geom("sign::link::visual v").group == SEEN_ONLY
+    assert model.geom("sign::link::visual v").conaffinity == 0
+
+
+def test_the_slippery_surface_decides() -> None:
+    slippery, rough = (contact_of(Surface(friction=mu), 0.005) for mu in (0.1, 0.9))
+    assert slippery.priority > rough.priority
+    assert contact_of(Surface(friction=0.0), 0.005).dimensions == 1
+    assert contact_of(Surface(friction=1e5), 0.005).friction[0] == 100.0
+
+
+def test_links_of_one_model_do_not_collide_unless_asked() -> None:
+    def two(collide: bool) -> Model:
+        shape = (Collision("c", Box((0.4, 0.4, 0.4)), I),)
+        inertial = Inertial(1.0, I, box_inertia(1.0, (0.4, 0.4, 0.4)))
+        links = tuple(
+            Link(name, T, inertial, shape, self_collide=collide)
+            for name, T in (("a", I), ("b", at(x=0.1)), ("c", at(x=0.2)))
+        )
+        joints = (
+            Joint("ab", "revolute", "a", "b", at(x=0.1), I, (Axis((0, 0, 1)),)),
+            Joint("bc", "revolute", "b", "c", at(x=0.1), I, (Axis((0, 0, 1)),)),
+        )
+        return Model("m", links, joints)
+
+    for collide in (False, True):
+        sim = Simulation(world(gravity=0.0))
+        sim.add(two(collide), "m")
+        assert (sim.data.ncon > 0) is collide  # a and c; neighbours never
+
+
+def test_joint_types_give_their_degrees_of_freedom() -> None:
+    expected = {
+        "fixed": 0,
+        "revolute": 1,
+        "continuous": 1,
+        "prismatic": 1,
+        "ball": 3,
+        "universal": 2,
+        "revolute2": 2,
+        "planar": 3,
+        "screw": 2,
+        "floating": 6,
+    }
+    inertial = Inertial(1.0, I, (0.1, 0.1, 0.1, 0, 0, 0))
+    for kind, freedom in expected.items():
+        axes = (Axis((0, 0, 1)), Axis((0, 1, 0)))[: 2 if kind in ("universal", "revolute2") else 1]
+        links = (Link("a", I, inertial), Link("b", at(x=0.3), inertial))
+        joint = Joint("j", kind, "a", "b", at(x=0.3), I, axes, thread_pitch=0.1)  # type: ignore[arg-type]
+        sim = Simulation(world())
+        sim.add(Model("m", links, (joint,)), "m")
+        assert sim.model.nv == 6 + freedom, kind
+        sim.step(5)
+
+
+def test_limits_and_mimics_hold() -> None:
+    inertial = Inertial(1.0, at(x=0.2), (0.01, 0.01, 0.01, 0, 0, 0))
+    links = (Link("a", at(x=0.1), inertial), Link("b", at(x=0.1, y=1.0), inertial))
+    joints = (
+        Joint("leader", "revolute", "world", "a", I, I, (Axis((0, 1, 0), Limits(-0.5, 0.5)),)),
+        Joint("follower", "revolute", "world", "b", at(y=1.0), I, (Axis((0, 1, 0)),), Mimic("leader", -1.0, 0.1)),
+    )
+    sim = Simulation(world())
+    sim.add(Model("m", links, joints), "m", at(z=1.0))
+    sim.step(2000)
+    leader, follower = sim.hardware("m").read().position
+    assert abs(leader) < 0.52
+    assert follower == pytest.approx(0.1 - leader, abs=0.01)
+
+
+def test_every_shape_compiles() -> None:
+    shapes = (Box((1, 2, 3)), Cylinder(0.1, 0.2), Cone(0.2, 0.5), Ellipsoid((0.1, 0.2, 0.3)), Plane((0, 1, 1)))
+    link = Link("l", I, collisions=tuple(Collision(str(i), shape, at(x=3.0 * i)) for i, shape in enumerate(shapes)))
+    sim = Simulation(world(Placed("m", Model("m", (link,), static=True), I)))
+    assert sim.model.ngeom == len(shapes)
+
+
+def test_a_missing_mesh_becomes_a_marked_box_and_a_note() -> None:
+    link = Link("l", I, collisions=(Collision("c", Mesh("model://lost/mesh.dae", None), I),))
+    sim = Simulation(world(Placed("m", Model("m", (link,), static=True), I)))
+    assert any("model://lost/mesh.dae" in note for note in sim.notes)
+    assert sim.model.geom("m::l::c").type == int(mujoco.mjtGeom.mjGEOM_BOX)
+
+
+def test_rings_and_two_parents_are_refused() -> None:
+    links = (Link("a", I), Link("b", I))
+    there = Joint("j1", "revolute", "a", "b", I, I)
+    back = Joint("j2", "revolute", "b", "a", I, I)
+    again = Joint("j3", "revolute", "world", "b", I, I)
+    for joints, word in (((there, back), "ring"), ((there, again), "two joints")):
+        with pytest.raises(DescriptionError, match=word):
+            Simulation(world()).add(Model("m", links, joints), "m")
+
+
+def test_gravity_can_be_off_for_a_link() -> None:
+    model = free_box()
+    floating = replace(model, links=(replace(model.links[0], gravity=False),))
+    sim = Simulation(world())
+    sim.add(floating, "crate", at(z=1.0))
+    sim.step(200)
+    assert sim.truth("crate").T_world_base.z == pytest.approx(1.0, abs=1e-9)
