@@ -1,82 +1,23 @@
-"""A bus recorded, replayed and recorded again; inputs repeated; questions answered."""
+"""A bus recorded, replayed and recorded again; inputs repeated."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from tests.record.samples import Listener, Robot, run, write_items
 
 import roboyard as ry
-from roboyard.bus import Bus, Input, TransformError
-from roboyard.errors import RecordingError, RoboyardError, UnknownNameError
-from roboyard.geometry import SE3
+from roboyard.bus import Bus, Input
+from roboyard.errors import RecordingError, UnknownNameError
 from roboyard.messages import serialize
 from roboyard.record import (
     Recorder,
     Replay,
-    info,
     inputs_of,
-    node_list,
     open_recording,
-    tf_echo,
-    tf_tree,
-    topic_bw,
-    topic_echo,
-    topic_hz,
-    topic_list,
 )
-
-
-class Robot(ry.Node):
-    """out: scan odom tf"""
-
-    def setup(self) -> None:
-        """Publish at 10 and 50 Hz."""
-        self.scan = self.publisher("scan", ry.msg.LaserScan)
-        self.image = self.publisher("image", ry.msg.Image)
-        self.timer(0.1, self.measure, start=True)
-        self.timer(rate=50.0, callback=self.move)
-        self.broadcast(SE3.from_xyz_rpy((0.2, 0, 0.1)), "base_link", "laser", static=True)
-
-    def measure(self) -> None:
-        """A scan and a picture."""
-        self.scan.publish(ry.msg.LaserScan(ranges=self.random.random(8).astype(np.float32)))
-        self.image.publish(ry.msg.Image(data=np.zeros(3, np.uint8)))
-
-    def move(self) -> None:
-        """Where it is: 1 m/s."""
-        self.broadcast(SE3.from_xyz_rpy((self.now, 0, 0)), "odom", "base_link")
-
-
-class Listener(ry.Node):
-    """in: scan"""
-
-    def setup(self) -> None:
-        """Keep what comes."""
-        self.heard: list[tuple[int, str, Any]] = []
-        self.subscribe("/rover/scan", ry.msg.LaserScan, self.on_scan, with_source=True)
-        self.where: list[float] = []
-        self.timer(0.0501, self.look)  # never at an instant at which the robot publishes
-
-    def on_scan(self, message: Any, source: str) -> None:
-        """Keep it."""
-        self.heard.append((self.now_ns, source, message))
-
-    def look(self) -> None:
-        """Keep the position."""
-        if self.transforms.can_lookup("odom", "laser"):
-            self.where.append(self.transforms.lookup("odom", "laser").x)
-
-
-def run(path: Path, seconds: float = 2.0, **options: Any) -> Listener:
-    with Bus(seed=3) as bus:
-        with Recorder(bus, path, metadata={"seed": "3"}, **options):
-            bus.add(Robot(), "robot", namespace="rover")
-            listener = bus.add(Listener(), "listener")
-            bus.executor.run_for(seconds)
-        return listener
 
 
 @pytest.fixture
@@ -216,10 +157,10 @@ def test_a_replay_from_the_middle_begins_with_what_is_latched(recorded: Path) ->
     assert listener.where[0] == pytest.approx(1.2)  # the laser's static place is known from before
 
 
-def test_a_recording_of_another_day_needs_a_bus_of_that_day(tmp_path: Path, write: Any, items: list[Any]) -> None:
+def test_a_recording_of_another_day_needs_a_bus_of_that_day(tmp_path: Path, items: list[Any]) -> None:
     path = tmp_path / "r.mcap"
     start = 1_700_000_000 * 10**9
-    write(path, [(time_ns + start, *rest) for time_ns, *rest in items])
+    write_items(path, [(time_ns + start, *rest) for time_ns, *rest in items])
     with open_recording(path) as recording:
         with Bus() as bus, pytest.raises(RecordingError, match=f"start_ns={start}"):
             Replay(bus, recording)
@@ -279,55 +220,3 @@ def test_recorded_inputs_repeat_an_interactive_run(tmp_path: Path) -> None:
 def test_a_recording_without_inputs_has_none(recorded: Path) -> None:
     with open_recording(recorded) as recording:
         assert inputs_of(recording) == []
-
-
-# -- questions ---------------------------------------------------------------------------------------------------------
-
-
-def test_info_in_short(recorded: Path) -> None:
-    with open_recording(recorded) as recording:
-        short = info(recording)
-        assert short.messages == sum(1 for _ in recording.raw()) == sum(topic.count for topic in topic_list(recording))
-    assert short.format == "mcap"
-    assert short.size == recorded.stat().st_size
-    assert short.duration == pytest.approx(2.0)
-    assert short.nodes == ("/roboyard", "/rover/robot")
-    assert [topic.name for topic in short.topics] == sorted(topic.name for topic in short.topics)
-
-
-def test_rates_sizes_and_echo(recorded: Path) -> None:
-    with open_recording(recorded) as recording:
-        rate = topic_hz(recording, "/tf")
-        assert rate.mean == pytest.approx(50.0)
-        assert (rate.shortest, rate.longest) == pytest.approx((0.02, 0.02))
-        assert topic_hz(recording, "/tf_static").mean is None
-        bandwidth = topic_bw(recording, "/rover/scan")
-        size = len(serialize(next(recording.messages(["/rover/scan"])).message))
-        assert (bandwidth.smallest, bandwidth.largest, bandwidth.bytes) == (size, size, 21 * size)
-        assert bandwidth.per_second == pytest.approx(21 * size / 2.0)
-        assert [m.time_ns for m in topic_echo(recording, "/rover/scan", count=2, start_ns=10**9)] == [10**9, 11 * 10**8]
-        with pytest.raises(RoboyardError, match="/rover/scan"):
-            topic_hz(recording, "/rover/skan")
-
-
-def test_nodes_and_what_they_publish(recorded: Path) -> None:
-    with open_recording(recorded) as recording:
-        nodes = {node.name: node.publishes for node in node_list(recording)}
-    assert nodes["/rover/robot"] == ("/rover/scan", "/tf", "/tf_static")
-
-
-def test_the_tree_and_transforms_in_it(recorded: Path) -> None:
-    with open_recording(recorded) as recording:
-        frames = {frame.name: frame for frame in tf_tree(recording)}
-        assert {name: frame.parent for name, frame in frames.items()} == {
-            "odom": None,
-            "base_link": "odom",
-            "laser": "base_link",
-        }
-        assert frames["base_link"].rate == pytest.approx(50.0)
-        assert (frames["laser"].static, frames["base_link"].static) == (True, False)
-        assert frames["laser"].publisher == "/rover/robot"
-        assert tf_echo(recording, "odom", "laser", 1_010_000_000).x == pytest.approx(1.21)
-        assert tf_echo(recording, "laser", "odom").x == pytest.approx(-2.2)
-        with pytest.raises(TransformError):
-            tf_echo(recording, "odom", "laser", 9 * 10**9)

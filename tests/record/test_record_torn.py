@@ -17,12 +17,15 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.record.samples import some_messages, write_items
 
 from roboyard.errors import RecordingError
 from roboyard.record import mcap_format as mcap
 from roboyard.record import open_recording, recover
 from roboyard.record.mcap_blocks import MAX_CHUNK, records
 from roboyard.record.mcap_recording import McapRecording
+
+ROOT = Path(__file__).parents[2]
 
 
 def read(path: Path) -> list[Any]:
@@ -41,9 +44,9 @@ def chunk_ends(path: Path) -> list[tuple[int, int]]:
     return found
 
 
-def test_cut_anywhere_every_whole_chunk_is_read(tmp_path: Path, write: Any, items: list[Any]) -> None:
+def test_cut_anywhere_every_whole_chunk_is_read(tmp_path: Path, items: list[Any]) -> None:
     whole = tmp_path / "whole.mcap"
-    write(whole, [item for item in items if item[1] == "/words"][::4])
+    write_items(whole, [item for item in items if item[1] == "/words"][::4])
     data, everything, ends = whole.read_bytes(), read(whole), chunk_ends(whole)
     assert len(ends) == 3
     path = tmp_path / "cut.mcap"
@@ -102,11 +105,11 @@ def test_a_damaged_chunk_is_named_and_mending_keeps_the_others(tmp_path: Path, r
 
 @given(st.data())
 def test_flipped_bytes_never_do_worse_than_a_recording_error(
-    tmp_path_factory: pytest.TempPathFactory, write: Any, make_items: Any, data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("flip")
     path = folder / "r.mcap"
-    write(path, make_items(1.5, 4))
+    write_items(path, some_messages(1.5, 4))
     content = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 8))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
@@ -200,7 +203,7 @@ for number in itertools.count():
 @pytest.mark.parametrize("seed", range(5))
 def test_after_a_kill_at_most_one_simulated_second_is_lost(tmp_path: Path, seed: int) -> None:
     path, mended = tmp_path / "killed.mcap", tmp_path / "mended.mcap"
-    command = [sys.executable, "-c", WRITER, str(path), str(Path(__file__).parent)]
+    command = [sys.executable, "-c", WRITER, str(path), str(ROOT)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()

@@ -20,6 +20,8 @@ from roboyard.errors import MessageError, RecordingError, RoboyardError
 from roboyard.messages import serialize, type_name
 from roboyard.record import McapWriter, open_recording
 
+ROOT = Path(__file__).parents[2]
+
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
 floats = st.floats(allow_nan=False, width=64)
 vectors = st.builds(lambda x, y, z: ry.msg.Vector3(x, y, z), floats, floats, floats)
@@ -122,7 +124,7 @@ def test_a_chunk_is_handed_over_every_simulated_second(tmp_path: Path) -> None:
 PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from conftest import some_messages, write_items
+from tests.record.samples import some_messages, write_items
 write_items(sys.argv[1], some_messages())
 """
 
@@ -134,7 +136,7 @@ def test_bytes_depend_on_nothing_but_the_messages(tmp_path: Path, recording_file
         folder.mkdir()
         path = folder / f"{seed}.mcap"
         environment = {**os.environ, "PYTHONHASHSEED": seed, "HOME": str(folder)}
-        command = [sys.executable, "-c", PROGRAM, str(path), str(Path(__file__).parent)]
+        command = [sys.executable, "-c", PROGRAM, str(path), str(ROOT)]
         subprocess.run(command, env=environment, cwd=folder, check=True)
         written.append(path.read_bytes())
     assert written[0] == written[1] == written[2]
@@ -214,7 +216,7 @@ def fill(disk: SmallDisk, items: list[Any]) -> list[RecordingError]:
 LIMITED = """
 import resource, sys
 sys.path.insert(0, sys.argv[2])
-from conftest import some_messages, write_items
+from tests.record.samples import some_messages, write_items
 from roboyard.errors import RecordingError
 messages = some_messages(seconds=20)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
@@ -227,7 +229,7 @@ except RecordingError as error:
 
 def test_a_file_size_limit_is_one_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "r.mcap"
-    command = [sys.executable, "-c", LIMITED, str(path), str(Path(__file__).parent)]
+    command = [sys.executable, "-c", LIMITED, str(path), str(ROOT)]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     assert "File too large" in run.stdout
     assert run.stdout.count("\n") == 1
