@@ -120,7 +120,12 @@ def _expand(reading: Reading, root: Node, source: Path | None, arguments: Mappin
     from roboyard.description.xacro import expand, is_xacro
 
     if is_xacro(root, source):
-        return expand(reading, root, arguments or {})
+        plain = expand(reading, root, arguments or {})
+        if root.tag in ("robot", "root") and not plain.all("link", "joint"):
+            raise fault(
+                "the file holds no robot, only parts for one (macros, properties)", root, "a file that uses them"
+            )
+        return plain
     if arguments:
         raise fault(
             f"arguments are given ({', '.join(sorted(arguments))}) but the file takes none", root, "a xacro file"

@@ -13,101 +13,46 @@ from pathlib import Path
 from typing import Literal
 
 from roboyard.description.sensors import Sensor
+from roboyard.description.shapes import (
+    Box as Box,
+)
+from roboyard.description.shapes import (
+    Capsule as Capsule,
+)
+from roboyard.description.shapes import (
+    Cone as Cone,
+)
+from roboyard.description.shapes import (
+    Cylinder as Cylinder,
+)
+from roboyard.description.shapes import (
+    Ellipsoid as Ellipsoid,
+)
+from roboyard.description.shapes import (
+    Geometry as Geometry,
+)
+from roboyard.description.shapes import (
+    Heightmap as Heightmap,
+)
+from roboyard.description.shapes import (
+    Mesh as Mesh,
+)
+from roboyard.description.shapes import (
+    Plane as Plane,
+)
+from roboyard.description.shapes import (
+    Polyline as Polyline,
+)
+from roboyard.description.shapes import (
+    Rgba as Rgba,
+)
+from roboyard.description.shapes import (
+    Sphere as Sphere,
+)
+from roboyard.description.shapes import (
+    Vec3 as Vec3,
+)
 from roboyard.geometry import SE3
-
-Vec3 = tuple[float, float, float]
-Rgba = tuple[float, float, float, float]
-
-
-# -- shapes ----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class Box:
-    """Box of full edge lengths ``size`` [m], centred on its frame."""
-
-    size: Vec3
-
-
-@dataclass(frozen=True, slots=True)
-class Cylinder:
-    """Cylinder along z, centred [m]."""
-
-    radius: float
-    length: float
-
-
-@dataclass(frozen=True, slots=True)
-class Capsule:
-    """Capsule along z; ``length`` is the cylindrical part [m]."""
-
-    radius: float
-    length: float
-
-
-@dataclass(frozen=True, slots=True)
-class Cone:
-    """Cone along z, centred at half height, tip up [m]."""
-
-    radius: float
-    length: float
-
-
-@dataclass(frozen=True, slots=True)
-class Sphere:
-    """Sphere [m]."""
-
-    radius: float
-
-
-@dataclass(frozen=True, slots=True)
-class Ellipsoid:
-    """Ellipsoid with semi-axes ``radii`` [m]."""
-
-    radii: Vec3
-
-
-@dataclass(frozen=True, slots=True)
-class Plane:
-    """Plane through the frame's origin; ``size`` only bounds its looks [m]."""
-
-    normal: Vec3 = (0.0, 0.0, 1.0)
-    size: tuple[float, float] = (100.0, 100.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Mesh:
-    """Triangle mesh from a file.
-
-    ``file`` is None where ``uri`` could not be resolved: the reader has said so in a finding, and consumers draw or
-    collide with a marked placeholder.  ``convex`` asks for the convex hull in collision.
-    """
-
-    uri: str
-    file: Path | None
-    scale: Vec3 = (1.0, 1.0, 1.0)
-    submesh: str | None = None
-    center_submesh: bool = False
-    convex: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Heightmap:
-    """Terrain from a grey picture stretched over ``size`` = (x, y, height) [m]."""
-
-    uri: str
-    file: Path | None
-    size: Vec3
-    position: Vec3 = (0.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Polyline:
-    """Prism over closed outlines ``points`` [m], extruded by ``height``; holes by even-odd rule."""
-
-    points: tuple[tuple[tuple[float, float], ...], ...]
-    height: float
-
-
-Geometry = Box | Cylinder | Capsule | Cone | Sphere | Ellipsoid | Plane | Mesh | Heightmap | Polyline
 
 
 # -- links -----------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from roboyard.description.meshes import mesh_problem
 from roboyard.description.model import Finding
 from roboyard.description.resources import MESH_BYTES, Resources
 from roboyard.description.values import fault, shown
@@ -95,9 +96,13 @@ class Reading:
         """
         found = self.resources.resolve(uri, base=node.file)
         problem = found.problem
+        if found.guess:
+            self.note(node, f"{what} {shown(uri, 200)}: {found.guess}")
         if found.path is not None:
             problem = self.resources.unreadable(found.path, limit)
+            if not problem and what == "mesh":
+                problem = mesh_problem(found.path)
             if not problem:
                 return found.path
-        self.note(node, f"{what} {shown(uri)}: {problem}; a placeholder stands for it")
+        self.note(node, f"{what} {shown(uri, 200)}: {problem}; a placeholder stands for it")
         return None

@@ -37,10 +37,11 @@ _PACKAGE_NAME = re.compile(rb"<name>\s*([A-Za-z0-9_.-]{1,200})\s*</name>")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The path behind a URI, or why there is none."""
+    """The path behind a URI, or why there is none; ``guess`` says how it was found where the URI was not right."""
 
     path: Path | None
     problem: str = ""
+    guess: str = ""
 
 
 class Resources:
@@ -61,6 +62,7 @@ class Resources:
         self._given = (*self.search, *models, *packages, *shares)
         self._index: dict[Path, dict[str, Path]] = {}
         self._implied: dict[Path, tuple[Path, ...]] = {}
+        self._homes: dict[Path, None] = {}  # packages that were asked for by name
 
     # -- public ------------------------------------------------------------------------------------------------------
     def resolve(self, uri: str, base: str | Path | None = None, *, folder: bool = False) -> Found:
@@ -93,7 +95,10 @@ class Resources:
         if not re.fullmatch(r"[A-Za-z0-9_ .()+-]+", name) or name.strip(".") == "":
             return None
         here = self._folder_of(base)
-        return next((found for found in self._candidates(name, here) if found.is_dir()), None)
+        found = next((one for one in self._candidates(name, here) if one.is_dir()), None)
+        if found is not None:
+            self._homes.setdefault(found)
+        return found
 
     def allows(self, path: Path, base: str | Path | None = None) -> bool:
         """Whether ``path`` lies in a folder that may be read on behalf of ``base``."""
@@ -136,6 +141,9 @@ class Resources:
             if self._allowed(candidate, here, ()):
                 return Found(candidate)
             refused = True
+        for home in self._homes:
+            if not refused and path.is_relative_to(home):
+                return self._deeper(home, path.relative_to(home), folder)
         if refused:
             return Found(None, "it lies outside the folders that may be read (name its folder in search)")
         return Found(None, "no such file")
@@ -144,19 +152,29 @@ class Resources:
         name, _, rest = unquote(text).partition("/")
         if name in ("", ".", ".."):
             return Found(None, "the URI names no package or model")
-        known = False
+        known: list[Path] = []
         for home in self._candidates(name, here):
-            known = True
+            known.append(home)
             path = _absolute(home / rest) if rest else home
             if not self._allowed(path, here, (home,)):
                 return Found(None, "it lies outside the folders that may be read (name its folder in search)")
             if _exists(path, folder):
                 return Found(path)
         if known:
-            return Found(None, f"'{name}' has no such file")
+            found = self._deeper(known[0], Path(os.path.normpath(rest or ".")), folder)
+            return found if found.path else Found(None, f"'{name}' has no such file")
         if (here or self._given) and not rest:
             return self._relative(name, here, folder)
         return Found(None, f"package or model '{name}' is not found (name the folder that holds it in search)")
+
+    @staticmethod
+    def _deeper(home: Path, rest: Path, folder: bool) -> Found:
+        """The one file a folder deeper than the URI says: build rules may install ``description/urdf`` as ``urdf``."""
+        if rest.parts and ".." not in rest.parts:
+            found = [one / rest for one in _subfolders(home) if _exists(one / rest, folder)]
+            if len(found) == 1:
+                return Found(found[0], guess=f"taken from the folder '{found[0].relative_to(home).parts[0]}'")
+        return Found(None, "no such file")
 
     def _candidates(self, name: str, here: Path | None) -> Iterator[Path]:
         """Folders that may be the package or model ``name``, best first."""
@@ -220,7 +238,7 @@ class Resources:
         if any(path.is_relative_to(root) for root in self._given):
             return True
         real = path.resolve()
-        roots = (*homes, *(self._around(here) if here else ()))
+        roots = (*homes, *self._homes, *(self._around(here) if here else ()))
         return any(path.is_relative_to(root) and real.is_relative_to(root.resolve()) for root in roots)
 
 

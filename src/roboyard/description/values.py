@@ -21,10 +21,10 @@ def fault(what: str, node: Node, valid: str | None = None) -> DescriptionError:
     return DescriptionError(what, where=node.where, valid=valid)
 
 
-def shown(text: str) -> str:
+def shown(text: str, length: int = 60) -> str:
     """A user's text quoted for a message, cut to a readable length."""
-    text = " ".join(text[:200].split())
-    return repr(text if len(text) <= 60 else text[:57] + "…")
+    text = " ".join(text[: 3 * length].split())
+    return repr(text if len(text) <= length else text[: length - 1] + "…")
 
 
 def number(text: str, node: Node, what: str, *, infinite: bool = False) -> float:

@@ -41,7 +41,7 @@ def read_model_document(reading: Reading, root: Node, name: str | None = None) -
     else:
         included = read_include(reading, found[0], read_model)
         if included.model is None:
-            raise fault("the document includes a lamp, not a model", found[0], "a model")
+            raise fault(f"the document includes a {included.node.tag}, not a model", found[0], "a model")
         model = included.model
     return replace(model, name=name) if name else model
 

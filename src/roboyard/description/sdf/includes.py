@@ -33,7 +33,7 @@ class Included:
 
     Attributes:
         name: Its name in the including scope.
-        model: The finished model; None for a lone lamp.
+        model: The finished model; None for a lone lamp or actor.
         node: The model or light element, the include's values laid over it.
         pose_node: The ``<pose>`` that places it.
         placed: Frame of the model that this pose puts in place; empty: its origin.
@@ -87,7 +87,7 @@ def read_include(reading: Reading, node: Node, read_model: ReadModel, *, merge: 
             inner = read_include(reading, content, read_model, merge=merge)
             return replace(inner, name=name or inner.name, pose_node=node.child("pose") or inner.pose_node)
         laid = _overlaid(content, node, name)
-        if content.tag == "light":
+        if content.tag in ("light", "actor"):
             return Included(laid.get("name"), None, laid, laid.child("pose"), version=version)
         read = None if merge else replace(read_model(reading, laid, version), source=path)
         return Included(laid.get("name"), read, laid, laid.child("pose"), laid.get("placement_frame").strip(), version)
@@ -164,8 +164,6 @@ def _content(reading: Reading, root: Node, node: Node) -> Node:
         raise fault("the included file has no model", root, f"<model>; it is included at {node.where}")
     for extra in found[1:]:
         reading.note(extra, f"a second <{extra.tag}> in an included file is left out")
-    if found[0].tag == "actor":
-        raise fault("the included file holds an actor", found[0], "a model")
     return found[0]
 
 
@@ -190,7 +188,7 @@ def _stand_in(reading: Reading, node: Node, uri: str, name: str, problem: str) -
         return Included(name or "ground_plane", _ground(name or "ground_plane"), node, node.child("pose"))
     if wanted == "sun":
         return Included(name or "sun", None, _sun(node, name or "sun"), None)
-    reading.note(node, f"include {shown(uri)}: {problem}; a placeholder stands for it")
+    reading.note(node, f"include {shown(uri, 200)}: {problem}; a placeholder stands for it")
     called = name or wanted or PLACEHOLDER
     return Included(called, _placeholder(called), node, node.child("pose"))
 

@@ -65,7 +65,7 @@ def read_joint(
             if role == "child":
                 raise fault(f"joint '{name}' has the world as its child", node, "the world as parent")
             links.append(WORLD)
-        elif named == name:
+        elif named == name and scope.kind(named) == "joint":
             raise fault(f"joint '{name}' names itself as its {role}", node, "a link or frame")
         else:
             links.append(scope.body(named, node.child(role) or node, f"{role} of joint '{name}'"))
@@ -111,9 +111,11 @@ def _axis(
     xyz = (0.0, 0.0, 1.0)
     if given is not None and given.text.strip():
         xyz = unit_vector(given.text, given, f"axis of joint '{name}'")
-    frame = given.get("expressed_in") if given is not None else ""
+    frame = given_frame = given.get("expressed_in") if given is not None else ""
     if not frame and boolean_of(node, "use_parent_model_frame", version < (1, 5)):
         frame = MODEL
+    if frame and version < (1, 5) and not given_frame:
+        _warn_old(reading, node, name, T_model_joint)
     if frame:
         R = (
             T_model_joint.inverse() @ scope.pose(frame, given or node, f"expressed_in of joint '{name}'")
@@ -121,6 +123,14 @@ def _axis(
         x, y, z = (float(value) for value in R @ np.array(xyz))
         xyz = (x, y, z)
     return Axis(xyz, _limits(reading, node, name), _dynamics(reading, node))
+
+
+def _warn_old(reading: Reading, node: Node, name: str, T_model_joint: SE3) -> None:
+    """Files labelled 1.4 are often written with the later rule in mind; the difference is worth a word."""
+    if not np.allclose(T_model_joint.rotation_matrix(), np.eye(3), atol=1e-6):
+        reading.note(
+            node, f"joint '{name}': before SDF 1.5 an axis is in the model frame, and the joint is turned from it"
+        )
 
 
 def _limits(reading: Reading, node: Node, name: str) -> Limits:

@@ -97,7 +97,7 @@ def _declare(reading: Reading, scope: Scope, children: Iterable[Node], version: 
             case "include":
                 found = read_include(reading, child, read_model)
                 if found.model is None:
-                    reading.note(child, f"the lamp '{found.name}' inside a model is left out")
+                    reading.note(child, f"the {found.node.tag} '{found.name}' inside a model is left out")
                     continue
                 entry = model_entry(found, MODEL)
             case merging.PROXY:
@@ -133,7 +133,7 @@ def _canonical(scope: Scope, node: Node, static: bool) -> None:
     else:
         held = (f"{name}::{model.canonical_link}" for name, model in nested if model and model.canonical_link)
         scope.canonical = next(held, "")
-    if not scope.canonical and not static:
+    if not (scope.canonical or static or nested):
         raise fault(f"{scope.owner} has no link", node, "at least one <link>")
 
 

@@ -93,6 +93,10 @@ class Scope:
         """Keys and entries of one kind, in file order; a key serves `pose`."""
         return ((key, entry) for key, entry in self._entries.items() if entry.kind == kind)
 
+    def kind(self, name: str) -> str:
+        """Kind of the entry that ``name`` refers to; empty for none."""
+        return self._entries[name].kind if name in self._entries else ""
+
     def knows(self, name: str) -> bool:
         """Whether the name leads somewhere."""
         if name == self.origin or name in self._entries:

@@ -45,7 +45,10 @@ def read_world(reading: Reading, node: Node, version: Version) -> World:
                 reading.note(child, "merging a world into a world is not understood: included as it is")
             found = read_include(reading, child, read_model)
             if found.model is None:
-                lamps.append(found)
+                if found.node.tag == "light":
+                    lamps.append(found)
+                else:
+                    reading.note(child, f"the {found.node.tag} '{found.name}' has no effect here")
                 continue
             entry = model_entry(found, WORLD)
         elif child.tag == "light":

@@ -31,12 +31,12 @@ def read_robot(reading: Reading, root: Node, name: str | None = None) -> Model:
         DescriptionError: anything that makes the robot inconsistent or physically impossible: see ``checks``.
     """
     reading.unknown(root, _KNOWN, {"sensor", "property"})
+    nodes = checks.unique("link", ((one.get("name").strip(), one) for one in root.all("link")))
+    if not nodes:
+        raise fault("the robot has no link", root, "at least one <link>")
     called = name or root.get("name").strip()
     if not called:
         raise fault("the robot has no name", root, '<robot name="…">')
-    nodes = checks.unique("link", ((one.get("name").strip(), one) for one in root.all("link")))
-    if not nodes:
-        raise fault(f"robot '{called}' has no link", root, "at least one <link>")
     joint_nodes = checks.unique("joint", ((one.get("name").strip(), one) for one in root.all("joint")))
     drafts = [(read_joint(reading, node), node) for node in joint_nodes.values()]
     order = checks.chain(nodes, drafts)

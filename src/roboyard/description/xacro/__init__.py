@@ -1,6 +1,53 @@
-def is_xacro(root, source):
+"""Xacro, XML macros: what a ``.xacro`` document expands to, with every node's own file and line.
+
+The language is that of ROS xacro; expressions are evaluated over their syntax tree, with a list of what is allowed,
+never by Python's ``eval``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from roboyard.description.reading import Reading
+from roboyard.description.values import fault
+from roboyard.description.xacro.expander import Expander
+from roboyard.description.xml import Node
+
+__all__ = ["expand", "is_xacro"]
+
+
+def is_xacro(root: Node, source: Path | None) -> bool:
+    """Whether the document has anything to expand."""
+    if source is not None and ".xacro" in source.name.lower():
+        return True
+    declared = "xmlns:xacro" in root.attributes
+    for node in root.walk():
+        if node.tag.startswith("xacro:"):
+            return True
+        if declared and any("${" in text or "$(" in text for text in (node.text, *node.attributes.values())):
+            return True
     return False
 
 
-def expand(r, n, a):
-    return n
+def expand(
+    reading: Reading, root: Node, arguments: Mapping[str, str], environment: Mapping[str, str] | None = None
+) -> Node:
+    """The plain document.
+
+    Args:
+        reading: Resolves files and packages, takes findings.
+        root: The document as parsed.
+        arguments: Values of ``<xacro:arg>``.
+        environment: For ``$(env)`` and ``$(optenv)``; None takes the process's.
+
+    Raises:
+        DescriptionError: a macro, property, argument, file or expression is wrong, or the expansion does not end.
+    """
+    given = {str(name): str(value) for name, value in arguments.items()}
+    expander = Expander(reading, given, os.environ if environment is None else environment)
+    try:
+        return expander.document(root)
+    except RecursionError:
+        raise fault("the expansion is nested too deep", root) from None

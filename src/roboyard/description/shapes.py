@@ -1,0 +1,99 @@
+"""The shapes of which collisions and visuals are made; lengths in m, each in its own frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+Vec3 = tuple[float, float, float]
+Rgba = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Box of full edge lengths ``size`` [m], centred on its frame."""
+
+    size: Vec3
+
+
+@dataclass(frozen=True, slots=True)
+class Cylinder:
+    """Cylinder along z, centred [m]."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Capsule:
+    """Capsule along z; ``length`` is the cylindrical part [m]."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cone:
+    """Cone along z, centred at half height, tip up [m]."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sphere:
+    """Sphere [m]."""
+
+    radius: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ellipsoid:
+    """Ellipsoid with semi-axes ``radii`` [m]."""
+
+    radii: Vec3
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Plane through the frame's origin; ``size`` only bounds its looks [m]."""
+
+    normal: Vec3 = (0.0, 0.0, 1.0)
+    size: tuple[float, float] = (100.0, 100.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """Triangle mesh from a file.
+
+    ``file`` is None where ``uri`` could not be resolved: the reader has said so in a finding, and consumers draw or
+    collide with a marked placeholder.  ``convex`` asks for the convex hull in collision.
+    """
+
+    uri: str
+    file: Path | None
+    scale: Vec3 = (1.0, 1.0, 1.0)
+    submesh: str | None = None
+    center_submesh: bool = False
+    convex: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heightmap:
+    """Terrain from a grey picture stretched over ``size`` = (x, y, height) [m]."""
+
+    uri: str
+    file: Path | None
+    size: Vec3
+    position: Vec3 = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Polyline:
+    """Prism over closed outlines ``points`` [m], extruded by ``height``; holes by even-odd rule."""
+
+    points: tuple[tuple[tuple[float, float], ...], ...]
+    height: float
+
+
+Geometry = Box | Cylinder | Capsule | Cone | Sphere | Ellipsoid | Plane | Mesh | Heightmap | Polyline

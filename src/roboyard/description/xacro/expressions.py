@@ -1,0 +1,188 @@
+"""``${…}``: Python-like expressions, walked over their syntax tree with a list of allowed things and a budget."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from roboyard.description.xacro.operations import (
+    BINARY,
+    COMPARE,
+    FUNCTIONS,
+    UNARY,
+    ExpressionError,
+    attribute,
+    bounded,
+    weight,
+)
+
+MAX_LENGTH = 4_000
+MAX_DEPTH = 60
+Lookup = Callable[[str], Any]
+"""Value of a property; raises KeyError for an unknown name."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Steps left for one document; each visited piece of an expression costs one."""
+
+    steps: int = 3_000_000
+
+    def spend(self, steps: int = 1) -> None:
+        """Take steps. Raises ExpressionError when none are left."""
+        self.steps -= steps
+        if self.steps < 0:
+            raise ExpressionError("the expressions of this document take too long")
+
+
+def evaluate(text: str, names: Lookup, budget: Budget) -> Any:
+    """Value of an expression: number, text, truth value, list, mapping or None.
+
+    Args:
+        text: What stands between the braces.
+        names: Looks up properties; they hide functions of the same name.
+        budget: Shared by a document.
+
+    Raises:
+        ExpressionError: malformed, unknown name, forbidden construct, impossible arithmetic, or too much work.
+    """
+    text = text.strip()
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"an expression has more than {MAX_LENGTH} characters")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ExpressionError("not an expression") from None
+    budget.spend(len(text) // 10)
+    try:
+        value = _Walker(names, budget).visit(tree.body, 0)
+    except ExpressionError:
+        raise
+    except KeyError as error:
+        raise ExpressionError(f"nothing is called {error}") from None
+    except ZeroDivisionError:
+        raise ExpressionError("division by zero") from None
+    except (ArithmeticError, TypeError, ValueError, LookupError, AttributeError) as error:
+        raise ExpressionError(f"{error}"[:200]) from None
+    if callable(value):
+        raise ExpressionError("a function is not a value")
+    return value
+
+
+class _Walker:
+    """Visits the nodes of one expression."""
+
+    def __init__(self, names: Lookup, budget: Budget) -> None:
+        self._names = names
+        self._budget = budget
+        self._locals: dict[str, Any] = {}
+
+    def visit(self, node: ast.expr, depth: int) -> Any:
+        self._budget.spend()
+        if depth > MAX_DEPTH:
+            raise ExpressionError("the expression is nested too deep")
+        deeper = depth + 1
+        match node:
+            case ast.Constant(value=value) if value is None or isinstance(value, bool | int | float | str):
+                return bounded(value)
+            case ast.Name(id=name):
+                return self._name(name)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
+                return self._sized(BINARY[type(op)](self.visit(left, deeper), self.visit(right, deeper)))
+            case ast.UnaryOp(op=op, operand=operand) if type(op) in UNARY:
+                return UNARY[type(op)](self.visit(operand, deeper))
+            case ast.BoolOp(op=op, values=values):
+                return self._logic(isinstance(op, ast.And), values, deeper)
+            case ast.Compare():
+                return self._compare(node, deeper)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return self.visit(body if self.visit(test, deeper) else orelse, deeper)
+            case ast.Attribute(value=value, attr=attr):
+                return attribute(self.visit(value, deeper), attr)
+            case ast.Subscript(value=value, slice=index):
+                return self.visit(value, deeper)[self._index(index, deeper)]
+            case ast.Call(func=function, args=args, keywords=keywords):
+                return self._call(function, args, keywords, deeper)
+            case ast.List(elts=elements):
+                return self._sized([self.visit(one, deeper) for one in elements])
+            case ast.Tuple(elts=elements):
+                return self._sized(tuple(self.visit(one, deeper) for one in elements))
+            case ast.Dict(keys=keys, values=values) if all(key is not None for key in keys):
+                pairs = zip(keys, values, strict=True)
+                visited = [(self.visit(key, deeper), self.visit(value, deeper)) for key, value in pairs if key]
+                return self._sized(dict(visited))
+            case ast.ListComp(
+                elt=element, generators=[ast.comprehension(target=ast.Name(id=name), iter=source, ifs=ifs)]
+            ):
+                return self._listed(element, name, source, ifs, deeper)
+        raise ExpressionError(f"'{type(node).__name__}' is not allowed in an expression")
+
+    def _name(self, name: str) -> Any:
+        if name in self._locals:
+            return self._locals[name]
+        try:
+            return self._names(name)
+        except KeyError:
+            if name in FUNCTIONS:
+                return FUNCTIONS[name]
+            raise ExpressionError(f"nothing is called '{name[:80]}'") from None
+
+    def _sized(self, value: Any) -> Any:
+        """Long texts and lists cost what they weigh."""
+        if isinstance(value, str | list | tuple | dict):
+            self._budget.spend(weight(value) // 20)
+            return value
+        return bounded(value)
+
+    def _logic(self, every: bool, values: list[ast.expr], depth: int) -> Any:
+        value: Any = every
+        for one in values:
+            value = self.visit(one, depth)
+            if bool(value) != every:
+                break
+        return value
+
+    def _compare(self, node: ast.Compare, depth: int) -> bool:
+        left = self.visit(node.left, depth)
+        for op, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self.visit(right_node, depth)
+            if not COMPARE[type(op)](left, right):
+                return False
+            left = right
+        return True
+
+    def _index(self, node: ast.expr, depth: int) -> Any:
+        if isinstance(node, ast.Slice):
+            parts = [None if part is None else self.visit(part, depth) for part in (node.lower, node.upper, node.step)]
+            return slice(*parts)
+        return self.visit(node, depth)
+
+    def _call(self, node: ast.expr, args: list[ast.expr], keywords: list[ast.keyword], depth: int) -> Any:
+        function = self.visit(node, depth)
+        if not callable(function):
+            raise ExpressionError("what is called here is no function")
+        values = [self.visit(one, depth) for one in args]
+        named = {one.arg: self.visit(one.value, depth) for one in keywords if one.arg is not None}
+        if len(named) != len(keywords):
+            raise ExpressionError("'**' is not allowed in an expression")
+        for value in values:
+            if isinstance(value, str | list | tuple | dict):
+                self._budget.spend(len(value))
+        return self._sized(function(*values, **named))
+
+    def _listed(self, element: ast.expr, name: str, source: ast.expr, ifs: list[ast.expr], depth: int) -> list[Any]:
+        values = self.visit(source, depth)
+        before = dict(self._locals)
+        found = []
+        for value in values:
+            self._locals[name] = value
+            if all(self.visit(one, depth) for one in ifs):
+                found.append(self.visit(element, depth))
+        self._locals = before
+        self._sized(found)
+        return found

@@ -1,0 +1,220 @@
+"""What xacro expressions may do with values: bounded operators, functions and methods; nothing else is reachable."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+MAX_TEXT = 100_000  # characters of a text, items of a list
+MAX_BITS = 4_096  # of a whole number
+
+
+class ExpressionError(Exception):
+    """An expression is malformed, refers to something unknown, or wants too much."""
+
+
+class Namespace(Mapping[str, Any]):
+    """Names behind a dot: ``math.pi``, ``limits.joint1``, ``robot.wheel_radius``."""
+
+    def __init__(self, name: str, values: Mapping[str, Any]) -> None:
+        self._name = name
+        self._values = values
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __str__(self) -> str:
+        return f"<{self._name}>"
+
+
+def bounded(value: Any) -> Any:
+    """``value`` if it is of reasonable size. Raises ExpressionError."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value.bit_length() > MAX_BITS:
+            raise ExpressionError("a number becomes too large")
+    elif isinstance(value, str | list | tuple | dict):
+        weight(value)
+    elif isinstance(value, complex):
+        raise ExpressionError("the result is not a real number")
+    return value
+
+
+def weight(value: Any, known: dict[int, int] | None = None) -> int:
+    """Characters and values of a text, list or mapping with everything shared written out.
+
+    Raises ExpressionError for too much, and for what holds itself.
+    """
+    if isinstance(value, str):
+        total = 1 + len(value)
+    elif isinstance(value, list | tuple | dict):
+        known = {} if known is None else known
+        if id(value) in known:
+            total = known[id(value)]
+        else:
+            known[id(value)] = MAX_TEXT + 1  # holds itself, if it is met again before it is weighed
+            parts = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+            total = 1
+            for part in parts:
+                total += weight(part, known)
+            known[id(value)] = total
+    else:
+        return 1
+    if total > MAX_TEXT:
+        raise ExpressionError("a text or list becomes too long")
+    return total
+
+
+def multiply(a: Any, b: Any) -> Any:
+    """``a * b``, also text or list times number."""
+    if isinstance(b, str | list | tuple):
+        a, b = b, a
+    if isinstance(a, str | list | tuple) and isinstance(b, int) and len(a) * max(b, 0) > MAX_TEXT:
+        raise ExpressionError("a text or list becomes too long")
+    return a * b
+
+
+def power(a: Any, b: Any) -> Any:
+    """``a ** b``."""
+    if isinstance(a, int) and isinstance(b, int):
+        if b > 0 and a.bit_length() * b > MAX_BITS:
+            raise ExpressionError("a number becomes too large")
+        if b < -MAX_BITS:
+            return float(a) ** b
+    elif isinstance(a, float) and a < 0.0 and isinstance(b, float) and not b.is_integer():
+        raise ExpressionError("a negative number has no real power of this exponent")
+    return a**b
+
+
+def remainder(a: Any, b: Any) -> Any:
+    """``a % b`` of numbers; formatting texts this way is not allowed."""
+    if isinstance(a, str):
+        raise ExpressionError("'%' formats no text here: use str()")
+    return a % b
+
+
+BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: multiply,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: remainder,
+    ast.Pow: power,
+}
+UNARY: dict[type[ast.AST], Callable[[Any], Any]] = {
+    ast.UAdd: operator.pos,
+    ast.USub: operator.neg,
+    ast.Not: operator.not_,
+}
+COMPARE: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+
+
+def _range(*bounds: int) -> list[int]:
+    numbers = range(*bounds)
+    if len(numbers) > MAX_TEXT:
+        raise ExpressionError("a list becomes too long")
+    return list(numbers)
+
+
+def _round(value: float, digits: int | None = None) -> Any:
+    if digits is not None and abs(digits) > 400:
+        raise ExpressionError("round() to that many digits")
+    return round(value, digits)
+
+
+def _text(value: Any = "") -> str:
+    if callable(value):
+        raise ExpressionError("a function is not a value")
+    return str(value)
+
+
+_MATH = [
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "degrees",
+    "dist", "e", "erf", "erfc", "exp", "expm1", "fabs", "floor", "fmod", "gamma", "hypot", "inf", "isclose",
+    "isfinite", "isinf", "isnan", "lgamma", "log", "log10", "log1p", "log2", "modf", "nan", "pi", "radians",
+    "remainder", "sin", "sinh", "sqrt", "tan", "tanh", "tau", "trunc",
+]  # fmt: skip
+MATH: dict[str, Any] = {name: getattr(math, name) for name in _MATH} | {"pow": power, "fsum": math.fsum}
+FUNCTIONS: dict[str, Any] = {
+    **MATH,
+    "math": Namespace("math", MATH),
+    "abs": abs,
+    "all": all,
+    "any": any,
+    "bool": bool,
+    "dict": dict,
+    "enumerate": lambda values: [list(pair) for pair in enumerate(values)],
+    "float": float,
+    "int": int,
+    "len": len,
+    "list": lambda values=(): list(values),
+    "map": lambda function, values: [function(value) for value in values],
+    "max": max,
+    "min": min,
+    "range": _range,
+    "reversed": lambda values: list(reversed(values)),
+    "round": _round,
+    "sorted": sorted,
+    "str": _text,
+    "sum": sum,
+    "tuple": lambda values=(): tuple(values),
+    "zip": lambda *lists: [list(group) for group in zip(*lists, strict=False)],
+    "True": True,
+    "False": False,
+    "None": None,
+    "true": True,
+    "false": False,
+}
+_TEXT_METHODS = [
+    "capitalize", "count", "endswith", "find", "isalpha", "isdigit", "lower", "lstrip", "partition", "removeprefix",
+    "removesuffix", "rfind", "rpartition", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip", "title",
+    "upper",
+]  # fmt: skip
+_METHODS: dict[type, frozenset[str]] = {
+    str: frozenset(_TEXT_METHODS),
+    list: frozenset({"count", "index"}),
+    tuple: frozenset({"count", "index"}),
+    dict: frozenset({"get"}),
+}
+
+
+def attribute(value: Any, name: str) -> Any:
+    """``value.name``: a key of a mapping, or one of a few harmless methods. Raises ExpressionError."""
+    if isinstance(value, Mapping) and name in value:
+        return value[name]
+    if isinstance(value, dict) and name in ("keys", "values", "items"):
+        return lambda: [list(one) if isinstance(one, tuple) else one for one in getattr(value, name)()]
+    if isinstance(value, str) and name == "join":
+        return lambda parts: _join(value, list(parts))
+    if isinstance(value, str) and name == "replace":
+        return lambda old, new: _join(new, value.split(old)) if old else value
+    for kind, names in _METHODS.items():
+        if isinstance(value, kind) and name in names:
+            return getattr(value, name)
+    raise ExpressionError(f"nothing is called '.{name[:60]}' here")
+
+
+def _join(glue: str, parts: list[str]) -> str:
+    if sum(map(len, parts)) + len(glue) * len(parts) > MAX_TEXT:
+        raise ExpressionError("a text becomes too long")
+    return glue.join(parts)

@@ -1,0 +1,121 @@
+"""Scopes: tables of properties and macros, each looking in its parent for what it lacks; values evaluated when used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from roboyard.description.xacro.operations import ExpressionError, Namespace
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """A property's text that is evaluated at first use, in the table it stands in."""
+
+    text: str
+    evaluate: Callable[[str, Properties], Any]
+
+
+class Scope(Generic[T]):
+    """Names with a parent to fall back on."""
+
+    def __init__(self, parent: Scope[T] | None = None) -> None:
+        self.parent = parent
+        self.values: dict[str, T] = {}
+
+    def get(self, name: str) -> T:
+        """The value here or in a parent. Raises KeyError."""
+        scope: Scope[T] | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.parent
+        raise KeyError(name)
+
+    def root(self) -> Scope[T]:
+        """The outermost table."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+
+class Properties(Scope[Any]):
+    """Property values; texts that look like numbers or truth values become such, as xacro does."""
+
+    def __init__(self, parent: Properties | None = None) -> None:
+        super().__init__(parent)
+        self._evaluating: set[str] = set()
+
+    def lookup(self, name: str) -> Any:
+        """The evaluated value. Raises KeyError, and ExpressionError where a definition needs itself."""
+        scope: Properties | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope._resolved(name)
+            scope = scope.parent if isinstance(scope.parent, Properties) else None
+        raise KeyError(name)
+
+    def define(self, name: str, value: Any) -> None:
+        """Set a value that needs no evaluation."""
+        self.values[name] = literal(value)
+
+    def _resolved(self, name: str) -> Any:
+        value = self.values[name]
+        if isinstance(value, Properties):
+            return _View(name, value)
+        if not isinstance(value, Lazy):
+            return value
+        if name in self._evaluating:
+            raise ExpressionError(f"the property '{name}' is defined by itself")
+        self._evaluating.add(name)
+        try:
+            self.values[name] = literal(value.evaluate(value.text, self))
+        finally:
+            self._evaluating.discard(name)
+        return self.values[name]
+
+
+class _View(Namespace):
+    """A namespace of properties, each evaluated when asked for."""
+
+    def __init__(self, name: str, table: Properties) -> None:
+        super().__init__(name, table.values)
+        self._table = table
+
+    def __getitem__(self, key: str) -> Any:
+        return self._table.lookup(key)
+
+
+def literal(value: Any) -> Any:
+    """A text that is a number or a truth value as such; 'quoted' text without its quotes; all else as it is."""
+    if not isinstance(value, str):
+        return value
+    if len(value) >= 2 and value[0] == value[-1] == "'":
+        return value[1:-1]
+    if "_" in value or len(value) > 400:
+        return value
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return {"true": True, "True": True, "false": False, "False": False}.get(value, value)
+
+
+def truth(value: Any) -> bool:
+    """Condition of ``<xacro:if>``. Raises ExpressionError for a text that is none."""
+    if isinstance(value, str):
+        text = value.strip()
+        if text in ("true", "True"):
+            return True
+        if text in ("false", "False"):
+            return False
+        try:
+            return bool(int(text))
+        except ValueError:
+            raise ExpressionError(f"{text[:60]!r} is neither true nor false") from None
+    return bool(value)
