@@ -1,12 +1,12 @@
 """Messages, services and actions of ROS 2, without ROS: one class a type, CDR bytes, conversion to arrays.
 
-``ry.msg.Twist``, ``ry.srv.SetBool``, ``ry.action.NavigateToPose``: see ``namespaces``.
+``ry.msg.Twist``, ``ry.srv.SetBool``, ``ry.action.NavigateToPose``; arrays and poses: `convert`.
 """
 
+from roboyard.messages import action, msg, srv
 from roboyard.messages.cdr import deserialize, serialize
 from roboyard.messages.classes import type_name
 from roboyard.messages.freezing import fingerprint, freeze
-from roboyard.messages.namespaces import action, msg, srv
 from roboyard.messages.schema import schema, type_hash
 from roboyard.messages.time import duration, nanoseconds, stamp
 from roboyard.messages.types import (

@@ -9,7 +9,7 @@ import numpy as np
 
 from roboyard.errors import MessageError
 from roboyard.messages.classes import message_class, type_name
-from roboyard.messages.reading import BadBytesError, Reader, reader
+from roboyard.messages.reading import Reader, reader
 from roboyard.messages.writing import Writer, writer
 
 _HEADER = b"\x00\x01\x00\x00"  # plain CDR, little endian, no options
@@ -41,7 +41,7 @@ def serialize(message: Any) -> bytes:
     try:
         return b"".join(chunks)
     except (ValueError, BufferError):  # arrays with gaps, e.g. one column of a matrix
-        return b"".join([np.ascontiguousarray(c) if isinstance(c, np.ndarray) else c for c in chunks])
+        return b"".join([c.tobytes() if isinstance(c, np.ndarray) else c for c in chunks])
 
 
 def deserialize(data: bytes | bytearray | memoryview, name: str) -> Any:
@@ -54,20 +54,27 @@ def deserialize(data: bytes | bytearray | memoryview, name: str) -> Any:
     Raises:
         MessageError: unknown type, or the bytes are not a message of it.
     """
-    if data.__class__ is not bytes:
-        data = bytes(data)
+    if not isinstance(data, bytes):
+        data = _as_bytes(data)
     try:
-        read = _readers[name, data[:2]]  # type: ignore[index]
+        read = _readers[name, data[:2]]
     except KeyError:
         read = _prepare_reader(name, bytes(data[:4]))
     end = len(data)
     try:
-        message, pos = read(data, 4, end)  # type: ignore[arg-type]
+        message, pos = read(data, 4, end)
     except _READ_ERRORS as error:
         raise MessageError(f"bytes are no {name}: {error}", valid="CDR of that type") from error
     if not 0 <= end - pos <= 3:  # writers may pad to 4
         raise MessageError(f"bytes are no {name}: {end - pos} bytes left over", valid="CDR of that type")
     return message
+
+
+def _as_bytes(data: Any) -> bytes:
+    try:
+        return memoryview(data).tobytes()
+    except TypeError as error:
+        raise MessageError(f"{type(data).__name__} where bytes belong") from error
 
 
 def _prepare(message: Any) -> Writer:
@@ -87,6 +94,3 @@ def _prepare_reader(name: str, header: bytes) -> Reader:
         )
     read = _readers[name, header[:2]] = reader(full_name(name), 8, _ORDERS[header[:2]])
     return read
-
-
-__all__ = ["BadBytesError", "deserialize", "serialize"]

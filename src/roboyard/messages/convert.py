@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE3
-from roboyard.messages.types import message_type
 from roboyard.messages.time import stamp
+from roboyard.messages.types import message_type
 
 
 def pose_to_msg(pose: SE3) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ SERVICE_PARTS = ("Request", "Response")
 ACTION_PARTS = ("Goal", "Result", "Feedback")
 _UUID, _TIME = "unique_identifier_msgs/msg/UUID", "builtin_interfaces/msg/Time"
 _QUATERNION = "geometry_msgs/msg/Quaternion"
+_MAX_VALUES = 4_000_000
+_MAX_DEPTH = 50
 
 
 class Library:
@@ -128,7 +131,7 @@ class Library:
                     raise MessageError(
                         f"unknown type '{field.type}'", where=where, valid=near(field.type, self.messages())
                     )
-        _check_loops(new)
+        _check_sizes(new, self.get)
         self._definitions.update(new)
         self._interfaces.update(name for name in names if "/msg/" not in name)
 
@@ -175,39 +178,45 @@ def action_wire(name: str) -> list[Definition]:
 
 
 def _from_rosbags(name: str, entry: Any) -> Definition:
-    constants, fields = entry
-    converted = []
-    for label, (node, content) in fields:
+    constants, content = entry
+    fields = []
+    for label, (node, inner) in content:
         kind, size = "one", 0
-        if node in (3, 4):
-            kind, size = ("array" if node == 3 else "sequence"), content[1]
-            node, content = content[0]
-        base, bound = content if node == 1 else (content, 0)
+        if node in (3, 4):  # rosbags.interfaces.Nodetype: ARRAY, SEQUENCE
+            kind, size = ("array" if node == 3 else "sequence"), inner[1]
+            node, inner = inner[0]
+        base, bound = inner if node == 1 else (inner, 0)
         # rosbags keeps no default values; among the standard messages only the quaternion has one
         default = 1.0 if name == _QUATERNION and label == "w" else None
-        converted.append(Field(label, base, kind, size, bound, default))  # type: ignore[arg-type]
-    return (
-        Definition(name, tuple(converted), tuple(Constant(n, t, v) for n, t, v in constants))
-        if converted
-        else (Definition(name, (Field(EMPTY_MEMBER, "uint8"),), tuple(Constant(n, t, v) for n, t, v in constants)))
+        fields.append(Field(label, base, kind, size, bound, default))  # type: ignore[arg-type]
+    return Definition(
+        name,
+        tuple(fields) or (Field(EMPTY_MEMBER, "uint8"),),
+        tuple(Constant(label, kind, value) for label, kind, value in constants),
     )
 
 
-def _check_loops(new: dict[str, Definition]) -> None:
-    """A message cannot contain itself: only new definitions can, since known ones are closed."""
-    done: set[str] = set()
+def _check_sizes(new: dict[str, Definition], known: Callable[[str], Definition | None]) -> None:
+    """A message cannot contain itself, nor be so large that its default value is a burden."""
+    sizes: dict[str, int] = {}
 
-    def visit(name: str, above: tuple[str, ...]) -> None:
-        if name in above:
-            raise MessageError("contains itself", where=" > ".join((*above, name)))
-        if name in new and name not in done:
-            for field in new[name].fields:
-                if field.nested:
-                    visit(field.type, (*above, name))
-            done.add(name)
+    def size(name: str, above: tuple[str, ...]) -> int:
+        if name in above or len(above) > _MAX_DEPTH:
+            what = "contains itself" if name in above else "is nested too deep"
+            raise MessageError(what, where=" > ".join((*above, name))[:300])
+        if name not in sizes:
+            definition = new.get(name) or known(name)
+            total = 0
+            for field in definition.fields if definition else ():
+                one = size(field.type, (*above, name)) if field.nested else 1
+                total += one * {"one": 1, "array": field.size, "sequence": 0}[field.kind]
+            if total > _MAX_VALUES:
+                raise MessageError(f"holds {total} values", where=name, valid=f"at most {_MAX_VALUES}")
+            sizes[name] = total
+        return sizes[name]
 
     for name in new:
-        visit(name, ())
+        size(name, ())
 
 
 _library: Library | None = None

@@ -199,7 +199,7 @@ def _taker(name: str, order: str) -> Callable[[bytes, int, int, int], np.ndarray
     if dtype.kind == "b":  # any other byte than 0 is true, but numpy must only see 0 and 1
 
         def take_bools(data: bytes, pos: int, count: int, end: int) -> np.ndarray[Any, Any]:
-            array = frombuffer(data, np.uint8, count, pos) != 0
+            array: np.ndarray[Any, Any] = frombuffer(data, np.uint8, count, pos) != 0
             array.flags.writeable = False
             return array
 

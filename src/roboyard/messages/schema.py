@@ -16,7 +16,7 @@ from roboyard.messages.types import full_name
 # type_description_interfaces/msg/FieldType: numbers of the value types, and what lists add to them
 _TYPE_IDS = {
     "int8": 2, "uint8": 3, "int16": 4, "uint16": 5, "int32": 6, "uint32": 7, "int64": 8, "uint64": 9,
-    "float32": 10, "float64": 11, "char": 13, "bool": 15, "byte": 16, "string": 17,
+    "float32": 10, "float64": 11, "char": 3, "bool": 15, "byte": 16, "string": 17,
 }  # fmt: skip
 _NESTED, _BOUNDED_STRING = 1, 21
 _ARRAY, _BOUNDED, _UNBOUNDED = 48, 96, 144

@@ -11,7 +11,7 @@ import numpy as np
 
 from roboyard.messages.arrays import fix_array, fix_bool
 from roboyard.messages.layout import INLINE_LEAVES, Code, definition_of, leaves, size_of
-from roboyard.messages.structure import CODES, DTYPES, Definition, Field
+from roboyard.messages.structure import CODES, DTYPES, SIZES, Definition, Field
 
 Writer = Callable[[Any, Callable[[Any], None], int], int]
 
@@ -80,7 +80,7 @@ class _WritingCode(Code):
 
     def number(self, code: str, value: str) -> None:
         """Write a number."""
-        size = Struct(code).size if code == "?" else Struct(f"<{code}").size
+        size = SIZES[code]
         self.align(size)
         self.format += code
         self.values.append(value)
@@ -137,7 +137,7 @@ class _WritingCode(Code):
         self.settle()
         item = self.fresh()
         single = Field(field.name, field.type, bound=field.bound)
-        mark, state = len(self.lines), (self.known, self.rest)
+        mark = len(self.lines)
         # The best case: every element ends where the next may start. If not, nothing is known at its start.
         for known in (min(4, self.known) if self.rest % 4 == 0 else 1, 1):
             del self.lines[mark:]
@@ -149,7 +149,6 @@ class _WritingCode(Code):
             self.indent -= 1
             if self.known % known == 0 and self.rest % known == 0:
                 break
-        del state
         self.aligned(known)
 
     def length(self, field: Field, name: str) -> str:

@@ -1,0 +1,420 @@
+# Made by `python -m roboyard.messages.stubs`: do not edit.
+# ruff: noqa: N801 - packages are named as in ROS
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.messages import msg
+
+class CancelGoal:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        goal_info: msg.GoalInfo = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        ERROR_NONE: ClassVar[int]
+        ERROR_REJECTED: ClassVar[int]
+        ERROR_UNKNOWN_GOAL_ID: ClassVar[int]
+        ERROR_GOAL_TERMINATED: ClassVar[int]
+        return_code: int = ...
+        goals_canceling: list[msg.GoalInfo] = ...
+
+class AddTwoInts:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        a: int = ...
+        b: int = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        sum: int = ...
+
+class GetMap:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        map: msg.OccupancyGrid = ...
+
+class GetPlan:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        start: msg.PoseStamped = ...
+        goal: msg.PoseStamped = ...
+        tolerance: float = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        plan: msg.Path = ...
+
+class LoadMap:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        map_url: str = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        RESULT_SUCCESS: ClassVar[int]
+        RESULT_MAP_DOES_NOT_EXIST: ClassVar[int]
+        RESULT_INVALID_MAP_DATA: ClassVar[int]
+        RESULT_INVALID_MAP_METADATA: ClassVar[int]
+        RESULT_UNDEFINED_FAILURE: ClassVar[int]
+        map: msg.OccupancyGrid = ...
+        result: int = ...
+
+class SetMap:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        map: msg.OccupancyGrid = ...
+        initial_pose: msg.PoseWithCovarianceStamped = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        success: bool = ...
+
+class DescribeParameters:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        names: list[str] = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        descriptors: list[msg.ParameterDescriptor] = ...
+
+class GetParameterTypes:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        names: list[str] = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        types: NDArray[np.uint8] = ...
+
+class GetParameters:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        names: list[str] = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        values: list[msg.ParameterValue] = ...
+
+class ListParameters:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        DEPTH_RECURSIVE: ClassVar[int]
+        prefixes: list[str] = ...
+        depth: int = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        result: msg.ListParametersResult = ...
+
+class SetParameters:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        parameters: list[msg.Parameter] = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        results: list[msg.SetParametersResult] = ...
+
+class SetParametersAtomically:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        parameters: list[msg.Parameter] = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        result: msg.SetParametersResult = ...
+
+class DeleteEntity:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        entity: str = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        result: msg.Result = ...
+
+class GetEntities:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        filters: msg.EntityFilters = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        result: msg.Result = ...
+        entities: list[str] = ...
+
+class GetEntitiesStates:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        filters: msg.EntityFilters = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        result: msg.Result = ...
+        entities: list[str] = ...
+        states: list[msg.EntityState] = ...
+
+class GetEntityState:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        entity: str = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        result: msg.Result = ...
+        state: msg.EntityState = ...
+
+class GetSimulationState:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        state: msg.SimulationState = ...
+        result: msg.Result = ...
+
+class ResetSimulation:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        SCOPE_DEFAULT: ClassVar[int]
+        SCOPE_TIME: ClassVar[int]
+        SCOPE_STATE: ClassVar[int]
+        SCOPE_SPAWNED: ClassVar[int]
+        SCOPE_ALL: ClassVar[int]
+        scope: int = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        result: msg.Result = ...
+
+class SetEntityState:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        entity: str = ...
+        state: msg.EntityState = ...
+        set_pose: bool = ...
+        set_twist: bool = ...
+        set_acceleration: bool = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        INVALID_POSE: ClassVar[int]
+        result: msg.Result = ...
+
+class SetSimulationState:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        state: msg.SimulationState = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        ALREADY_IN_TARGET_STATE: ClassVar[int]
+        STATE_TRANSITION_ERROR: ClassVar[int]
+        INCORRECT_TRANSITION: ClassVar[int]
+        result: msg.Result = ...
+
+class SpawnEntity:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        name: str = ...
+        allow_renaming: bool = ...
+        entity_resource: msg.Resource = ...
+        entity_namespace: str = ...
+        initial_pose: msg.PoseStamped = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        NAME_NOT_UNIQUE: ClassVar[int]
+        NAME_INVALID: ClassVar[int]
+        UNSUPPORTED_FORMAT: ClassVar[int]
+        NO_RESOURCE: ClassVar[int]
+        NAMESPACE_INVALID: ClassVar[int]
+        RESOURCE_PARSE_ERROR: ClassVar[int]
+        MISSING_ASSETS: ClassVar[int]
+        UNSUPPORTED_ASSETS: ClassVar[int]
+        INVALID_POSE: ClassVar[int]
+        result: msg.Result = ...
+        entity_name: str = ...
+
+class StepSimulation:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        steps: int = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        result: msg.Result = ...
+
+class Empty:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+
+class SetBool:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        data: bool = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        success: bool = ...
+        message: str = ...
+
+class Trigger:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        success: bool = ...
+        message: str = ...
+
+class action_msgs:
+    CancelGoal: TypeAlias = CancelGoal
+
+class example_interfaces:
+    AddTwoInts: TypeAlias = AddTwoInts
+
+class nav_msgs:
+    GetMap: TypeAlias = GetMap
+    GetPlan: TypeAlias = GetPlan
+    LoadMap: TypeAlias = LoadMap
+    SetMap: TypeAlias = SetMap
+
+class rcl_interfaces:
+    DescribeParameters: TypeAlias = DescribeParameters
+    GetParameterTypes: TypeAlias = GetParameterTypes
+    GetParameters: TypeAlias = GetParameters
+    ListParameters: TypeAlias = ListParameters
+    SetParameters: TypeAlias = SetParameters
+    SetParametersAtomically: TypeAlias = SetParametersAtomically
+
+class simulation_interfaces:
+    DeleteEntity: TypeAlias = DeleteEntity
+    GetEntities: TypeAlias = GetEntities
+    GetEntitiesStates: TypeAlias = GetEntitiesStates
+    GetEntityState: TypeAlias = GetEntityState
+    GetSimulationState: TypeAlias = GetSimulationState
+    ResetSimulation: TypeAlias = ResetSimulation
+    SetEntityState: TypeAlias = SetEntityState
+    SetSimulationState: TypeAlias = SetSimulationState
+    SpawnEntity: TypeAlias = SpawnEntity
+    StepSimulation: TypeAlias = StepSimulation
+
+class std_srvs:
+    Empty: TypeAlias = Empty
+    SetBool: TypeAlias = SetBool
+    Trigger: TypeAlias = Trigger
+
+def __getattr__(name: str) -> Any: ...  # types that users register

@@ -1,0 +1,124 @@
+"""Writes ``msg.pyi``, ``srv.pyi`` and ``action.pyi``, so that editors and type checkers know every field.
+
+python -m roboyard.messages.stubs
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from roboyard.messages.layout import definition_of
+from roboyard.messages.library import ACTION_PARTS, SERVICE_PARTS
+from roboyard.messages.names import resolve
+from roboyard.messages.structure import DTYPES, EMPTY_MEMBER, Constant, Field
+from roboyard.messages.types import names
+
+_HEAD = """\
+# Made by `python -m roboyard.messages.stubs`: do not edit.
+# ruff: noqa: N801 - packages are named as in ROS
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+"""
+_TAIL = "\ndef __getattr__(name: str) -> Any: ...  # types that users register\n"
+
+
+def generate() -> dict[str, str]:
+    """File name to content of the three stubs; of what comes with us, not of what users registered."""
+    return {"msg.pyi": _messages(), "srv.pyi": _interfaces("srv"), "action.pyi": _interfaces("action")}
+
+
+def main() -> None:
+    """Write the stubs beside this module."""
+    for file, content in generate().items():
+        Path(__file__).with_name(file).write_text(content, "utf-8")
+
+
+def _messages() -> str:
+    known = names("msg")
+    parts = [_HEAD]
+    packages: dict[str, list[str]] = {}
+    for full in known:
+        parts.append(_class(full, _own_name(full, known), "", known, ""))
+        packages.setdefault(full.split("/")[0], []).append(full)
+    for package, members in packages.items():
+        lines = [f"    {full.rsplit('/', 1)[1]}: TypeAlias = {_own_name(full, known)}" for full in members]
+        parts.append("\n".join([f"class {package}:", *lines, ""]))
+    return "\n".join(parts) + _TAIL
+
+
+def _interfaces(kind: str) -> str:
+    known, messages = names(kind), names("msg")
+    parts = [_HEAD + "\nfrom roboyard.messages import msg\n"]
+    packages: dict[str, list[str]] = {}
+    for full in known:
+        short = full.rsplit("/", 1)[1]
+        lines = [f"class {short}:", "    name: ClassVar[str]", ""]
+        members = SERVICE_PARTS if kind == "srv" else ACTION_PARTS
+        lines += [_class(f"{full}_{part}", part, "    ", messages, "msg.") for part in members]
+        if kind == "action":
+            for service in ("SendGoal", "GetResult"):
+                lines += [f"    class {service}:", "        name: ClassVar[str]", ""]
+                lines += [
+                    _class(f"{full}_{service}_{part}", part, "        ", messages, "msg.", short)
+                    for part in SERVICE_PARTS
+                ]
+            lines.append(_class(f"{full}_FeedbackMessage", "FeedbackMessage", "    ", messages, "msg.", short))
+        parts.append("\n".join(lines))
+        packages.setdefault(full.split("/")[0], []).append(short)
+    for package, shorts in packages.items():
+        parts.append("\n".join([f"class {package}:", *(f"    {short}: TypeAlias = {short}" for short in shorts), ""]))
+    return "\n".join(parts) + _TAIL
+
+
+def _class(full: str, name: str, pad: str, messages: list[str], prefix: str, owner: str = "") -> str:
+    definition = definition_of(full)
+    lines = [f"{pad}@dataclass(slots=True)", f"{pad}class {name}:", f"{pad}    __msgtype__: ClassVar[str]"]
+    lines += [f"{pad}    {c.name}: ClassVar[{_constant(c)}]" for c in definition.constants]
+    lines += [
+        f"{pad}    {f.attribute}: {_annotation(f, messages, prefix, owner)} = ..."
+        for f in definition.fields
+        if f.name != EMPTY_MEMBER
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _annotation(field: Field, messages: list[str], prefix: str, owner: str) -> str:
+    if field.primitive and field.kind != "one":
+        kind = DTYPES[field.type]
+        return f"NDArray[np.{'bool_' if kind == 'bool' else kind}]"
+    if not field.nested:
+        base = _scalar(field.type)
+    elif "/msg/" in field.type:
+        base = prefix + _own_name(field.type, messages)
+    else:  # an action's goal in the request that carries it
+        base = f"{owner}.{field.type.rsplit('_', 1)[1]}"
+    return base if field.kind == "one" else f"list[{base}]"
+
+
+def _constant(constant: Constant) -> str:
+    return _scalar(constant.type)
+
+
+def _scalar(kind: str) -> str:
+    return {"string": "str", "bool": "bool", "float32": "float", "float64": "float"}.get(kind, "int")
+
+
+def _own_name(full: str, messages: list[str]) -> str:
+    """The bare name where it means this type, else one with its package."""
+    from roboyard.errors import MessageError
+
+    package, _, short = full.split("/")
+    try:
+        if resolve(short, "msg", messages) == full:
+            return short
+    except MessageError:
+        pass
+    return f"_{package}_{short}"
+
+
+if __name__ == "__main__":
+    main()
