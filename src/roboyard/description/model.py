@@ -14,45 +14,28 @@ from typing import Literal
 
 from roboyard.description.sensors import Sensor
 from roboyard.description.shapes import (
-    Box as Box,
-)
-from roboyard.description.shapes import (
-    Capsule as Capsule,
-)
-from roboyard.description.shapes import (
-    Cone as Cone,
-)
-from roboyard.description.shapes import (
-    Cylinder as Cylinder,
-)
-from roboyard.description.shapes import (
-    Ellipsoid as Ellipsoid,
-)
-from roboyard.description.shapes import (
-    Geometry as Geometry,
-)
-from roboyard.description.shapes import (
-    Heightmap as Heightmap,
-)
-from roboyard.description.shapes import (
-    Mesh as Mesh,
-)
-from roboyard.description.shapes import (
-    Plane as Plane,
-)
-from roboyard.description.shapes import (
-    Polyline as Polyline,
-)
-from roboyard.description.shapes import (
-    Rgba as Rgba,
-)
-from roboyard.description.shapes import (
-    Sphere as Sphere,
-)
-from roboyard.description.shapes import (
-    Vec3 as Vec3,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Ellipsoid,
+    Geometry,
+    Heightmap,
+    Mesh,
+    Plane,
+    Polyline,
+    Rgba,
+    Sphere,
+    Vec3,
 )
 from roboyard.geometry import SE3
+
+__all__ = [
+    "Axis", "Box", "Capsule", "Collision", "Cone", "Cylinder", "Dynamics", "Element", "Ellipsoid", "Finding", "Frame",
+    "Geometry", "Heightmap", "Inertial", "Joint", "JointInterface", "JointType", "Light", "Limits", "Link",
+    "Material", "Mesh", "Mimic", "Model", "Physics", "Placed", "Plane", "Plugin", "Polyline", "Rgba", "Safety",
+    "Sphere", "Surface", "Vec3", "Visual", "World",
+]  # fmt: skip
 
 
 # -- links -----------------------------------------------------------------------------------------------------------
