@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from roboyard.errors import ConfigError, RunError
 from roboyard.simulation.render.camera import Camera
 from roboyard.simulation.render.gl_probe import gl_platform
+from roboyard.simulation.render.sky import Sky, paint_sky
 
 NEAR, FAR = 0.02, 200.0  # clipping planes [m]
 
@@ -57,25 +58,27 @@ class GlRenderer:
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._draw)
         self._draw.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self._scene = mujoco.MjvScene(model, max(1000, 2 * model.ngeom + 100))
-        for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
+        for flag in (
+            mujoco.mjtRndFlag.mjRND_SHADOW,
+            mujoco.mjtRndFlag.mjRND_REFLECTION,
+            mujoco.mjtRndFlag.mjRND_SKYBOX,
+        ):
             self._scene.flags[flag] = 0
+        self._sky = Sky.of(model)
         self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
         self._view = mujoco.MjrRect(0, 0, width, height)
         self._colour, self._depth = np.empty((height, width, 3), np.uint8), np.empty((height, width), np.float32)
 
     def render(self, data: mujoco.MjData, camera: Camera) -> NDArray[np.uint8]:
         """Colour picture (height, width, 3) of the state in ``data`` (after ``mj_forward``)."""
-        self._take(data, camera)
-        mujoco.mjr_readPixels(self._colour, None, self._view, self._draw)
-        return self._colour[::-1].copy()
+        return self._take(data, camera)[0]
 
     def rgbd(self, data: mujoco.MjData, camera: Camera) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
         """Colour picture, and depth (height, width) along the optical axis [m], 0 where nothing is."""
-        self._take(data, camera)
-        mujoco.mjr_readPixels(self._colour, self._depth, self._view, self._draw)
-        z = self._depth[::-1].astype(np.float64)  # reversed: 1 at the near plane, 0 at the far one
+        colour, reversed_depth = self._take(data, camera)
+        z = reversed_depth.astype(np.float64)  # 1 at the near plane, 0 at the far one
         depth = FAR - z * (FAR - NEAR) if camera.span is not None else NEAR * FAR / (NEAR + z * (FAR - NEAR))
-        return self._colour[::-1].copy(), np.where(z > 0.0, depth, 0.0).astype(np.float32)
+        return colour, np.where(z > 0.0, depth, 0.0).astype(np.float32)
 
     def close(self) -> None:
         """Free context and buffers."""
@@ -99,7 +102,7 @@ class GlRenderer:
         if threading.get_ident() != self._thread:
             raise RunError("an OpenGL renderer was used outside the thread that opened it", valid="open one there")
 
-    def _take(self, data: mujoco.MjData, camera: Camera) -> None:
+    def _take(self, data: mujoco.MjData, camera: Camera) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
         if self._context is None:
             raise RunError("the renderer is closed")
         self._check_thread()
@@ -115,6 +118,10 @@ class GlRenderer:
             eye.frustum_center, eye.frustum_width = 0.0, half * self.width / self.height
             eye.orthographic = int(camera.span is not None)
         mujoco.mjr_render(self._view, self._scene, self._draw)
+        mujoco.mjr_readPixels(self._colour, self._depth, self._view, self._draw)
+        colour, depth = self._colour[::-1].copy(), self._depth[::-1]
+        paint_sky(colour, depth <= 0.0, camera, self._sky)
+        return colour, depth
 
 
 def _context(platform: str, width: int, height: int) -> Any:

@@ -6,7 +6,6 @@ rays.  About 30 ms for 640 × 360 on one core.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -33,17 +32,10 @@ from roboyard.simulation.render.shading import (
     to_bytes,
     tone_table,
 )
+from roboyard.simulation.render.sky import Sky
 
 # Places of the finer rays inside an edge pixel (a turned triangle), next to the one in its middle.
 _FINE = np.array([[-0.33, -0.15], [0.3, -0.25], [0.05, 0.36]], dtype=np.float32)
-
-
-@dataclass(frozen=True, slots=True)
-class Sky:
-    """Colours of the sky, sRGB 0 … 1."""
-
-    zenith: tuple[float, float, float] = (0.45, 0.65, 0.88)
-    horizon: tuple[float, float, float] = (0.88, 0.93, 0.96)
 
 
 class _Traced(NamedTuple):
@@ -63,7 +55,7 @@ class RayRenderer:
         height: [px].
         smooth: Take pixels on edges with finer rays.
         shadows: Cast shadows.
-        sky: Colours of the sky.
+        sky: Colours of the sky; None takes the model's.
         threads: How many share a picture; one for each usable core (at most 4) if not given. It changes no pixel.
     """
 
@@ -82,7 +74,7 @@ class RayRenderer:
     ) -> None:
         self.model, self.width, self.height = model, width, height
         self._smooth, self._shadows = smooth, shadows
-        sky = sky or Sky()
+        sky = sky or Sky.of(model)
         self._table = tone_table()
         self._zenith, self._horizon = light_for(sky.zenith, self._table), light_for(sky.horizon, self._table)
         self._scene = RayScene(model)

@@ -24,6 +24,7 @@ SUN, PLACE, AIM, COLOUR, CUTOFF, FADE, SHADOW, LAMP_COLUMNS = 0, 1, 4, 7, 10, 11
 F = np.float32
 ZERO, ONE, TWO, THREE, QUARTER, SIXTEEN, TINY = F(0), F(1), F(2), F(3), F(0.25), F(16), F(1e-9)
 FAR_AWAY = F(1e4)
+FADED = F(40)  # a lamp that fades is dark where the square of its distance is this many half-brightness ones
 BACKWARD = F(0.15)  # cosine beyond which a normal is taken for turned away, not for a smooth one near the outline
 LIFT = F(0.004)  # shadow rays start this far off the surface [m]
 FAINT = F(1e-3)  # light below this needs no shadow
@@ -43,12 +44,15 @@ def _lamp_at(k: int, x: float, y: float, z: float, lamps: F32) -> tuple[Any, Any
     if lamps[k, SUN] > ZERO:
         return -lamps[k, AIM], -lamps[k, AIM + 1], -lamps[k, AIM + 2], FAR_AWAY, ONE
     dx, dy, dz = lamps[k, PLACE] - x, lamps[k, PLACE + 1] - y, lamps[k, PLACE + 2] - z
-    distance = math.sqrt(dx * dx + dy * dy + dz * dz)
+    squared = dx * dx + dy * dy + dz * dz
+    if lamps[k, FADE] > ZERO and squared > lamps[k, FADE] * lamps[k, FADE] * FADED:
+        return ZERO, ZERO, ZERO, FAR_AWAY, ZERO
+    distance = math.sqrt(squared)
     dx, dy, dz = dx / distance, dy / distance, dz / distance
     bright = ONE
     if lamps[k, FADE] > ZERO:
         ratio = distance / lamps[k, FADE]
-        bright = ONE / (ONE + ratio * ratio)
+        bright = ONE / (ONE + ratio * ratio) - ONE / (ONE + FADED)
     cutoff = lamps[k, CUTOFF]
     if cutoff > -ONE:
         inside = -(dx * lamps[k, AIM] + dy * lamps[k, AIM + 1] + dz * lamps[k, AIM + 2])

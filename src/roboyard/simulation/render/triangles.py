@@ -13,6 +13,7 @@ Array = NDArray[np.float64]
 
 # Round things become so many flat faces that their outline is off by this at most [m].
 SAGITTA = 5e-4
+SHARP = 0.8  # cosine between face and corner normals below which a mesh's edge is not smoothed
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +29,11 @@ class Triangles:
     normals: Array
 
     @staticmethod
-    def flat(corners: Array) -> Triangles:
-        """Triangles with their own face normals; those without area are dropped."""
+    def flat(corners: Array, *, keep_all: bool = False) -> Triangles:
+        """Triangles with their own face normals; those without area are dropped unless ``keep_all``."""
         cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        length = np.linalg.norm(cross, axis=1)
-        keep = length > 1e-14
+        length = np.maximum(np.linalg.norm(cross, axis=1), 1e-20)
+        keep = (length > 1e-14) | keep_all
         unit = cross[keep] / length[keep, None]
         return Triangles(corners[keep], np.repeat(unit[:, None], 3, axis=1))
 
@@ -179,7 +180,10 @@ def _mesh(model: mujoco.MjModel, mesh: int) -> Triangles:
     face_normals = np.asarray(model.mesh_facenormal[first : first + count])
     vertices = np.asarray(model.mesh_vert[int(model.mesh_vertadr[mesh]) :], dtype=np.float64)
     normals = np.asarray(model.mesh_normal[int(model.mesh_normaladr[mesh]) :], dtype=np.float64)
-    return Triangles(vertices[faces], normals[face_normals])
+    flat, smooth = Triangles.flat(vertices[faces], keep_all=True), normals[face_normals]
+    # The engine rounds the normals of sharp edges too: there the face's own is right.
+    sharp = (flat.normals * smooth).sum(2, keepdims=True) < SHARP
+    return Triangles(flat.corners, np.where(sharp, flat.normals, smooth))
 
 
 def _height_field(model: mujoco.MjModel, field: int) -> Triangles:
