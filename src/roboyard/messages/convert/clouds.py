@@ -1,0 +1,121 @@
+"""Point clouds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from roboyard.errors import MessageError
+from roboyard.messages.convert.poses import header
+from roboyard.messages.types import message_type
+
+# sensor_msgs/PointField: numbers of the types
+_KINDS = {1: "int8", 2: "uint8", 3: "int16", 4: "uint16", 5: "int32", 6: "uint32", 7: "float32", 8: "float64"}
+_NUMBERS = {kind: number for number, kind in _KINDS.items()}
+
+
+def cloud_to_msg(points: ArrayLike, frame: str, time_ns: int, *, fields: Mapping[str, ArrayLike] | None = None) -> Any:
+    """sensor_msgs/PointCloud2, unordered (height 1).
+
+    Args:
+        points: (n, 3) [m] in ``frame``; stored with 32 bits.
+        frame: Frame of the points.
+        time_ns: Moment.
+        fields: More values for every point, (n,) each, stored in the type they have, e.g. ``intensity``, or ``rgb``
+            from ``pack_rgb``.
+
+    Raises:
+        MessageError: arrays of wrong size or type.
+    """
+    xyz = np.asarray(points, dtype=np.float32)
+    if xyz.ndim != 2 or xyz.shape[1] != 3:
+        raise MessageError(f"points of shape {xyz.shape}", valid="(n, 3)")
+    columns: dict[str, NDArray[Any]] = {name: xyz[:, index] for index, name in enumerate("xyz")}
+    for name, values in (fields or {}).items():
+        column = np.asarray(values)
+        if column.shape != (len(xyz),) or column.dtype.name not in _NUMBERS or name in columns:
+            raise MessageError(
+                f"field '{name}' of {column.dtype} {column.shape}", valid=f"({len(xyz)},) of {', '.join(_NUMBERS)}"
+            )
+        columns[name] = column
+    dtype = np.dtype([(name, column.dtype.newbyteorder("=")) for name, column in columns.items()])
+    table = np.empty(len(xyz), dtype)
+    make_field = message_type("sensor_msgs/msg/PointField")
+    described = []
+    for name, column in columns.items():
+        table[name] = column
+        kind, offset = dtype.fields[name][:2]  # type: ignore[index]
+        described.append(make_field(name, offset, _NUMBERS[kind.name], 1))
+    return message_type("sensor_msgs/msg/PointCloud2")(
+        header=header(frame, time_ns), height=1, width=len(table), fields=described,
+        is_bigendian=sys.byteorder == "big", point_step=dtype.itemsize, row_step=dtype.itemsize * len(table),
+        data=np.frombuffer(table.tobytes(), dtype=np.uint8), is_dense=bool(np.all(np.isfinite(xyz))),
+    )  # fmt: skip
+
+
+def cloud_to_arrays(message: Any) -> dict[str, NDArray[Any]]:
+    """All fields of a sensor_msgs/PointCloud2 by name, (n,) or (n, count) each, row after row.
+
+    Raises:
+        MessageError: fields or sizes that contradict each other or the data.
+    """
+    step, row, width, height = (int(getattr(message, name)) for name in ("point_step", "row_step", "width", "height"))
+    data = np.asarray(message.data, dtype=np.uint8)
+    if row < step * width or len(data) < row * height:
+        raise MessageError(
+            f"cloud of {width} x {height} points of {step} bytes, {row} a row, {len(data)} in all",
+            valid="rows that hold their points",
+        )
+    rows = data[: row * height].reshape(height, row)[:, : step * width]
+    table = np.ascontiguousarray(rows).reshape(width * height, step)
+    arrays = {}
+    for field in message.fields:
+        if int(field.datatype) not in _KINDS:
+            raise MessageError(f"cloud field '{field.name}' of type {field.datatype}", valid="1 to 8, see PointField")
+        dtype = np.dtype(_KINDS[int(field.datatype)])
+        count = max(int(field.count), 1)  # some writers put 0 for 1
+        end = int(field.offset) + count * dtype.itemsize
+        if end > step:
+            raise MessageError(f"cloud field '{field.name}' ends at byte {end}", valid=f"at most {step}")
+        values = np.ascontiguousarray(table[:, int(field.offset) : end]).reshape(-1).view(dtype)
+        if dtype.itemsize > 1 and bool(message.is_bigendian) != (sys.byteorder == "big"):
+            values = values.byteswap()
+        arrays[field.name] = values.reshape(-1, count) if count > 1 else values
+    return arrays
+
+
+def cloud_points(message: Any, *, finite: bool = True) -> NDArray[np.float64]:
+    """Points (n, 3) [m] of a sensor_msgs/PointCloud2; by default without those that are not finite.
+
+    Raises:
+        MessageError: no x, y, z, or as ``cloud_to_arrays``.
+    """
+    arrays = cloud_to_arrays(message)
+    if any(axis not in arrays or arrays[axis].ndim != 1 for axis in "xyz"):
+        raise MessageError(f"cloud has no x, y, z but {', '.join(arrays) or 'nothing'}")
+    points = np.stack([arrays[axis].astype(np.float64) for axis in "xyz"], axis=-1)
+    return points[np.all(np.isfinite(points), axis=1)] if finite else points
+
+
+def pack_rgb(colors: ArrayLike) -> NDArray[np.float32]:
+    """Field ``rgb`` (n,) of colours (n, 3) uint8, as PCL and RViz want it: three bytes inside a float's bits.
+
+    Raises:
+        MessageError: colours of another shape.
+    """
+    values = np.asarray(colors, dtype=np.uint8)
+    if values.ndim != 2 or values.shape[1] != 3:
+        raise MessageError(f"colours of shape {values.shape}", valid="(n, 3)")
+    r, g, b = values.astype(np.uint32).T
+    packed: NDArray[np.float32] = ((r << 16) | (g << 8) | b).view(np.float32)
+    return packed
+
+
+def unpack_rgb(field: NDArray[Any]) -> NDArray[np.uint8]:
+    """Colours (n, 3) of a cloud's field ``rgb`` or ``rgba``."""
+    bits = np.ascontiguousarray(field).view(np.uint32)
+    return np.stack([(bits >> shift) & 255 for shift in (16, 8, 0)], axis=-1).astype(np.uint8)

@@ -1,0 +1,61 @@
+"""Occupancy grids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from roboyard.errors import MessageError
+from roboyard.geometry import SE2, SE3
+from roboyard.messages.convert.poses import header, pose_to_msg, pose_to_se2
+from roboyard.messages.time import stamp
+from roboyard.messages.types import message_type
+
+
+def grid_to_msg(cells: ArrayLike, resolution: float, T_frame_origin: SE2 | SE3, frame: str, time_ns: int) -> Any:
+    """nav_msgs/OccupancyGrid.
+
+    Args:
+        cells: (rows, columns): row along y, column along x of the origin's frame; -1 unknown, 0 free to 100 occupied.
+        resolution: Side of a cell [m].
+        T_frame_origin: Pose of the corner of cell (0, 0).
+        frame: Frame of the map.
+        time_ns: Moment.
+
+    Raises:
+        MessageError: values out of range, another shape, or no resolution.
+    """
+    values = np.asarray(cells)
+    if values.ndim != 2 or not resolution > 0.0:
+        raise MessageError(f"grid of shape {values.shape} and resolution {resolution}", valid="(rows, columns) and > 0")
+    if values.size and not (values.dtype.kind in "iu" and values.min() >= -1 and values.max() <= 100):
+        raise MessageError(f"grid of {values.dtype} from {values.min()} to {values.max()}", valid="whole, -1 to 100")
+    rows, columns = values.shape
+    info = message_type("nav_msgs/msg/MapMetaData")(
+        stamp(time_ns), float(resolution), columns, rows, pose_to_msg(T_frame_origin)
+    )
+    return message_type("nav_msgs/msg/OccupancyGrid")(header(frame, time_ns), info, values.astype(np.int8).ravel())
+
+
+def grid_to_array(message: Any) -> NDArray[np.int8]:
+    """(rows, columns) of a nav_msgs/OccupancyGrid; a view.
+
+    Raises:
+        MessageError: data of another size than width times height.
+    """
+    data = np.asarray(message.data, dtype=np.int8)
+    width, height = int(message.info.width), int(message.info.height)
+    if len(data) != width * height:
+        raise MessageError(f"grid of {width} x {height} cells with {len(data)} values")
+    return data.reshape(height, width)
+
+
+def grid_origin(message: Any) -> SE2:
+    """``T_frame_origin``: the corner of cell (0, 0) in the map's frame.
+
+    Raises:
+        MessageError: no pose.
+    """
+    return pose_to_se2(message.info.origin)

@@ -1,0 +1,117 @@
+"""Pictures and cameras."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from roboyard.errors import MessageError
+from roboyard.messages.convert.poses import header
+from roboyard.messages.types import message_type
+
+# sensor_msgs/image_encodings.hpp: number type and channels
+_NAMED = {
+    "rgb8": ("uint8", 3), "rgba8": ("uint8", 4), "bgr8": ("uint8", 3), "bgra8": ("uint8", 4), "mono8": ("uint8", 1),
+    "rgb16": ("uint16", 3), "rgba16": ("uint16", 4), "bgr16": ("uint16", 3), "bgra16": ("uint16", 4),
+    "mono16": ("uint16", 1), "bayer_rggb8": ("uint8", 1), "bayer_bggr8": ("uint8", 1), "bayer_gbrg8": ("uint8", 1),
+    "bayer_grbg8": ("uint8", 1),
+}  # fmt: skip
+_DEPTHS = {
+    "8U": "uint8", "8S": "int8", "16U": "uint16", "16S": "int16", "32S": "int32", "32F": "float32", "64F": "float64",
+}  # fmt: skip
+ENCODINGS = _NAMED | {f"{code}C{n}": (kind, n) for code, kind in _DEPTHS.items() for n in (1, 2, 3, 4)}
+_VALID = ", ".join(_NAMED) + ", 8UC1 to 64FC4"
+_USUAL = {
+    ("uint8", 1): "mono8", ("uint8", 3): "rgb8", ("uint8", 4): "rgba8",
+    ("uint16", 1): "16UC1", ("float32", 1): "32FC1",
+}  # fmt: skip
+
+
+def image_to_msg(image: NDArray[Any], frame: str, time_ns: int, encoding: str | None = None) -> Any:
+    """sensor_msgs/Image.
+
+    Args:
+        image: (height, width) or (height, width, channels).
+        frame: The camera's optical frame (x right, y down, z forward).
+        time_ns: Moment of exposure.
+        encoding: One of ``ENCODINGS``; None = colour ``rgb8`` or ``rgba8``, grey ``mono8``, depth ``16UC1`` [mm] or
+            ``32FC1`` [m] by the array's type.
+
+    Raises:
+        MessageError: no such encoding, or the array does not fit it.
+    """
+    image = np.asarray(image)
+    channels = image.shape[2] if image.ndim == 3 else 1
+    if encoding is None:
+        encoding = _USUAL.get((image.dtype.name, channels), "")
+    if encoding not in ENCODINGS or image.ndim not in (2, 3) or (image.dtype.name, channels) != ENCODINGS[encoding]:
+        raise MessageError(
+            f"image of {image.dtype} {image.shape} as encoding '{encoding}'",
+            valid=", ".join(sorted(_NAMED)) + ", 32FC1, …",
+        )
+    height, width = image.shape[:2]
+    return message_type("sensor_msgs/msg/Image")(
+        header(frame, time_ns), height, width, encoding, sys.byteorder == "big",
+        width * channels * image.dtype.itemsize, np.frombuffer(image.tobytes(), dtype=np.uint8),
+    )  # fmt: skip
+
+
+def image_to_array(message: Any) -> NDArray[Any]:
+    """(height, width) or (height, width, channels) of a sensor_msgs/Image, as it is encoded; a view where possible.
+
+    Raises:
+        MessageError: unknown encoding, or data of another size.
+    """
+    if message.encoding not in ENCODINGS:
+        raise MessageError(f"image encoding '{message.encoding}'", valid=_VALID)
+    kind, channels = ENCODINGS[message.encoding]
+    dtype = np.dtype(kind)
+    height, width, step = int(message.height), int(message.width), int(message.step)
+    row = width * channels * dtype.itemsize
+    data = np.asarray(message.data, dtype=np.uint8)
+    if step < row or len(data) < step * height:
+        raise MessageError(
+            f"image {width} x {height} {message.encoding} with {step} bytes a row and {len(data)} in all",
+            valid=f"at least {row} a row",
+        )
+    pixels = data[: step * height].reshape(height, step)[:, :row]
+    if step != row:
+        pixels = np.ascontiguousarray(pixels)
+    image = pixels.reshape(-1).view(dtype).reshape((height, width, channels) if channels > 1 else (height, width))
+    if dtype.itemsize > 1 and bool(message.is_bigendian) != (sys.byteorder == "big"):
+        image = image.byteswap()
+    return image
+
+
+def camera_info_to_msg(
+    width: int, height: int, K: ArrayLike, frame: str, time_ns: int, *, distortion: ArrayLike = (0.0,) * 5
+) -> Any:
+    """sensor_msgs/CameraInfo of a pinhole camera.
+
+    Args:
+        width: Of the image [pixel].
+        height: Of the image [pixel].
+        K: Camera matrix (3, 3) [pixel].
+        frame: The camera's optical frame.
+        time_ns: Moment of the image.
+        distortion: k1, k2, p1, p2, k3 (``plumb_bob``).
+
+    Raises:
+        MessageError: a matrix of another size.
+    """
+    matrix = np.array(K, dtype=np.float64)
+    if matrix.shape != (3, 3):
+        raise MessageError(f"camera matrix of shape {matrix.shape}", valid="(3, 3)")
+    projection = np.concatenate([matrix, np.zeros((3, 1))], axis=1)
+    return message_type("sensor_msgs/msg/CameraInfo")(
+        header=header(frame, time_ns), width=width, height=height, distortion_model="plumb_bob",
+        d=np.array(distortion, dtype=np.float64), k=matrix.ravel(), r=np.eye(3).ravel(), p=projection.ravel(),
+    )  # fmt: skip
+
+
+def camera_matrix(message: Any) -> NDArray[np.float64]:
+    """(3, 3) [pixel] of a sensor_msgs/CameraInfo."""
+    return np.array(message.k, dtype=np.float64).reshape(3, 3)

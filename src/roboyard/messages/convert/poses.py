@@ -1,0 +1,231 @@
+"""Poses, transforms, paths and odometry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from roboyard.errors import InputError, MessageError
+from roboyard.geometry import SE2, SE3
+from roboyard.messages.time import stamp
+from roboyard.messages.types import message_type
+
+
+def header(frame: str, time_ns: int) -> Any:
+    """std_msgs/Header."""
+    return message_type("std_msgs/msg/Header")(stamp(time_ns), frame)
+
+
+def point_to_msg(point: ArrayLike) -> Any:
+    """geometry_msgs/Point of (3,) or, in the plane, (2,) [m]."""
+    return message_type("geometry_msgs/msg/Point")(*_numbers(point, "point", 2, 3))
+
+
+def vector_to_msg(vector: ArrayLike) -> Any:
+    """geometry_msgs/Vector3 of (3,)."""
+    return message_type("geometry_msgs/msg/Vector3")(*_numbers(vector, "vector", 3))
+
+
+def vector_to_array(message: Any) -> NDArray[np.float64]:
+    """(3,) of a geometry_msgs/Vector3 or Point."""
+    return np.array([message.x, message.y, message.z])
+
+
+def quaternion_to_msg(quaternion: ArrayLike) -> Any:
+    """geometry_msgs/Quaternion of (4,) w, x, y, z."""
+    w, x, y, z = _numbers(quaternion, "quaternion", 4)
+    return message_type("geometry_msgs/msg/Quaternion")(x, y, z, w)
+
+
+def quaternion_to_array(message: Any) -> NDArray[np.float64]:
+    """(4,) w, x, y, z of a geometry_msgs/Quaternion, as it is."""
+    return np.array([message.w, message.x, message.y, message.z])
+
+
+def pose_to_msg(pose: SE3 | SE2) -> Any:
+    """geometry_msgs/Pose; a pose in the plane gets height 0."""
+    make, point, quaternion = (
+        message_type("geometry_msgs/msg/Pose"),
+        message_type("geometry_msgs/msg/Point"),
+        message_type("geometry_msgs/msg/Quaternion"),
+    )
+    if isinstance(pose, SE2):
+        half = 0.5 * pose.theta
+        return make(point(pose.x, pose.y, 0.0), quaternion(0.0, 0.0, math.sin(half), math.cos(half)))
+    w, x, y, z = pose.quaternion
+    return make(point(pose.x, pose.y, pose.z), quaternion(x, y, z, w))
+
+
+def pose_to_se3(message: Any) -> SE3:
+    """SE3 of a geometry_msgs/Pose.
+
+    Raises:
+        MessageError: a quaternion without length, or numbers that are not finite.
+    """
+    return _se3(message.orientation, message.position)
+
+
+def pose_to_se2(message: Any) -> SE2:
+    """The part of a geometry_msgs/Pose in the plane.
+
+    Raises:
+        MessageError: as ``pose_to_se3``.
+    """
+    return SE2.from_se3(pose_to_se3(message))
+
+
+def pose_stamped(pose: SE3 | SE2, frame: str, time_ns: int) -> Any:
+    """geometry_msgs/PoseStamped."""
+    return message_type("geometry_msgs/msg/PoseStamped")(header(frame, time_ns), pose_to_msg(pose))
+
+
+def transform_to_msg(T_parent_child: SE3) -> Any:
+    """geometry_msgs/Transform."""
+    w, x, y, z = T_parent_child.quaternion
+    return message_type("geometry_msgs/msg/Transform")(
+        message_type("geometry_msgs/msg/Vector3")(T_parent_child.x, T_parent_child.y, T_parent_child.z),
+        message_type("geometry_msgs/msg/Quaternion")(x, y, z, w),
+    )
+
+
+def transform_to_se3(message: Any) -> SE3:
+    """SE3 of a geometry_msgs/Transform.
+
+    Raises:
+        MessageError: a quaternion without length, or numbers that are not finite.
+    """
+    return _se3(message.rotation, message.translation)
+
+
+def tf_message(transforms: Iterable[tuple[SE3, str, str]], time_ns: int) -> Any:
+    """tf2_msgs/TFMessage of (T_parent_child, parent, child) at one moment."""
+    stamped = message_type("geometry_msgs/msg/TransformStamped")
+    items = [stamped(header(parent, time_ns), child, transform_to_msg(pose)) for pose, parent, child in transforms]
+    return message_type("tf2_msgs/msg/TFMessage")(items)
+
+
+def path_to_msg(poses: Sequence[SE3] | Sequence[SE2] | ArrayLike, frame: str, time_ns: int) -> Any:
+    """nav_msgs/Path.
+
+    Args:
+        poses: Poses in ``frame``, or an array (n, 3) of x, y, theta [m, rad].
+        frame: Frame of the poses.
+        time_ns: Moment that all of them get.
+    """
+    items = [p if isinstance(p, SE3 | SE2) else SE2(*_numbers(p, "path", 3)) for p in poses]  # type: ignore[union-attr]
+    stamped = message_type("geometry_msgs/msg/PoseStamped")
+    return message_type("nav_msgs/msg/Path")(
+        header(frame, time_ns), [stamped(header(frame, time_ns), pose_to_msg(pose)) for pose in items]
+    )
+
+
+def path_to_poses(message: Any) -> list[SE3]:
+    """Poses of a nav_msgs/Path.
+
+    Raises:
+        MessageError: as ``pose_to_se3``.
+    """
+    return [pose_to_se3(item.pose) for item in message.poses]
+
+
+def path_to_array(message: Any) -> NDArray[np.float64]:
+    """(n, 3) x, y, theta [m, rad] of a nav_msgs/Path.
+
+    Raises:
+        MessageError: as ``pose_to_se3``.
+    """
+    rows = [(p.x, p.y, p.yaw) for p in path_to_poses(message)]
+    return np.array(rows, dtype=np.float64).reshape(-1, 3)
+
+
+def twist_to_msg(linear: ArrayLike, angular: ArrayLike) -> Any:
+    """geometry_msgs/Twist of two vectors (3,) [m/s, rad/s]."""
+    return message_type("geometry_msgs/msg/Twist")(vector_to_msg(linear), vector_to_msg(angular))
+
+
+def twist_to_arrays(message: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Linear and angular velocity (3,) of a geometry_msgs/Twist."""
+    return vector_to_array(message.linear), vector_to_array(message.angular)
+
+
+def odometry_to_msg(
+    T_frame_base: SE3 | SE2,
+    linear: ArrayLike,
+    angular: ArrayLike,
+    *,
+    frame: str,
+    child: str,
+    time_ns: int,
+    pose_covariance: ArrayLike | None = None,
+    twist_covariance: ArrayLike | None = None,
+) -> Any:
+    """nav_msgs/Odometry.
+
+    Args:
+        T_frame_base: Pose of the robot.
+        linear: Velocity (3,) in the robot's frame [m/s].
+        angular: Velocity (3,) in the robot's frame [rad/s].
+        frame: Frame of the pose, e.g. ``odom``.
+        child: The robot's frame.
+        time_ns: Moment.
+        pose_covariance: (6, 6) or (36,), order x, y, z, then turns about them; None = zero.
+        twist_covariance: The same of the velocity.
+
+    Raises:
+        MessageError: an argument of another size.
+    """
+    pose = message_type("geometry_msgs/msg/PoseWithCovariance")
+    twist = message_type("geometry_msgs/msg/TwistWithCovariance")
+    return message_type("nav_msgs/msg/Odometry")(
+        header(frame, time_ns),
+        child,
+        pose(pose_to_msg(T_frame_base), covariance_to_msg(pose_covariance)),
+        twist(twist_to_msg(linear, angular), covariance_to_msg(twist_covariance)),
+    )
+
+
+def odometry_to_arrays(message: Any) -> tuple[SE3, NDArray[np.float64], NDArray[np.float64]]:
+    """Pose, linear and angular velocity (3,) of a nav_msgs/Odometry.
+
+    Raises:
+        MessageError: as ``pose_to_se3``.
+    """
+    return pose_to_se3(message.pose.pose), *twist_to_arrays(message.twist.twist)
+
+
+def covariance_to_msg(covariance: ArrayLike | None) -> NDArray[np.float64] | None:
+    """(36,) of a covariance (6, 6) or (36,); None stays None, which messages take for zero.
+
+    Raises:
+        MessageError: another size.
+    """
+    if covariance is None:
+        return None
+    array = np.array(covariance, dtype=np.float64)
+    if array.shape not in ((6, 6), (36,)):
+        raise MessageError(f"covariance of shape {array.shape}", valid="(6, 6) or (36,)")
+    return array.ravel()
+
+
+def covariance_to_array(values: ArrayLike) -> NDArray[np.float64]:
+    """(6, 6) of a message's covariance, for reading."""
+    return np.asarray(values, dtype=np.float64).reshape(6, 6)
+
+
+def _se3(q: Any, t: Any) -> SE3:
+    try:
+        return SE3((q.w, q.x, q.y, q.z), (t.x, t.y, t.z))
+    except InputError as error:
+        raise MessageError(str(error)) from error
+
+
+def _numbers(values: ArrayLike, what: str, *counts: int) -> list[float]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or len(array) not in counts:
+        raise MessageError(f"{what} of shape {array.shape}", valid=f"({' or '.join(map(str, counts))},)")
+    numbers: list[float] = array.tolist()
+    return numbers
