@@ -1,0 +1,143 @@
+"""The rover in simulation: it follows twists, its odometry fits, and its slip factor is the one in its file."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import roboyard
+from roboyard.bus import Bus
+from roboyard.control import DifferentialDrive, Ramp, RampLimits
+from roboyard.description import load_model
+from roboyard.description.model import Collision, Link, Model, Placed, Plane, World
+from roboyard.geometry import SE3
+from roboyard.hardware import JointCommand
+from roboyard.localization import fit_slip_factor, rolled_turn
+from roboyard.messages import msg
+from roboyard.scenarios.node_factory import make_node
+from roboyard.scenarios.robot_package import RobotPackage, load_robot
+from roboyard.simulation import Simulation
+
+ROVER = Path(roboyard.__file__).parent / "robots" / "rover" / "rover.yaml"
+FLOOR = Model(
+    "floor", (Link("floor", SE3.identity(), collisions=(Collision("top", Plane(), SE3.identity()),)),), static=True
+)
+FLAT = World("flat", (Placed("floor", FLOOR, SE3.identity()),))
+
+
+@pytest.fixture(scope="module")
+def package() -> RobotPackage:
+    return load_robot(ROVER)
+
+
+@pytest.fixture(scope="module")
+def rover(package: RobotPackage) -> Model:
+    return load_model(package.description)
+
+
+class Yard:
+    """The rover on a flat floor, brought up as its file says, and somebody at the joystick."""
+
+    def __init__(self, bus: Bus, package: RobotPackage, model: Model) -> None:
+        self.bus = bus
+        self.simulation = Simulation(FLAT, seed=1)
+        self.simulation.add(model, "rover")
+        bus.executor.on_advance(self.simulation.advance_to)
+        resources = {"hardware": self.simulation.hardware("rover"), "description": model}
+        for name in package.file.default:
+            spec = package.node(name)
+            bus.add(make_node(spec.use, spec.parameters, resources), name, remap=spec.remap)
+        self.stick = bus.publisher("/cmd_vel", msg.Twist, "/teleop")
+        self.odometry: list[object] = []
+        bus.tap(lambda topic, message, node, ns: self.odometry.append(message) if topic.name == "/odom" else None)
+
+    def drive(self, vx: float, wz: float, seconds: float) -> None:
+        for _ in range(round(seconds / 0.1)):
+            self.stick.publish(msg.Twist(linear=msg.Vector3(x=vx), angular=msg.Vector3(z=wz)))
+            self.bus.executor.run_for(0.1)
+
+    @property
+    def pose(self) -> SE3:
+        return self.simulation.truth("rover").T_world_base
+
+    @property
+    def odom(self) -> SE3:
+        return self.bus.transforms.lookup("odom", "base_link")
+
+
+def test_straight_on_it_follows_the_twist_and_odometry_is_right(package: RobotPackage, rover: Model) -> None:
+    with Bus() as bus:
+        yard = Yard(bus, package, rover)
+        yard.drive(0.5, 0.0, 4.0)
+        assert yard.simulation.truth("rover").linear_velocity[0] == pytest.approx(0.5, abs=0.01)
+        bus.executor.run_for(1.5)  # silence: the arbiter's time-out, then the ramp
+        assert np.abs(yard.simulation.truth("rover").linear_velocity).max() < 1e-3
+        ramps = 0.5**2 / (2 * 2.0) - 0.5**2 / (2 * 1.5)  # braking's way, less what speeding up costs
+        assert yard.pose.x == pytest.approx(0.5 * (3.9 + 0.5) + ramps, abs=0.02), (
+            "the last command at 3.9 s counts 0.5 s"
+        )
+        assert math.dist(yard.odom.xyz, yard.pose.xyz) < 0.005
+        assert abs(yard.odom.yaw - yard.pose.yaw) < 0.005
+        assert len(yard.odometry) == pytest.approx(5.5 * 50, abs=2)
+
+
+@pytest.mark.parametrize("turn", [0.6, -1.0])
+def test_on_an_arc_it_turns_as_told(package: RobotPackage, rover: Model, turn: float) -> None:
+    with Bus() as bus:
+        yard = Yard(bus, package, rover)
+        yard.drive(0.4, turn, 4.0)
+        velocity = yard.simulation.truth("rover")
+        assert velocity.angular_velocity[2] == pytest.approx(turn, rel=0.03)
+        assert velocity.linear_velocity[0] == pytest.approx(0.4, abs=0.02)
+        assert math.dist(yard.odom.xyz, yard.pose.xyz) < 0.1, "slip sideways is not seen by wheels"
+        assert abs(math.remainder(yard.odom.yaw - yard.pose.yaw, math.tau)) < 0.05 * abs(turn) * 4.0
+
+
+def test_it_never_goes_faster_than_its_limit(package: RobotPackage, rover: Model) -> None:
+    with Bus() as bus:
+        yard = Yard(bus, package, rover)
+        fastest = 0.0
+        for _ in range(20):
+            yard.drive(9.0, 0.0, 0.1)
+            fastest = max(fastest, yard.simulation.truth("rover").linear_velocity[0])
+        assert 1.9 < fastest < 2.02
+
+
+def test_the_slip_factor_of_its_file_is_what_calibration_finds(package: RobotPackage, rover: Model) -> None:
+    """Drive turns, note wheels and truth, regress.
+
+    Independent of all that: with equal loads and Coulomb friction the moments of the wheels' forces balance at
+    k = 1 + (wheelbase / track)² on the spot; wheels of some width add a little.
+    """
+    given = package.node("drive").parameters
+    drive = DifferentialDrive(given["wheel_radius"], given["track"], given["slip_factor"])
+    joints = (*given["left_joints"], *given["right_joints"])
+    rolled, turned, on_the_spot = [], [], []
+    for v in (0.0, 0.3, 0.6):
+        for w in (0.4, -0.8, 1.2):
+            simulation = Simulation(FLAT)
+            simulation.add(rover, "rover")
+            hardware = simulation.hardware("rover")
+            columns = [hardware.joint_names.index(joint) for joint in joints]
+            linear, angular = Ramp(RampLimits(acceleration=1.5)), Ramp(RampLimits(acceleration=4.0))
+            rows = []
+            for _ in range(250):
+                left, right = drive.side_speeds(linear.step(v, 0.02), angular.step(w, 0.02))
+                hardware.write(JointCommand("velocity", joints, np.array([left, left, right, right])))
+                simulation.step(10)
+                angles = hardware.read().position[columns]
+                rows.append((angles[:2].mean(), angles[2:].mean(), simulation.truth("rover").T_world_base.yaw))
+            steady = np.array(rows)[75:]  # without the ramps
+            steady[:, 2] = np.unwrap(steady[:, 2])
+            left, right, true = steady[-1] - steady[0]
+            rolled.append(float(rolled_turn(drive, [left], [right])[0]))
+            turned.append(true)
+            if v == 0.0:
+                on_the_spot.append(rolled[-1] / true)
+    fit = fit_slip_factor(rolled, turned)
+    assert given["slip_factor"] == pytest.approx(fit.slip_factor, abs=0.01)
+    assert fit.standard_error < 0.01
+    assert on_the_spot == pytest.approx([1 + (0.3 / 0.35) ** 2] * 3, rel=0.02)
