@@ -58,6 +58,7 @@ class ContactWatch:
         self.count = 0
         self.table = np.zeros((2 * self.latest.size + 64, 6), np.int64)
         self._archive: list[Episode] = []
+        self._ground_names = frozenset(self.geom_name(int(geom)) for geom in np.flatnonzero(self._geoms.ground))
         if older is not None:
             self._continue(older)
 
@@ -85,6 +86,21 @@ class ContactWatch:
         model = self._geoms.model[geom]
         owner = self._names[model] if model >= 0 else "world"
         return scoped(owner, self._geoms.links[geom], self._geoms.parts[geom])
+
+    def touched_since(self, step: int) -> dict[str, frozenset[tuple[str, str]]]:
+        """By model, the pairs of shapes (own, other) whose episodes had contact after ``step``."""
+        if not self.count:
+            return {}
+        rows = self.table[: self.count]
+        found: dict[str, set[tuple[str, str]]] = {}
+        for row in rows[rows[:, s.END] > step]:
+            pair = (self.geom_name(row[s.OWN_GEOM]), self.geom_name(row[s.OTHER_GEOM]))
+            found.setdefault(self._names[row[s.ROBOT]], set()).add(pair)
+        return {name: frozenset(pairs) for name, pairs in found.items()}
+
+    def is_ground(self, name: str) -> bool:
+        """Whether a shape, ``model::link::part``, is ground."""
+        return name in self._ground_names
 
     @property
     def geoms(self) -> range:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,11 @@ class Handle:
     name: str
     namespace: str
     model: Model
+
+    @property
+    def is_robot(self) -> bool:
+        """Whether it can act or sense: it has joints with an interface or a plugin, or sensors."""
+        return bool(self.model.sensors or self.model.interfaces or (self.model.joints and self.model.plugins))
 
 
 class Simulation:
@@ -63,6 +69,7 @@ class Simulation:
         self._handles = {item.name: Handle(item.name, "", item.model) for item in world.models}
         self._hardware: dict[str, SimulatedHardware] = {}
         self._sensors: dict[str, tuple[SimulatedSensor[Any], ...]] = {}
+        self._listeners: list[Callable[[], None]] = []
         self._running: Running | None = None
         self._start(assemble(world, self._entries, self.settings))
 
@@ -98,6 +105,11 @@ class Simulation:
         self._hardware.pop(name, None)
         self._sensors.pop(name, None)
         self._start(assembled)
+
+    def on_models_changed(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Have ``callback()`` run after every `add` and `remove`; returns a function that takes it back."""
+        self._listeners.append(callback)
+        return lambda: self._listeners.remove(callback)
 
     @property
     def models(self) -> dict[str, Handle]:
@@ -249,3 +261,5 @@ class Simulation:
                 sensor.bind()
         for hardware in self._hardware.values():
             hardware.bind()
+        for listener in tuple(self._listeners):
+            listener()

@@ -1,0 +1,5 @@
+"""The simulation on the bus."""
+
+from roboyard.simulation.nodes.simulation import SimulationNode
+
+__all__ = ["SimulationNode"]

@@ -1,0 +1,93 @@
+"""What the simulation node publishes for one model: its sensors, its truth, its contacts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from roboyard.bus import SENSOR, Publisher
+from roboyard.messages import msg
+from roboyard.simulation.engine import Handle, Simulation
+from roboyard.simulation.nodes.to_messages import Converter, contacts_state, converter, odometry, true_pose
+from roboyard.simulation.sensors import SimulatedSensor
+from roboyard.simulation.touch import touches_of
+from roboyard.simulation.truth import truth_of
+
+if TYPE_CHECKING:
+    from roboyard.bus import Node
+    from roboyard.bus.timers import Timer
+
+FASTEST_NS = 10_000_000
+"""Period of sensors whose description asks for "as fast as possible" [ns]."""
+
+
+class Outlets:
+    """Publishers and timers of one model; `close` takes them down."""
+
+    def __init__(self, node: Node, simulation: Simulation, handle: Handle, truth_rate: float) -> None:
+        self._simulation, self._handle = simulation, handle
+        self._frame_prefix = f"{handle.namespace.strip('/')}/" if handle.namespace.strip("/") else ""
+        self._open: list[Publisher | Timer] = []
+        for sensor in simulation.sensors(handle.name):
+            self._sensor(node, sensor)
+        self._watched = handle.is_robot
+        self._pairs: frozenset[tuple[str, str]] = frozenset()
+        if self._watched:
+            base = f"/truth/{handle.name}"
+            self._pose = self._keep(node.publisher(f"{base}/pose", msg.PoseStamped))
+            self._odometry = self._keep(node.publisher(f"{base}/odom", msg.Odometry))
+            self._contacts = self._keep(node.publisher(f"{base}/contacts", msg.ContactsState))
+            self._open.append(node.timer(rate=truth_rate, callback=self._truth, start=True, priority=SENSOR))
+
+    def _keep(self, publisher: Publisher) -> Publisher:
+        self._open.append(publisher)
+        return publisher
+
+    def _sensor(self, node: Node, sensor: SimulatedSensor[Any]) -> None:
+        found = converter(sensor, self._frame_prefix + sensor.sensor.frame)
+        if found is None:
+            return
+        kind, convert = found
+        topic = sensor.sensor.topic or sensor.sensor.name
+        if not topic.startswith("/"):
+            topic = f"/{self._handle.namespace.strip('/')}/{topic}" if self._frame_prefix else f"/{topic}"
+        publisher = self._keep(node.publisher(topic, kind))
+        period = (sensor.period_ns or FASTEST_NS) * 1e-9
+        self._open.append(node.timer(period, _reader(sensor, convert, publisher), priority=SENSOR))
+
+    def _truth(self) -> None:
+        truth = truth_of(self._simulation, self._simulation.placement(self._handle.name), contacts=False)
+        self._pose.publish(true_pose(truth))
+        root = self._simulation.placement(self._handle.name).root
+        self._odometry.publish(odometry(truth, self._frame_prefix + root))
+
+    def look_at_contacts(self, touched: frozenset[tuple[str, str]]) -> None:
+        """Publish the model's contacts if the set of things it touches has changed.
+
+        Args:
+            touched: Pairs of shapes (own, other) of this model that touched since the last look.
+        """
+        if not self._watched or touched == self._pairs:
+            return
+        self._pairs = touched
+        simulation = self._simulation
+        simulation.instant.accelerations()
+        watch = simulation.watch
+        own = watch.owner == simulation.placement(self._handle.name).index
+        touches = touches_of(simulation.model, simulation.data, watch, own)
+        kept = tuple(
+            touch for touch in touches if not watch.is_ground(touch.against) and not watch.is_ground(touch.own)
+        )
+        self._contacts.publish(contacts_state(kept, simulation.time_ns, tuple(sorted(touched))))
+
+    def close(self) -> None:
+        """Stop publishing."""
+        for item in self._open:
+            item.close()
+        self._open.clear()
+
+
+def _reader(sensor: SimulatedSensor[Any], convert: Converter, publisher: Publisher) -> Any:
+    def read() -> None:
+        publisher.publish(convert(sensor.read()))
+
+    return read

@@ -1,0 +1,62 @@
+"""The simulation node: physics moves with the bus's clock, sensors and truth go out as messages."""
+
+from __future__ import annotations
+
+from roboyard.bus import Node, param, resource
+from roboyard.simulation.contacts import ContactWatch
+from roboyard.simulation.engine import Simulation
+from roboyard.simulation.nodes.entities import Entities
+from roboyard.simulation.nodes.outlets import Outlets
+
+
+class SimulationNode(Node):
+    """Steps a `Simulation` and publishes what its sensors measure.
+
+    out: each sensor on its topic in its model's namespace; /truth/<robot>/pose, /truth/<robot>/odom at ``truth_rate``;
+    /truth/<robot>/contacts whenever the set of touching pairs changes, the ground left out
+    services: /spawn_entity, /delete_entity, /get_entities, /get_entity_state
+
+    Between two events of the bus physics runs in one tight loop.  A message carries the time of the physics step it
+    was measured at, which is at most one step before its event.
+    """
+
+    simulation: Simulation = resource(Simulation)
+    truth_rate: float = param(50.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
+
+    def setup(self) -> None:
+        """Follow the clock, the models that come and go, and serve requests."""
+        self._outlets: dict[str, Outlets] = {}
+        self._looked = self.simulation.time_ns // self.simulation.timestep_ns
+        self._unfollow = [
+            self.bus.executor.on_advance(self._advance),
+            self.simulation.on_models_changed(self._models_changed),
+        ]
+        self._models_changed()
+        Entities(self.simulation).serve(self)
+
+    def close(self) -> None:
+        """Let go of the clock."""
+        for unfollow in self._unfollow:
+            unfollow()
+        for outlets in self._outlets.values():
+            outlets.close()
+        self._outlets.clear()
+
+    def _advance(self, time_ns: int) -> None:
+        self.simulation.advance_to(time_ns)
+        self._look_at_contacts()
+
+    def _look_at_contacts(self) -> None:
+        watch: ContactWatch = self.simulation.watch
+        touched = watch.touched_since(self._looked)
+        self._looked = self.simulation.time_ns // self.simulation.timestep_ns
+        for name, outlets in self._outlets.items():
+            outlets.look_at_contacts(touched.get(name, frozenset()))
+
+    def _models_changed(self) -> None:
+        handles = self.simulation.models
+        for name in [name for name in self._outlets if name not in handles]:
+            self._outlets.pop(name).close()
+        for name, handle in handles.items():
+            if name not in self._outlets:
+                self._outlets[name] = Outlets(self, self.simulation, handle, self.truth_rate)

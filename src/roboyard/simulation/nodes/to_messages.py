@@ -1,0 +1,160 @@
+"""Readings of simulated sensors as ROS messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.description.sensors import ImuSpec, LidarSpec, Noise
+from roboyard.messages import msg
+from roboyard.messages.convert import pose_stamped, pose_to_msg, twist_to_msg
+from roboyard.messages.time import stamp
+from roboyard.simulation.sensors import SimulatedSensor, beam_directions
+from roboyard.simulation.touch import Touch
+from roboyard.simulation.truth import Truth
+
+WORLD = "world"
+Converter = Callable[[Any], Any]
+
+
+def converter(sensor: SimulatedSensor[Any], frame: str) -> tuple[type, Converter] | None:
+    """Message class and function from a sensor's reading to a message.
+
+    Args:
+        sensor: The sensor.
+        frame: Frame id for its messages.
+
+    Returns:
+        None for kinds that are not published: encoders reach the bus through the hardware and the joint state node.
+    """
+    spec = sensor.sensor.spec
+    if isinstance(spec, LidarSpec):
+        if spec.vertical_samples > 1:
+            return msg.PointCloud2, _cloud(spec, frame)
+        return msg.LaserScan, _scan(spec, frame, sensor.period_ns * 1e-9)
+    if isinstance(spec, ImuSpec):
+        return msg.Imu, _imu(spec, frame)
+    if sensor.sensor.kind == "contact":
+        return msg.ContactsState, lambda reading: contacts_state(reading.touches, reading.time_ns)
+    if sensor.sensor.kind == "truth":
+        return msg.Odometry, lambda truth: odometry(truth, frame)
+    return None
+
+
+def _header(time_ns: int, frame: str) -> Any:
+    return msg.Header(stamp=stamp(time_ns), frame_id=frame)
+
+
+def _scan(spec: LidarSpec, frame: str, period: float) -> Converter:
+    fixed: dict[str, Any] = {
+        "angle_min": spec.angle_min,
+        "angle_max": spec.angle_max,
+        "angle_increment": (spec.angle_max - spec.angle_min) / max(spec.samples - 1, 1),
+        "scan_time": period,
+        "range_min": spec.range_min,
+        "range_max": spec.range_max,
+    }
+
+    def convert(reading: Any) -> Any:
+        return msg.LaserScan(
+            header=_header(reading.time_ns, frame), ranges=reading.ranges[0].astype(np.float32), **fixed
+        )
+
+    return convert
+
+
+def _cloud(spec: LidarSpec, frame: str) -> Converter:
+    beams = beam_directions(spec)
+    fields = [msg.PointField(name=name, offset=4 * i, datatype=7, count=1) for i, name in enumerate("xyz")]
+
+    def convert(reading: Any) -> Any:
+        ranges = reading.ranges.ravel()
+        # Beams without a return are points at "not a number", so that the cloud keeps its rows and columns.
+        points = (beams * np.where(np.isfinite(ranges), ranges, np.nan)[:, None]).astype(np.float32)
+        return msg.PointCloud2(
+            header=_header(reading.time_ns, frame),
+            height=spec.vertical_samples,
+            width=spec.samples,
+            fields=fields,
+            is_bigendian=False,
+            point_step=12,
+            row_step=12 * spec.samples,
+            data=points.view(np.uint8).ravel(),
+            is_dense=False,
+        )
+
+    return convert
+
+
+def _imu(spec: ImuSpec, frame: str) -> Converter:
+    unknown = np.zeros(9)
+    unknown[0] = -1.0  # "no such measurement", says sensor_msgs/Imu
+    fixed: dict[str, Any] = {
+        "orientation_covariance": np.zeros(9) if spec.orientation else unknown,
+        "angular_velocity_covariance": _covariance(spec.angular_velocity),
+        "linear_acceleration_covariance": _covariance(spec.linear_acceleration),
+    }
+
+    def convert(reading: Any) -> Any:
+        w, x, y, z = reading.orientation.tolist() if reading.orientation is not None else (1.0, 0.0, 0.0, 0.0)
+        return msg.Imu(
+            header=_header(reading.time_ns, frame),
+            orientation=msg.Quaternion(x=x, y=y, z=z, w=w),
+            angular_velocity=_vector(reading.angular_velocity),
+            linear_acceleration=_vector(reading.linear_acceleration),
+            **fixed,
+        )
+
+    return convert
+
+
+def _covariance(channels: tuple[Noise, Noise, Noise]) -> NDArray[np.float64]:
+    return np.diag([channel.stddev**2 for channel in channels]).ravel()
+
+
+def _vector(values: Any) -> Any:
+    x, y, z = (float(value) for value in values)
+    return msg.Vector3(x=x, y=y, z=z)
+
+
+def contacts_state(touches: tuple[Touch, ...], time_ns: int, brief: tuple[tuple[str, str], ...] = ()) -> Any:
+    """gazebo_msgs/ContactsState of touches in the world frame: one state for each pair of shapes.
+
+    Args:
+        touches: Contact points of this instant.
+        time_ns: When.
+        brief: Pairs of shapes that touched since the last message and came apart again; they carry no points.
+    """
+    pairs: dict[tuple[str, str], Any] = {}
+    for touch in touches:
+        state = pairs.get((touch.own, touch.against))
+        if state is None:
+            state = msg.ContactState(collision1_name=touch.own, collision2_name=touch.against)
+            pairs[(touch.own, touch.against)] = state
+        force = _vector(touch.force)
+        state.wrenches.append(msg.Wrench(force=force))
+        state.contact_positions.append(_vector(touch.position))
+        state.contact_normals.append(_vector(touch.normal))
+        state.depths = np.append(state.depths, touch.depth)
+        total = state.total_wrench.force
+        total.x, total.y, total.z = total.x + force.x, total.y + force.y, total.z + force.z
+    for own, against in brief:
+        if (own, against) not in pairs:
+            pairs[(own, against)] = msg.ContactState(collision1_name=own, collision2_name=against)
+    return msg.ContactsState(header=_header(time_ns, WORLD), states=list(pairs.values()))
+
+
+def odometry(truth: Truth, child: str) -> Any:
+    """nav_msgs/Odometry: pose in the world, twist in the body's frame."""
+    message = msg.Odometry(header=_header(truth.time_ns, WORLD), child_frame_id=child)
+    message.pose.pose = pose_to_msg(truth.T_world_base)
+    message.twist.twist = twist_to_msg(truth.linear_velocity, truth.angular_velocity)
+    return message
+
+
+def true_pose(truth: Truth) -> Any:
+    """geometry_msgs/PoseStamped in the world."""
+    return pose_stamped(truth.T_world_base, WORLD, truth.time_ns)
