@@ -65,6 +65,13 @@ def test_robot_laser_states_its_angles() -> None:
     assert scan.time_ns == 12_500_000_000
 
 
+def test_a_scan_written_twice_counts_once() -> None:
+    robot = "ROBOTLASER1 0 -1.5 3.0 0.5 30.0 0.01 0 1 1.0 0 1 2 0 1 2 0 0 0 0 0 0 12.5 host 0.1\n"
+    log = parse([robot, "FLASER 1 1.0 1 2 0 1 2 0 12.5 host 0.1\n"] * 3)
+    assert [entry.angle_min for entry in log.entries if isinstance(entry, LaserLine)] == [-1.5] * 3
+    assert any("3 scans without angles" in warning for warning in log.warnings)
+
+
 def test_stamps_keep_their_digits() -> None:
     assert nanoseconds("1134864629.895182") == 1134864629895182000
     assert nanoseconds("1.13486e+09") == 1134860000 * 10**9

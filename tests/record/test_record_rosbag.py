@@ -211,3 +211,24 @@ def test_any_recording_converts_to_ours(tmp_path: Path, items: list[Any]) -> Non
         assert result.messages == len(read(tmp_path / name))
         with AnyReader([tmp_path / f"{name}.mcap"]) as reader:
             assert reader.message_count == result.messages
+
+
+@pytest.mark.parametrize("kind", ["rosbag1", "lz4", "bz2", "sqlite"])
+def test_damaged_bytes_never_do_worse_than_a_recording_error(tmp_path: Path, items: list[Any], kind: str) -> None:
+    if kind == "sqlite":
+        write_rosbag2(tmp_path / "bag", items[:20], StoragePlugin.SQLITE3)
+        path = tmp_path / "bag" / "bag.db3"
+    else:
+        path = tmp_path / "old.bag"
+        write_rosbag1(path, None if kind == "rosbag1" else Writer1.CompressionFormat[kind.upper()])
+    data, random, refused = path.read_bytes(), np.random.default_rng(5), 0
+    for _ in range(60):
+        damaged = bytearray(data)
+        for place in random.integers(0, len(data), 6):
+            damaged[place] = random.integers(256)
+        path.write_bytes(damaged)
+        try:
+            read(path)
+        except RecordingError:
+            refused += 1
+    assert refused > 5

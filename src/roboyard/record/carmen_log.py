@@ -114,6 +114,7 @@ class _Parser:
         self.logged: Pose | None = None  # the last ODOM line's pose as the file gives it
         self.raw: Pose = (0.0, 0.0, 0.0)  # odometry chained over the marks
         self.behind: LaserLine | None = None  # the scan on the line before
+        self.kinds: dict[int, str] = {}  # kind of line by the number of the scan's entry
         self.raw_at: dict[int, Pose] = {}  # that, by the number of the scan's entry
 
     def run(self, lines: Iterable[str]) -> CarmenLog:
@@ -132,8 +133,21 @@ class _Parser:
             entry = log.entries[index]
             if isinstance(entry, LaserLine):
                 log.entries[index] = replace(entry, odometry=raw)
+        self.leave_out_doubles()
         self.warn()
         return log
+
+    def leave_out_doubles(self) -> None:
+        """Loggers may write a scan twice, as FLASER and as ROBOTLASER1; the latter, which states its angles, stays."""
+        double = {
+            f"{plain}LASER" for plain, full in (("F", "1"), ("R", "2")) if f"ROBOTLASER{full}" in self.kinds.values()
+        }
+        kept = [entry for index, entry in enumerate(self.log.entries) if self.kinds.get(index) not in double]
+        if len(kept) < len(self.log.entries):
+            self.log.warnings.append(
+                f"{len(self.log.entries) - len(kept)} scans without angles are there with them too"
+            )
+        self.log.entries = kept
 
     def warn(self) -> None:
         log = self.log
@@ -228,6 +242,7 @@ class _Parser:
         laser: Pose,
     ) -> None:
         self.raw_at[len(self.log.entries)] = self.raw
+        self.kinds[len(self.log.entries)] = kind
         time_ns = self.stamp(nanoseconds(stamp))
         name = _LASERS[kind]
         self.behind = LaserLine(time_ns, name, ranges, angle_min, increment, range_max, pose, odometry, laser)

@@ -25,7 +25,20 @@ from roboyard.record.recording import Connection, Decode
 _MAX_DEFINITION = 1 << 20
 _TYPE = re.compile(r"^[A-Za-z]\w*/(msg|srv|action)/[A-Za-z]\w*$", re.ASCII)
 _RENAMED = {"tf/msg/tfMessage": "tf2_msgs/msg/TFMessage"}
-_DAMAGE = (SerdeError, MessageError, struct.error, IndexError, ValueError, AssertionError, OverflowError, MemoryError)
+_DAMAGE = (
+    SerdeError,
+    MessageError,
+    struct.error,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    ArithmeticError,
+    MemoryError,
+    RecursionError,
+)
+"""What rosbags is seen to raise on damaged bytes."""
 
 
 def normal_type(name: str) -> str:
@@ -147,6 +160,7 @@ def _cdr(connection: Connection, warnings: list[str]) -> Decode:
     if _known(name) is not None:
         warnings.append(f"{name} differs from ROS 2 Jazzy's and is read by the recording's own definition")
     store = _store(foreign)
+    store.get_msgdef(name)  # raises KeyError when a nested type is missing
     return lambda data: store.deserialize_cdr(data, name)
 
 
@@ -172,6 +186,7 @@ def _ros1(connection: Connection) -> Decode:
     source_name = connection.type
     name = _RENAMED.get(source_name, source_name)
     source = _store(definitions(connection.definition, "ros1msg", source_name))
+    source.get_msgdef(source_name)  # raises KeyError when a nested type is missing
     if _known(name) is None:
         messages.register(_as_ros2(source, source_name), name)
     target = _store(get_types_from_msg(messages.schema(name), name))

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+import apsw
 import lz4.frame
 from rosbags.interfaces import Connection as BagConnection
 from rosbags.interfaces import ConnectionExtRosbag1, ConnectionExtRosbag2, MessageDefinitionFormat, QosDurability
@@ -25,6 +26,7 @@ from roboyard.record.recording import Connection, Decode, Raw, Recording
 _DAMAGE = (
     ReaderError1,
     ReaderError2,
+    apsw.Error,
     OSError,
     EOFError,
     ValueError,
