@@ -3,9 +3,9 @@
 ``T_a_b`` maps coordinates of frame b to frame a; quaternions are w, x, y, z; x forward, y left, z up.
 """
 
-from roboyard.geometry import quaternions
+from roboyard.geometry import clipping, polygons, quaternions, segments
 from roboyard.geometry.angles import angle_between, wrap_angle
 from roboyard.geometry.se2 import SE2
 from roboyard.geometry.se3 import SE3
 
-__all__ = ["SE2", "SE3", "angle_between", "quaternions", "wrap_angle"]
+__all__ = ["SE2", "SE3", "angle_between", "clipping", "polygons", "quaternions", "segments", "wrap_angle"]

@@ -50,7 +50,8 @@ def multiply(a: ArrayLike, b: ArrayLike) -> Array:
 
 def conjugate(q: ArrayLike) -> Array:
     """The inverse rotation of a unit quaternion."""
-    return _quaternions(q) * np.array([1.0, -1.0, -1.0, -1.0])
+    inverse: Array = _quaternions(q) * np.array([1.0, -1.0, -1.0, -1.0])
+    return inverse
 
 
 def rotate(q: ArrayLike, v: ArrayLike) -> Array:
