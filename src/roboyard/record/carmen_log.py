@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import RecordingError
+from roboyard.geometry import SE2
 
 MAX_BEAMS = 100_000
 _MAX_LINE = 4 << 20
@@ -292,13 +293,11 @@ def _readings(words: list[str], at: int) -> tuple[NDArray[np.float32], list[str]
 
 def _compose(first: Pose, second: Pose) -> Pose:
     """Pose ``second``, given in the frame of ``first``."""
-    c, s = math.cos(first[2]), math.sin(first[2])
-    theta = math.remainder(first[2] + second[2], math.tau)
-    return first[0] + c * second[0] - s * second[1], first[1] + s * second[0] + c * second[1], theta
+    pose = SE2(*first) @ SE2(*second)
+    return pose.x, pose.y, pose.theta
 
 
 def _between(first: Pose, second: Pose) -> Pose:
     """``second`` as seen from ``first``."""
-    c, s = math.cos(first[2]), math.sin(first[2])
-    dx, dy = second[0] - first[0], second[1] - first[1]
-    return c * dx + s * dy, c * dy - s * dx, math.remainder(second[2] - first[2], math.tau)
+    pose = SE2(*first).inverse() @ SE2(*second)
+    return pose.x, pose.y, pose.theta
