@@ -121,5 +121,5 @@ class DifferentialDrive:
 
 def slow_to_wheel_limit(speeds: NDArray[np.float64], limit: float) -> NDArray[np.float64]:
     """Scale wheel speeds (n,) [rad/s] down together so that none exceeds ``limit``; the driven arc stays the same."""
-    fastest = float(np.max(np.abs(speeds), initial=0.0))
+    fastest = max((abs(speed) for speed in speeds.tolist()), default=0.0)
     return speeds if fastest <= limit else speeds * (limit / fastest)

@@ -11,7 +11,7 @@ hardware, the drive's (radius, unequal radii, slip) in ``DifferentialDrive``, wh
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,7 @@ class WheelOdometry:
         self.refused = 0
         self._last: tuple[int, float, float] | None = None
         self._pose = SE2.identity()
-        self._covariance = np.zeros((3, 3))
+        self._covariance = _Covariance()
 
     def update(self, time_ns: int, left: float, right: float) -> OdometryEstimate | None:
         """Take the angles of the left and right wheels [rad], not wrapped.
@@ -114,7 +114,7 @@ class WheelOdometry:
     def reset(self, T_odom_base: SE2 | None = None) -> None:
         """Be at ``T_odom_base`` (the origin by default), surely."""
         self._pose = SE2.identity() if T_odom_base is None else T_odom_base
-        self._covariance = np.zeros((3, 3))
+        self._covariance = _Covariance()
 
     @property
     def T_odom_base(self) -> SE2:
@@ -128,7 +128,7 @@ class WheelOdometry:
         return {
             "last": self._last,
             "pose": (pose.x, pose.y, pose.theta),
-            "covariance": self._covariance.tolist(),
+            "covariance": astuple(self._covariance),
             "refused": self.refused,
         }
 
@@ -136,7 +136,7 @@ class WheelOdometry:
         """Take back what ``save`` gave."""
         self._last = None if state["last"] is None else tuple(state["last"])
         self._pose = SE2(*state["pose"])
-        self._covariance = np.array(state["covariance"])
+        self._covariance = _Covariance(*state["covariance"])
         self.refused = state["refused"]
 
     # -- one step ------------------------------------------------------------------------------------------------------
@@ -146,7 +146,15 @@ class WheelOdometry:
         if axle_x:  # the arc is driven by the axle; the base frame hangs on it rigidly
             step = SE2(axle_x, 0.0, 0.0) @ step @ SE2(-axle_x, 0.0, 0.0)
         var_way, var_turn = self._step_variances(way, turn)
-        self._covariance = _propagate(self._covariance, heading, step, way, turn, axle_x, var_way, var_turn)
+        x_way, y_way, x_turn, y_turn = _arc_slopes(way, turn)
+        x_turn += axle_x * math.sin(turn)  # the axle's offset, turned by the step
+        y_turn -= axle_x * math.cos(turn)
+        c, s = math.cos(heading), math.sin(heading)
+        self._covariance = (
+            self._covariance.moved(c * step.x - s * step.y, s * step.x + c * step.y)
+            .added(var_way, c * x_way - s * y_way, s * x_way + c * y_way, 0.0)
+            .added(var_turn, c * x_turn - s * y_turn, s * x_turn + c * y_turn, 1.0)
+        )
         self._pose = self._pose @ step
         moving = way != 0.0 or turn != 0.0
         twist = PlanarTwist(way / dt, -turn / dt * axle_x, turn / dt) if moving else STANDSTILL
@@ -159,7 +167,7 @@ class WheelOdometry:
                 [0.0, across, var_turn * rate + floor],
             ]
         )
-        return OdometryEstimate(time_ns, self._pose, twist, self._covariance, twist_covariance)
+        return OdometryEstimate(time_ns, self._pose, twist, self._covariance.matrix(), twist_covariance)
 
     def _step_variances(self, way: float, turn: float) -> tuple[float, float]:
         noise = self.noise
@@ -178,40 +186,54 @@ def arc(way: float, turn: float) -> SE2:
 
 def arc_jacobian(way: float, turn: float) -> NDArray[np.float64]:
     """(3, 2) derivative of ``arc``'s x, y, heading by way and turn."""
+    x_way, y_way, x_turn, y_turn = _arc_slopes(way, turn)
+    return np.array([[x_way, x_turn], [y_way, y_turn], [0.0, 1.0]])
+
+
+def _arc_slopes(way: float, turn: float) -> tuple[float, float, float, float]:
+    """Derivatives of ``arc``: x by way, y by way, x by turn, y by turn."""
     half = 0.5 * turn
     sinc, slope = _sinc(half), _sinc_slope(half)
     c, s = math.cos(half), math.sin(half)
-    return np.array(
-        [
-            [sinc * c, 0.5 * way * (slope * c - sinc * s)],
-            [sinc * s, 0.5 * way * (slope * s + sinc * c)],
-            [0.0, 1.0],
-        ]
-    )
+    return sinc * c, sinc * s, 0.5 * way * (slope * c - sinc * s), 0.5 * way * (slope * s + sinc * c)
 
 
-def _propagate(
-    covariance: NDArray[np.float64],
-    heading: float,
-    step: SE2,
-    way: float,
-    turn: float,
-    axle_x: float,
-    var_way: float,
-    var_turn: float,
-) -> NDArray[np.float64]:
-    """F P Fᵀ + G diag(var_way, var_turn) Gᵀ with the exact Jacobians of one step."""
-    c, s = math.cos(heading), math.sin(heading)
-    dx, dy = c * step.x - s * step.y, s * step.x + c * step.y
-    F = np.array([[1.0, 0.0, -dy], [0.0, 1.0, dx], [0.0, 0.0, 1.0]])
-    G = arc_jacobian(way, turn)
-    G[0, 1] += axle_x * math.sin(turn)  # derivative of the axle's offset, turned by the step
-    G[1, 1] -= axle_x * math.cos(turn)
-    rotation = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-    G = rotation @ G
-    grown = F @ covariance @ F.T + (G * (var_way, var_turn)) @ G.T
-    symmetric: NDArray[np.float64] = 0.5 * (grown + grown.T)
-    return symmetric
+@dataclass(frozen=True, slots=True)
+class _Covariance:
+    """Symmetric covariance of x, y and heading t.  In numbers, for odometry runs at every reading."""
+
+    xx: float = 0.0
+    xy: float = 0.0
+    xt: float = 0.0
+    yy: float = 0.0
+    yt: float = 0.0
+    tt: float = 0.0
+
+    def moved(self, dx: float, dy: float) -> _Covariance:
+        """F P Fᵀ for a motion by (dx, dy) in the axes of x and y, F = [[1, 0, -dy], [0, 1, dx], [0, 0, 1]]."""
+        return _Covariance(
+            self.xx - 2.0 * dy * self.xt + dy * dy * self.tt,
+            self.xy + dx * self.xt - dy * self.yt - dx * dy * self.tt,
+            self.xt - dy * self.tt,
+            self.yy + 2.0 * dx * self.yt + dx * dx * self.tt,
+            self.yt + dx * self.tt,
+            self.tt,
+        )
+
+    def added(self, variance: float, gx: float, gy: float, gt: float) -> _Covariance:
+        """P + variance · g gᵀ."""
+        return _Covariance(
+            self.xx + variance * gx * gx,
+            self.xy + variance * gx * gy,
+            self.xt + variance * gx * gt,
+            self.yy + variance * gy * gy,
+            self.yt + variance * gy * gt,
+            self.tt + variance * gt * gt,
+        )
+
+    def matrix(self) -> NDArray[np.float64]:
+        """(3, 3)."""
+        return np.array([[self.xx, self.xy, self.xt], [self.xy, self.yy, self.yt], [self.xt, self.yt, self.tt]])
 
 
 def _sinc(x: float) -> float:

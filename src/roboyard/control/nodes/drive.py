@@ -68,6 +68,7 @@ class DriveNode(Node):
         self._angular = RampState()
         self._configure(self.parameters())
         self._joints = joints
+        self._sides = np.array([0] * len(self.left_joints) + [1] * len(self.right_joints))
         self.subscribe("cmd_vel_out", msg.Twist, self._on_command)
         self.timer(rate=self.rate, callback=self._tick)
         self.report_health("ok", "standing")
@@ -127,5 +128,4 @@ class DriveNode(Node):
 
     def _write(self, vx: float, wz: float) -> None:
         speeds = slow_to_wheel_limit(self._drive.wheel_speeds(PlanarTwist(vx, 0.0, wz)), self.wheel_speed)
-        values = np.repeat(speeds, (len(self.left_joints), len(self.right_joints)))
-        self.hardware.write(JointCommand("velocity", self._joints, values))
+        self.hardware.write(JointCommand("velocity", self._joints, speeds[self._sides]))

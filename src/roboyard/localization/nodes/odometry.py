@@ -16,9 +16,10 @@ from roboyard.localization.odometry import OdometryEstimate, OdometryNoise, Whee
 from roboyard.messages import msg, srv
 from roboyard.messages.time import nanoseconds, stamp
 
-_PLANAR = np.ix_((0, 1, 5), (0, 1, 5))
 _UNMEASURED = 1e6
 """Variance of what wheels cannot tell (z, roll, pitch); ROS drives use the same."""
+_TEMPLATE = np.diag([0.0, 0.0, _UNMEASURED, _UNMEASURED, _UNMEASURED, 0.0]).reshape(36)
+_PLANAR = np.array([6 * row + column for row in (0, 1, 5) for column in (0, 1, 5)])
 
 
 class OdometryNode(Node):
@@ -149,7 +150,6 @@ class OdometryNode(Node):
 
 def spatial_covariance(planar: NDArray[np.float64]) -> NDArray[np.float64]:
     """ROS's (36,) covariance of x, y, z, roll, pitch, yaw from (3, 3) of x, y, yaw."""
-    full = np.zeros((6, 6))
-    full[2, 2] = full[3, 3] = full[4, 4] = _UNMEASURED
-    full[_PLANAR] = planar
-    return full.reshape(36)
+    full = _TEMPLATE.copy()
+    full[_PLANAR] = planar.reshape(9)
+    return full
