@@ -328,10 +328,14 @@ def _turn(w: float, x: float, y: float, z: float, vx: float, vy: float, vz: floa
 
 
 def _floats(values: ArrayLike, count: int, what: str) -> tuple[float, ...]:
-    items = values if isinstance(values, tuple) else np.asarray(values, dtype=np.float64).tolist()
-    if not isinstance(items, (tuple, list)) or len(items) != count:
-        raise InputError(f"{what} of {np.shape(items)}", valid=f"{count} numbers")
-    return tuple(map(float, items))
+    try:
+        items = values if isinstance(values, tuple) else np.asarray(values, dtype=np.float64).tolist()
+        numbers = tuple(map(float, items))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} of {np.shape(values)}", valid=f"{count} numbers") from error
+    if len(numbers) != count:
+        raise InputError(f"{what} of {len(numbers)} numbers", valid=f"{count} numbers")
+    return numbers
 
 
 _IDENTITY = SE3()

@@ -1,0 +1,233 @@
+"""Polygons: laws, and agreement with independent ways."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.spatial import ConvexHull, QhullError
+
+from roboyard.errors import InputError
+from roboyard.geometry import SE2, clipping, polygons, segments
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def star(seed, count=9):
+    """A polygon that does not cross itself, anticlockwise round the origin."""
+    rng = np.random.default_rng(seed)
+    angles = np.sort(rng.uniform(0.0, 2 * math.pi, count))
+    assume(np.max(np.diff([*angles, angles[0] + 2 * math.pi])) < 3.0 and np.min(np.diff(angles)) > 1e-3)
+    return rng.uniform(0.5, 2.0, (count, 1)) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def hull(seed, count=12):
+    return polygons.convex_hull(np.random.default_rng(seed).normal(size=(count, 2)))
+
+
+@given(SEEDS, st.floats(-3.0, 3.0))
+def test_measures_do_not_depend_on_the_place(seed, theta):
+    polygon, motion = star(seed), SE2(3.0, -7.0, theta)
+    moved = motion @ polygon
+    assert polygons.area(polygon) > 0.0
+    assert polygons.area(moved) == pytest.approx(polygons.area(polygon), rel=1e-9)
+    assert polygons.area(polygon[::-1]) == pytest.approx(-polygons.area(polygon))
+    assert polygons.perimeter(moved) == pytest.approx(polygons.perimeter(polygon))
+    np.testing.assert_allclose(polygons.centroid(moved), motion @ polygons.centroid(polygon), atol=1e-9)
+    np.testing.assert_allclose(polygons.centroid(polygon[::-1]), polygons.centroid(polygon), atol=1e-12)
+
+
+@given(SEEDS)
+def test_area_by_counting_points(seed):
+    polygon = star(seed)
+    points = np.random.default_rng(seed).uniform(-2.0, 2.0, (4000, 2))
+    inside = polygons.contains(polygon, points)
+    assert 16.0 * inside.mean() == pytest.approx(polygons.area(polygon), abs=0.6)
+    np.testing.assert_allclose(points[inside].mean(axis=0), polygons.centroid(polygon), atol=0.35)
+
+
+@given(SEEDS)
+def test_contains_agrees_with_the_fan_of_triangles(seed):
+    polygon = star(seed)
+    points = np.random.default_rng(seed).uniform(-2.0, 2.0, (50, 2))
+    fan = np.zeros(len(points), dtype=bool)
+    for a, b in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
+        share = np.linalg.solve(np.stack([a, b], axis=1), points.T)
+        fan |= np.all(share >= 0.0, axis=0) & (share.sum(axis=0) < 1.0)
+    assert np.array_equal(polygons.contains(polygon, points), fan)
+    assert np.array_equal(polygons.contains(polygon[::-1], points), fan)
+    assert polygons.contains(polygon, points.reshape(5, 10, 2)).shape == (5, 10)
+
+
+@given(SEEDS)
+def test_distance(seed):
+    polygon = star(seed)
+    points = np.random.default_rng(seed).uniform(-4.0, 4.0, (30, 2))
+    dense = np.concatenate([a + np.linspace(0, 1, 400)[:, None] * (b - a)
+                            for a, b in zip(polygon, np.roll(polygon, -1, axis=0), strict=True)])  # fmt: skip
+    sampled = np.min(np.linalg.norm(points[:, None] - dense[None], axis=-1), axis=1)
+    border = polygons.border_distance(polygon, points)
+    assert np.all(border <= sampled + 1e-12)
+    np.testing.assert_allclose(border, sampled, atol=0.02)
+    inside = polygons.contains(polygon, points)
+    assert np.all(polygons.distance(polygon, points)[inside] == 0.0)
+    np.testing.assert_array_equal(polygons.distance(polygon, points)[~inside], border[~inside])
+    np.testing.assert_allclose(
+        polygons.border_distance(polygon, polygons.nearest_on_border(polygon, points)), 0, atol=1e-9
+    )
+
+
+@given(SEEDS, st.integers(1, 40))
+def test_hull_agrees_with_qhull(seed, count):
+    points = np.round(8.0 * np.random.default_rng(seed).normal(size=(count, 2))) / 8.0  # many on one line, exactly
+    corners = polygons.convex_hull(points)
+    assert np.array_equal(polygons.convex_hull(corners), corners)
+    if len(corners) < 3:
+        return
+    try:
+        expected = ConvexHull(points)
+    except QhullError:
+        return
+    assert polygons.area(corners) == pytest.approx(expected.volume)
+    assert sorted(map(tuple, corners)) == sorted(map(tuple, np.unique(points[expected.vertices], axis=0)))
+    assert polygons.is_convex(corners)
+    assert np.all(polygons.distance(corners, points) < 1e-9)
+
+
+def test_hulls_without_area():
+    assert polygons.convex_hull([[1, 2]]).tolist() == [[1, 2]]
+    assert polygons.convex_hull([[1, 2], [1, 2]]).tolist() == [[1, 2]]
+    assert polygons.convex_hull([[0, 0], [2, 2], [1, 1]]).tolist() == [[0, 0], [2, 2]]
+
+
+@given(SEEDS)
+def test_simple_and_convex(seed):
+    polygon = star(seed)
+    assert polygons.is_simple(polygon)
+    assert polygons.is_simple(polygon[::-1])
+    assert polygons.is_convex(hull(seed))
+    corners = hull(seed)
+    crossed = corners[[1, 0, *range(2, len(corners))]]
+    if len(corners) > 3:
+        assert not polygons.is_simple(crossed)
+        assert not polygons.is_convex(crossed)
+
+
+def test_degenerate_borders():
+    assert not polygons.is_simple([[0, 0], [1, 0], [1, 0], [1, 1]])  # a corner twice
+    assert not polygons.is_simple([[0, 0], [2, 0], [1, 0], [1, 1]])  # folds back
+    assert not polygons.is_simple([[0, 0], [2, 0], [2, 2], [1, 0], [0, 2]])  # touches itself
+    assert not polygons.is_simple([[0, 0], [2, 2], [2, 0], [0, 2]])  # bow tie
+    assert polygons.is_simple([[0, 0], [1, 0], [2, 0], [2, 1]])  # a straight corner
+    assert polygons.is_convex([[0, 0], [1, 0], [2, 0], [2, 1]])
+    assert not polygons.is_convex([[0, 0], [1, 0], [2, 0]])
+    pentagram = polygons.regular(1.0, 5)[[0, 2, 4, 1, 3]]
+    assert not polygons.is_convex(pentagram)  # turns one way, but twice round
+    assert polygons.centroid([[0, 0], [1, 0], [2, 0]]).tolist() == [1.0, 0.0]
+
+
+@given(SEEDS)
+def test_clipping(seed):
+    subject, window = star(seed), hull(seed + 1)
+    part = clipping.clip(subject, window)
+    points = np.random.default_rng(seed).uniform(-2.5, 2.5, (500, 2))
+    both = polygons.contains(subject, points) & polygons.contains(window, points)
+    assert np.array_equal(polygons.contains(part, points) if len(part) else np.zeros(500, bool), both)
+    area = polygons.area(part) if len(part) else 0.0
+    assert -1e-9 <= area <= min(polygons.area(subject), polygons.area(window)) + 1e-9
+    other = clipping.clip(window, polygons.convex_hull(subject))
+    assert (polygons.area(other) if len(other) else 0.0) >= area - 1e-9
+
+
+@given(SEEDS)
+def test_clipped_by_itself_and_by_its_surroundings(seed):
+    corners = hull(seed)
+    assert polygons.area(clipping.clip(corners, corners)) == pytest.approx(polygons.area(corners))
+    wide = polygons.rectangle(100.0, 100.0)
+    np.testing.assert_allclose(clipping.clip(corners, wide), corners)
+    assert len(clipping.clip(corners + 1000.0, wide)) == 0
+
+
+@given(SEEDS)
+def test_clipped_segments(seed):
+    window = hull(seed)
+    a, b = np.random.default_rng(seed).uniform(-3.0, 3.0, (2, 2))
+    samples = a + np.linspace(0.0, 1.0, 2001)[:, None] * (b - a)
+    inside = polygons.contains(window, samples)
+    part = clipping.clip_segment(a, b, window)
+    if part is None:
+        assert not inside.any()
+        return
+    length = np.linalg.norm(part[1] - part[0])
+    assert length == pytest.approx(inside.mean() * np.linalg.norm(b - a), abs=0.02)
+    assert np.all(polygons.distance(window, np.array(part)) < 1e-9)
+
+
+@given(SEEDS, st.floats(0.01, 1.0))
+def test_growing_and_shrinking(seed, radius):
+    corners = hull(seed)
+    area, around = polygons.area(corners), polygons.perimeter(corners)
+    grown, round_ = clipping.offset(corners, radius), clipping.inflate(corners, radius)
+    exact = area + around * radius + math.pi * radius**2  # Steiner's formula
+    assert exact <= polygons.area(round_) <= area + around * radius + 1.02 * math.pi * radius**2
+    assert polygons.area(grown) >= polygons.area(round_) - 1e-9
+    directions = np.linspace(0.0, 2.0 * math.pi, 40)
+    reached = corners[:, None] + radius * np.stack([np.cos(directions), np.sin(directions)], axis=-1)
+    assert np.all(polygons.distance(round_, reached) < 1e-9)
+    assert np.all(polygons.distance(grown, reached) < 1e-9)
+    assert polygons.area(clipping.offset(grown, -radius)) == pytest.approx(area, rel=1e-6)
+    fine = clipping.inflate(corners, radius, step=0.01)
+    assert polygons.area(fine) == pytest.approx(exact, rel=1e-4)
+
+
+def test_shrinking_to_nothing():
+    assert polygons.area(clipping.offset(polygons.rectangle(2.0, 1.0), -0.25)) == pytest.approx(0.75)
+    with pytest.raises(InputError, match="nothing is left"):
+        clipping.offset(polygons.rectangle(2.0, 1.0), -0.6)
+
+
+@given(SEEDS)
+def test_crossing_segments(seed):
+    a, b, c, d = np.random.default_rng(seed).normal(size=(4, 5, 2))
+    crossing = segments.crossing_matrix(a, b, c, d)
+    for i in range(5):
+        for j in range(5):
+            point = segments.intersection(a[i], b[i], c[j], d[j])
+            assert (point is not None) == crossing[i, j]
+            if point is not None:
+                assert segments.distance_to_segments(a[i], b[i], point) < 1e-9
+                assert segments.distance_to_segments(c[j], d[j], point) < 1e-9
+    assert np.array_equal(segments.crossing_matrix(c, d, b, a), crossing.T)
+
+
+def test_touching_segments_cross():
+    along = segments.crossing_matrix([0, 0], [2, 0], [[1, 0], [3, 0], [2, 0]], [[5, 0], [4, 0], [2, 1]])
+    assert along.tolist() == [[True, False, True]]
+    assert segments.intersection([0, 0], [2, 0], [1, 0], [3, 0]) is None
+
+
+def test_regular_polygons_hold_their_circle():
+    for corners in (3, 4, 7, 16):
+        polygon = polygons.regular(2.0, corners)
+        assert polygons.border_distance(polygon, [0.0, 0.0]) == pytest.approx(2.0)
+        assert polygons.area(polygon) > math.pi * 4.0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: polygons.area([[0, 0], [1, 1]]),
+        lambda: polygons.contains(np.zeros((3, 3)), [0, 0]),
+        lambda: polygons.contains(polygons.rectangle(1, 1), [0, 0, 0]),
+        lambda: polygons.convex_hull(np.zeros((0, 2))),
+        lambda: polygons.rectangle(0.0, 1.0),
+        lambda: polygons.regular(1.0, 2),
+        lambda: clipping.offset([[0, 0], [2, 0], [1, 0.1], [0, 2]], 0.1),
+        lambda: clipping.inflate(polygons.rectangle(1, 1), -0.1),
+        lambda: clipping.clip(polygons.rectangle(1, 1), [[0, 0], [2, 0], [0.1, 0.1], [0, 2]]),
+    ],
+)
+def test_what_is_no_polygon_is_refused(make):
+    with pytest.raises(InputError):
+        make()

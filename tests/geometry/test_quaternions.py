@@ -1,0 +1,111 @@
+"""Quaternions against scipy's rotations."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation, Slerp
+
+from roboyard.errors import InputError
+from roboyard.geometry import quaternions as quat
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def rotations(seed, count=6):
+    return Rotation.random(count, random_state=np.random.default_rng(seed))
+
+
+def wxyz(rotation):
+    return rotation.as_quat(canonical=True, scalar_first=True)
+
+
+@given(SEEDS)
+def test_products_and_turned_vectors(seed):
+    a, b = rotations(seed), rotations(seed + 1)
+    v = np.random.default_rng(seed).normal(size=(6, 3))
+    np.testing.assert_allclose(quat.normalize(quat.multiply(wxyz(a), wxyz(b))), wxyz(a * b), atol=1e-12)
+    np.testing.assert_allclose(quat.rotate(wxyz(a), v), a.apply(v), atol=1e-12)
+    np.testing.assert_allclose(quat.normalize(quat.conjugate(wxyz(a))), wxyz(a.inv()), atol=1e-12)
+
+
+@given(SEEDS)
+def test_matrices_and_angles(seed):
+    a = rotations(seed)
+    q = wxyz(a)
+    np.testing.assert_allclose(quat.to_matrix(q), a.as_matrix(), atol=1e-12)
+    np.testing.assert_allclose(quat.from_matrix(a.as_matrix()), q, atol=1e-9)
+    np.testing.assert_allclose(quat.to_rpy(q), a.as_euler("xyz"), atol=1e-9)
+    np.testing.assert_allclose(quat.from_rpy(a.as_euler("xyz")), q, atol=1e-9)
+    np.testing.assert_allclose(quat.to_rotation_vector(q), a.as_rotvec(), atol=1e-9)
+    np.testing.assert_allclose(quat.from_rotation_vector(a.as_rotvec()), q, atol=1e-12)
+
+
+@given(SEEDS, st.floats(0.0, 1.0))
+def test_slerp(seed, s):
+    a, b = rotations(seed, 2)
+    expected = Slerp([0.0, 1.0], Rotation.concatenate([a, b]))(s)
+    got = Rotation.from_quat(quat.slerp(wxyz(a), wxyz(b), s), scalar_first=True)
+    assert (got * expected.inv()).magnitude() < 1e-7 or (a.inv() * b).magnitude() > 3.14
+
+
+def test_slerp_over_many_and_between_neighbours():
+    a, b = wxyz(rotations(1)), wxyz(rotations(2))
+    path = quat.slerp(a[0], b[0], np.linspace(0.0, 1.0, 11))
+    assert path.shape == (11, 4)
+    turns = [Rotation.from_quat(q, scalar_first=True) for q in path]
+    steps = [(p.inv() * q).magnitude() for p, q in itertools.pairwise(turns)]
+    np.testing.assert_allclose(steps, steps[0], atol=1e-9)
+    near = quat.from_rotation_vector([1e-12, 0.0, 0.0])
+    np.testing.assert_allclose(quat.slerp([1, 0, 0, 0], near, 0.5), [1, 0, 0, 0], atol=1e-12)
+    assert quat.slerp(a, b, 0.3).shape == (6, 4)
+
+
+@given(SEEDS)
+def test_from_two_vectors(seed):
+    a, b = np.random.default_rng(seed).normal(size=(2, 5, 3))
+    q = quat.from_two_vectors(a, b)
+    turned = quat.rotate(q, a)
+    np.testing.assert_allclose(np.cross(turned, b), 0.0, atol=1e-9)
+    assert np.all(np.sum(turned * b, axis=-1) > 0.0)
+    angle = np.arccos(np.clip(np.sum(a * b, -1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1), -1, 1))
+    np.testing.assert_allclose(np.linalg.norm(quat.to_rotation_vector(q), axis=-1), angle, atol=1e-7)
+
+
+@pytest.mark.parametrize("axis", np.vstack([np.eye(3), -np.eye(3), [[0.6, 0.8, 0.0]], [[0.5, 0.5, 0.7]]]))
+def test_from_opposite_vectors(axis):
+    np.testing.assert_allclose(quat.rotate(quat.from_two_vectors(axis, -axis), axis), -axis, atol=1e-9)
+    np.testing.assert_allclose(quat.from_two_vectors(axis, 3.0 * axis), [1, 0, 0, 0], atol=1e-12)
+
+
+def test_half_turns_keep_their_axis():
+    for axis in np.eye(3):
+        R = Rotation.from_rotvec(np.pi * axis).as_matrix()
+        np.testing.assert_allclose(np.abs(quat.from_matrix(R)), [0, *axis], atol=1e-12)
+        assert quat.normalize([0.0, *-axis]).tolist() == [0.0, *axis]
+
+
+def test_tiny_turns_keep_their_digits():
+    vector = np.array([1e-9, -2e-9, 3e-9])
+    np.testing.assert_allclose(quat.to_rotation_vector(quat.from_rotation_vector(vector)), vector, rtol=1e-12)
+    assert quat.to_rotation_vector([1.0, 0.0, 0.0, 0.0]).tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: quat.normalize(np.zeros(4)),
+        lambda: quat.normalize([np.nan, 0, 0, 0]),
+        lambda: quat.normalize(np.zeros(3)),
+        lambda: quat.rotate([1, 0, 0, 0], [1, 2]),
+        lambda: quat.from_matrix(np.zeros((3, 3))),
+        lambda: quat.from_matrix(-np.eye(3)),
+        lambda: quat.from_matrix(np.eye(4)),
+        lambda: quat.from_two_vectors(np.zeros(3), np.ones(3)),
+    ],
+)
+def test_what_is_no_rotation_is_refused(make):
+    with pytest.raises(InputError):
+        make()
