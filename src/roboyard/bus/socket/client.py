@@ -104,19 +104,31 @@ class Connection:
         found: dict[str, Any] = header["graph"]
         return found
 
-    def call(self, service: str, service_type: Any, request: Any, source: str = "") -> Any:
-        """Call a service and wait for its response.
+    def call(
+        self, service: str, service_type: Any, request: Any, source: str = "", timeout: float | None = TIMEOUT
+    ) -> Any:
+        """Call a service and wait for its response, at most ``timeout`` seconds of wall time (None: for ever).
 
         Raises:
             RunError: nobody serves it, the server refused, or no answer came.
         """
         header = {"op": "call", "service": service, "type": service_type.name, "source": source or self.name}
-        _, payload = self._ask(header, serialize(request))
+        _, payload = self._ask(header, serialize(request), timeout)
         return deserialize(payload, f"{service_type.name}_Response")
 
     def control(self, action: str, **values: Any) -> dict[str, Any]:
-        """Do "pause", "resume", "stop" or "rate" (with ``rate=``); returns the run's time [ns] and ``paused``."""
-        header, _ = self._ask({"op": "control", "do": action, **values})
+        """Steer the run's clock; returns its time [ns] and whether it is ``paused``.
+
+        Args:
+            action: "pause", "resume", "stop", "rate" (``rate=``: simulated seconds per second, 0 for no limit), or
+                "step" (``count=`` instants or ``seconds=`` of simulated time; the run is paused then).
+            values: As named.
+
+        Raises:
+            RunError: the run refuses, or ends meanwhile.
+        """
+        timeout = None if action == "step" else TIMEOUT  # a step takes as long as it takes
+        header, _ = self._ask({"op": "control", "do": action, **values}, timeout=timeout)
         return header
 
     # -- frames ----------------------------------------------------------------------------------------------------
@@ -126,15 +138,17 @@ class Connection:
         except OSError as error:
             raise RunError(f"run '{self.run.name}' is gone: {error}") from error
 
-    def _ask(self, header: dict[str, Any], payload: bytes = b"") -> tuple[dict[str, Any], bytes]:
+    def _ask(
+        self, header: dict[str, Any], payload: bytes = b"", timeout: float | None = TIMEOUT
+    ) -> tuple[dict[str, Any], bytes]:
         self._number += 1
         self._send({**header, "id": self._number}, payload)
-        deadline = wall_seconds() + TIMEOUT
+        deadline = None if timeout is None else wall_seconds() + timeout
         while True:
             try:
-                answer, data = self._next(max(deadline - wall_seconds(), 0.001))
+                answer, data = self._next(None if deadline is None else max(deadline - wall_seconds(), 0.001))
             except TimeoutError:
-                raise RunError(f"run '{self.run.name}' did not answer within {TIMEOUT:g} s") from None
+                raise RunError(f"run '{self.run.name}' did not answer within {timeout:g} s") from None
             if answer["op"] == "message":
                 self._waiting.append(_received(answer, data))
             elif answer.get("id") == self._number:

@@ -14,6 +14,7 @@ from threading import Condition, Thread
 from typing import Any
 
 from roboyard.bus.bus import Bus
+from roboyard.bus.executor import LAST
 from roboyard.bus.futures import Future
 from roboyard.bus.graph import graph
 from roboyard.bus.inputs import Input
@@ -209,12 +210,38 @@ class SocketServer:
             elif action == "rate":
                 executor.pacer.factor = _rate(header.get("rate"))
                 executor.pacer.restart(executor.now_ns)
+            elif action == "step":
+                self._step(*_steps(header), lambda: self._done(client, number))
+                return
             else:
-                raise InputError(f"unknown control '{action}'", valid="pause, resume, stop, rate")
+                raise InputError(f"unknown control '{action}'", valid="pause, resume, step, stop, rate")
         except RoboyardError as error:
             client.post({"op": "error", "id": number, "error": str(error)})
             return
+        self._done(client, number)
+
+    def _done(self, client: _Client, number: Any) -> None:
+        executor = self.bus.executor
         client.post({"op": "done", "id": number, "time": executor.now_ns, "paused": executor.paused})
+
+    def _step(self, instants: int, span_ns: int, then: Callable[[], None]) -> None:
+        """Run ``span_ns``, or else the next ``instants`` that have events, then pause and say so."""
+        executor = self.bus.executor
+        left = instants
+
+        def arrive() -> None:
+            nonlocal left
+            left -= 1
+            following = None if span_ns or left <= 0 else executor.next_time_ns()
+            if following is not None:
+                executor.at(following, arrive, LAST)
+                return
+            executor.paused = True
+            then()
+
+        first = executor.now_ns + span_ns if span_ns else executor.next_time_ns()
+        executor.at(executor.now_ns if first is None else first, arrive, LAST)
+        executor.paused = False
 
     def close(self) -> None:
         """Let all clients go and leave the registry."""
@@ -227,6 +254,16 @@ class SocketServer:
         if self._untap is not None:
             self._untap()
             self._untap = None
+
+
+def _steps(header: dict[str, Any]) -> tuple[int, int]:
+    """How many instants, or else how many nanoseconds, a step is."""
+    count, span = header.get("count", 1), header.get("seconds", 0.0)
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= 1_000_000:
+        raise InputError(f"{count!r} steps", valid="1 to 1,000,000")
+    if not isinstance(span, (int, float)) or isinstance(span, bool) or not 0.0 <= span <= 1e6:
+        raise InputError(f"a step of {span!r} s", valid="0 to 1e6")
+    return count, round(span * 1e9)
 
 
 def _rate(value: Any) -> float:
