@@ -6,6 +6,7 @@ from typing import Any
 
 from roboyard.bus import Node, param, resource
 from roboyard.control.forward import ForwardKinematics, fixed_transforms
+from roboyard.control.throttle import Throttle
 from roboyard.description.model import Model
 from roboyard.messages import msg
 from roboyard.messages.time import nanoseconds
@@ -22,20 +23,27 @@ class RobotStateNode(Node):
     description: Model = resource(Model)
     rate: float = param(20.0, unit="Hz", low=0.1, high=1000.0, doc="largest rate on /tf", fixed=True)
 
-    fields = ("_positions", "_sent_ns")
+    fields = ("_positions",)
 
     def setup(self) -> None:
         """Publish the fixed frames and listen to the joints."""
         self._kinematics = ForwardKinematics(self.description)
         self._positions = dict.fromkeys(self._kinematics.inputs, 0.0)
-        self._sent_ns = -1
-        # half a period of joint_states early counts as due, so that 20 of 50 Hz become 25 and not 16.7
-        self._due_ns = round(1e9 / self.rate)
+        self._throttle = Throttle(self.rate)
         fixed = fixed_transforms(self.description)
         if fixed:
             self.broadcast_all([(T, self.frame(a), self.frame(b)) for T, a, b in fixed], static=True)
         if self._kinematics.moving:
             self.subscribe("joint_states", msg.JointState, self._on_joints)
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {"throttle": self._throttle.save()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._throttle.load(state["throttle"])
 
     def _on_joints(self, state: Any) -> None:
         positions = self._positions
@@ -43,8 +51,7 @@ class RobotStateNode(Node):
             if name in positions:
                 positions[name] = position
         time_ns = nanoseconds(state.header.stamp)
-        if 0 <= self._sent_ns <= time_ns < self._sent_ns + self._due_ns:
+        if not self._throttle.passes(time_ns):
             return
-        self._sent_ns = time_ns
         moving = self._kinematics.joint_transforms(positions)
         self.broadcast_all([(T, self.frame(a), self.frame(b)) for T, a, b in moving], time_ns=time_ns)

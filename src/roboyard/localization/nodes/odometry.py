@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.bus import Node, param
 from roboyard.control.kinematics import DifferentialDrive
+from roboyard.control.throttle import Throttle
 from roboyard.errors import ConfigError
 from roboyard.localization.odometry import OdometryEstimate, OdometryNoise, WheelOdometry
 from roboyard.messages import msg, srv
@@ -47,14 +48,14 @@ class OdometryNode(Node):
     turn_variance_per_way: float = param(1e-4, unit="rad²/m", low=0.0, high=1.0)
     turn_variance: float = param(5e-4, unit="rad²/rad", low=0.0, high=1.0, doc="of the turn, per radian")
 
-    fields = ("_sent_ns", "_refused")
+    fields = ("_refused",)
 
     def setup(self) -> None:
         """Connect."""
         self._names: list[str] | None = None
         self._left: list[int] = []
         self._right: list[int] = []
-        self._sent_ns = -1
+        self._throttle = Throttle(self.rate)
         self._refused = 0
         self._frames = (self.frame(self.odom_frame), self.frame(self.base_frame))
         drive, noise, top = self._settings(self.parameters())
@@ -70,12 +71,13 @@ class OdometryNode(Node):
 
     def save(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"odometry": self._odometry.save()}
+        return super().save() | {"odometry": self._odometry.save(), "throttle": self._throttle.save()}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         super().load(state)
         self._odometry.load(state["odometry"])
+        self._throttle.load(state["throttle"])
 
     def _settings(self, given: Mapping[str, Any]) -> tuple[DifferentialDrive, OdometryNoise, float]:
         drive = DifferentialDrive(
@@ -95,7 +97,7 @@ class OdometryNode(Node):
         if not self._left or not self._right:
             return
         time_ns = nanoseconds(state.header.stamp)
-        if self.rate and 0 <= self._sent_ns <= time_ns < self._sent_ns + round(1e9 / self.rate):
+        if not self._throttle.passes(time_ns):
             return
         angles = state.position.tolist()
         left = sum([angles[i] for i in self._left]) / len(self._left)
@@ -106,7 +108,6 @@ class OdometryNode(Node):
             self.log.warn("left out wheel angles that cannot be (not finite, out of order or a jump)", every=5.0)
             self.report_health("warn", "wheel angles left out", count=self._refused)
         if estimate is not None:
-            self._sent_ns = time_ns
             self._publish(estimate)
 
     def _find_wheels(self, names: list[str]) -> None:
