@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from roboyard.bus import Node, param, resource
+import numpy as np
+
+from roboyard.bus import Node, TransformError, param, resource
 from roboyard.geometry import SE2
-from roboyard.messages import message_type
+from roboyard.messages import msg
 from roboyard.scenarios.pilot import Pilot
-from roboyard.scenarios.script import Follow, Script, actions
+from roboyard.scenarios.planar import planar
+from roboyard.scenarios.script import Follow, Script, Wander, actions
+from roboyard.scenarios.wander import Sight
 
 
 class Operator(Node):
-    """Sends a script's twists.   in: odom (only if the script drives by it)   out: cmd_vel
+    """Sends a script's twists.   in: odom, scan (only if the script drives by them)   out: cmd_vel
 
-    It knows no more than the robot: way-points are followed on odometry, never on truth.
+    It knows no more than the robot: way-points are followed on odometry, room is seen by lidar, never on truth.
     """
 
     script: Script = resource(Script)
+    radius: float = param(0.3, unit="m", low=0.0, high=100.0, doc="of the robot, for wandering")
+    base_frame: str = param("base_link", doc="frame of the robot")
     after_end: str = param(
         "stop", choices=("stop", "silence"), doc="once the script is over: hold zero, or say nothing more"
     )
@@ -25,31 +31,46 @@ class Operator(Node):
     def setup(self) -> None:
         """Connect."""
         plan = actions(self.script)
-        self._pilot = Pilot(plan)
+        self._pilot = Pilot(plan, self.radius)
         self._pose: SE2 | None = None
-        self._twist_type: Any = message_type("geometry_msgs/msg/Twist")
-        self._commands = self.publisher("cmd_vel", self._twist_type)
+        self._sight: Sight | None = None
+        self._lidars: dict[str, SE2] = {}
+        self._commands = self.publisher("cmd_vel", msg.Twist)
         if any(isinstance(action, Follow) for action in plan):
-            self.subscribe("odom", message_type("nav_msgs/msg/Odometry"), self._on_odometry)
+            self.subscribe("odom", msg.Odometry, self._on_odometry)
+        if any(isinstance(action, Wander) for action in plan):
+            self.subscribe("scan", msg.LaserScan, self._on_scan)
         self.timer(rate=self.script.rate, callback=self._tick, start=True)
         self.over = False
 
     def _on_odometry(self, message: Any) -> None:
-        pose = message.pose.pose
-        q = pose.orientation
-        yaw = SE2.from_quaternion_yaw(q.w, q.x, q.y, q.z) if hasattr(SE2, "from_quaternion_yaw") else 0.0
-        self._pose = SE2(pose.position.x, pose.position.y, yaw)
+        self._pose = planar(message.pose.pose)
+
+    def _on_scan(self, message: Any) -> None:
+        ranges = np.asarray(message.ranges, dtype=float)
+        angles = message.angle_min + message.angle_increment * np.arange(len(ranges))
+        seen = np.isfinite(ranges) & (ranges >= message.range_min) & (ranges < message.range_max)
+        points = np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles)])[seen]
+        self._sight = Sight(self._lidar(message.header.frame_id) @ points)
+
+    def _lidar(self, frame: str) -> SE2:
+        """T_base_lidar, once the transforms are there; until then the lidar counts as the robot's middle."""
+        if frame not in self._lidars:
+            try:
+                self._lidars[frame] = SE2.from_se3(self.transforms.lookup(self.frame(self.base_frame), frame))
+            except TransformError:
+                return SE2()
+        return self._lidars[frame]
 
     def _tick(self) -> None:
-        output = self._pilot.update(self.now, self._pose)
+        output = self._pilot.update(self.now, self._pose, self._sight)
         if output.over and not self.over:
             self.over = True
             self.log.info("the operator's script is over")
         if output.twist is None or (output.over and self.after_end == "silence"):
             return
-        message = self._twist_type()
-        message.linear.x, message.angular.z = output.twist
-        self._commands.publish(message)
+        v, w = output.twist
+        self._commands.publish(msg.Twist(linear=msg.Vector3(x=v), angular=msg.Vector3(z=w)))
 
     def save(self) -> dict[str, Any]:
         """State of the node and of the script."""

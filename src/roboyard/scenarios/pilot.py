@@ -1,4 +1,4 @@
-"""The operator's hand: turns a script's actions into twists, open loop or by odometry.  Pure: no bus, no clock."""
+"""The operator's hand: turns a script's actions into twists, open loop, by odometry or by sight.  Pure: no bus."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.scenarios.script import Action, Follow
+from roboyard.scenarios.script import Action, Follow, Hold, Wander
+from roboyard.scenarios.wander import Sight, Wanderer
 
 TURN_FIRST = math.radians(60.0)
 """Heading error beyond which the pilot turns on the spot before it drives on."""
-_STEERING = 2.0
-"""Turn rate per heading error [1/s]."""
+_SLOWING = 1.0
+"""Speed per distance left to the last point [1/s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +27,27 @@ class Output:
 class Pilot:
     """Walks through the actions of a script.
 
+    Args:
+        actions: What to do.
+        radius: Of the robot [m], for wandering.
+
     Attributes:
         index: Action under way.
         since: When it began [s]; None before the first update.
         leg: Of a ``Follow``, the point driven to.
     """
 
-    def __init__(self, actions: tuple[Action, ...]) -> None:
+    def __init__(self, actions: tuple[Action, ...], radius: float = 0.3) -> None:
         self.actions = actions
+        self.radius = radius
+        self.wanderer = Wanderer()
         self.index = 0
         self.since: float | None = None
         self.leg = 0
         self._start: tuple[float, float] | None = None
 
-    def update(self, time: float, pose: SE2 | None) -> Output:
-        """What to send at ``time`` [s], given the pose by odometry (None while there is none)."""
+    def update(self, time: float, pose: SE2 | None, sight: Sight | None = None) -> Output:
+        """What to send at ``time`` [s], given pose by odometry and newest scan (None while there is none)."""
         if self.since is None:
             self.since = time
         while self.index < len(self.actions):
@@ -52,7 +59,7 @@ class Pilot:
                         return Output(twist)
                 self._next(time)
             elif time - self.since < action.seconds - 1e-9:
-                return Output(action.twist)
+                return Output(action.twist if isinstance(action, Hold) else self._wander(action, sight))
             else:
                 self._next(self.since + action.seconds)  # the script's own time: no drift from the sending rate
         return Output((0.0, 0.0), over=True)
@@ -60,8 +67,15 @@ class Pilot:
     def _next(self, time: float) -> None:
         self.index, self.since, self.leg, self._start = self.index + 1, time, 0, None
 
+    def _wander(self, action: Wander, sight: Sight | None) -> tuple[float, float]:
+        speed = min(action.speed, 2.0 * self.radius)
+        return self.wanderer.update(sight, self.radius + action.margin, speed, action.turn)
+
     def _follow(self, action: Follow, pose: SE2 | None) -> tuple[float, float] | None:
-        """Aim at a point ``lookahead`` ahead on the line (pure pursuit); None when the last point is reached."""
+        """Drive the arc to the point ``lookahead`` ahead on the line; None when the last point is reached.
+
+        Pure pursuit: curvature 2 sin(error) / distance (R. C. Coulter, CMU-RI-TR-92-01).
+        """
         if pose is None:
             return 0.0, 0.0
         if self._start is None:
@@ -78,21 +92,26 @@ class Pilot:
         else:
             return None
         aim = _ahead(points, self.leg, along, action.lookahead)
-        error = float(wrap_angle(math.atan2(aim[1] - pose.y, aim[0] - pose.x) - pose.theta))
-        turn = max(-action.turn, min(action.turn, _STEERING * error))
+        error = wrap_angle(math.atan2(aim[1] - pose.y, aim[0] - pose.x) - pose.theta)
         if abs(error) > TURN_FIRST:
             return 0.0, math.copysign(action.turn, error)
         distance = math.hypot(points[-1][0] - pose.x, points[-1][1] - pose.y)
-        speed = min(action.speed, max(0.1 * action.speed, distance)) * math.cos(error)
+        speed = min(action.speed, max(0.1 * action.speed, _SLOWING * distance))
+        reach = max(math.hypot(aim[0] - pose.x, aim[1] - pose.y), 0.1)
+        turn = 2.0 * speed * math.sin(error) / reach
+        if abs(turn) > action.turn:
+            speed, turn = speed * action.turn / abs(turn), math.copysign(action.turn, turn)
         return speed, turn
 
     def save(self) -> dict[str, Any]:
         """The state as plain data."""
-        return {"index": self.index, "since": self.since, "leg": self.leg, "start": self._start}
+        return {"index": self.index, "since": self.since, "leg": self.leg, "start": self._start,
+                "turning": self.wanderer.turning}  # fmt: skip
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self.index, self.since, self.leg = state["index"], state["since"], state["leg"]
+        self.wanderer.turning = state["turning"]
         self._start = None if state["start"] is None else tuple(state["start"])
 
 

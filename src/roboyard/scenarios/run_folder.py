@@ -6,12 +6,19 @@ import errno
 import json
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from roboyard.errors import InputError, RunError
 
-RECORDING, METRICS, REPORT, SCENARIO = "recording.mcap", "metrics.json", "report.html", "scenario.yaml"
+RECORDING, METRICS, REPORT, SCENARIO, ERROR = (
+    "recording.mcap",
+    "metrics.json",
+    "report.html",
+    "scenario.yaml",
+    "error.txt",
+)
 
 
 class RunFolder:
@@ -19,10 +26,12 @@ class RunFolder:
 
     Args:
         path: From ``new_folder`` or ``given_folder``.
+        made: Whether it was made for this run.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, made: bool = False) -> None:
         self.path = path
+        self._made = made
 
     @property
     def recording(self) -> Path:
@@ -43,6 +52,26 @@ class RunFolder:
     def scenario(self) -> Path:
         """The scenario as run."""
         return self.path / SCENARIO
+
+    @property
+    def error(self) -> Path:
+        """The traceback of what stopped the run; not there if nothing did."""
+        return self.path / ERROR
+
+    def files(self) -> dict[str, Path]:
+        """What lies there, by kind."""
+        known = {"recording": RECORDING, "metrics": METRICS, "report": REPORT, "scenario": SCENARIO, "error": ERROR}
+        found = {kind: self.path / name for kind, name in known.items() if (self.path / name).is_file()}
+        video = next(iter(sorted(self.path.glob("*.mp4"))), None)
+        return {**found, "video": video} if video else found
+
+    def discard(self) -> None:
+        """Remove what a run that could not start has left, and the folder if it was made for it."""
+        for path in self.files().values():
+            path.unlink(missing_ok=True)
+        if self._made:
+            with suppress(OSError):
+                self.path.rmdir()
 
     def write_text(self, path: Path, text: str) -> None:
         """Write a file whole or not at all: readers never see half of it, even when the process is killed.
@@ -104,7 +133,7 @@ def new_folder(name: str, base: Path | str = "runs") -> RunFolder:
                 path.mkdir()
             except FileExistsError:
                 continue  # another run took the number at this moment
-            return RunFolder(path)
+            return RunFolder(path, made=True)
     except OSError as error:
         raise unwritable(folder, error) from error
 
@@ -117,6 +146,7 @@ def given_folder(path: Path | str) -> RunFolder:
         RunError: it cannot be made.
     """
     folder = Path(path)
+    made = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -125,7 +155,7 @@ def given_folder(path: Path | str) -> RunFolder:
         raise InputError(f"{folder} is no folder", valid="a new or empty folder") from error
     except OSError as error:
         raise unwritable(folder, error) from error
-    return RunFolder(folder)
+    return RunFolder(folder, made=made)
 
 
 def unwritable(path: Path, error: OSError) -> RunError:

@@ -61,7 +61,7 @@ class RobotEntry:
     """A robot of the scenario."""
 
     model: str = field(doc="a robot's name, or a path to .yaml, .urdf, .xacro or .sdf")
-    at: Pose = field((0.0, 0.0, 0.0), doc=f"{_POSE} in m and rad")
+    at: Literal["free"] | Pose = field((0.0, 0.0, 0.0), doc=f"{_POSE} in m and rad; `free`: near the origin")
     namespace: str | None = field(None, doc="default: none for the first robot, its own name for others")
     nodes: Literal["default", "all", "none"] | tuple[str, ...] = field("default", doc="which of the robot's nodes run")
     parameters: dict[str, dict[str, Any]] = field(factory=dict, doc="node: {key: value}")
@@ -121,6 +121,8 @@ class Scenario:
     timestep: float | None = field(None, unit="s", low=1e-5, high=0.1, doc="of the physics; default: the world's")
     record: RecordEntry = field(RecordEntry(), doc="")
     smoke: dict[str, Any] = field(factory=dict, doc="what differs in the smoke variant of at most 5 s")
+    elsewhere: dict[str, Any] = field(factory=dict, doc="what differs with another robot or world in place")
+    run: dict[str, Any] = field(factory=dict, doc="written by a run: how it was made; ignored when read")
 
     def __post_init__(self) -> None:
         _check_names(tuple(self.robots), "robot name")

@@ -79,6 +79,16 @@ class Goto:
 
 
 @dataclass(frozen=True)
+class Wander:
+    """Drive about by lidar, wherever there is room."""
+
+    seconds: float = field(30.0, unit="s", low=0.0, high=1e6, doc="how long", key="for")
+    speed: float = field(0.5, unit="m/s", low=0.01, high=20.0, doc="at most, and at most two of its radii a second")
+    turn: float = field(1.0, unit="rad/s", low=0.01, high=20.0, doc="at most")
+    margin: float = field(0.1, unit="m", low=0.0, high=10.0, doc="kept from everything seen")
+
+
+@dataclass(frozen=True)
 class Repeat:
     """Steps several times."""
 
@@ -94,6 +104,7 @@ class Step:
     keys: Keys | None = None
     goto: Goto | Point | None = None
     follow: Follow | None = None
+    wander: Wander | None = None
     wait: float | None = field(None, unit="s", low=0.0)
     silence: float | None = field(None, unit="s", low=0.0)
     repeat: Repeat | None = None
@@ -122,7 +133,7 @@ class Hold:
     seconds: float
 
 
-Action = Hold | Follow
+Action = Hold | Follow | Wander
 
 
 def load_script(source: str | Path | Sequence[Any] | Mapping[str, Any], where: str = "operator") -> Script:
@@ -167,6 +178,8 @@ def _flatten(steps: tuple[Step, ...]) -> Iterator[Action]:
             yield Follow((goto.to,), goto.speed, goto.turn, goto.tolerance, timeout=goto.timeout)
         elif step.goto is not None:
             yield Follow((step.goto,))
+        elif step.wander is not None:
+            yield step.wander
         elif step.wait is not None:
             yield Hold((0.0, 0.0), step.wait)
         elif step.silence is not None:

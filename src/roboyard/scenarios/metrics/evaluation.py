@@ -15,16 +15,33 @@ from roboyard.scenarios.metrics.odometry import OdometryError
 
 @dataclass(frozen=True, slots=True)
 class RobotTopics:
-    """Where a robot's truth and its own opinion are published (absolute names)."""
+    """Where a robot's truth and its own opinion are published, and what it is told to do (absolute names).
+
+    ``command`` is what anybody wants of it, ``drive`` what arbitration lets through.
+    """
 
     truth: str
     contacts: str
     odometry: str
+    command: str
+    drive: str
 
     @classmethod
-    def of(cls, robot: str, namespace: str = "") -> RobotTopics:
-        """The standard names: truth goes by the robot's name, the rest by its namespace."""
-        return cls(f"/truth/{robot}/odom", f"/truth/{robot}/contacts", f"{namespace}/odom")
+    def of(cls, robot: str, namespace: str = "", moved: Mapping[str, str] | None = None) -> RobotTopics:
+        """The standard names: truth goes by the robot's name, the rest by its namespace.
+
+        Args:
+            robot: Name in the run.
+            namespace: "" or "/name".
+            moved: Topics that lie elsewhere: {"odom": "base/odom"}.
+        """
+
+        def own(name: str) -> str:
+            name = (moved or {}).get(name, name)
+            return name if name.startswith("/") else f"{namespace}/{name}"
+
+        truth = f"/truth/{robot}"
+        return cls(f"{truth}/odom", f"{truth}/contacts", own("odom"), own("cmd_vel"), own("cmd_vel_out"))
 
 
 COLLECTORS: list[Callable[[RobotTopics], Collector]] = [
@@ -40,7 +57,7 @@ RUN_METRICS = ("sim_seconds", "wall_seconds", "real_time_factor", "messages")
 
 def robot_metric_names() -> tuple[str, ...]:
     """Metrics of each robot."""
-    topics = RobotTopics("", "", "")
+    topics = RobotTopics.of("robot")
     return tuple(name for make in COLLECTORS for name in make(topics).names)
 
 

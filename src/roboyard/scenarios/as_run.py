@@ -1,0 +1,60 @@
+"""The scenario as it was run: complete, with paths that hold from anywhere, and how it was made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from roboyard.config import dump, read_file
+from roboyard.scenarios.catalog import find_file
+from roboyard.scenarios.provenance import provenance
+from roboyard.scenarios.spec import Spec
+
+
+def scenario_as_run(spec: Spec) -> str:
+    """YAML that ``roboyard run`` takes again and that gives the same run: scripts written out, overrides in place."""
+    data: dict[str, Any] = _without_nothing(dump(spec.scenario))
+    base = spec.base
+    data["world"] = _absolute(data["world"], base)
+    for robot in data.get("robots", {}).values():
+        robot["model"] = _absolute(robot["model"], base)
+    for node in data.get("nodes", {}).values():
+        place, colon, name = node["use"].rpartition(":")
+        if place.endswith(".py"):
+            node["use"] = f"{_absolute(place, base)}{colon}{name}"
+    for fault in data.get("faults", []):
+        if fault["what"] == "spawn" and "/" in fault["model"]:
+            fault["model"] = _absolute(fault["model"], base)
+    operator = data.get("operator")
+    if isinstance(operator, dict):
+        data["operator"] = {robot: _script(script, base) for robot, script in operator.items()}
+    elif operator is not None:
+        data["operator"] = _script(operator, base)
+    for key in ("smoke", "elsewhere"):
+        data.pop(key, None)  # they are in place already
+    about = {"scenario": spec.name, "smoke": spec.smoke, **provenance().to_dict()}
+    data["run"] = {**about, "seed": spec.scenario.seed}
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
+    return text
+
+
+def _absolute(name: str, base: Path) -> str:
+    """A path as it holds from anywhere; a name as it is."""
+    path = Path(name)
+    if "/" in name or (base / path).is_file():
+        return str(find_file(name, base).resolve())
+    return name
+
+
+def _script(source: Any, base: Path) -> Any:
+    return read_file(find_file(source, base)).plain() if isinstance(source, str) else source
+
+
+def _without_nothing(data: Any) -> Any:
+    """Without keys that say nothing (null, empty mapping, empty text): they are their defaults."""
+    if isinstance(data, dict):
+        cleaned = {key: _without_nothing(value) for key, value in data.items()}
+        return {key: value for key, value in cleaned.items() if value is not None and value not in ({}, "")}
+    return [_without_nothing(value) for value in data] if isinstance(data, list) else data

@@ -1,0 +1,130 @@
+"""Puts a scenario together: world, robots, nodes, operator, faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from roboyard.description import load_model
+from roboyard.errors import ConfigError, RoboyardError
+from roboyard.scenarios.catalog import find_file, find_robot
+from roboyard.scenarios.expressions import Criterion
+from roboyard.scenarios.faults import Faults
+from roboyard.scenarios.floor import floor_of
+from roboyard.scenarios.metrics import metric_names
+from roboyard.scenarios.node_factory import make_node
+from roboyard.scenarios.operator import Operator
+from roboyard.scenarios.robot_handle import RobotHandle
+from roboyard.scenarios.robot_package import RobotPackage
+from roboyard.scenarios.run import Attach, Run
+from roboyard.scenarios.schema import RobotEntry, Scenario
+from roboyard.scenarios.script import Script, load_script
+from roboyard.scenarios.size import reach
+from roboyard.scenarios.spec import Spec
+
+_ROOM = 0.15
+"""Left round a robot that is put in a free place [m]."""
+
+
+def assemble(spec: Spec, *, out: Path | None = None, record: bool = True, attach: Iterable[Attach] = ()) -> Run:
+    """A run with everything the scenario names, at time zero.
+
+    Raises:
+        InputError and its kinds: something the scenario names is not there or not right.
+    """
+    scenario = spec.scenario
+    read_criteria(scenario)
+    read_scripts(spec)
+    run = Run(
+        scenario.world,
+        seed=scenario.seed,
+        timestep=scenario.timestep,
+        out=out,
+        record=record,
+        exclude=scenario.record.exclude,
+        attach=attach,
+        base=spec.base,
+        name=spec.name,
+    )
+    try:
+        for name, entry in scenario.robots.items():
+            _add_robot(run, name, entry, spec.base)
+        for name, script in read_scripts(spec).items():
+            _add_operator(run.robots[name], script)
+        _add_nodes(run, scenario)
+        if scenario.faults:
+            run.bus.add(Faults(run=run, faults=scenario.faults), "faults")
+    except BaseException:
+        run.close()
+        raise
+    return run
+
+
+def read_criteria(scenario: Scenario) -> tuple[dict[str, Criterion], Criterion | None]:
+    """The criteria by name, and the one that ends the run; their metrics are checked.
+
+    Raises:
+        ConfigError: one is no expression or uses a metric that the run will not have.
+    """
+    known = metric_names(tuple(scenario.robots))
+    criteria = {name: Criterion(text, f"criteria.{name}") for name, text in scenario.criteria.items()}
+    until = Criterion(scenario.until, "until") if scenario.until else None
+    for criterion in [*criteria.values(), *([until] if until else [])]:
+        criterion.check_names(known)
+    return criteria, until
+
+
+def read_scripts(spec: Spec) -> dict[str, Script]:
+    """The operator's script for each robot that has one.
+
+    Raises:
+        ConfigError, InputError: a script is not there or not right.
+    """
+    operator = spec.scenario.operator
+    if operator is None:
+        return {}
+    main = spec.scenario.main_robot
+    by_robot = operator if isinstance(operator, dict) else {main: operator} if main else {}
+    found: dict[str, Script] = {}
+    for robot, source in by_robot.items():
+        if isinstance(source, str):
+            found[robot] = load_script(find_file(source, spec.base))
+        else:
+            found[robot] = load_script(source, "operator")
+    return found
+
+
+def _add_robot(run: Run, name: str, entry: RobotEntry, base: Path) -> None:
+    where = f"robots.{name}"
+    try:
+        package = find_robot(entry.model, base, entry.arguments).customised(entry.parameters, entry.remap)
+        at = _free_place(run, package, entry.arguments) if entry.at == "free" else entry.at
+        run.add(package, name, at=at, namespace=entry.namespace, nodes=entry.nodes, arguments=entry.arguments)
+    except ConfigError:
+        raise
+    except RoboyardError as error:
+        raise type(error)(error.what, where=error.where or where, valid=error.valid) from error
+
+
+def _free_place(run: Run, package: RobotPackage, arguments: dict[str, str]) -> tuple[float, float, float]:
+    """Where the robot has room, nearest to the world's origin."""
+    model = load_model(package.description, arguments={**package.file.arguments, **arguments})
+    x, y = floor_of(run.simulation).free_place(reach(model) + _ROOM)
+    return x, y, 0.0
+
+
+def _add_operator(robot: RobotHandle, script: Script) -> None:
+    operator = Operator(script=script, radius=reach(robot.model), base_frame=robot.package.file.base_frame)
+    robot.add_node(operator, "operator")
+
+
+def _add_nodes(run: Run, scenario: Scenario) -> None:
+    for name, entry in scenario.nodes.items():
+        robot = run.robots[entry.robot] if entry.robot else None
+        node = make_node(
+            entry.use, entry.parameters, robot.resources() if robot else {}, base=run.base, where=f"nodes.{name}"
+        )
+        if robot is not None:
+            robot.add_node(node, name, remap=entry.remap, namespace=entry.namespace)
+        else:
+            run.add_node(node, name, namespace=entry.namespace or "", remap=entry.remap)

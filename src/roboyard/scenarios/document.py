@@ -1,0 +1,146 @@
+"""metrics.json: all numbers of a run in one document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from roboyard.bus import Graph
+from roboyard.scenarios.expressions import Verdict
+from roboyard.scenarios.metrics import Value
+from roboyard.scenarios.provenance import provenance
+
+if TYPE_CHECKING:
+    from roboyard.scenarios.run import Run
+
+State = Literal["done", "interrupted", "failed", "killed"]
+"""How a run ended: it ran to its end, somebody stopped it, a node failed, or its process was killed."""
+
+
+def totals(run: Run) -> dict[str, Value]:
+    """The metrics of the run as a whole."""
+    sim, wall = run.time, run.wall_seconds
+    return {
+        "sim_seconds": sim,
+        "wall_seconds": wall,
+        "real_time_factor": sim / wall if wall > 0.0 else None,
+        "messages": run.evaluation.messages,
+    }
+
+
+def make_document(
+    run: Run,
+    *,
+    about: str = "",
+    world: str = "",
+    state: State = "done",
+    error: str | None = None,
+    verdicts: Sequence[Verdict] = (),
+    smoke: bool = False,
+) -> dict[str, Any]:
+    """What goes into metrics.json; see docs/reference/metrics.md for every key.
+
+    Args:
+        run: Finished.
+        about: One line on the scenario.
+        world: Name of the world as the scenario gives it.
+        state: How it ended.
+        error: What stopped it.
+        verdicts: Of the criteria.
+        smoke: Whether it was the smoke variant.
+    """
+    by_robot = run.evaluation.by_robot()
+    main = next(iter(by_robot.values()), {})
+    success = state == "done" and all(verdict.passed for verdict in verdicts)
+    return {
+        "scenario": run.name,
+        "about": about,
+        "world": world or run.world.name,
+        "seed": run.seed,
+        "smoke": smoke,
+        "state": state,
+        "success": success,
+        "error": error,
+        "criteria": {verdict.name: criterion(verdict) for verdict in verdicts},
+        **totals(run),
+        "recorded": run.recorded,
+        **main,
+        "robots": {
+            name: {
+                "model": robot.package.name,
+                "namespace": robot.namespace,
+                "topics": dict(robot.package.file.topics),
+                "findings": list(robot.package.findings),
+                "metrics": by_robot[name],
+            }
+            for name, robot in run.known_robots.items()
+        },
+        **costs(run.graph, run.wall_seconds),
+        "provenance": provenance().to_dict(),
+    }
+
+
+def criterion(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as plain data."""
+    return {
+        "expression": verdict.expression,
+        "passed": verdict.passed,
+        "values": dict(verdict.values),
+        "reason": verdict.reason,
+    }
+
+
+def costs(graph: Graph | None, wall: float) -> dict[str, Any]:
+    """What nodes and topics cost."""
+    if graph is None:
+        return {"nodes": [], "jobs": [], "topics": [], "inputs": {}}
+    return {
+        "nodes": [
+            {
+                "name": node.name,
+                "kind": node.kind,
+                "busy_seconds": node.busy,
+                "busy_share": node.busy / wall if wall > 0.0 else 0.0,
+                "health": node.health,
+                "health_text": node.health_text,
+                "callbacks": [
+                    {
+                        "occasion": call.occasion,
+                        "count": call.count,
+                        "mean": call.total / call.count,
+                        "max": call.max,
+                        "budget": call.budget,
+                    }
+                    for call in node.callbacks
+                ],
+            }
+            for node in graph.nodes
+        ],
+        "jobs": [_plain(job) for job in graph.jobs],
+        "topics": [
+            {
+                "name": topic.name,
+                "type": topic.type,
+                "count": topic.count,
+                "rate": topic.rate,
+                "publishers": list(topic.publishers),
+                "subscribers": list(topic.subscribers),
+            }
+            for topic in graph.topics
+        ],
+        "inputs": dict(graph.inputs),
+    }
+
+
+def _plain(job: Any) -> dict[str, Any]:
+    names = ("node", "what", "count", "mean", "max", "latency", "late")
+    return {name: getattr(job, name) for name in names}
+
+
+def metrics_of(document: Mapping[str, Any]) -> dict[str, Value]:
+    """All metrics of a document under the names that criteria use."""
+    robots = document.get("robots", {})
+    flat = {key: value for key, value in document.items() if value is None or isinstance(value, bool | int | float)}
+    for name, robot in robots.items():
+        flat.update({f"{name}.{key}": value for key, value in robot["metrics"].items()})
+    return flat

@@ -1,0 +1,97 @@
+"""What happens to a run from outside its robots: things appear, things vanish, at their times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from roboyard.bus import Node, resource
+from roboyard.description import Box, Collision, Cylinder, Inertial, Link, Material, Model, Sphere, Visual, load_model
+from roboyard.geometry import SE3
+from roboyard.scenarios.catalog import find_file
+from roboyard.scenarios.schema import Remove, Spawn, pose_of
+
+if TYPE_CHECKING:
+    from roboyard.scenarios.run import Run
+
+_DENSITY = 150.0
+"""Of the named shapes [kg/m³]: cardboard with something in it; a rover can push a small one."""
+_SHAPES = ("box", "cylinder", "sphere")
+
+
+def model_of(fault: Spawn, base: Path | None) -> Model:
+    """The model that a fault spawns: a named shape, or a description's.
+
+    Raises:
+        InputError: there is no such file; DescriptionError: it cannot be read.
+    """
+    if fault.model in _SHAPES:
+        return _shape(fault.model, fault.size)
+    return load_model(find_file(fault.model, base))
+
+
+def place_of(fault: Spawn) -> SE3:
+    """T_world_model; a named shape with a planar pose stands on the ground."""
+    pose = pose_of(fault.pose)
+    if fault.model in _SHAPES and len(fault.pose) == 3:
+        height = fault.size[2] if fault.model != "sphere" else fault.size[0]
+        return SE3(pose.quaternion, (pose.x, pose.y, height / 2.0))
+    return pose
+
+
+def _shape(kind: str, size: tuple[float, float, float]) -> Model:
+    """A solid of homogeneous density; ``size`` is length, width, height (diameter first for round ones) [m]."""
+    x, y, z = size
+    if kind == "box":
+        geometry: Box | Cylinder | Sphere = Box(size)
+        mass = _DENSITY * x * y * z
+        inertia = (y * y + z * z, x * x + z * z, x * x + y * y)
+        moments = tuple(mass * value / 12.0 for value in inertia)
+    elif kind == "cylinder":
+        geometry, mass = Cylinder(x / 2.0, z), _DENSITY * math.pi * x * x / 4.0 * z
+        side = mass * (3.0 * x * x / 4.0 + z * z) / 12.0
+        moments = (side, side, mass * x * x / 8.0)
+    else:
+        geometry, mass = Sphere(x / 2.0), _DENSITY * math.pi * x**3 / 6.0
+        moments = (mass * x * x / 10.0,) * 3
+    here = SE3.identity()
+    link = Link(
+        "link",
+        here,
+        Inertial(mass, here, (moments[0], moments[1], moments[2], 0.0, 0.0, 0.0)),
+        (Collision("collision", geometry, here),),
+        (Visual("visual", geometry, here, Material("cardboard", (0.76, 0.6, 0.42, 1.0))),),
+    )
+    return Model(kind, (link,))
+
+
+class Faults(Node):
+    """Lets the scenario's faults happen at their times."""
+
+    run: Run = resource()
+    faults: tuple[Spawn | Remove, ...] = resource(tuple)
+
+    def setup(self) -> None:
+        """Read what will be spawned now, so that a mistake shows at the start."""
+        for index, fault in enumerate(self.faults):
+            self.after(max(0.0, fault.at - self.now), self._action(fault, index))
+
+    def _action(self, fault: Spawn | Remove, index: int) -> Callable[[], None]:
+        if isinstance(fault, Remove):
+
+            def vanish() -> None:
+                self.run.remove(fault.name)
+                self.log.info(f"{fault.name} vanished")
+
+            return vanish
+        name = fault.name or f"{Path(fault.model).stem}_{index}"
+        model = replace(model_of(fault, self.run.base), name=name)
+
+        def appear() -> None:
+            self.run.add_object(model, name, place_of(fault))
+            self.log.info(f"{name} appeared at {fault.pose[0]:g}, {fault.pose[1]:g}")
+
+        return appear

@@ -1,0 +1,73 @@
+"""From a run's folder to its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from roboyard.description import World
+from roboyard.errors import RecordingError, RoboyardError
+from roboyard.record import Recording, open_recording
+from roboyard.scenarios.floor import Floor, floor_of
+from roboyard.scenarios.report.page import render
+from roboyard.scenarios.report.story import Story, read_story
+from roboyard.scenarios.run_folder import RunFolder
+from roboyard.simulation import Simulation
+
+_WARN = 30
+"""Level of rcl_interfaces/Log from which the report shows a line."""
+_LEVELS = {30: "warn", 40: "error", 50: "fatal"}
+
+
+def write_report(folder: RunFolder, world: World | Simulation | None = None) -> Path:
+    """Write report.html from what lies in the folder; what is missing there is missing in the report.
+
+    Args:
+        folder: With metrics.json, and whatever else there is.
+        world: For the floor plan; None: none is drawn.
+
+    Returns:
+        Its path.
+
+    Raises:
+        InputError: the folder holds no metrics, or they are damaged.
+        RunError: the report cannot be written.
+    """
+    document = folder.read_metrics()
+    stories: list[Story] = []
+    log: list[tuple[float, str, str, str]] = []
+    if folder.recording.is_file():
+        try:
+            with open_recording(folder.recording) as recording:
+                stories = [
+                    read_story(recording, name, robot["namespace"], robot["topics"])
+                    for name, robot in document["robots"].items()
+                ]
+                log = _read_log(recording)
+        except RecordingError as error:
+            log.append((0.0, "error", "report", f"the recording cannot be read: {error}"))
+    scenario = folder.scenario.read_text("utf-8") if folder.scenario.is_file() else ""
+    video = next((path.name for path in sorted(folder.path.glob("*.mp4"))), None)
+    page = render(document, stories, _floor(world), log=log, scenario=scenario, video=video)
+    folder.write_text(folder.report, page)
+    return folder.report
+
+
+def _floor(world: World | Simulation | None) -> Floor | None:
+    if world is None:
+        return None
+    try:
+        return floor_of(world)
+    except RoboyardError:  # a world that cannot be seen from above is no reason to have no report
+        return None
+
+
+def _read_log(recording: Recording) -> list[tuple[float, str, str, str]]:
+    if "/rosout" not in recording.topics:
+        return []
+    found: list[tuple[float, str, str, str]] = []
+    for item in recording.messages(["/rosout"]):
+        message: Any = item.message
+        if message.level >= _WARN:
+            found.append((item.time_ns * 1e-9, _LEVELS.get(message.level, "error"), message.name, message.msg))
+    return found

@@ -1,0 +1,155 @@
+"""A robot in a run: its nodes, its truth, and a hand on its stick."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from roboyard.bus import Node
+from roboyard.description import Model
+from roboyard.errors import InputError
+from roboyard.hardware import Hardware
+from roboyard.messages import message_type
+from roboyard.scenarios.metrics import RobotTopics
+from roboyard.scenarios.node_factory import make_node
+from roboyard.scenarios.robot_package import RobotPackage
+
+if TYPE_CHECKING:
+    from roboyard.scenarios.run import Run
+    from roboyard.simulation import Truth
+
+_STICK_RATE = 20.0
+
+
+class RobotHandle:
+    """One robot of a run; made by ``Run.add``.
+
+    Attributes:
+        name: In the run.
+        namespace: "" or "/name".
+        model: Its description.
+        package: What its kind offers.
+        nodes: Those that are up, by name.
+        topics: Where its truth, odometry and commands are.
+    """
+
+    def __init__(self, run: Run, name: str, namespace: str, model: Model, package: RobotPackage) -> None:
+        self._run = run
+        self.name = name
+        self.namespace = namespace
+        self.model = model
+        self.package = package
+        self.nodes: dict[str, Node] = {}
+        self.topics = RobotTopics.of(name, namespace, package.file.topics)
+        self._stick: _Stick | None = None
+
+    @property
+    def frame_prefix(self) -> str:
+        """What its frame ids begin with: "" in the root namespace, else "name/"."""
+        return f"{self.namespace.strip('/')}/" if self.namespace else ""
+
+    @property
+    def hardware(self) -> Hardware:
+        """Its joints."""
+        return self._run.simulation.hardware(self.name)
+
+    @property
+    def truth(self) -> Truth:
+        """Where it really is; for judging, never for the robot itself."""
+        return self._run.simulation.truth(self.name)
+
+    def bring_up(self, *names: str) -> RobotHandle:
+        """Start nodes that the robot's package offers; those that are up already stay as they are.
+
+        Raises:
+            UnknownNameError: it offers no such node, or the node's class is not there.
+            ConfigError: a parameter or resource is not right.
+        """
+        for name in names:
+            if name in self.nodes:
+                continue
+            spec = self.package.node(name)
+            self.add_node(
+                spec.use, name, parameters=spec.parameters, remap=spec.remap,
+                where=f"{self.package.source}, nodes.{name}",
+            )  # fmt: skip
+        return self
+
+    def add_node(
+        self,
+        use: str | Node,
+        name: str,
+        *,
+        parameters: dict[str, Any] | None = None,
+        remap: dict[str, str] | None = None,
+        namespace: str | None = None,
+        where: str = "",
+    ) -> Node:
+        """Start a node in the robot's namespace.
+
+        Args:
+            use: A node, or a registered name, ``module:Class`` or ``file.py:Class``; then it gets the robot's
+                resources (``hardware``, ``description``) as far as it declares them.
+            name: On the bus.
+            parameters: Of a node that is made here.
+            remap: Other names of topics and services, beside those of the robot's package.
+            namespace: Instead of the robot's.
+            where: Its place in a file, for errors.
+        """
+        node = (
+            use
+            if isinstance(use, Node)
+            else make_node(use, parameters or {}, self.resources(), base=self.package.source.parent, where=where)
+        )
+        self._run.bus.add(
+            node, name,
+            namespace=self.namespace if namespace is None else namespace,
+            remap={**self.package.file.topics, **(remap or {})},
+            frame_prefix=self.frame_prefix,
+        )  # fmt: skip
+        self.nodes[name] = node
+        return node
+
+    def resources(self) -> dict[str, Any]:
+        """What its nodes may be handed, by name."""
+        return {"hardware": self.hardware, "description": self.model}
+
+    def publish(self, topic: str, message: Any) -> None:
+        """Send a message in the robot's namespace, in the name of ``script``."""
+        self._run.publish(topic if topic.startswith("/") else f"{self.namespace}/{topic}", message)
+
+    def drive(self, v: float, w: float = 0.0) -> None:
+        """Hold the stick at a twist (v [m/s], w [rad/s]) until told otherwise."""
+        if self._stick is None:
+            self._stick = _Stick()
+            self._run.bus.add(
+                self._stick, "script_stick", namespace=self.namespace, remap=dict(self.package.file.topics)
+            )
+        self._stick.hold(v, w)
+
+    def remove(self) -> None:
+        """Take the robot and its nodes out of the run."""
+        if self._run.robots.get(self.name) is not self:
+            raise InputError(f"robot {self.name} is not in the run any more")
+        for node in [*reversed(list(self.nodes.values())), *([self._stick] if self._stick else [])]:
+            self._run.bus.remove(node)
+        self.nodes.clear()
+        self._stick = None
+        self._run.remove(self.name)
+
+
+class _Stick(Node):
+    """Repeats a twist, as a joystick does.   out: cmd_vel"""
+
+    def setup(self) -> None:
+        self._type: Any = message_type("geometry_msgs/msg/Twist")
+        self._commands = self.publisher("cmd_vel", self._type)
+        self._twist = (0.0, 0.0)
+        self.timer(rate=_STICK_RATE, callback=self._send, start=True)
+
+    def hold(self, v: float, w: float) -> None:
+        self._twist = (float(v), float(w))
+
+    def _send(self) -> None:
+        message = self._type()
+        message.linear.x, message.angular.z = self._twist
+        self._commands.publish(message)

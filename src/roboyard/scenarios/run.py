@@ -1,0 +1,325 @@
+"""A run: a world with robots and their nodes on one clock, from Python.
+
+run = Run("arena", seed=7)
+rover = run.add("rover", at=(0, 0, 0))
+rover.drive(0.5, 0.2)
+run.run_for(10)
+print(rover.truth.pose)
+run.report("runs/first")
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from roboyard.bus import Bus, Graph, Node, Publisher, graph
+from roboyard.bus.pacing import wall_seconds
+from roboyard.description import Model, World, load_model, load_world
+from roboyard.errors import InputError, RunError
+from roboyard.geometry import SE2, SE3
+from roboyard.record import Recorder
+from roboyard.scenarios import catalog
+from roboyard.scenarios.bringup import package_of
+from roboyard.scenarios.metrics import Evaluation
+from roboyard.scenarios.node_factory import make_node
+from roboyard.scenarios.provenance import provenance
+from roboyard.scenarios.robot_handle import RobotHandle
+from roboyard.scenarios.robot_package import RobotPackage
+from roboyard.scenarios.run_folder import RunFolder, given_folder
+from roboyard.scenarios.schema import pose_of
+from roboyard.simulation import Simulation
+from roboyard.simulation.nodes import SimulationNode
+
+Place = Sequence[float] | SE2 | SE3
+
+
+class Attached(Protocol):
+    """What an attachment gives back."""
+
+    def close(self) -> None:
+        """End it; called when the run ends."""
+
+
+Attach = Callable[["Run"], Attached | None]
+"""Something that sees the run from outside (a view, a bridge): called with the run when it is made."""
+
+
+class Run:
+    """A world on a clock; a context manager.
+
+    Args:
+        world: A world's name, a path to .sdf, .world or .xml, or a ``World``.
+        seed: Of every random generator.
+        timestep: Of the physics [s]; None: the world's own, at most 2 ms.
+        out: Folder for recording and report: new or empty.  None: what is recorded is kept only if ``report`` is told
+            where.
+        record: False records nothing.
+        exclude: Topics not to record; patterns as ``/truth/*``.
+        attach: What watches it from outside.
+        base: Folder that relative paths are looked up in first.
+        name: Of the run, in recording and report; None: the world's.
+
+    Attributes:
+        bus: Where all nodes talk.
+        simulation: The physics.
+        world: Its description.
+        robots: By name, the first is the main one.
+        known_robots: Those that were removed too.
+        evaluation: Its metrics so far.
+        folder: Where the recording lies; None if nothing is recorded.
+        graph: Nodes, topics and what they cost, once it has ended.
+        wall_seconds: Wall time spent running so far.
+
+    Raises:
+        UnknownNameError, InputError: there is no such world, or ``out`` is not empty.
+        DescriptionError: the world cannot be read or built.
+        RecordingError, RunError: the recording cannot be written.
+    """
+
+    def __init__(
+        self,
+        world: str | Path | World,
+        *,
+        seed: int = 0,
+        timestep: float | None = None,
+        out: str | Path | None = None,
+        record: bool = True,
+        exclude: Sequence[str] = (),
+        attach: Iterable[Attach] = (),
+        base: Path | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.base = base
+        self.world = world if isinstance(world, World) else load_world(catalog.find("world", str(world), base))
+        self.name = name or self.world.name
+        self.seed = seed
+        self.simulation = Simulation(self.world, seed=seed, timestep=timestep)
+        self.bus = Bus(seed=seed)
+        self.robots: dict[str, RobotHandle] = {}
+        self.known_robots: dict[str, RobotHandle] = {}
+        self.evaluation = Evaluation()
+        self.wall_seconds = 0.0
+        self.folder: RunFolder | None = None
+        self.graph: Graph | None = None
+        self._temporary: Path | None = None
+        self._recorder: Recorder | None = None
+        self._publishers: dict[str, Publisher] = {}
+        self._attached: list[Attached] = []
+        self._closed = False
+        self.bus.tap(self.evaluation.tap)
+        try:
+            if record:
+                self._record(out, exclude)
+            self.simulation_node = self.bus.add(SimulationNode(simulation=self.simulation), "simulation")
+            for make in attach:
+                self.attach(make)
+        except BaseException:
+            self.close()
+            raise
+
+    def _record(self, out: str | Path | None, exclude: Sequence[str]) -> None:
+        if out is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="roboyard-"))
+        self.folder = RunFolder(self._temporary) if self._temporary else given_folder(out or "")
+        about = provenance()
+        metadata = {
+            "run": self.name,
+            "seed": str(self.seed),
+            "lock": about.lock,
+            "cpu_class": about.cpu_class,
+            "renderer": about.renderer,
+            **{f"version.{name}": version for name, version in about.versions.items()},
+        }
+        self._recorder = Recorder(self.bus, self.folder.recording, exclude=exclude, metadata=metadata)
+
+    # -- what is in it -------------------------------------------------------------------------------------------------
+    def add(
+        self,
+        model: str | Path | Model | RobotPackage,
+        name: str | None = None,
+        *,
+        at: Place = (0.0, 0.0, 0.0),
+        namespace: str | None = None,
+        nodes: str | Sequence[str] = "default",
+        arguments: dict[str, str] | None = None,
+    ) -> RobotHandle:
+        """Put a robot into the world and bring it up; also while the run goes on.
+
+        Args:
+            model: A robot's name, a path to .yaml, .urdf, .xacro or .sdf, a ``Model`` or a ``RobotPackage``.
+            name: In the run; None: the model's.
+            at: (x, y, yaw), (x, y, z, roll, pitch, yaw) [m, rad], ``SE2`` or ``SE3``: T_world_model.
+            namespace: Of its topics; None: the root for the first robot, its own name for further ones.
+            nodes: "default", "all", "none", or names of nodes that its package offers.
+            arguments: For xacro.
+
+        Raises:
+            UnknownNameError: no such robot or node.
+            DescriptionError, ConfigError: its files are not right.
+            InputError: the name is taken.
+        """
+        if isinstance(model, Model):
+            package = package_of(model, model.source or Path(f"{model.name}.sdf"))
+            description = model
+        else:
+            package = model if isinstance(model, RobotPackage) else catalog.find_robot(str(model), self.base, arguments)
+            description = load_model(package.description, arguments={**package.file.arguments, **(arguments or {})})
+        name = name or package.name
+        if name in self.known_robots:
+            raise InputError(f"there is or was already a robot {name!r}", valid="another name")
+        chosen = package.select(nodes if isinstance(nodes, str) else tuple(nodes))
+        if namespace is None:
+            namespace = "" if not self.robots else f"/{name}"
+        namespace = f"/{namespace.strip('/')}" if namespace.strip("/") else ""
+        self.simulation.add(description, name, _place(at), namespace)
+        robot = RobotHandle(self, name, namespace, description, package)
+        self.robots[name] = self.known_robots[name] = robot
+        self.evaluation.add_robot(name, robot.topics)
+        robot.bring_up(*chosen)
+        for finding in package.findings:
+            self.bus.log.info(f"{name}: {finding}")
+        return robot
+
+    def add_object(self, model: Model, name: str | None = None, at: Place = (0.0, 0.0, 0.0)) -> str:
+        """Put a thing without nodes into the world; gives its name."""
+        return self.simulation.add(model, name, _place(at)).name
+
+    def remove(self, name: str) -> None:
+        """Take a robot or thing out of the world.
+
+        Raises:
+            UnknownNameError: nothing is called so.
+        """
+        if name in self.robots and self.robots[name].nodes:
+            self.robots[name].remove()
+            return
+        self.simulation.remove(name)
+        self.robots.pop(name, None)
+
+    def add_node(self, node: Node | str, name: str, *, namespace: str = "", **options: Any) -> Node:
+        """Start a node that belongs to no robot: one made already, or ``module:Class`` or ``file.py:Class``."""
+        made = node if isinstance(node, Node) else make_node(node, options.pop("parameters", {}), {}, base=self.base)
+        return self.bus.add(made, name, namespace=namespace, **options)
+
+    def attach(self, make: Attach) -> None:
+        """Let something watch the run from outside until it ends."""
+        attached = make(self)
+        if attached is not None:
+            self._attached.append(attached)
+
+    def publish(self, topic: str, message: Any) -> None:
+        """Send a message on an absolute topic in the name of ``script``."""
+        publisher = self._publishers.get(topic)
+        if publisher is None:
+            publisher = self._publishers[topic] = self.bus.publisher(topic, type(message), "/script")
+        publisher.publish(message)
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self.bus.now_ns * 1e-9
+
+    def run_for(self, seconds: float) -> None:
+        """Run that much simulated time.
+
+        Raises:
+            NodeError: a node failed; the recording up to there is complete.
+        """
+        self.advance(self.bus.now_ns + round(seconds * 1e9))
+
+    def until(self, predicate: Callable[[], bool], timeout: float) -> bool:
+        """Run until ``predicate()`` holds, looked at whenever an instant is complete.
+
+        Args:
+            predicate: E.g. ``goal.done``.
+            timeout: Simulated time after which to give up [s].
+
+        Returns:
+            Whether it held.
+        """
+        return self.advance(self.bus.now_ns + round(timeout * 1e9), predicate)
+
+    def advance(self, time_ns: int, until: Callable[[], bool] | None = None) -> bool:
+        """Run up to ``time_ns`` [ns]; see ``until``."""
+        if self._closed:
+            raise RunError("the run has ended", valid="a new Run")
+        start = wall_seconds()
+        try:
+            return self.bus.executor.run_until(time_ns, until)
+        finally:
+            self.wall_seconds += wall_seconds() - start
+
+    # -- end -----------------------------------------------------------------------------------------------------------
+    @property
+    def recorded(self) -> int:
+        """Messages recorded so far."""
+        return self._recorder.count if self._recorder else 0
+
+    def finish(self) -> None:
+        """End recording and metrics; the run cannot go on, but truth can still be read."""
+        if self._closed:
+            return
+        self._closed = True
+        self.evaluation.finish(self.bus.now_ns)
+        self.graph = graph(self.bus)
+        try:
+            for attached in reversed(self._attached):
+                attached.close()
+            self.bus.close()
+        finally:
+            if self._recorder is not None:
+                self._recorder.close()
+
+    def report(self, folder: str | Path | None = None) -> Path:
+        """End the run and write recording, metrics and report into ``folder`` (new or empty).
+
+        Args:
+            folder: None: the ``out`` of the constructor.
+
+        Returns:
+            The report's path.
+
+        Raises:
+            InputError: no folder was named, or it holds something.
+        """
+        from roboyard.scenarios.outcome import write_script_report
+
+        if folder is None and (self._temporary or self.folder is None):
+            raise InputError("no folder for the report", valid='run.report("runs/first"), or Run(out=...)')
+        target = given_folder(folder) if folder is not None else self.folder
+        self.finish()
+        if target is None or self.folder is None:
+            target = target or given_folder("")
+        elif target.path != self.folder.path:
+            shutil.move(str(self.folder.recording), str(target.recording))
+            self.folder = target
+        return write_script_report(self, target)
+
+    def close(self) -> None:
+        """End the run and let go of the physics; what was recorded without a place to stay is removed."""
+        try:
+            self.finish()
+        finally:
+            self.simulation.close()
+            if self._temporary is not None:
+                shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _place(at: Place) -> SE3:
+    if isinstance(at, SE3):
+        return at
+    return at.to_se3() if isinstance(at, SE2) else pose_of(at)

@@ -1,0 +1,74 @@
+"""How much room a robot takes on the ground."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.description import (
+    Box,
+    Capsule,
+    Collision,
+    Cone,
+    Cylinder,
+    Ellipsoid,
+    Geometry,
+    Mesh,
+    Model,
+    Polyline,
+    Sphere,
+)
+
+_UNKNOWN = 0.1
+"""Half extent taken for a shape that cannot be measured [m]."""
+
+
+def reach(model: Model) -> float:
+    """Radius [m] of the circle about the model's origin that holds all that touches, seen from above."""
+    radii = [
+        float(np.hypot(corner[0], corner[1]))
+        for link in model.links
+        for collision in link.collisions
+        for corner in link.T_model_link @ (collision.T_link_geom @ _corners(collision))
+    ]
+    return max(radii, default=_UNKNOWN)
+
+
+def _corners(collision: Collision) -> NDArray[np.float64]:
+    """The eight corners of a shape's box, in its own frame (8, 3)."""
+    low, high = _extent(collision.geometry)
+    return np.array(list(itertools.product(*zip(low, high, strict=True))), dtype=float)
+
+
+def _extent(geometry: Geometry) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    if isinstance(geometry, Box):
+        half = tuple(edge / 2.0 for edge in geometry.size)
+    elif isinstance(geometry, Cylinder | Cone):
+        half = (geometry.radius, geometry.radius, geometry.length / 2.0)
+    elif isinstance(geometry, Capsule):
+        half = (geometry.radius, geometry.radius, geometry.length / 2.0 + geometry.radius)
+    elif isinstance(geometry, Sphere):
+        half = (geometry.radius,) * 3
+    elif isinstance(geometry, Ellipsoid):
+        half = geometry.radii
+    elif isinstance(geometry, Polyline):
+        half = (max(math.hypot(*p) for outline in geometry.points for p in outline),) * 3
+    elif isinstance(geometry, Mesh) and geometry.file is not None:
+        return _mesh_extent(geometry)
+    else:
+        half = (_UNKNOWN,) * 3
+    return (-half[0], -half[1], -half[2]), (half[0], half[1], half[2])
+
+
+def _mesh_extent(mesh: Mesh) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    import trimesh
+
+    try:
+        bounds = np.asarray(trimesh.load(str(mesh.file), force="mesh").bounds) * np.asarray(mesh.scale)
+    except (OSError, ValueError, AttributeError, TypeError):
+        return (-_UNKNOWN,) * 3, (_UNKNOWN,) * 3
+    low, high = bounds.min(axis=0), bounds.max(axis=0)
+    return (float(low[0]), float(low[1]), float(low[2])), (float(high[0]), float(high[1]), float(high[2]))

@@ -1,0 +1,128 @@
+"""From a scenario's name or file to a checked `Scenario`: overrides, the smoke variant, other robots and worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from roboyard.config import Node, dumps, from_data, load, override, read_file
+from roboyard.errors import ConfigError
+from roboyard.scenarios.catalog import find
+from roboyard.scenarios.schema import Scenario
+
+SMOKE_SECONDS = 5.0
+"""Longest smoke variant [simulated s]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A scenario ready to run.
+
+    Attributes:
+        name: Of the scenario.
+        scenario: What it says.
+        base: Folder that its paths are relative to.
+        smoke: Whether this is the smoke variant.
+    """
+
+    name: str
+    scenario: Scenario
+    base: Path
+    smoke: bool = False
+
+    def seeded(self, seed: int | None) -> Spec:
+        """With another seed; None leaves it."""
+        return self if seed is None else replace(self, scenario=replace(self.scenario, seed=seed))
+
+    def text(self) -> str:
+        """As YAML."""
+        return dumps(self.scenario)
+
+
+def load_spec(
+    name: str | Path,
+    *,
+    overrides: Sequence[str] = (),
+    smoke: bool = False,
+    robot: str | None = None,
+    world: str | None = None,
+) -> Spec:
+    """Read a scenario.
+
+    Args:
+        name: Its name, or a path to its file.
+        overrides: ``key.path=value``, as ``--set`` gives them.
+        smoke: Take the smoke variant.
+        robot: Instead of the main robot's model: a name, or a path (from the working directory).
+        world: Instead of the world, likewise.
+
+    Raises:
+        UnknownNameError: no such scenario.
+        ConfigError: it says something it may not.
+        InputError: there is no such file.
+    """
+    path = find("scenario", str(name))
+    node = read_file(path)
+    if not isinstance(node.value, dict):
+        raise ConfigError("is no scenario", where=str(path), valid="a mapping with world, robots, duration, …")
+    if robot is not None or world is not None:
+        node = _elsewhere(node, robot, world)
+    for text in overrides:
+        node = override(node, text)
+    if smoke:
+        node = _smoke(node)
+    scenario = load(Scenario, node, where=str(path))
+    return Spec(path.stem if path.stem != "scenario" else path.parent.name, scenario, path.parent, smoke)
+
+
+def spec_of(scenario: Scenario, name: str = "scenario", base: Path | None = None) -> Spec:
+    """A scenario made in Python; paths are relative to ``base``, by default the working directory."""
+    return Spec(name, scenario, base or Path())
+
+
+def _elsewhere(node: Node, robot: str | None, world: str | None) -> Node:
+    """Another robot or world in place, with what the scenario itself wants to be different then."""
+    node = _merge(node, node.value.get("elsewhere", from_data({})))
+    if world is not None:
+        node = _with(node, "world", str(_from_here("world", world)))
+    if robot is not None:
+        robots = node.value.get("robots")
+        if robots is None or not isinstance(robots.value, dict) or not robots.value:
+            raise ConfigError("there is no robot to replace", where="--robot")
+        main = next(iter(robots.value))
+        entry = _with(robots.value[main], "model", str(_from_here("robot", robot)))
+        node = _with(node, "robots", Node({**robots.value, main: entry}, robots.place, robots.key_place))
+    return node
+
+
+def _from_here(kind: str, name: str) -> str | Path:
+    """Paths on the command line are the user's, not the scenario's."""
+    path = find("world" if kind == "world" else "robot", name)
+    return path.resolve() if "/" in name or path.name == name else name
+
+
+def _smoke(node: Node) -> Node:
+    """The scenario with what ``smoke`` says in place, criteria only if it names some, at most 5 s long."""
+    entries = {key: child for key, child in node.value.items() if key != "criteria"}
+    node = _merge(Node(entries, node.place, node.key_place), node.value.get("smoke", from_data({})))
+    duration = node.value.get("duration")
+    if duration is not None and isinstance(duration.value, int | float) and duration.value > SMOKE_SECONDS:
+        node = _with(node, "duration", SMOKE_SECONDS)
+    return node
+
+
+def _merge(node: Node, over: Node) -> Node:
+    """``over`` laid on ``node``: mappings are joined, everything else is replaced; criteria are replaced whole."""
+    if not isinstance(node.value, dict) or not isinstance(over.value, dict):
+        return over
+    entries = dict(node.value)
+    for key, child in over.value.items():
+        joined = key in entries and key not in ("criteria", "operator")
+        entries[key] = _merge(entries[key], child) if joined else child
+    return Node(entries, node.place, node.key_place)
+
+
+def _with(node: Node, key: str, value: object) -> Node:
+    child = value if isinstance(value, Node) else from_data(value, f"{key} given on the command line")
+    return Node({**node.value, key: child}, node.place, node.key_place)
