@@ -11,7 +11,7 @@ import yaml
 
 import roboyard
 from roboyard.bus import Bus
-from roboyard.control.forward import ForwardKinematics
+from roboyard.control import ForwardKinematics
 from roboyard.control.nodes import DriveNode, JointStateNode, RobotStateNode
 from roboyard.description import load_model
 from roboyard.description.model import Box, Cylinder, Model

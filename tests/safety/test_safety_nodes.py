@@ -119,6 +119,22 @@ def test_stop_holds_until_released(bench: Bench) -> None:
     assert [speed for _, speed in bench.out] == [0.3, 0.0, 0.4]
 
 
+def test_health_tells_what_is_wrong_and_recovers(bench: Bench) -> None:
+    def health() -> tuple[str, str]:
+        return bench.node.health.level, bench.node.health.text
+
+    assert health() == ("ok", "nobody drives")
+    bench.send("teleop", 0.3)
+    assert health() == ("ok", "/teleop drives")
+    bench.send("navigator", math.nan)
+    assert health()[0] == "warn"
+    bench.send("teleop", 0.3)
+    assert health() == ("ok", "/teleop drives")
+    bench.bus.service_client("/arbiter/stop", srv.SetBool, "/test").call(srv.SetBool.Request(data=True))
+    bench.run(2.0)
+    assert health() == ("warn", "held by ~stop")
+
+
 def test_a_late_subscriber_learns_the_owner(bench: Bench) -> None:
     bench.send("teleop", 0.3)
     assert bench.bus.topics["/arbiter/owner"].latched

@@ -3,6 +3,7 @@
 The nodes that connect these to topics and hardware are in ``roboyard.control.nodes``.
 """
 
+from roboyard.control.forward import ForwardKinematics, JointMotion, fixed_transforms
 from roboyard.control.kinematics import (
     STANDSTILL,
     DifferentialDrive,
@@ -11,15 +12,20 @@ from roboyard.control.kinematics import (
     slow_to_wheel_limit,
 )
 from roboyard.control.ramps import Ramp, RampLimits, RampState, next_velocity
+from roboyard.control.throttle import Throttle
 
 __all__ = [
     "STANDSTILL",
     "DifferentialDrive",
+    "ForwardKinematics",
+    "JointMotion",
     "PlanarTwist",
     "Ramp",
     "RampLimits",
     "RampState",
+    "Throttle",
     "WheelKinematics",
+    "fixed_transforms",
     "next_velocity",
     "slow_to_wheel_limit",
 ]

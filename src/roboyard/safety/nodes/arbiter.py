@@ -42,6 +42,7 @@ class ArbiterNode(Node):
         config = ArbitrationConfig(tuple(parse_source(text, self.full_name) for text in self.sources), unknown)
         self._arbiter: Arbiter[Any] = Arbiter(config, msg.Twist())
         self._refused: list[str] = []
+        self._complaint = ""
         self._output = self.publisher("cmd_vel_out", msg.Twist)
         self._owner = self.publisher("~owner", msg.String, latched=True)
         self.subscribe("cmd_vel", msg.Twist, self._on_command, with_source=True)
@@ -57,7 +58,7 @@ class ArbiterNode(Node):
         """State as plain data."""
         state = self._arbiter.save()
         state["streams"] = {name: (*rest, serialize(last)) for name, (*rest, last) in state["streams"].items()}
-        return super().save() | {"arbiter": state, "refused": list(self._refused)}
+        return super().save() | {"arbiter": state, "refused": list(self._refused), "complaint": self._complaint}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
@@ -65,7 +66,7 @@ class ArbiterNode(Node):
         arbiter = dict(state["arbiter"])
         arbiter["streams"] = {n: (*rest, deserialize(last, _TWIST)) for n, (*rest, last) in arbiter["streams"].items()}
         self._arbiter.load(arbiter)
-        self._refused = list(state["refused"])
+        self._refused, self._complaint = list(state["refused"]), state["complaint"]
         self._watch()
 
     def _on_command(self, command: Any, publisher: str) -> None:
@@ -75,10 +76,13 @@ class ArbiterNode(Node):
             self.log.warn(f"{publisher} may not drive: it is not among the sources", every=10.0)
         else:
             self._follow(self._arbiter.offer(publisher, command, self.now_ns))
+            if self._complaint:
+                self._complaint = ""
+                self._report()
 
     def _refuse(self, publisher: str) -> None:
-        text = f"refused a command of {publisher}: not finite"
-        self.report_health("warn", text)
+        self._complaint = text = f"refused a command of {publisher}: not finite"
+        self._report()
         if publisher not in self._refused:
             self._refused.append(publisher)
             self.log.error(text)
@@ -91,9 +95,8 @@ class ArbiterNode(Node):
         else:
             decision = self._arbiter.unlock("stop", self.now_ns)
         self._follow(decision)
-        held = "stop" in self._arbiter.locks
-        self.report_health("warn" if held else "ok", "held by ~stop" if held else "released")
-        return srv.SetBool.Response(success=True, message="held" if held else "released")
+        self._report()
+        return srv.SetBool.Response(success=True, message="held" if request.data else "released")
 
     def _on_deadline(self) -> None:
         self._alarm = None
@@ -108,7 +111,16 @@ class ArbiterNode(Node):
 
     def _tell(self, owner: str | None) -> None:
         self._owner.publish(msg.String(data=owner or ""))
-        self.report_health("ok", f"{owner} drives" if owner else "nobody drives", owner=owner or "")
+        self._report()
+
+    def _report(self) -> None:
+        owner = self._arbiter.owner or ""
+        if self._arbiter.locks:
+            self.report_health("warn", "held by ~stop", owner=owner)
+        elif self._complaint:
+            self.report_health("warn", self._complaint, owner=owner)
+        else:
+            self.report_health("ok", f"{owner} drives" if owner else "nobody drives", owner=owner)
 
     def _watch(self) -> None:
         """See to it that the arbiter is asked again at its deadline; one check is pending at a time."""
