@@ -11,7 +11,7 @@ import pytest
 import roboyard
 from roboyard.bus import Bus
 from roboyard.control import DifferentialDrive, Ramp, RampLimits
-from roboyard.description import load_model
+from roboyard.description import load_model, load_world
 from roboyard.description.model import Collision, Link, Model, Placed, Plane, World
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
@@ -21,7 +21,10 @@ from roboyard.scenarios.node_factory import make_node
 from roboyard.scenarios.robot_package import RobotPackage, load_robot
 from roboyard.simulation import Simulation
 
-ROVER = Path(roboyard.__file__).parent / "robots" / "rover" / "rover.yaml"
+PACKAGE = Path(roboyard.__file__).parent
+ROVER = PACKAGE / "robots" / "rover" / "rover.yaml"
+ARENA = PACKAGE / "worlds" / "arena.sdf"
+START = SE3.from_xyz_rpy((-1.5, 0.0, 0.0))
 FLOOR = Model(
     "floor", (Link("floor", SE3.identity(), collisions=(Collision("top", Plane(), SE3.identity()),)),), static=True
 )
@@ -39,12 +42,12 @@ def rover(package: RobotPackage) -> Model:
 
 
 class Yard:
-    """The rover on a flat floor, brought up as its file says, and somebody at the joystick."""
+    """The rover in the arena, brought up as its file says, and somebody at the joystick."""
 
     def __init__(self, bus: Bus, package: RobotPackage, model: Model) -> None:
         self.bus = bus
-        self.simulation = Simulation(FLAT, seed=1)
-        self.simulation.add(model, "rover")
+        self.simulation = Simulation(load_world(ARENA), seed=1)
+        self.simulation.add(model, "rover", START)
         bus.executor.on_advance(self.simulation.advance_to)
         resources = {"hardware": self.simulation.hardware("rover"), "description": model}
         for name in package.file.default:
@@ -61,7 +64,13 @@ class Yard:
 
     @property
     def pose(self) -> SE3:
-        return self.simulation.truth("rover").T_world_base
+        """True pose, from where it started."""
+        return START.inverse() @ self.simulation.truth("rover").T_world_base
+
+    @property
+    def touched(self) -> list[str]:
+        """What the rover ran into."""
+        return [str(episode) for episode in self.simulation.contact_episodes("rover")]
 
     @property
     def odom(self) -> SE3:
@@ -81,6 +90,7 @@ def test_straight_on_it_follows_the_twist_and_odometry_is_right(package: RobotPa
         )
         assert math.dist(yard.odom.xyz, yard.pose.xyz) < 0.005
         assert abs(yard.odom.yaw - yard.pose.yaw) < 0.005
+        assert yard.touched == []
         assert len(yard.odometry) == pytest.approx(5.5 * 50, abs=2)
 
 
@@ -89,6 +99,7 @@ def test_on_an_arc_it_turns_as_told(package: RobotPackage, rover: Model, turn: f
     with Bus() as bus:
         yard = Yard(bus, package, rover)
         yard.drive(0.4, turn, 4.0)
+        assert yard.touched == []
         velocity = yard.simulation.truth("rover")
         assert velocity.angular_velocity[2] == pytest.approx(turn, rel=0.03)
         assert velocity.linear_velocity[0] == pytest.approx(0.4, abs=0.02)
