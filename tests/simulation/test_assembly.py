@@ -5,6 +5,7 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
+from tests.simulation.builders import I, at, box_inertia, free_box, ground, room, rover, static_box, world
 
 from roboyard.description.model import (
     Axis,
@@ -28,7 +29,6 @@ from roboyard.errors import DescriptionError
 from roboyard.simulation import Simulation
 from roboyard.simulation.assembly.surfaces import contact_of
 from roboyard.simulation.naming import COLLISION, SEEN_ONLY, VISUAL
-from tests.simulation.builders import I, at, box_inertia, free_box, ground, room, rover, static_box, world
 
 
 def own_mass(sim: Simulation, name: str) -> float:
@@ -112,7 +112,8 @@ def test_static_models_share_bodies_a_cell_but_keep_their_names() -> None:
 def test_shapes_seen_and_touched_are_in_their_groups() -> None:
     only_seen = Model("sign", (replace(static_box("s", (1, 1, 1), I).model.links[0], collisions=()),), static=True)
     sim = Simulation(world(static_box("wall", (1, 1, 1), I), Placed("sign", only_seen, I)))
-    model = sim.model
+    assert sim.model.ngeom == 2  # physics leaves out what is only drawn
+    model = sim.scene().model
     assert model.geom("wall::link::box").group == COLLISION
     assert model.geom("wall::link::visual v").group == VISUAL
     assert model.geom("sign::link::visual v").group == SEEN_ONLY
@@ -216,3 +217,16 @@ def test_gravity_can_be_off_for_a_link() -> None:
     sim.add(floating, "crate", at(z=1.0))
     sim.step(200)
     assert sim.truth("crate").T_world_base.z == pytest.approx(1.0, abs=1e-9)
+
+
+def test_the_scene_is_posed_like_the_physics() -> None:
+    sim = Simulation(world(ground(), *room()))
+    sim.add(rover(), "rover", at(1, 1, 0.5, 0.1, 0.2, 0.3))
+    sim.step(50)
+    scene = sim.scene()
+    assert scene.model.nbody != sim.model.nbody  # bodies that hold only looks
+    for link in rover().links:
+        body = scene.model.body(f"rover::{link.name}").id
+        there = sim.placement("rover").links[link.name].body
+        np.testing.assert_array_equal(scene.data.xpos[body], sim.data.xpos[there])
+    assert scene.model.nlight == 1

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from tests.simulation.builders import RIDE_HEIGHT, at, free_ball, free_box, ground, rover, static_box, world
 
 from roboyard.simulation import Simulation
-from tests.simulation.builders import RIDE_HEIGHT, at, free_ball, free_box, ground, rover, static_box, world
 
 G = 9.8
 

@@ -58,7 +58,7 @@ class ContactWatch:
         self.count = 0
         self.table = np.zeros((2 * self.latest.size + 64, 6), np.int64)
         self._archive: list[Episode] = []
-        self._ground_names = frozenset(self.geom_name(int(geom)) for geom in np.flatnonzero(self._geoms.ground))
+        self._seen: tuple[tuple[int, bytes], dict[str, frozenset[tuple[str, str]]]] = ((-1, b""), {})
         if older is not None:
             self._continue(older)
 
@@ -89,18 +89,15 @@ class ContactWatch:
 
     def touched_since(self, step: int) -> dict[str, frozenset[tuple[str, str]]]:
         """By model, the pairs of shapes (own, other) whose episodes had contact after ``step``."""
-        if not self.count:
-            return {}
-        rows = self.table[: self.count]
-        found: dict[str, set[tuple[str, str]]] = {}
-        for row in rows[rows[:, s.END] > step]:
-            pair = (self.geom_name(row[s.OWN_GEOM]), self.geom_name(row[s.OTHER_GEOM]))
-            found.setdefault(self._names[row[s.ROBOT]], set()).add(pair)
-        return {name: frozenset(pairs) for name, pairs in found.items()}
-
-    def is_ground(self, name: str) -> bool:
-        """Whether a shape, ``model::link::part``, is ground."""
-        return name in self._ground_names
+        rows = np.flatnonzero(self.table[: self.count, s.END] > step)
+        key = (self.count, rows.tobytes())
+        if key != self._seen[0]:
+            found: dict[str, set[tuple[str, str]]] = {}
+            for row in self.table[rows]:
+                pair = (self.geom_name(row[s.OWN_GEOM]), self.geom_name(row[s.OTHER_GEOM]))
+                found.setdefault(self._names[row[s.ROBOT]], set()).add(pair)
+            self._seen = key, {name: frozenset(pairs) for name, pairs in found.items()}
+        return self._seen[1]
 
     @property
     def geoms(self) -> range:

@@ -19,6 +19,7 @@ from roboyard.simulation.contacts import ContactWatch, Episode
 from roboyard.simulation.hardware import SimulatedHardware
 from roboyard.simulation.instant import Instant
 from roboyard.simulation.running import Running, start
+from roboyard.simulation.scene import Scene
 from roboyard.simulation.sensors import SimulatedSensor, make_sensor
 from roboyard.simulation.settings import PhysicsSettings
 from roboyard.simulation.truth import Truth, truth_of
@@ -69,6 +70,7 @@ class Simulation:
         self._handles = {item.name: Handle(item.name, "", item.model) for item in world.models}
         self._hardware: dict[str, SimulatedHardware] = {}
         self._sensors: dict[str, tuple[SimulatedSensor[Any], ...]] = {}
+        self._scene: Scene | None = None
         self._listeners: list[Callable[[], None]] = []
         self._running: Running | None = None
         self._start(assemble(world, self._entries, self.settings))
@@ -201,6 +203,13 @@ class Simulation:
         """The engine's data; another object after every `add` and `remove`."""
         return self.running.data
 
+    def scene(self) -> Scene:
+        """The world as it looks now, for a renderer: ``scene.model``, ``scene.data``; lives until models change."""
+        if self._scene is None:
+            self._scene = Scene(self.world, self._entries, self.settings)
+        self._scene.pose_like(self.data)
+        return self._scene
+
     @property
     def instant(self) -> Instant:
         """Evaluates what the present has not been asked for yet."""
@@ -243,7 +252,7 @@ class Simulation:
         """Let go of the engine's memory."""
         self._hardware.clear()
         self._sensors.clear()
-        self._running = None
+        self._running = self._scene = None
 
     # -- inside --------------------------------------------------------------------------------------------------------
     def _known(self, name: str) -> None:
@@ -253,6 +262,7 @@ class Simulation:
     def _start(self, assembled: Assembled) -> None:
         """Make ``assembled`` the world that runs, with the state of what was there before."""
         self._running = start(assembled, self.settings, self.time_ns, self._running)
+        self._scene = None
         for name, placement in assembled.placements.items():
             if name not in self._sensors:
                 made = (make_sensor(self, name, sensor) for sensor in placement.entry.model.sensors)

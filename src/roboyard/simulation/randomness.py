@@ -19,9 +19,8 @@ def generator(seed: int, *names: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed & 0xFFFFFFFFFFFFFFFF, *words.tolist()])))
 
 
-def generator_state(rng: np.random.Generator) -> dict[str, Any]:
-    """The state as plain data (large integers as text, so that any format can hold it)."""
-    state = rng.bit_generator.state
+def plain_state(state: dict[str, Any]) -> dict[str, Any]:
+    """A bit generator's state as plain data (large integers as text, so that any format can hold it)."""
     return {
         "state": str(state["state"]["state"]),
         "inc": str(state["state"]["inc"]),
@@ -31,7 +30,7 @@ def generator_state(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def restore_generator(rng: np.random.Generator, saved: dict[str, Any]) -> None:
-    """Put a generator back into a state from `generator_state`."""
+    """Put a generator back into a state from `plain_state`."""
     rng.bit_generator.state = {
         "bit_generator": "PCG64",
         "state": {"state": int(saved["state"]), "inc": int(saved["inc"])},

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.simulation.contacts import ContactWatch
+from roboyard.simulation.instant import Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +34,52 @@ class Touch:
     force: tuple[float, float, float]
 
 
-def touches_of(
-    model: mujoco.MjModel, data: mujoco.MjData, watch: ContactWatch, geoms: NDArray[np.bool_]
-) -> tuple[Touch, ...]:
-    """Contacts in which one of ``geoms`` (a mask over all geoms) takes part, in the engine's order.
+class Touchable(Protocol):
+    """What of a simulation is needed to look at its contacts."""
 
-    The accelerations of the instant must have been evaluated.
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The engine's model."""
+        ...
+
+    @property
+    def data(self) -> mujoco.MjData:
+        """The engine's data."""
+        ...
+
+    @property
+    def watch(self) -> ContactWatch:
+        """Names of geoms."""
+        ...
+
+    @property
+    def instant(self) -> Instant:
+        """The present."""
+        ...
+
+
+def touches_of(host: Touchable, geoms: NDArray[np.bool_], *, ground: bool = True) -> tuple[Touch, ...]:
+    """Contacts in which one of ``geoms`` takes part, in the engine's order.
+
+    Args:
+        host: The simulation.
+        geoms: Mask over all geoms.
+        ground: Also those with the ground.
     """
+    model, data, watch = host.model, host.data, host.watch
+    if not data.ncon:
+        return ()
+    contacts = data.contact
+    pairs, rows = contacts.geom, contacts.efc_address
+    mine = (geoms[pairs[:, 0]] | geoms[pairs[:, 1]]) & (pairs.min(axis=1) >= 0) & (rows >= 0)
+    if not ground:
+        mine &= ~(watch.ground[pairs[:, 0]] | watch.ground[pairs[:, 1]])
     found: list[Touch] = []
     wrench = np.zeros(6)
-    for index in range(data.ncon):
-        contact = data.contact[index]
-        first, second = int(contact.geom[0]), int(contact.geom[1])
-        if first < 0 or second < 0 or contact.efc_address < 0:
-            continue
+    for index in np.flatnonzero(mine):
+        host.instant.accelerations()
+        contact = contacts[index]
+        first, second = int(pairs[index, 0]), int(pairs[index, 1])
         mujoco.mj_contactForce(model, data, index, wrench)
         frame = np.asarray(contact.frame).reshape(3, 3)  # its x axis points from the first geom to the second
         force = frame.T @ wrench[:3]  # on the second

@@ -45,7 +45,7 @@ def link_pose(data: mujoco.MjData, place: LinkPlace) -> SE3:
     """``T_world_link``."""
     if place.body == 0:
         return place.T_body_link
-    return SE3(data.xquat[place.body], data.xpos[place.body]) @ place.T_body_link
+    return SE3(data.xquat[place.body], data.xpos[place.body])  # a body of its own is the link
 
 
 def link_truth(host: Host, place: LinkPlace) -> Truth:
@@ -63,6 +63,5 @@ def truth_of(host: Host, placement: Placement, *, contacts: bool = True) -> Trut
     base = link_truth(host, placement.links[placement.root])
     if not contacts:
         return base
-    host.instant.accelerations()
-    touches = touches_of(host.model, host.data, host.watch, host.watch.owner == placement.index)
+    touches = touches_of(host, host.watch.owner == placement.index)
     return Truth(base.time_ns, base.T_world_base, base.linear_velocity, base.angular_velocity, touches)

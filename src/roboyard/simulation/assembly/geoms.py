@@ -40,12 +40,17 @@ class GeomMark:
 
 @dataclass(slots=True)
 class GeomMaker:
-    """Puts links' shapes into bodies, and remembers whose each geom is."""
+    """Puts links' shapes into bodies, and remembers whose each geom is.
+
+    Attributes:
+        looks: Also add what is only drawn; physics does without (each shape costs time at every step).
+    """
 
     store: MeshStore
     materials: MaterialStore
     cells: Cells
     contact_time: float
+    looks: bool
     notes: list[str]
     marks: list[GeomMark] = field(default_factory=list)
     _taken: set[str] = field(default_factory=set)
@@ -66,7 +71,7 @@ class GeomMaker:
             if collision.surface.collide:
                 self._collision(index, model, link, collision, body, T_base_link, still, ground)
         seen_only = not any(collision.surface.collide for collision in link.collisions)
-        for visual in link.visuals:
+        for visual in link.visuals if self.looks or seen_only else ():
             self._visual(index, model, link, visual, body, T_base_link, still, seen_only)
 
     def _collision(
@@ -115,8 +120,9 @@ class GeomMaker:
             if shape.placeholder:
                 geom.rgba = PLACEHOLDER_RGBA
             else:
-                geom.material = self.materials.name(visual.material)
                 geom.rgba = visual.material.rgba
+                if self.looks:
+                    geom.material = self.materials.name(visual.material)
             self.marks.append(GeomMark(geom.name, index, link.name, f"visual {visual.name}", False))
 
     def _flat(self, visual: Visual) -> bool:

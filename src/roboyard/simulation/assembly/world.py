@@ -48,17 +48,24 @@ class _Draft:
         return [scalar for scalars in self.scalars.values() for scalar in scalars]
 
 
-def assemble(world: World, entries: Sequence[Entry], settings: PhysicsSettings) -> Assembled:
-    """Compile ``world``'s gravity and lamps with the models of ``entries``.
+def assemble(world: World, entries: Sequence[Entry], settings: PhysicsSettings, *, looks: bool = False) -> Assembled:
+    """Compile ``world``'s gravity with the models of ``entries``.
+
+    Args:
+        world: Gravity and, for looks, lamps and sky.
+        entries: Models and where they start.
+        settings: Of the engine.
+        looks: Also make everything that is only drawn; joints and bodies are numbered alike with and without.
 
     Raises:
         DescriptionError: two models share a name, or the engine refuses the result.
     """
     spec = mujoco.MjSpec()
     settings.apply(spec, world.gravity)
-    add_scenery(spec, world)
+    if looks:
+        add_scenery(spec, world)
     notes: list[str] = []
-    maker = GeomMaker(MeshStore(spec), MaterialStore(spec), Cells(spec), settings.contact_time, notes)
+    maker = GeomMaker(MeshStore(spec), MaterialStore(spec), Cells(spec), settings.contact_time, looks, notes)
     drafts: dict[str, _Draft] = {}
     for index, entry in enumerate(entries):
         if entry.name in drafts:
@@ -68,7 +75,8 @@ def assemble(world: World, entries: Sequence[Entry], settings: PhysicsSettings) 
         model = spec.compile()
     except ValueError as error:
         raise DescriptionError(f"the physics engine refuses the world: {error}", where=f"world {world.name}") from error
-    set_view(model)
+    if looks:
+        set_view(model)
     placements = {name: _place(model, draft) for name, draft in drafts.items()}
     return Assembled(spec, model, placements, _tables(model, maker), tuple(notes))
 
@@ -112,6 +120,8 @@ def _body(spec: mujoco.MjSpec, draft: _Draft, branch: Branch, notes: list[str]) 
         T = base @ T
         parent = spec.worldbody
     body = parent.add_body(name=name, pos=T.translation, quat=T.rotation)
+    if branch.parent not in draft.bodies:
+        body.sleep = mujoco.mjtSleepPolicy.mjSLEEP_NEVER
     if branch.free:
         body.add_freejoint(name=scoped(draft.entry.name, "free", branch.link.name))
     elif branch.joint is not None:

@@ -70,14 +70,9 @@ class Outlets:
             return
         self._pairs = touched
         simulation = self._simulation
-        simulation.instant.accelerations()
-        watch = simulation.watch
-        own = watch.owner == simulation.placement(self._handle.name).index
-        touches = touches_of(simulation.model, simulation.data, watch, own)
-        kept = tuple(
-            touch for touch in touches if not watch.is_ground(touch.against) and not watch.is_ground(touch.own)
-        )
-        self._contacts.publish(contacts_state(kept, simulation.time_ns, tuple(sorted(touched))))
+        own = simulation.watch.owner == simulation.placement(self._handle.name).index
+        touches = touches_of(simulation, own, ground=False)
+        self._contacts.publish(contacts_state(touches, simulation.time_ns, tuple(sorted(touched))))
 
     def close(self) -> None:
         """Stop publishing."""

@@ -14,7 +14,7 @@ from roboyard.simulation.actuation import Servos
 from roboyard.simulation.assembly import Placement
 from roboyard.simulation.contacts import ContactWatch
 from roboyard.simulation.instant import Instant
-from roboyard.simulation.randomness import generator, generator_state, restore_generator
+from roboyard.simulation.randomness import generator, plain_state, restore_generator
 
 
 class Host(Protocol):
@@ -82,13 +82,13 @@ class SimulatedSensor(ABC, Generic[R]):
         self.rng = generator(host.seed, robot, sensor.name)
         self._read_ns: int | None = None
         self._reading: R | None = None
-        self._before: dict[str, Any] = {}
+        self._before: tuple[int | None, Any, Any] = (None, None, None)
 
     def read(self) -> R:
         """The measurement at this instant; the object is frozen and its arrays are read-only."""
         now = self.host.time_ns
         if self._reading is None or self._read_ns != now:
-            self._before = self._state()
+            self._before = self._snapshot()
             elapsed_ns = now - self._read_ns if self._read_ns is not None else 0
             self._reading = self.measure(now, elapsed_ns)
             self._read_ns = now
@@ -114,9 +114,10 @@ class SimulatedSensor(ABC, Generic[R]):
 
     def save(self) -> dict[str, Any]:
         """Generator, biases and time of the last measurement."""
-        if self._read_ns is not None and self._read_ns == self.host.time_ns:
-            return {"again": True, **self._before}  # the same state measures the same again
-        return {"again": False, **self._state()}
+        # What was measured at this instant is not kept: from the state before it, the same is measured again.
+        again = self._read_ns is not None and self._read_ns == self.host.time_ns
+        read_ns, rng, noise = self._before if again else self._snapshot()
+        return {"again": again, "read_ns": read_ns, "generator": plain_state(rng), "noise": noise}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Continue from `save`; to be called after the physical state is back."""
@@ -127,8 +128,8 @@ class SimulatedSensor(ABC, Generic[R]):
         if saved["again"]:
             self.read()
 
-    def _state(self) -> dict[str, Any]:
-        return {"read_ns": self._read_ns, "generator": generator_state(self.rng), "noise": self.noise_state()}
+    def _snapshot(self) -> tuple[int | None, Any, Any]:
+        return self._read_ns, self.rng.bit_generator.state, self.noise_state()
 
 
 def frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:

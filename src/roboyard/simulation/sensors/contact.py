@@ -42,5 +42,4 @@ class Contact(SimulatedSensor[ContactReading]):
 
     def measure(self, time_ns: int, elapsed_ns: int) -> ContactReading:
         """Gather the contacts of this instant."""
-        self.host.instant.accelerations()
-        return ContactReading(time_ns, touches_of(self.host.model, self.host.data, self.host.watch, self._geoms))
+        return ContactReading(time_ns, touches_of(self.host, self._geoms))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,9 +12,7 @@ from roboyard.errors import DescriptionError
 from roboyard.simulation.naming import COLLISION, SEEN_ONLY
 from roboyard.simulation.sensors.base import Host, SimulatedSensor, frozen
 from roboyard.simulation.sensors.inside import geoms_around
-
-_HIDDEN_GROUP = 4
-_SEEN_GROUPS = np.array([group in (SEEN_ONLY, COLLISION) for group in range(6)], np.uint8)
+from roboyard.simulation.sensors.rays import cast
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ class Lidar(SimulatedSensor[LidarReading]):
         count = len(self._beams)
         self._world = np.zeros((count, 3))
         self._distance = np.zeros(count)
-        self._geom = np.zeros(count, np.int32)
+        self._step = (sensor.spec.angle_max - sensor.spec.angle_min) / max(sensor.spec.samples - 1, 1) or 1.0
         self._shape = (sensor.spec.vertical_samples, sensor.spec.samples)
         noise = sensor.spec.noise
         self._offset = noise.mean + (
@@ -69,54 +66,55 @@ class Lidar(SimulatedSensor[LidarReading]):
         )
 
     def bind(self) -> None:
-        """Find the site, the body to leave out, and the shapes around the optical centre."""
+        """Find the site and the shapes that can be seen: not its own body's, not those around the optical centre."""
         super().bind()
-        self._exclude = self.body if self.body > 0 else -1
+        model, data = self.host.model, self.host.data
         placement = self.host.placement(self.robot)
-        self._around = geoms_around(
-            self.host.model, self.host.data, self.host.data.site_xpos[self.site], self.host.watch.owner, placement.index
-        )
+        around = geoms_around(model, data, data.site_xpos[self.site], self.host.watch.owner, placement.index)
+        seen = np.isin(model.geom_group, (SEEN_ONLY, COLLISION))
+        if self.body > 0:
+            seen &= model.geom_bodyid != self.body
+        seen[around] = False
+        self._geoms = np.flatnonzero(seen)
 
     def measure(self, time_ns: int, elapsed_ns: int) -> LidarReading:
         """Cast all beams."""
         spec = self.spec
         true = self.cast()
-        ranges = true
-        if self._offset or spec.noise.stddev:
-            ranges = true + self._offset
-            if spec.noise.stddev:
-                ranges = ranges + self.rng.normal(0.0, spec.noise.stddev, len(ranges))
+        ranges = true + self._offset
+        if spec.noise.stddev > 0.0:
+            ranges += spec.noise.stddev * self.rng.standard_normal(len(ranges))
         if spec.resolution > 0.0:
             ranges = np.round(ranges / spec.resolution) * spec.resolution
         ranges = np.clip(ranges, spec.range_min, spec.range_max)
-        ranges[(true < 0.0) | (true > spec.range_max)] = np.inf
-        ranges[(true >= 0.0) & (true < spec.range_min)] = -np.inf
+        ranges[np.isinf(true)] = np.inf
+        ranges[true < spec.range_min] = -np.inf
         return LidarReading(time_ns, frozen(ranges.reshape(self._shape)), spec)
 
     def cast(self) -> NDArray[np.float64]:
-        """True distances (beams,) along the beams [m], -1 where nothing stands within range."""
+        """True distances (beams,) along the beams [m], infinite where nothing stands within range; overwritten by the
+        next call."""
         model, data = self.host.model, self.host.data
-        np.matmul(self._beams, data.site_xmat[self.site].reshape(3, 3).T, out=self._world)
-        if len(self._around):
-            groups = model.geom_group[self._around]
-            model.geom_group[self._around] = _HIDDEN_GROUP
-        mujoco.mj_multiRay(
-            model,
-            data,
+        cast(
+            model._address,
+            data._address,
             data.site_xpos[self.site],
-            self._world.ravel(),
-            _SEEN_GROUPS,
-            True,
-            self._exclude,
-            self._geom,
-            self._distance,
-            None,
-            len(self._beams),
+            data.site_xmat[self.site].reshape(3, 3),
+            self._beams,
+            self._world,
+            self.spec.angle_min,
+            self._step,
             self.spec.range_max,
+            *self._shape,
+            self._geoms,
+            model.geom_type,
+            model.geom_size,
+            model.geom_aabb,
+            data.geom_xpos,
+            data.geom_xmat,
+            self._distance,
         )
-        if len(self._around):
-            model.geom_group[self._around] = groups
-        return self._distance.copy()
+        return self._distance
 
     def noise_state(self) -> dict[str, float]:
         """The constant bias."""

@@ -36,19 +36,26 @@ class Corruption:
         spread, centre = column("bias_stddev"), column("bias_mean")
         if spread.any() or centre.any():
             self._bias = rng.normal(centre, spread) * np.where(rng.random(len(channels)) < 0.5, -1.0, 1.0)
-        self._wander = rng.normal(0.0, self._drift) if self._drift.any() else np.zeros(len(channels))
+        self._drifts, self._white, self._rounds = self._drift.any(), self._std.any(), self._step.any()
+        self._wander = rng.normal(0.0, self._drift) if self._drifts else np.zeros(len(channels))
+        self._offset = self._mean + self._bias
+
+    @property
+    def random(self) -> bool:
+        """Whether it draws random numbers."""
+        return bool(self._drifts or self._white)
 
     def apply(self, values: Array, elapsed_ns: int) -> Array:
         """``values`` (n,) with noise; ``elapsed_ns`` since the call before moves the drifting biases on."""
-        out = values + (self._mean + self._bias)
-        if self._drift.any():
-            time = np.where(self._time > 0.0, self._time, math.inf)
-            kept = np.exp(-elapsed_ns * 1e-9 / time)
-            self._wander = kept * self._wander + self._rng.normal(0.0, self._drift * np.sqrt(1.0 - kept * kept))
+        out = values + self._offset
+        if self._drifts:
+            kept = np.exp(-elapsed_ns * 1e-9 / np.where(self._time > 0.0, self._time, math.inf))
+            fresh = self._rng.standard_normal(len(out)) * self._drift * np.sqrt(1.0 - kept * kept)
+            self._wander = kept * self._wander + fresh
             out += self._wander
-        if self._std.any():
-            out += self._rng.normal(0.0, self._std)
-        if self._step.any():
+        if self._white:
+            out += self._std * self._rng.standard_normal(len(out))
+        if self._rounds:
             step = np.where(self._step > 0.0, self._step, 1.0)
             out = np.where(self._step > 0.0, np.round(out / step) * step, out)
         return np.asarray(out)
@@ -60,3 +67,4 @@ class Corruption:
     def load(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._bias, self._wander = np.array(saved["bias"], float), np.array(saved["wander"], float)
+        self._offset = self._mean + self._bias
