@@ -244,6 +244,8 @@ class Resources:
 
 def fuel_name(uri: str) -> str:
     """The model or world name in a Gazebo server address, e.g. "Ground Plane"; empty if it has none."""
+    if not uri.startswith(("http://", "https://")):
+        return ""
     parts = [unquote(part) for part in uri.split("/")]
     for index, part in enumerate(parts[:-1]):
         if part.lower() in ("models", "worlds"):
