@@ -9,7 +9,7 @@ from roboyard.simulation.render.camera import Camera, ChaseCamera, look_at, over
 
 if TYPE_CHECKING:
     from roboyard.simulation.render.opening import Renderer, available_backend, open_renderer
-    from roboyard.simulation.render.sight import sight_through, world_bounds
+    from roboyard.simulation.render.sight import reach_of, sight_through, world_bounds
 
 __all__ = [
     "Camera",
@@ -19,6 +19,7 @@ __all__ = [
     "look_at",
     "open_renderer",
     "overview",
+    "reach_of",
     "sight_through",
     "top_view",
     "world_bounds",
@@ -28,6 +29,7 @@ _HOMES = {
     "Renderer": "opening",
     "available_backend": "opening",
     "open_renderer": "opening",
+    "reach_of": "sight",
     "sight_through": "sight",
     "world_bounds": "sight",
 }

@@ -55,7 +55,8 @@ def bake_openness(scene: RayScene, *, spacing: float = SPACING) -> Openness:
     """Openness of what stands still in ``scene``; wider spacing where the world would need too many spots."""
     if 0 not in scene.bodies:
         return Openness.all_open(len(scene.corners))
-    corners = scene.corners[scene.piece_of == scene.bodies.index(0)]
+    still = scene.piece_of == scene.bodies.index(0)
+    corners, halves = scene.corners[still], scene.halves[still]
     e1, e2 = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     cross = np.cross(e1, e2)
     normals = cross / np.maximum(np.linalg.norm(cross, axis=1, keepdims=True), 1e-20)
@@ -72,7 +73,7 @@ def bake_openness(scene: RayScene, *, spacing: float = SPACING) -> Openness:
         if needed <= MOST_SPOTS:
             break
         spacing *= max(1.05, math.sqrt(needed / MOST_SPOTS))
-    points, directions, keys = _spots(corners[:, 0], e1, e2, normals, cells, counts, spacing)
+    points, directions, keys = _spots(corners[:, 0], e1, e2, normals, cells, counts, halves, spacing)
     _, chosen, spots = np.unique(keys, return_index=True, return_inverse=True)
     # Equal spots got one number; look round from the first of each.
     parts = [chosen[i : i + _CHUNK] for i in range(0, len(chosen), _CHUNK)]
@@ -95,6 +96,7 @@ def _spots(
     normals: Array,
     cells: NDArray[np.int32],
     counts: NDArray[np.int64],
+    halves: NDArray[np.bool_],
     spacing: float,
 ) -> tuple[Array, Array, NDArray[np.int64]]:
     """Places of all spots, their normals, and keys that are equal where spots may share one value."""
@@ -102,9 +104,11 @@ def _spots(
     number = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
     width = cells[which, 1] + 1
     u, v = (number // width) / cells[which, 0], (number % width) / cells[which, 1]
-    # Spots beyond the third edge move onto it, and none lies on an edge itself: it might touch a neighbour.
-    shrink = np.maximum(1.0, u + v)
-    u, v = 1 / 3 + (u / shrink - 1 / 3) * 0.995, 1 / 3 + (v / shrink - 1 / 3) * 0.995
+    # Spots beyond the third edge move onto it, unless the rectangle goes on there; and none lies on an edge itself, for
+    # it might touch a neighbour.
+    shrink = np.where(halves[which], 1.0, np.maximum(1.0, u + v))
+    middle = np.where(halves[which], 0.5, 1 / 3)
+    u, v = middle + (u / shrink - middle) * 0.995, middle + (v / shrink - middle) * 0.995
     points = first[which] + u[:, None] * e1[which] + v[:, None] * e2[which]
     # Round things are made of many small faces: neighbours share.  Large faces keep every spot.
     keys = -1 - np.arange(len(which))

@@ -28,6 +28,7 @@ class RayScene:
         normals: (t, 3, 3) float32 unit normals at the corners, same frame.
         geoms: (t,) geom of each triangle.
         piece_of: (t,) piece of each triangle.
+        halves: (t,) True: half of a rectangle; the other half continues it beyond its longest edge.
         centres: (p, 3) middle of each piece in its own frame [m].
         radii: (p,) distance of its farthest corner from there [m].
         rotations: (p, 3, 3) float32 world from piece, as of the last ``update``.
@@ -50,6 +51,8 @@ class RayScene:
         each = [(geom, len(t.corners)) for part in parts.values() for geom, t in part]
         self.geoms: I32 = np.repeat([g for g, _ in each], [n for _, n in each]).astype(np.int32)
         self.piece_of: I32 = np.repeat(np.arange(len(counts)), counts).astype(np.int32)
+        rectangular = (mujoco.mjtGeom.mjGEOM_BOX.value, mujoco.mjtGeom.mjGEOM_PLANE.value)
+        self.halves = np.isin(np.asarray(model.geom_type)[self.geoms], rectangular)
         ends = [(t.corners.min((0, 1)), t.corners.max((0, 1))) for t in joined.values()]
         self.centres = np.array([(low + high) / 2 for low, high in ends]).reshape(-1, 3)
         self.radii = np.array([_reach(t, c) for t, c in zip(joined.values(), self.centres, strict=True)])

@@ -33,7 +33,7 @@ HIDES = F(0.9)  # how dark a moving piece makes what it stands on
 DIRECT = F(0.65)  # share of lamps' light that corners do not lose
 SKY_LEVEL, SKY_TILT = F(0.68), F(0.32)  # light from the side, and how much more from above
 HIGHLIGHT_FROM = F(0.85)
-HAZE = F(1 / 400)  # [1/m]
+HAZE = F(1 / 130)  # [1/m]
 TONE_LEVELS = 8192
 TONE_TOP = 12.0
 
@@ -259,8 +259,8 @@ def shade(
                 if half > HIGHLIGHT_FROM:
                     miss = sharp * (ONE - half)
                     shine += bright * gloss / (ONE + miss * miss * miss)
-        clear = ONE / (ONE + distances[i] * HAZE)
-        clear *= clear
+        far = distances[i] * HAZE
+        clear = ONE / (ONE + far * far)
         glow = looks[geom, 3]
         out[i, 0] = (looks[geom, 0] * (red + glow) + shine) * clear + surround[2, 0] * (ONE - clear)
         out[i, 1] = (looks[geom, 1] * (green + glow) + shine) * clear + surround[2, 1] * (ONE - clear)

@@ -35,6 +35,17 @@ def world_bounds(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[Array, Arr
     return np.min(low, axis=0), np.max(high, axis=0)
 
 
+def reach_of(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> float:
+    """How far the geoms of a body and of all bodies that hang on it reach from its origin [m]."""
+    inside = {body}
+    for other in range(body + 1, model.nbody):
+        if int(model.body_parentid[other]) in inside:
+            inside.add(other)
+    geoms = [g for g in range(model.ngeom) if int(model.geom_bodyid[g]) in inside]
+    distances = [np.linalg.norm(data.geom_xpos[g] - data.xpos[body]) + model.geom_rbound[g] for g in geoms]
+    return float(max(distances, default=0.3))
+
+
 def sight_through(model: mujoco.MjModel, data: mujoco.MjData) -> Sight:
     """For ``ChaseCamera.update``: which share of the way between two points nothing that stands still blocks."""
     carrier = moving_bodies(model)

@@ -1,0 +1,138 @@
+"""Pictures into an MP4 file (H.264), through the ffmpeg that imageio-ffmpeg brings along."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.errors import ConfigError, RunError
+
+
+def find_ffmpeg() -> str:
+    """Path of the ffmpeg program.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    remedy = "pip install imageio-ffmpeg, or IMAGEIO_FFMPEG_EXE set to an ffmpeg"
+    try:
+        import imageio_ffmpeg
+    except ImportError as error:
+        raise ConfigError("writing a video needs the package imageio-ffmpeg", valid=remedy) from error
+    try:
+        return str(imageio_ffmpeg.get_ffmpeg_exe())
+    except RuntimeError as error:
+        raise ConfigError("writing a video needs ffmpeg, and there is none", valid=remedy) from error
+
+
+class Mp4Writer:
+    """Writes one film; to be closed, or used in a ``with`` block.
+
+    Whatever was added before the end plays, however the end comes: Ctrl-C does not reach ffmpeg, and it completes the
+    file when its input ends, even if this process is killed.
+
+    Args:
+        path: File to write; its folder must exist.
+        width: Of the pictures, an even number [px].
+        height: Even [px].
+        fps: Pictures a second.
+
+    Raises:
+        ConfigError: Odd size, rate out of range, or no ffmpeg.
+        RunError: ffmpeg does not start, e.g. for want of the folder.
+    """
+
+    def __init__(self, path: Path | str, width: int, height: int, fps: float) -> None:
+        if width % 2 or height % 2 or width <= 0 or height <= 0:
+            raise ConfigError(f"a video of {width} × {height} pixels", valid="even numbers")
+        if not 0.1 <= fps <= 240:
+            raise ConfigError(f"a video of {fps} pictures a second", valid="0.1 … 240")
+        self.path, self.frames, self._shape = Path(path), 0, (height, width, 3)
+        if not self.path.parent.is_dir():
+            raise RunError("the folder for the video does not exist", where=str(self.path))
+        command = [
+            find_ffmpeg(), "-y", "-loglevel", "error", "-nostdin",
+            "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{fps:g}", "-i", "pipe:0",
+            "-an", "-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-pix_fmt", "yuv420p", "-threads", "2",
+            "-movflags", "+faststart", "-f", "mp4", str(self.path),
+        ]  # fmt: skip
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the writer
+        try:
+            # A session of its own: Ctrl-C in the terminal must not end ffmpeg before it has completed the file.
+            self._process: subprocess.Popen[bytes] | None = subprocess.Popen(  # noqa: S603
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=self._complaints,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._complaints.close()
+            raise RunError(f"ffmpeg does not start: {error.strerror}", where=command[0]) from error
+
+    def add(self, picture: NDArray[np.uint8]) -> None:
+        """Append a picture (height, width, 3).
+
+        Raises:
+            RunError: The writer is closed, or ffmpeg has given up (disk full, folder gone).
+        """
+        if self._process is None or self._process.stdin is None:
+            raise RunError("the video is closed already", where=str(self.path))
+        if picture.shape != self._shape or picture.dtype != np.uint8:
+            raise RunError(f"a picture {picture.shape} in a video of {self._shape}", where=str(self.path))
+        try:
+            self._process.stdin.write(np.ascontiguousarray(picture).data)
+        except OSError as error:
+            self._end()
+            raise self._failure() from error
+        self.frames += 1
+
+    def close(self) -> None:
+        """Complete the file.
+
+        Raises:
+            RunError: ffmpeg could not write it.
+        """
+        if self._process is None:
+            return
+        status = self._end()
+        if status != 0:
+            raise self._failure()
+        self._complaints.close()
+
+    def _end(self) -> int:
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        if process.stdin is not None:
+            try:
+                process.stdin.close()
+            except OSError:
+                process.kill()  # what is left in the pipe cannot be taken; do not wait for it
+        return process.wait()
+
+    def _failure(self) -> RunError:
+        self._complaints.seek(0)
+        lines = self._complaints.read().decode("utf-8", "replace").strip().splitlines()
+        self._complaints.close()
+        return RunError(
+            f"the video could not be written: {lines[-1] if lines else 'ffmpeg stopped'}", where=str(self.path)
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._end()
+            self._complaints.close()
