@@ -40,7 +40,7 @@ def serialize(message: Any) -> bytes:
         raise fault(message, error) from error
     try:
         return b"".join(chunks)
-    except (ValueError, BufferError):  # arrays with gaps, e.g. one column of a matrix
+    except (TypeError, ValueError, BufferError):  # arrays with gaps, e.g. one column of a matrix
         return b"".join([c.tobytes() if isinstance(c, np.ndarray) else c for c in chunks])
 
 
@@ -64,6 +64,8 @@ def deserialize(data: bytes | bytearray | memoryview, name: str) -> Any:
     try:
         message, pos = read(data, 4, end)
     except _READ_ERRORS as error:
+        if end < 4:
+            raise _bad_header(data, name) from None
         raise MessageError(f"bytes are no {name}: {error}", valid="CDR of that type") from error
     if not 0 <= end - pos <= 3:  # writers may pad to 4
         raise MessageError(f"bytes are no {name}: {end - pos} bytes left over", valid="CDR of that type")
@@ -89,8 +91,13 @@ def _prepare_reader(name: str, header: bytes) -> Reader:
     from roboyard.messages.types import full_name
 
     if len(header) < 4 or header[:2] not in _ORDERS:
-        raise MessageError(
-            f"bytes are no {name}: header {header.hex(' ') or 'missing'}", valid="00 01 00 00 or 00 00 00 00: plain CDR"
-        )
+        raise _bad_header(header, name)
     read = _readers[name, header[:2]] = reader(full_name(name), 8, _ORDERS[header[:2]])
     return read
+
+
+def _bad_header(header: bytes, name: str) -> MessageError:
+    return MessageError(
+        f"bytes are no {name}: header {header[:4].hex(' ') or 'missing'}",
+        valid="00 01 00 00 or 00 00 00 00: plain CDR",
+    )

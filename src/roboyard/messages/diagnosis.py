@@ -54,9 +54,10 @@ def _check(field: Field, value: Any, where: str) -> tuple[str, Field, str] | Non
                 return found
         return _check_length(field, len(value), where)
     if field.nested:
-        if not isinstance(value, message_class(field.type)):
+        found = _search(definition_of(field.type), value, where)
+        if found is not None and not isinstance(value, message_class(field.type)):
             return where, field, f"{_shown(value)} where a {field.type} belongs"
-        return _search(definition_of(field.type), value, where)
+        return found
     problem = _scalar_problem(field, value)
     return None if problem is None else (where, field, problem)
 

@@ -37,8 +37,8 @@ def type_hash(name: str) -> str:
     Raises:
         MessageError: unknown type.
     """
-    derived = name.endswith(("_SendGoal", "_GetResult", "_Event"))
-    if ("/srv/" in name or "/action/" in name) and (derived or library().has_interface(name)):
+    owner = name.removesuffix("_Event").removesuffix("_SendGoal").removesuffix("_GetResult")
+    if library().has_interface(owner):
         return _type_hash(name)
     return _type_hash(full_name(name))
 

@@ -1,0 +1,236 @@
+"""Conversions: each is undone by its counterpart."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.errors import MessageError
+from roboyard.geometry import SE2, SE3
+from roboyard.messages import convert, deserialize, msg, serialize, type_name
+from roboyard.messages.convert.images import ENCODINGS
+
+LENGTH, ANGLE = st.floats(-1e3, 1e3), st.floats(-3.0, 3.0)
+POSE3 = st.builds(SE3.from_xyz_rpy, st.tuples(LENGTH, LENGTH, LENGTH), st.tuples(ANGLE, ANGLE, ANGLE))
+POSE2 = st.builds(SE2, LENGTH, LENGTH, ANGLE)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def travelled(message):
+    """The message as a peer gets it."""
+    return deserialize(serialize(message), type_name(message))
+
+
+@given(POSE3)
+def test_poses_and_transforms(pose):
+    assert convert.pose_to_se3(travelled(convert.pose_to_msg(pose))) == pose
+    assert convert.transform_to_se3(travelled(convert.transform_to_msg(pose))) == pose
+    message = convert.pose_to_msg(pose)
+    assert (message.orientation.w, message.orientation.x) == pose.quaternion[:2]
+    stamped = convert.pose_stamped(pose, "map", 5)
+    assert (stamped.header.frame_id, stamped.header.stamp.nanosec) == ("map", 5)
+
+
+@given(POSE2)
+def test_poses_in_the_plane(pose):
+    assert convert.pose_to_se2(convert.pose_to_msg(pose)).almost_equal(pose, 1e-12)
+    assert convert.pose_to_msg(pose) == convert.pose_to_msg(pose.to_se3()) or pose.theta < 0.0
+
+
+@given(st.lists(POSE3, max_size=5), st.lists(POSE2, max_size=5))
+def test_paths(spatial, planar):
+    path = travelled(convert.path_to_msg(spatial, "map", 7))
+    assert convert.path_to_poses(path) == spatial
+    rows = np.array([(p.x, p.y, p.theta) for p in planar]).reshape(-1, 3)
+    for poses in (planar, rows):
+        np.testing.assert_allclose(convert.path_to_array(convert.path_to_msg(poses, "map", 7)), rows, atol=1e-12)
+
+
+@given(POSE3, SEEDS)
+def test_odometry(pose, seed):
+    rng = np.random.default_rng(seed)
+    linear, angular, covariance = rng.normal(size=3), rng.normal(size=3), rng.normal(size=(6, 6))
+    message = convert.odometry_to_msg(
+        pose, linear, angular, frame="odom", child="base_link", time_ns=9, pose_covariance=covariance
+    )
+    back, v, w = convert.odometry_to_arrays(travelled(message))
+    assert back == pose
+    np.testing.assert_array_equal((v, w), (linear, angular))
+    np.testing.assert_array_equal(convert.covariance_to_array(message.pose.covariance), covariance)
+    assert message.twist.covariance.tolist() == [0.0] * 36
+    assert convert.twist_to_arrays(convert.twist_to_msg(v, w))[1].tolist() == angular.tolist()
+
+
+def test_transforms_in_a_tree():
+    tree = convert.tf_message([(SE3(translation=(1, 2, 3)), "odom", "base"), (SE3(), "base", "laser")], 1_500_000_000)
+    assert [(t.header.frame_id, t.child_frame_id) for t in tree.transforms] == [("odom", "base"), ("base", "laser")]
+    assert tree.transforms[0].header.stamp == msg.Time(sec=1, nanosec=500_000_000)
+    assert convert.transform_to_se3(tree.transforms[0].transform).xyz.tolist() == [1, 2, 3]
+
+
+@given(SEEDS, st.integers(0, 400))
+def test_scans(seed, count):
+    rng = np.random.default_rng(seed)
+    ranges = rng.uniform(0.0, 12.0, count).astype(np.float32)
+    ranges[rng.random(count) < 0.1] = np.inf
+    ranges[rng.random(count) < 0.1] = np.nan
+    scan = travelled(
+        convert.scan_to_msg(ranges, angle_min=-1.5, angle_increment=0.01, range_min=0.1, range_max=10.0,
+                            frame="laser", time_ns=3, scan_time=0.1)
+    )  # fmt: skip
+    np.testing.assert_array_equal(scan.ranges, ranges)
+    angles = convert.scan_angles(scan)
+    np.testing.assert_allclose(angles, -1.5 + 0.01 * np.arange(count), atol=1e-5)
+    if count:
+        assert scan.angle_max == pytest.approx(angles[-1], abs=1e-4)
+    points, valid = convert.scan_points(scan), convert.scan_valid(scan)
+    assert points.shape == (valid.sum(), 2)
+    np.testing.assert_allclose(np.hypot(*points.T), ranges[valid], rtol=1e-6)
+    np.testing.assert_allclose(np.arctan2(points[:, 1], points[:, 0]), angles[valid], atol=1e-9)
+
+
+def test_hits_at_the_limits_count():
+    scan = convert.scan_to_msg([0.1, 10.0, 10.01, 0.09], angle_min=0, angle_increment=1, range_min=0.1, range_max=10.0,
+                               frame="", time_ns=0)  # fmt: skip
+    assert convert.scan_valid(scan).tolist() == [True, True, False, False]
+
+
+@given(SEEDS, st.sampled_from(sorted(ENCODINGS.items())))
+def test_images(seed, encoding):
+    name, (kind, channels) = encoding
+    rng = np.random.default_rng(seed)
+    shape = (int(rng.integers(1, 6)), int(rng.integers(1, 7)), *([channels] if channels > 1 else []))
+    image = rng.integers(0, 100, shape).astype(kind)
+    message = convert.image_to_msg(image, "camera", 3, name)
+    back = convert.image_to_array(travelled(message))
+    np.testing.assert_array_equal(back, image)
+    assert back.dtype == image.dtype
+    np.testing.assert_array_equal(convert.image_to_array(padded(message)), image)
+    np.testing.assert_array_equal(convert.image_to_array(swapped(message, kind)), image)
+
+
+def padded(message):
+    """The same with bytes at the ends of rows, as some cameras send."""
+    rows = message.data.reshape(message.height, message.step)
+    data = np.pad(rows, ((0, 0), (0, 5)), constant_values=77).ravel()
+    return msg.Image(message.header, message.height, message.width, message.encoding, 0, message.step + 5, data)
+
+
+def swapped(message, kind):
+    data = message.data.view(kind).byteswap().view(np.uint8)
+    return msg.Image(message.header, message.height, message.width, message.encoding, 1, message.step, data)
+
+
+def test_usual_encodings():
+    for shape, kind, encoding in [
+        ((2, 3, 3), np.uint8, "rgb8"), ((2, 3, 4), np.uint8, "rgba8"), ((2, 3), np.uint8, "mono8"),
+        ((2, 3), np.uint16, "16UC1"), ((2, 3), np.float32, "32FC1"),
+    ]:  # fmt: skip
+        assert convert.image_to_msg(np.zeros(shape, kind), "", 0).encoding == encoding
+
+
+def test_camera_info():
+    K = np.array([[500.0, 0, 320], [0, 510, 240], [0, 0, 1]])
+    info = travelled(convert.camera_info_to_msg(640, 480, K, "camera", 1))
+    np.testing.assert_array_equal(convert.camera_matrix(info), K)
+    assert info.p.reshape(3, 4)[:, :3].tolist() == K.tolist()
+
+
+@given(SEEDS, st.integers(0, 30))
+def test_clouds(seed, count):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(count, 3)).astype(np.float32)
+    fields = {
+        "intensity": rng.normal(size=count),
+        "ring": rng.integers(0, 9, count).astype(np.uint16),
+        "rgb": convert.pack_rgb(rng.integers(0, 256, (count, 3))),
+    }
+    message = convert.cloud_to_msg(points, "lidar", 4, fields=fields)
+    for cloud in (travelled(message), ordered(message)):
+        arrays = convert.cloud_to_arrays(cloud)
+        np.testing.assert_array_equal(convert.cloud_points(cloud), points)
+        assert list(arrays) == ["x", "y", "z", "intensity", "ring", "rgb"]
+        for name, values in fields.items():
+            assert arrays[name].dtype == values.dtype
+            assert arrays[name].tobytes() == values.tobytes()
+    np.testing.assert_array_equal(
+        convert.pack_rgb(convert.unpack_rgb(fields["rgb"])).view(np.uint32), fields["rgb"].view(np.uint32)
+    )
+
+
+def ordered(message):
+    """The same as a depth camera sends it: in rows, with gaps at their ends."""
+    if message.width % 2 or not message.width:
+        return message
+    width = message.width // 2
+    rows = np.pad(message.data.reshape(2, width * message.point_step), ((0, 0), (0, 9))).ravel()
+    return msg.PointCloud2(
+        message.header, 2, width, message.fields, False, message.point_step, width * message.point_step + 9, rows, True
+    )
+
+
+def test_clouds_with_holes():
+    points = np.array([[1, 2, 3], [np.nan] * 3, [4, 5, np.inf]])
+    cloud = convert.cloud_to_msg(points, "", 0)
+    assert not cloud.is_dense
+    assert convert.cloud_points(cloud).tolist() == [[1, 2, 3]]
+    assert convert.cloud_points(cloud, finite=False).shape == (3, 3)
+
+
+@given(SEEDS, POSE2)
+def test_grids(seed, origin):
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(-1, 101, rng.integers(1, 9, 2))
+    grid = travelled(convert.grid_to_msg(cells, 0.05, origin, "map", 6))
+    np.testing.assert_array_equal(convert.grid_to_array(grid), cells)
+    assert convert.grid_to_array(grid)[0, -1] == grid.data[cells.shape[1] - 1]  # rows along y
+    assert (grid.info.height, grid.info.width) == cells.shape
+    assert convert.grid_origin(grid).almost_equal(origin, 1e-12)
+    assert grid.info.resolution == pytest.approx(0.05)
+
+
+def scan(ranges, **more):
+    limits = {"angle_min": 0, "angle_increment": 1, "range_min": 0, "range_max": 1, "frame": "", "time_ns": 0}
+    return convert.scan_to_msg(ranges, **limits, **more)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: convert.pose_to_se3(msg.Pose(orientation=msg.Quaternion(w=0.0))),
+        lambda: convert.transform_to_se3(msg.Transform(translation=msg.Vector3(x=math.nan))),
+        lambda: convert.vector_to_msg([1, 2]),
+        lambda: convert.quaternion_to_msg([1, 2, 3]),
+        lambda: convert.path_to_msg(np.zeros((4, 2)), "map", 0),
+        lambda: convert.covariance_to_msg(np.zeros(35)),
+        lambda: scan(np.zeros((2, 2))),
+        lambda: scan(np.zeros(3), intensities=np.zeros(2)),
+        lambda: convert.image_to_msg(np.zeros((2, 2), np.int64), "", 0),
+        lambda: convert.image_to_msg(np.zeros((2, 2, 3), np.uint8), "", 0, "mono8"),
+        lambda: convert.image_to_msg(np.zeros((2, 2), np.uint8), "", 0, "jpeg"),
+        lambda: convert.image_to_msg(np.zeros(5, np.uint8), "", 0, "mono8"),
+        lambda: convert.image_to_array(msg.Image(encoding="jpeg")),
+        lambda: convert.image_to_array(msg.Image(encoding="rgb8", width=2, height=2, step=5, data=np.zeros(10, "u1"))),
+        lambda: convert.image_to_array(msg.Image(encoding="rgb8", width=2, height=2, step=6, data=np.zeros(11, "u1"))),
+        lambda: convert.camera_info_to_msg(1, 1, np.eye(4), "", 0),
+        lambda: convert.cloud_to_msg(np.zeros((3, 2)), "", 0),
+        lambda: convert.cloud_to_msg(np.zeros((3, 3)), "", 0, fields={"x": np.zeros(3)}),
+        lambda: convert.cloud_to_msg(np.zeros((3, 3)), "", 0, fields={"t": np.zeros(2)}),
+        lambda: convert.cloud_to_msg(np.zeros((3, 3)), "", 0, fields={"t": np.zeros(3, np.int64)}),
+        lambda: convert.cloud_points(msg.PointCloud2()),
+        lambda: convert.cloud_to_arrays(msg.PointCloud2(width=5, height=1, point_step=4, row_step=20)),
+        lambda: convert.cloud_to_arrays(msg.PointCloud2(fields=[msg.PointField(datatype=9)])),
+        lambda: convert.cloud_to_arrays(msg.PointCloud2(point_step=4, fields=[msg.PointField(datatype=8)])),
+        lambda: convert.pack_rgb(np.zeros((2, 4))),
+        lambda: convert.grid_to_msg(np.zeros((2, 2)), 0.05, SE2(), "", 0),
+        lambda: convert.grid_to_msg(np.full((2, 2), 101), 0.05, SE2(), "", 0),
+        lambda: convert.grid_to_msg(np.zeros((2, 2), int), 0.0, SE2(), "", 0),
+        lambda: convert.grid_to_msg(np.zeros(4, int), 0.05, SE2(), "", 0),
+        lambda: convert.grid_to_array(msg.OccupancyGrid(data=np.zeros(3, np.int8))),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(make):
+    with pytest.raises(MessageError):
+        make()

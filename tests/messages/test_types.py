@@ -1,0 +1,244 @@
+"""Types: one class each, defaults, names, services and actions."""
+
+import copy
+import dataclasses
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.messages.strategies import messages
+
+import roboyard as ry
+from roboyard.errors import MessageError
+from roboyard.messages import (
+    action,
+    action_type,
+    deserialize,
+    duration,
+    fingerprint,
+    freeze,
+    message_type,
+    msg,
+    names,
+    nanoseconds,
+    serialize,
+    service_type,
+    srv,
+    stamp,
+    type_name,
+)
+
+
+def test_one_class_a_type():
+    twist = message_type("geometry_msgs/msg/Twist")
+    for name in ("geometry_msgs/Twist", "Twist"):
+        assert message_type(name) is twist
+    assert msg.Twist is msg.geometry_msgs.Twist is ry.msg.Twist is twist
+    assert type_name(twist) == type_name(twist()) == "geometry_msgs/msg/Twist"
+    assert type(twist().linear) is msg.Vector3
+    assert type(deserialize(serialize(twist()), "Twist")) is twist
+    assert dataclasses.is_dataclass(twist)
+    assert [f.name for f in dataclasses.fields(twist)] == ["linear", "angular"]
+
+
+def test_defaults():
+    odometry = msg.Odometry()
+    assert odometry.child_frame_id == ""
+    assert odometry.pose.covariance.dtype == np.float64
+    assert odometry.pose.covariance.tolist() == [0.0] * 36
+    assert odometry.pose.pose.orientation == msg.Quaternion(x=0.0, y=0.0, z=0.0, w=1.0)
+    assert msg.LaserScan().ranges.dtype == np.float32
+    assert msg.JointState().name == []
+    assert msg.Empty() == msg.Empty()
+    assert repr(msg.Empty()) == "Empty()"
+    assert srv.StepSimulation.Request().steps == 1
+
+
+def test_defaults_are_not_shared():
+    first, second = msg.Odometry(), msg.Odometry()
+    first.pose.covariance[0] = 1.0
+    first.pose.pose.position.x = 1.0
+    assert second == msg.Odometry() != first
+    path = msg.Path()
+    path.poses.append(msg.PoseStamped())
+    assert msg.Path().poses == []
+
+
+def test_misspelt_fields_are_errors():
+    with pytest.raises(AttributeError):
+        msg.Twist().lineal = 5
+    with pytest.raises(TypeError):
+        msg.Twist(lineal=5)
+
+
+def test_constants():
+    assert msg.GoalStatus.STATUS_SUCCEEDED == 4
+    assert srv.SpawnEntity.Response.NAME_NOT_UNIQUE == 101
+
+
+def test_words_of_python_as_field_names():
+    from roboyard.messages import register
+
+    register("float64 from\nint8 lambda", "test_words/msg/Words")
+    message = message_type("test_words/msg/Words")(from_=2.0, lambda_=3)
+    assert deserialize(serialize(message), "test_words/msg/Words") == message
+
+
+@given(messages("sensor_msgs/msg/PointCloud2"))
+def test_copies(message):
+    for twin in (pickle.loads(pickle.dumps(message)), copy.copy(message), copy.deepcopy(message)):
+        assert twin == message
+        assert type(twin) is type(message)
+    deep = copy.deepcopy(message)
+    deep.header.frame_id += "x"
+    assert deep != message
+    assert copy.copy(message).header is message.header
+
+
+def test_equality():
+    assert msg.Twist() != 5
+    assert msg.Point() != msg.Vector3()
+    assert msg.LaserScan(ranges=np.ones(2, np.float32)) == msg.LaserScan(ranges=np.ones(2, np.float32))
+    assert msg.LaserScan(ranges=np.ones(2, np.float32)) != msg.LaserScan(ranges=np.ones(3, np.float32))
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("geometry_msgs/msg/Twits", "geometry_msgs/msg/Twist"),
+        ("Twits", "geometry_msgs/msg/Twist"),
+        ("lasercan", "sensor_msgs/msg/LaserScan"),
+        ("geometry_msgs/msg/Xyzzy", "geometry_msgs/msg/"),
+        ("Xyzzy", "register"),
+        ("", "register"),
+        ("a/b/c/d", "register"),
+        (5, "geometry_msgs/msg/Twist"),
+    ],
+)
+def test_unknown_names_list_near_ones(name, hint):
+    with pytest.raises(MessageError, match=hint):
+        message_type(name)
+
+
+def test_bare_names_that_several_packages_have():
+    from roboyard.messages import register
+
+    assert type_name(msg.GoalStatus) == "action_msgs/msg/GoalStatus"  # the commoner package's
+    assert type_name(msg.actionlib_msgs.GoalStatus) == "actionlib_msgs/msg/GoalStatus"
+    assert type_name(msg.KeyValue) == "diagnostic_msgs/msg/KeyValue"
+    register("int8 a", "test_left/msg/TwinName")
+    register("int8 b", "test_right/msg/TwinName")
+    with pytest.raises(MessageError, match="test_left/msg/TwinName, test_right/msg/TwinName"):
+        message_type("TwinName")
+    assert hasattr(msg.test_left.TwinName(), "a")
+
+
+def test_attributes_that_do_not_exist():
+    assert not hasattr(msg, "Twits")
+    assert not hasattr(msg.geometry_msgs, "Twits")
+    assert not hasattr(srv, "twist_msgs")
+    with pytest.raises(MessageError, match="Twist"):
+        _ = msg.Twits
+    with pytest.raises(MessageError, match="no package"):
+        _ = msg.geometry_mgs
+    with pytest.raises(AttributeError):
+        _ = msg._private
+
+
+def test_listing():
+    assert names() == sorted(names())
+    assert {"Twist", "geometry_msgs"} <= set(dir(msg))
+    assert {"SetBool", "std_srvs"} <= set(dir(srv))
+    assert dir(action.nav2_msgs) == ["NavigateToPose"]
+    assert all(len(kind) == 3 for kind in (name.split("/") for name in names()))
+    assert not any("_Request" in name or "_Goal" in name for name in names())
+
+
+def test_importing_loads_no_rosbags():
+    code = (
+        "import sys, roboyard.messages as m; print('rosbags' in sys.modules);"
+        "m.msg.Twist(); print('rosbags' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
+
+
+# -- services and actions ----------------------------------------------------------------------------------------------
+def test_services():
+    service = service_type("std_srvs/srv/SetBool")
+    assert service is srv.SetBool is service_type("std_srvs/SetBool")
+    assert service.name == "std_srvs/srv/SetBool"
+    assert service.Request(data=True).data is True
+    assert type_name(service.Response) == "std_srvs/srv/SetBool_Response"
+    assert message_type("std_srvs/srv/SetBool_Request") is service.Request
+    with pytest.raises(AttributeError):
+        service.name = "x"
+    with pytest.raises(MessageError, match="std_srvs/srv/SetBool"):
+        service_type("SetBol")
+
+
+def test_actions():
+    navigate = action_type("nav2_msgs/action/NavigateToPose")
+    assert navigate is action.NavigateToPose
+    goal = navigate.Goal(pose=msg.PoseStamped())
+    request = navigate.SendGoal.Request(goal=goal)
+    assert request.goal_id.uuid.tolist() == [0] * 16
+    assert navigate.SendGoal.name == "nav2_msgs/action/NavigateToPose_SendGoal"
+    assert navigate.SendGoal.Response(accepted=True, stamp=stamp(5)).accepted
+    assert navigate.GetResult.Response(status=4).result == navigate.Result()
+    message = navigate.FeedbackMessage(feedback=navigate.Feedback(number_of_recoveries=3))
+    assert deserialize(serialize(message), "nav2_msgs/action/NavigateToPose_FeedbackMessage") == message
+    with pytest.raises(MessageError, match="example_interfaces/action/Fibonacci"):
+        action_type("Fibonaci")
+    with pytest.raises(MessageError, match="no type name"):
+        action_type(None)
+
+
+# -- freezing ----------------------------------------------------------------------------------------------------------
+def test_freezing_protects_nested_arrays():
+    scan, odometry = msg.LaserScan(ranges=np.ones(3, np.float32)), msg.Odometry()
+    joints = msg.JointTrajectory(points=[msg.JointTrajectoryPoint(positions=np.zeros(2))])
+    for message in (scan, odometry, joints):
+        freeze(message)
+    for array in (scan.ranges, odometry.pose.covariance, joints.points[0].positions):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 5.0
+    freeze(msg.Twist())
+
+
+def test_freezing_makes_arrays_of_lists():
+    scan = msg.LaserScan(ranges=[1, 2, 3], intensities=np.arange(3.0))
+    freeze(scan)
+    assert scan.ranges.dtype == scan.intensities.dtype == np.float32
+    with pytest.raises(MessageError, match=r"LaserScan.ranges.*str"):
+        freeze(msg.LaserScan(ranges="abc"))
+    with pytest.raises(MessageError, match="Odometry.pose"):
+        freeze(msg.Odometry(pose=5))
+    with pytest.raises(MessageError, match="is no message"):
+        freeze({"ranges": []})
+
+
+@given(messages("nav_msgs/msg/Odometry"), messages("nav_msgs/msg/Odometry"))
+def test_fingerprints(a, b):
+    assert (fingerprint(a) == fingerprint(b)) == (serialize(a) == serialize(b))
+    before = fingerprint(a)
+    a.header.stamp.nanosec ^= 1
+    assert fingerprint(a) != before
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+@given(st.integers(-(2**31) * 10**9, 2**31 * 10**9 - 1))
+def test_times(time_ns):
+    assert nanoseconds(stamp(time_ns)) == nanoseconds(duration(time_ns)) == time_ns
+    assert 0 <= stamp(time_ns).nanosec < 10**9
+    assert type_name(duration(time_ns)) == "builtin_interfaces/msg/Duration"
+
+
+def test_times_out_of_range():
+    with pytest.raises(MessageError, match="out of range"):
+        stamp(2**31 * 10**9)
