@@ -223,6 +223,20 @@ def test_freezing_makes_arrays_of_lists():
         freeze({"ranges": []})
 
 
+@given(st.lists(st.floats(-1e30, 1e30), min_size=4, max_size=4), st.lists(st.floats(-1e30, 1e30)))
+def test_frozen_messages_are_what_their_bytes_say(numbers, ranges):
+    marker = msg.Marker(color=msg.ColorRGBA(*numbers), colors=[msg.ColorRGBA(*numbers)])
+    scan = msg.LaserScan(angle_min=numbers[0], range_max=numbers[1], ranges=ranges)
+    for message in (marker, scan):
+        freeze(message)
+        assert deserialize(serialize(message), type_name(message)) == message
+        before = copy.deepcopy(message)
+        freeze(message)
+        assert message == before
+    with pytest.raises(MessageError, match="LaserScan.range_min"):
+        freeze(msg.LaserScan(range_min=1e300))
+
+
 @given(messages("nav_msgs/msg/Odometry"), messages("nav_msgs/msg/Odometry"))
 def test_fingerprints(a, b):
     assert (fingerprint(a) == fingerprint(b)) == (serialize(a) == serialize(b))

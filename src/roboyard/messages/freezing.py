@@ -1,8 +1,12 @@
-"""Makes published messages safe to share: their arrays can no longer be written to."""
+"""Makes published messages safe to share: arrays become read-only, and values become those that bytes can hold.
+
+So a subscriber gets the same numbers from a live publisher, from a recording and from another process.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -18,9 +22,9 @@ _freezers: dict[type[Any], Callable[[Any], None] | None] = {}
 
 
 def freeze(message: Any) -> None:
-    """Set every array inside read-only, nested ones too; what is not yet the right array becomes one.
+    """Set every array inside read-only, nested ones too, and round 32-bit numbers to their 32 bits.
 
-    Lists of numbers and arrays of another number type are converted if the numbers fit.
+    Lists of numbers and arrays of another number type become arrays of the right one, if the numbers fit.
 
     Raises:
         MessageError: not a message, or a field cannot be what its type wants; names it.
@@ -32,7 +36,7 @@ def freeze(message: Any) -> None:
     if freezer is not None:
         try:
             freezer(message)
-        except (TypeError, AttributeError) as error:
+        except (TypeError, AttributeError, ValueError, OverflowError, struct.error) as error:
             from roboyard.messages.diagnosis import fault
 
             raise fault(message, error) from error
@@ -55,15 +59,16 @@ def _prepare(message: Any) -> Callable[[Any], None] | None:
     name = type_name(message)
     if message.__class__ is not message_class(name):
         raise MessageError(f"{message!r}"[:200] + " is no message", valid="e.g. ry.msg.Twist()")
-    freezer = _freezers[message.__class__] = _freezer(name) if has_arrays(name) else None
+    freezer = _freezers[message.__class__] = _freezer(name) if _concerns(name) else None
     return freezer
 
 
 @cache
-def has_arrays(name: str) -> bool:
-    """Whether messages of this type hold arrays anywhere."""
+def _concerns(name: str) -> bool:
+    """Whether messages of this type hold arrays or 32-bit numbers anywhere."""
     return any(
-        (f.primitive and f.kind != "one") or (f.nested and has_arrays(f.type)) for f in definition_of(name).fields
+        (f.primitive and f.kind != "one") or f.type == "float32" or (f.nested and _concerns(f.type))
+        for f in definition_of(name).fields
     )
 
 
@@ -79,6 +84,12 @@ def _freezer(name: str) -> Callable[[Any], None]:
 def _lines(definition: Definition, owner: str, depth: int, names: dict[str, Any]) -> list[str]:
     pad = "    " * depth
     lines: list[str] = []
+    rounded = [f"{owner}.{f.attribute}" for f in definition.fields if f.kind == "one" and f.type == "float32"]
+    if rounded:
+        both = struct.Struct(f"<{len(rounded)}f")
+        names["_pack"], names["_unpack"] = both.pack, both.unpack
+        values = ", ".join(rounded)
+        lines.append(f"{pad}{values}, = _unpack(_pack({values}))")
     for field in definition.fields:
         value = f"{owner}.{field.attribute}"
         if field.primitive and field.kind != "one":
@@ -90,7 +101,7 @@ def _lines(definition: Definition, owner: str, depth: int, names: dict[str, Any]
                 f"{pad}    {value} = a = _fix(a, {dtype})",
                 f"{pad}a.setflags(False)",
             ]
-        elif field.nested and has_arrays(field.type):
+        elif field.nested and _concerns(field.type):
             inner = f"_f{len(names)}"
             names[inner] = _freezer(field.type)
             if field.kind == "one":
