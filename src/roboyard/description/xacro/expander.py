@@ -13,10 +13,11 @@ from roboyard.description.xacro.macros import Macro, parameters
 from roboyard.description.xacro.operations import ExpressionError
 from roboyard.description.xacro.tables import Lazy, Properties, Scope, truth
 from roboyard.description.xacro.text import Texts, placed
-from roboyard.description.xml import MAX_DEPTH, MAX_NODES, Node, parse
+from roboyard.description.xml import MAX_DEPTH, Node, parse
 from roboyard.errors import DescriptionError
 
 _NAME = re.compile(r"[^\W\d]\w*")
+_MAX_WRITTEN = 100_000  # elements and attributes of the expanded document; a PR2 with every sensor has about 12,000
 _MAX_LEVELS = 200  # of elements, conditions, macro calls and includes within each other
 _PREFIX = "xacro:"
 
@@ -99,8 +100,8 @@ class Expander:
     def _element(self, node: Node, properties: Properties, tag: str) -> Node:
         """A copy of the element itself with its attributes and text evaluated."""
         self._written += 1 + len(node.attributes)
-        if self._written > MAX_NODES:
-            raise fault(f"the expanded document has more than {MAX_NODES} elements and attributes", node)
+        if self._written > _MAX_WRITTEN:
+            raise fault(f"the expanded document has more than {_MAX_WRITTEN} elements and attributes", node)
         texts = self._texts
         attributes = {key: texts.string(value, properties, node) for key, value in node.attributes.items()}
         text = node.text if "$" not in node.text else texts.string(node.text.strip(), properties, node)

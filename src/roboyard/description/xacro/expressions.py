@@ -29,7 +29,7 @@ Lookup = Callable[[str], Any]
 class Budget:
     """Steps left for one document; each visited piece of an expression costs one."""
 
-    steps: int = 3_000_000
+    steps: int = 500_000
 
     def spend(self, steps: int = 1) -> None:
         """Take steps. Raises ExpressionError when none are left."""
