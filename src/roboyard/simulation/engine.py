@@ -152,6 +152,7 @@ class Simulation:
                     f"the physics diverged at {self.time_ns * 1e-9:.3f} s (a position or speed became infinite)",
                     valid="smaller gains, a smaller timestep, or heavier links",
                 )
+        self.data.time = self.time_ns * 1e-9  # the engine adds steps up, with rounding
         self.instant.moved()
 
     def advance_to(self, time_ns: int) -> None:

@@ -32,7 +32,7 @@ _SIMPLE: dict[str, Any] = {
 
 class Layout(NamedTuple):
     """Byte offsets in the engine's data: number of contacts, pointer to them, arena size and its most used part, the
-    count of divergence warnings, and the pointer to the constraints' reference accelerations; then a contact's size,
+    first of three divergence counters, and the pointer to the constraints' reference accelerations; then a contact's size,
     its two geoms, its first solver row, its dimension and its friction coefficients."""
 
     ncon: int
@@ -63,13 +63,13 @@ def layout() -> Layout:
         RunError: the engine's own description does not fit what it does.
     """
     data, contact, warning = _struct("mjData"), _struct("mjContact"), _struct("mjWarningStat")
-    acceleration = int(mujoco.mjtWarning.mjWARN_BADQACC)
+    position = int(mujoco.mjtWarning.mjWARN_BADQPOS)  # velocity and acceleration follow
     found = Layout(
         data.ncon.offset,
         data.contact.offset,
         data.narena.offset,
         data.maxuse_arena.offset,
-        data.warning.offset + acceleration * ctypes.sizeof(warning) + warning.number.offset,
+        data.warning.offset + position * ctypes.sizeof(warning) + warning.number.offset,
         data.efc_aref.offset,
         ctypes.sizeof(contact),
         contact.geom.offset,

@@ -63,7 +63,7 @@ class PhysicsSettings:
         # Splitting into islands costs more than it saves for robots in a world (10–20 % of a step, measured).
         option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
         # Sleep is on for what it does to static bodies, which are then placed once and not at every step (15 % of a
-        # step in a furnished world).  Nothing ever sleeps: every tree is marked so, for a sleeper's state cannot be saved.
+        # step in a furnished world).  Nothing ever sleeps, every tree is marked so: a sleeper's state cannot be saved.
         option.enableflags |= int(mujoco.mjtEnableBit.mjENBL_SLEEP)
         # A diverged state is an error that the run reports; it is not silently put back to the start.
         option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)

@@ -34,7 +34,8 @@ START, END, ROBOT, OTHER, OWN_GEOM, OTHER_GEOM = range(6)
 # Why a batch of steps ended.
 DONE, NO_ROOM, LOW_MEMORY, DIVERGED = range(4)
 
-NEVER = -(1 << 60)
+WARNING_SIZE = 8
+"""Bytes of one of the engine's warning counters."""
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -286,7 +287,11 @@ def run(
         _step2(model, data)
         evaluate(model, data, layout)
         count = watch_contacts(data, layout, owner, ground, robots, latest, episodes, count, first + k + 1, gap)
-        if _int32(data + layout[DIVERGENCE]) != 0:
+        if (
+            _int32(data + layout[DIVERGENCE]) != 0
+            or _int32(data + layout[DIVERGENCE] + WARNING_SIZE) != 0
+            or _int32(data + layout[DIVERGENCE] + 2 * WARNING_SIZE) != 0
+        ):
             return k + 1, count, DIVERGED
         if 2 * _int64(data + layout[MAXUSE]) > _int64(data + layout[NARENA]):
             return k + 1, count, LOW_MEMORY

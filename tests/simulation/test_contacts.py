@@ -1,0 +1,103 @@
+"""Contact episodes: every tap counts, the ground never does."""
+
+import numpy as np
+import pytest
+from tests.simulation.builders import RIDE_HEIGHT, I, at, free_ball, free_box, ground, rover, static_box, world
+
+from roboyard.description.sensors import ContactSpec, Sensor
+from roboyard.hardware import JointCommand
+from roboyard.simulation import Simulation
+
+
+def test_standing_on_the_ground_is_no_episode() -> None:
+    floor = static_box("floor_tiles", (10, 10, 0.1), at(z=-0.05))
+    for base in (ground(), floor):
+        sim = Simulation(world(base))
+        sim.add(rover(), "rover", at(z=RIDE_HEIGHT + 0.1))
+        sim.step(500)
+        assert sim.contact_episodes() == ()
+        assert sim.truth("rover").contacts
+
+
+def test_a_tap_of_a_few_steps_is_one_episode() -> None:
+    sim = Simulation(world(gravity=0.0), timestep=0.001)
+    sim.add(free_ball("ball", restitution=0.9), "ball")
+    post = static_box("post", (0.2, 0.2, 0.2), at())
+    sim.add(post.model, "post", at(0.5))
+    sim.data.qvel[0] = 3.0
+    sim.step(400)  # in one go: nobody looks in between
+    (episode,) = sim.contact_episodes("ball")
+    assert (episode.robot, episode.other) == ("ball", "post")
+    assert (episode.own, episode.against) == ("ball::body::ball", "post::link::box")
+    assert episode.end_ns - episode.start_ns < 60_000_000
+    assert episode.start_ns * 1e-9 == pytest.approx(0.3 / 3.0, abs=0.004)
+
+
+def test_two_taps_far_apart_are_two_and_close_together_one() -> None:
+    sim = Simulation(world(gravity=0.0))
+    sim.add(free_ball("ball"), "ball")
+    sim.add(static_box("post", (0.2, 0.2, 0.2), at()).model, "post", at(0.5))
+
+    def tap() -> None:
+        sim.data.qpos[:3], sim.data.qvel[:6] = (0.295, 0, 0), 0.0
+        sim.data.qvel[0] = 1.0
+        sim.running.evaluate()
+        sim.step(6)
+        sim.data.qpos[:3], sim.data.qvel[:6] = (0.0, 0, 0), 0.0
+        sim.running.evaluate()
+
+    tap()
+    sim.step(100)
+    tap()
+    assert len(sim.contact_episodes("ball")) == 2
+    sim.step(20)
+    tap()
+    assert len(sim.contact_episodes("ball")) == 2
+
+
+def test_both_robots_of_a_collision_count_it() -> None:
+    sim = Simulation(world(ground()))
+    sim.add(rover("a"), "a", at(z=RIDE_HEIGHT))
+    sim.add(rover("b"), "b", at(1.0, 0, RIDE_HEIGHT))
+    hardware = sim.hardware("a")
+    hardware.write(JointCommand("velocity", hardware.joint_names, np.full(4, 10.0)))
+    sim.step(600)
+    assert {episode.other for episode in sim.contact_episodes("a")} == {"b"}
+    assert {episode.other for episode in sim.contact_episodes("b")} == {"a"}
+
+
+def test_episodes_survive_models_coming_and_going() -> None:
+    sim = Simulation(world(ground()))
+    sim.add(static_box("table", (1, 1, 0.5), at()).model, "table", at(z=0.25))
+    sim.add(free_box(), "crate", at(z=0.61))
+    sim.step(300)
+    before = sim.contact_episodes("crate")
+    sim.add(free_ball(), "ball", at(3.0, 0, 0.1))
+    sim.step(10)
+    after = sim.contact_episodes("crate")
+    assert len(before) == len(after) == 1  # still the same one
+    assert after[0].end_ns == sim.time_ns
+    sim.remove("table")
+    assert sim.contact_episodes("crate")[0].other == "table"
+    assert sim.contact_episodes("nothing" if False else None)
+
+
+def test_many_episodes_fit() -> None:
+    sim = Simulation(world(ground()))
+    for i in range(12):
+        sim.add(free_ball(f"ball{i}", restitution=0.8), f"ball{i}", at(0.05 * (i % 2), 0.0, 0.3 + 0.25 * i))
+    sim.step(1500)
+    assert len(sim.contact_episodes()) > 20
+
+
+def test_a_contact_sensor_feels_the_weight() -> None:
+    bumper = Sensor("bumper", "contact", "body", I, 50.0, "bumper", "body", ContactSpec(("box",)))
+    sim = Simulation(world(ground()))
+    sim.add(free_box(mass=5.0, sensors=(bumper,)), "crate", at(z=0.1))
+    sim.step(500)
+    touches = sim.sensors("crate")[0].read().touches
+    assert {touch.against for touch in touches} == {"ground_plane::link::plane"}
+    np.testing.assert_allclose(np.sum([touch.force for touch in touches], axis=0), [0, 0, 5.0 * 9.8], atol=0.05)
+    for touch in touches:
+        np.testing.assert_allclose(touch.normal, [0, 0, 1], atol=1e-6)
+        assert touch.depth < 1e-3

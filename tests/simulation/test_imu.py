@@ -1,0 +1,110 @@
+"""Inertial unit at rest, falling, turning, driving."""
+
+import numpy as np
+import pytest
+from tests.simulation.builders import QUIET, I, at, free_box, ground, imu, rover, world
+
+from roboyard.description.sensors import ImuSpec, Noise, Sensor
+from roboyard.geometry import SE3
+from roboyard.simulation import Simulation
+from roboyard.simulation.sensors import ImuReading
+
+
+def unit(T: SE3 = I, noise: Noise = QUIET) -> Sensor:
+    return Sensor("imu", "imu", "body", T, 100.0, "imu", "body", ImuSpec((noise,) * 3, (noise,) * 3))
+
+
+def read(sim: Simulation, name: str = "crate") -> ImuReading:
+    reading = next(s for s in sim.sensors(name) if s.sensor.kind == "imu").read()
+    assert isinstance(reading, ImuReading)
+    return reading
+
+
+def test_at_rest_it_feels_gravity_upwards_in_its_own_frame() -> None:
+    T = at(0.1, 0.05, 0.02, 0.3, -0.4, 0.5)
+    sim = Simulation(world(ground()))
+    sim.add(free_box(sensors=(unit(T),)), "crate", at(z=0.1))
+    sim.step(500)
+    reading = read(sim)
+    np.testing.assert_allclose(T.rotation_matrix() @ reading.linear_acceleration, [0, 0, 9.8], atol=1e-3)
+    np.testing.assert_allclose(reading.angular_velocity, 0.0, atol=1e-6)
+    assert reading.orientation is not None
+    assert SE3(reading.orientation).almost_equal(SE3(T.rotation), 1e-5)
+
+
+def test_in_free_fall_it_feels_nothing() -> None:
+    sim = Simulation(world())
+    sim.add(free_box(sensors=(unit(),)), "crate", at(z=5.0))
+    sim.step(100)
+    np.testing.assert_allclose(read(sim).linear_acceleration, 0.0, atol=1e-9)
+
+
+def test_turning_it_feels_the_centripetal_acceleration_of_its_place() -> None:
+    sim = Simulation(world(gravity=0.0))
+    sim.add(free_box(sensors=(unit(at(0.2)),)), "crate")
+    sim.data.qvel[5] = 3.0
+    sim.step(100)
+    reading = read(sim)
+    np.testing.assert_allclose(reading.angular_velocity, [0, 0, 3.0], atol=1e-6)
+    np.testing.assert_allclose(reading.linear_acceleration, [-9.0 * 0.2, 0.0, 0.0], atol=1e-4)
+
+
+def test_it_belongs_to_the_moment_it_is_stamped_with() -> None:
+    """The reading at an instant integrates to the velocity change of the step that follows it."""
+    sim = Simulation(world(ground()))
+    sim.add(rover(sensors=(imu(),)), "rover", at(z=0.13125))
+    sim.step(200)
+    for wheel in range(4):
+        sim.data.qfrc_applied[6 + wheel] = 0.3
+    sim.step(5)
+    before = sim.truth("rover").linear_velocity[0]
+    reading = read(sim, "rover")
+    assert reading.time_ns == sim.time_ns
+    sim.step()
+    change = (sim.truth("rover").linear_velocity[0] - before) / 0.002
+    assert reading.linear_acceleration[0] == pytest.approx(change, abs=0.02)
+    assert change > 0.5
+
+
+def test_looking_changes_nothing() -> None:
+    def run(look: bool) -> np.ndarray:
+        sim = Simulation(world(ground()))
+        sim.add(rover(sensors=(imu(),)), "rover", at(z=0.2, roll=0.1))
+        for _ in range(300):
+            sim.step()
+            if look:
+                read(sim, "rover")
+                sim.truth("rover")
+                sim.hardware("rover").read()
+        return np.concatenate([sim.data.qpos, sim.data.qvel])
+
+    np.testing.assert_array_equal(run(True), run(False))
+
+
+def test_noise_has_its_statistics() -> None:
+    noise = Noise(mean=0.5, stddev=0.2)
+    sim = Simulation(world(gravity=0.0), seed=2)
+    sim.add(free_box(sensors=(unit(noise=noise),)), "crate")
+    samples = []
+    for _ in range(2000):
+        sim.step()
+        samples.append(read(sim).angular_velocity)
+    values = np.array(samples)
+    np.testing.assert_allclose(values.mean(axis=0), 0.5, atol=0.02)
+    np.testing.assert_allclose(values.std(axis=0), 0.2, rtol=0.06)
+    assert abs(np.corrcoef(values[:, 0], values[:, 1])[0, 1]) < 0.08
+
+
+def test_a_drifting_bias_keeps_its_spread_and_its_memory() -> None:
+    noise = Noise(dynamic_bias_stddev=1.0, dynamic_bias_correlation_time=0.05)
+    sim = Simulation(world(gravity=0.0), seed=5)
+    sim.add(free_box(sensors=(unit(noise=noise),)), "crate")
+    samples = []
+    for _ in range(4000):
+        sim.step(5)
+        samples.append(read(sim).angular_velocity)
+    values = np.array(samples)
+    np.testing.assert_allclose(values.std(axis=0), 1.0, rtol=0.12)
+    after = np.exp(-0.01 / 0.05)
+    correlation = [np.corrcoef(values[:-1, i], values[1:, i])[0, 1] for i in range(3)]
+    np.testing.assert_allclose(correlation, after, atol=0.06)

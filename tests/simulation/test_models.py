@@ -1,0 +1,132 @@
+"""Models that come and go leave the others alone."""
+
+import numpy as np
+import pytest
+from tests.simulation.builders import RIDE_HEIGHT, at, free_box, ground, room, rover, static_box, world
+
+from roboyard.errors import DescriptionError, InputError, RunError, UnknownNameError
+from roboyard.hardware import JointCommand
+from roboyard.simulation import Simulation
+
+
+def go(sim: Simulation, name: str, left: float, right: float) -> None:
+    hardware = sim.hardware(name)
+    hardware.write(JointCommand("velocity", hardware.joint_names, np.array([left, right, left, right])))
+
+
+def joints_of(sim: Simulation, name: str) -> np.ndarray:
+    body = sim.placement(name).bodies[0]
+    q, v = sim.model.jnt_qposadr[sim.model.body_jntadr[body]], sim.model.jnt_dofadr[sim.model.body_jntadr[body]]
+    return np.concatenate([sim.data.qpos[q : q + 11], sim.data.qvel[v : v + 10], sim.data.qacc_warmstart[v : v + 10]])
+
+
+def test_adding_keeps_the_others_state_to_the_last_bit() -> None:
+    sim = Simulation(world(ground(), *room()))
+    sim.add(rover(), "rover", at(z=RIDE_HEIGHT))
+    go(sim, "rover", 2.0, 3.0)
+    sim.step(300)
+    before, ctrl = joints_of(sim, "rover"), sim.data.ctrl.copy()
+    integrals = sim.servos.floats.copy()
+    sim.add(free_box(), "crate", at(2.0, 2.0, 0.1))
+    np.testing.assert_array_equal(joints_of(sim, "rover"), before)
+    np.testing.assert_array_equal(sim.data.ctrl, ctrl)
+    np.testing.assert_array_equal(sim.servos.floats, integrals)
+    assert sim.time_ns == 600_000_000
+
+
+@pytest.mark.parametrize("remove", [False, True])
+def test_the_future_is_that_of_a_world_built_so_with_the_state_copied(remove: bool) -> None:
+    def start() -> Simulation:
+        sim = Simulation(world(ground(), *room()))
+        if remove:
+            sim.add(free_box(), "crate", at(2.0, 2.0, 0.1))
+        sim.add(rover(), "rover", at(z=RIDE_HEIGHT))
+        go(sim, "rover", 2.0, 3.0)
+        sim.step(300)
+        return sim
+
+    changed, other = start(), start()
+    if remove:
+        changed.remove("crate")
+    else:
+        changed.add(free_box(), "crate", at(2.0, 2.0, 0.1))
+    built = Simulation(world(ground(), *room()))
+    built.add(rover(), "rover", at(z=RIDE_HEIGHT))
+    if not remove:
+        built.add(free_box(), "crate", at(2.0, 2.0, 0.1))
+    state = changed.save()
+    built.load(state)
+    changed.step(400)
+    built.step(400)
+    np.testing.assert_array_equal(joints_of(changed, "rover"), joints_of(built, "rover"))
+    # And far from the new thing, the rover's path is that of a rover alone but for rounding.
+    other.step(400)
+    np.testing.assert_allclose(joints_of(changed, "rover")[:11], joints_of(other, "rover")[:11], atol=1e-6)
+
+
+def test_several_robots_do_not_share_anything() -> None:
+    def path(names: tuple[str, ...]) -> np.ndarray:
+        sim = Simulation(world(ground()))
+        for i, name in enumerate(names):
+            sim.add(rover(name), name, at(0.0, 3.0 * i, RIDE_HEIGHT), namespace=name)
+        go(sim, names[0], 2.0, 3.0)
+        sim.step(500)
+        if len(names) > 1:
+            np.testing.assert_allclose(sim.hardware(names[1]).read().velocity, 0.0, atol=1e-6)
+        return sim.truth(names[0]).T_world_base.matrix()
+
+    np.testing.assert_allclose(path(("a",)), path(("a", "b")), atol=1e-6)
+
+
+def test_a_static_model_can_come_and_go_too() -> None:
+    sim = Simulation(world(ground()))
+    sim.add(rover(), "rover", at(z=RIDE_HEIGHT))
+    wall = static_box("wall", (0.1, 2.0, 1.0), at())
+    sim.add(wall.model, "wall", at(1.0, 0, 0.5))
+    lidar = sim.sensors("rover")[0]
+    assert lidar.read().ranges[0, 360] == pytest.approx(0.85, abs=0.01)
+    sim.step()
+    sim.remove("wall")
+    assert lidar.read().ranges[0, 360] == np.inf
+
+
+def test_names_are_unique_and_known() -> None:
+    sim = Simulation(world(ground()))
+    handle = sim.add(rover(), namespace="one")
+    assert (handle.name, handle.namespace) == ("rover", "one")
+    with pytest.raises(InputError, match="already a model named 'rover'"):
+        sim.add(rover())
+    with pytest.raises(InputError, match="name"):
+        sim.add(rover(), "")
+    with pytest.raises(UnknownNameError, match="ground_plane, rover"):
+        sim.remove("crate")
+    with pytest.raises(UnknownNameError):
+        sim.truth("crate")
+    with pytest.raises(DescriptionError, match="two models"):
+        Simulation(world(ground(), ground()))
+
+
+def test_listeners_hear_of_every_change() -> None:
+    sim = Simulation(world(ground()))
+    heard: list[tuple[str, ...]] = []
+    stop = sim.on_models_changed(lambda: heard.append(tuple(sim.models)))
+    sim.add(free_box(), "crate")
+    sim.remove("crate")
+    stop()
+    sim.add(free_box(), "crate")
+    assert heard == [("ground_plane", "crate"), ("ground_plane",)]
+
+
+def test_a_diverging_world_ends_with_an_error_that_says_when() -> None:
+    sim = Simulation(world())
+    sim.add(free_box(), "crate")
+    sim.data.qvel[0] = 1e12
+    with pytest.raises(RunError, match="diverged at"):
+        sim.step(100)
+
+
+def test_a_closed_simulation_says_so() -> None:
+    sim = Simulation(world(ground()))
+    sim.close()
+    with pytest.raises(RunError, match="closed"):
+        sim.step()

@@ -1,0 +1,157 @@
+"""Servos reach their set-points, respect their limits, and take their gains from the description."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.simulation.builders import RIDE_HEIGHT, I, at, ground, rover, world
+
+from roboyard.description.model import Axis, Dynamics, Inertial, Joint, JointInterface, Limits, Link, Model
+from roboyard.errors import DescriptionError, InputError, UnknownNameError
+from roboyard.hardware import Hardware, JointCommand
+from roboyard.simulation import Simulation
+
+
+def arm(
+    commands: tuple[str, ...] = ("position", "velocity", "effort"),
+    effort: float = 50.0,
+    parameters: tuple[tuple[str, str], ...] = (),
+    dynamics: Dynamics = Dynamics(),  # noqa: B008
+    lower: float = -math.inf,
+    upper: float = math.inf,
+) -> Model:
+    """A rod on a hinge at the world, horizontal at zero: 1 kg at 0.5 m."""
+    link = Link("rod", at(z=1.0), Inertial(1.0, at(0.5), (0.001, 0.02, 0.02, 0, 0, 0)))
+    axis = Axis((0, 1, 0), Limits(lower, upper, effort=effort), dynamics)
+    joint = Joint("hinge", "revolute", "world", "rod", at(z=1.0), I, (axis,))
+    interface = JointInterface("hinge", tuple((mode, -9.0, 9.0) for mode in commands), (), (), 1.0, parameters)
+    return Model("arm", (link,), (joint,), interfaces=(interface,))
+
+
+def command(sim: Simulation, mode: str, value: float, name: str = "arm", joint: str = "hinge") -> None:
+    sim.hardware(name).write(JointCommand(mode, (joint,), np.array([value])))  # type: ignore[arg-type]
+
+
+def drive(sim: Simulation, speed: float, name: str = "rover") -> None:
+    hardware = sim.hardware(name)
+    hardware.write(JointCommand("velocity", hardware.joint_names, np.full(4, speed)))
+
+
+def test_a_position_servo_settles_against_gravity() -> None:
+    sim = Simulation(world())
+    sim.add(arm(), "arm")
+    command(sim, "position", -0.7)
+    sim.step(2500)
+    reading = sim.hardware("arm").read()
+    assert reading.position[0] == pytest.approx(-0.7, abs=1e-3)
+    # Holding a rod of m at l takes -m g l cos(q) about the y axis.
+    assert reading.effort[0] == pytest.approx(-9.8 * 0.5 * math.cos(0.7), rel=0.01)
+
+
+def test_a_velocity_servo_reaches_its_speed_and_the_rover_drives_it() -> None:
+    sim = Simulation(world(ground()))
+    sim.add(rover(), "rover", at(z=RIDE_HEIGHT))
+    drive(sim, 5.0)
+    sim.step(750)
+    np.testing.assert_allclose(sim.hardware("rover").read().velocity, 5.0, atol=0.01)
+    assert sim.truth("rover").linear_velocity[0] == pytest.approx(0.5, rel=0.005)
+
+
+def test_effort_never_exceeds_its_limit() -> None:
+    sim = Simulation(world(ground()))
+    sim.add(rover(effort=0.2), "rover", at(z=RIDE_HEIGHT))
+    sim.step(100)
+    drive(sim, 20.0)
+    for _ in range(300):
+        sim.step()
+        assert np.abs(sim.hardware("rover").read().effort).max() <= 0.2 + 1e-12
+    # Four wheels at 0.2 N m push 9 kg and spin four wheels of 0.0025 kg m².
+    acceleration = 4 * 0.2 / 0.1 / (9.00001 + 4 * 0.0025 / 0.01)
+    assert sim.truth("rover").linear_velocity[0] == pytest.approx(acceleration * 0.6, rel=0.02)
+
+
+def test_a_blocked_servo_does_not_wind_up() -> None:
+    sim = Simulation(world())
+    sim.add(arm(effort=3.0), "arm")  # too weak to lift the rod
+    command(sim, "position", -0.5)
+    sim.step(5000)
+    command(sim, "position", 1.9)
+    sim.step(1)
+    assert sim.hardware("arm").read().effort[0] > 0.0  # it turns round at once
+    sim.step(3000)
+    assert sim.hardware("arm").read().position[0] == pytest.approx(1.9, abs=0.01)
+
+
+def test_effort_mode_is_newton_s_law() -> None:
+    sim = Simulation(world(gravity=0.0))
+    sim.add(arm(), "arm")
+    command(sim, "effort", 0.5)
+    sim.step(100)
+    inertia = 0.02 + 1.0 * 0.25
+    assert sim.hardware("arm").read().velocity[0] == pytest.approx(0.5 / inertia * 0.2, rel=1e-6)
+
+
+def test_set_points_stay_within_the_joint_s_limits() -> None:
+    sim = Simulation(world(gravity=0.0))
+    sim.add(arm(lower=-0.3, upper=0.3), "arm")
+    command(sim, "position", 2.0)
+    sim.step(1500)
+    assert sim.hardware("arm").read().position[0] == pytest.approx(0.3, abs=1e-3)
+
+
+def test_gains_and_ramps_come_from_ros2_control_parameters() -> None:
+    sim = Simulation(world(gravity=0.0))
+    sim.add(arm(parameters=(("vel_ramp", "2.0"), ("vel_ki", "0"), ("pos_kp", "1.0"), ("pos_ki", "0"))), "arm")
+    command(sim, "velocity", 5.0)
+    sim.step(500)
+    assert sim.hardware("arm").read().velocity[0] == pytest.approx(2.0, rel=0.02)
+    with pytest.raises(DescriptionError, match="vel_kp"):
+        Simulation(world()).add(arm(parameters=(("vel_kp", "much"),)), "arm")
+
+
+def test_uncommanded_joints_are_passive() -> None:
+    sim = Simulation(world())
+    sim.add(arm(), "arm")
+    period_free = []
+    for _ in range(1500):
+        sim.step()
+        period_free.append(sim.hardware("arm").read().position[0])
+    assert max(period_free) > 2.5  # it swings like a pendulum
+
+
+def test_the_hardware_is_the_contract_and_refuses_what_it_cannot_do() -> None:
+    sim = Simulation(world())
+    sim.add(arm(commands=("velocity",)), "arm")
+    hardware = sim.hardware("arm")
+    assert isinstance(hardware, Hardware)
+    assert hardware.joint_names == ("hinge",)
+    assert hardware.command_modes("hinge") == ("velocity",)
+    with pytest.raises(UnknownNameError, match="hinge"):
+        hardware.command_modes("elbow")
+    with pytest.raises(UnknownNameError, match="velocity"):
+        command(sim, "position", 0.0)
+    with pytest.raises(InputError, match="finite"):
+        command(sim, "velocity", math.nan)
+    with pytest.raises(InputError, match="2 values"):
+        hardware.write(JointCommand("velocity", ("hinge",), np.zeros(2)))
+    with pytest.raises(UnknownNameError, match="arm"):
+        sim.hardware("leg")
+
+
+def test_a_model_without_interfaces_takes_every_mode() -> None:
+    sim = Simulation(world())
+    sim.add(replace(arm(), interfaces=()), "arm")
+    assert sim.hardware("arm").command_modes("hinge") == ("position", "velocity", "effort")
+
+
+def test_a_saturated_wheel_in_the_air_does_not_chatter() -> None:
+    sim = Simulation(world(gravity=0.0))
+    sim.add(rover(), "rover", at(z=1.0))
+    drive(sim, 20.0)
+    sim.step(300)
+    speeds = []
+    for _ in range(50):
+        sim.step()
+        speeds.append(sim.hardware("rover").read().velocity)
+    assert np.ptp(speeds, axis=0).max() < 0.05
