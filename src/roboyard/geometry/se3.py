@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import quaternions
+from roboyard.geometry.scalars import floats, from_rpy, turn, unit
 
 _NEAR = 1e-3  # below this angle [rad] the closed forms lose digits; the series are exact to rounding there
 
@@ -35,9 +36,9 @@ class SE3:
     __array_ufunc__ = None  # array @ SE3 is a mistake, not an elementwise product
 
     def __init__(self, rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0), translation: ArrayLike = (0.0, 0.0, 0.0)) -> None:
-        w, x, y, z = _floats(rotation, 4, "rotation")
+        w, x, y, z = floats(rotation, 4, "rotation")
         length = math.sqrt(w * w + x * x + y * y + z * z)
-        t = _floats(translation, 3, "translation")
+        t = floats(translation, 3, "translation")
         if not (1e-150 < length < math.inf and all(map(math.isfinite, t))):
             raise InputError(
                 f"no pose of rotation {(w, x, y, z)} and translation {t}",
@@ -45,7 +46,7 @@ class SE3:
             )
         if abs(length - 1.0) > 1e-9:  # also keeps squares of wild lengths finite
             w, x, y, z = w / length, x / length, y / length, z / length
-        _set_q(self, _unit(w, x, y, z))
+        _set_q(self, unit(w, x, y, z))
         _set_t(self, (t[0], t[1], t[2]))
         _set_arrays(self, None)
 
@@ -58,19 +59,8 @@ class SE3:
     @classmethod
     def from_xyz_rpy(cls, xyz: ArrayLike = (0.0, 0.0, 0.0), rpy: ArrayLike = (0.0, 0.0, 0.0)) -> SE3:
         """From a position [m] and roll, pitch, yaw [rad] about fixed axes, as URDF and SDF write poses."""
-        roll, pitch, yaw = _floats(rpy, 3, "rpy")
-        cr, sr = math.cos(roll / 2), math.sin(roll / 2)
-        cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
-        cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
-        return cls(
-            (
-                cr * cp * cy + sr * sp * sy,
-                sr * cp * cy - cr * sp * sy,
-                cr * sp * cy + sr * cp * sy,
-                cr * cp * sy - sr * sp * cy,
-            ),
-            xyz,
-        )
+        roll, pitch, yaw = floats(rpy, 3, "rpy")
+        return cls(from_rpy(roll, pitch, yaw), xyz)
 
     @classmethod
     def from_matrix(cls, T: ArrayLike) -> SE3:
@@ -96,7 +86,7 @@ class SE3:
     @classmethod
     def exp(cls, twist: ArrayLike) -> SE3:
         """Motion of one second at the constant twist (6,): linear [m], then angular [rad], in the moving frame."""
-        xi = np.array(_floats(twist, 6, "twist"))
+        xi = np.array(floats(twist, 6, "twist"))
         v, omega = xi[:3], xi[3:]
         angle = math.sqrt(float(omega @ omega))
         if angle < _NEAR:
@@ -178,8 +168,8 @@ class SE3:
     def inverse(self) -> SE3:
         """``T_b_a`` of ``T_a_b``."""
         w, x, y, z = self._q
-        px, py, pz = _turn(w, -x, -y, -z, *self._t)
-        return _make(_unit(w, -x, -y, -z), (-px, -py, -pz))
+        px, py, pz = turn(w, -x, -y, -z, *self._t)
+        return _make(unit(w, -x, -y, -z), (-px, -py, -pz))
 
     @overload
     def __matmul__(self, other: SE3) -> SE3: ...
@@ -190,9 +180,9 @@ class SE3:
         if isinstance(other, SE3):
             aw, ax, ay, az = self._q
             bw, bx, by, bz = other._q
-            px, py, pz = _turn(aw, ax, ay, az, *other._t)
+            px, py, pz = turn(aw, ax, ay, az, *other._t)
             tx, ty, tz = self._t
-            q = _unit(
+            q = unit(
                 aw * bw - ax * bx - ay * by - az * bz,
                 aw * bx + ax * bw + ay * bz - az * by,
                 aw * by - ax * bz + ay * bw + az * bx,
@@ -243,7 +233,7 @@ class SE3:
         sine = math.sin(angle)
         u, v = (1.0 - s, s) if sine < 1e-9 else (math.sin((1.0 - s) * angle) / sine, math.sin(s * angle) / sine)
         (ux, uy, uz), (vx, vy, vz) = self._t, other._t
-        q = _unit(u * aw + v * bw, u * ax + v * bx, u * ay + v * by, u * az + v * bz)
+        q = unit(u * aw + v * bw, u * ax + v * bx, u * ay + v * by, u * az + v * bz)
         return _make(q, (ux + s * (vx - ux), uy + s * (vy - uy), uz + s * (vz - uz)))
 
     # -- comparing ---------------------------------------------------------------------------------------------------
@@ -304,38 +294,6 @@ def _make(q: tuple[float, float, float, float], t: tuple[float, float, float]) -
     _set_t(pose, t)
     _set_arrays(pose, None)
     return pose
-
-
-def _unit(w: float, x: float, y: float, z: float) -> tuple[float, float, float, float]:
-    """Length 1 and ``w >= 0``; leaves what is already exact to rounding as it is, so that it is idempotent."""
-    square = w * w + x * x + y * y + z * z
-    if not -4e-16 < square - 1.0 < 4e-16:
-        length = math.sqrt(square)
-        w, x, y, z = w / length, x / length, y / length, z / length
-    if w < 0.0 or (w == 0.0 and (x < 0.0 or (x == 0.0 and (y < 0.0 or (y == 0.0 and z < 0.0))))):
-        return -w + 0.0, -x + 0.0, -y + 0.0, -z + 0.0
-    return w + 0.0, x + 0.0, y + 0.0, z + 0.0
-
-
-def _turn(w: float, x: float, y: float, z: float, vx: float, vy: float, vz: float) -> tuple[float, float, float]:
-    """The vector v turned by the quaternion."""
-    tx, ty, tz = 2.0 * (y * vz - z * vy), 2.0 * (z * vx - x * vz), 2.0 * (x * vy - y * vx)
-    return (
-        vx + w * tx + y * tz - z * ty,
-        vy + w * ty + z * tx - x * tz,
-        vz + w * tz + x * ty - y * tx,
-    )
-
-
-def _floats(values: ArrayLike, count: int, what: str) -> tuple[float, ...]:
-    try:
-        items = values if isinstance(values, tuple) else np.asarray(values, dtype=np.float64).tolist()
-        numbers = tuple(map(float, items))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} of {np.shape(values)}", valid=f"{count} numbers") from error
-    if len(numbers) != count:
-        raise InputError(f"{what} of {len(numbers)} numbers", valid=f"{count} numbers")
-    return numbers
 
 
 _IDENTITY = SE3()
