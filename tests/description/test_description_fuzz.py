@@ -68,7 +68,8 @@ WORLD = """<sdf version="1.9"><world name="w"><gravity>0 0 -9.8</gravity><physic
 <include><uri>https://fuel.gazebosim.org/1.0/O/models/Ground Plane</uri></include></world></sdf>"""
 NASTY = st.sampled_from(
     ["", " ", "0", "-1", "1e308", "-1e308", "1e-320", "nan", "inf", "-inf", "1 2 3", "0 0 0", "1 2 3 4 5 6", "a", "b",
-     "j", "world", "__model__", "n::c", "::", "a::b", "true", "revolute", "../../..", "/etc/passwd", "model://m", "&amp;",
+     "j", "world", "__model__", "n::c", "::", "a::b", "true", "revolute", "../../..", "/etc/passwd", "model://m",
+     "&amp;",
      "${h}", "${1/0}", "${", "$(arg side)", "$(find x)", "$(", "0x", "é", "x" * 300, "9" * 400, "1_0", "0 0 1e9 0 0 0"]
 )  # fmt: skip
 TOKEN = re.compile(r"<[^<>]*>|[^<>]+")
