@@ -49,10 +49,13 @@ __all__ = ["SE2", "SE3", "Bus", "Node", "RoboyardError", "Run", "Simulation", "a
 
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
-        return getattr(import_module(f"roboyard.{_NAMES[name]}"), name)
-    if name in _ROOMS:
-        return import_module(f"roboyard.{name}")
-    raise AttributeError(f"module 'roboyard' has no attribute '{name}'")
+        found = getattr(import_module(f"roboyard.{_NAMES[name]}"), name)
+    elif name in _ROOMS:
+        found = import_module(f"roboyard.{name}")
+    else:
+        raise AttributeError(f"module 'roboyard' has no attribute '{name}'")
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
