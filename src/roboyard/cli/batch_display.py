@@ -1,0 +1,73 @@
+"""How a batch looks while it goes on."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from roboyard.bus.pacing import wall_seconds
+from roboyard.cli import terminal
+
+if TYPE_CHECKING:
+    from roboyard.scenarios.batch_worker import Result
+
+_REDRAWS = 4
+_QUIET_PERIOD = 10.0
+"""Wall time between two lines where nothing can be redrawn [s]."""
+
+
+class BatchDisplay:
+    """Shows how many runs are done and how many failed; a context manager.
+
+    Args:
+        name: Of the scenario.
+        runs: How many are wanted.
+        quiet: Show nothing.
+    """
+
+    def __init__(self, name: str, runs: int, *, quiet: bool = False) -> None:
+        self._name = name
+        self._runs = runs
+        self._quiet = quiet
+        self._drawn = not quiet and terminal.interactive()
+        self._console: Any = None
+        self._stack = ExitStack()
+        self._done = self._fresh = self._failed = 0
+        self._start = self._last = wall_seconds()
+
+    def __enter__(self) -> BatchDisplay:
+        if self._drawn:
+            from roboyard.cli.progress_line import draw
+
+            self._console = self._stack.enter_context(draw(self._line, lambda: self._done / self._runs, _REDRAWS))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def finished(self, result: Result, done: int, _wanted: int) -> None:
+        """A run has ended."""
+        self._done = done
+        self._fresh += 1
+        if not result.success:
+            self._failed += 1
+            line = f"seed {result.seed}: {result.reason or result.state}"
+            if self._console is not None:
+                self._console.print(line, style="red", markup=False, highlight=False)
+            elif not self._quiet:
+                terminal.note(line)
+        if not self._drawn and not self._quiet and wall_seconds() - self._last > _QUIET_PERIOD:
+            self._last = wall_seconds()
+            terminal.note(self._line())
+
+    def _line(self) -> str:
+        text = f"{self._name}: {self._done} of {self._runs} runs"
+        if self._failed:
+            text += f", {self._failed} failed"
+        if self._fresh and self._done < self._runs:
+            left = (wall_seconds() - self._start) / self._fresh * (self._runs - self._done)
+            text += f", about {left:.0f} s to go" if left < 120 else f", about {left / 60:.0f} min to go"
+        return text

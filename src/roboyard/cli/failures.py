@@ -1,0 +1,84 @@
+"""Every way the command can fail: which line it says and which code it exits with."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from contextlib import suppress
+
+import typer
+
+from roboyard.cli import terminal
+from roboyard.errors import InputError, RoboyardError
+
+DONE, NOT_HELD, BAD_INPUT, BUG, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 130, 141
+"""Exit codes. 70 is EX_SOFTWARE of sysexits.h; 130 and 141 are what shells show for Ctrl-C and a closed pipe."""
+
+ClickError: type[Exception] = typer.BadParameter.__mro__[2]
+"""Whatever the command line's parser raises for wrong usage (the class has moved between versions of typer)."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_THEIRS = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError)
+
+
+def report(error: BaseException, *, as_json: bool) -> int:
+    """Say what went wrong and give the exit code."""
+    code, text = _judge(error)
+    if text:
+        terminal.complain(text)
+        if os.environ.get("ROBOYARD_DEBUG") == "1":
+            traceback.print_exception(error)
+        if as_json:
+            terminal.emit({"error": text, "exit_code": code})
+    return code
+
+
+def _judge(error: BaseException) -> tuple[int, str]:
+    if isinstance(error, typer.Exit):
+        return int(error.exit_code), ""
+    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        return INTERRUPTED, ""
+    if isinstance(error, BrokenPipeError):
+        _forget_output()
+        return PIPE_CLOSED, ""
+    if isinstance(error, ClickError):
+        return BAD_INPUT, _usage(error)
+    if isinstance(error, InputError):
+        return BAD_INPUT, str(error)
+    if isinstance(error, RoboyardError):
+        return NOT_HELD, str(error)
+    if isinstance(error, OSError):
+        return _judge_system(error)
+    if isinstance(error, MemoryError):
+        return NOT_HELD, "the memory is full (fewer workers, or a smaller world)"
+    name = f"{type(error).__name__}: {error}".rstrip(": ")
+    return BUG, f"this is a bug in Roboyard: {name} (ROBOYARD_DEBUG=1 shows where; please report it)"
+
+
+def _usage(error: Exception) -> str:
+    text = str(getattr(error, "format_message", error.__str__)()).strip()
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return text
+    if type(error).__name__ == "NoArgsIsHelpError":
+        terminal.note(context.get_help())
+        return ""
+    return f"{text} (see {context.command_path} --help)"
+
+
+def _judge_system(error: OSError) -> tuple[int, str]:
+    place = f"{error.filename}: " if error.filename is not None else ""
+    if error.errno in _FULL:
+        _forget_output()  # it may be what is full
+        return NOT_HELD, f"{place}the disk is full (free some space, or write elsewhere)"
+    return (BAD_INPUT if isinstance(error, _THEIRS) else NOT_HELD), f"{place}{error.strerror or error}"
+
+
+def _forget_output() -> None:
+    """Nobody takes the rest of standard output; without this the interpreter complains while it ends."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -1,0 +1,89 @@
+"""Transforms of a live run, gathered for a moment so that they can be looked at like a recording's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from roboyard.bus.pacing import wall_seconds
+from roboyard.cli.lookup import FileSource, LiveSource, Source
+from roboyard.record.recording import Connection, Decode, Raw, Recording
+
+if TYPE_CHECKING:
+    from roboyard.bus import TransformBuffer
+
+TOPICS = ("/tf", "/tf_static")
+_SIMULATED_NS = 2_000_000_000
+"""How much of a live run to gather [simulated ns]: every frame of a running robot moves in that time."""
+_SILENCE, _LONGEST = 1.0, 4.0
+"""But not longer than this without a message, or than this in all [wall s]."""
+
+
+class Gathered(Recording):
+    """Messages of a live run, held in memory.
+
+    Args:
+        name: Of the run.
+        items: Messages, with their connections.
+    """
+
+    format = "live"
+
+    def __init__(self, name: str, items: list[Raw]) -> None:
+        super().__init__(Path(name))
+        self._items = items
+        counts: dict[Connection, list[int]] = {}
+        for time_ns, connection, _ in items:
+            counts.setdefault(connection, []).append(time_ns)
+        self.connections = tuple(
+            Connection(c.topic, c.type, c.publisher, count=len(times), start_ns=times[0], end_ns=times[-1])
+            for c, times in counts.items()
+        )
+
+    def _raw(self, wanted: Collection[Connection], start_ns: int, end_ns: int) -> Iterator[Raw]:
+        chosen = {(connection.topic, connection.publisher): connection for connection in wanted}
+        for time_ns, connection, data in self._items:
+            own = chosen.get((connection.topic, connection.publisher))
+            if own is not None and start_ns <= time_ns <= end_ns:
+                yield time_ns, own, data
+
+    def _decoder(self, connection: Connection) -> Decode:
+        from roboyard.messages import deserialize
+
+        return lambda data: deserialize(data, connection.type)
+
+
+def transforms_of(source: Source) -> Recording:
+    """The recording of ``source``, or what a live run says about its frames in the next moments."""
+    if isinstance(source, FileSource):
+        return source.recording
+    items: list[Raw] = []
+    first_ns: int | None = None
+    end = wall_seconds() + _LONGEST
+    for heard in source.messages(TOPICS, _SILENCE):
+        connection = Connection(heard.topic, "tf2_msgs/msg/TFMessage", heard.publisher)
+        items.append((heard.time_ns, connection, heard.data))
+        if heard.topic == "/tf":
+            first_ns = heard.time_ns if first_ns is None else first_ns
+        if wall_seconds() > end or (first_ns is not None and heard.time_ns - first_ns > _SIMULATED_NS):
+            break
+    return Gathered(source.where, items)
+
+
+def follow(source: LiveSource, buffer: TransformBuffer) -> Iterator[int]:
+    """Fill ``buffer`` from a live run; gives the run's time [ns] after each message, until the run ends."""
+    from roboyard.bus import TransformError
+    from roboyard.messages import nanoseconds
+    from roboyard.messages.convert import transform_to_se3
+
+    for heard in source.messages(TOPICS):
+        for item in heard.message.transforms:
+            header, static = item.header, heard.topic == "/tf_static"
+            time_ns = nanoseconds(header.stamp)
+            try:
+                pose = transform_to_se3(item.transform)
+                buffer.insert(pose, header.frame_id, item.child_frame_id, time_ns, static)
+            except TransformError:
+                continue  # the run's own buffer refuses it too, and says so in its log
+        yield heard.time_ns

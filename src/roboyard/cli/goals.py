@@ -1,0 +1,105 @@
+"""Follows one goal of an action from outside the run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from roboyard.bus.actions.status import Status, endpoint
+from roboyard.cli.lookup import LiveSource
+from roboyard.errors import RunError
+
+_REASON_TIMEOUT = 1.0
+"""How long to wait for the reason of a rejection [wall s]."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoalEnd:
+    """How a goal ended: "succeeded", "aborted" or "canceled", why, and the result message."""
+
+    status: str
+    reason: str
+    result: Any
+
+
+def pursue(source: LiveSource, action: str, types: Any, goal: Any, feedback: Callable[[Any], None] | None) -> GoalEnd:
+    """Send a goal and wait for its end.
+
+    Args:
+        source: The run.
+        action: Absolute name.
+        types: The action's type.
+        goal: Goal message.
+        feedback: Called with each feedback message.
+
+    Raises:
+        RunError: the goal is rejected, or the run ends before it does.
+        KeyboardInterrupt: somebody wants no more; the goal is cancelled first.
+    """
+    connection = source.connection
+    topics = {part: endpoint(action, part) for part in ("feedback", "status", "reason")}
+    for topic in topics.values():
+        connection.subscribe(topic)
+    # unlike a random number this makes the same recording when the run is repeated with the same clients
+    own = hashlib.sha256(f"{connection.name} {action}".encode()).digest()[:16]
+    goal_id = _uuid(own)
+    answer = connection.call(
+        endpoint(action, "send_goal"), types.SendGoal, types.SendGoal.Request(goal_id=goal_id, goal=goal)
+    )
+    if not answer.accepted:
+        raise RunError(f"the goal was rejected: {_reason(source, topics['reason'], own)}", where=action)
+    status, reason = Status.EXECUTING, ""
+    try:
+        for item in connection.messages():
+            message = item.message
+            if item.topic == topics["feedback"] and bytes(message.goal_id.uuid) == own and feedback is not None:
+                feedback(message.feedback)
+            elif item.topic == topics["reason"] and bytes(message.goal_id.uuid) == own:
+                reason = message.reason
+            elif item.topic == topics["status"]:
+                status = _status(message, own, status)
+                if status.final:
+                    break
+        else:
+            raise RunError("the run ended before the goal did", where=action)
+    except KeyboardInterrupt:
+        _cancel(source, action, goal_id)
+        raise
+    request = types.GetResult.Request(goal_id=goal_id)
+    result = connection.call(endpoint(action, "get_result"), types.GetResult, request)
+    return GoalEnd(status.name.lower(), reason, result.result)
+
+
+def _status(message: Any, goal: bytes, before: Status) -> Status:
+    for entry in message.status_list:
+        if bytes(entry.goal_info.goal_id.uuid) == goal:
+            return Status(entry.status)
+    return before
+
+
+def _reason(source: LiveSource, topic: str, goal: bytes) -> str:
+    for item in source.connection.messages(_REASON_TIMEOUT):
+        if item.topic == topic and bytes(item.message.goal_id.uuid) == goal:
+            return str(item.message.reason)
+    return "no reason given"
+
+
+def _uuid(goal: bytes) -> Any:
+    import numpy as np
+
+    from roboyard.messages import message_type
+
+    return message_type("unique_identifier_msgs/msg/UUID")(uuid=np.frombuffer(goal, dtype=np.uint8))
+
+
+def _cancel(source: LiveSource, action: str, goal_id: Any) -> None:
+    """On a connection of its own: the other one may have been interrupted in the middle of a frame."""
+    from roboyard.bus.socket import Connection
+    from roboyard.messages import message_type, service_type
+
+    types = service_type("action_msgs/srv/CancelGoal")
+    info = message_type("action_msgs/msg/GoalInfo")(goal_id=goal_id)
+    with Connection(source.connection.run) as other:
+        other.call(endpoint(action, "cancel_goal"), types, types.Request(goal_info=info))

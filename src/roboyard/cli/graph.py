@@ -1,0 +1,67 @@
+"""Nodes, services and actions of a run, from its graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roboyard.cli.lookup import FileSource, LiveSource, Source, absolute, unknown
+
+_SEND_GOAL = "/_action/send_goal"
+
+
+def nodes_of(source: Source) -> list[dict[str, Any]]:
+    """All nodes; of a recording only their names and what they published."""
+    if isinstance(source, LiveSource):
+        nodes: list[dict[str, Any]] = source.connection.graph()["nodes"]
+        return [_with_actions(node) for node in nodes]
+    if isinstance(source, FileSource):
+        from roboyard.record import node_list
+
+        return [{"name": node.name, "publishes": list(node.publishes)} for node in node_list(source.recording)]
+    return []
+
+
+def node_of(source: Source, name: str) -> dict[str, Any]:
+    """The node of this name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    nodes = {node["name"]: node for node in nodes_of(source)}
+    if absolute(name) not in nodes:
+        raise unknown("node", name, list(nodes), source.where)
+    return nodes[absolute(name)]
+
+
+def services_of(source: LiveSource) -> dict[str, str]:
+    """Types of services by name, without those that carry actions."""
+    services: dict[str, str] = source.connection.graph()["services"]
+    return {name: kind for name, kind in services.items() if "/_action/" not in name}
+
+
+def actions_of(source: LiveSource) -> dict[str, str]:
+    """Types of actions by name."""
+    services: dict[str, str] = source.connection.graph()["services"]
+    return {
+        name.removesuffix(_SEND_GOAL): kind.removesuffix("_SendGoal")
+        for name, kind in services.items()
+        if name.endswith(_SEND_GOAL)
+    }
+
+
+def known(source: LiveSource, kind: str, name: str, there: dict[str, str]) -> tuple[str, str]:
+    """Absolute name and type of a service or action.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    if absolute(name) not in there:
+        raise unknown(kind, name, list(there), source.where)
+    return absolute(name), there[absolute(name)]
+
+
+def _with_actions(node: dict[str, Any]) -> dict[str, Any]:
+    """Services and topics that carry actions are not shown; the actions are."""
+    actions = [name.removesuffix(_SEND_GOAL) for name in node["services"] if name.endswith(_SEND_GOAL)]
+    shown = {key: [n for n in node[key] if "/_action/" not in n] for key in ("publishes", "subscribes", "services")}
+    return {**node, **shown, "actions": actions}

@@ -1,0 +1,31 @@
+"""The entry point: runs a verb, and turns whatever happens into one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from roboyard.cli.failures import report
+from roboyard.cli.verbs import app
+
+
+def main() -> None:
+    """The ``roboyard`` command."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; gives its exit code."""
+    as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    try:
+        command = typer.main.get_command(app)
+        with command.make_context("roboyard", list(arguments)) as context:
+            command.invoke(context)
+        sys.stdout.flush()
+    except BaseException as error:  # the one place where everything ends
+        if isinstance(error, SystemExit):
+            raise
+        return report(error, as_json=as_json)
+    return 0

@@ -1,0 +1,131 @@
+"""Messages as text: YAML to read (and to type again), plain data for JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from functools import cache
+from typing import Any
+
+from roboyard.errors import InputError, MessageError
+
+MANY = 128
+"""Arrays longer than this are shortened, as ``ros2 topic echo`` does."""
+
+
+def to_text(message: Any, *, full: bool = False) -> str:
+    """A message, or a part of one, as YAML; small mappings and lists take one line.
+
+    Args:
+        message: A message, a list of them, or a value.
+        full: Write long arrays out.
+    """
+    import yaml
+
+    data = to_plain(message, limit=None if full else MANY)
+    if not isinstance(data, (dict, list)):
+        return _scalar(data)
+    if data == {}:
+        return "{}"
+    text: str = yaml.dump(
+        data, Dumper=_dumper(), sort_keys=False, default_flow_style=None, allow_unicode=True, width=110
+    )
+    return text.rstrip("\n")
+
+
+def to_plain(message: Any, limit: int | None = None) -> Any:
+    """A message as mappings, lists and scalars.
+
+    Args:
+        message: A message or a part of one.
+        limit: Arrays longer than this end with "…"; None for no limit.
+    """
+    import numpy as np
+
+    if isinstance(message, np.ndarray):
+        return _array(message, limit)
+    if isinstance(message, (list, tuple)):
+        shown = [to_plain(item, limit) for item in (message if limit is None else message[:limit])]
+        return [*shown, "…"] if len(shown) < len(message) else shown
+    if not dataclasses.is_dataclass(message):
+        return message
+    kind: Any = type(message)
+    singles = _singles(kind)
+    return {
+        name: _shortest(value) if singles.get(name) == "float32" else to_plain(value, limit)
+        for name, value in _fields_of(message)
+    }
+
+
+def part_of(message: Any, path: str) -> Any:
+    """The part of a message at ``pose.position.x`` or ``ranges.0``.
+
+    Raises:
+        InputError: there is no such part.
+    """
+    value = message
+    for key in path.split(".") if path else ():
+        if key.isdecimal() and hasattr(value, "__len__") and int(key) < len(value):
+            value = value[int(key)]
+            continue
+        fields = dict(_fields_of(value)) if dataclasses.is_dataclass(value) else {}
+        if key not in fields:
+            there = "fields: " + ", ".join(fields) if fields else "no field there"
+            raise InputError(f"no part '{key}' in '{path}'", valid=there)
+        value = fields[key]
+    return value
+
+
+def _array(array: Any, limit: int | None) -> list[Any]:
+    shown = array if limit is None else array[:limit]
+    values = [_shortest(value) for value in shown] if array.dtype == "float32" else shown.tolist()
+    return [*values, "…"] if len(values) < len(array) else values
+
+
+def _shortest(value: Any) -> Any:
+    """A float32 with the digits that it has, not those of the double it is held in."""
+    import numpy as np
+
+    return float(str(np.float32(value))) if isinstance(value, (float, np.floating)) else value
+
+
+def _fields_of(message: Any) -> list[tuple[str, Any]]:
+    """Names as the definition writes them, and values."""
+    from roboyard.messages.structure import EMPTY_MEMBER
+
+    names = [field.name for field in dataclasses.fields(message) if field.name != EMPTY_MEMBER]
+    return [(name.rstrip("_"), getattr(message, name)) for name in names]
+
+
+@cache
+def _singles(kind: Any) -> dict[str, str]:
+    """Types of the fields that are no arrays; empty for classes that a recording brought itself."""
+    from roboyard.messages import message_type
+    from roboyard.messages.layout import definition_of
+
+    name = kind.__msgtype__
+    try:
+        if message_type(name) is not kind:
+            return {}
+    except MessageError:
+        return {}
+    return {field.name: field.type for field in definition_of(name).fields if field.kind == "one"}
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    return str(value)
+
+
+def _dumper() -> Any:
+    """YAML without anchors and with ``''`` for empty text; C's emitter writes large scans ten times faster."""
+    import yaml
+
+    class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    return Dumper

@@ -1,0 +1,56 @@
+"""All verbs of the command, each from its own module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from roboyard import __version__
+from roboyard.cli.grammar import HEADINGS, group
+from roboyard.cli.verbs import action, bag, check, node, param, service, tf, topic
+from roboyard.cli.verbs.batch import batch
+from roboyard.cli.verbs.bench import bench
+from roboyard.cli.verbs.doctor import doctor
+from roboyard.cli.verbs.listing import list_things
+from roboyard.cli.verbs.live import pause, rate, resume, step, stop
+from roboyard.cli.verbs.replay import replay
+from roboyard.cli.verbs.report import report
+from roboyard.cli.verbs.run import run
+
+app = group("Robots described, simulated, given their software and judged against ground truth.")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"roboyard {__version__}")
+        raise typer.Exit(0)
+
+
+@app.callback()
+def _roboyard(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Robots described, simulated, given their software and judged against ground truth."""
+
+
+_VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
+    {"list": list_things, "run": run, "batch": batch, "report": report, "check": check.app},
+    {"pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop},
+    {
+        "topic": topic.app, "node": node.app, "service": service.app, "action": action.app, "param": param.app,
+        "tf": tf.app,
+    },
+    {"replay": replay, "bag": bag.app},
+    {"bench": bench, "doctor": doctor},
+)  # fmt: skip
+
+for _heading, _verbs in zip(HEADINGS, _VERBS, strict=True):
+    for _name, _verb in _verbs.items():
+        if isinstance(_verb, typer.Typer):
+            app.add_typer(_verb, name=_name, rich_help_panel=_heading)
+        else:
+            app.command(_name, rich_help_panel=_heading)(_verb)

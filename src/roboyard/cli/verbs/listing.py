@@ -1,0 +1,61 @@
+"""``roboyard list``: what there is to choose from, and what is running."""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated, Any
+
+import typer
+
+from roboyard.cli.grammar import JsonOption
+
+
+class Kind(enum.StrEnum):
+    """What can be listed."""
+
+    ROBOTS = "robots"
+    WORLDS = "worlds"
+    SCENARIOS = "scenarios"
+    NODES = "nodes"
+    RUNS = "runs"
+
+
+def list_things(
+    kind: Annotated[Kind | None, typer.Argument(metavar="[robots|worlds|scenarios|nodes|runs]")] = None,
+    json: JsonOption = False,
+) -> None:
+    """What there is by name, and which runs are live."""
+    from roboyard.cli.terminal import columns, emit, heading, say
+
+    kinds = [kind] if kind else [each for each in Kind if each is not Kind.NODES]
+    found = {each.value: _entries(each) for each in kinds}
+    if json:
+        emit(found)
+        return
+    shown = {name: entries for name, entries in found.items() if entries or kind}
+    for number, (name, entries) in enumerate(shown.items()):
+        if len(shown) > 1:
+            heading(("\n" if number else "") + name)
+        columns([(("  " if len(shown) > 1 else "") + e["name"], e["about"]) for e in entries])
+        if not entries:
+            say("none")
+
+
+def _entries(kind: Kind) -> list[dict[str, Any]]:
+    if kind is Kind.RUNS:
+        from roboyard.bus.socket import live_runs
+
+        return [{"name": run.name, "about": f"pid {run.pid}", "pid": run.pid} for run in live_runs()]
+    from roboyard.scenarios import catalog
+
+    if kind is Kind.NODES:
+        return [
+            {"name": name, "about": _first_line(catalog.node_class(name).__doc__), "class": point.value}
+            for name, point in catalog.nodes().items()
+        ]
+    entries = {Kind.ROBOTS: catalog.robots, Kind.WORLDS: catalog.worlds, Kind.SCENARIOS: catalog.scenarios}[kind]()
+    return [{"name": e.name, "about": e.about, "path": str(e.path), "origin": e.origin} for e in entries.values()]
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().split("\n", 1)[0].partition("  in:")[0].rstrip()

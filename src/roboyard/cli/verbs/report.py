@@ -1,0 +1,32 @@
+"""``roboyard report``: the page about a run, made again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roboyard.cli.grammar import JsonOption
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder; also one whose run was killed.")],
+    json: JsonOption = False,
+) -> None:
+    """Write a run's report anew.
+
+    For a run whose process was killed the metrics are computed from its recording.
+    """
+    from roboyard.cli.summary import show_verdict
+    from roboyard.cli.terminal import emit, say
+    from roboyard.scenarios import rewrite_report
+    from roboyard.scenarios.run_folder import RunFolder
+
+    page = rewrite_report(folder)
+    document = RunFolder(folder).read_metrics()
+    if json:
+        emit({**document, "report": page})
+        return
+    show_verdict(document)
+    say(f"report  {page}")

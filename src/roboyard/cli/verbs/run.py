@@ -1,0 +1,74 @@
+"""``roboyard run``: a scenario from start to verdict."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from roboyard.cli.grammar import JsonOption
+
+if TYPE_CHECKING:
+    from roboyard.scenarios import Outcome
+
+
+def run(
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="A name of `roboyard list`, or a file.")],
+    robot: Annotated[str | None, typer.Option(metavar="FILE|NAME", help="Another robot for the main one.")] = None,
+    world: Annotated[str | None, typer.Option(metavar="FILE|NAME", help="Another world.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of every random generator.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another value: robots.rover.at=[1,0,0].")
+    ] = None,
+    duration: Annotated[float | None, typer.Option(metavar="S", help="End after this simulated time [s].")] = None,
+    rate: Annotated[float, typer.Option(metavar="X", min=0.0, help="1: real time; 0: as fast as possible.")] = 0.0,
+    paused: Annotated[bool, typer.Option("--paused", help="Begin paused: space goes on, s steps, q ends.")] = False,
+    inputs: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Repeat what came from outside in this run or recording.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="New folder; default: runs/SCENARIO-NNN.")] = None,
+    smoke: Annotated[bool, typer.Option("--smoke", help="The short variant, at most 5 s.")] = False,
+    video: Annotated[
+        bool | None, typer.Option("--video/--no-video", help="Make a video; default: what the scenario says.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the verdict.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Run a scenario and judge it.
+
+    It leaves a folder with recording, metrics, report and the scenario as it was run.
+
+    Exit code 0: the criteria held; 1: they did not, or the run failed; 2: the input was wrong; 130: Ctrl-C.
+    """
+    from roboyard.cli.display import Display
+    from roboyard.cli.summary import show_outcome
+    from roboyard.cli.terminal import emit
+    from roboyard.scenarios import Control, load_spec, run_scenario
+
+    overrides = [*(settings or []), *([f"duration={duration!r}"] if duration is not None else [])]
+    spec = load_spec(scenario, overrides=overrides, smoke=smoke, robot=robot, world=world).seeded(seed)
+    control = Control(paused=paused, pace=rate)
+    with Display(spec.name, spec.scenario.duration, control, quiet=quiet or json) as display:
+        outcome = run_scenario(
+            spec,
+            out=out,
+            inputs=inputs,
+            control=control,
+            progress=lambda _: display.tick(),
+            log=display.log,
+            started=lambda made: display.started(made.bus),
+        )
+    if json:
+        emit({**outcome.metrics, "folder": outcome.folder, "files": outcome.files})
+    else:
+        show_outcome(outcome.metrics, outcome.folder, outcome.files)
+    raise typer.Exit(_exit_code(outcome, display.signal))
+
+
+def _exit_code(outcome: Outcome, number: int | None) -> int:
+    """Of a run that a signal ended, what shells show for that signal."""
+    if outcome.state == "interrupted" and number in (signal.SIGINT, signal.SIGTERM):
+        return 128 + number
+    return outcome.exit_code

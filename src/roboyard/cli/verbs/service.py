@@ -1,0 +1,65 @@
+"""``roboyard service``: questions to nodes of a live run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from roboyard.cli.grammar import JsonOption, RunOption, group
+
+app = group("Services: list, call.")
+
+
+@app.command("list")
+def list_services(
+    run: RunOption = None,
+    everything: Annotated[bool, typer.Option("--all", "-a", help="Those of parameters too.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """All services with their types."""
+    from roboyard.cli.graph import services_of
+    from roboyard.cli.lookup import live
+    from roboyard.cli.terminal import emit, table
+
+    with live(run) as source:
+        services = services_of(source)
+    if not everything:
+        services = {name: kind for name, kind in services.items() if not kind.startswith("rcl_interfaces/")}
+    if json:
+        emit({"services": services})
+    else:
+        table(("service", "type"), services.items())
+
+
+@app.command("call")
+def call(
+    service: Annotated[str, typer.Argument(metavar="SERVICE", help="Its name, with or without the leading slash.")],
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TYPE] [VALUES]", help="e.g. '{data: true}'; the type may be left out."),
+    ] = None,
+    run: RunOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Call a service and print what it answers."""
+    from roboyard.cli.graph import known, services_of
+    from roboyard.cli.lookup import live
+    from roboyard.cli.message_text import to_plain, to_text
+    from roboyard.cli.publishing import type_and_values
+    from roboyard.cli.terminal import emit, say
+    from roboyard.cli.values import fill
+    from roboyard.errors import InputError
+    from roboyard.messages import service_type
+
+    with live(run) as source:
+        name, served = known(source, "service", service, services_of(source))
+        kind, data = type_and_values(what or [])
+        if kind is not None and service_type(kind).name != served:
+            raise InputError(f"service {name} is a {served}, not a {kind}", where=source.where)
+        types = service_type(served)
+        response = source.connection.call(name, types, fill(types.Request, data))
+    if json:
+        emit({"service": name, "type": served, "response": to_plain(response)})
+    else:
+        say(to_text(response))
