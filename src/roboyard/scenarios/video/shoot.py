@@ -163,6 +163,11 @@ class _Shot:
 
     def _whole(self, view: str) -> Camera:
         low, high = world_bounds(self._take.model, self._data)
+        track = self._track()
+        if track is not None and self._body is not None:  # in an empty world there is nothing else to see
+            reach = reach_of(self._take.model, self._data, self._body)
+            low, high = np.minimum(low, track.min(0) - reach), np.maximum(high, track.max(0) + reach)
+            low[2] = max(low[2], float(track[:, 2].min()) - reach)
         aspect = self._settings.width / self._settings.height
         return top_view(low, high, aspect=aspect) if view == "top" else overview(low, high, aspect=aspect)
 
@@ -177,12 +182,22 @@ class _Shot:
 
     def _speed(self, time: float) -> float:
         """Mean speed [m/s] of the robot's root over the last moments."""
-        joint = int(self._take.model.body_jntadr[self._body or 0])
-        if joint < 0 or self._take.model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
-            return 0.0
-        first = int(self._take.model.jnt_qposadr[joint])
         since = max(time - _SPEED_OVER, float(self._take.times[0]))
-        if time - since < 1e-6:
+        place = self._place()
+        if place is None or time - since < 1e-6:
             return 0.0
-        moved = self._take.at(time)[first : first + 3] - self._take.at(since)[first : first + 3]
+        moved = self._take.at(time)[place] - self._take.at(since)[place]
         return float(np.linalg.norm(moved)) / (time - since)
+
+    def _track(self) -> NDArray[np.float64] | None:
+        """Positions (n, 3) of the robot's root in all states; None where it cannot move about."""
+        place = self._place()
+        return None if place is None else self._take.states[:, place]
+
+    def _place(self) -> slice | None:
+        """Where the robot's position stands in a state."""
+        joint = -1 if self._body is None else int(self._take.model.body_jntadr[self._body])
+        if joint < 0 or self._take.model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
+            return None
+        first = int(self._take.model.jnt_qposadr[joint])
+        return slice(first, first + 3)

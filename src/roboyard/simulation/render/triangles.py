@@ -119,7 +119,7 @@ def box(half: Array) -> Triangles:
 def ellipsoid(radii: Array) -> Triangles:
     """Ellipsoid with semi-axes ``radii``."""
     count = segments(float(radii.max()))
-    unit = _revolve(*_arc(-math.pi / 2, math.pi / 2, count // 3), count)
+    unit = _revolve(*_arc(-math.pi / 2, math.pi / 2, max(8, count // 3)), count)
     normals = unit.normals / radii
     return Triangles(unit.corners * radii, normals / np.linalg.norm(normals, axis=2, keepdims=True))
 

@@ -1,0 +1,123 @@
+"""Choosing a renderer: what a machine without OpenGL, with a broken one, or with a wish gets."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import mujoco
+import numpy as np
+import pytest
+
+from roboyard.errors import ConfigError, RunError
+from roboyard.simulation.render import available_backend, look_at, open_renderer
+
+from .scenes import MOVING, compiled
+
+ASK = """
+import os
+from roboyard.simulation.render import available_backend
+print(available_backend(), os.environ.get("MUJOCO_GL"))
+"""
+
+
+def answer(**environment: str) -> list[str]:
+    inherited = {k: v for k, v in os.environ.items() if k not in ("MUJOCO_GL", "PYOPENGL_PLATFORM")}
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], env=inherited | environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_opengl_can_be_forbidden():
+    assert answer(MUJOCO_GL="off") == ["rays", "off"]
+
+
+@pytest.mark.parametrize(
+    "fault", ["raise ImportError('no GL here')", "raise AttributeError('NoneType')", "import os; os.abort()"]
+)
+def test_a_broken_opengl_leaves_the_process_whole(tmp_path, fault):
+    package = tmp_path / "OpenGL"
+    package.mkdir()
+    (package / "__init__.py").write_text(fault + "\n")
+    assert answer(PYTHONPATH=str(tmp_path)) == ["rays", "None"]
+
+
+@pytest.mark.parametrize(("width", "height"), [(0, 10), (10, -1), (10, 100_000)])
+def test_a_size_that_is_no_picture_is_refused(width, height):
+    model, _ = compiled(MOVING)
+    with pytest.raises(ConfigError, match="pixels"):
+        open_renderer(model, width, height, "rays")
+
+
+def test_an_unknown_renderer_is_refused_with_the_names_there_are():
+    model, _ = compiled(MOVING)
+    with pytest.raises(ConfigError, match="rays"):
+        open_renderer(model, 10, 10, "vulkan")  # type: ignore[arg-type]
+
+
+def test_rays_are_always_there():
+    model, data = compiled(MOVING)
+    with open_renderer(model, 32, 18, "rays") as renderer:
+        assert renderer.backend == "rays"
+        assert renderer.render(data, look_at((-1, 0, 1), (1, 0, 0))).shape == (18, 32, 3)
+
+
+@pytest.fixture
+def gl():
+    if available_backend() != "gl":
+        pytest.skip("OpenGL does not work here: needs PyOpenGL and libegl1 or libosmesa6")
+
+
+def test_asking_for_opengl_where_there_is_none_says_what_to_install():
+    if available_backend() == "gl":
+        pytest.skip("OpenGL works here")
+    model, _ = compiled(MOVING)
+    with pytest.raises(ConfigError, match="libegl1"):
+        open_renderer(model, 10, 10, "gl")
+
+
+@pytest.mark.usefixtures("gl")
+@pytest.mark.parametrize(
+    ("eye", "target"), [((-1, -0.5, 1.2), (1.5, 0, 0.2)), ((1, 0, 5), (1, 0, 0)), ((-1, 3, 0.4), (0, 0, 0.3))]
+)
+def test_both_renderers_see_the_same(eye, target):
+    model, data = compiled(MOVING)
+    silhouettes, depths = [], []
+    for backend in ("gl", "rays"):
+        with open_renderer(model, 320, 180, backend) as renderer:
+            data.qpos[:3] = 0.0, 0.0, 0.2
+            mujoco.mj_forward(model, data)
+            with_cart = renderer.rgbd(data, look_at(eye, target))[1]
+            data.qpos[:3] = 0.0, 0.0, -50.0
+            mujoco.mj_forward(model, data)
+            without = renderer.rgbd(data, look_at(eye, target))[1]
+        depths.append(with_cart)
+        silhouettes.append(np.abs(with_cart - without) > 0.01)
+    assert ((depths[0] > 0) == (depths[1] > 0)).mean() > 0.999
+    both = (depths[0] > 0) & (depths[1] > 0)
+    assert (np.abs(depths[0] - depths[1])[both] < 0.005 * depths[1][both]).mean() > 0.995
+    assert silhouettes[0].sum() > 200
+    assert (silhouettes[0] & silhouettes[1]).sum() / (silhouettes[0] | silhouettes[1]).sum() > 0.97
+
+
+@pytest.mark.usefixtures("gl")
+def test_an_opengl_renderer_keeps_to_its_thread():
+    model, data = compiled(MOVING)
+    renderer, caught = open_renderer(model, 32, 18, "gl"), []
+
+    def elsewhere():
+        try:
+            renderer.render(data, look_at((-1, 0, 1), (1, 0, 0)))
+        except RunError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert len(caught) == 1
+    renderer.close()
+    renderer.close()
+    with pytest.raises(RunError, match="closed"):
+        renderer.render(data, look_at((-1, 0, 1), (1, 0, 0)))
