@@ -70,7 +70,7 @@ def test_missing_values_fail_with_their_reason() -> None:
 
 def test_unknown_metrics_name_those_that_exist() -> None:
     criterion = Criterion("odom_rsme < 1", "a.yaml:7")
-    with pytest.raises(ConfigError, match=r"a.yaml:7: no metric 'odom_rsme'.*near to it: odom_rmse.*path_length"):
+    with pytest.raises(ConfigError, match=r"a.yaml:7: no metric 'odom_rsme'.*did you mean 'odom_rmse'.*path_length"):
         criterion.check_names(METRICS)
     assert Criterion("pi > 3 and True and rover2.contacts == 3").names == ("rover2.contacts",)
     assert Criterion("pi > 3").judge({}).passed is (math.pi > 3)

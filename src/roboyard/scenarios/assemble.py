@@ -90,7 +90,7 @@ def read_scripts(spec: Spec) -> dict[str, Script]:
         if isinstance(source, str):
             found[robot] = load_script(find_file(source, spec.base))
         else:
-            found[robot] = load_script(source, "operator")
+            found[robot] = source if isinstance(source, Script) else Script(source)
     return found
 
 

@@ -124,6 +124,7 @@ def run_batch(
         if pool is None and jobs:
             count = max(1, min(workers or usable_cores(), len(jobs)))
             pool = stack.enter_context(ProcessPool(count, preload=("roboyard.scenarios.batch_worker",)))
+        _mend(folder / RESULTS)
         log = stack.enter_context((folder / RESULTS).open("a", encoding="utf-8"))
         for result in _results(jobs, pool):
             log.write(json.dumps(asdict(result)) + "\n")
@@ -193,6 +194,13 @@ def _open(name: str, out: str | Path | None, base: str | Path, header: dict[str,
     folder.mkdir(parents=True, exist_ok=True)
     RunFolder(folder).write_json(summary, header)
     return folder
+
+
+def _mend(path: Path) -> None:
+    """End a line that a kill has torn, so that the next result begins its own."""
+    if path.is_file() and not path.read_bytes().endswith(b"\n"):
+        with path.open("a", encoding="utf-8") as file:
+            file.write("\n")
 
 
 def _read(path: Path) -> Iterator[Result]:

@@ -77,7 +77,7 @@ def _drive_nodes(drive: Drive, base_frame: str) -> dict[str, NodeSpec]:
     elif drive.acceleration is not None:
         # a limit on the rims' acceleration, as gazebo_ros states it, limits turning about the middle too
         limits["turn_acceleration"] = 2.0 * drive.acceleration / drive.track
-    odometry: dict[str, Any] = {**wheels, "base_frame": base_frame}
+    odometry: dict[str, Any] = {**wheels, "axle_x": drive.axle_x, "base_frame": base_frame}
     if drive.odometry_frame:
         odometry["odom_frame"] = drive.odometry_frame
     if drive.odometry_rate:

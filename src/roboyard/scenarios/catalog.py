@@ -12,12 +12,12 @@ import importlib.util
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from roboyard.config.describe import near
 from roboyard.errors import ConfigError, InputError, RoboyardError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -152,8 +152,7 @@ def node_class(use: str, base: Path | None = None) -> type[Node]:
 
 def unknown(kind: str, name: str, known: list[str], valid: str = "") -> UnknownNameError:
     """The error for a name that does not exist, with those near to it and all that do."""
-    close = get_close_matches(name, known, n=3)
-    hint = f"; near to it: {', '.join(close)}" if close else ""
+    hint = near(name, known)
     listed = f"there are: {', '.join(known)}" if known else "there are none"
     return UnknownNameError(f"no {kind} {name!r}{hint}", valid=f"{listed}; {valid}" if valid else listed)
 
@@ -195,7 +194,8 @@ def _folders(point: EntryPoint) -> Iterator[Path]:
 def _about(path: Path) -> str:
     """One line: `about:` of a YAML, the first comment of an XML file."""
     try:
-        head = path.open("rb").read(4096).decode("utf-8", "replace")
+        with path.open("rb") as file:
+            head = file.read(4096).decode("utf-8", "replace")
     except OSError:
         return ""
     match = (_ABOUT if path.suffix == ".yaml" else _COMMENT).search(head)

@@ -11,9 +11,9 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
+from roboyard.config.describe import near
 from roboyard.errors import ConfigError
 
 MAX_LENGTH = 1000
@@ -130,8 +130,7 @@ class Criterion:
         """
         for name in self.names:
             if name not in known:
-                close = get_close_matches(name, list(known), n=3)
-                hint = f"; near to it: {', '.join(close)}" if close else ""
+                hint = near(name, list(known))
                 raise self._error(f"no metric {name!r} in {self.text!r}{hint}", f"metrics: {', '.join(known)}")
 
     def judge(self, metrics: Mapping[str, float | bool | None], name: str = "") -> Verdict:

@@ -12,7 +12,7 @@ from roboyard.bus import Node, resource
 from roboyard.description import Box, Collision, Cylinder, Inertial, Link, Material, Model, Sphere, Visual, load_model
 from roboyard.geometry import SE3
 from roboyard.scenarios.catalog import find_file
-from roboyard.scenarios.schema import Remove, Spawn, pose_of
+from roboyard.scenarios.schema import Remove, Spawn
 
 if TYPE_CHECKING:
     from roboyard.scenarios.run import Run
@@ -31,15 +31,6 @@ def model_of(fault: Spawn, base: Path | None) -> Model:
     if fault.model in _SHAPES:
         return _shape(fault.model, fault.size)
     return load_model(find_file(fault.model, base))
-
-
-def place_of(fault: Spawn) -> SE3:
-    """T_world_model; a named shape with a planar pose stands on the ground."""
-    pose = pose_of(fault.pose)
-    if fault.model in _SHAPES and len(fault.pose) == 3:
-        height = fault.size[2] if fault.model != "sphere" else fault.size[0]
-        return SE3(pose.quaternion, (pose.x, pose.y, height / 2.0))
-    return pose
 
 
 def _shape(kind: str, size: tuple[float, float, float]) -> Model:
@@ -91,7 +82,7 @@ class Faults(Node):
         model = replace(model_of(fault, self.run.base), name=name)
 
         def appear() -> None:
-            self.run.add_object(model, name, place_of(fault))
+            self.run.add_object(model, name, at=fault.pose)
             self.log.info(f"{name} appeared at {fault.pose[0]:g}, {fault.pose[1]:g}")
 
         return appear

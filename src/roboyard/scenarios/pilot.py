@@ -95,8 +95,7 @@ class Pilot:
         error = wrap_angle(math.atan2(aim[1] - pose.y, aim[0] - pose.x) - pose.theta)
         if abs(error) > TURN_FIRST:
             return 0.0, math.copysign(action.turn, error)
-        distance = math.hypot(points[-1][0] - pose.x, points[-1][1] - pose.y)
-        speed = min(action.speed, max(0.1 * action.speed, _SLOWING * distance))
+        speed = min(action.speed, max(0.1 * action.speed, _SLOWING * _left(points, self.leg, along)))
         reach = max(math.hypot(aim[0] - pose.x, aim[1] - pose.y), 0.1)
         turn = 2.0 * speed * math.sin(error) / reach
         if abs(turn) > action.turn:
@@ -122,6 +121,12 @@ def _project(a: tuple[float, float], b: tuple[float, float], p: tuple[float, flo
         return 0.0, 0.0
     along = ((p[0] - a[0]) * (b[0] - a[0]) + (p[1] - a[1]) * (b[1] - a[1])) / length
     return max(along, 0.0), length - along
+
+
+def _left(points: tuple[tuple[float, float], ...], leg: int, along: float) -> float:
+    """Way left along the polyline."""
+    legs = zip(points[leg:], points[leg + 1 :], strict=False)
+    return sum(math.hypot(b[0] - a[0], b[1] - a[1]) for a, b in legs) - along
 
 
 def _ahead(points: tuple[tuple[float, float], ...], leg: int, along: float, distance: float) -> tuple[float, float]:

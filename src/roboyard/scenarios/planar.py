@@ -18,9 +18,16 @@ def tilt_of(q: Any) -> float:
     return math.acos(max(-1.0, min(1.0, 1.0 - 2.0 * (q.x * q.x + q.y * q.y))))
 
 
+def position_and_yaw(pose: Any) -> tuple[float, float, float]:
+    """x, y [m] and heading [rad] of a geometry_msgs/Pose, as plain numbers."""
+    p, q = pose.position, pose.orientation
+    w, x, y, z = q.w, q.x, q.y, q.z
+    return p.x, p.y, math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+
+
 def planar(pose: Any) -> SE2:
     """Position and heading of a geometry_msgs/Pose."""
-    return SE2(pose.position.x, pose.position.y, yaw_of(pose.orientation))
+    return SE2(*position_and_yaw(pose))
 
 
 def stamp_ns(header: Any) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from roboyard.config import field, load
+from roboyard.config.describe import near
 from roboyard.errors import ConfigError, UnknownNameError
 
 
@@ -97,8 +97,7 @@ class RobotPackage:
             UnknownNameError: it offers none of this name.
         """
         if name not in self.file.nodes:
-            close = get_close_matches(name, self.file.nodes, n=3)
-            hint = f"; near to it: {', '.join(close)}" if close else ""
+            hint = near(name, self.file.nodes)
             raise UnknownNameError(
                 f"no node {name!r}{hint}", where=f"robot {self.name}", valid=f"it offers: {', '.join(self.file.nodes)}"
             )

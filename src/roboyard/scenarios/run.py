@@ -32,6 +32,7 @@ from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.run_folder import RunFolder, given_folder
 from roboyard.scenarios.schema import pose_of
+from roboyard.scenarios.size import lowest
 from roboyard.simulation import Simulation
 from roboyard.simulation.nodes import SimulationNode
 
@@ -153,7 +154,8 @@ class Run:
         Args:
             model: A robot's name, a path to .yaml, .urdf, .xacro or .sdf, a ``Model`` or a ``RobotPackage``.
             name: In the run; None: the model's.
-            at: (x, y, yaw), (x, y, z, roll, pitch, yaw) [m, rad], ``SE2`` or ``SE3``: T_world_model.
+            at: (x, y, yaw) or ``SE2``: standing on the ground; (x, y, z, roll, pitch, yaw) or ``SE3``: T_world_model
+                as it is [m, rad].
             namespace: Of its topics; None: the root for the first robot, its own name for further ones.
             nodes: "default", "all", "none", or names of nodes that its package offers.
             arguments: For xacro.
@@ -176,7 +178,7 @@ class Run:
         if namespace is None:
             namespace = "" if not self.robots else f"/{name}"
         namespace = f"/{namespace.strip('/')}" if namespace.strip("/") else ""
-        self.simulation.add(description, name, _place(at), namespace)
+        self.simulation.add(description, name, _place(at, description), namespace, robot=True)
         robot = RobotHandle(self, name, namespace, description, package)
         self.robots[name] = self.known_robots[name] = robot
         self.evaluation.add_robot(name, robot.topics)
@@ -187,7 +189,7 @@ class Run:
 
     def add_object(self, model: Model, name: str | None = None, at: Place = (0.0, 0.0, 0.0)) -> str:
         """Put a thing without nodes into the world; gives its name."""
-        return self.simulation.add(model, name, _place(at)).name
+        return self.simulation.add(model, name, _place(at, model), robot=False).name
 
     def remove(self, name: str) -> None:
         """Take a robot or thing out of the world.
@@ -319,7 +321,11 @@ class Run:
         self.close()
 
 
-def _place(at: Place) -> SE3:
+def _place(at: Place, model: Model) -> SE3:
+    """T_world_model; a pose in the plane stands the model on the ground at height 0."""
     if isinstance(at, SE3):
         return at
-    return at.to_se3() if isinstance(at, SE2) else pose_of(at)
+    if isinstance(at, SE2):
+        return at.to_se3(-lowest(model))
+    pose = pose_of(at)
+    return SE3(pose.quaternion, (pose.x, pose.y, -lowest(model))) if len(at) == 3 else pose

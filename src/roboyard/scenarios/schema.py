@@ -1,7 +1,7 @@
 """What a scenario file may say, as frozen dataclasses.
 
-Poses are (x, y, yaw) [m, m, rad] or (x, y, z, roll, pitch, yaw); z defaults to standing on the ground of the
-description's frame.  Names of robots, worlds and nodes are those of ``roboyard list``, or paths beside the file.
+Poses are (x, y, yaw) [m, m, rad], then the model stands on the ground, or (x, y, z, roll, pitch, yaw).  Names of
+robots, worlds and nodes are those of ``roboyard list``, or paths beside the file.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from roboyard.config import Limits, field
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
+from roboyard.scenarios.script import Script, Step
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -110,8 +111,8 @@ class Scenario:
     duration: float = field(unit="s", low=0.001, high=1e6, doc="simulated time at which it ends")
     about: str = field("", doc="one line for `roboyard list`")
     robots: dict[str, RobotEntry] = field(factory=dict, doc="by name, the first is the main one")
-    operator: str | tuple[dict[str, Any], ...] | dict[str, str | tuple[dict[str, Any], ...]] | None = field(
-        None, doc="a script file or its steps, for the main robot; or {robot: script}"
+    operator: str | tuple[Step, ...] | Script | dict[str, str | tuple[Step, ...] | Script] | None = field(
+        None, doc="a script file, or the script itself, for the main robot; or {robot: script}"
     )
     nodes: dict[str, NodeEntry] = field(factory=dict, doc="further nodes")
     faults: tuple[Spawn | Remove, ...] = field((), doc="what happens when")

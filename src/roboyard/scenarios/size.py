@@ -1,9 +1,10 @@
-"""How much room a robot takes on the ground."""
+"""How much room a robot takes, and how it stands on the ground."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +29,18 @@ _UNKNOWN = 0.1
 
 def reach(model: Model) -> float:
     """Radius [m] of the circle about the model's origin that holds all that touches, seen from above."""
-    radii = [
-        float(np.hypot(corner[0], corner[1]))
-        for link in model.links
-        for collision in link.collisions
-        for corner in link.T_model_link @ (collision.T_link_geom @ _corners(collision))
-    ]
-    return max(radii, default=_UNKNOWN)
+    return max((float(np.hypot(corner[0], corner[1])) for corner in _all_corners(model)), default=_UNKNOWN)
+
+
+def lowest(model: Model) -> float:
+    """Height [m] of the lowest point that touches, in the model's frame with every joint at zero; 0 if nothing does."""
+    return min((float(corner[2]) for corner in _all_corners(model)), default=0.0)
+
+
+def _all_corners(model: Model) -> Iterator[NDArray[np.float64]]:
+    for link in model.links:
+        for collision in link.collisions:
+            yield from link.T_model_link @ (collision.T_link_geom @ _corners(collision))
 
 
 def _corners(collision: Collision) -> NDArray[np.float64]:

@@ -73,6 +73,8 @@ def load_spec(
     if smoke:
         node = _smoke(node)
     scenario = load(Scenario, node, where=str(path))
+    if smoke:
+        scenario = replace(scenario, duration=min(scenario.duration, SMOKE_SECONDS))
     return Spec(path.stem if path.stem != "scenario" else path.parent.name, scenario, path.parent, smoke)
 
 
@@ -103,13 +105,9 @@ def _from_here(kind: str, name: str) -> str | Path:
 
 
 def _smoke(node: Node) -> Node:
-    """The scenario with what ``smoke`` says in place, criteria only if it names some, at most 5 s long."""
+    """The scenario with what ``smoke`` says in place, criteria only if it names some."""
     entries = {key: child for key, child in node.value.items() if key != "criteria"}
-    node = _merge(Node(entries, node.place, node.key_place), node.value.get("smoke", from_data({})))
-    duration = node.value.get("duration")
-    if duration is not None and isinstance(duration.value, int | float) and duration.value > SMOKE_SECONDS:
-        node = _with(node, "duration", SMOKE_SECONDS)
-    return node
+    return _merge(Node(entries, node.place, node.key_place), node.value.get("smoke", from_data({})))
 
 
 def _merge(node: Node, over: Node) -> Node:

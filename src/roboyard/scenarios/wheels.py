@@ -25,6 +25,7 @@ class Drive:
         right: Of the right.
         radius: Of the wheels [m].
         track: Distance between left and right wheels [m].
+        axle_x: How far the wheels' middle lies ahead of the base frame [m]: it turns about that.
         speed: Limit [m/s]; None where the description gives none, as for those that follow.
         turn_rate: Limit [rad/s].
         acceleration: Limit [m/s²].
@@ -41,6 +42,7 @@ class Drive:
     right: tuple[str, ...]
     radius: float
     track: float
+    axle_x: float = 0.0
     speed: float | None = None
     turn_rate: float | None = None
     acceleration: float | None = None
@@ -56,6 +58,7 @@ class Drive:
 @dataclass(frozen=True, slots=True)
 class _Wheel:
     joint: str
+    x: float
     y: float
     radius: float | None
     forward: bool
@@ -92,8 +95,10 @@ def _from_plugin(model: Model, plugin: Plugin) -> Drive:
         findings.append(f"track {track:g} m taken from the wheels' places: the plugin gives none")
     if radius is None or radius <= 0.0 or track <= 0.0:
         raise DescriptionError(f"wheel radius {radius}, track {track}", where=where, valid="positive lengths")
+    base_frame = _text(element, ("child_frame_id", "robot_base_frame", "robotBaseFrame"))
     return Drive(
         left, right, radius, track,
+        axle_x=_axle_x(model, list(wheels.values()), base_frame),
         speed=_number(element, ("max_linear_velocity", "max_velocity"), where),
         turn_rate=_number(element, ("max_angular_velocity",), where),
         # gazebo_ros limits the rim's speed: the body's acceleration on a straight
@@ -103,7 +108,7 @@ def _from_plugin(model: Model, plugin: Plugin) -> Drive:
         command_topic=_text(element, ("topic", "command_topic", "commandTopic")),
         odometry_topic=_text(element, ("odom_topic", "odometry_topic", "odometryTopic")),
         odometry_frame=_text(element, ("frame_id", "odometry_frame", "odometryFrame")),
-        base_frame=_text(element, ("child_frame_id", "robot_base_frame", "robotBaseFrame")),
+        base_frame=base_frame,
         findings=tuple(findings),
     )  # fmt: skip
 
@@ -135,7 +140,16 @@ def _from_wheels(model: Model) -> Drive | None:
         f"differential drive guessed from {source}: left {', '.join(w.joint for w in left)}; "
         f"right {', '.join(w.joint for w in right)}; radius {radii[0]:g} m, track {track:g} m"
     )
-    return Drive(tuple(w.joint for w in left), tuple(w.joint for w in right), radii[0], track, findings=(finding,))
+    return Drive(
+        tuple(w.joint for w in left), tuple(w.joint for w in right), radii[0], track,
+        axle_x=_axle_x(model, [*left, *right], None), findings=(finding,),
+    )  # fmt: skip
+
+
+def _axle_x(model: Model, wheels: list[_Wheel], base_frame: str | None) -> float:
+    """Middle of the wheels ahead of the base frame, by default the model's root."""
+    base = next((link for link in model.links if link.name == base_frame), model.roots[0])
+    return round(float(np.mean([wheel.x for wheel in wheels])) - base.T_model_link.x, 9)
 
 
 def _turns_freely(joint: Joint) -> bool:
@@ -154,12 +168,12 @@ def _axis(model: Model, joint: Joint) -> np.ndarray:
 
 def _wheel(model: Model, joint: Joint) -> _Wheel:
     link = model.link(joint.child)
-    y, radius = (link.T_model_link @ joint.T_child_joint).y, None
+    middle, radius = link.T_model_link @ joint.T_child_joint, None
     for collision in link.collisions:
         if isinstance(collision.geometry, Cylinder | Sphere):
-            y, radius = (link.T_model_link @ collision.T_link_geom).y, collision.geometry.radius
+            middle, radius = link.T_model_link @ collision.T_link_geom, collision.geometry.radius
             break
-    return _Wheel(joint.name, y, radius, bool(joint.axes) and _axis(model, joint)[1] > 0.0)
+    return _Wheel(joint.name, middle.x, middle.y, radius, bool(joint.axes) and _axis(model, joint)[1] > 0.0)
 
 
 def _joints(model: Model, element: Element, tags: tuple[str, ...], where: str) -> tuple[str, ...]:

@@ -32,10 +32,13 @@ class Handle:
     name: str
     namespace: str
     model: Model
+    robot: bool | None = None
 
     @property
     def is_robot(self) -> bool:
-        """Whether it can act or sense: it has joints with an interface or a plugin, or sensors."""
+        """Whether it counts as a robot: as said, else if it has sensors, or joints with an interface or a plugin."""
+        if self.robot is not None:
+            return self.robot
         return bool(self.model.sensors or self.model.interfaces or (self.model.joints and self.model.plugins))
 
 
@@ -77,9 +80,17 @@ class Simulation:
 
     # -- models --------------------------------------------------------------------------------------------------------
     def add(
-        self, model: Model, name: str | None = None, T_world_model: SE3 | None = None, namespace: str = ""
+        self,
+        model: Model,
+        name: str | None = None,
+        T_world_model: SE3 | None = None,
+        namespace: str = "",
+        *,
+        robot: bool | None = None,
     ) -> Handle:
         """Put ``model`` into the world, also while it runs; everything else keeps its state to the last bit.
+
+        ``robot`` says whether its truth is published; None: if it can act or sense.
 
         Raises:
             InputError: the name is taken, or empty.
@@ -93,7 +104,7 @@ class Simulation:
         entry = Entry(name, model, T_world_model or SE3.identity())
         assembled = assemble(self.world, [*self._entries, entry], self.settings)
         self._entries.append(entry)
-        self._handles[name] = Handle(name, namespace, model)
+        self._handles[name] = Handle(name, namespace, model, robot)
         self._start(assembled)
         return self._handles[name]
 

@@ -9,16 +9,17 @@ from typing import Any
 
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
-from roboyard.scenarios.planar import planar, stamp_ns
+from roboyard.scenarios.planar import position_and_yaw, stamp_ns
 
 _PENDING = 10_000
+Pose = tuple[float, float, float]
 
 
 class OdometryError(Collector):
     """Error of an odometry topic against the truth, both aligned at the first common moment.
 
     With T_world_odom fixed so that the first odometry pose falls on the true one, each later message has a position
-    error [m] and a heading error [rad] against the truth interpolated at its stamp.
+    error [m] and a heading error [rad] against the truth interpolated linearly at its stamp.
 
     ``odom_rmse``, ``odom_max_error``, ``odom_final_error`` [m]; ``odom_heading_rmse``, ``odom_final_heading_error``
     [rad]; with another ``prefix`` accordingly.
@@ -29,9 +30,9 @@ class OdometryError(Collector):
         self.names = tuple(
             f"{prefix}_{name}" for name in ("rmse", "max_error", "final_error", "heading_rmse", "final_heading_error")
         )
-        self._pending: deque[tuple[int, SE2]] = deque(maxlen=_PENDING)
-        self._before: tuple[int, SE2] | None = None
-        self._T_world_odom: SE2 | None = None
+        self._pending: deque[tuple[int, Pose]] = deque(maxlen=_PENDING)
+        self._before: tuple[int, Pose] | None = None
+        self._align: tuple[float, float, float, float, float] | None = None  # T_world_odom: x, y, cos, sin, angle
         self.count = 0
         self._squares = self._heading_squares = 0.0
         self.error = self.heading_error = self.max_error = 0.0
@@ -40,36 +41,40 @@ class OdometryError(Collector):
         """Truth and odometry."""
         return {self._truth_topic: self._on_truth, self._odometry_topic: self._on_odometry}
 
-    def _on_odometry(self, message: Any, _time_ns: int) -> None:
-        self._pending.append((stamp_ns(message.header), planar(message.pose.pose)))
-        self._settle()
+    def _on_odometry(self, message: Any, time_ns: int) -> None:
+        moment = stamp_ns(message.header)
+        pose = position_and_yaw(message.pose.pose)
+        if self._before is not None and self._before[0] == moment and not self._pending:
+            self._compare(pose, self._before[1])  # the usual case: truth and odometry of the same moment
+        else:
+            self._pending.append((moment, pose))
 
-    def _on_truth(self, message: Any, _time_ns: int) -> None:
-        now = (stamp_ns(message.header), planar(message.pose.pose))
-        while self._pending and self._pending[0][0] <= now[0]:
-            time_ns, odometry = self._pending.popleft()
-            if self._before is None or time_ns <= self._before[0]:
-                if time_ns == now[0]:
-                    self._compare(odometry, now[1])
-                continue  # older than the first truth: nothing to hold it against
-            share = (time_ns - self._before[0]) / (now[0] - self._before[0])
-            self._compare(odometry, self._before[1].interpolate(now[1], share))
-        self._before = now
+    def _on_truth(self, message: Any, time_ns: int) -> None:
+        moment, truth = stamp_ns(message.header), position_and_yaw(message.pose.pose)
+        while self._pending and self._pending[0][0] <= moment:
+            asked, odometry = self._pending.popleft()
+            if asked == moment:
+                self._compare(odometry, truth)
+            elif self._before is not None and asked >= self._before[0]:
+                start, before = self._before
+                share = (asked - start) / (moment - start)
+                self._compare(odometry, _between(before, truth, share))
+            # else older than the first truth: nothing to hold it against
+        self._before = (moment, truth)
 
-    def _settle(self) -> None:
-        """Odometry that comes after the truth of the same moment."""
-        while self._pending and self._before is not None and self._pending[0][0] == self._before[0]:
-            self._compare(self._pending.popleft()[1], self._before[1])
-
-    def _compare(self, odometry: SE2, truth: SE2) -> None:
-        if self._T_world_odom is None:
-            self._T_world_odom = truth @ odometry.inverse()
-        seen = self._T_world_odom @ odometry
-        self.error = seen.distance(truth)
-        self.heading_error = abs(wrap_angle(seen.theta - truth.theta))
-        self.max_error = max(self.max_error, self.error)
-        self._squares += self.error**2
-        self._heading_squares += self.heading_error**2
+    def _compare(self, odometry: Pose, truth: Pose) -> None:
+        if self._align is None:
+            fixed = SE2(*truth) @ SE2(*odometry).inverse()
+            self._align = (fixed.x, fixed.y, math.cos(fixed.theta), math.sin(fixed.theta), fixed.theta)
+        x, y, c, s, angle = self._align
+        dx = x + c * odometry[0] - s * odometry[1] - truth[0]
+        dy = y + s * odometry[0] + c * odometry[1] - truth[1]
+        self.error = error = math.sqrt(dx * dx + dy * dy)
+        self.heading_error = heading = abs(wrap_angle(angle + odometry[2] - truth[2]))
+        if error > self.max_error:
+            self.max_error = error
+        self._squares += error * error
+        self._heading_squares += heading * heading
         self.count += 1
 
     def result(self) -> dict[str, Value]:
@@ -84,3 +89,12 @@ class OdometryError(Collector):
             self.heading_error,
         )
         return dict(zip(self.names, values, strict=True))
+
+
+def _between(a: Pose, b: Pose, share: float) -> Pose:
+    """Linear in position and heading, the short way round."""
+    return (
+        a[0] + share * (b[0] - a[0]),
+        a[1] + share * (b[1] - a[1]),
+        a[2] + share * wrap_angle(b[2] - a[2]),
+    )

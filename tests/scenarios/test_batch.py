@@ -1,0 +1,144 @@
+"""Batches: the same runs whatever runs them, resumable, summed up."""
+
+import json
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roboyard.compute import Pool
+from roboyard.errors import InputError, RunError
+from roboyard.scenarios import load_spec, run_batch, run_scenario
+from roboyard.scenarios.batch import summarise
+from roboyard.scenarios.batch_worker import Result
+
+SCENARIO = """\
+world: empty
+robots: {rover: {model: rover}}
+operator: [{drive: {v: 0.5, for: 10}}]
+duration: 0.4
+criteria: {drives: path_length > 0.01}
+"""
+
+
+class Here(Pool):
+    """Runs in this process, at once; counts, and may refuse some seeds as if the worker had died."""
+
+    workers = 1
+
+    def __init__(self, dies: tuple[int, ...] = (), stops_after: int = 1000) -> None:
+        self.ran: list[int] = []
+        self._dies, self._stops_after = dies, stops_after
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        job = args[0]
+        if len(self.ran) >= self._stops_after:
+            raise KeyboardInterrupt
+        self.ran.append(job.seed)
+        if job.seed in self._dies:
+            future.set_exception(RunError("a worker process ended with exit code -9"))
+        else:
+            future.set_result(function(*args, **kwargs))
+        return future
+
+    def close(self, *, now: bool = False) -> None:
+        pass
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    path = tmp_path / "short.yaml"
+    path.write_text(SCENARIO)
+    return str(path)
+
+
+def test_seeds_results_and_summary(scenario: str, tmp_path: Path) -> None:
+    told: list[tuple[int, int, int]] = []
+    result = run_batch(
+        scenario, 3, seed=5, base=tmp_path, pool=Here(), progress=lambda r, done, of: told.append((r.seed, done, of))
+    )
+    assert [r.seed for r in result.results] == [5, 6, 7]
+    assert told == [(5, 1, 3), (6, 2, 3), (7, 3, 3)]
+    assert str(result.success).startswith("3 of 3 (100.0%, 95 % interval 43.9% to 100.0%)")
+    assert result.exit_code == 0
+    assert result.spreads["path_length"].count == 3
+    assert result.folder.name == "short-batch-001"
+    assert sorted(p.name for p in result.folder.iterdir()) == ["batch.json", "results.jsonl"]  # successes are not kept
+    summary = json.loads((result.folder / "batch.json").read_text())["summary"]
+    assert summary["successes"] == 3
+    single = run_scenario(load_spec(scenario).seeded(6), keep=False, serve=False)
+    assert result.results[1].metrics["path_length"] == single.metrics["path_length"]
+
+
+def test_failed_runs_are_kept_with_their_reason(scenario: str, tmp_path: Path) -> None:
+    result = run_batch(scenario, 2, base=tmp_path, pool=Here(), overrides=["criteria.drives=path_length > 9"])
+    assert result.success.successes == 0
+    assert result.exit_code == 1
+    for failure in result.failures:
+        assert failure.reason == "not held: drives (path_length > 9)"
+        assert {"recording.mcap", "report.html", "metrics.json"} <= {p.name for p in Path(failure.folder).iterdir()}
+
+
+def test_a_stopped_batch_goes_on_where_it_was(scenario: str, tmp_path: Path) -> None:
+    out = tmp_path / "batch"
+    with pytest.raises(KeyboardInterrupt):
+        run_batch(scenario, 4, out=out, pool=Here(stops_after=3))
+    with (out / "results.jsonl").open("a") as file:
+        file.write('{"seed": 3, "sta')  # the line that the kill tore
+    before = [json.loads(line)["seed"] for line in (out / "results.jsonl").read_text().splitlines()[:-1]]
+    pool = Here()
+    result = run_batch(scenario, 4, out=out, pool=pool)
+    assert sorted(before + pool.ran) == [0, 1, 2, 3]
+    assert result.resumed == len(before) > 0
+    assert [r.seed for r in result.results] == [0, 1, 2, 3]
+    more = run_batch(scenario, 5, out=out, pool=pool)
+    assert (more.resumed, len(more.results)) == (4, 5)
+
+
+def test_a_worker_that_dies_costs_one_run_and_that_is_tried_again(scenario: str, tmp_path: Path) -> None:
+    out = tmp_path / "batch"
+    result = run_batch(scenario, 3, out=out, pool=Here(dies=(1,)))
+    assert [r.state for r in result.results] == ["done", "lost", "done"]
+    assert "exit code -9" in result.failures[0].reason
+    pool = Here()
+    assert run_batch(scenario, 3, out=out, pool=pool).success.successes == 3
+    assert pool.ran == [1]
+
+
+@pytest.mark.parametrize("runs", [0, -3])
+def test_no_runs_are_refused(scenario: str, runs: int) -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        run_batch(scenario, runs)
+
+
+def test_other_batches_and_folders_are_left_alone(scenario: str, tmp_path: Path) -> None:
+    out = tmp_path / "batch"
+    run_batch(scenario, 1, out=out, pool=Here())
+    with pytest.raises(InputError, match="ran with overrides"):
+        run_batch(scenario, 1, out=out, pool=Here(), overrides=["duration=0.3"])
+    with pytest.raises(InputError, match="something else"):
+        run_batch(scenario, 1, out=tmp_path, pool=Here())
+
+
+def test_a_run_that_cannot_start_is_a_result(scenario: str, tmp_path: Path) -> None:
+    result = run_batch(scenario, 1, base=tmp_path, pool=Here(), overrides=["robots.rover.model=rovre"])
+    assert result.results[0].state == "failed"
+    assert "did you mean 'rover'" in result.results[0].reason
+
+
+def test_summary_leaves_out_what_was_not_measured() -> None:
+    results = [Result(1, "done", True, "", {"a": 1.0, "b": None}), Result(0, "done", False, "x", {"a": 3.0})]
+    summed = summarise("s", Path(), results)
+    assert [r.seed for r in summed.results] == [0, 1]
+    assert set(summed.spreads) == {"a"}
+    assert summed.spreads["a"].mean == 2.0
+
+
+@pytest.mark.slow
+def test_processes_give_the_same(scenario: str, tmp_path: Path) -> None:
+    here = run_batch(scenario, 3, base=tmp_path, pool=Here(), keep="all")
+    there = run_batch(scenario, 3, base=tmp_path, workers=2, keep="all")
+    for a, b in zip(here.results, there.results, strict=True):
+        assert (Path(a.folder) / "recording.mcap").read_bytes() == (Path(b.folder) / "recording.mcap").read_bytes()

@@ -1,0 +1,144 @@
+"""Robots of others: their drive found from plugins, ros2_control or bare wheels, and driven."""
+
+from pathlib import Path
+
+import pytest
+
+from roboyard.description import load_model
+from roboyard.errors import ConfigError, DescriptionError
+from roboyard.scenarios import Run
+from roboyard.scenarios.bringup import derive_package, package_of
+from roboyard.scenarios.robot_package import load_robot
+from roboyard.scenarios.size import lowest, reach
+from roboyard.scenarios.wheels import find_drive
+
+URDF = """<robot name="cart">
+  <link name="base"><collision><origin xyz="0 0 0.15"/><geometry><box size="0.4 0.3 0.1"/></geometry></collision>
+    <inertial><origin xyz="0 0 0.1"/><mass value="5"/>
+      <inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  {wheels}
+  <link name="caster"><collision><geometry><sphere radius="0.03"/></geometry></collision>
+    <inertial><mass value="0.2"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="caster_joint" type="fixed"><parent link="base"/><child link="caster"/>
+    <origin xyz="-0.15 0 0.03"/></joint>
+  <gazebo reference="caster"><mu1>0.01</mu1><mu2>0.01</mu2></gazebo>
+  {extra}
+</robot>"""
+
+WHEEL = """<link name="{name}"><collision><origin rpy="1.5707963 0 0"/>
+      <geometry><cylinder radius="0.1" length="0.04"/></geometry></collision>
+    <inertial><mass value="0.5"/><inertia ixx="2e-3" iyy="2.5e-3" izz="2e-3" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="{name}_joint" type="continuous"><parent link="base"/><child link="{name}"/>
+    <origin xyz="0.1 {y} 0.1"/>
+    <axis xyz="0 {axis} 0"/><limit effort="5" velocity="30"/></joint>"""
+
+
+def cart(extra: str = "", axis: int = 1) -> str:
+    wheels = WHEEL.format(name="left", y=0.2, axis=axis) + WHEEL.format(name="right", y=-0.2, axis=axis)
+    return URDF.format(wheels=wheels, extra=extra)
+
+
+PLUGIN = """<gazebo><plugin name="diff" filename="libgazebo_ros_diff_drive.so"><left_joint>left_joint</left_joint>
+  <right_joint>right_joint</right_joint><wheel_separation>0.41</wheel_separation><wheel_diameter>0.2</wheel_diameter>
+  <max_wheel_acceleration>1.5</max_wheel_acceleration><command_topic>move</command_topic>
+  <odometry_frame>world_odom</odometry_frame><robot_base_frame>base</robot_base_frame><update_rate>30</update_rate></plugin></gazebo>"""
+
+CONTROL = """<ros2_control name="c" type="system">{}</ros2_control>"""
+JOINT = '<joint name="{}_joint"><command_interface name="velocity"/><state_interface name="position"/></joint>'
+
+
+def test_a_plugin_says_it_all() -> None:
+    package = package_of(load_model(cart(PLUGIN)), Path("cart.urdf"))
+    drive = package.file.nodes["drive"].parameters
+    assert (drive["left_joints"], drive["right_joints"]) == (["left_joint"], ["right_joint"])
+    assert (drive["track"], drive["wheel_radius"], drive["acceleration"]) == (0.41, 0.1, 1.5)
+    assert drive["turn_acceleration"] == pytest.approx(2 * 1.5 / 0.41)
+    odometry = package.file.nodes["odometry"].parameters
+    assert (odometry["odom_frame"], odometry["base_frame"], odometry["rate"]) == ("world_odom", "base", 30.0)
+    assert package.file.topics == {"cmd_vel": "move"}
+    assert not package.findings
+
+
+@pytest.mark.parametrize("extra", ["", CONTROL.format(JOINT.format("left") + JOINT.format("right"))])
+def test_wheels_are_guessed_and_the_guess_is_told(extra: str) -> None:
+    package = package_of(load_model(cart(extra)), Path("cart.urdf"))
+    drive = package.file.nodes["drive"].parameters
+    assert (drive["left_joints"], drive["right_joints"]) == (["left_joint"], ["right_joint"])
+    assert drive["track"] == pytest.approx(0.4)
+    assert drive["wheel_radius"] == 0.1
+    assert "guessed" in package.findings[0]
+
+
+def test_what_cannot_drive_stands_and_says_so() -> None:
+    package = package_of(load_model(cart().replace("continuous", "fixed")), Path("cart.urdf"))
+    assert package.file.default == ("robot_state",)
+    one = load_model(cart().replace('name="right_joint" type="continuous"', 'name="right_joint" type="fixed"'))
+    assert "no drive was found" in package_of(one, Path("cart.urdf")).findings[0]
+
+
+def test_mistakes_in_plugins() -> None:
+    with pytest.raises(DescriptionError, match=r"no joint 'lift'.*left_joint"):
+        find_drive(load_model(cart(PLUGIN.replace(">left_joint<", ">lift<"))))
+    with pytest.raises(DescriptionError, match="not a number"):
+        find_drive(load_model(cart(PLUGIN.replace("0.41", "wide"))))
+    with pytest.raises(DescriptionError, match="positive"):
+        find_drive(load_model(cart(PLUGIN.replace("0.41", "-0.4"))))
+    with pytest.raises(DescriptionError, match="turn backwards"):
+        find_drive(load_model(cart(axis=-1)))
+
+
+@pytest.mark.parametrize("extra", ["", PLUGIN])
+def test_it_drives_as_told(extra: str, tmp_path: Path) -> None:
+    path = tmp_path / "cart.urdf"
+    path.write_text(cart(extra))
+    with Run("empty", record=False) as run:
+        robot = run.add(path, at=(0, 0, 0))
+        run.run_for(0.5)
+        robot.drive(0.4, 0.0)
+        run.run_for(3.0)
+        assert robot.truth.pose.x == pytest.approx(1.15, abs=0.15)
+        robot.drive(0.0, 1.0)
+        yaw = robot.truth.pose.yaw
+        run.run_for(2.0)
+        assert robot.truth.pose.yaw - yaw == pytest.approx(1.85, abs=0.3)
+        assert run.evaluation.by_robot()["cart"]["odom_final_error"] < 0.1
+        assert run.evaluation.by_robot()["cart"]["max_tilt"] < 0.15
+
+
+def test_size_and_footing() -> None:
+    model = load_model(cart())
+    assert reach(model) == pytest.approx((0.2**2 + 0.22**2) ** 0.5, abs=0.03)
+    assert lowest(model) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_robot_files_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "cart.urdf").write_text(cart())
+    path = tmp_path / "cart.yaml"
+
+    def write(text: str) -> Path:
+        path.write_text(text)
+        return path
+
+    good = "description: cart.urdf\nnodes: {drive: {use: drive, parameters: {track: 0.4}}}\ndefault: [drive]\n"
+    package = load_robot(write(good))
+    assert package.select("default") == ("drive",)
+    assert package.customised({"drive": {"track": 0.5}}, {}).node("drive").parameters == {"track": 0.5}
+    for change, message in (
+        (("cart.urdf", "gone.urdf"), "no file gone.urdf"),
+        (("default: [drive]", "default: [fly]"), "no node 'fly'"),
+        (("nodes:", "noddes:"), "unknown key"),
+        (("default:", "footprint: [[0, 0]]\ndefault:"), "1 corners"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            load_robot(write(good.replace(*change)))
+
+
+def test_turtlebot3_is_brought_up_by_its_own_files(external_data: Path) -> None:
+    folder = external_data / "descriptions" / "turtlebot3_burger"
+    models = folder / "turtlebot3_gazebo" / "models" / "turtlebot3_burger"
+    urdf = folder / "turtlebot3_description" / "urdf" / "turtlebot3_burger.urdf"
+    for file in (models / "model.sdf", models / "model-1_4.sdf", urdf):
+        drive = derive_package(file, {}).file.nodes["drive"].parameters
+        assert drive["left_joints"] == ["wheel_left_joint"]
+        assert drive["wheel_radius"] == pytest.approx(0.033)
+        assert drive["track"] == pytest.approx(0.16)

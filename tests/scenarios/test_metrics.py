@@ -1,0 +1,142 @@
+"""Metrics against independent computations on whole arrays."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.geometry import SE2, SE3
+from roboyard.messages import msg
+from roboyard.messages.convert import pose_to_msg
+from roboyard.messages.time import stamp
+from roboyard.scenarios.metrics import Contacts, Evaluation, Motion, OdometryError, RobotTopics, metric_names
+
+
+def odometry(time_ns: int, pose: SE2, v: float = 0.0) -> object:
+    message = msg.Odometry(header=msg.Header(stamp=stamp(time_ns)))
+    message.pose.pose = pose_to_msg(pose.to_se3())
+    message.twist.twist.linear.x = v
+    return message
+
+
+def contacts(*pairs: tuple[str, str]) -> object:
+    return msg.ContactsState(states=[msg.ContactState(collision1_name=a, collision2_name=b) for a, b in pairs])
+
+
+def circle(t: float, radius: float = 2.0, rate: float = 0.5) -> SE2:
+    return SE2(radius * math.sin(rate * t), radius * (1 - math.cos(rate * t)), rate * t)
+
+
+def test_motion_of_a_known_circle() -> None:
+    motion = Motion("/truth")
+    take = motion.handlers()["/truth"]
+    for k in range(501):  # 10 s at 50 Hz with 0.5 rad/s on a radius of 2 m
+        take(odometry(k * 20_000_000, circle(k * 0.02), 1.0), k * 20_000_000)
+    found = motion.result()
+    assert found["path_length"] == pytest.approx(10.0, rel=1e-4)
+    assert found["turned"] == pytest.approx(5.0, rel=1e-6)
+    assert found["max_speed"] == pytest.approx(1.0)
+    assert found["mean_speed"] == pytest.approx(1.0, rel=1e-4)
+    assert found["moving_seconds"] == pytest.approx(10.0)
+    assert found["max_tilt"] == pytest.approx(0.0, abs=1e-6)
+    end = circle(10.0)
+    assert (found["final_x"], found["final_y"], found["final_yaw"]) == pytest.approx((end.x, end.y, end.theta))
+
+
+def test_standing_still_is_no_path() -> None:
+    motion = Motion("/truth")
+    rng = np.random.default_rng(3)
+    for k in range(1000):
+        motion.handlers()["/truth"](odometry(k * 20_000_000, SE2(rng.normal(0, 1e-4), 0, 0), 0.001), k * 20_000_000)
+    assert motion.result()["path_length"] == 0.0
+
+
+@given(roll=st.floats(-3, 3), pitch=st.floats(-1.5, 1.5), yaw=st.floats(-3, 3))
+def test_tilt_is_the_angle_to_the_vertical(roll: float, pitch: float, yaw: float) -> None:
+    motion = Motion("/truth")
+    message = msg.Odometry()
+    pose = SE3.from_xyz_rpy((0, 0, 0), (roll, pitch, yaw))
+    message.pose.pose = pose_to_msg(pose)
+    motion.handlers()["/truth"](message, 0)
+    expected = math.acos(np.clip(pose.rotation_matrix()[2, 2], -1, 1))
+    assert motion.result()["max_tilt"] == pytest.approx(expected, abs=1e-6)
+
+
+@given(
+    offset=st.tuples(st.floats(-5, 5), st.floats(-5, 5), st.floats(-3, 3)),
+    seed=st.integers(0, 1000),
+    truth_first=st.booleans(),
+)
+def test_odometry_error_agrees_with_numpy(offset: tuple[float, float, float], seed: int, truth_first: bool) -> None:
+    """Odometry with noise in a shifted and turned frame; the collector sees it piece by piece, numpy as a whole."""
+    rng = np.random.default_rng(seed)
+    T_odom_world = SE2(*offset)
+    collector = OdometryError("/truth", "/odom")
+    take = collector.handlers()
+    truths, seen = [], []
+    for k in range(60):
+        t_ns, truth = k * 20_000_000, circle(k * 0.02)
+        noise = SE2(*rng.normal(0, 0.05, 3)) if k else SE2()
+        odom = T_odom_world @ truth @ noise
+        calls = [("/truth", truth), ("/odom", odom)]
+        for topic, pose in calls if truth_first else reversed(calls):
+            take[topic](odometry(t_ns, pose), t_ns)
+        truths.append(truth)
+        seen.append(T_odom_world.inverse() @ odom)
+    distances = np.array([a.distance(b) for a, b in zip(truths, seen, strict=True)])
+    found = collector.result()
+    assert collector.count == 60
+    assert found["odom_rmse"] == pytest.approx(np.sqrt(np.mean(distances**2)), abs=1e-9)
+    assert found["odom_max_error"] == pytest.approx(distances.max(), abs=1e-9)
+    assert found["odom_final_error"] == pytest.approx(distances[-1], abs=1e-9)
+
+
+def test_odometry_between_truths_is_held_against_the_interpolated_truth() -> None:
+    collector = OdometryError("/truth", "/odom")
+    take = collector.handlers()
+    for k in range(101):  # truth at 10 Hz, odometry at 7 Hz, both without error
+        t = k * 0.1
+        take["/truth"](odometry(round(t * 1e9), SE2(0.5 * t, 0.0, 0.0)), 0)
+    for k in range(1, 60):
+        t = k / 7.0
+        take["/odom"](odometry(round(t * 1e9), SE2(0.5 * t, 0.0, 0.0)), 0)
+    assert collector.result()["odom_rmse"] is None  # the truth of those moments has gone by
+    late = OdometryError("/truth", "/odom")
+    events = sorted([(k * 0.1, "/truth") for k in range(101)] + [(k / 7.0, "/odom") for k in range(1, 60)])
+    for t, topic in events:
+        late.handlers()[topic](odometry(round(t * 1e9), SE2(0.5 * t, 0.0, 0.0)), 0)
+    assert late.count == 59
+    assert late.result()["odom_max_error"] == pytest.approx(0.0, abs=1e-8)
+
+
+def test_contacts_are_episodes() -> None:
+    collector = Contacts("/contacts")
+    take = collector.handlers()["/contacts"]
+    second = 1_000_000_000
+    take(contacts(("rover::body", "wall::box")), 1 * second)
+    take(contacts(), round(1.5 * second))
+    take(contacts(("rover::body", "wall::box")), round(1.6 * second))  # bounced: the same episode
+    take(contacts(("rover::body", "wall::box"), ("rover::wheel", "crate::box")), 2 * second)
+    take(contacts(), 3 * second)
+    take(contacts(("rover::body", "wall::box")), 9 * second)
+    collector.finish(10 * second)
+    found = collector.result()
+    assert found == {"contacts": 3, "contact_seconds": pytest.approx(0.5 + 1.4 + 1.0), "first_contact": 1.0}
+    assert Contacts("/x").result()["contacts"] == 0
+
+
+def test_evaluation_names_are_what_criteria_may_use() -> None:
+    evaluation = Evaluation()
+    evaluation.add_robot("a", RobotTopics.of("a"))
+    evaluation.add_robot("b", RobotTopics.of("b", "/b", {"odom": "base/odom"}))
+    totals = {"sim_seconds": 1.0, "wall_seconds": 1.0, "real_time_factor": 1.0, "messages": 0}
+    assert set(evaluation.flat(totals)) == set(metric_names(("a", "b")))
+    evaluation.take("/b/base/odom", odometry(0, SE2()), 0)
+    evaluation.take("/truth/b/odom", odometry(0, SE2(1, 1, 1)), 0)
+    evaluation.take("/unknown", None, 0)
+    assert evaluation.messages == 3
+    flat = evaluation.flat(totals)
+    assert flat["b.odom_rmse"] == 0.0
+    assert flat["odom_rmse"] is flat["a.odom_rmse"] is None

@@ -1,0 +1,155 @@
+"""Runs put together from Python."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import roboyard as ry
+from roboyard.bus import NodeError
+from roboyard.errors import ConfigError, InputError, RunError, UnknownNameError
+from roboyard.geometry import SE2
+from roboyard.record import open_recording
+from roboyard.scenarios import Run
+
+
+class Follow(ry.Node):
+    """Goes round in a circle.   out: cmd_vel"""
+
+    speed: float = ry.param(0.3, unit="m/s", low=0.0, high=2.0)
+
+    def setup(self) -> None:
+        self.commands = self.publisher("cmd_vel", ry.msg.Twist)
+        self.timer(0.05, self.tick)
+
+    def tick(self) -> None:
+        message = ry.msg.Twist()
+        message.linear.x = self.speed
+        self.commands.publish(message)
+
+
+class Broken(ry.Node):
+    def setup(self) -> None:
+        self.timer(0.1, self.tick)
+
+    def tick(self) -> None:
+        if self.now > 0.35:
+            raise ValueError("no more")
+
+
+@pytest.fixture
+def arena():  # type: ignore[no-untyped-def]
+    with Run("empty", record=False) as run:
+        yield run
+
+
+def test_a_robot_drives_and_knows_where_it_is(arena: Run) -> None:
+    rover = arena.add("rover", at=(1.0, 2.0, math.pi / 2))
+    assert rover.namespace == ""
+    arena.run_for(0.2)
+    rover.drive(0.5)
+    assert arena.until(lambda: rover.truth.pose.y > 3.0, timeout=10)
+    assert rover.truth.pose.x == pytest.approx(1.0, abs=0.05)
+    assert arena.evaluation.by_robot()["rover"]["path_length"] == pytest.approx(1.0, abs=0.1)
+    assert not arena.until(lambda: False, timeout=0.1)
+
+
+def test_several_robots_have_their_own_names_and_frames(arena: Run) -> None:
+    first = arena.add("rover")
+    second = arena.add("rover", "second", at=SE2(2.0, 0.0, 0.0))
+    second.add_node(Follow(speed=0.5), "follow")
+    arena.run_for(2.0)
+    assert (first.namespace, second.namespace, second.frame_prefix) == ("", "/second", "second/")
+    assert {"/scan", "/second/scan", "/truth/second/odom", "/second/odom"} <= set(arena.bus.topics)
+    assert second.truth.pose.x > 2.3
+    assert abs(first.truth.pose.x) < 0.05
+    pose = arena.bus.transforms.lookup("second/odom", "second/base_link")
+    assert pose.x == pytest.approx(second.truth.pose.x - 2.0, abs=0.05)
+    with pytest.raises(InputError, match="already a robot"):
+        arena.add("rover", "second")
+    second.remove()
+    arena.run_for(0.2)
+    assert "second" not in arena.robots
+    assert "/second/drive" not in arena.bus.nodes
+    with pytest.raises(InputError):
+        second.remove()
+
+
+def test_nodes_come_up_by_name(arena: Run) -> None:
+    rover = arena.add("rover", nodes=())
+    assert not rover.nodes
+    rover.bring_up("joint_states", "odometry").bring_up("odometry")
+    assert list(rover.nodes) == ["joint_states", "odometry"]
+    with pytest.raises(UnknownNameError, match=r"robot rover: no node 'odometrie'; did you mean 'odometry'"):
+        rover.bring_up("odometrie")
+    with pytest.raises(UnknownNameError, match="no node"):
+        arena.add("rover", "other", nodes=["wings"])
+    assert "other" not in arena.simulation.models
+
+
+def test_messages_from_the_script(arena: Run) -> None:
+    rover = arena.add("rover")
+    rover.publish("cmd_vel", ry.msg.Twist(linear=ry.msg.Vector3(x=0.5)))
+    arena.run_for(0.3)
+    assert rover.truth.linear_velocity[0] > 0.1
+
+
+def test_a_failing_node_names_itself_and_leaves_a_whole_recording(tmp_path: Path) -> None:
+    run = Run("empty", out=tmp_path / "run")
+    run.add("rover")
+    run.bus.add(Broken(), "broken")
+    with pytest.raises(NodeError, match=r"node /broken, timer 10 Hz.*at 0\.4.*no more"):
+        run.run_for(2.0)
+    run.close()
+    with open_recording(tmp_path / "run") as recording:
+        assert recording.complete
+        assert recording.end_ns == pytest.approx(0.4e9, abs=1e8)
+    with pytest.raises(RunError, match="has ended"):
+        run.run_for(1.0)
+
+
+def test_the_report_says_what_happened(tmp_path: Path) -> None:
+    with Run("arena", seed=7) as run:
+        rover = run.add("rover")
+        rover.drive(0.4, 0.3)
+        run.run_for(1.5)
+        path = run.report(tmp_path / "first")
+        assert np.isfinite(rover.truth.pose.x)  # still to be read after the end
+    assert sorted(p.name for p in path.parent.iterdir()) == ["metrics.json", "recording.mcap", "report.html"]
+    with Run("empty", record=False) as run, pytest.raises(InputError, match="no folder"):
+        run.report()
+    with pytest.raises(InputError, match="not empty"):
+        Run("empty", out=tmp_path / "first")
+
+
+def test_what_watches_is_closed_with_the_run() -> None:
+    closed = []
+
+    class Watcher:
+        def __init__(self, run: Run) -> None:
+            self.run = run
+
+        def close(self) -> None:
+            closed.append(self.run.time)
+
+    with Run("empty", record=False, attach=[Watcher]) as run:
+        run.run_for(0.5)
+    assert closed == [0.5]
+
+
+def test_parameters_take_units_and_are_checked(arena: Run) -> None:
+    rover = arena.add("rover")
+    use = f"{__file__}:Follow"
+    node = rover.add_node(use, "follow", parameters={"speed": "40 cm/s"})
+    assert node.parameters()["speed"] == 0.4
+    with pytest.raises(ConfigError, match="no parameter 'sped'.*there are: speed"):
+        rover.add_node(use, "follow2", parameters={"sped": 1})
+    with pytest.raises(ConfigError, match="wanted is a speed"):
+        rover.add_node(use, "follow2", parameters={"speed": "40 cm"})
+    with pytest.raises(ConfigError, match="out of range"):
+        rover.add_node(use, "follow2", parameters={"speed": 7.0})
+    with pytest.raises(ConfigError, match="is no node"):
+        rover.add_node("roboyard.geometry:SE2", "pose")
+    with pytest.raises(UnknownNameError, match="no node 'drvie'; did you mean 'drive'"):
+        rover.add_node("drvie", "x")

@@ -1,0 +1,142 @@
+"""Scenario files: what they may say, and how clearly they are refused."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from roboyard.errors import ConfigError, InputError, UnknownNameError
+from roboyard.scenarios import load_spec
+from roboyard.scenarios.assemble import read_criteria, read_scripts
+from roboyard.scenarios.catalog import find, robots, scenarios, worlds
+from roboyard.scenarios.schema import Remove, Spawn
+
+GOOD = """\
+world: arena
+robots:
+  rover: {model: rover, at: [1 m, 50 cm, 90 deg]}
+  second: {model: rover, at: [0, 0, 0.1, 0, 0, 0], nodes: [drive, arbiter]}
+operator: [{drive: {v: 0.5, for: 2 s}}]
+faults:
+  - {at: 1.5 min, what: spawn, model: box, pose: [6, 0.2, 0]}
+  - {at: 100, what: remove, name: box_0}
+duration: 2 min
+criteria: {success: path_length > 1 and second.contacts == 0}
+smoke: {robots: {rover: {at: [2, 0, 0]}}, seed: 5}
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path):  # type: ignore[no-untyped-def]
+    def make(text: str, name: str = "mine.yaml") -> str:
+        path = tmp_path / name
+        path.write_text(text)
+        return str(path)
+
+    return make
+
+
+def test_a_full_scenario(write) -> None:  # type: ignore[no-untyped-def]
+    spec = load_spec(write(GOOD))
+    scenario = spec.scenario
+    assert spec.name == "mine"
+    assert scenario.duration == 120.0
+    assert scenario.robots["rover"].at == (1.0, 0.5, pytest.approx(1.5707963))
+    assert scenario.main_robot == "rover"
+    assert scenario.faults == (
+        Spawn(at=90.0, what="spawn", model="box", pose=(6.0, 0.2, 0.0)),
+        Remove(at=100.0, what="remove", name="box_0"),
+    )
+    assert list(read_scripts(spec)) == ["rover"]
+    assert set(read_criteria(scenario)[0]) == {"success"}
+
+
+def test_smoke_is_short_and_differs_only_where_it_says(write) -> None:  # type: ignore[no-untyped-def]
+    full, smoke = load_spec(write(GOOD)), load_spec(write(GOOD), smoke=True)
+    assert smoke.smoke
+    assert smoke.scenario.duration == 5.0
+    assert smoke.scenario.criteria == {}
+    assert smoke.scenario.robots["rover"].at == (2.0, 0.0, 0.0)
+    assert smoke.scenario.robots["second"] == full.scenario.robots["second"]
+    assert smoke.scenario.seed == 5
+    assert load_spec(write("world: arena\nduration: 3\n"), smoke=True).scenario.duration == 3.0
+
+
+def test_overrides(write) -> None:  # type: ignore[no-untyped-def]
+    spec = load_spec(
+        write(GOOD), overrides=("duration=7 s", "robots.rover.at=[0, 0, 0]", "criteria.success=contacts == 0")
+    )
+    assert (spec.scenario.duration, spec.scenario.robots["rover"].at) == (7.0, (0.0, 0.0, 0.0))
+    assert spec.seeded(9).scenario.seed == 9
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "message"),
+    [
+        (("world: arena", "wrold: arena"), "mine.yaml:1", "unknown key 'wrold'.*mean 'world'"),
+        (("duration: 2 min", "duration: 2 m"), "mine.yaml:9", "is a length; wanted is a time"),
+        (("duration: 2 min", "duration: 0"), "mine.yaml:9", "below"),
+        (("duration: 2 min", "duration: soon"), "mine.yaml:9", "duration"),
+        (("duration: 2 min\n", ""), "mine.yaml:1", "'duration' is missing"),
+        (("90 deg]", "90 kg]"), "mine.yaml:3", "is a mass; wanted is an angle"),
+        (("[0, 0, 0.1, 0, 0, 0]", "[0, 0]"), "mine.yaml:4", "robots.second.at"),
+        (("what: spawn", "what: explode"), "mine.yaml:7", "must be one of: spawn, remove"),
+        (("name: box_0", ""), "mine.yaml:8", "name"),
+        (("drive: {v: 0.5", "drvie: {v: 0.5"), "mine.yaml:5", "unknown key 'drvie'.*mean 'drive'"),
+        (("for: 2 s}}]", "for: 2 kg}}]"), "mine.yaml:5", "is a mass; wanted is a time"),
+        (("second: {", "2nd: {"), "mine.yaml", "robot name '2nd'"),
+        (("model: rover, at: [1", "mdoel: rover, at: [1"), "mine.yaml:3", "unknown key 'mdoel'"),
+    ],
+)
+def test_mistakes_name_file_line_and_cure(write, change: tuple[str, str], where: str, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ConfigError) as caught:
+        load_spec(write(GOOD.replace(*change)))
+    assert where in str(caught.value)
+    assert re.search(message, str(caught.value), re.DOTALL), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("path_length > 1", "path_lenght > 1"), "no metric 'path_lenght'.*path_length"),
+        (("path_length > 1", "open('/etc/passwd')"), "calls 'open'"),
+        (("second.contacts", "third.contacts"), "no metric 'third.contacts'"),
+        (("[{drive: {v: 0.5, for: 2 s}}]", "nowhere.yaml"), "no file nowhere.yaml"),
+    ],
+)
+def test_expressions_and_scripts_are_checked_before_anything_runs(write, change: tuple[str, str], message: str) -> None:  # type: ignore[no-untyped-def]
+    spec = load_spec(write(GOOD.replace(*change)))
+    with pytest.raises(InputError, match=message):
+        _ = read_criteria(spec.scenario), read_scripts(spec)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", "{", "a: &a [*a]", "world: !!python/object:os.system {}", "\x00"])
+def test_files_that_are_no_scenarios(write, text: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ConfigError):
+        load_spec(write(text))
+
+
+def test_unknown_names_list_what_there_is() -> None:
+    with pytest.raises(UnknownNameError, match=r"no scenario 'rover-dirve'; did you mean 'rover-drive'"):
+        load_spec("rover-dirve")
+    with pytest.raises(UnknownNameError, match="no world 'arean'; did you mean 'arena'"):
+        find("world", "arean")
+    with pytest.raises(InputError, match=r"no file nothing\.yaml"):
+        load_spec("nothing.yaml")
+
+
+def test_what_is_installed_is_found_by_name() -> None:
+    assert {"rover-drive"} <= set(scenarios())
+    assert {"rover"} <= set(robots())
+    assert {"arena", "empty"} <= set(worlds())
+    assert scenarios()["rover-drive"].about
+    assert worlds()["arena"].origin == "roboyard"
+
+
+def test_every_scenario_of_the_package_has_a_smoke_variant_and_says_what_it_is() -> None:
+    for name in scenarios():
+        spec = load_spec(name, smoke=True)
+        assert spec.scenario.duration <= 5.0
+        assert spec.scenario.about
+        read_criteria(spec.scenario)
+        read_scripts(spec)
