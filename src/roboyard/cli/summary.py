@@ -31,7 +31,8 @@ def show_verdict(document: Mapping[str, Any]) -> None:
     state = str(document["state"])
     word = "criteria held" if good and document["criteria"] else "done" if good else _ENDINGS.get(state, state)
     colour = "1;32" if good else "1;31"
-    say(f"{paint(word, colour, sys.stdout)}: {document['scenario']}, seed {document['seed']}")
+    judged = "" if state == "done" or not document["criteria"] else "; criteria are not judged"
+    say(f"{paint(word, colour, sys.stdout)}: {document['scenario']}, seed {document['seed']}{judged}")
     if document.get("error"):
         say(f"  {document['error']}")
     for name, found in document["criteria"].items():
@@ -54,12 +55,10 @@ def show_numbers(document: Mapping[str, Any]) -> None:
     say("  " + ", ".join(parts))
 
 
-_ENDINGS = {"done": "criteria not held", "failed": "the run failed", "killed": "the run was killed"}
+_ENDINGS = {"done": "criteria not held", "failed": "failed", "killed": "killed"}
 
 
 def _values(found: Mapping[str, Any]) -> str:
-    if found["passed"] is None:
-        return f" (not judged: {found['reason']})" if found.get("reason") else " (not judged)"
     shown = ", ".join(f"{key} = {_short(value)}" for key, value in dict(found["values"]).items())
     return f"  ({shown})" if shown else ""
 

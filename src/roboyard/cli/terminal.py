@@ -28,6 +28,7 @@ def flush() -> None:
 
 def note(text: str) -> None:
     """A line beside the result: progress, warnings."""
+    sys.stdout.flush()  # so that both come in this order where they go to one place
     print(text, file=sys.stderr, flush=True)
 
 

@@ -112,8 +112,8 @@ def world(
 
 
 def _show_findings(findings: Sequence[str]) -> None:
-    from roboyard.cli.terminal import count, note
+    from roboyard.cli.terminal import count, note, say
 
     for finding in findings:
         note(f"warning: {finding}")
-    note("it is right" + (f", with {count(len(findings), 'warning')}" if findings else ""))
+    say("it is right" + (f", with {count(len(findings), 'warning')}" if findings else ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from typing import Annotated, Any
 
 import typer
@@ -36,7 +37,7 @@ def list_things(
     for number, (name, entries) in enumerate(shown.items()):
         if len(shown) > 1:
             heading(("\n" if number else "") + name)
-        columns([(("  " if len(shown) > 1 else "") + e["name"], e["about"]) for e in entries])
+        columns([(("  " if len(shown) > 1 else "") + e["name"], _sentence(e["about"])) for e in entries])
         if not entries:
             say("none")
 
@@ -55,6 +56,11 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
         ]
     entries = {Kind.ROBOTS: catalog.robots, Kind.WORLDS: catalog.worlds, Kind.SCENARIOS: catalog.scenarios}[kind]()
     return [{"name": e.name, "about": e.about, "path": str(e.path), "origin": e.origin} for e in entries.values()]
+
+
+def _sentence(text: str) -> str:
+    """The first one; --json has the whole text."""
+    return re.split(r"\.(?:\s|$)", text, maxsplit=1)[0]
 
 
 def _first_line(text: str | None) -> str:
