@@ -180,3 +180,43 @@ def test_any_text(text: str) -> None:
         with suppress(DescriptionError):
             load(text)
             load("<robot name='r'>" + text + "</robot>")
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_long_chains(backwards: bool) -> None:
+    """Depth of a robot is not depth of the call stack."""
+    order = list(range(4000))[:: -1 if backwards else 1]
+    on = "".join(f'<link name="l{i + 1}"><pose relative_to="l{i}">1 0 0 0 0 0</pose></link>' for i in order)
+    frames = "".join(f'<frame name="f{i + 1}" attached_to="f{i}"/>' for i in order)
+    read = load_model(
+        f'<sdf version="1.9"><model name="m"><link name="l0"/><link name="f0"/>{on}{frames}</model></sdf>'
+    )
+    assert read.link("l4000").T_model_link.x == 4000.0
+    assert {frame.link for frame in read.frames} == {"f0"}
+    links = '<link name="l0"/>' + "".join(f'<link name="l{i + 1}"/>' for i in order)
+    joints = "".join(
+        f'<joint name="j{i}" type="fixed"><parent link="l{i}"/><child link="l{i + 1}"/><origin xyz="1 0 0"/></joint>'
+        for i in order
+    )
+    assert load_model(f'<robot name="r">{links}{joints}</robot>').link("l4000").T_model_link.x == 4000.0
+
+
+def test_nothing_costs_squared() -> None:
+    """Many of the same: names, sensors, blocks, references into a large model."""
+    many = 4000
+    shapes = '<visual name="v"><geometry><sphere radius="1"/></geometry></visual>' * many
+    blocks = '<gazebo reference="a"><mu1>1</mu1><material>Gazebo/Red</material></gazebo>' * many
+    sensors = '<gazebo reference="a">' + '<sensor name="s" type="imu"/>' * many + "</gazebo>"
+    consistent(load_model(f'<robot name="r"><link name="a">{shapes}</link>{blocks}{sensors}</robot>'))
+    links = "".join(f'<link name="l{i}"/>' for i in range(many))
+    models = "".join(f'<model name="m{i}"><pose relative_to="big::l{i}"/><link name="l"/></model>' for i in range(many))
+    world = f'<sdf version="1.9"><world name="w"><model name="big">{links}</model>{models}</world></sdf>'
+    assert len(load_world(world).models) == many + 1
+
+
+def test_joint_to_an_empty_model() -> None:
+    joint = '<joint name="j" type="fixed"><parent>a</parent><child>n{}</child></joint>'
+    for end in ("", "::__model__"):
+        text = f'<model name="m"><link name="a"/><model name="n"><static>1</static></model>{joint.format(end)}</model>'
+        with pytest.raises(DescriptionError, match="which has no link"):
+            load_model(f'<sdf version="1.9">{text}</sdf>')

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
 from roboyard.description.sensors import Sensor
 from roboyard.description.xml import Node
@@ -18,16 +19,14 @@ def settle_sensors(reading: Reading, root: Node, sensors: Iterable[Sensor]) -> t
     identity), data would be misplaced by that pose, so the frame takes the sensor's name.
     """
     settled: list[Sensor] = []
-    names: set[str] = set()
+    names: dict[str, int] = {}
     for sensor in sensors:
         name = sensor.name
         if name in names:
-            name = f"{sensor.link}_{sensor.name}"
-            stem, count = name, 1
-            while name in names:
-                name, count = f"{stem}_{count}", count + 1
+            name = free_name(f"{sensor.link}_{sensor.name}", names)
             reading.note(root, f"two sensors are called '{sensor.name}': the one on '{sensor.link}' becomes '{name}'")
-        names.add(name)
+        else:
+            names[name] = 0
         at_link = sensor.T_link_sensor.almost_equal(SE3.identity(), 1e-9)
         frame = sensor.frame or (sensor.link if at_link else name)
         if frame == sensor.link and not at_link:

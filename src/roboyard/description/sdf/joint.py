@@ -69,6 +69,8 @@ def read_joint(
             raise fault(f"joint '{name}' names itself as its {role}", node, "a link or frame")
         else:
             links.append(scope.body(named, node.child(role) or node, f"{role} of joint '{name}'"))
+        if links[-1] != WORLD and links[-1] not in poses:
+            raise fault(f"joint '{name}' has the {role} '{named}', which has no link", node.child(role) or node)
     parent, child = links
     T_model_child = poses[child]
     T_model_parent = SE3.identity() if parent == WORLD else poses[parent]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from roboyard.description.fields import pose
 from roboyard.description.reading import Reading
 from roboyard.description.sdf.includes import Included, ReadModel, read_include
-from roboyard.description.sdf.scope import MODEL, inside
+from roboyard.description.sdf.scope import MODEL, places
 from roboyard.description.values import fault
 from roboyard.description.xml import Node
 
@@ -43,7 +43,7 @@ def _proxy(reading: Reading, name: str, found: Included, parts: list[Node], read
     """A frame where the included model's frame would be."""
     T = pose(found.pose_node)
     if found.placed:
-        place = inside(read_model(reading, found.node, found.version), found.placed)
+        place = places(read_model(reading, found.node, found.version)).get(found.placed)
         if place is None:
             raise fault(f"placement_frame '{found.placed}' is not in model '{found.name}'", found.node)
         T = T @ place[1].inverse()

@@ -15,7 +15,7 @@ from roboyard.description.sdf.includes import PLACEHOLDER, Included, Version, is
 from roboyard.description.sdf.joint import end, read_joint
 from roboyard.description.sdf.link import read_link
 from roboyard.description.sdf.nesting import Parts
-from roboyard.description.sdf.scope import MODEL, Entry, Scope, inside
+from roboyard.description.sdf.scope import MODEL, Entry, Scope, places
 from roboyard.description.sdf.tree import span
 from roboyard.description.sensing import read_plugin, read_sensor
 from roboyard.description.values import fault
@@ -74,7 +74,7 @@ def _collect_frames(scope: Scope, parts: Parts) -> None:
     for key, entry in scope.entries("frame"):
         link = scope.body(key, entry.node, f"frame '{entry.name}'")
         T_model_frame = scope.pose(key, entry.node, f"frame '{entry.name}'")
-        if link:
+        if link in poses:
             parts.frames.append(Frame(entry.name, link, poses[link].inverse() @ T_model_frame))
 
 
@@ -112,7 +112,7 @@ def model_entry(found: Included, default: str) -> Entry:
     """The entry of a placed model. Raises DescriptionError for an unknown placement frame."""
     entry = Entry(found.name, "model", found.node, found.pose_node, default, model=found.model)
     if found.placed and found.model is not None:
-        place = inside(found.model, found.placed)
+        place = places(found.model).get(found.placed)
         if place is None:
             raise fault(f"placement_frame '{found.placed}' is not in model '{found.name}'", found.node)
         entry.T_model_placed = place[1]

@@ -59,7 +59,8 @@ class Scope:
         self._strict = strict
         self._entries: dict[str, Entry] = {}
         self._poses: dict[str, SE3] = {origin: SE3.identity()}
-        self._walking: list[str] = []
+        self._bodies: dict[str, str] = {}
+        self._insides: dict[str, dict[str, tuple[str, SE3]]] = {}
 
     def declare(self, entry: Entry) -> bool:
         """Add an entry; False where, in an older file, its name belongs to a part of another kind already.
@@ -101,8 +102,7 @@ class Scope:
         """Whether the name leads somewhere."""
         if name == self.origin or name in self._entries:
             return True
-        entry, inner = self._nested(name)
-        return entry is not None and entry.model is not None and inside(entry.model, inner) is not None
+        return self._inside(name) is not None
 
     def pose(self, name: str, node: Node, what: str) -> SE3:
         """T_scope_name.
@@ -115,65 +115,82 @@ class Scope:
         Raises:
             DescriptionError: the name is unknown, or poses refer to each other in a circle.
         """
-        if name in self._poses:
-            return self._poses[name]
-        if name not in self._entries:
-            entry, inner = self._nested(name)
-            found = inside(entry.model, inner) if entry and entry.model else None
-            if found is None:
-                raise fault(f"{what} names '{name}', which {self.owner} does not have", node, self._names())
-            return self.pose(name[: -len(inner) - 2], node, what) @ found[1]
-        if name in self._walking:
-            circle = " → ".join([*self._walking[self._walking.index(name) :], name])
-            raise fault(f"poses in {self.owner} refer to each other in a circle: {circle}", node)
-        entry = self._entries[name]
-        self._walking.append(name)
-        try:
-            T = self.relative(entry.pose_node, entry.default, entry.node, f"{entry.kind} '{entry.name}'")
-        finally:
-            self._walking.pop()
-        self._poses[name] = T @ entry.T_model_placed.inverse()
-        return self._poses[name]
+        steps: list[tuple[str, SE3]] = []  # from the name back to a known pose; nested places have no key
+        walked: dict[str, None] = {}
+        while name not in self._poses:
+            entry = self._entries.get(name)
+            if entry is None:
+                found = self._inside(name)
+                if found is None:
+                    raise fault(f"{what} names '{name}', which {self.owner} does not have", node, self._names())
+                name, _, T_nested_inner = found
+                steps.append(("", T_nested_inner))
+                continue
+            if name in walked:
+                names = [one.partition("\n")[0] for one in (*walked, name)]
+                circle = " → ".join(names[names.index(names[-1]) :][-12:])
+                raise fault(f"poses in {self.owner} refer to each other in a circle: {circle}", node)
+            walked[name] = None
+            steps.append((name, pose(entry.pose_node) @ entry.T_model_placed.inverse()))
+            node, what = entry.pose_node or entry.node, f"relative_to of {entry.kind} '{entry.name}'"
+            name = _start(entry.pose_node, entry.default)
+        T = self._poses[name]
+        for key, step in reversed(steps):
+            T = T @ step
+            if key:
+                self._poses[key] = T
+        return T
 
     def relative(self, pose_node: Node | None, default: str, node: Node, what: str) -> SE3:
         """Pose in the scope of a ``<pose>`` whose ``relative_to`` may be missing. Raises DescriptionError."""
-        name = default
-        if pose_node is not None:
-            name = pose_node.get("relative_to") or pose_node.get("frame") or default
+        name = _start(pose_node, default)
         return self.pose(name, pose_node or node, f"relative_to of {what}") @ pose(pose_node)
 
     def body(self, name: str, node: Node, what: str) -> str:
-        """The link (with ``::``) that ``name`` moves with. Raises DescriptionError for an unknown name or a circle."""
-        seen: list[str] = []
-        while True:
+        """The link (with ``::``) that ``name`` moves with; empty in a model without links.
+
+        Raises DescriptionError for an unknown name or a circle.
+        """
+        seen: dict[str, None] = {}
+        while name not in self._bodies:
             if name in seen:
-                raise fault(f"frames in {self.owner} are attached in a circle: {' → '.join([*seen, name])}", node)
-            seen.append(name)
+                circle = " → ".join([*list(seen)[:12], name])
+                raise fault(f"frames in {self.owner} are attached in a circle: {circle}", node)
+            seen[name] = None
             if name == self.origin:
-                return self.canonical
+                self._bodies[name] = self.canonical
+                break
             entry = self._entries.get(name)
             if entry is None:
-                entry, inner = self._nested(name)
-                found = inside(entry.model, inner) if entry and entry.model else None
+                found = self._inside(name)
                 if found is None:
                     raise fault(f"{what} names '{name}', which {self.owner} does not have", node, self._names())
-                return f"{name[: -len(inner) - 2]}::{found[0]}"
-            if entry.kind == "link":
-                return name
-            if entry.model is not None:
-                return f"{name}::{entry.model.canonical_link}"
-            node, what = entry.node, f"attached_to of {entry.kind} '{name}'"
-            name = entry.attached or self.origin
+                self._bodies[name] = f"{found[0]}::{found[1]}" if found[1] else ""
+            elif entry.kind == "link":
+                self._bodies[name] = name
+            elif entry.model is not None:
+                held = entry.model.canonical_link
+                self._bodies[name] = f"{name}::{held}" if held else ""
+            else:
+                node, what = entry.node, f"attached_to of {entry.kind} '{entry.name}'"
+                name = entry.attached or self.origin
+        link = self._bodies[name]
+        self._bodies.update(dict.fromkeys(seen, link))
+        return link
 
-    def _nested(self, name: str) -> tuple[Entry | None, str]:
-        """The nested model whose name ``name`` starts with, and the rest behind the ``::``."""
+    def _inside(self, name: str) -> tuple[str, str, SE3] | None:
+        """Nested model, link in it, and pose in it, that ``model::name`` stands for; None for nothing."""
         at = name.find("::")
         while at >= 0:
-            entry = self._entries.get(name[:at])
+            outer, inner = name[:at], name[at + 2 :]
+            entry = self._entries.get(outer)
             if entry is not None and entry.model is not None:
-                return entry, name[at + 2 :]
+                if outer not in self._insides:
+                    self._insides[outer] = places(entry.model)
+                found = self._insides[outer].get(inner)
+                return (outer, *found) if found else None
             at = name.find("::", at + 2)
-        return None, ""
+        return None
 
     def _names(self) -> str:
         shown = [entry.name for entry in self._entries.values()][:12]
@@ -181,17 +198,22 @@ class Scope:
         return f"names: {', '.join([self.origin, *shown])}{more}"
 
 
-def inside(model: Model, name: str) -> tuple[str, SE3] | None:
-    """Link, and pose in the model, of a link, joint or frame of a finished model; None for an unknown name."""
+def _start(pose_node: Node | None, default: str) -> str:
+    """Name that a pose is relative to."""
+    if pose_node is None:
+        return default
+    return pose_node.get("relative_to") or pose_node.get("frame") or default
+
+
+def places(model: Model) -> dict[str, tuple[str, SE3]]:
+    """Link and pose in the model of every link, joint and frame of a finished model, and of its own origin."""
     links = {link.name: link for link in model.links}
-    if name == MODEL:
-        return model.canonical_link or "", SE3.identity()
-    if name in links:
-        return name, links[name].T_model_link
+    found = {name: (name, link.T_model_link) for name, link in links.items()}
+    found[MODEL] = (model.canonical_link or "", SE3.identity())
     for frame in model.frames:
-        if frame.name in (name, f"{name}::{MODEL}"):
-            return frame.link, links[frame.link].T_model_link @ frame.T_link_frame
+        place = frame.link, links[frame.link].T_model_link @ frame.T_link_frame
+        found.setdefault(frame.name, place)
+        found.setdefault(frame.name.removesuffix(f"::{MODEL}"), place)
     for joint in model.joints:
-        if joint.name == name:
-            return joint.child, links[joint.child].T_model_link @ joint.T_child_joint
-    return None
+        found.setdefault(joint.name, (joint.child, links[joint.child].T_model_link @ joint.T_child_joint))
+    return found

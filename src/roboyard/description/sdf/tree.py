@@ -67,10 +67,10 @@ def span(
                 waiting.append(other)
                 if joint.child == here:
                     kept[joint.name] = turned(joint)
-    places = {joint.name: node for joint, node in joints}
-    for name, joint in kept.items():
-        if joint.parent != next(one.parent for one, _ in joints if one.name == name):
-            reading.note(places[name], f"joint '{name}' is turned round: its child '{joint.parent}' has another parent")
+    for joint, node in joints:
+        now = kept.get(joint.name, joint)
+        if now.parent != joint.parent:
+            reading.note(node, f"joint '{joint.name}' is turned round: its child '{joint.child}' has another parent")
     order = [kept[joint.name] for joint, _ in joints if joint.name in kept]
     return tuple(order), tuple(closures)
 

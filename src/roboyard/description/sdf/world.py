@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from roboyard.description.fields import colour_of, number_of, vector_of
 from roboyard.description.model import Light, Physics, Placed, Vec3, World
+from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
 from roboyard.description.sdf.includes import Included, Version, read_include
 from roboyard.description.sdf.lights import read_light
@@ -114,15 +115,12 @@ _PACE = {"real_time_factor", "real_time_update_rate"}
 
 def _lights(reading: Reading, scope: Scope, lamps: list[Included]) -> tuple[Light, ...]:
     found: list[Light] = []
-    names: set[str] = set()
+    names: dict[str, int] = {}
     for lamp in lamps:
         T_world_light = scope.relative(lamp.pose_node, WORLD, lamp.node, f"light '{lamp.name}'")
         light = read_light(reading, lamp.node, T_world_light)
-        name, count = light.name, 1
-        while name in names:
-            name, count = f"{light.name}_{count}", count + 1
+        name = free_name(light.name, names)
         if name != light.name:
             reading.note(lamp.node, f"two lamps are called '{light.name}': this one becomes '{name}'")
-        names.add(name)
         found.append(replace(light, name=name))
     return tuple(found)

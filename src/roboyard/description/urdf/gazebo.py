@@ -7,7 +7,7 @@ from itertools import chain
 
 from roboyard.description.colours import gazebo_colour
 from roboyard.description.fields import boolean_of, number_of, pose, text_of
-from roboyard.description.model import Joint, Link, Material, Plugin, Surface
+from roboyard.description.model import Joint, Link, Material, Plugin, Surface, Vec3
 from roboyard.description.reading import Reading
 from roboyard.description.sensing import read_plugin, read_sensor
 from roboyard.description.sensors import Sensor
@@ -36,6 +36,41 @@ class Blocks:
     static: bool = False
 
 
+@dataclass(slots=True)
+class _Overlay:
+    """What all blocks of one link say; None: nothing."""
+
+    friction: float | None = None
+    friction2: float | None = None
+    stiffness: float | None = None
+    damping: float | None = None
+    direction1: Vec3 | None = None
+    material: Material | None = None
+    gravity: bool | None = None
+    self_collide: bool | None = None
+
+    def laid_over(self, link: Link) -> Link:
+        """The link with what is said."""
+
+        def surface(old: Surface) -> Surface:
+            return replace(
+                old,
+                friction=old.friction if self.friction is None else self.friction,
+                friction2=old.friction2 if self.friction2 is None else self.friction2,
+                stiffness=old.stiffness if self.stiffness is None else self.stiffness,
+                damping=old.damping if self.damping is None else self.damping,
+                direction1=self.direction1 or old.direction1,
+            )
+
+        return replace(
+            link,
+            collisions=tuple(replace(one, surface=surface(one.surface)) for one in link.collisions),
+            visuals=tuple(replace(one, material=self.material or one.material) for one in link.visuals),
+            gravity=link.gravity if self.gravity is None else self.gravity,
+            self_collide=link.self_collide if self.self_collide is None else self.self_collide,
+        )
+
+
 def apply_blocks(reading: Reading, blocks: list[Node], links: dict[str, Link], joints: dict[str, Joint]) -> Blocks:
     """Lay every block over ``links`` and ``joints`` (changed in place) and collect sensors and plugins.
 
@@ -43,16 +78,19 @@ def apply_blocks(reading: Reading, blocks: list[Node], links: dict[str, Link], j
         DescriptionError: a value in a block is wrong.
     """
     out = Blocks()
+    overlays: dict[str, _Overlay] = {}
     for node in blocks:
         target = node.get("reference").strip()
         if not target:
             _robot(reading, node, out)
         elif target in links:
-            links[target] = _link(reading, node, links[target], out)
+            _link(reading, node, target, overlays.setdefault(target, _Overlay()), out)
         elif target in joints:
             joints[target] = _joint(reading, node, joints[target], out)
         else:
             reading.note(node, f"<gazebo> refers to {shown(target)}, which is no link and no joint")
+    for name, overlay in overlays.items():
+        links[name] = overlay.laid_over(links[name])
     return out
 
 
@@ -77,26 +115,21 @@ def _joint(reading: Reading, node: Node, joint: Joint, out: Blocks) -> Joint:
     return replace(joint, axes=(replace(joint.axes[0], dynamics=dynamics), *joint.axes[1:]))
 
 
-def _link(reading: Reading, node: Node, link: Link, out: Blocks) -> Link:
+def _link(reading: Reading, node: Node, link: str, overlay: _Overlay, out: Blocks) -> None:
     reading.unknown(node, _LINK_TAGS, _UNUSED)
     for one in node.all("sensor"):
-        out.sensors.append(read_sensor(reading, one, link.name, pose(one.child("pose"))))
-    out.plugins += [read_plugin(one, link.name) for one in node.all("plugin")]
-    collisions = tuple(replace(one, surface=_surface(node, one.surface)) for one in link.collisions)
-    material = _material(reading, node)
-    visuals = tuple(replace(one, material=material) for one in link.visuals) if material else link.visuals
-    gravity = boolean_of(node, "gravity", link.gravity)
+        out.sensors.append(read_sensor(reading, one, link, pose(one.child("pose"))))
+    out.plugins += [read_plugin(one, link) for one in node.all("plugin")]
+    _contact(node, overlay)
+    overlay.material = _material(reading, node) or overlay.material
+    if node.child("gravity"):
+        overlay.gravity = boolean_of(node, "gravity", True)
     off = _said(node, "turnGravityOff")
     if off is not None:
-        gravity = not boolean(_value(off), off, "<turnGravityOff>")
+        overlay.gravity = not boolean(_value(off), off, "<turnGravityOff>")
     collide = _said(node, "selfCollide") or _said(node, "self_collide")
-    return replace(
-        link,
-        collisions=collisions,
-        visuals=visuals,
-        gravity=gravity,
-        self_collide=boolean(_value(collide), collide, f"<{collide.tag}>") if collide else link.self_collide,
-    )
+    if collide is not None:
+        overlay.self_collide = boolean(_value(collide), collide, f"<{collide.tag}>")
 
 
 def _said(node: Node, tag: str) -> Node | None:
@@ -109,23 +142,19 @@ def _value(node: Node) -> str:
     return node.text if node.text.strip() else node.get("value")
 
 
-def _surface(node: Node, surface: Surface) -> Surface:
+def _contact(node: Node, overlay: _Overlay) -> None:
     """The block's contact values; an SDF ``<collision><surface>`` inside it counts, too."""
     for body in (node, *chain.from_iterable(one.walk() for one in node.all("collision"))):
-        mu1, mu2 = _number(body, "mu1"), _number(body, "mu2")
+        mu1 = _number(body, "mu1")
         mu = _number(body, "mu") if mu1 is None else mu1
-        kp, kd = _number(body, "kp"), _number(body, "kd")
-        surface = replace(
-            surface,
-            friction=surface.friction if mu is None else mu,
-            friction2=surface.friction2 if mu2 is None else mu2,
-            stiffness=surface.stiffness if kp is None else kp,
-            damping=surface.damping if kd is None else kd,
-        )
+        overlay.friction = overlay.friction if mu is None else mu
+        for tag, name in (("mu2", "friction2"), ("kp", "stiffness"), ("kd", "damping")):
+            value = _number(body, tag)
+            if value is not None:
+                setattr(overlay, name, value)
         direction = _said(body, "fdir1")
         if direction is not None and any(vector(_value(direction), direction, "<fdir1>")):
-            surface = replace(surface, direction1=unit_vector(_value(direction), direction, "<fdir1>"))
-    return surface
+            overlay.direction1 = unit_vector(_value(direction), direction, "<fdir1>")
 
 
 def _number(node: Node, tag: str) -> float | None:

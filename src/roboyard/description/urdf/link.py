@@ -18,6 +18,7 @@ from roboyard.description.model import (
     Vec3,
     Visual,
 )
+from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
 from roboyard.description.values import colour, fault, number, position, positive, positives, shown, vector
 from roboyard.description.xml import Node
@@ -66,28 +67,19 @@ def read_link(reading: Reading, node: Node, materials: dict[str, Material]) -> L
     name = node.get("name")
     reading.unknown(node, _LINK)
     collisions, visuals = [], []
-    names: set[str] = set()
+    names: dict[str, int] = {}
     for index, child in enumerate(node.all("collision")):
         reading.unknown(child, {"origin", "geometry"})
-        given = _free(child.get("name") or f"{name}_collision{f'_{index}' if index else ''}", names)
+        given = free_name(child.get("name") or f"{name}_collision{f'_{index}' if index else ''}", names)
         collisions.append(Collision(given, _geometry(reading, child, name), origin(child, f"link '{name}'")))
     for index, child in enumerate(node.all("visual")):
         reading.unknown(child, {"origin", "geometry", "material"})
-        given = _free(child.get("name") or f"{name}_visual{f'_{index}' if index else ''}", names)
+        given = free_name(child.get("name") or f"{name}_visual{f'_{index}' if index else ''}", names)
         shape = _geometry(reading, child, name)
         visuals.append(
             Visual(given, shape, origin(child, f"link '{name}'"), _looks(reading, child.child("material"), materials))
         )
     return Link(name, SE3.identity(), _inertial(reading, node, name), tuple(collisions), tuple(visuals))
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """``name``, or with a number where the link already has a shape of that name."""
-    given, number_ = name, 1
-    while given in taken:
-        given, number_ = f"{name}_{number_}", number_ + 1
-    taken.add(given)
-    return given
 
 
 def _looks(reading: Reading, node: Node | None, materials: dict[str, Material]) -> Material:
