@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.hardware.interface import CommandMode
-from roboyard.simulation import stepping as s
+from roboyard.simulation import servo_loop as s
 from roboyard.simulation.assembly import Assembled, JointPlace
 from roboyard.simulation.servos import Gains, default_gains, effort_limit, modes_of, overridden
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.simulation import stepping as s
+from roboyard.simulation import contact_loop as s
 from roboyard.simulation.assembly import Assembled
 from roboyard.simulation.layout import layout
 from roboyard.simulation.naming import scoped

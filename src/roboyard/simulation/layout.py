@@ -32,8 +32,9 @@ _SIMPLE: dict[str, Any] = {
 
 class Layout(NamedTuple):
     """Byte offsets in the engine's data: number of contacts, pointer to them, arena size and its most used part, the
-    first of three divergence counters, and the pointer to the constraints' reference accelerations; then a contact's size,
-    its two geoms, its first solver row, its dimension and its friction coefficients."""
+    first of three divergence counters, and the pointer to the constraints' reference accelerations; then a contact's
+    size, its two geoms, its first solver row, its dimension and its friction coefficients; in the engine's model the
+    choice of solver and the bound of its iterations; and in the data how many it took."""
 
     ncon: int
     contact: int
@@ -47,6 +48,9 @@ class Layout(NamedTuple):
     row: int
     dim: int
     friction: int
+    solver: int
+    iterations: int
+    taken: int
 
 
 @lru_cache(maxsize=1)
@@ -63,6 +67,7 @@ def layout() -> Layout:
         RunError: the engine's own description does not fit what it does.
     """
     data, contact, warning = _struct("mjData"), _struct("mjContact"), _struct("mjWarningStat")
+    model, option = _struct("mjModel"), _struct("mjOption")
     position = int(mujoco.mjtWarning.mjWARN_BADQPOS)  # velocity and acceleration follow
     found = Layout(
         data.ncon.offset,
@@ -77,6 +82,9 @@ def layout() -> Layout:
         contact.efc_address.offset,
         contact.dim.offset,
         contact.friction.offset,
+        model.opt.offset + option.solver.offset,
+        model.opt.offset + option.iterations.offset,
+        data.solver_niter.offset,
     )
     _check(found)
     return found
@@ -106,6 +114,7 @@ def _check(found: Layout) -> None:
         "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 0.05'><freejoint/>"
         "<geom name='b' type='box' size='.1 .1 .1'/></body></worldbody></mujoco>"
     )
+    model.opt.solver = mujoco.mjtSolver.mjSOL_CG
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     base = data._address
@@ -121,6 +130,9 @@ def _check(found: Layout) -> None:
         int(data.contact.dim[-1]),
         float(data.contact.friction[-1][0]),
         float(data.efc_aref[1]),
+        int(model.opt.solver),
+        int(model.opt.iterations),
+        int(data.solver_niter[0]),
     )
     last = contacts + (data.ncon - 1) * found.contact_size
     read = (
@@ -133,6 +145,9 @@ def _check(found: Layout) -> None:
         ctypes.c_int.from_address(last + found.dim).value,
         ctypes.c_double.from_address(last + found.friction).value,
         ctypes.c_double.from_address((ctypes.c_void_p.from_address(base + found.aref).value or 0) + 8).value,
+        ctypes.c_int.from_address(model._address + found.solver).value,
+        ctypes.c_int.from_address(model._address + found.iterations).value,
+        ctypes.c_int.from_address(base + found.taken).value,
     )
     if read != stated:
         raise RunError(

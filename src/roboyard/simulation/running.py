@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import mujoco
 
-from roboyard.simulation import stepping, transfer
+from roboyard.simulation import friction, stepping, transfer
 from roboyard.simulation.actuation import Servos
 from roboyard.simulation.assembly import Assembled
 from roboyard.simulation.contacts import ContactWatch
@@ -31,7 +31,7 @@ class Running:
 
     def evaluate(self) -> None:
         """Evaluate positions, velocities and contacts after the state was set from outside."""
-        stepping.evaluate(self.model._address, self.data._address, self.watch.layout)
+        friction.evaluate(self.model._address, self.data._address, self.watch.layout)
         self.instant.moved()
 
     def advance(self, steps: int, taken: int, dt: float) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from roboyard.errors import InputError
-from roboyard.simulation import stepping as s
+from roboyard.simulation import servo_loop as s
 from roboyard.simulation.contacts import Episode
 
 if TYPE_CHECKING:

@@ -12,19 +12,14 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import llvmlite.binding
 import mujoco
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.simulation.layout import library
+from roboyard.simulation.native import ray_function
 
-llvmlite.binding.load_library_permanently(library())
-_double, _word = types.float64, types.intp
-_ray_mesh = types.ExternalFunction("mj_rayMesh", _double(_word, _word, types.int32, _word, _word, _word))
-_ray_hfield = types.ExternalFunction("mj_rayHfield", _double(_word, _word, types.int32, _word, _word, _word))
+_ray_mesh, _ray_hfield = ray_function("mj_rayMesh"), ray_function("mj_rayHfield")
 
 Array = NDArray[np.float64]
 

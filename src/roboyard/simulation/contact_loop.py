@@ -1,0 +1,72 @@
+"""The contact watch's part of a physics step, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.simulation.native import CONTACT_SIZE, CONTACTS, GEOM1, GEOM2, NCON, ROW, int32, int64
+
+# Columns of the episode table.
+START, END, ROBOT, OTHER, OWN_GEOM, OTHER_GEOM = range(6)
+
+
+@kernel
+def watch_contacts(
+    data: int,
+    layout: NDArray[np.int64],
+    owner: NDArray[np.int32],
+    ground: NDArray[np.bool_],
+    robots: NDArray[np.int32],
+    latest: NDArray[np.int64],
+    episodes: NDArray[np.int64],
+    count: int,
+    step: int,
+    gap: int,
+) -> int:
+    """Note the contacts of this step in the episode table.
+
+    Args:
+        data: Address of the engine's data.
+        layout: The offsets of `Layout`.
+        owner: (geoms,) model of each geom, -1 none.
+        ground: (geoms,) whether it is ground.
+        robots: (models,) row of the model in ``latest``, -1: not watched.
+        latest: (watched, models) row of the pair's newest episode, -1 none.
+        episodes: (room, 6) table.
+        count: Rows in use.
+        step: Number of this step.
+        gap: A pair apart for more steps than this begins a new episode.
+
+    Returns:
+        Rows in use afterwards.
+    """
+    contacts = int64(data + layout[CONTACTS])
+    for k in range(int32(data + layout[NCON])):
+        contact = contacts + k * layout[CONTACT_SIZE]
+        first, second = int32(contact + layout[GEOM1]), int32(contact + layout[GEOM2])
+        if first < 0 or second < 0 or int32(contact + layout[ROW]) < 0:
+            continue  # not between geoms, or without force
+        if ground[first] or ground[second] or owner[first] == owner[second]:
+            continue
+        for swapped in range(2):
+            own, other = (second, first) if swapped else (first, second)
+            if owner[own] < 0 or owner[other] < 0:
+                continue
+            row = robots[owner[own]]
+            if row < 0:
+                continue
+            last = latest[row, owner[other]]
+            if last >= 0 and step - episodes[last, END] <= gap:
+                episodes[last, END] = step
+            elif count < episodes.shape[0]:
+                episodes[count, START] = step
+                episodes[count, END] = step
+                episodes[count, ROBOT] = owner[own]
+                episodes[count, OTHER] = owner[other]
+                episodes[count, OWN_GEOM] = own
+                episodes[count, OTHER_GEOM] = other
+                latest[row, owner[other]] = count
+                count += 1
+    return count
