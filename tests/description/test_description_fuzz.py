@@ -173,6 +173,7 @@ def test_changed_bytes(tmp_path_factory: pytest.TempPathFactory, text: str, chan
 @given(st.text(max_size=60) | st.binary(max_size=60).map(lambda data: data.decode("latin-1")))
 @example("<")
 @example("<robot")
+@example("~nobody")
 @example("\ufeff<robot/>")
 @example("<sdf version='1.9'/>")
 def test_any_text(text: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from roboyard.description.model import Model, World
 from roboyard.description.reading import Reading
-from roboyard.description.resources import Resources
+from roboyard.description.resources import Resources, at_home
 from roboyard.description.values import fault
 from roboyard.description.xml import MAX_CHARACTERS, Node, parse
 from roboyard.errors import DescriptionError
@@ -79,7 +79,7 @@ def _open(
     given: str | os.PathLike[str], search: Sequence[str | os.PathLike[str]], arguments: Mapping[str, str] | None
 ) -> tuple[Node, Reading, Path | None]:
     for folder in search:
-        if not Path(folder).expanduser().is_dir():
+        if not at_home(folder).is_dir():
             raise DescriptionError(f"the search folder {os.fspath(folder)!r} does not exist")
     reading = Reading(Resources([Path(folder) for folder in search], os.environ))
     if isinstance(given, str) and given.lstrip("\ufeff \t\r\n").startswith("<"):
@@ -97,7 +97,7 @@ def read_file(given: str | os.PathLike[str]) -> tuple[Path, bytes]:
     shown = os.fspath(given)
     if not shown.strip() or "\x00" in shown:
         raise DescriptionError("the name of the description is empty or not a path", valid=_FORMATS)
-    path = Path(given).expanduser()
+    path = at_home(shown)
     try:
         if path.is_dir():
             raise DescriptionError("this is a folder", where=shown, valid=f"{_FORMATS} in it")

@@ -54,7 +54,7 @@ class Resources:
 
     def __init__(self, search: Iterable[str | Path] = (), environment: Mapping[str, str] | None = None) -> None:
         variables = environment if environment is not None else {}
-        self.search = tuple(_absolute(Path(folder).expanduser()) for folder in search)
+        self.search = tuple(_absolute(at_home(folder)) for folder in search)
         models = [folder for name in _MODEL_PATHS for folder in _paths(variables.get(name, ""))]
         packages = _paths(variables.get("ROS_PACKAGE_PATH", ""))
         shares = [prefix / "share" for prefix in _paths(variables.get("AMENT_PREFIX_PATH", ""))]
@@ -240,6 +240,14 @@ class Resources:
         real = path.resolve()
         roots = (*homes, *self._homes, *(self._around(here) if here else ()))
         return any(path.is_relative_to(root) and real.is_relative_to(root.resolve()) for root in roots)
+
+
+def at_home(path: str | os.PathLike[str]) -> Path:
+    """The path with ``~`` written out, as it is where there is no such home."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def fuel_name(uri: str) -> str:
