@@ -7,16 +7,14 @@ spot a fixed fan of rays asks how near the surroundings are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.simulation.render.embree import F32
 from roboyard.simulation.render.ray_scene import RayScene
+from roboyard.simulation.render.single import F32, Cases
 
 RAYS = 48
 REACH = 1.4  # surroundings beyond this do not darken [m]
@@ -156,7 +154,7 @@ def _room(scene: RayScene, points: Array, normals: Array, rays: int = RAYS) -> F
     return free.reshape(-1, rays)
 
 
-def _fan_examples() -> Iterable[tuple[Any, ...]]:
+def _fan_examples() -> Cases:
     yield np.zeros((1, 3)), np.zeros((1, 3)), np.zeros((1, 3))
 
 

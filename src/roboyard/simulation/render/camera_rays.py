@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.simulation.render.single import F32, Cases
 
-F32 = NDArray[np.float32]
 
-
-def _examples() -> Iterable[tuple[Any, ...]]:
+def _examples() -> Cases:
     yield np.zeros((3, 3), np.float32), np.zeros(3, np.float32), np.zeros((1, 2), np.float32), 1.0, 1.0, 1.0, False
 
 

@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.errors import RunError
-
-F32 = NDArray[np.float32]
-I32 = NDArray[np.int32]
+from roboyard.simulation.render.single import F32, I32, Cases
 
 _TRIANGLES, _INSTANCE = 0, 121
 _INDICES, _VERTICES, _TRANSFORM_ROWS = 0, 1, 0x9134  # buffer types; 3 × 4 floats, row by row
@@ -191,7 +189,22 @@ class Meshes:
         self._device = None
 
 
-@kernel
+def _packet_examples() -> Cases:
+    rays = np.zeros((1, 3), np.float32)
+    yield 0, 1, rays, rays, np.zeros(1, np.float32), np.zeros(1, np.float32), np.zeros(1, np.int32)
+
+
+def _trace_examples() -> Cases:
+    rays, numbers = np.zeros((1, 3), np.float32), np.zeros(1, np.int32)
+    yield 0, 0, rays, rays, numbers, numbers, np.zeros(1, np.float32), np.zeros((1, 2), np.float32)
+
+
+def _test_examples() -> Cases:
+    rays = np.zeros((1, 3), np.float32)
+    yield 0, 0, rays, rays, np.zeros(1, np.float32), np.zeros(1, np.bool_)
+
+
+@kernel(examples=lambda: [(16,)])
 def _aligned(count: int) -> F32:
     """``count`` floats that begin at a multiple of 64 bytes, as packets of sixteen must."""
     raw = np.zeros(count + 16, np.float32)
@@ -199,7 +212,7 @@ def _aligned(count: int) -> F32:
     return raw[start : start + count]
 
 
-@kernel
+@kernel(examples=_packet_examples)
 def _load(first: int, count: int, origins: F32, directions: F32, reach: F32, packet: F32, valid: I32) -> None:
     numbers = packet.view(np.int32)
     for k in range(LANES):
@@ -220,7 +233,7 @@ def _load(first: int, count: int, origins: F32, directions: F32, reach: F32, pac
             numbers[_INST * LANES + k] = -1
 
 
-@kernel
+@kernel(examples=_trace_examples)
 def trace(
     scene: int, arguments: int, origins: F32, directions: F32, first: I32, hits: I32, distances: F32, inside: F32
 ) -> None:
@@ -241,7 +254,7 @@ def trace(
                 inside[i, 0], inside[i, 1] = packet[_U * LANES + k], packet[_V * LANES + k]
 
 
-@kernel
+@kernel(examples=_test_examples)
 def test(scene: int, arguments: int, origins: F32, directions: F32, reach: F32, met: NDArray[np.bool_]) -> None:
     """Whether rays meet anything (see ``Meshes.blocked``)."""
     packet, valid = _aligned(_ROWS * LANES), _aligned(LANES).view(np.int32)

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.simulation.render.bodies import body_triangles, geom_colours
-from roboyard.simulation.render.embree import F32, I32, Meshes
+from roboyard.simulation.render.embree import Meshes
+from roboyard.simulation.render.single import F32, I32
 from roboyard.simulation.render.triangles import Triangles
 
 # What MuJoCo's own viewer shows unless told otherwise.

@@ -18,21 +18,13 @@ from roboyard.simulation.render.ambient import Openness, bake_openness
 from roboyard.simulation.render.bodies import geom_colours
 from roboyard.simulation.render.camera import Camera
 from roboyard.simulation.render.camera_rays import camera_rays
-from roboyard.simulation.render.embree import F32, I32
 from roboyard.simulation.render.lamps import lamps_of, light_around
 from roboyard.simulation.render.ray_scene import RayScene
-from roboyard.simulation.render.shading import (
-    darken_below,
-    edge_pixels,
-    light_for,
-    linear,
-    shade,
-    shadow_rays,
-    surfaces,
-    to_bytes,
-    tone_table,
-)
+from roboyard.simulation.render.shading import shade, shadow_rays
+from roboyard.simulation.render.single import F32, I32
 from roboyard.simulation.render.sky import Sky
+from roboyard.simulation.render.surfaces import darken_below, edge_pixels, surfaces
+from roboyard.simulation.render.tone import light_for, linear, to_bytes, tone_table
 
 # Places of the finer rays inside an edge pixel (a turned triangle), next to the one in its middle.
 _FINE = np.array([[-0.33, -0.15], [0.3, -0.25], [0.05, 0.36]], dtype=np.float32)
