@@ -186,20 +186,20 @@ def test_any_text(text: str) -> None:
 @pytest.mark.parametrize("backwards", [False, True])
 def test_long_chains(backwards: bool) -> None:
     """Depth of a robot is not depth of the call stack."""
-    order = list(range(4000))[:: -1 if backwards else 1]
+    order = list(range(2000))[:: -1 if backwards else 1]
     on = "".join(f'<link name="l{i + 1}"><pose relative_to="l{i}">1 0 0 0 0 0</pose></link>' for i in order)
     frames = "".join(f'<frame name="f{i + 1}" attached_to="f{i}"/>' for i in order)
     read = load_model(
         f'<sdf version="1.9"><model name="m"><link name="l0"/><link name="f0"/>{on}{frames}</model></sdf>'
     )
-    assert read.link("l4000").T_model_link.x == 4000.0
+    assert read.link("l2000").T_model_link.x == 2000.0
     assert {frame.link for frame in read.frames} == {"f0"}
     links = '<link name="l0"/>' + "".join(f'<link name="l{i + 1}"/>' for i in order)
     joints = "".join(
         f'<joint name="j{i}" type="fixed"><parent link="l{i}"/><child link="l{i + 1}"/><origin xyz="1 0 0"/></joint>'
         for i in order
     )
-    assert load_model(f'<robot name="r">{links}{joints}</robot>').link("l4000").T_model_link.x == 4000.0
+    assert load_model(f'<robot name="r">{links}{joints}</robot>').link("l2000").T_model_link.x == 2000.0
 
 
 def test_nothing_costs_squared() -> None:
