@@ -1,5 +1,7 @@
 """Models that come and go leave the others alone."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.simulation.builders import RIDE_HEIGHT, at, free_box, ground, room, rover, static_box, world
@@ -117,12 +119,14 @@ def test_listeners_hear_of_every_change() -> None:
     assert heard == [("ground_plane", "crate"), ("ground_plane",)]
 
 
-def test_a_diverging_world_ends_with_an_error_that_says_when() -> None:
+def test_a_diverging_world_ends_with_an_error_that_says_when(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     sim = Simulation(world())
     sim.add(free_box(), "crate")
     sim.data.qvel[0] = 1e12
     with pytest.raises(RunError, match="diverged at"):
         sim.step(100)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_closed_simulation_says_so() -> None:

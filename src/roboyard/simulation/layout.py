@@ -19,6 +19,7 @@ from roboyard.errors import RunError
 
 _SIMPLE: dict[str, Any] = {
     "int": ctypes.c_int,
+    "char": ctypes.c_char,
     "mjtSize": ctypes.c_int64,
     "mjtNum": ctypes.c_double,
     "mjtByte": ctypes.c_ubyte,
@@ -60,6 +61,16 @@ def library() -> str:
 
 
 @lru_cache(maxsize=1)
+def keep_engine_from_writing_files() -> None:
+    """Tell the engine not to write its warnings to MUJOCO_LOG.TXT in whatever folder this is."""
+    config = _struct("mjLogConfig")()
+    config.logto_console, config.logto_file = 1, 0
+    set_config = ctypes.CDLL(library()).mju_setLogConfig
+    set_config.argtypes, set_config.restype = [type(config)], None
+    set_config(config)
+
+
+@lru_cache(maxsize=1)
 def layout() -> Layout:
     """The offsets of this build.
 
@@ -69,6 +80,7 @@ def layout() -> Layout:
     data, contact, warning = _struct("mjData"), _struct("mjContact"), _struct("mjWarningStat")
     model, option = _struct("mjModel"), _struct("mjOption")
     position = int(mujoco.mjtWarning.mjWARN_BADQPOS)  # velocity and acceleration follow
+    keep_engine_from_writing_files()
     found = Layout(
         data.ncon.offset,
         data.contact.offset,
