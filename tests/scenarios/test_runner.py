@@ -16,7 +16,7 @@ from roboyard.messages import msg, serialize
 from roboyard.record import open_recording
 from roboyard.scenarios import Control, Run, check_scenario, load_spec, rewrite_report, run_scenario
 from roboyard.scenarios.as_run import scenario_as_run
-from roboyard.scenarios.runner import Progress
+from roboyard.scenarios.clock import Progress
 
 SCENARIO = """\
 world: empty

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from roboyard.scenarios.batch import BatchResult, run_batch
     from roboyard.scenarios.check import CheckReport, check_scenario
+    from roboyard.scenarios.clock import Progress
     from roboyard.scenarios.control import Control
     from roboyard.scenarios.outcome import Outcome
     from roboyard.scenarios.rewrite import rewrite_report
     from roboyard.scenarios.robot_handle import RobotHandle
     from roboyard.scenarios.run import Run
-    from roboyard.scenarios.runner import Progress, run_scenario
+    from roboyard.scenarios.runner import run_scenario
     from roboyard.scenarios.schema import Scenario
     from roboyard.scenarios.spec import Spec, load_spec, spec_of
 
@@ -23,7 +24,7 @@ _HOMES = {
     "CheckReport": "check",
     "Control": "control",
     "Outcome": "outcome",
-    "Progress": "runner",
+    "Progress": "clock",
     "RobotHandle": "robot_handle",
     "Run": "run",
     "Scenario": "schema",

@@ -79,6 +79,7 @@ def run_batch(
     overrides: Sequence[str] = (),
     smoke: bool = False,
     keep: str = "failed",
+    video: bool = False,
     pool: Pool | None = None,
     progress: Callable[[Result, int, int], None] | None = None,
 ) -> BatchResult:
@@ -97,6 +98,7 @@ def run_batch(
         overrides: ``key.path=value``.
         smoke: Run the smoke variant.
         keep: Whose recordings stay: "failed", "all" or "none".
+        video: Make a film of every failed run that is kept.
         pool: Workers of another kind behind the same interface; closed by whoever made them.
         progress: Called with each result, the number done and the number wanted.
 
@@ -116,7 +118,7 @@ def run_batch(
     seeds = range(first, first + runs)
     resumed = sum(number in done for number in seeds)
     jobs = [
-        Job(scenario, number, tuple(overrides), smoke, str(folder / f"seed-{number:06d}"), keep)
+        Job(scenario, number, tuple(overrides), smoke, str(folder / f"seed-{number:06d}"), keep, video)
         for number in seeds
         if number not in done
     ]

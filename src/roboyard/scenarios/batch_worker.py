@@ -25,6 +25,7 @@ class Job:
     smoke: bool
     folder: str
     keep: str
+    video: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def run_job(job: Job) -> Result:
         spec = _spec(job.scenario, (*job.overrides, "record.cameras=0"), job.smoke).seeded(job.seed)
         outcome = run_scenario(
             spec, out=folder if job.keep != "none" else None, keep=job.keep != "none", report=job.keep == "all",
-            control=Control(), serve=False,
+            video="failed" if job.video else False, control=Control(), serve=False,
         )  # fmt: skip
     except RoboyardError as error:
         shutil.rmtree(folder, ignore_errors=True)

@@ -25,7 +25,8 @@ class Outcome:
         error: What stopped it, if anything did.
         metrics: What metrics.json says.
         folder: Where everything lies; None if nothing was to be kept.
-        files: What lies there, by kind: "recording", "metrics", "report", "scenario", "video".
+        files: What lies there, by kind: "report", "video", "recording", "metrics", "scenario", "error".
+        notes: What else to tell, e.g. why there is no video.
     """
 
     scenario: str
@@ -36,6 +37,7 @@ class Outcome:
     metrics: dict[str, Any]
     folder: Path | None = None
     files: dict[str, Path] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -44,6 +44,11 @@ class Provenance:
             "renderer": self.renderer,
         }
 
+    def metadata(self) -> dict[str, str]:
+        """As texts, for a recording: only what its bytes may depend on."""
+        versions = {f"version.{name}": version for name, version in self.versions.items()}
+        return {"lock": self.lock, "cpu_class": self.cpu_class, "renderer": self.renderer, **versions}
+
 
 def provenance(renderer: str = "none") -> Provenance:
     """This process's."""

@@ -21,22 +21,18 @@ from roboyard.bus import Bus, Graph, Node, Publisher, graph
 from roboyard.bus.pacing import wall_seconds
 from roboyard.description import Model, World, load_model, load_world
 from roboyard.errors import InputError, RunError
-from roboyard.geometry import SE2, SE3
 from roboyard.record import Recorder
 from roboyard.scenarios import catalog
 from roboyard.scenarios.bringup import package_of
 from roboyard.scenarios.metrics import Evaluation
 from roboyard.scenarios.node_factory import make_node
+from roboyard.scenarios.places import Place, place
 from roboyard.scenarios.provenance import provenance
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.run_folder import RunFolder, given_folder
-from roboyard.scenarios.schema import pose_of
-from roboyard.scenarios.size import lowest
 from roboyard.simulation import Simulation
 from roboyard.simulation.nodes import SimulationNode
-
-Place = Sequence[float] | SE2 | SE3
 
 
 class Attached(Protocol):
@@ -127,15 +123,7 @@ class Run:
         if out is None:
             self._temporary = Path(tempfile.mkdtemp(prefix="roboyard-"))
         self.folder = RunFolder(self._temporary) if self._temporary else given_folder(out or "")
-        about = provenance()
-        metadata = {
-            "run": self.name,
-            "seed": str(self.seed),
-            "lock": about.lock,
-            "cpu_class": about.cpu_class,
-            "renderer": about.renderer,
-            **{f"version.{name}": version for name, version in about.versions.items()},
-        }
+        metadata = provenance().metadata() | {"run": self.name, "seed": str(self.seed)}
         self._recorder = Recorder(self.bus, self.folder.recording, exclude=exclude, metadata=metadata)
 
     # -- what is in it -------------------------------------------------------------------------------------------------
@@ -178,7 +166,7 @@ class Run:
         if namespace is None:
             namespace = "" if not self.robots else f"/{name}"
         namespace = f"/{namespace.strip('/')}" if namespace.strip("/") else ""
-        self.simulation.add(description, name, _place(at, description), namespace, robot=True)
+        self.simulation.add(description, name, place(at, description), namespace, robot=True)
         robot = RobotHandle(self, name, namespace, description, package)
         self.robots[name] = self.known_robots[name] = robot
         self.evaluation.add_robot(name, robot.topics)
@@ -189,7 +177,7 @@ class Run:
 
     def add_object(self, model: Model, name: str | None = None, at: Place = (0.0, 0.0, 0.0)) -> str:
         """Put a thing without nodes into the world; gives its name."""
-        return self.simulation.add(model, name, _place(at, model), robot=False).name
+        return self.simulation.add(model, name, place(at, model), robot=False).name
 
     def remove(self, name: str) -> None:
         """Take a robot or thing out of the world.
@@ -319,13 +307,3 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _place(at: Place, model: Model) -> SE3:
-    """T_world_model; a pose in the plane stands the model on the ground at height 0."""
-    if isinstance(at, SE3):
-        return at
-    if isinstance(at, SE2):
-        return at.to_se3(-lowest(model))
-    pose = pose_of(at)
-    return SE3(pose.quaternion, (pose.x, pose.y, -lowest(model))) if len(at) == 3 else pose

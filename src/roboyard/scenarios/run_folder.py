@@ -12,11 +12,12 @@ from typing import Any
 
 from roboyard.errors import InputError, RunError
 
-RECORDING, METRICS, REPORT, SCENARIO, ERROR = (
+RECORDING, METRICS, REPORT, SCENARIO, VIDEO, ERROR = (
     "recording.mcap",
     "metrics.json",
     "report.html",
     "scenario.yaml",
+    "video.mp4",
     "error.txt",
 )
 
@@ -58,12 +59,22 @@ class RunFolder:
         """The traceback of what stopped the run; not there if nothing did."""
         return self.path / ERROR
 
+    @property
+    def video(self) -> Path:
+        """The film; not there if nobody asked for one."""
+        return self.path / VIDEO
+
     def files(self) -> dict[str, Path]:
         """What lies there, by kind."""
-        known = {"recording": RECORDING, "metrics": METRICS, "report": REPORT, "scenario": SCENARIO, "error": ERROR}
-        found = {kind: self.path / name for kind, name in known.items() if (self.path / name).is_file()}
-        video = next(iter(sorted(self.path.glob("*.mp4"))), None)
-        return {**found, "video": video} if video else found
+        known = {
+            "report": REPORT,
+            "video": VIDEO,
+            "recording": RECORDING,
+            "metrics": METRICS,
+            "scenario": SCENARIO,
+            "error": ERROR,
+        }
+        return {kind: self.path / name for kind, name in known.items() if (self.path / name).is_file()}
 
     def discard(self) -> None:
         """Remove what a run that could not start has left, and the folder if it was made for it."""

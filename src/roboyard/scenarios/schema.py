@@ -7,13 +7,11 @@ robots, worlds and nodes are those of ``roboyard list``, or paths beside the fil
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from roboyard.config import Limits, field
-from roboyard.errors import ConfigError, InputError
-from roboyard.geometry import SE3
+from roboyard.errors import ConfigError
 from roboyard.scenarios.script import Script, Step
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -23,21 +21,6 @@ Pose = (
     | Annotated[tuple[float, float, float, float, float, float], Limits(units=("m", "m", "m", "rad", "rad", "rad"))]
 )
 _POSE = "[x, y, yaw] or [x, y, z, roll, pitch, yaw]"
-
-
-def pose_of(numbers: Sequence[float]) -> SE3:
-    """T_world_model from (x, y, yaw) or (x, y, z, roll, pitch, yaw) [m, rad].
-
-    Raises:
-        InputError: another count.
-    """
-    if len(numbers) == 3:
-        x, y, yaw = numbers
-        return SE3.from_xyz_rpy((x, y, 0.0), (0.0, 0.0, yaw))
-    if len(numbers) == 6:
-        x, y, z, *angles = numbers
-        return SE3.from_xyz_rpy((x, y, z), (angles[0], angles[1], angles[2]))
-    raise InputError(f"a pose of {len(numbers)} numbers", valid=_POSE)
 
 
 def _check_names(names: tuple[str, ...], what: str) -> None:
@@ -104,6 +87,22 @@ class RecordEntry:
 
 
 @dataclass(frozen=True)
+class VideoEntry:
+    """The film of the run."""
+
+    always: bool = field(False, doc="make one at every run, not only when asked")
+    view: Literal["chase", "overview", "top"] = field("chase", doc="behind the robot, from a corner, from above")
+    speed: float = field(2.0, low=0.01, high=1000.0, doc="simulated seconds a second of film")
+    fps: float = field(15.0, unit="Hz", low=1.0, high=120.0, doc="pictures a second of film")
+    width: int = field(640, unit="px", low=32, high=7680, doc="even")
+    height: int = field(360, unit="px", low=32, high=4320, doc="even")
+
+    def __post_init__(self) -> None:
+        if self.width % 2 or self.height % 2:
+            raise ConfigError(f"a picture of {self.width} × {self.height}", valid="even numbers of pixels")
+
+
+@dataclass(frozen=True)
 class Scenario:
     """One scenario file."""
 
@@ -121,6 +120,7 @@ class Scenario:
     seed: int = field(0, low=0, high=2**63 - 1, doc="of every random generator")
     timestep: float | None = field(None, unit="s", low=1e-5, high=0.1, doc="of the physics; default: the world's")
     record: RecordEntry = field(RecordEntry(), doc="")
+    video: VideoEntry = field(VideoEntry(), doc="")
     smoke: dict[str, Any] = field(factory=dict, doc="what differs in the smoke variant of at most 5 s")
     elsewhere: dict[str, Any] = field(factory=dict, doc="what differs with another robot or world in place")
     run: dict[str, Any] = field(factory=dict, doc="written by a run: how it was made; ignored when read")

@@ -47,7 +47,7 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
         except RecordingError as error:
             log.append((0.0, "error", "report", f"the recording cannot be read: {error}"))
     scenario = folder.scenario.read_text("utf-8") if folder.scenario.is_file() else ""
-    video = next((path.name for path in sorted(folder.path.glob("*.mp4"))), None)
+    video = folder.video.name if folder.video.is_file() else None
     page = render(document, stories, _floor(world), log=log, scenario=scenario, video=video)
     folder.write_text(folder.report, page)
     return folder.report
