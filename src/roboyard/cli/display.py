@@ -105,6 +105,13 @@ class Display:
             self._due = wall_seconds() + _QUIET_PERIOD
             terminal.note(self._line())
 
+    def warn(self, text: str) -> None:
+        """Show a line above the one that is redrawn."""
+        if self._console is not None:
+            self._console.print(f"warning: {text}", style="yellow", markup=False, highlight=False)
+        elif not self._quiet:
+            terminal.note(f"warning: {text}")
+
     def log(self, record: Record) -> None:
         """Show warnings and errors of nodes."""
         if record.level in ("debug", "info") or (self._quiet and record.level == "warn"):

@@ -23,7 +23,8 @@ class Figure:
         name: What was measured.
         value: In ``unit``; None if it could not be measured.
         unit: SI or a rate.
-        target: What is promised: ">= 300000", "<= 0.3", or "ratio >= 6" about ``ratio``.
+        target: What is promised: ">= 300000", "<= 0.3", or "ratio >= 6" about ``ratio``; a plain number is the least
+            ``ratio``.
         peer: What it is compared with.
         peer_value: The peer's, in the same unit.
         ratio: How the two compare, as the benchmark defines it.
@@ -84,10 +85,15 @@ def measure(path: Path, *, nightly: bool) -> list[Figure]:
         spec.loader.exec_module(module)
         answer = module.run(nightly)
         return [_figure(entry) for entry in answer["figures"]]
-    except (ImportError, AttributeError, KeyError, TypeError) as error:
+    except ImportError as error:
+        valid = "the peers of benchmarks: pip install 'roboyard[bench]'"
+        raise RunError(f"cannot be measured: {error}", where=str(path), valid=valid) from error
+    except (AttributeError, KeyError, TypeError) as error:
         raise RunError(f"cannot be measured: {type(error).__name__}: {error}", where=str(path)) from error
 
 
 def _figure(entry: Mapping[str, Any]) -> Figure:
     known = {key: entry[key] for key in Figure.__dataclass_fields__ if key in entry}
+    if isinstance(known.get("target"), (int, float)):
+        known["target"] = f"ratio >= {known['target']:g}"
     return Figure(**{"value": None, **known})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import Bus
 from roboyard.bus.socket import SocketServer
+from roboyard.cli.lookup import unknown
 from roboyard.cli.values import parse
 from roboyard.errors import InputError
 from roboyard.record import Recorder, Replay, open_recording
@@ -58,6 +60,10 @@ class Playback:
                 raise InputError(f"--start {start:g} is behind the end", where=str(file), valid=f"up to {length:.3f} s")
             if duration is not None:
                 end_ns = min(end_ns, self._start_ns + round(duration * 1e9))
+            known = recording.topics
+            for pattern in topics or ():
+                if not any(fnmatchcase(name, pattern) for name in known):
+                    raise unknown("topic", pattern, list(known), str(file))
             self.bus = self._stack.enter_context(Bus(start_ns=self._start_ns))
             self._replay = Replay(
                 self.bus, recording, topics=topics, exclude=exclude, end_ns=end_ns,

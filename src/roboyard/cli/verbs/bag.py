@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 app = group("Recordings: info, recover, convert.")
 
+_METADATA = 25
+"""How many entries about a recording's run are shown."""
+
 RecordingArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="A recording of any kind, or a run's folder.", show_default=False)
 ]
@@ -60,7 +63,9 @@ def info(file: RecordingArgument, json: JsonOption = False) -> None:
         table(("topic", "type", "count", "hz"), rows, right=("count", "hz"))
     if found.metadata:
         say()
-        fields(sorted(found.metadata.items()))
+        fields(sorted(found.metadata.items())[:_METADATA])
+        if len(found.metadata) > _METADATA:
+            note(f"and {len(found.metadata) - _METADATA} more: --json has them all")
     for warning in found.warnings:
         note(f"warning: {warning}")
 

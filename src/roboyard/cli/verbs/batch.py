@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from roboyard.scenarios import BatchResult
 
 
+_BOOKKEEPING = ("smoke", "success", "recorded", "messages", "sim_seconds", "wall_seconds")
+"""Metrics that say nothing about the robot; --json has them."""
+
+
 def batch(
     scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="A name of `roboyard list`, or a file.")],
     runs: Annotated[int, typer.Option("--runs", "-n", metavar="N", min=1, help="How many runs, each with its seed.")],
@@ -65,7 +69,7 @@ def _show(result: BatchResult) -> None:
     rows = [
         (name, f"{s.mean:.4g}", f"{s.deviation:.3g}", f"{s.minimum:.4g}", f"{s.median:.4g}", f"{s.maximum:.4g}")
         for name, s in result.spreads.items()
-        if "." not in name
+        if "." not in name and name not in _BOOKKEEPING
     ]
     if rows:
         say()

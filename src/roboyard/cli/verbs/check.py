@@ -112,8 +112,9 @@ def world(
 
 
 def _show_findings(findings: Sequence[str]) -> None:
+    from roboyard.cli.findings import shortened
     from roboyard.cli.terminal import count, note, say
 
-    for finding in findings:
+    for finding in shortened(findings):
         note(f"warning: {finding}")
     say("it is right" + (f", with {count(len(findings), 'warning')}" if findings else ""))

@@ -11,7 +11,11 @@ import typer
 from roboyard.cli.grammar import JsonOption
 
 if TYPE_CHECKING:
-    from roboyard.scenarios import Outcome
+    from roboyard.cli.display import Display
+    from roboyard.scenarios import Outcome, Run
+
+_FINDINGS = 5
+"""How many warnings about descriptions are shown before a run."""
 
 
 def run(
@@ -58,13 +62,24 @@ def run(
             control=control,
             progress=lambda _: display.tick(),
             log=display.log,
-            started=lambda made: display.started(made.bus),
+            started=lambda made: _started(made, display),
         )
     if json:
         emit({**outcome.metrics, "folder": outcome.folder, "files": outcome.files})
     else:
         show_outcome(outcome.metrics, outcome.folder, outcome.files)
     raise typer.Exit(_exit_code(outcome, display.signal))
+
+
+def _started(made: Run, display: Display) -> None:
+    from roboyard.cli.findings import findings_of, shortened
+
+    found = shortened(findings_of(made))
+    for finding in found[:_FINDINGS]:
+        display.warn(finding)
+    if len(found) > _FINDINGS:
+        display.warn(f"and {len(found) - _FINDINGS} more about the descriptions: `roboyard check` lists them")
+    display.started(made.bus)
 
 
 def _exit_code(outcome: Outcome, number: int | None) -> int:
