@@ -11,6 +11,8 @@ Points = NDArray[np.float64]
 
 PLATE = 0.02
 """Thickness given to a facet of a concave surface, inwards [m]."""
+OVERLAP = 1e-4
+"""How far plates reach beyond their facets [m]."""
 MAX_PIECES = 5000
 
 
@@ -63,7 +65,10 @@ def _plates(part: Any) -> list[Points]:
 
 
 def _thicken(points: Points, normal: Points) -> Points:
-    return np.concatenate([points, points - PLATE * np.asarray(normal)])
+    # A little wider than it is, so that no ray slips through the seam of two plates.
+    outwards = points - points.mean(axis=0)
+    wider = points + OVERLAP * outwards / np.maximum(np.linalg.norm(outwards, axis=1, keepdims=True), 1e-12)
+    return np.concatenate([wider, wider - PLATE * np.asarray(normal)])
 
 
 def _hull_area(points: Points, normal: Points) -> float:

@@ -1,0 +1,166 @@
+"""Meshes: read from every format, hollow where they are hollow."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.simulation.builders import I, at, free_ball, ground, world
+
+from roboyard.description.model import Collision, Heightmap, Link, Mesh, Model, Placed
+from roboyard.description.sensors import LidarSpec, Sensor
+from roboyard.errors import DescriptionError
+from roboyard.simulation import Simulation
+from roboyard.simulation.assembly.collada import read_collada
+from roboyard.simulation.assembly.convex import convex_pieces
+from roboyard.simulation.assembly.meshes import load_surface
+
+DAE = """<?xml version="1.0"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><unit name="inch" meter="0.0254"/><up_axis>Y_UP</up_axis></asset>
+<library_geometries><geometry id="g"><mesh>
+<source id="s"><float_array id="a" count="12">0 0 0 10 0 0 0 10 0 0 0 10</float_array>
+<technique_common><accessor source="#a" count="4" stride="3"/></technique_common></source>
+<vertices id="v"><input semantic="POSITION" source="#s"/></vertices>
+{faces}
+</mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="scene"><node><translate>0 0 10</translate><scale>2 2 2</scale>
+<instance_geometry url="#g"/></node></visual_scene></library_visual_scenes></COLLADA>"""
+TRIANGLES = '<triangles count="2"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2 0 2 3</p></triangles>'
+POLYLIST = (
+    '<polylist count="1"><input semantic="VERTEX" source="#v" offset="0"/>'
+    '<input semantic="NORMAL" source="#n" offset="1"/><vcount>4</vcount><p>0 0 1 0 2 0 3 0</p></polylist>'
+)
+
+
+def still(geometry: Mesh | Heightmap) -> Placed:
+    return Placed(
+        "thing", Model("thing", (Link("link", I, collisions=(Collision("c", geometry, I),)),), static=True), I
+    )
+
+
+@pytest.mark.parametrize("faces", [TRIANGLES, POLYLIST])
+def test_collada_applies_unit_and_nodes_but_not_the_up_axis(tmp_path: Path, faces: str) -> None:
+    file = tmp_path / "a.dae"
+    file.write_text(DAE.format(faces=faces))
+    triangles = read_collada(file)
+    assert triangles.shape == (2, 3, 3)
+    np.testing.assert_allclose(triangles.reshape(-1, 3).max(axis=0), np.array([20, 20, 30]) * 0.0254)
+    np.testing.assert_allclose(triangles.reshape(-1, 3).min(axis=0), np.array([0, 0, 10]) * 0.0254)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.dae", "<oops"), ("b.dae", "<COLLADA/>"), ("c.stl", "solid x"), ("d.obj", "")]
+)
+def test_broken_files_are_named(tmp_path: Path, name: str, text: str) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(DescriptionError, match="mesh") as caught:
+        load_surface(file, 0)
+    assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("suffix", [".stl", ".obj", ".ply", ".glb"])
+def test_formats_agree(tmp_path: Path, suffix: str) -> None:
+    import trimesh
+
+    file = tmp_path / f"box{suffix}"
+    trimesh.creation.box((1.0, 2.0, 3.0)).export(file)
+    vertices, faces = load_surface(file, 0)
+    assert len(vertices) == 8
+    assert len(faces) == 12
+    np.testing.assert_allclose(np.ptp(vertices, axis=0), [1, 2, 3], atol=1e-6)
+
+
+def ring(tmp_path: Path) -> Path:
+    """A wall around a yard of 4 m inner diameter, 1 m high."""
+    import trimesh
+
+    file = tmp_path / "ring.stl"
+    trimesh.creation.annulus(r_min=2.0, r_max=2.2, height=1.0, sections=32).export(file)
+    return file
+
+
+def test_a_wall_around_a_yard_is_hollow(tmp_path: Path) -> None:
+    file = ring(tmp_path)
+    spec = LidarSpec(samples=90, angle_min=-math.pi, angle_max=math.pi)
+    sensor = Sensor("lidar", "lidar", "stand", I, 10.0, "scan", "stand", spec)
+    sim = Simulation(world(ground(), still(Mesh(file.name, file))))
+    sim.add(Model("post", (Link("stand", I),), sensors=(sensor,), static=True), "post", at(z=0.2))
+    ranges = sim.sensors("post")[0].read().ranges
+    inner = 2.0 * math.cos(math.pi / 32)
+    assert ((ranges > inner - 1e-6) & (ranges < 2.0 + 1e-6)).all()
+    sim.add(free_ball(), "ball", at(z=0.1))
+    sim.step(300)
+    assert sim.contact_episodes("ball") == ()
+    sim.data.qvel[0] = 2.0
+    sim.step(800)
+    assert len(sim.contact_episodes("ball")) > 0
+    assert np.hypot(*sim.truth("ball").T_world_base.translation[:2]) < 2.0
+
+
+def test_convex_parts_stay_whole() -> None:
+    import trimesh
+
+    one, other = trimesh.creation.box((1, 1, 1)), trimesh.creation.icosphere(subdivisions=2)
+    other.apply_translation((3, 0, 0))
+    both = trimesh.util.concatenate([one, other])
+    pieces = convex_pieces(both.vertices, both.faces)
+    assert pieces is not None
+    assert sorted(len(piece) for piece in pieces) == sorted([8, len(other.vertices)])
+
+
+def test_scale_and_mirror(tmp_path: Path) -> None:
+    import trimesh
+
+    file = tmp_path / "wedge.stl"
+    box = trimesh.creation.box((1.0, 1.0, 1.0))
+    box.apply_translation((0.5, 0.0, 0.0))
+    box.export(file)
+    for sign in (1.0, -1.0):
+        sim = Simulation(world(still(Mesh(file.name, file, scale=(2.0 * sign, 1.0, 1.0)))))
+        geom = sim.model.geom("thing::link::c").id
+        vertices = sim.model.mesh_vert @ sim.data.geom_xmat[geom].reshape(3, 3).T + sim.data.geom_xpos[geom]
+        assert sorted(set(np.round(vertices[:, 0], 5))) == sorted([0.0, 2.0 * sign])
+
+
+def test_a_heightmap_is_as_high_as_it_is_white(tmp_path: Path) -> None:
+    from PIL import Image
+
+    file = tmp_path / "hill.png"
+    grey = np.zeros((65, 65), np.uint8)
+    grey[:, 33:] = 255
+    Image.fromarray(grey).save(file)
+    sim = Simulation(world(still(Heightmap(file.name, file, (10.0, 10.0, 1.0)))))
+    for x, height in ((-3.0, 0.0), (3.0, 1.0)):
+        sim.add(free_ball(), f"ball{height:.0f}", at(x, 0, height + 0.1))
+    sim.step(300)
+    assert sim.truth("ball0").T_world_base.z == pytest.approx(0.1, abs=0.01)
+    assert sim.truth("ball1").T_world_base.z == pytest.approx(1.1, abs=0.01)
+    assert sim.contact_episodes() == ()  # terrain is ground
+
+
+def test_the_turtlebot_drives_in_its_own_world(external_data: Path) -> None:
+    from roboyard.description import load_model, load_world
+    from roboyard.hardware import JointCommand
+
+    folder = external_data / "descriptions"
+    search = [
+        folder / "turtlebot3_worlds_a/turtlebot3_gazebo/models",
+        folder / "turtlebot3_burger/turtlebot3_gazebo/models",
+    ]
+    place = load_world(folder / "turtlebot3_worlds_a/turtlebot3_gazebo/worlds/turtlebot3_world.world", search=search)
+    burger = load_model(search[1] / "turtlebot3_burger" / "model.sdf", search=search)
+    sim = Simulation(place)
+    sim.add(burger, "burger", at(-2.0, -0.5, 0.01))
+    assert sum(sim.model.body_mass[body] for body in sim.placement("burger").bodies) == pytest.approx(burger.mass)
+    wheels = sim.hardware("burger")
+    names = tuple(name for name in wheels.joint_names if "wheel" in name)
+    sim.step(500)
+    wheels.write(JointCommand("velocity", names, np.full(2, 5.0)))
+    sim.step(1000)
+    assert sim.truth("burger").linear_velocity[0] == pytest.approx(0.165, rel=0.02)
+    lidar = next(sensor for sensor in sim.sensors("burger") if sensor.sensor.kind == "lidar")
+    ranges = lidar.read().ranges
+    assert 0.5 < ranges[np.isfinite(ranges)].min() < 1.0
+    assert sim.contact_episodes("burger") == ()
