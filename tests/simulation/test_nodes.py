@@ -174,3 +174,25 @@ def test_a_robot_that_leaves_is_heard_no_more() -> None:
     yard.sim.add(rover(), "rover", at(z=RIDE_HEIGHT))
     yard.bus.executor.run_for(0.2)
     assert len(yard.heard["/imu"]) > count
+
+
+def test_a_saved_node_goes_on_alike() -> None:
+    def words(yard: Yard) -> list[str]:
+        yard.heard.clear()
+        yard.bus.executor.run_for(0.5)
+        return [repr(message) for topic in ("/scan", "/imu", "/truth/rover/contacts") for message in yard.heard[topic]]
+
+    def start() -> Yard:
+        yard = Yard(static_box("post", (0.2, 0.2, 1.0), at(0.5, 0, 0.5)))
+        yard.sim.add(rover(), "rover", at(z=RIDE_HEIGHT))
+        hardware = yard.sim.hardware("rover")
+        hardware.write(JointCommand("velocity", hardware.joint_names, np.full(4, 8.0)))
+        yard.bus.executor.run_for(0.2)
+        return yard
+
+    first = start()
+    state = first.node.save()
+    other = start()
+    other.sim.step(7)
+    other.node.load(state)
+    assert words(other) == words(first)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +13,38 @@ from roboyard.simulation.native import CONTACT_SIZE, CONTACTS, GEOM1, GEOM2, NCO
 
 # Columns of the episode table.
 START, END, ROBOT, OTHER, OWN_GEOM, OTHER_GEOM = range(6)
+
+
+def _example_contacts() -> Iterable[tuple[Any, ...]]:
+    mask = np.zeros(1, bool)
+    yield (0, np.zeros(15, np.int64), mask, mask, True)
+
+
+@kernel(examples=_example_contacts)
+def contacts_with(
+    data: int, layout: NDArray[np.int64], geoms: NDArray[np.bool_], ground: NDArray[np.bool_], with_ground: bool
+) -> NDArray[np.int64]:
+    """Numbers of the contacts with force in which one of ``geoms`` takes part.
+
+    Args:
+        data: Address of the engine's data.
+        layout: The offsets of `Layout`.
+        geoms: Mask over all geoms.
+        ground: Whether each geom is ground.
+        with_ground: Also contacts with the ground.
+    """
+    contacts = int64(data + layout[CONTACTS])
+    found = np.empty(int32(data + layout[NCON]), np.int64)
+    count = 0
+    for k in range(len(found)):
+        contact = contacts + k * layout[CONTACT_SIZE]
+        first, second = int32(contact + layout[GEOM1]), int32(contact + layout[GEOM2])
+        if first < 0 or second < 0 or int32(contact + layout[ROW]) < 0 or not (geoms[first] or geoms[second]):
+            continue
+        if with_ground or not (ground[first] or ground[second]):
+            found[count] = k
+            count += 1
+    return found[:count]
 
 
 @kernel

@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.simulation.contact_loop import contacts_with
 from roboyard.simulation.contacts import ContactWatch
 from roboyard.simulation.instant import Instant
 
@@ -67,19 +68,13 @@ def touches_of(host: Touchable, geoms: NDArray[np.bool_], *, ground: bool = True
         ground: Also those with the ground.
     """
     model, data, watch = host.model, host.data, host.watch
-    if not data.ncon:
-        return ()
-    contacts = data.contact
-    pairs, rows = contacts.geom, contacts.efc_address
-    mine = (geoms[pairs[:, 0]] | geoms[pairs[:, 1]]) & (pairs.min(axis=1) >= 0) & (rows >= 0)
-    if not ground:
-        mine &= ~(watch.ground[pairs[:, 0]] | watch.ground[pairs[:, 1]])
+    numbers = contacts_with(data._address, watch.layout, geoms, watch.ground, ground)
     found: list[Touch] = []
     wrench = np.zeros(6)
-    for index in np.flatnonzero(mine):
+    for index in numbers.tolist():
         host.instant.accelerations()
-        contact = contacts[index]
-        first, second = int(pairs[index, 0]), int(pairs[index, 1])
+        contact = data.contact[index]
+        first, second = int(contact.geom[0]), int(contact.geom[1])
         mujoco.mj_contactForce(model, data, index, wrench)
         frame = np.asarray(contact.frame).reshape(3, 3)  # its x axis points from the first geom to the second
         force = frame.T @ wrench[:3]  # on the second

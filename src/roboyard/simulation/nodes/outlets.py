@@ -30,7 +30,7 @@ class Outlets:
         for sensor in simulation.sensors(handle.name):
             self._sensor(node, sensor)
         self._watched = handle.is_robot
-        self._pairs: frozenset[tuple[str, str]] = frozenset()
+        self.pairs: frozenset[tuple[str, str]] = frozenset()
         if self._watched:
             base = f"/truth/{handle.name}"
             self._pose = self._keep(node.publisher(f"{base}/pose", msg.PoseStamped))
@@ -66,9 +66,9 @@ class Outlets:
         Args:
             touched: Pairs of shapes (own, other) of this model that touched since the last look.
         """
-        if not self._watched or touched == self._pairs:
+        if not self._watched or touched == self.pairs:
             return
-        self._pairs = touched
+        self.pairs = touched
         simulation = self._simulation
         own = simulation.watch.owner == simulation.placement(self._handle.name).index
         touches = touches_of(simulation, own, ground=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from roboyard.bus import Node, param, resource
-from roboyard.simulation.contacts import ContactWatch
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.nodes.entities import Entities
 from roboyard.simulation.nodes.outlets import Outlets
@@ -20,12 +21,15 @@ class SimulationNode(Node):
     was measured at, which is at most one step before its event.
     """
 
+    fields = ("_looked", "_touching")
+
     simulation: Simulation = resource(Simulation)
     truth_rate: float = param(50.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
 
     def setup(self) -> None:
         """Follow the clock, the models that come and go, and serve requests."""
         self._outlets: dict[str, Outlets] = {}
+        self._touching = False
         self._looked = self.simulation.time_ns // self.simulation.timestep_ns
         self._unfollow = [
             self.bus.executor.on_advance(self._advance),
@@ -47,11 +51,24 @@ class SimulationNode(Node):
         self._look_at_contacts()
 
     def _look_at_contacts(self) -> None:
-        watch: ContactWatch = self.simulation.watch
-        touched = watch.touched_since(self._looked)
+        touched = self.simulation.watch.touched_since(self._looked)
         self._looked = self.simulation.time_ns // self.simulation.timestep_ns
-        for name, outlets in self._outlets.items():
-            outlets.look_at_contacts(touched.get(name, frozenset()))
+        if touched or self._touching:
+            self._touching = bool(touched)
+            for name, outlets in self._outlets.items():
+                outlets.look_at_contacts(touched.get(name, frozenset()))
+
+    def save(self) -> dict[str, Any]:
+        """The node's state and the whole simulation's."""
+        pairs = {name: sorted(outlets.pairs) for name, outlets in self._outlets.items()}
+        return {**super().save(), "simulation": self.simulation.save(), "pairs": pairs}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what `save` gave; the simulation must hold the same models."""
+        super().load(state)
+        self.simulation.load(state["simulation"])
+        for name, pairs in state["pairs"].items():
+            self._outlets[name].pairs = frozenset((own, other) for own, other in pairs)
 
     def _models_changed(self) -> None:
         handles = self.simulation.models
