@@ -1,6 +1,8 @@
 """Metrics against independent computations on whole arrays."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from roboyard.geometry import SE2, SE3
 from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_msg
 from roboyard.messages.time import stamp
+from roboyard.scenarios import Run
+from roboyard.scenarios.document import make_document
 from roboyard.scenarios.metrics import Contacts, Evaluation, Motion, OdometryError, RobotTopics, metric_names
 
 
@@ -140,3 +144,15 @@ def test_evaluation_names_are_what_criteria_may_use() -> None:
     flat = evaluation.flat(totals)
     assert flat["b.odom_rmse"] == 0.0
     assert flat["odom_rmse"] is flat["a.odom_rmse"] is None
+
+
+def test_every_key_of_metrics_json_is_documented_and_the_other_way_round() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "metrics.md").read_text("utf-8")
+    documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    with Run("empty", record=False) as run:
+        run.add("rover")
+        run.run_for(0.1)
+        run.finish()
+        document = make_document(run)
+    assert documented == set(document)
+    assert set(document["robots"]["rover"]["metrics"]) < documented

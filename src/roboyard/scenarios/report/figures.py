@@ -130,7 +130,7 @@ def _draw_floor(axes: Any, floor: Floor | None) -> None:
     x, y = floor.centres
     for solid, colour, alpha in ((floor.low & ~floor.tall, FURNITURE, 0.45), (floor.tall, WALL, 0.75)):
         if solid.any() and min(solid.shape) > 1:
-            axes.contourf(x, y, solid.astype(float), levels=[0.5, 1.5], colors=[colour], alpha=alpha, zorder=0.5)
+            axes.contourf(x, y, solid.astype(float), levels=[0.5, 1.5], colors=[colour], alpha=alpha, zorder=1)
 
 
 def _arrows(axes: Any, story: Story) -> None:
@@ -147,7 +147,7 @@ def _arrows(axes: Any, story: Story) -> None:
             dx, dy = -dx, -dy
         axes.annotate(
             "", xy=(truth.x[i] + dx, truth.y[i] + dy), xytext=(truth.x[i], truth.y[i]),
-            arrowprops={"arrowstyle": "-|>", "color": TRUTH, "mutation_scale": 13, "lw": 0},
+            arrowprops={"arrowstyle": "-|>", "color": TRUTH, "mutation_scale": 18, "lw": 0},
         )  # fmt: skip
 
 
