@@ -13,6 +13,10 @@ PLATE = 0.02
 """Thickness given to a facet of a concave surface, inwards [m]."""
 OVERLAP = 1e-4
 """How far plates reach beyond their facets [m]."""
+FLAT = 1e-3
+"""Neighbouring triangles that meet at a smaller angle belong to one facet [rad]."""
+TINY = 1e-8
+"""Triangles smaller than this are left out [m²]."""
 MAX_PIECES = 5000
 
 
@@ -33,7 +37,7 @@ def convex_pieces(vertices: Points, faces: NDArray[np.int64]) -> list[Points] | 
 
     mesh = trimesh.Trimesh(vertices, faces, process=True)
     pieces: list[Points] = []
-    for part in mesh.split(only_watertight=False):
+    for part in _parts(mesh):
         if _is_convex(part):
             pieces.append(np.asarray(part.vertices))
         else:
@@ -41,6 +45,23 @@ def convex_pieces(vertices: Points, faces: NDArray[np.int64]) -> list[Points] | 
         if len(pieces) > MAX_PIECES:
             return None
     return pieces
+
+
+def _parts(mesh: Any) -> list[Any]:
+    """The pieces of a mesh that hang together, in the order of their first face."""
+    groups = _groups(len(mesh.faces), mesh.face_adjacency)
+    return [mesh.submesh([group], append=True, repair=False) for group in groups]
+
+
+def _groups(count: int, links: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Numbers 0…count-1 grouped by ``links`` (n, 2) between them."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_array((np.ones(len(links), np.int8), (links[:, 0], links[:, 1])), shape=(count, count))
+    number, labels = connected_components(graph, directed=False)
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.searchsorted(labels[order], np.arange(1, number)))
 
 
 def _is_convex(part: Any) -> bool:
@@ -53,14 +74,17 @@ def _is_convex(part: Any) -> bool:
 
 def _plates(part: Any) -> list[Points]:
     plates: list[Points] = []
-    single = np.ones(len(part.faces), bool)
-    for facet, area, normal in zip(part.facets, part.facets_area, part.facets_normal, strict=True):
+    flat = part.face_adjacency[part.face_adjacency_angles < FLAT]
+    for facet in _groups(len(part.faces), flat):
+        facet = facet[part.area_faces[facet] > TINY]
+        if not len(facet):
+            continue
+        normal = part.face_normals[facet[0]]
         points = part.vertices[np.unique(part.faces[facet])]
-        if _hull_area(points, normal) <= 1.02 * area:
+        if len(facet) == 1 or _hull_area(points, normal) <= 1.02 * part.area_faces[facet].sum():
             plates.append(_thicken(points, normal))
-            single[facet] = False
-    faces = np.flatnonzero(single)
-    plates.extend(_thicken(part.vertices[part.faces[face]], part.face_normals[face]) for face in faces)
+        else:
+            plates.extend(_thicken(part.vertices[part.faces[face]], part.face_normals[face]) for face in facet)
     return plates
 
 

@@ -12,6 +12,8 @@ from roboyard.description.model import Axis, Joint
 from roboyard.simulation.naming import scoped
 
 _J = mujoco.mjtJoint
+LOCKED = 1e-6
+"""Play left to a joint whose limits coincide [rad or m]; the engine wants a range."""
 FAR = 1e9
 """Stands for an open side of a one-sided range [rad or m]."""
 
@@ -39,7 +41,7 @@ def add_joint(body: mujoco.MjsBody, joint: Joint, model: str, notes: list[str]) 
         suffix = f"_{len(scalars) + 1}" if scalars else ""
         element = scoped(model, joint.name + suffix)
         made = body.add_joint(name=element, type=kind, pos=origin, axis=turn @ np.asarray(direction or axis.xyz, float))
-        _limits(made, axis)
+        _limits(made, axis, element, notes)
         _dynamics(made, axis)
         scalars.append(Scalar(joint.name + suffix, element, axis, kind == _J.mjJNT_SLIDE))
 
@@ -98,8 +100,13 @@ def _couple(spec: mujoco.MjSpec, follower: str, leader: str, offset: float, rati
     equality.solref = [0.004, 1.0]
 
 
-def _limits(element: mujoco.MjsJoint, axis: Axis) -> None:
+def _limits(element: mujoco.MjsJoint, axis: Axis, name: str, notes: list[str]) -> None:
     lower, upper = axis.limits.lower, axis.limits.upper
+    if lower > upper:
+        notes.append(f"{name}: its lower limit {lower} is above its upper limit {upper}; neither is used")
+        return
+    if lower == upper:
+        lower, upper = lower - LOCKED, upper + LOCKED
     if math.isfinite(lower) or math.isfinite(upper):
         element.range = [max(lower, -FAR), min(upper, FAR)]
         element.limited = mujoco.mjtLimited.mjLIMITED_TRUE

@@ -86,10 +86,13 @@ class MeshStore:
 
     def points(self, key: object, points: NDArray[np.float64]) -> str:
         """The asset of a convex shape given by its corners."""
-        from scipy.spatial import ConvexHull
+        from scipy.spatial import ConvexHull, QhullError
 
         def hull() -> Surface:
-            faces = ConvexHull(points)
+            try:
+                faces = ConvexHull(points)
+            except QhullError:
+                faces = ConvexHull(points, qhull_options="QJ")  # nearly flat: let it move corners by rounding's width
             centre = points[faces.vertices].mean(axis=0)
             triangles = faces.simplices.astype(np.int64)
             normals = np.cross(
