@@ -135,7 +135,9 @@ class InputPort:
         publisher.publish(message)
 
     def _call(self, item: Input) -> None:
-        kind: Any = service_type(item.type)
+        served = self._bus.services.get(item.target)
+        # the services that carry an action are known by the action only
+        kind: Any = served.type if served and served.type.name == item.type else service_type(item.type)
         request = deserialize(item.data, f"{item.type}_Request")
         future = self._bus.service_client(item.target, kind, item.source).call(request)
         if item.reply:

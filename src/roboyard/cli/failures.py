@@ -45,10 +45,9 @@ def _judge(error: BaseException) -> tuple[int, str]:
         return PIPE_CLOSED, ""
     if isinstance(error, ClickError):
         return BAD_INPUT, _usage(error)
-    if isinstance(error, InputError):
-        return BAD_INPUT, str(error)
     if isinstance(error, RoboyardError):
-        return NOT_HELD, str(error)
+        full = isinstance(error.__cause__, OSError) and error.__cause__.errno in _FULL
+        return BAD_INPUT if isinstance(error, InputError) and not full else NOT_HELD, str(error)
     if isinstance(error, OSError):
         return _judge_system(error)
     if isinstance(error, MemoryError):

@@ -1,0 +1,152 @@
+"""The talking verbs: publish, call, send goals, set parameters, steer the clock."""
+
+import signal
+import subprocess
+import time
+
+from roboyard.bus.socket import connect
+from tests.cli.conftest import PROGRAM, Command, Live
+
+
+def test_publish_once_and_often(command: Command, live: Live) -> None:
+    done = command("topic", "pub", "cmd", "String", "{data: go}", "--once", "--as", "operator")
+    assert done.code == 0
+    assert done.err == "published 1 message on /cmd\n"
+    assert live.robot.heard == [("go", "operator")]
+    assert command("topic", "pub", "/cmd", "{data: again}", "-t", "5", "-r", "100", "--json").json["published"] == 5
+    assert len(live.robot.heard) == 6
+
+
+def test_publish_refuses_what_does_not_fit(command: Command, live: Live) -> None:
+    cases = {
+        ("cmd", "Twist"): "topic /cmd carries std_msgs/msg/String, not geometry_msgs/msg/Twist",
+        ("new",): "topic /new is new and has no type",
+        ("new", "Strong"): "unknown message type 'Strong'",
+        ("new", "std_msgs/msg/Strin"): "unknown message type 'std_msgs/msg/Strin'",
+        ("cmd", "{dta: x}"): "std_msgs/msg/String has no field 'dta' (fields: data)",
+        ("cmd", "{data: 3}"): "int 3 where a string belongs",
+        ("cmd", "{data: ["): "is not valid YAML",
+        ("cmd", "String", "{data: x}", "more"): "the values in quotes",
+        ("cmd", "{data: x}", "-r", "0"): "rate 0 (more than 0 Hz)",
+    }
+    for words, expected in cases.items():
+        done = command("topic", "pub", *words)
+        assert done.code == 2, words
+        assert expected in done.error
+    assert live.robot.heard == []
+
+
+def test_services(command: Command, live: Live) -> None:
+    assert command("service", "list", "--json").json["services"] == {"/greet": "std_srvs/srv/SetBool"}
+    assert "/robot/set_parameters" in command("service", "list", "--all").out
+    assert command("service", "call", "greet", "{data: true}").out == "{success: true, message: hello}\n"
+    answer = command("service", "call", "/greet", "std_srvs/srv/SetBool", "--json").json
+    assert answer["response"] == {"success": False, "message": "hello"}
+    done = command("service", "call", "greet", "Trigger")
+    assert done.code == 2
+    assert "service /greet is a std_srvs/srv/SetBool, not a Trigger" in done.error
+    assert "no service great (near to it: /greet" in command("service", "call", "great").error
+
+
+def test_goals(command: Command, live: Live) -> None:
+    assert command("action", "list", "--json").json["actions"] == {"/fibonacci": "example_interfaces/action/Fibonacci"}
+    done = command("action", "send_goal", "fibonacci", "Fibonacci", "{order: 5}", "--feedback")
+    assert done.code == 0
+    assert "feedback:\n  sequence: [0, 1, 1]\n" in done.out
+    assert done.out.endswith("result:\n  sequence: [0, 1, 1, 2, 3, 5]\ngoal succeeded\n")
+    assert command("action", "send_goal", "fibonacci", "{order: 3}", "--json").json["result"] == {
+        "sequence": [0, 1, 1, 2]
+    }
+
+
+def test_goals_that_fail(command: Command, live: Live) -> None:
+    done = command("action", "send_goal", "fibonacci", "{order: 21}")
+    assert done.code == 1
+    assert "the goal was rejected: that is too much" in done.error
+    done = command("action", "send_goal", "fibonacci", "{order: -1}")
+    assert done.code == 1
+    assert done.out.endswith("goal aborted: it is negative\n")
+    assert command("action", "send_goal", "fibonacci", "{order: many}").code == 2
+    assert command("action", "send_goal", "fibonaci", "{order: 1}").code == 2
+
+
+def test_interrupting_cancels_the_goal(live: Live) -> None:
+    live.bus.executor.pacer.factor = 1.0
+    words = [str(PROGRAM), "action", "send_goal", "fibonacci", "{order: 20}", "--feedback"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # it is under way
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "")
+    live.bus.executor.pacer.factor = 20.0
+    with connect() as connection:
+        connection.subscribe("/fibonacci/_action/status")
+        assert any(
+            item.message.status_list[-1].status == 5  # STATUS_CANCELED of action_msgs/GoalStatus
+            for item in connection.messages(timeout=10.0)
+        )
+
+
+def test_parameters(command: Command, live: Live) -> None:
+    listed = command("param", "list", "--json").json["parameters"]["/robot"]
+    assert listed == {"speed": 1.0, "mode": "slow", "steps": 3, "gains": [1.0, 2.0], "label": "a"}
+    assert "/robot  speed      1.0" in command("param", "list").out
+    assert command("param", "get", "robot", "gains").out == "[1.0, 2.0]\n"
+    assert command("param", "set", "robot", "speed", "2").out == "/robot speed: 2.0\n"
+    assert command("param", "set", "/robot", "gains", "[3, 4.5, 5]", "--json").json["value"] == [3.0, 4.5, 5.0]
+    assert command("param", "set", "robot", "mode", "quick").code == 0
+    assert (live.robot.speed, live.robot.gains, live.robot.mode) == (2.0, (3.0, 4.5, 5.0), "quick")
+    assert command("param", "dump", "robot").out.startswith("/robot:\n  ros__parameters:")
+    assert "float in [0, 2] m/s" in command("param", "describe", "robot", "speed").out
+    described = command("param", "describe", "robot", "--json").json["parameters"]
+    assert {entry["name"]: entry["read_only"] for entry in described}["label"]
+
+
+def test_parameters_that_are_refused(command: Command, live: Live) -> None:
+    for name, value, expected in (
+        ("speed", "3", "3.0 is out of range (float in [0, 2] m/s)"),
+        ("speed", "fast", "'fast' is not a float"),
+        ("mode", "1", "'1' is not allowed"),
+        ("steps", "1.5", "1.5 is not a int"),
+        ("label", "b", "label"),
+        ("sped", "1", "no parameter sped (there are: speed, mode, steps, gains, label)"),
+    ):
+        done = command("param", "set", "robot", name, value)
+        assert done.code == 2, name
+        assert expected in done.error
+    assert live.robot.speed == 1.0
+
+
+def test_the_clock_is_steered(command: Command, live: Live) -> None:
+    assert command("pause", "--json").json["state"] == "paused"
+    before = live.bus.now_ns
+    time.sleep(0.1)
+    assert live.bus.now_ns == before
+    assert command("step", "--json").json["time"] * 1e9 > before
+    now = command("step", "--by", "0.5", "--json").json
+    assert now["state"] == "paused"
+    after = command("step", "3", "--json").json["time"]
+    assert after > now["time"]
+    assert live.bus.now_ns == round(after * 1e9)
+    assert command("resume").out.startswith("yard: running at ")
+    assert command("rate", "0").code == 0
+    assert live.bus.executor.pacer.factor == 0.0
+    assert command("rate", "20").code == 0
+    assert command("rate", "-1").code == 2
+    assert command("step", "0").code == 2
+    assert command("stop", "--json").json["state"] == "stopping"
+    live.thread.join(10.0)
+    assert not live.thread.is_alive()
+
+
+def test_listening_ends_with_the_run(live: Live) -> None:
+    with subprocess.Popen([str(PROGRAM), "topic", "hz", "count"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        live.bus.executor.stop()
+        live.thread.join()
+        live.server.close()
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "average rate: 10.000 Hz" in out
