@@ -406,3 +406,16 @@ def test_world() -> None:
 def test_gravity_of_old_worlds() -> None:
     assert load_world(world("<physics><gravity>1 2 3</gravity></physics>", "1.5")).gravity == (1.0, 2.0, 3.0)
     assert load_world(world("")).gravity == (0.0, 0.0, -9.8)
+
+
+def test_a_mere_frame_gets_no_mass_but_a_lone_link_does() -> None:
+    text = """<sdf version="1.10"><model name="m">
+      <link name="foot"/>
+      <link name="body"><inertial><mass>2</mass></inertial></link>
+      <link name="loose"/>
+      <joint name="j" type="fixed"><parent>foot</parent><child>body</child></joint>
+      </model></sdf>"""
+    model = load_model(text)
+    masses = {link.name: link.inertial.mass if link.inertial else None for link in model.links}
+    assert masses == {"foot": None, "body": 2.0, "loose": 1.0}
+    assert any("link 'foot' is a mere frame" in str(finding) for finding in model.findings)

@@ -27,7 +27,7 @@ from roboyard.description.model import (
 )
 from roboyard.errors import DescriptionError
 from roboyard.simulation import Simulation
-from roboyard.simulation.assembly.surfaces import contact_of
+from roboyard.simulation.assembly.surfaces import MAX_FRICTION, contact_of
 from roboyard.simulation.naming import COLLISION, SEEN_ONLY, VISUAL
 
 
@@ -124,7 +124,7 @@ def test_the_slippery_surface_decides() -> None:
     slippery, rough = (contact_of(Surface(friction=mu), 0.005) for mu in (0.1, 0.9))
     assert slippery.priority > rough.priority
     assert contact_of(Surface(friction=0.0), 0.005).dimensions == 1
-    assert contact_of(Surface(friction=1e5), 0.005).friction[0] == 100.0
+    assert contact_of(Surface(friction=1e5), 0.005).friction[0] == MAX_FRICTION
 
 
 def test_links_of_one_model_do_not_collide_unless_asked() -> None:

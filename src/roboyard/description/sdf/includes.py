@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from roboyard.description.fields import boolean_of, text_of
-from roboyard.description.model import Box, Link, Material, Model, Plane, Visual
+from roboyard.description.model import Box, Link, Material, Model, Plane, Surface, Visual
 from roboyard.description.model import Collision as Shape
 from roboyard.description.reading import Reading
 from roboyard.description.resources import fuel_name
@@ -211,7 +211,7 @@ def _ground(name: str) -> Model:
     link = Link(
         "link",
         here,
-        collisions=(Shape("collision", plane, here),),
+        collisions=(Shape("collision", plane, here, Surface(friction=100.0, friction2=50.0)),),
         visuals=(Visual("visual", plane, here, Material("ground", (0.8, 0.8, 0.8, 1.0)), cast_shadows=False),),
     )
     return Model(name, (link,), static=True, canonical_link="link")

@@ -11,6 +11,7 @@ from roboyard.description.fields import boolean_of, pose
 from roboyard.description.model import Frame, Joint, Model
 from roboyard.description.reading import Reading
 from roboyard.description.sdf import merging
+from roboyard.description.sdf.bare_links import weightless
 from roboyard.description.sdf.includes import PLACEHOLDER, Included, Version, is_placeholder, read_include
 from roboyard.description.sdf.joint import end, read_joint
 from roboyard.description.sdf.link import read_link
@@ -52,6 +53,8 @@ def read_model(reading: Reading, node: Node, version: Version, *, static: bool =
         _canonical(scope, node, static)
         _collect_links(reading, scope, parts, static)
         _collect_joints(reading, scope, parts, version)
+        stated = {key: entry.node for key, entry in scope.entries("link")}
+        parts.links = weightless(reading, parts.links, parts.joints, stated)
         _collect_frames(scope, parts)
         parts.plugins += [read_plugin(child) for child in children if child.tag == "plugin"]
         collide = boolean_of(node, "self_collide", False)
