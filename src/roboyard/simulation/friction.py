@@ -35,6 +35,7 @@ _acceleration = stage("mj_fwdAcceleration")
 _constraint = stage("mj_fwdConstraint")
 _check = stage("mj_checkAcc")
 _integrate = stage("mj_implicit")
+_forces = stage("mj_rnePostConstraint")
 
 PATIENCE = 8
 """Iterations of conjugate gradients before Newton takes over."""
@@ -78,9 +79,13 @@ def most_contacts_slide(data: int, layout: NDArray[np.int64]) -> bool:
     return balance > 0
 
 
-@kernel
-def solve_and_integrate(model: int, data: int, layout: NDArray[np.int64]) -> None:
-    """The second half of a physics step, as the engine's ``mj_step2``, with the solver that suits the contacts.
+def _example() -> Iterable[tuple[Any, ...]]:
+    yield (0, 0, np.zeros(15, np.int64))
+
+
+@kernel(examples=_example)
+def solve(model: int, data: int, layout: NDArray[np.int64]) -> None:
+    """Find accelerations and contact forces of an evaluated state, with the solver that suits the contacts.
 
     Newton's method is fastest where contacts stick, but pays for each that slides; conjugate gradients do not, when
     they start close to the solution (a rover turning steadily: 12 µs a step instead of 20).  Both find the same
@@ -100,12 +105,46 @@ def solve_and_integrate(model: int, data: int, layout: NDArray[np.int64]) -> Non
         _constraint(model, data)
         set_int32(model + layout[SOLVER], NEWTON)
         set_int32(model + layout[ITERATIONS], bound)
-        if int32(data + layout[TAKEN]) >= PATIENCE:
-            _constraint(model, data)
-    else:
-        _constraint(model, data)
+        if int32(data + layout[TAKEN]) < PATIENCE:
+            return
+    _constraint(model, data)
+
+
+@kernel
+def solve_and_integrate(model: int, data: int, layout: NDArray[np.int64]) -> None:
+    """The second half of a physics step, as the engine's ``mj_step2``.
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data, evaluated.
+        layout: The offsets of `Layout`.
+    """
+    solve(model, data, layout)
     _check(model, data)
     _integrate(model, data)
+
+
+def _example_look() -> Iterable[tuple[Any, ...]]:
+    yield (0, 0, np.zeros(15, np.int64), np.zeros(1), np.zeros(1))
+
+
+@kernel(examples=_example_look)
+def look_ahead(
+    model: int, data: int, layout: NDArray[np.int64], warm: NDArray[np.float64], kept: NDArray[np.float64]
+) -> None:
+    """Accelerations and forces of the present state, without a trace in what comes after.
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data, evaluated.
+        layout: The offsets of `Layout`.
+        warm: The solver's starting point, put back afterwards.
+        kept: Room of the same size.
+    """
+    kept[:] = warm
+    solve(model, data, layout)
+    _forces(model, data)
+    warm[:] = kept
 
 
 @kernel
@@ -132,11 +171,7 @@ def keep_sliding_contacts_down(data: int, layout: NDArray[np.int64]) -> None:
         float64s(references + 8 * row, 1)[0] -= _lift(references + 8 * row, contact + layout[FRICTION], dim)
 
 
-def _example_evaluate() -> Iterable[tuple[Any, ...]]:
-    yield (0, 0, np.zeros(15, np.int64))
-
-
-@kernel(examples=_example_evaluate)
+@kernel(examples=_example)
 def evaluate(model: int, data: int, layout: NDArray[np.int64]) -> None:
     """Evaluate positions, velocities and contacts of the present state, as `run` leaves them.
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.simulation.friction import look_ahead
 
 
 class Instant:
     """Evaluates accelerations and forces for the present state, once, when first needed.
 
     The step loop leaves the state with positions and velocities evaluated.  Accelerations, contact forces and actuator
-    efforts of that same state are found by the engine's forward pass without integrating; the solver's warm start is
-    put back afterwards, so whether anybody looked makes no difference to the next step.
+    efforts of that same state are found as the next step would, without integrating; the solver's starting point is put
+    back afterwards, so whether anybody looked makes no difference to the next step.
     """
 
-    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
-        self._model, self._data = model, data
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, layout: NDArray[np.int64]) -> None:
+        self._model, self._data, self._layout = model, data, layout
         self._fresh = False
-        self._warm = np.zeros(model.nv)
+        self._warm, self._kept = data.qacc_warmstart, np.zeros(model.nv)
 
     def moved(self) -> None:
         """The state or a command changed."""
@@ -25,10 +28,6 @@ class Instant:
 
     def accelerations(self) -> None:
         """Make ``qacc``, ``cacc``, contact forces and actuator forces those of the present state."""
-        if self._fresh:
-            return
-        self._warm[:] = self._data.qacc_warmstart
-        mujoco.mj_forwardSkip(self._model, self._data, int(mujoco.mjtStage.mjSTAGE_VEL), 1)
-        mujoco.mj_rnePostConstraint(self._model, self._data)
-        self._data.qacc_warmstart[:] = self._warm
-        self._fresh = True
+        if not self._fresh:
+            look_ahead(self._model._address, self._data._address, self._layout, self._warm, self._kept)
+            self._fresh = True

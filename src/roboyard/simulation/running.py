@@ -80,6 +80,6 @@ def start(assembled: Assembled, settings: PhysicsSettings, time_ns: int, before:
         servos.adopt(before.servos, assembled.model)
     watch = ContactWatch(assembled, settings.timestep_ns, before.watch if before is not None else None)
     data.time = time_ns * 1e-9
-    running = Running(assembled, data, servos, watch, Instant(assembled.model, data))
+    running = Running(assembled, data, servos, watch, Instant(assembled.model, data, watch.layout))
     running.evaluate()
     return running
