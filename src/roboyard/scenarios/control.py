@@ -84,7 +84,7 @@ def interruptible(control: Control) -> Iterator[None]:
     def handle(number: int, _frame: FrameType | None) -> None:
         if control.stopping and number == signal.SIGINT:
             raise KeyboardInterrupt
-        control.stop()
+        control.stopping = True  # no more: waking the clock takes a lock that this very thread may hold
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

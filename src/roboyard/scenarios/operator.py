@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from roboyard.scenarios.pilot import Pilot
 from roboyard.scenarios.planar import planar
 from roboyard.scenarios.script import Follow, Script, Wander, actions
 from roboyard.scenarios.wander import Sight
+
+_STRAY_TIME = 0.5
+"""Correlation time of the hand's tremor [s]."""
 
 
 class Operator(Node):
@@ -42,6 +46,7 @@ class Operator(Node):
             self.subscribe("scan", msg.LaserScan, self._on_scan)
         self.timer(rate=self.script.rate, callback=self._tick, start=True)
         self.over = False
+        self._stray = [0.0, 0.0]
 
     def _on_odometry(self, message: Any) -> None:
         self._pose = planar(message.pose.pose)
@@ -69,15 +74,26 @@ class Operator(Node):
             self.log.info("the operator's script is over")
         if output.twist is None or (output.over and self.after_end == "silence"):
             return
-        v, w = output.twist
+        v, w = self._by_hand(*output.twist)
         self._commands.publish(msg.Twist(linear=msg.Vector3(x=v), angular=msg.Vector3(z=w)))
+
+    def _by_hand(self, v: float, w: float) -> tuple[float, float]:
+        """The twist as an unsteady hand holds it: straying slowly about what it means, at rest at rest."""
+        tremor = self.script.tremor
+        if tremor == 0.0:
+            return v, w
+        keep = math.exp(-1.0 / (self.script.rate * _STRAY_TIME))
+        spread = tremor * math.sqrt(1.0 - keep * keep)
+        self._stray = [keep * stray + spread * float(self.random.standard_normal()) for stray in self._stray]
+        return v * (1.0 + self._stray[0]), w + (abs(w) + abs(v)) * self._stray[1]
 
     def save(self) -> dict[str, Any]:
         """State of the node and of the script."""
-        return {**super().save(), "pilot": self._pilot.save(), "over": self.over}
+        return {**super().save(), "pilot": self._pilot.save(), "over": self.over, "stray": list(self._stray)}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take it back."""
         super().load(state)
         self._pilot.load(state["pilot"])
         self.over = state["over"]
+        self._stray = list(state["stray"])

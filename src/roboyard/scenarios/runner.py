@@ -19,6 +19,7 @@ from roboyard.scenarios.control import Control, interruptible
 from roboyard.scenarios.document import State, make_document, totals
 from roboyard.scenarios.expressions import Criterion, Verdict
 from roboyard.scenarios.filming import Filming
+from roboyard.scenarios.kernels import compile_kernels
 from roboyard.scenarios.outcome import Outcome
 from roboyard.scenarios.report import write_report
 from roboyard.scenarios.run import Attach, Run
@@ -85,6 +86,7 @@ def run_scenario(
             stack.callback(SocketServer(run.bus, spec.name).close)
         if started is not None:
             started(run)
+        compile_kernels()
         ending = finish(run, let_run(run, spec.scenario.duration, control, until, progress))
         document = make_document(
             run, about=spec.scenario.about, world=spec.scenario.world, state=ending.state, error=ending.error,

@@ -15,6 +15,10 @@ SMOKE_SECONDS = 5.0
 """Longest smoke variant [simulated s]."""
 
 
+_WHOLE = ("criteria", "operator", "smoke")
+"""Keys that a variant replaces instead of adding to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A scenario ready to run.
@@ -68,10 +72,10 @@ def load_spec(
         raise ConfigError("is no scenario", where=str(path), valid="a mapping with world, robots, duration, …")
     if robot is not None or world is not None:
         node = _elsewhere(node, robot, world)
-    for text in overrides:
-        node = override(node, text)
     if smoke:
         node = _smoke(node)
+    for text in overrides:  # last: what the user says on the spot counts most
+        node = override(node, text)
     scenario = load(Scenario, node, where=str(path))
     if smoke:
         scenario = replace(scenario, duration=min(scenario.duration, SMOKE_SECONDS))
@@ -111,12 +115,12 @@ def _smoke(node: Node) -> Node:
 
 
 def _merge(node: Node, over: Node) -> Node:
-    """``over`` laid on ``node``: mappings are joined, everything else is replaced; criteria are replaced whole."""
+    """``over`` laid on ``node``: mappings are joined, everything else is replaced, and so are those in ``_WHOLE``."""
     if not isinstance(node.value, dict) or not isinstance(over.value, dict):
         return over
     entries = dict(node.value)
     for key, child in over.value.items():
-        joined = key in entries and key not in ("criteria", "operator")
+        joined = key in entries and key not in _WHOLE
         entries[key] = _merge(entries[key], child) if joined else child
     return Node(entries, node.place, node.key_place)
 

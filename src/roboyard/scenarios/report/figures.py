@@ -181,5 +181,5 @@ def _plan_axes(axes: Any, size: tuple[float, float, float, float]) -> None:
 
 def _time_axis(axes: Any, stories: list[Story]) -> None:
     end = max((float(story.truth.time[-1]) for story in stories if len(story.truth)), default=1.0)
-    axes.set_xlim(0.0, end)
+    axes.set_xlim(0.0, max(end, 1e-3))
     axes.set_xlabel("simulated time [s]")

@@ -73,7 +73,8 @@ def svg(figure: Any, label: str) -> str:
     for colour, variable in _VARIABLES.items():
         text = text.replace(colour, f"var(--{variable})")
     text = text.replace("'DejaVu Sans'", "system-ui, 'DejaVu Sans', sans-serif")
-    text = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\d+\.\d)\d+", r"\1", path[0]), text)  # a tenth of a point will do
+    # a tenth of a point is as fine as anybody can see
+    text = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\d+\.\d)\d+", r"\1", path[0]), text)
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
     text = re.sub(r'(<svg [^>]*?)width="[^"]*" height="[^"]*"', r"\1", text, count=1)
     text = re.sub(r"(<svg [^>]*?) height=\"[^\"]*pt\"", r"\1", text, count=1)
