@@ -37,7 +37,7 @@ _check = stage("mj_checkAcc")
 _integrate = stage("mj_implicit")
 _forces = stage("mj_rnePostConstraint")
 
-PATIENCE = 8
+PATIENCE = 20
 """Iterations of conjugate gradients before Newton takes over."""
 SLIDING = 1.0
 """A contact slides when the lift to be taken back is larger [m/s²]; at 10 ms contact time that is 5 mm/s for mu = 1."""

@@ -32,7 +32,7 @@ class PhysicsSettings:
     impedance: tuple[float, float] = (0.9, 0.95)
     impratio: float = 10.0
     iterations: int = 50
-    tolerance: float = 1e-9
+    tolerance: float = 1e-8
 
     def __post_init__(self) -> None:
         if not 1e-5 <= self.timestep <= 0.02:
