@@ -6,7 +6,8 @@ import pytest
 
 from roboyard.description import load_model
 from roboyard.errors import ConfigError, DescriptionError
-from roboyard.scenarios import Run
+from roboyard.record import open_recording
+from roboyard.scenarios import Run, load_spec, run_scenario
 from roboyard.scenarios.bringup import derive_package, package_of
 from roboyard.scenarios.robot_package import load_robot
 from roboyard.scenarios.size import lowest, reach
@@ -142,3 +143,20 @@ def test_turtlebot3_is_brought_up_by_its_own_files(external_data: Path) -> None:
         assert drive["left_joints"] == ["wheel_left_joint"]
         assert drive["wheel_radius"] == pytest.approx(0.033)
         assert drive["track"] == pytest.approx(0.16)
+
+
+@pytest.mark.slow
+def test_turtlebot3_drives_in_its_own_world(external_data: Path, tmp_path: Path) -> None:
+    """Somebody else's robot in somebody else's world, through the scenario that was made for the rover."""
+    folder = external_data / "descriptions"
+    spec = load_spec(
+        "rover-drive",
+        robot=str(folder / "turtlebot3_burger/turtlebot3_gazebo/models/turtlebot3_burger/model.sdf"),
+        world=str(folder / "turtlebot3_worlds_a/turtlebot3_gazebo/worlds/turtlebot3_world.world"),
+    )
+    outcome = run_scenario(spec, out=tmp_path / "run", serve=False)
+    assert outcome.success, outcome.reason
+    assert outcome.metrics["odom_final_error"] < 1.0
+    with open_recording(tmp_path / "run") as recording:
+        assert recording.topics["/scan"].count == 300
+        assert recording.topics["/imu"].count == 12000

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from roboyard.bus import Node, TransformError, param, resource
 from roboyard.geometry import SE2
 from roboyard.messages import msg
 from roboyard.scenarios.pilot import Pilot
-from roboyard.scenarios.planar import planar
+from roboyard.scenarios.planar import planar, scan_points
 from roboyard.scenarios.script import Follow, Script, Wander, actions
 from roboyard.scenarios.wander import Sight
 
@@ -52,11 +50,7 @@ class Operator(Node):
         self._pose = planar(message.pose.pose)
 
     def _on_scan(self, message: Any) -> None:
-        ranges = np.asarray(message.ranges, dtype=float)
-        angles = message.angle_min + message.angle_increment * np.arange(len(ranges))
-        seen = np.isfinite(ranges) & (ranges >= message.range_min) & (ranges < message.range_max)
-        points = np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles)])[seen]
-        self._sight = Sight(self._lidar(message.header.frame_id) @ points)
+        self._sight = Sight(self._lidar(message.header.frame_id) @ scan_points(message))
 
     def _lidar(self, frame: str) -> SE2:
         """T_base_lidar, once the transforms are there; until then the lidar counts as the robot's middle."""

@@ -59,7 +59,7 @@ class Pilot:
                         return Output(twist)
                 self._next(time)
             elif time - self.since < action.seconds - 1e-9:
-                return Output(action.twist if isinstance(action, Hold) else self._wander(action, sight))
+                return Output(action.twist if isinstance(action, Hold) else self._wander(action, time, sight))
             else:
                 self._next(self.since + action.seconds)  # the script's own time: no drift from the sending rate
         return Output((0.0, 0.0), over=True)
@@ -67,9 +67,9 @@ class Pilot:
     def _next(self, time: float) -> None:
         self.index, self.since, self.leg, self._start = self.index + 1, time, 0, None
 
-    def _wander(self, action: Wander, sight: Sight | None) -> tuple[float, float]:
+    def _wander(self, action: Wander, time: float, sight: Sight | None) -> tuple[float, float]:
         speed = min(action.speed, 2.0 * self.radius)
-        return self.wanderer.update(sight, self.radius + action.margin, speed, action.turn)
+        return self.wanderer.update(time, sight, self.radius + action.margin, speed, action.turn)
 
     def _follow(self, action: Follow, pose: SE2 | None) -> tuple[float, float] | None:
         """Drive the arc to the point ``lookahead`` ahead on the line; None when the last point is reached.

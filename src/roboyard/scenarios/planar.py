@@ -1,9 +1,12 @@
-"""Poses of messages, seen from above."""
+"""Poses and scans of messages, seen from above."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
 
@@ -28,6 +31,15 @@ def position_and_yaw(pose: Any) -> tuple[float, float, float]:
 def planar(pose: Any) -> SE2:
     """Position and heading of a geometry_msgs/Pose."""
     return SE2(*position_and_yaw(pose))
+
+
+def scan_points(scan: Any) -> NDArray[np.float64]:
+    """Where the beams of a sensor_msgs/LaserScan hit something: (n, 2) [m] in the lidar's frame."""
+    ranges = np.asarray(scan.ranges, dtype=float)
+    angles = scan.angle_min + scan.angle_increment * np.arange(len(ranges))
+    seen = np.isfinite(ranges) & (ranges >= scan.range_min) & (ranges < scan.range_max)
+    ranges, angles = ranges[seen], angles[seen]
+    return np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles)])
 
 
 def stamp_ns(header: Any) -> int:

@@ -17,6 +17,10 @@ _FAR = 3.0
 """Room beyond this many metres is as good as any."""
 _ASIDE = 0.5
 """Metres of room that one radian aside must be better by."""
+_MOOD = 0.2
+"""Metres of room per radian by which it favours one side for a while, so as not to go round one pillar forever."""
+_MOOD_SECONDS = 14.0
+"""How long it favours a side."""
 _STEERING = 1.5
 """Turn rate per heading [1/s]."""
 
@@ -56,24 +60,32 @@ class Wanderer:
 
     def __init__(self) -> None:
         self.turning = 0
+        self._seen: Sight | None = None
+        self._twist = (0.0, 0.0)
 
-    def update(self, sight: Sight | None, radius: float, speed: float, turn: float) -> tuple[float, float]:
-        """The twist (v [m/s], w [rad/s]) to send.
+    def update(self, time: float, sight: Sight | None, radius: float, speed: float, turn: float) -> tuple[float, float]:
+        """The twist (v [m/s], w [rad/s]) to send; it changes with each new scan.
 
         Args:
+            time: Now [s].
             sight: Newest scan; None while nothing was seen: it waits.
             radius: Of the robot with its margin [m].
             speed: At most [m/s].
             turn: At most [rad/s].
         """
-        if sight is None:
-            return 0.0, 0.0
+        if sight is not self._seen and sight is not None:
+            self._seen = sight
+            self._twist = self._choose(time, sight, radius, speed, turn)
+        return self._twist
+
+    def _choose(self, time: float, sight: Sight, radius: float, speed: float, turn: float) -> tuple[float, float]:
         free = free_ways(sight.points, radius)
         middle = len(_HEADINGS) // 2
         if self.turning and free[middle] < 2.0 * radius:
             return 0.0, self.turning * turn
         self.turning = 0
-        best = int(np.argmax(free - _ASIDE * np.abs(_HEADINGS)))
+        side = 1.0 if int(time / _MOOD_SECONDS) % 2 == 0 else -1.0
+        best = int(np.argmax(free - _ASIDE * np.abs(_HEADINGS) + _MOOD * side * _HEADINGS))
         if free[middle] < 0.5 * radius:
             self.turning = 1 if _HEADINGS[best] >= 0.0 else -1
             return 0.0, self.turning * turn

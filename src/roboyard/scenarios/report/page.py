@@ -57,7 +57,7 @@ def render(
         verdict=verdict,
         verdict_class=verdict_class,
         about=document.get("about", ""),
-        world=document.get("world", ""),
+        world=Path(document.get("world", "")).name,
         robots=list(document["robots"]),
         seed=document["seed"],
         error=document.get("error"),

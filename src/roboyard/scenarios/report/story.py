@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.record import Recording
 from roboyard.scenarios.metrics import Contacts, RobotTopics
-from roboyard.scenarios.planar import planar, stamp_ns, yaw_of
+from roboyard.scenarios.planar import planar, scan_points, stamp_ns, yaw_of
 
 Array = NDArray[np.float64]
 
@@ -180,12 +180,8 @@ def _read_scan(recording: Recording, namespace: str, truth: Track) -> Scan | Non
         return None
     message = item.message
     time_ns = stamp_ns(message.header) or item.time_ns
-    ranges = np.asarray(message.ranges, dtype=float)
-    angles = message.angle_min + message.angle_increment * np.arange(len(ranges))
-    good = np.isfinite(ranges) & (ranges >= message.range_min) & (ranges <= message.range_max)
-    local = np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles)])[good]
     T_world_sensor = truth.pose(time_ns * 1e-9) @ _sensor_pose(recording, message.header.frame_id)
-    return Scan(time_ns * 1e-9, T_world_sensor @ local, np.array([T_world_sensor.x, T_world_sensor.y]))
+    return Scan(time_ns * 1e-9, T_world_sensor @ scan_points(message), np.array([T_world_sensor.x, T_world_sensor.y]))
 
 
 def _sensor_pose(recording: Recording, frame: str) -> SE2:

@@ -1,0 +1,14 @@
+"""Has compiled what a run will need, before its clock goes: else the first seconds' wall time is the compiler's."""
+
+from __future__ import annotations
+
+from roboyard.compute import registered_kernels
+
+
+def compile_kernels() -> None:
+    """Compile all kernels whose modules are imported, for the types of their examples; quick when they are cached."""
+    import numba
+
+    for kernel, examples in registered_kernels().values():
+        for arguments in examples() if examples is not None else ():
+            kernel.compile(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[attr-defined]
