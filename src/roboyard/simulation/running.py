@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import mujoco
+import numpy as np
+from numpy.typing import NDArray
 
 from roboyard.simulation import friction, stepping, transfer
 from roboyard.simulation.actuation import Servos
@@ -16,13 +18,17 @@ from roboyard.simulation.settings import PhysicsSettings
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Everything that belongs to one compilation; adding or removing a model makes a new one."""
+    """Everything that belongs to one compilation; adding or removing a model makes a new one.
+
+    ``views`` are the data's positions, velocities and controls.
+    """
 
     assembled: Assembled
     data: mujoco.MjData
     servos: Servos
     watch: ContactWatch
     instant: Instant
+    views: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -51,9 +57,7 @@ class Running:
             steps,
             self.servos.ints,
             self.servos.floats,
-            self.data.qpos,
-            self.data.qvel,
-            self.data.ctrl,
+            *self.views,
             dt,
             self.watch.layout,
             self.watch.owner,
@@ -80,6 +84,7 @@ def start(assembled: Assembled, settings: PhysicsSettings, time_ns: int, before:
         servos.adopt(before.servos, assembled.model)
     watch = ContactWatch(assembled, settings.timestep_ns, before.watch if before is not None else None)
     data.time = time_ns * 1e-9
-    running = Running(assembled, data, servos, watch, Instant(assembled.model, data, watch.layout))
+    views = (data.qpos, data.qvel, data.ctrl)
+    running = Running(assembled, data, servos, watch, Instant(assembled.model, data, watch.layout), views)
     running.evaluate()
     return running

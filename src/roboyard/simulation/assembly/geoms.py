@@ -10,7 +10,7 @@ from roboyard.description.model import Collision, Link, Rgba, Visual
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly.cells import Cells
 from roboyard.simulation.assembly.meshes import MeshStore
-from roboyard.simulation.assembly.scenery import MaterialStore
+from roboyard.simulation.assembly.scenery import MaterialStore, seen_colour
 from roboyard.simulation.assembly.shapes import Shape, shapes_of
 from roboyard.simulation.assembly.surfaces import contact_of
 from roboyard.simulation.naming import (
@@ -120,7 +120,7 @@ class GeomMaker:
             if shape.placeholder:
                 geom.rgba = PLACEHOLDER_RGBA
             else:
-                geom.rgba = visual.material.rgba
+                geom.rgba = seen_colour(visual.material)
                 if self.looks:
                     geom.material = self.materials.name(visual.material)
             self.marks.append(GeomMark(geom.name, index, link.name, f"visual {visual.name}", False))

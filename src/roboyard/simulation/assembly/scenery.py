@@ -7,7 +7,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from roboyard.description.model import Light, Material, Rgba, World
+from roboyard.description.model import Light, Material, Rgba, Vec3, World
 
 NEAR_PLANE = 0.02
 """Nearest distance that cameras see [m]; the engine's own default grows with the world."""
@@ -58,19 +58,32 @@ def set_view(model: mujoco.MjModel) -> None:
     model.vis.map.zfar = max(50.0, 300.0 / float(model.stat.extent))
 
 
+def glow(material: Material) -> float:
+    """Share of its colour that a surface gives off without any lamp, 0 … 1."""
+    return min(max(material.emissive), 1.0)
+
+
+def seen_colour(material: Material) -> Rgba:
+    """Colour of a surface; one that glows takes on the colour it glows in, since the engine's have only one."""
+    red, green, blue, alpha = material.rgba
+    dim, (r, g, b) = 1.0 - glow(material), material.emissive
+    return min(dim * red + r, 1.0), min(dim * green + g, 1.0), min(dim * blue + b, 1.0), alpha
+
+
 class MaterialStore:
     """Adds each look once."""
 
     def __init__(self, spec: mujoco.MjSpec) -> None:
         self._spec = spec
-        self._names: dict[tuple[Rgba, Path | None], str] = {}
+        self._names: dict[tuple[Rgba, Path | None, Vec3], str] = {}
 
     def name(self, material: Material) -> str:
         """The engine material for ``material``; a texture that cannot be read leaves its plain colour."""
-        key = (material.rgba, material.texture)
+        key = (material.rgba, material.texture, material.emissive)
         if key not in self._names:
             name = f"material{len(self._names)}"
-            made = self._spec.add_material(name=name, rgba=material.rgba, specular=0.3, shininess=0.4)
+            made = self._spec.add_material(name=name, rgba=seen_colour(material), specular=0.3, shininess=0.4)
+            made.emission = glow(material)
             texture = self._texture(f"texture{len(self._names)}", material.texture)
             if texture:
                 made.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture

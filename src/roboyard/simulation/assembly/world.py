@@ -26,7 +26,7 @@ from roboyard.simulation.assembly.records import (
 )
 from roboyard.simulation.assembly.scenery import MaterialStore, add_scenery, set_view
 from roboyard.simulation.assembly.tree import Branch, plan
-from roboyard.simulation.layout import keep_engine_from_writing_files
+from roboyard.simulation.layout import quiet_engine
 from roboyard.simulation.naming import scoped
 from roboyard.simulation.servos import add_servos
 from roboyard.simulation.settings import PhysicsSettings
@@ -61,7 +61,7 @@ def assemble(world: World, entries: Sequence[Entry], settings: PhysicsSettings, 
     Raises:
         DescriptionError: two models share a name, or the engine refuses the result.
     """
-    keep_engine_from_writing_files()
+    quiet_engine()
     spec = mujoco.MjSpec()
     settings.apply(spec, world.gravity)
     if looks:
