@@ -21,6 +21,7 @@ class Control:
 
     Attributes:
         stopping: True once ``stop`` was called.
+        resetting: True once ``reset`` was called; whoever began the run begins it anew.
     """
 
     def __init__(self, *, paused: bool = False, pace: float = 0.0) -> None:
@@ -29,6 +30,7 @@ class Control:
         self._steps: deque[float] = deque()
         self._executor: Executor | None = None
         self.stopping = False
+        self.resetting = False
 
     def bind(self, bus: Bus) -> None:
         """Take hold of a run's clock; the runner calls it."""
@@ -61,6 +63,11 @@ class Control:
         self.stopping = True
         if self._executor is not None:
             self._executor.wake.set()
+
+    def reset(self) -> None:
+        """End the run in order and ask for it to be begun anew, in a folder of its own."""
+        self.resetting = True
+        self.stop()
 
     def wanted(self) -> bool:
         """Whether the runner should look here; it asks whenever an instant is complete."""

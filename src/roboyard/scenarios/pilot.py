@@ -95,7 +95,9 @@ class Pilot:
         error = wrap_angle(math.atan2(aim[1] - pose.y, aim[0] - pose.x) - pose.theta)
         if abs(error) > TURN_FIRST:
             return 0.0, math.copysign(action.turn, error)
-        speed = min(action.speed, max(0.1 * action.speed, _SLOWING * _left(points, self.leg, along)))
+        speed = min(
+            action.speed, max(0.1 * action.speed, _SLOWING * _left(points, self.leg, along, action.speed / _SLOWING))
+        )
         reach = max(math.hypot(aim[0] - pose.x, aim[1] - pose.y), 0.1)
         turn = 2.0 * speed * math.sin(error) / reach
         if abs(turn) > action.turn:
@@ -123,10 +125,15 @@ def _project(a: tuple[float, float], b: tuple[float, float], p: tuple[float, flo
     return max(along, 0.0), length - along
 
 
-def _left(points: tuple[tuple[float, float], ...], leg: int, along: float) -> float:
-    """Way left along the polyline."""
-    legs = zip(points[leg:], points[leg + 1 :], strict=False)
-    return sum(math.hypot(b[0] - a[0], b[1] - a[1]) for a, b in legs) - along
+def _left(points: tuple[tuple[float, float], ...], leg: int, along: float, enough: float) -> float:
+    """Way left along the polyline, or anything above ``enough``."""
+    way = -along
+    for index in range(leg, len(points) - 1):
+        a, b = points[index], points[index + 1]
+        way += math.hypot(b[0] - a[0], b[1] - a[1])
+        if way > enough:
+            break
+    return way
 
 
 def _ahead(points: tuple[tuple[float, float], ...], leg: int, along: float, distance: float) -> tuple[float, float]:

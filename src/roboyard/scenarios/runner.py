@@ -15,6 +15,7 @@ from roboyard.record import inputs_of, open_recording
 from roboyard.scenarios.as_run import scenario_as_run
 from roboyard.scenarios.assemble import assemble, read_criteria
 from roboyard.scenarios.clock import Ending, Progress, finish, let_run
+from roboyard.scenarios.clock_node import ClockNode
 from roboyard.scenarios.control import Control, interruptible
 from roboyard.scenarios.document import State, make_document, totals
 from roboyard.scenarios.expressions import Criterion, Verdict
@@ -82,6 +83,7 @@ def run_scenario(
         run.bus.inputs.schedule(repeated)
         filming = _filming(run, spec, folder, video)
         control.bind(run.bus)
+        run.bus.add(ClockNode(control=control), "clock")
         if serve:
             stack.callback(SocketServer(run.bus, spec.name).close)
         if started is not None:

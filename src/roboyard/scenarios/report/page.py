@@ -51,7 +51,7 @@ def render(
     main = moved[0] if moved else None
     verdict, verdict_class = _verdict(document)
     template = Path(__file__).with_name("template.html").read_text("utf-8")
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.ChainableUndefined)
     return environment.from_string(template).render(
         title=document["scenario"] + (" (smoke)" if document.get("smoke") else ""),
         verdict=verdict,
@@ -121,7 +121,7 @@ def _criterion(name: str, found: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _nodes(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Busiest first; callbacks of offloaded work are listed with their node."""
+    """Busiest first, then what no node spends; offloaded work is listed with its node."""
     jobs: dict[str, list[dict[str, Any]]] = {}
     for job in document.get("jobs", ()):
         row = _callback(f"offloaded {job['what']}", job["count"], job["mean"], job["max"], job["latency"])
@@ -138,6 +138,9 @@ def _nodes(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             rows.append(
                 {"name": node["name"], "share": f"{share:.1%}", "bar": round(120 * share), "callbacks": callbacks}
             )
+    rest = 1.0 - sum(node["busy_share"] for node in found)
+    if rows and rest > 0.0:
+        rows.append({"name": "physics, clock", "share": f"{rest:.1%}", "bar": round(120 * rest), "callbacks": [{}]})
     return rows
 
 
@@ -183,7 +186,7 @@ def _provenance(document: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _number(value: Any) -> str:
     if value is None:
-        return "not measured"
+        return "–"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value).lower()
     if isinstance(value, int) or (math.isfinite(value) and value == int(value) and abs(value) < 1e9):
