@@ -4,8 +4,9 @@ import signal
 import subprocess
 import time
 
-from roboyard.bus.socket import connect
 from tests.cli.conftest import PROGRAM, Command, Live
+
+from roboyard.bus.socket import connect
 
 
 def test_publish_once_and_often(command: Command, live: Live) -> None:
@@ -73,7 +74,8 @@ def test_goals_that_fail(command: Command, live: Live) -> None:
 def test_interrupting_cancels_the_goal(live: Live) -> None:
     live.bus.executor.pacer.factor = 1.0
     words = [str(PROGRAM), "action", "send_goal", "fibonacci", "{order: 20}", "--feedback"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, text=True, **pipes) as process:
         assert process.stdout is not None
         process.stdout.readline()  # it is under way
         process.send_signal(signal.SIGINT)

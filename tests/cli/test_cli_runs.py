@@ -1,0 +1,304 @@
+"""Runs from the command line: to the end, stopped, killed, repeated, in batches, and on a full disk."""
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import PROGRAM, Command
+
+from roboyard.bus.socket import connect, live_runs
+
+NODE = '''
+import roboyard as ry
+
+
+class Double(ry.Node):
+    """in: odom   out: doubled"""
+
+    gain: float = ry.param(2.0)
+
+    def setup(self) -> None:
+        self.out = self.publisher("doubled", ry.msg.Float64)
+        self.subscribe("odom", ry.msg.Odometry, self.on_odometry)
+
+    def on_odometry(self, message: object) -> None:
+        self.out.publish(ry.msg.Float64(data=self.gain * message.pose.pose.position.x))
+
+
+class Failing(Double):
+    def on_odometry(self, message: object) -> None:
+        raise ZeroDivisionError("on purpose")
+'''
+
+
+@contextmanager
+def start(*words: object) -> "Iterator[subprocess.Popen[str]]":
+    """The command as a process of its own, killed if it outlives the block."""
+    arguments = [str(PROGRAM), *map(str, words)]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(arguments, text=True, **pipes) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_until_live(seconds: float = 0.0) -> None:
+    """Until a run can be reached and that much simulated time has passed."""
+    for _ in range(1200):
+        if live_runs():
+            with connect() as connection:
+                if connection.graph()["time_ns"] >= seconds * 1e9:
+                    return
+        time.sleep(0.05)
+    raise AssertionError("no run became live")
+
+
+def test_a_run_that_holds_its_criteria(command: Command, scenario: Path) -> None:
+    done = command("run", scenario, "--seed", "3", "--out", "out")
+    assert done.code == 0, done
+    assert done.out.startswith("criteria held: short, seed 3\n  ✓ moves: path_length > 0.001  (path_length = 0.")
+    names = {path.name for path in Path("out").iterdir()}
+    assert {"recording.mcap", "metrics.json", "report.html", "scenario.yaml"} <= names
+    assert json.loads(Path("out/metrics.json").read_text())["seed"] == 3
+
+
+def test_a_run_that_does_not(command: Command, scenario: Path) -> None:
+    done = command("run", scenario, "--set", "criteria.far=path_length > 100", "--no-video", "--quiet")
+    assert done.code == 1
+    assert done.out.startswith("criteria not held: short")
+    assert "✗ far: path_length > 100  (path_length = 0." in done.out
+    assert "✓ moves" in done.out
+    assert done.err == ""
+    assert Path("runs/short-001/report.html").is_file()
+
+
+def test_json_is_one_object_at_the_end(command: Command, scenario: Path) -> None:
+    done = command("run", scenario, "--duration", "0.3", "--json", "--no-video")
+    assert done.code == 0
+    assert done.err == ""
+    assert len(done.out.splitlines()) == 1
+    assert done.json["sim_seconds"] == pytest.approx(0.3)
+    assert Path(done.json["files"]["recording"]).is_file()
+    assert done.json["folder"] == "runs/short-001"
+
+
+def test_a_failing_node(command: Command, scenario: Path) -> None:
+    Path("mine.py").write_text(NODE)
+    file = Path("failing.yaml")
+    file.write_text(scenario.read_text() + "nodes: {mine: {use: 'mine.py:Failing', robot: rover}}\n")
+    done = command("run", file, "--out", "out")
+    assert done.code == 1
+    assert done.out.startswith("failed: failing, seed 0; criteria are not judged\n")
+    assert "node /mine, topic /odom, at 0.02" in done.out
+    assert "ZeroDivisionError: on purpose" in done.out
+    assert "Traceback" not in done.out + done.err
+    assert command("bag", "info", "out", "--json").json["complete"]
+
+
+def test_a_run_as_it_was_runs_again_to_the_same_bytes(command: Command, scenario: Path) -> None:
+    assert command("run", scenario, "--seed", "5", "--out", "first", "--no-video").code == 0
+    assert command("run", "first/scenario.yaml", "--out", "second", "--no-video").code == 0
+    first, second = (command("topic", "echo", "odom", "-f", name, "--json").out for name in ("first", "second"))
+    assert first == second
+
+
+def test_report_again(command: Command, scenario: Path) -> None:
+    command("run", scenario, "--out", "out", "--no-video")
+    Path("out/report.html").unlink()
+    done = command("report", "out")
+    assert done.code == 0
+    assert Path("out/report.html").stat().st_size > 1000
+    assert command("report", "out", "--json").json["success"]
+
+
+def test_check_tells_what_a_scenario_holds(command: Command, scenario: Path) -> None:
+    done = command("check", "scenario", scenario)
+    assert done.code == 0
+    assert done.out.endswith("it is right\n")
+    found = command("check", "scenario", scenario, "--json").json
+    assert found["ok"]
+    assert found["check"]["topics"]["/odom"] == "nav_msgs/msg/Odometry"
+    assert command("check", "robot", "rover", "--json").json["joints"]
+    assert command("check", "world", "empty", "--json").json["ok"]
+
+
+def test_lists(command: Command) -> None:
+    found = command("list", "--json").json
+    assert "rover" in {robot["name"] for robot in found["robots"]}
+    assert {"arena", "corridor"} <= {world["name"] for world in found["worlds"]}
+    assert "rover-drive" in {scenario["name"] for scenario in found["scenarios"]}
+    assert "rover-drive" in command("list", "scenarios").out
+    assert "odometry" in command("list", "nodes").out
+
+
+def test_inputs_are_repeated(command: Command, scenario: Path) -> None:
+    with start(
+        "run", scenario, "--duration", "1.5", "--rate", "1", "--out", "first", "--no-video", "--json"
+    ) as process:
+        wait_until_live(0.2)
+        assert command("topic", "pub", "hello", "String", "{data: hi}", "--once").code == 0
+        out, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, out
+    words = ("--duration", "1.5", "--inputs", "first", "--out", "second", "--no-video")
+    assert command("run", scenario, *words).code == 0
+    first, second = (command("topic", "echo", "hello", "-f", name, "--json").out for name in ("first", "second"))
+    assert first == second != ""
+
+
+# -- the end comes early -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_run_in_order(command: Command, scenario: Path, number: int, code: int) -> None:
+    with start("run", scenario, "--duration", "60", "--rate", "1", "--out", "out", "--no-video") as process:
+        wait_until_live(0.2)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == code
+    assert out.startswith("interrupted: short, seed 0; criteria are not judged\n")
+    assert "Traceback" not in out + err
+    assert "ending in order" in err
+    assert command("bag", "info", "out", "--json").json["complete"]
+    assert json.loads(Path("out/metrics.json").read_text())["state"] == "interrupted"
+    assert Path("out/report.html").is_file()
+    assert live_runs() == []
+
+
+def test_stop_from_another_terminal(command: Command, scenario: Path) -> None:
+    with start("run", scenario, "--duration", "60", "--paused", "--out", "out", "--json") as process:
+        wait_until_live()
+        before = command("step", "--json").json["time"]
+        assert command("step", "5", "--json").json["time"] > before
+        assert command("step", "--by", "0.25", "--json").json["state"] == "paused"
+        assert command("stop").code == 0
+        out, _ = process.communicate(timeout=120)
+    assert process.returncode == 1
+    last = json.loads(out.splitlines()[-1])
+    assert last["state"] == "interrupted"
+    assert 0.25 < last["sim_seconds"] < 1.0
+
+
+def test_a_killed_run_can_be_read_and_mended(command: Command, scenario: Path) -> None:
+    with start("run", scenario, "--duration", "60", "--rate", "4", "--out", "out") as process:
+        wait_until_live(2.5)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    found = command("bag", "info", "out")
+    assert found.code == 0
+    assert "complete  no: its end is missing (roboyard bag recover out mends it)" in found.out
+    assert command("bag", "info", "out", "--json").json["duration"] > 1.0
+    assert command("topic", "hz", "odom", "-f", "out", "--json").json["rate"] == pytest.approx(50.0)
+    mended = command("bag", "recover", "out", "--json").json
+    assert mended["messages"] == command("bag", "info", "out", "--json").json["messages"]
+    assert command("bag", "info", mended["file"], "--json").json["complete"]
+    assert command("report", "out").out.startswith("killed: short")
+    assert command("list", "runs").out == "none\n"
+
+
+def test_a_full_disk(shell: Command, command: Command, scenario: Path) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+
+    done = shell("run", scenario, "--duration", "5", "--out", "out", "--no-video", preexec_fn=limit)
+    assert done.code == 1
+    assert "cannot be written" in done.out + done.err
+    assert "Traceback" not in done.out + done.err
+    assert command("bag", "info", "out", "--json").json["messages"] > 0
+    shell("run", scenario, "--out", "other", "--no-video")
+    done = shell("bag", "recover", "other", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (999, 999)))
+    assert done.code == 1
+    assert "cannot be written" in done.error
+
+
+def test_a_full_or_closed_output(recording: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([str(PROGRAM), "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("error: the disk is full")
+    with start("topic", "echo", "count", "-f", recording, "--full-length") as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (141, "")
+
+
+# -- replay and batch --------------------------------------------------------------------------------------------------
+def test_replay_with_a_node_of_the_users(command: Command, scenario: Path) -> None:
+    command("run", scenario, "--out", "out", "--no-video")
+    Path("mine.py").write_text(NODE)
+    words = ("--rate", "0", "--node", "mine.py:Double", "--param", "double.gain=3", "--out", "new.mcap")
+    done = command("replay", "out", *words, "--json")
+    assert done.code == 0, done
+    doubled = [
+        json.loads(line) for line in command("topic", "echo", "doubled", "-f", "new.mcap", "--json").out.splitlines()
+    ]
+    odometry = [json.loads(line) for line in command("topic", "echo", "odom", "-f", "out", "--json").out.splitlines()]
+    assert [item["message"]["data"] for item in doubled] == [
+        3.0 * item["message"]["pose"]["pose"]["position"]["x"] for item in odometry
+    ]
+    assert [item["time"] for item in doubled] == [item["time"] for item in odometry]
+
+
+def test_odometry_on_a_replay_is_that_of_the_run(command: Command, scenario: Path) -> None:
+    command("run", scenario, "--out", "out", "--no-video")
+    parameters = command("check", "robot", "rover", "--json").json
+    assert "odometry" in parameters["nodes"]
+    spec = json.loads(Path("out/metrics.json").read_text())
+    assert spec["success"]
+    done = command(
+        "replay", "out", "--rate", "0", "-x", "/odom", "-x", "/tf", "--node", "odometry", "--out", "new.mcap",
+        "-p", "odometry.left_joints=[front_left_wheel_joint, rear_left_wheel_joint]",
+        "-p", "odometry.right_joints=[front_right_wheel_joint, rear_right_wheel_joint]",
+    )  # fmt: skip
+    assert done.code == 0, done
+    assert command("topic", "info", "odom", "-f", "new.mcap", "--json").json["topic"]["publishers"] == ["/odometry"]
+
+
+def test_a_replay_is_a_live_run(command: Command, recording: Path) -> None:
+    with start("replay", recording, "--paused", "--start", "0.5", "--duration", "1") as process:
+        wait_until_live()
+        assert command("list", "runs", "--json").json["runs"][0]["name"] == "replay-yard"
+        assert command("topic", "info", "count", "--json").json["topic"]["count"] == 1, "that of the first instant"
+        assert command("step", "--by", "0.2", "--json").json["time"] == pytest.approx(0.7)
+        found = command("topic", "info", "count", "--json").json["topic"]
+        assert (found["count"], found["publishers"]) == (3, ["/robot"])
+        assert command("topic", "echo", "map", "--once").out.startswith("{data: the map}")
+        command("rate", "0")
+        command("resume")
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "1.000 s" in out
+
+
+def test_a_batch_goes_on_where_it_was(command: Command, scenario: Path) -> None:
+    words = ("batch", scenario, "--workers", "1", "--out", "out", "--set", "duration=0.2", "--set", "criteria={}")
+    done = command(*words, "--runs", "2")
+    assert done.code == 0, done
+    assert done.out.startswith("short: 2 of 2 (100.0%, 95 % interval 34.2% to 100.0%)")
+    found = command(*words, "--runs", "3", "--json")
+    assert found.json["runs"] == 3
+    assert found.json["folder"] == "out"
+    assert command(*words, "--runs", "3", "--smoke").code == 2
+
+
+def test_a_batch_with_failures(command: Command, scenario: Path) -> None:
+    words = ("--workers", "1", "--runs", "2", "--set", "duration=0.2", "--set", "criteria={far: path_length > 9}")
+    done = command("batch", scenario, *words)
+    assert done.code == 1
+    assert done.out.startswith("short: 0 of 2 (0.0%")
+    assert "not held: far (path_length > 9)" in done.out
+    assert Path("runs/short-batch-001/seed-000001/report.html").is_file()
+
+
+def test_nothing_heavy_for_help() -> None:
+    words = [sys.executable, "-X", "importtime", "-c", "from roboyard.cli.main import run; run(['topic', '--help'])"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    assert "typer" in imported
+    assert not imported & {"numpy", "rich", "yaml", "mujoco", "numba", "rosbags", "asyncio"}

@@ -1,0 +1,177 @@
+"""Tables, JSON, exit codes, and that nothing but one line comes of a failure."""
+
+import errno
+import io
+import json
+import math
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.conftest import Command
+
+from roboyard.cli import failures, terminal
+from roboyard.cli.figures import Figure
+from roboyard.cli.findings import shortened
+from roboyard.cli.metering import bandwidth_of, rate_of
+from roboyard.cli.publishing import type_and_values
+from roboyard.errors import ConfigError, InputError, RecordingError, RunError
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+def test_json_takes_everything() -> None:
+    data = {
+        "a": np.float32(0.5),
+        "b": np.array([1, 2]),
+        "c": [math.nan, math.inf, (1, 2)],
+        "d": Path("x/y"),
+        "e": Colour.RED,
+        "f": Figure("f", 1.0),
+        1: {None: True},
+    }
+    text = json.dumps(terminal.plain(data), allow_nan=False)
+    found = json.loads(text)
+    assert found["a"] == 0.5
+    assert found["b"] == [1, 2]
+    assert found["c"] == [None, None, [1, 2]]
+    assert found["d"] == "x/y"
+    assert found["e"] == "red"
+    assert found["f"]["name"] == "f"
+    assert found["1"] == {"None": True}
+
+
+def test_tables_line_up(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.table(("name", "n"), [("a", 5), ("long name", 1234), ("x", None)], right=("n",))
+    assert capsys.readouterr().out == "NAME          N\na             5\nlong name  1234\nx             -\n"
+    terminal.table(("name", "n"), [])
+    terminal.columns([])
+    terminal.fields([])
+    assert capsys.readouterr().out == "NAME  N\n"
+
+
+def test_colours_only_where_they_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert terminal.paint("x", "1", Screen()) == "\x1b[1mx\x1b[0m"
+    assert terminal.paint("x", "1", io.StringIO()) == "x"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert terminal.paint("x", "1", Screen()) == "x"
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert terminal.paint("x", "1", Screen()) == "x"
+
+
+def full() -> RecordingError:
+    error = RecordingError("cannot be written")
+    error.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (InputError("bad", where="x.yaml:3", valid="good"), 2, "error: x.yaml:3: bad (good)\n"),
+        (ConfigError("two\nlines"), 2, "error: two lines\n"),
+        (RunError("it fell over"), 1, "error: it fell over\n"),
+        (full(), 1, "error: cannot be written\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (FileNotFoundError(errno.ENOENT, "No such file", "a"), 2, "error: a: No such file\n"),
+        (OSError(errno.EIO, "I/O error", "a"), 1, "error: a: I/O error\n"),
+        (MemoryError(), 1, "error: the memory is full (fewer workers, or a smaller world)\n"),
+    ],
+)
+def test_failures(error: BaseException, code: int, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert failures.report(error, as_json=False) == code
+    assert capsys.readouterr() == ("", text)
+
+
+def test_a_bug_says_so_without_a_traceback(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert failures.report(ZeroDivisionError("division by zero"), as_json=True) == 70
+    out, err = capsys.readouterr()
+    assert "this is a bug in Roboyard: ZeroDivisionError: division by zero" in err
+    assert "Traceback" not in err
+    assert json.loads(out)["exit_code"] == 70
+    monkeypatch.setenv("ROBOYARD_DEBUG", "1")
+    failures.report(ZeroDivisionError("division by zero"), as_json=False)
+    assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
+
+
+def test_wrong_usage(command: Command) -> None:
+    for words, expected in (
+        (["topic", "ecco"], "Did you mean 'echo'? (see roboyard topic --help)"),
+        (["run"], "Missing argument 'SCENARIO'"),
+        (["run", "x", "--sed", "1"], "--seed"),
+        (["run", "x", "--seed", "-1"], "--seed"),
+        (["run", "x", "--seed", "many"], "--seed"),
+        (["list", "things"], "robots"),
+        (["batch", "x", "--runs", "0"], "--runs"),
+    ):
+        done = command(*words)
+        assert done.code == 2, words
+        assert expected in done.error, words
+    done = command("run", "--json")
+    assert done.json["exit_code"] == 2
+    assert "Missing argument" in done.json["error"]
+
+
+def test_help_and_version(command: Command) -> None:
+    done = command("--help")
+    assert done.code == 0
+    for heading in ("Run and judge:", "Steer a live run:", "Recordings:"):
+        assert heading in done.out
+    assert command("topic", "-h").code == 0
+    assert command("--version").out.startswith("roboyard 0")
+    bare = command()
+    assert bare.code == 2
+    assert "Usage: roboyard" in bare.err
+
+
+def test_rates_of_few_messages() -> None:
+    assert rate_of("/a", []).rate is None
+    assert rate_of("/a", [(0, 1)]).rate is None
+    assert rate_of("/a", [(5, 1), (5, 1)]).rate is None
+    assert "all at one instant" in str(rate_of("/a", [(5, 1), (5, 1)]))
+    two = rate_of("/a", [(0, 1), (500_000_000, 1)])
+    assert two.rate == pytest.approx(2.0)
+    assert bandwidth_of("/a", []).per_second is None
+    assert bandwidth_of("/a", [(0, 10), (10**9, 30)]).per_second == pytest.approx(30.0)
+
+
+def test_targets_of_figures() -> None:
+    assert Figure("a", 5.0, target=">= 5").held
+    assert Figure("a", 5.0, target="< 5").held is False
+    assert Figure("a", 5.0, target="ratio >= 6", ratio=7.0).held
+    assert Figure("a", 5.0, target="ratio >= 6").held is None
+    assert Figure("a", None, target=">= 5").held is None
+    assert Figure("a", 5.0).held is None
+    assert Figure("a", 5.0, target="as fast as navfn").held is None
+
+
+def test_the_same_finding_at_many_lines_is_one() -> None:
+    found = [
+        "a.sdf:1: <x> does nothing",
+        "a.sdf:7: <x> does nothing",
+        "b.sdf:1: <x> does nothing",
+        "guessed",
+        "guessed",
+    ]
+    assert shortened(found) == [
+        "a.sdf:1: <x> does nothing (and at 1 more places)",
+        "b.sdf:1: <x> does nothing",
+        "guessed",
+    ]
+
+
+def test_types_before_values() -> None:
+    assert type_and_values(["Twist", "{}"]) == ("Twist", {})
+    assert type_and_values(["geometry_msgs/msg/Twist"]) == ("geometry_msgs/msg/Twist", {})
+    assert type_and_values(["{a: 1}"]) == (None, {"a": 1})
+    assert type_and_values([]) == (None, {})
