@@ -5,7 +5,7 @@ Diffuse values of ``gazebo.material`` in Gazebo Classic; textured ones are given
 
 from __future__ import annotations
 
-from roboyard.description.model import Rgba
+from roboyard.description.model import Material, Rgba
 
 _COLOURS: dict[str, Rgba] = {
     "grey": (0.7, 0.7, 0.7, 1.0),
@@ -66,6 +66,10 @@ _COLOURS: dict[str, Rgba] = {
 }
 
 
-def gazebo_colour(name: str) -> Rgba | None:
-    """Colour of ``Gazebo/Orange`` or ``Orange``; None for a name that Gazebo does not ship."""
-    return _COLOURS.get(name.strip().rpartition("/")[2].lower())
+def gazebo_material(name: str) -> Material | None:
+    """Looks of ``Gazebo/Orange`` or ``Orange``; None for a name that Gazebo does not ship. ``…Glow`` ones shine."""
+    short = name.strip().rpartition("/")[2].lower()
+    rgba = _COLOURS.get(short)
+    if rgba is None:
+        return None
+    return Material(name, rgba, emissive=rgba[:3] if short.endswith("glow") else (0.0, 0.0, 0.0))

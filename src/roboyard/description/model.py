@@ -41,11 +41,18 @@ __all__ = [
 # -- links -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Looks of a visual; ``texture`` is a resolved picture file."""
+    """Looks of a visual.
+
+    Attributes:
+        rgba: Colour in the light of lamps.
+        texture: A resolved picture file.
+        emissive: Colour of the light it gives off itself; black = none.
+    """
 
     name: str = ""
     rgba: Rgba = (0.7, 0.7, 0.7, 1.0)
     texture: Path | None = None
+    emissive: Vec3 = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

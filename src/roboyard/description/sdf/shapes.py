@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from roboyard.description.colours import gazebo_colour
+from roboyard.description.colours import gazebo_material
 from roboyard.description.fields import boolean_of, colour_of, number_of, text_of, vector_of
 from roboyard.description.model import (
     Box,
@@ -203,13 +203,15 @@ def read_material(reading: Reading, node: Node | None, transparency: float) -> M
         {"shader", "render_order", "double_sided", "shininess"},
     )
     name = text_of(node.child("script"), "name")
-    named = gazebo_colour(name) if name else None
+    named = gazebo_material(name) if name else None
     picture = _picture(reading, node)
     plain = (1.0, 1.0, 1.0, 1.0) if picture else default.rgba
-    rgba = colour_of(node, "diffuse", named or colour_of(node, "ambient", plain))
+    rgba = colour_of(node, "diffuse", named.rgba if named else colour_of(node, "ambient", plain))
     if name and named is None and node.child("diffuse") is None:
         reading.note(node, f"material script {shown(name)} is not read: plain colour taken")
-    return Material(name, (rgba[0], rgba[1], rgba[2], rgba[3] * alpha), picture)
+    dark = named.emissive if named else default.emissive
+    emissive = colour_of(node, "emissive", (*dark, 1.0))[:3]
+    return Material(name, (rgba[0], rgba[1], rgba[2], rgba[3] * alpha), picture, emissive)
 
 
 def _picture(reading: Reading, node: Node) -> Path | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from roboyard.description.colours import gazebo_colour
-from roboyard.description.fields import boolean_of, number_of, pose, text_of
+from roboyard.description.colours import gazebo_material
+from roboyard.description.fields import boolean_of, colour_of, number_of, pose, text_of
 from roboyard.description.model import Joint, Link, Material, Plugin, Surface, Vec3
 from roboyard.description.reading import Reading
 from roboyard.description.sensing import read_plugin, read_sensor
 from roboyard.description.sensors import Sensor
-from roboyard.description.values import boolean, colour, number, shown, unit_vector, vector
+from roboyard.description.values import boolean, number, shown, unit_vector, vector
 from roboyard.description.xml import Node
 
 # Settings of one engine (ODE) or of Gazebo's own fixed-link lumping, which never happens here.
@@ -103,7 +103,7 @@ def _robot(reading: Reading, node: Node, out: Blocks) -> None:
 def _joint(reading: Reading, node: Node, joint: Joint, out: Blocks) -> Joint:
     reading.unknown(node, _JOINT_TAGS, _UNUSED)
     for one in node.all("sensor"):
-        out.sensors.append(read_sensor(reading, one, joint.child, pose(one.child("pose"))))
+        out.sensors.append(read_sensor(reading, one, joint.child, pose(one.child("pose")), joint.name))
     out.plugins += [read_plugin(one) for one in node.all("plugin")]
     if not joint.axes or not any(node.child(tag) for tag in ("springStiffness", "springReference")):
         return joint
@@ -163,7 +163,7 @@ def _number(node: Node, tag: str) -> float | None:
 
 
 def _material(reading: Reading, node: Node) -> Material | None:
-    """``<material>Gazebo/Orange</material>``, or SDF's ``<visual><material><diffuse>``."""
+    """``<material>Gazebo/Orange</material>``, or SDF's ``<visual><material>`` with ``<diffuse>`` and ``<emissive>``."""
     given = node.child("material")
     if given is None:
         inside = [one.child("material") for one in node.all("visual")]
@@ -171,11 +171,11 @@ def _material(reading: Reading, node: Node) -> Material | None:
     if given is None:
         return None
     name = given.text.strip() or text_of(given.child("script"), "name")
-    diffuse = given.child("diffuse")
-    if diffuse is not None:
-        return Material(name, colour(diffuse.text, diffuse, "<diffuse>"))
-    rgba = gazebo_colour(name)
-    if rgba is None:
+    shipped = gazebo_material(name)
+    plain = shipped or Material(name)
+    if given.child("diffuse") or given.child("emissive"):
+        emissive = colour_of(given, "emissive", (*plain.emissive, 1.0))
+        return replace(plain, rgba=colour_of(given, "diffuse", plain.rgba), emissive=emissive[:3])
+    if shipped is None:
         reading.note(given, f"material {shown(name)} is not one of Gazebo's: left as it is")
-        return None
-    return Material(name, rgba)
+    return shipped

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from roboyard.description import checks
-from roboyard.description.colours import gazebo_colour
+from roboyard.description.colours import gazebo_material
 from roboyard.description.model import (
     Box,
     Capsule,
@@ -90,11 +90,11 @@ def _looks(reading: Reading, node: Node | None, materials: dict[str, Material]) 
     name = node.get("name")
     if name in materials:
         return materials[name]
-    rgba = gazebo_colour(name)
-    if rgba is None:
+    shipped = gazebo_material(name)
+    if shipped is None:
         reading.note(node, f"material {shown(name)} is not defined: grey taken")
         return Material(name)
-    return Material(name, rgba)
+    return shipped
 
 
 def _inertial(reading: Reading, node: Node, link: str) -> Inertial | None:
