@@ -5,22 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from roboyard.description.model import Joint
 from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
-from roboyard.description.sensors import Sensor
+from roboyard.description.sensors import EncoderSpec, Sensor
+from roboyard.description.values import fault
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
 
-def settle_sensors(reading: Reading, root: Node, sensors: Iterable[Sensor]) -> tuple[Sensor, ...]:
+def settle_sensors(
+    reading: Reading, root: Node, sensors: Iterable[Sensor], joints: Iterable[Joint]
+) -> tuple[Sensor, ...]:
     """Sensors with names unique in the model, and frames that agree with where they sit.
 
     A frame id equal to the sensor's own link promises that both coincide.  Where they do not (the pose is not the
     identity), data would be misplaced by that pose, so the frame takes the sensor's name.
+
+    Raises:
+        DescriptionError: an encoder names a joint that is not there or cannot move.
     """
+    moving = {joint.name: joint for joint in joints if joint.axes and joint.type != "fixed"}
     settled: list[Sensor] = []
     names: dict[str, int] = {}
     for sensor in sensors:
+        if isinstance(sensor.spec, EncoderSpec):
+            _counted(root, sensor.name, sensor.spec, moving)
         name = sensor.name
         if name in names:
             name = free_name(f"{sensor.link}_{sensor.name}", names)
@@ -35,3 +45,10 @@ def settle_sensors(reading: Reading, root: Node, sensors: Iterable[Sensor]) -> t
         topic = name if sensor.topic == sensor.name else sensor.topic
         settled.append(replace(sensor, name=name, frame=frame, topic=topic))
     return tuple(settled)
+
+
+def _counted(root: Node, name: str, spec: EncoderSpec, moving: dict[str, Joint]) -> None:
+    for joint in spec.joints:
+        if joint not in moving:
+            joints = ", ".join(list(moving)[:12]) or "there is none"
+            raise fault(f"encoder '{name}' names '{joint}', which is no joint that turns or slides", root, joints)

@@ -9,19 +9,21 @@ from roboyard.description.model import Plugin
 from roboyard.description.reading import Reading
 from roboyard.description.sensors import (
     ContactSpec,
+    EncoderSpec,
     ImuSpec,
     LidarSpec,
     Noise,
     OtherSpec,
     Sensor,
     SensorSpec,
+    TruthSpec,
 )
 from roboyard.description.values import fault, shown
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
 _LIDAR = ("ray", "gpu_ray", "lidar", "gpu_lidar")
-_DEFAULT_RATE = {"lidar": 10.0, "imu": 100.0, "contact": 50.0}
+_DEFAULT_RATE = {"lidar": 10.0, "imu": 100.0, "contact": 50.0, "encoder": 50.0, "truth": 50.0}
 _COMMON = {
     "pose", "update_rate", "updateRate", "topic", "always_on", "alwaysOn", "plugin", "visualize", "enable_metrics",
     "gz_frame_id", "ignition_frame_id", "frame_id",
@@ -30,7 +32,7 @@ _DEFAULT_RANGE = 30.0  # [m]
 _MAX_RAYS = 2_000_000
 
 
-def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3) -> Sensor:
+def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joint: str = "") -> Sensor:
     """The sensor at ``node``.
 
     Args:
@@ -38,6 +40,7 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3) -> 
         node: The ``<sensor>`` element.
         link: Link it is mounted on.
         T_link_sensor: Its pose on that link.
+        joint: The joint it stands in, if any; an encoder there that names no joint measures this one.
 
     Raises:
         DescriptionError: a value is impossible; the message names it and its place.
@@ -59,13 +62,20 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3) -> 
         reading.unknown(node, _COMMON | {"contact"})
         body = node.child("contact")
         spec = ContactSpec(tuple(one.text.strip() for one in body.all("collision")) if body else ())
+    elif kind == "encoder":
+        reading.unknown(node, _COMMON | {"encoder"})
+        spec = _encoder(reading, node.child("encoder"), name, joint)
+    elif kind == "truth":
+        reading.unknown(node, _COMMON)
+        spec = TruthSpec()
     else:
         reading.note(node, f"sensor '{name}' of type {shown(written)} is kept as written: no rule reads it yet")
         spec = OtherSpec(tuple(_flat(node)))
     rate = number_of(node, "update_rate", number_of(node, "updateRate", 0.0, low=0.0), low=0.0)
     if rate == 0.0:
         rate = _DEFAULT_RATE.get(kind, 30.0)
-        reading.note(node, f"sensor '{name}' has no update rate: {rate:g} Hz taken")
+        if kind != "encoder":  # read whenever somebody asks for the joints
+            reading.note(node, f"sensor '{name}' has no update rate: {rate:g} Hz taken")
     return Sensor(
         name=name,
         kind=kind,
@@ -172,6 +182,19 @@ def _old_noise(node: Node, part: str) -> Node | None:
         return None
     kind = node.get("type") or text_of(node, "type", "gaussian")
     return Node("noise", {"type": kind}, values.file, values.line, "", values.children)
+
+
+def _encoder(reading: Reading, node: Node | None, name: str, joint: str) -> EncoderSpec:
+    """``<joint>`` as often as there are joints, ``<resolution>`` in steps per revolution, ``<noise>`` of the speed."""
+    own = (joint,) if joint else ()
+    if node is None:
+        return EncoderSpec(own)
+    reading.unknown(node, {"joint", "resolution", "noise"})
+    named = tuple(dict.fromkeys(one.text.strip() for one in node.all("joint") if one.text.strip()))
+    steps = integer_of(node, "resolution", 0)
+    if steps < 0:
+        raise fault(f"encoder '{name}' has {steps} steps per revolution", node, "at least 1, or 0 for no steps")
+    return EncoderSpec(named or own, steps, read_noise(reading, node.child("noise")))
 
 
 def _axes(reading: Reading, node: Node | None) -> tuple[Noise, Noise, Noise]:

@@ -62,7 +62,7 @@ def read_model(reading: Reading, node: Node, version: Version, *, static: bool =
             name=name,
             links=tuple(replace(link, self_collide=link.self_collide or collide) for link in parts.links),
             joints=tuple(parts.joints),
-            sensors=settle_sensors(reading, node, parts.sensors),
+            sensors=settle_sensors(reading, node, parts.sensors, (*parts.joints, *parts.closures)),
             interfaces=tuple(parts.interfaces),
             plugins=tuple(parts.plugins),
             static=static,
@@ -190,7 +190,8 @@ def _collect_joints(reading: Reading, scope: Scope, parts: Parts, version: Versi
         parts.joints.append(joint)
         places[joint.name] = entry.node
         for one in entry.node.all("sensor"):
-            parts.sensors.append(read_sensor(reading, one, joint.child, joint.T_child_joint @ pose(one.child("pose"))))
+            T_link_sensor = joint.T_child_joint @ pose(one.child("pose"))
+            parts.sensors.append(read_sensor(reading, one, joint.child, T_link_sensor, joint.name))
     nested = [(f"{entry.name}::", entry.node) for _, entry in scope.entries("model")]
 
     def place(name: str) -> Node:

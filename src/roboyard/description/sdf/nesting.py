@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from roboyard.description.model import Frame, Joint, JointInterface, Link, Mimic, Model, Plugin
 from roboyard.description.sdf.scope import MODEL, WORLD
-from roboyard.description.sensors import ContactSpec, Sensor
+from roboyard.description.sensors import ContactSpec, EncoderSpec, Sensor
 from roboyard.geometry import SE3
 
 
@@ -36,7 +36,8 @@ class Parts:
         for joint in model.closures:
             self.closures.append(_joint(joint, scoped, T_model_nested))
         links = {link.name for link in model.links}
-        self.sensors += [_sensor(sensor, name, sensor.frame in links) for sensor in model.sensors]
+        moving = tuple(joint.name for joint in model.joints if joint.axes)
+        self.sensors += [_sensor(sensor, name, sensor.frame in links, moving) for sensor in model.sensors]
         self.plugins += [
             replace(plugin, link=scoped(plugin.link)) if plugin.link else plugin for plugin in model.plugins
         ]
@@ -70,12 +71,17 @@ def _joint(joint: Joint, scoped: Callable[[str], str], T_model_nested: SE3) -> J
     )
 
 
-def _sensor(sensor: Sensor, name: str, on_link: bool) -> Sensor:
-    """Names that were the sensor's own become scoped; topics and frames that the file gave stay."""
+def _sensor(sensor: Sensor, name: str, on_link: bool, moving: tuple[str, ...]) -> Sensor:
+    """Names that were the sensor's own become scoped; topics and frames that the file gave stay.
+
+    ``moving`` are the joints of the sensor's model: an encoder of them all stays one of these.
+    """
     scoped = f"{name}::{sensor.name}"
     spec = sensor.spec
     if isinstance(spec, ContactSpec):
         spec = ContactSpec(tuple(one.removeprefix(f"{name}::") for one in spec.collisions))
+    elif isinstance(spec, EncoderSpec):
+        spec = replace(spec, joints=tuple(f"{name}::{one}" for one in spec.joints or moving))
     return replace(
         sensor,
         name=scoped,

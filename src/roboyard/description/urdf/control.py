@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from roboyard.description.model import JointInterface, Plugin
+from roboyard.description.model import Joint, JointInterface, Plugin
 from roboyard.description.reading import Reading
-from roboyard.description.values import number, shown
+from roboyard.description.sensors import EncoderSpec, Sensor
+from roboyard.description.values import fault, integer, number, shown
 from roboyard.description.xml import Node
+from roboyard.geometry import SE3
 
 _MODES = ("position", "velocity", "effort")
 _ROS1 = {
@@ -52,6 +54,38 @@ def read_control(
     for node in root.all("transmission"):
         _transmission(reading, node, drafts, known)
     return tuple(_finish(name, draft) for name, draft in drafts.items()), tuple(plugins)
+
+
+def control_encoders(root: Node, joints: Mapping[str, Joint], sensors: Iterable[Sensor]) -> list[Sensor]:
+    """Encoders that a driver's ``enc_counts_per_rev`` (as in diffdrive_arduino and its kin) tells of, one a block.
+
+    Args:
+        root: The ``<robot>``.
+        joints: Its joints by name.
+        sensors: Those already read: joints that an encoder among them measures are left out.
+
+    Raises:
+        DescriptionError: the counts are no whole number above 0.
+    """
+    stated = [sensor.spec for sensor in sensors if isinstance(sensor.spec, EncoderSpec)]
+    counted = {name for spec in stated for name in spec.joints or joints}  # an encoder that names none has them all
+    found = []
+    for block in root.all("ros2_control"):
+        hardware = block.child("hardware")
+        for one in hardware.all("param") if hardware else ():
+            if one.get("name").strip() != "enc_counts_per_rev" or not one.text.strip():
+                continue
+            steps = integer(one.text, one, "enc_counts_per_rev")
+            if steps < 1:
+                raise fault(f"enc_counts_per_rev is {steps}", one, "at least 1 count per revolution")
+            names = (joint.get("name").strip() for joint in block.all("joint"))
+            turning = [name for name in names if name in joints and joints[name].axes and name not in counted]
+            if turning:
+                name, link = f"{block.get('name').strip() or 'joints'}_encoders", joints[turning[0]].child
+                spec = EncoderSpec(tuple(dict.fromkeys(turning)), steps)
+                found.append(Sensor(name, "encoder", link, SE3.identity(), 50.0, name, link, spec))
+                counted.update(turning)
+    return found
 
 
 def _named(reading: Reading, node: Node, known: set[str]) -> bool:

@@ -8,7 +8,7 @@ from roboyard.description import checks
 from roboyard.description.assembly import settle_sensors
 from roboyard.description.model import Joint, Link, Model
 from roboyard.description.reading import Reading
-from roboyard.description.urdf.control import read_control
+from roboyard.description.urdf.control import control_encoders, read_control
 from roboyard.description.urdf.gazebo import apply_blocks
 from roboyard.description.urdf.joint import read_joint
 from roboyard.description.urdf.link import read_link, read_materials
@@ -48,6 +48,7 @@ def read_robot(reading: Reading, root: Node, name: str | None = None) -> Model:
     joints = {joint.name: joint for joint, _ in drafts}
     blocks = apply_blocks(reading, root.all("gazebo"), links, joints)
     interfaces, systems = read_control(reading, root, joints)
+    sensors = [*blocks.sensors, *control_encoders(root, joints, blocks.sensors)]
 
     poses = {next(iter(_roots(nodes, order))): SE3.identity()}
     for joint in order:
@@ -61,7 +62,7 @@ def read_robot(reading: Reading, root: Node, name: str | None = None) -> Model:
         name=called,
         links=tuple(links.values()),
         joints=tuple(joints.values()),
-        sensors=settle_sensors(reading, root, blocks.sensors),
+        sensors=settle_sensors(reading, root, sensors, joints.values()),
         interfaces=interfaces,
         plugins=(*systems, *blocks.plugins),
         static=blocks.static,
