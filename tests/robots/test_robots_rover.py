@@ -15,7 +15,7 @@ from roboyard.control import ForwardKinematics
 from roboyard.control.nodes import DriveNode, JointStateNode, RobotStateNode
 from roboyard.description import load_model
 from roboyard.description.model import Box, Cylinder, Model
-from roboyard.description.sensors import ContactSpec, ImuSpec, LidarSpec
+from roboyard.description.sensors import ContactSpec, EncoderSpec, ImuSpec, LidarSpec
 from roboyard.localization.nodes import OdometryNode
 from roboyard.messages import msg
 from roboyard.safety.nodes import ArbiterNode
@@ -116,7 +116,7 @@ def test_a_wheels_inertia_by_the_formula(rover: Model) -> None:
 
 def test_sensors(rover: Model) -> None:
     by_topic = {sensor.topic: sensor for sensor in rover.sensors}
-    assert set(by_topic) == {"scan", "imu", "bumper"}
+    assert set(by_topic) == {"scan", "imu", "bumper", "wheel_encoders"}
     scan = by_topic["scan"]
     assert isinstance(scan.spec, LidarSpec)
     assert (scan.frame, scan.update_rate, scan.spec.samples) == ("laser", 10.0, 720)
@@ -128,6 +128,10 @@ def test_sensors(rover: Model) -> None:
     assert all(noise.stddev > 0 for noise in (*imu.spec.angular_velocity, *imu.spec.linear_acceleration))
     assert isinstance(by_topic["bumper"].spec, ContactSpec)
     assert by_topic["bumper"].spec.collisions == ("body",)
+    encoders = by_topic["wheel_encoders"].spec
+    assert isinstance(encoders, EncoderSpec)
+    assert encoders.joints == tuple(f"{name}_wheel_joint" for name in WHEELS)
+    assert encoders.resolution == 4096
 
 
 def test_the_wheels_take_velocities(rover: Model) -> None:
