@@ -23,7 +23,7 @@ help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
 demo: $(MARKS)/base ## install, drive the rover round the arena, and say where report and video lie
-	$(BIN)/roboyard run rover-drive
+	$(BIN)/roboyard run rover-drive --video
 
 test: $(MARKS)/test ## the quick tests (ROOM=geometry for one room's)
 	$(BIN)/python -m roboyard.compute.warm

@@ -16,13 +16,13 @@ _SHOWN = (
 )
 
 
-def show_outcome(document: Mapping[str, Any], folder: Path | None, files: Mapping[str, Path]) -> None:
+def show_outcome(document: Mapping[str, Any], files: Mapping[str, Path]) -> None:
     """Verdict, main numbers, and where everything lies."""
     show_verdict(document)
     show_numbers(document)
-    if folder is not None:
-        say(f"{folder}/")
-        columns([("", file.name, kind) for kind, file in files.items()])
+    if files:
+        say()
+        columns([("  " + kind, file) for kind, file in files.items()])
 
 
 def show_verdict(document: Mapping[str, Any]) -> None:

@@ -29,6 +29,7 @@ def batch(
     keep: Annotated[
         Literal["failed", "all", "none"], typer.Option(help="Whose recordings stay.", case_sensitive=False)
     ] = "failed",
+    video: Annotated[bool, typer.Option("--video/--no-video", help="Make a video of each failed run.")] = True,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="New folder, or that of a batch to go on with.")
     ] = None,
@@ -48,7 +49,7 @@ def batch(
     with BatchDisplay(scenario, runs, quiet=quiet or json) as display:
         result = run_batch(
             scenario, runs, workers=workers, seed=seed, out=out, overrides=settings or (), smoke=smoke, keep=keep,
-            progress=display.finished,
+            video=video, progress=display.finished,
         )  # fmt: skip
     if json:
         emit({**result.to_dict(), "folder": result.folder})

@@ -48,7 +48,7 @@ def run(
     """
     from roboyard.cli.display import Display
     from roboyard.cli.summary import show_outcome
-    from roboyard.cli.terminal import emit
+    from roboyard.cli.terminal import emit, note
     from roboyard.scenarios import Control, load_spec, run_scenario
 
     overrides = [*(settings or []), *([f"duration={duration!r}"] if duration is not None else [])]
@@ -59,15 +59,19 @@ def run(
             spec,
             out=out,
             inputs=inputs,
+            video=video,
             control=control,
             progress=lambda _: display.tick(),
             log=display.log,
             started=lambda made: _started(made, display),
+            stage=display.stage,
         )
     if json:
-        emit({**outcome.metrics, "folder": outcome.folder, "files": outcome.files})
+        emit({**outcome.metrics, "folder": outcome.folder, "files": outcome.files, "notes": outcome.notes})
     else:
-        show_outcome(outcome.metrics, outcome.folder, outcome.files)
+        show_outcome(outcome.metrics, outcome.files)
+        for line in outcome.notes:
+            note(line)
     raise typer.Exit(_exit_code(outcome, display.signal))
 
 
