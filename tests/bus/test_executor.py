@@ -93,6 +93,14 @@ def test_pause_holds_the_clock_until_somebody_resumes() -> None:
     assert executor.now_ns == 5
 
 
+def test_a_paused_clock_that_stands_at_the_end_is_done() -> None:
+    executor, seen = Executor(), []
+    executor.at(5, lambda: setattr(executor, "paused", True))
+    executor.at(5, lambda: seen.append(executor.now_ns))
+    executor.run_until(5)
+    assert seen == [5]
+
+
 def test_until_is_looked_at_when_an_instant_is_complete() -> None:
     executor, seen = Executor(), []
     for time_ns in (1, 2, 2, 3):

@@ -34,10 +34,7 @@ def hand(control: Control) -> Any:
 
 def answer(hand: Hand, service: str, kind: Any, **fields: Any) -> Any:
     future = hand.ask(service, kind, **fields)
-    executor = hand.bus.executor
-    paused, executor.paused = executor.paused, False
-    executor.run_until(hand.now_ns)
-    executor.paused = executor.paused or paused
+    hand.bus.executor.run_until(hand.now_ns)
     return future.result
 
 
@@ -49,9 +46,9 @@ def test_pause_resume_and_state(hand: Hand) -> None:
     assert answer(hand, "/get_simulation_state", ry.srv.GetSimulationState).state.state == 1
     assert answer(hand, "/set_simulation_state", ry.srv.SetSimulationState, state=state(2)).result.result == 1
     assert hand.bus.executor.paused
-    assert answer(hand, "/get_simulation_state", ry.srv.GetSimulationState).result.result == 1
-    hand.bus.executor.paused = True
-    answer(hand, "/set_simulation_state", ry.srv.SetSimulationState, state=state(9))
+    assert answer(hand, "/get_simulation_state", ry.srv.GetSimulationState).state.state == 2
+    assert answer(hand, "/set_simulation_state", ry.srv.SetSimulationState, state=state(1)).result.result == 1
+    assert not hand.bus.executor.paused
 
 
 def test_an_unknown_state_is_refused(hand: Hand) -> None:
@@ -63,6 +60,9 @@ def test_an_unknown_state_is_refused(hand: Hand) -> None:
 def test_steps_are_for_paused_runs(hand: Hand, control: Control) -> None:
     assert answer(hand, "/step_simulation", ry.srv.StepSimulation, steps=3).result.result == 3
     assert control.next_step() is None
+    control.pause()
+    assert answer(hand, "/step_simulation", ry.srv.StepSimulation, steps=2).result.result == 1
+    assert [control.next_step() for _ in range(3)] == [0.0, 0.0, None]
 
 
 def test_reset_ends_the_run_and_says_so(hand: Hand, control: Control) -> None:

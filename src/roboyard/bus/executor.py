@@ -128,13 +128,13 @@ class Executor:
                     continue
                 if until is not None and until():
                     return True
+                beyond = time_ns is None or time_ns > end_ns
+                if beyond and self.now_ns >= end_ns:
+                    return False
                 if self.paused:
                     idle(self.wake)
                     self.pacer.restart(self.now_ns)
                     continue
-                beyond = time_ns is None or time_ns > end_ns
-                if beyond and self.now_ns >= end_ns:
-                    return False
                 due = end_ns if time_ns is None or beyond else time_ns
                 if not self.pacer.wait(due, self.wake):
                     continue

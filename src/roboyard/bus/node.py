@@ -195,7 +195,9 @@ class Node:
                 f"timer period {seconds} s", where=f"node {self.full_name}", valid="from 1 microsecond to 1e6 s"
             )
         period_ns = round(seconds * 1e9)
-        meter = self._meter(f"timer {1.0 / seconds:g} Hz", callback, budget_ns=period_ns)
+        what = getattr(callback, "__name__", "").strip("_")
+        occasion = f"timer {1.0 / seconds:g} Hz" + (f" {what}" if what.isidentifier() else "")
+        meter = self._meter(occasion, callback, budget_ns=period_ns)
         timer = Timer(self.bus.executor, period_ns, meter, start=start, priority=priority)
         self._timers.append(timer)
         return self._keep(timer)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from roboyard.bus import Node, resource
-from roboyard.messages import message_type, service_type
+from roboyard.messages import service_type
 from roboyard.scenarios.control import Control
 
 _OK, _UNSUPPORTED, _INCORRECT_STATE = 1, 0, 3
@@ -19,23 +20,26 @@ class ClockNode(Node):
 
     def setup(self) -> None:
         """Serve."""
-        self._state_type = message_type("simulation_interfaces/msg/SimulationState")
-        self._result_type = message_type("simulation_interfaces/msg/Result")
         for name, handler in (
-            ("SetSimulationState", self._set),
-            ("GetSimulationState", self._get),
-            ("StepSimulation", self._step),
-            ("ResetSimulation", self._reset),
+            ("set_simulation_state", self._set),
+            ("get_simulation_state", self._get),
+            ("step_simulation", self._step),
+            ("reset_simulation", self._reset),
         ):
-            kind = service_type(f"simulation_interfaces/srv/{name}")
-            setattr(self, f"_{name}", kind.Response)
-            self.service("/" + "".join(f"_{c.lower()}" if c.isupper() else c for c in name)[1:], kind, handler)
+            kind = service_type(f"simulation_interfaces/srv/{name.title().replace('_', '')}")
+            self.service(f"/{name}", kind, self._answering(handler, kind.Response))
 
-    def _result(self, code: int = _OK, text: str = "") -> Any:
-        return self._result_type(result=code, error_message=text)
+    def _answering(self, handler: Callable[[Any, Any], None], response_type: Callable[[], Any]) -> Callable[[Any], Any]:
+        def answer(request: Any) -> Any:
+            response = response_type()
+            response.result.result = _OK
+            handler(request, response)
+            return response
 
-    def _set(self, request: Any) -> Any:
-        wanted, result = request.state.state, self._result()
+        return answer
+
+    def _set(self, request: Any, response: Any) -> None:
+        wanted = request.state.state
         if wanted == _PLAYING:
             self.control.resume()
         elif wanted == _PAUSED:
@@ -43,22 +47,21 @@ class ClockNode(Node):
         elif wanted in (_STOPPED, _QUITTING):
             self.control.stop()
         else:
-            result = self._result(_UNSUPPORTED, f"there is no state {wanted}")
-        return self._SetSimulationState(result=result)
+            response.result.result = _UNSUPPORTED
+            response.result.error_message = f"there is no state {wanted}"
 
-    def _get(self, request: Any) -> Any:  # noqa: ARG002
-        state = _PAUSED if self.bus.executor.paused else _PLAYING
-        return self._GetSimulationState(result=self._result(), state=self._state_type(state=state))
+    def _get(self, request: Any, response: Any) -> None:
+        response.state.state = _PAUSED if self.bus.executor.paused else _PLAYING
 
-    def _step(self, request: Any) -> Any:
+    def _step(self, request: Any, response: Any) -> None:
         """Each step is an instant that has events."""
         if not self.bus.executor.paused:
-            return self._StepSimulation(result=self._result(_INCORRECT_STATE, "pause first"))
+            response.result.result = _INCORRECT_STATE
+            response.result.error_message = "pause first"
+            return
         for _ in range(min(int(request.steps), 100_000)):
             self.control.step()
-        return self._StepSimulation(result=self._result())
 
-    def _reset(self, request: Any) -> Any:  # noqa: ARG002
+    def _reset(self, request: Any, response: Any) -> None:
         """A reset of any scope ends this run and begins it anew, in a folder of its own."""
         self.control.reset()
-        return self._ResetSimulation(result=self._result())
