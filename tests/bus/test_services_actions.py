@@ -97,9 +97,7 @@ class Client(ry.Node):
         self.feedback: list[int] = []
 
     def send(self, order: int) -> object:
-        return self.client.send(
-            Fibonacci.Goal(order=order), feedback=lambda f: self.feedback.append(len(f.sequence))
-        )
+        return self.client.send(Fibonacci.Goal(order=order), feedback=lambda f: self.feedback.append(len(f.sequence)))
 
 
 @pytest.fixture

@@ -150,8 +150,8 @@ def _alive(pid: int) -> bool:
 def test_ctrl_c_ends_a_long_call_and_leaves_nobody_behind(tmp_path) -> None:
     ending = """with pool:
             job = pool.submit(time.sleep, 600)
-            print("waiting", flush=True)
             try:
+                print("waiting", flush=True)
                 job.result()
             except KeyboardInterrupt:
                 print("interrupted", flush=True)
