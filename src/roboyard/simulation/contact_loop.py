@@ -17,7 +17,7 @@ START, END, ROBOT, OTHER, OWN_GEOM, OTHER_GEOM = range(6)
 
 def _example_contacts() -> Iterable[tuple[Any, ...]]:
     mask = np.zeros(1, bool)
-    yield (0, np.zeros(15, np.int64), mask, mask, True)
+    yield (0, np.zeros(1, np.int64), mask, mask, True)
 
 
 @kernel(examples=_example_contacts)

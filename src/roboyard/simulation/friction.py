@@ -1,4 +1,4 @@
-"""Coulomb friction from a convex solver, and the solver that suits how many contacts slide; compiled."""
+"""Coulomb friction from a convex solver; compiled."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from roboyard.simulation.native import (
     NCON,
     ROW,
     SOLVER,
-    TAKEN,
     float64s,
     int32,
     int64,
     set_int32,
     stage,
 )
+from roboyard.simulation.newton import start_at_solution
 
 _step1 = stage("mj_step1")
 _actuation = stage("mj_fwdActuation")
@@ -37,10 +37,6 @@ _check = stage("mj_checkAcc")
 _integrate = stage("mj_implicit")
 _forces = stage("mj_rnePostConstraint")
 
-PATIENCE = 20
-"""Iterations of conjugate gradients before Newton takes over."""
-SLIDING = 1.0
-"""A contact slides when the lift to be taken back is larger [m/s²]; at 10 ms contact time that is 5 mm/s for mu = 1."""
 CONJUGATE_GRADIENTS, NEWTON = int(mujoco.mjtSolver.mjSOL_CG), int(mujoco.mjtSolver.mjSOL_NEWTON)
 
 
@@ -61,35 +57,16 @@ def _lift(references: int, friction: int, dim: int) -> float:
     return math.sqrt(squares)
 
 
-@kernel
-def most_contacts_slide(data: int, layout: NDArray[np.int64]) -> bool:
-    """Whether more than half of the contacts slide.
-
-    Args:
-        data: Address of the engine's data, velocities evaluated.
-        layout: The offsets of `Layout`.
-    """
-    balance = 0
-    contacts, references = int64(data + layout[CONTACTS]), int64(data + layout[AREF])
-    for k in range(int32(data + layout[NCON])):
-        contact = contacts + k * layout[CONTACT_SIZE]
-        row, dim = int32(contact + layout[ROW]), int32(contact + layout[DIM])
-        slides = row >= 0 and dim >= 3 and _lift(references + 8 * row, contact + layout[FRICTION], dim) > SLIDING
-        balance += 1 if slides else -1
-    return balance > 0
-
-
 def _example() -> Iterable[tuple[Any, ...]]:
-    yield (0, 0, np.zeros(15, np.int64))
+    yield (0, 0, np.zeros(1, np.int64))
 
 
 @kernel(examples=_example)
 def solve(model: int, data: int, layout: NDArray[np.int64]) -> None:
-    """Find accelerations and contact forces of an evaluated state, with the solver that suits the contacts.
+    """Find accelerations and contact forces of an evaluated state.
 
-    Newton's method is fastest where contacts stick, but pays for each that slides; conjugate gradients do not, when
-    they start close to the solution (a rover turning steadily: 12 µs a step instead of 20).  Both find the same
-    forces; where conjugate gradients take long, Newton's method finishes the work.
+    Small problems are solved by our own Newton method; the engine then only takes the solution over (its conjugate
+    gradients, allowed no iteration, evaluate forces and no more).  All others are left to its own Newton method.
 
     Args:
         model: Address of the engine's model.
@@ -98,16 +75,15 @@ def solve(model: int, data: int, layout: NDArray[np.int64]) -> None:
     """
     _actuation(model, data)
     _acceleration(model, data)
-    if most_contacts_slide(data, layout):
+    if start_at_solution(model, data, layout):
         bound = int32(model + layout[ITERATIONS])
         set_int32(model + layout[SOLVER], CONJUGATE_GRADIENTS)
-        set_int32(model + layout[ITERATIONS], PATIENCE)
+        set_int32(model + layout[ITERATIONS], 0)
         _constraint(model, data)
         set_int32(model + layout[SOLVER], NEWTON)
         set_int32(model + layout[ITERATIONS], bound)
-        if int32(data + layout[TAKEN]) < PATIENCE:
-            return
-    _constraint(model, data)
+    else:
+        _constraint(model, data)
 
 
 @kernel
@@ -125,7 +101,7 @@ def solve_and_integrate(model: int, data: int, layout: NDArray[np.int64]) -> Non
 
 
 def _example_look() -> Iterable[tuple[Any, ...]]:
-    yield (0, 0, np.zeros(15, np.int64), np.zeros(1), np.zeros(1))
+    yield (0, 0, np.zeros(1, np.int64), np.zeros(1), np.zeros(1))
 
 
 @kernel(examples=_example_look)

@@ -32,26 +32,47 @@ _SIMPLE: dict[str, Any] = {
 
 
 class Layout(NamedTuple):
-    """Byte offsets in the engine's data: number of contacts, pointer to them, arena size and its most used part, the
-    first of three divergence counters, and the pointer to the constraints' reference accelerations; then a contact's
-    size, its two geoms, its first solver row, its dimension and its friction coefficients; in the engine's model the
-    choice of solver and the bound of its iterations; and in the data how many it took."""
+    """Byte offsets.
+
+    In the engine's data: number of contacts, pointer to them, arena size and its most used part, and the first of three
+    divergence counters.  Then a contact's size, its two geoms, its first solver row, its dimension, its friction
+    coefficients and the regularised one.  In the engine's model the choice of solver and the bound of its iterations.
+    Last what Newton's method reads: in the data the number of constraint rows and pointers to their reference
+    accelerations, Jacobian, stiffness, dry friction, kinds and owners; pointers to the unconstrained accelerations, to
+    the solver's starting point, and to the inertia; whether soft bodies change it; in the model its size, its sparsity,
+    and its mean.
+    """
 
     ncon: int
     contact: int
     narena: int
     maxuse_arena: int
     diverged: int
-    aref: int
     contact_size: int
     geom1: int
     geom2: int
     row: int
     dim: int
     friction: int
+    mu: int
     solver: int
     iterations: int
-    taken: int
+    rows: int
+    aref: int
+    jacobian: int
+    stiffness: int
+    dryness: int
+    kinds: int
+    ids: int
+    free: int
+    start: int
+    inertia: int
+    effective: int
+    dofs: int
+    inertia_lengths: int
+    inertia_starts: int
+    inertia_columns: int
+    mean_inertia: int
 
 
 @lru_cache(maxsize=1)
@@ -89,16 +110,31 @@ def layout() -> Layout:
         data.narena.offset,
         data.maxuse_arena.offset,
         data.warning.offset + position * ctypes.sizeof(warning) + warning.number.offset,
-        data.efc_aref.offset,
         ctypes.sizeof(contact),
         contact.geom.offset,
         contact.geom.offset + ctypes.sizeof(ctypes.c_int),
         contact.efc_address.offset,
         contact.dim.offset,
         contact.friction.offset,
+        contact.mu.offset,
         model.opt.offset + option.solver.offset,
         model.opt.offset + option.iterations.offset,
-        data.solver_niter.offset,
+        data.nefc.offset,
+        data.efc_aref.offset,
+        data.efc_J.offset,
+        data.efc_D.offset,
+        data.efc_frictionloss.offset,
+        data.efc_type.offset,
+        data.efc_id.offset,
+        data.qacc_smooth.offset,
+        data.qacc_warmstart.offset,
+        data.M.offset,
+        data.nefmL.offset,
+        model.nv.offset,
+        model.M_rownnz.offset,
+        model.M_rowadr.offset,
+        model.M_colind.offset,
+        model.stat.offset + _struct("mjStatistic").meaninertia.offset,
     )
     _check(found)
     return found
@@ -120,6 +156,11 @@ def _ctype(text: str) -> Any:
         return _SIMPLE[text]
     if text in structs.STRUCTS:
         return _struct(text)
+    nameless = re.fullmatch(r"struct \{(.*)\}", text)
+    if nameless:
+        members = re.findall(r"([^;]+?) (\w+)(?: ?\[(\d+)\])?;", nameless[1])
+        fields = [(name, _ctype(kind.strip()) * int(n) if n else _ctype(kind.strip())) for kind, name, n in members]
+        return type("nameless", (ctypes.Structure,), {"_fields_": fields})
     return ctypes.c_int  # an enumeration
 
 
@@ -131,40 +172,49 @@ def _check(found: Layout) -> None:
     model.opt.solver = mujoco.mjtSolver.mjSOL_CG
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
-    base = data._address
-    contacts = ctypes.c_void_p.from_address(base + found.contact).value or 0
+    at_data, at_model = data._address, model._address
+    contacts = _pointer(at_data + found.contact)
     geoms = data.contact.geom.__array_interface__
-    stated = (
-        data.ncon,
-        geoms["data"][0],
-        geoms["strides"][0],
-        data.narena,
-        data.contact.geom[0].tolist(),
-        int(data.contact.efc_address[-1]),
-        int(data.contact.dim[-1]),
-        float(data.contact.friction[-1][0]),
-        float(data.efc_aref[1]),
-        int(model.opt.solver),
-        int(model.opt.iterations),
-        int(data.solver_niter[0]),
-    )
+    stated: tuple[Any, ...] = (
+        data.ncon, geoms["data"][0], geoms["strides"][0], data.narena, data.contact.geom[0].tolist(),
+        int(data.contact.efc_address[-1]), int(data.contact.dim[-1]), float(data.contact.friction[-1][0]),
+        float(data.contact.mu[-1]), int(model.opt.solver), int(model.opt.iterations), data.nefc, data.nefmL, model.nv,
+        float(model.stat.meaninertia),
+    )  # fmt: skip
     last = contacts + (data.ncon - 1) * found.contact_size
-    read = (
-        ctypes.c_int.from_address(base + found.ncon).value,
-        contacts + found.geom1,
-        found.contact_size,
-        ctypes.c_int64.from_address(base + found.narena).value,
-        [ctypes.c_int.from_address(contacts + offset).value for offset in (found.geom1, found.geom2)],
-        ctypes.c_int.from_address(last + found.row).value,
-        ctypes.c_int.from_address(last + found.dim).value,
-        ctypes.c_double.from_address(last + found.friction).value,
-        ctypes.c_double.from_address((ctypes.c_void_p.from_address(base + found.aref).value or 0) + 8).value,
-        ctypes.c_int.from_address(model._address + found.solver).value,
-        ctypes.c_int.from_address(model._address + found.iterations).value,
-        ctypes.c_int.from_address(base + found.taken).value,
-    )
+    read: tuple[Any, ...] = (
+        _int(at_data + found.ncon), contacts + found.geom1, found.contact_size,
+        ctypes.c_int64.from_address(at_data + found.narena).value,
+        [_int(contacts + offset) for offset in (found.geom1, found.geom2)],
+        _int(last + found.row), _int(last + found.dim), _float(last + found.friction), _float(last + found.mu),
+        _int(at_model + found.solver), _int(at_model + found.iterations), _int(at_data + found.rows),
+        _int(at_data + found.effective), ctypes.c_int64.from_address(at_model + found.dofs).value,
+        _float(at_model + found.mean_inertia),
+    )  # fmt: skip
+    arrays = {
+        at_data + found.aref: data.efc_aref, at_data + found.jacobian: data.efc_J,
+        at_data + found.stiffness: data.efc_D, at_data + found.dryness: data.efc_frictionloss,
+        at_data + found.kinds: data.efc_type, at_data + found.ids: data.efc_id,
+        at_data + found.free: data.qacc_smooth, at_data + found.start: data.qacc_warmstart,
+        at_data + found.inertia: data.M, at_model + found.inertia_lengths: model.M_rownnz,
+        at_model + found.inertia_starts: model.M_rowadr, at_model + found.inertia_columns: model.M_colind,
+    }  # fmt: skip
+    read += tuple(_pointer(place) for place in arrays)
+    stated += tuple(array.__array_interface__["data"][0] for array in arrays.values())
     if read != stated:
         raise RunError(
             f"mujoco {mujoco.__version__} lays out its data otherwise than it says ({read} instead of {stated})",
             valid="the pinned version of mujoco-core",
         )
+
+
+def _int(address: int) -> int:
+    return ctypes.c_int.from_address(address).value
+
+
+def _float(address: int) -> float:
+    return ctypes.c_double.from_address(address).value
+
+
+def _pointer(address: int) -> int:
+    return ctypes.c_void_p.from_address(address).value or 0

@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.simulation.layout import library
+from roboyard.simulation.layout import Layout, library
 
 llvmlite.binding.load_library_permanently(library())
 
@@ -23,17 +23,32 @@ llvmlite.binding.load_library_permanently(library())
     NARENA,
     MAXUSE,
     DIVERGENCE,
-    AREF,
     CONTACT_SIZE,
     GEOM1,
     GEOM2,
     ROW,
     DIM,
     FRICTION,
+    MU,
     SOLVER,
     ITERATIONS,
-    TAKEN,
-) = range(15)
+    ROWS,
+    AREF,
+    JACOBIAN,
+    STIFFNESS,
+    DRYNESS,
+    KINDS,
+    IDS,
+    FREE,
+    START,
+    INERTIA,
+    EFFECTIVE,
+    DOFS,
+    INERTIA_LENGTHS,
+    INERTIA_STARTS,
+    INERTIA_COLUMNS,
+    MEAN_INERTIA,
+) = range(len(Layout._fields))
 
 
 def stage(name: str) -> Any:
@@ -67,6 +82,12 @@ def int32(address: int) -> int:
 def int64(address: int) -> int:
     """The number at an address."""
     return carray(at(address), (1,), np.int64)[0]  # type: ignore[no-any-return]
+
+
+@kernel(inline="always")
+def int32s(address: int, count: int) -> NDArray[np.int32]:
+    """``count`` numbers at an address."""
+    return carray(at(address), (count,), np.int32)  # type: ignore[no-any-return]
 
 
 @kernel(inline="always")

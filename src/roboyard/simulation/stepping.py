@@ -23,7 +23,7 @@ WARNING_SIZE = 8
 
 def _example() -> Iterable[tuple[Any, ...]]:
     f2, f1 = np.zeros((1, 9)), np.zeros(1)
-    i2, i1 = np.zeros((1, 6), np.int64), np.zeros(15, np.int64)
+    i2, i1 = np.zeros((1, 6), np.int64), np.zeros(1, np.int64)
     narrow = np.zeros(1, np.int32)
     yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, narrow, narrow.astype(bool), narrow, i2, i2, 0, 0, 1)
 
