@@ -40,7 +40,7 @@ def test_defaults_and_keywords() -> None:
         ({"distance": "far"}, "'far' is not a float"),
         ({"distance": True}, "True is not a float"),
         ({"side": "up"}, "one of 'left', 'right'"),
-        ({"count": 2.5}, "2.5 is not a int"),
+        ({"count": 2.5}, "2.5 is not an int"),
         ({"gains": (1.0, "x")}, "entries of another type"),
         ({"speed": 1.0}, "no parameter or resource 'speed'.*distance, side"),
         ({"robot": 3}, "resource 'robot' is a int"),
@@ -120,3 +120,60 @@ values = st.one_of(
 @given(values)
 def test_parameter_values_survive_the_message(value: object) -> None:
     assert from_value(to_value(value)) == value
+
+
+class Bounded(ry.Node):
+    """Tuples with limits."""
+
+    gains: tuple[float, ...] = ry.param((1.0, 2.0), low=0.0, high=5.0)
+    whole: int = ry.param(1)
+    names: tuple[str, ...] = ry.param(())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("gains", (1.0, 9.0)), ("gains", (1.0, float("nan"))), ("whole", 2**63), ("names", ({},)), ("names", ("a", 1))],
+)
+def test_what_no_message_can_hold_is_refused_before_it_is_set(name: str, value: object) -> None:
+    with ry.Bus() as bus:
+        node = bus.add(Bounded(), "node")
+        before = node.parameters()
+        with pytest.raises(ConfigError, match=f"/node, parameter '{name}'"):
+            node.set_parameter(name, value)
+        assert node.parameters() == before
+
+
+@given(st.lists(st.one_of(st.integers(0, 5), st.floats(0.0, 5.0)), max_size=5))
+def test_whole_numbers_become_real_where_those_are_wanted(values: list[float]) -> None:
+    with ry.Bus() as bus:
+        node = bus.add(Bounded(), "node")
+        node.set_parameter("gains", values)
+        assert node.gains == tuple(float(value) for value in values)
+        assert all(type(value) is float for value in node.gains)
+
+
+@pytest.mark.parametrize("default", [None, [1.0], {}, object()])
+def test_defaults_that_no_parameter_can_have_show_at_once(default: object) -> None:
+    with pytest.raises((TypeError, RuntimeError)):  # before Python 3.12 the one is wrapped in the other
+
+        class _Odd(ry.Node):
+            value = ry.param(default)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["distance", "count", "side"]), st.integers(-1, 8)), max_size=4))
+def test_set_atomically_sets_all_or_none(changes: list[tuple[str, int]]) -> None:
+    with ry.Bus() as bus:
+        wall, asker = bus.add(Wall(), "wall"), bus.add(ry.Node(), "asker")
+        make = ry.msg.rcl_interfaces.Parameter
+        before = wall.parameters()
+        client = asker.service_client("/wall/set_parameters_atomically", ry.srv.SetParametersAtomically)
+        request = ry.srv.SetParametersAtomically.Request(
+            parameters=[make(name=name, value=to_value(value)) for name, value in changes]
+        )
+        answer = client.call(request)
+        bus.executor.run_until(0)
+        allowed = {"distance": range(1, 6), "count": [n for n in range(11) if n != 7], "side": ()}
+        fits = all(value in allowed[name] for name, value in changes)
+        assert answer.result.result.successful == fits
+        assert wall.parameters() == (before | dict(changes) if fits else before)
+        assert fits or answer.result.result.reason

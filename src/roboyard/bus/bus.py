@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
 
+from roboyard.bus import state
 from roboyard.bus.executor import Executor
 from roboyard.bus.health import LEVELS
 from roboyard.bus.housekeeping import Housekeeping
@@ -21,7 +23,7 @@ from roboyard.bus.offload import Offload
 from roboyard.bus.services import Service, ServiceClient
 from roboyard.bus.topics import CheckedSubscription, Publisher, Subscription, Tap, Topic
 from roboyard.bus.transforms import TransformBuffer
-from roboyard.errors import InputError
+from roboyard.errors import InputError, RoboyardError
 
 N = TypeVar("N", bound=Node)
 
@@ -92,18 +94,27 @@ class Bus:
         """
         namespace = normal_namespace(namespace)
         full_name = f"{namespace}/{check_node_name(name)}"
+        node.check_free()
         if full_name in self.nodes:
             raise InputError(f"a node {full_name} is on the bus already", valid="another name or namespace")
         self.nodes[full_name] = node
         try:
             node.attach(self, name, namespace, dict(remap or {}), frame_prefix)
         except BaseException:
-            self.remove(node)
+            with suppress(RoboyardError):  # what went wrong first matters; half set up, it may not close well either
+                self.remove(node)
             raise
         return node
 
     def remove(self, node: Node) -> None:
-        """Take ``node`` off the bus: its publishers, subscriptions, services and timers close."""
+        """Take ``node`` off the bus: its publishers, subscriptions, services and timers close.
+
+        Raises:
+            InputError: it is not on this bus.
+            NodeError: its ``close`` failed; it is off the bus all the same.
+        """
+        if all(other is not node for other in self.nodes.values()):
+            raise InputError(f"{type(node).__name__} {node.full_name} is not on this bus")
         self.nodes = {name: other for name, other in self.nodes.items() if other is not node}
         node.detach()
 
@@ -194,6 +205,23 @@ class Bus:
         """The worst level any node reports: "ok", "warn", "error" or "stale"."""
         levels = [node.health.level for node in self.nodes.values() if node.health]
         return max(levels, key=lambda level: LEVELS[level], default="ok")
+
+    # -- state -----------------------------------------------------------------------------------------------------
+    def save(self) -> dict[str, Any]:
+        """Everything the nodes need to go on from here, as plain data; between two calls of the executor's.
+
+        Raises:
+            RunError: messages are on their way, or a node cannot be saved; names it.
+        """
+        return state.save(self)
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Go on from what ``save`` gave, on a bus set up the same way whose clock is not beyond that moment.
+
+        Raises:
+            RunError: this bus was set up otherwise, or its clock is further.
+        """
+        state.load(self, saved)
 
     # -- end -------------------------------------------------------------------------------------------------------
     def close(self) -> None:

@@ -93,6 +93,10 @@ class Executor:
             heapq.heappop(heap)
         return heap[0][0] if heap else None
 
+    def sequence_of(self) -> dict[Scheduled | None, int]:
+        """All scheduled events that still stand, with the numbers by which they follow each other at one instant."""
+        return {event: sequence for _, _, sequence, event in self._heap if not event.cancelled}
+
     # -- running ---------------------------------------------------------------------------------------------------
     def run_until(self, time_ns: int, until: Callable[[], bool] | None = None) -> bool:
         """Run every event up to and including ``time_ns``; the clock stands there afterwards.

@@ -10,7 +10,7 @@ from roboyard.bus.log import LEVELS as LOG_LEVELS
 from roboyard.bus.log import Record
 from roboyard.bus.node import Node
 from roboyard.bus.parameter_values import to_value
-from roboyard.bus.transforms import TransformError
+from roboyard.errors import RoboyardError
 from roboyard.messages import message_type, nanoseconds, stamp
 from roboyard.messages.convert import transform_to_se3
 
@@ -64,8 +64,10 @@ class Housekeeping(Node):
                     nanoseconds(header.stamp),
                     static,
                 )
-            except TransformError as error:
-                self.log.error(f"transform ignored: {error}", every=5.0)
+            except RoboyardError as error:  # a loop, no rotation, numbers that are not finite
+                self.log.error(
+                    f"transform from '{header.frame_id}' to '{item.child_frame_id}' ignored: {error}", every=5.0
+                )
 
     # -- reports ---------------------------------------------------------------------------------------------------
     def publish_log(self, record: Record) -> None:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 Kind = Literal["publish", "call"]
 TOPIC = "/inputs"
 INBOX_LIMIT = 10_000
+INSTANT_LIMIT = 100
+"""Inputs taken at one instant of a running clock, so that no flood from outside can make time stand still."""
+_TEXT_LIMIT = 256
+_OWN = (TOPIC, "/clock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,14 @@ class Input:
     data: bytes
     reply: Callable[[Future], None] | None = field(default=None, compare=False)
 
+    def __post_init__(self) -> None:
+        for name in ("target", "type", "source"):
+            text = getattr(self, name)
+            if len(text) > _TEXT_LIMIT or not text.isprintable():  # which surrogates are not either
+                raise InputError(
+                    f"{name} {text[:80]!r} of an input", valid=f"at most {_TEXT_LIMIT} printable characters"
+                )
+
 
 class InputPort:
     """Takes inputs from any thread and acts on them on the executor's.
@@ -61,6 +73,7 @@ class InputPort:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
         self._inbox: deque[Input | Callable[[], None]] = deque()
+        self._taken_at = (-1, 0)  # an instant, and how many inputs were taken there
         self._publishers: dict[tuple[str, str], Publisher] = {}
         self._record: Publisher | None = None
         self.taken = 0
@@ -87,21 +100,40 @@ class InputPort:
             self._bus.executor.at(time_ns, lambda item=item: self._act(item), priority=LAST)  # type: ignore[misc]
 
     def take(self) -> bool:
-        """Act on everything that is waiting, in order; called by the executor when an instant is complete."""
-        acted = False
+        """Answer questions and act on the first input that waits; called by the executor when an instant is complete.
+
+        One at a time, so that all it sets going happens before the next one: as when recorded inputs are repeated.
+        """
+        executor = self._bus.executor
+        at_ns, count = self._taken_at
+        if at_ns != executor.now_ns:
+            count = 0
+        if count >= INSTANT_LIMIT and not executor.paused:
+            self._answer_questions()
+            return False
         for _ in range(len(self._inbox)):
             item = self._inbox.popleft()
             if isinstance(item, Input):
+                self._taken_at = (executor.now_ns, count + 1)
                 self._act(item)
-                acted = True
-            else:
+                return True
+            item()
+        return False
+
+    def _answer_questions(self) -> None:
+        """Answer those behind the inputs that have to wait for the next instant."""
+        waiting = [self._inbox.popleft() for _ in range(len(self._inbox))]
+        self._inbox.extendleft(item for item in reversed(waiting) if isinstance(item, Input))
+        for item in waiting:
+            if not isinstance(item, Input):
                 item()
-        return acted
 
     def _act(self, item: Input) -> None:
         self._publish_record(item)
         try:
             check_absolute(item.target)
+            if item.target in _OWN:
+                raise InputError(f"{item.target} is the run's own", valid="another topic")
             if item.kind == "publish":
                 self._publish(item)
             elif item.kind == "call":

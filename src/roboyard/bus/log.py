@@ -21,6 +21,11 @@ class Record:
     text: str
 
 
+def plain(text: object) -> str:
+    """``text`` as UTF-8 can hold it: names of files may contain bytes that are no characters."""
+    return str(text).encode("utf-8", "backslashreplace").decode()
+
+
 class Logger:
     """Writes a node's lines.
 
@@ -52,9 +57,13 @@ class Logger:
         """Something failed."""
         self._write("error", text, every)
 
+    def fatal(self, text: str, every: float | None = None) -> None:
+        """Nothing can go on."""
+        self._write("fatal", text, every)
+
     def _write(self, level: Level, text: str, every: float | None) -> None:
         """Write, unless the same text was written less than ``every`` simulated seconds ago."""
-        now_ns = self._clock()
+        now_ns, text = self._clock(), plain(text)
         if every is not None:
             last = self._last.get(text)
             if last is not None and now_ns - last < every * 1e9:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from roboyard.bus import parameter_services
+from roboyard.bus import parameter_services, state
 from roboyard.bus.actions import ActionClient, ActionServer, GoalHandle
 from roboyard.bus.executor import TIMER, Scheduled
 from roboyard.bus.futures import Future
-from roboyard.bus.health import Health, HealthLevel
-from roboyard.bus.log import Logger
+from roboyard.bus.health import LEVELS, Health, HealthLevel
+from roboyard.bus.log import Logger, plain
 from roboyard.bus.meter import Meter
 from roboyard.bus.names import resolve
+from roboyard.bus.offload import Work
 from roboyard.bus.parameters import Param, Resource, declared
 from roboyard.bus.services import Service, ServiceClient
 from roboyard.bus.timers import Timer
@@ -83,6 +85,8 @@ class Node:
         self._frame_prefix = ""
         self._open: list[Any] = []
         self._timers: list[Timer] = []
+        self._one_shots: dict[Scheduled, bool] = {}  # whether ``load`` schedules it anew
+        self._works: dict[Work, None] = {}
         self._static: dict[str, tuple[SE3, str]] = {}
         self._broadcaster: Publisher | None = None
         self._static_broadcaster: Publisher | None = None
@@ -118,6 +122,11 @@ class Node:
     def now(self) -> float:
         """Simulated time [s]."""
         return self.bus.executor.now_ns * 1e-9
+
+    @property
+    def timers(self) -> tuple[Timer, ...]:
+        """The node's timers, as they were made."""
+        return tuple(self._timers)
 
     @property
     def transforms(self) -> TransformBuffer:
@@ -202,26 +211,64 @@ class Node:
         self._timers.append(timer)
         return self._keep(timer)
 
-    def after(self, delay: float, callback: Callable[[], None]) -> Scheduled:
-        """Run ``callback()`` once, ``delay`` simulated seconds from now."""
+    def after(self, delay: float, callback: Callable[[], None], *, restored: bool = False) -> Scheduled:
+        """Run ``callback()`` once, ``delay`` simulated seconds from now (now, if negative), unless the node leaves.
+
+        Args:
+            delay: Simulated time [s].
+            callback: What to run.
+            restored: The node's own ``load`` schedules it again; ``save`` refuses while others are pending.
+
+        Raises:
+            InputError: ``delay`` is no time.
+        """
+        if not abs(delay) <= 1e9:
+            raise InputError(f"a delay of {delay} s", where=f"node {self.full_name}", valid="at most 1e9 s")
         meter = self._meter("one-shot timers")
-        return self.bus.executor.at(self.now_ns + round(delay * 1e9), lambda: meter.run(callback))
+
+        def fire() -> None:
+            del self._one_shots[event]
+            meter.run(callback)
+
+        event = self.bus.executor.at(self.now_ns + round(delay * 1e9), fire)
+        if len(self._one_shots) >= 64:
+            self._one_shots = {other: kept for other, kept in self._one_shots.items() if not other.cancelled}
+        self._one_shots[event] = restored
+        return event
 
     def offload(
-        self, function: Callable[..., Any], *args: Any, latency: float, then: Callable[[Future], None]
-    ) -> Future:
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        latency: float,
+        then: Callable[[Future], None],
+        stop: Event | None = None,
+    ) -> Work:
         """Run heavy, pure ``function(*args)`` on a worker; ``then(future)`` runs ``latency`` seconds from now.
+
+        ``cancel()`` of what this returns drops the result; so does the node's leaving.
 
         Args:
             function: Must release the GIL or be cheap; must not touch the node.
             args: Must not be changed afterwards.
             latency: Declared duration [simulated s]; reports flag a job that really takes longer.
             then: Gets the finished future.
+            stop: Set when nobody wants the result any more: give ``function`` its ``is_set`` as the predicate to look
+                at in long loops, or ending the run waits for it.
+
+        Raises:
+            InputError: ``latency`` is not a positive time.
         """
-        future = self.bus.offload.submit(self.full_name, latency, function, *args)
+        work = self.bus.offload.submit(self.full_name, latency, function, *args, stop=stop)
         meter = self._meter("offloaded results")
-        future.then(lambda done: meter.run(then, done))
-        return future
+        self._works[work] = None
+
+        def arrived(done: Future) -> None:
+            del self._works[work]
+            meter.run(then, done)
+
+        work.then(arrived)
+        return work
 
     # -- services and actions --------------------------------------------------------------------------------------
     def service(self, name: str, service_type: Any, handler: Callable[[Any], Any]) -> Service:
@@ -292,9 +339,15 @@ class Node:
 
     # -- telling people --------------------------------------------------------------------------------------------
     def report_health(self, level: HealthLevel, text: str, **values: Any) -> None:
-        """Say how the node is; published on /diagnostics once a second and at every change of level."""
+        """Say how the node is; published on /diagnostics once a second and at every change of level.
+
+        Raises:
+            InputError: no such level.
+        """
+        if level not in LEVELS:
+            raise InputError(f"health '{level}'", where=f"node {self.full_name}", valid=", ".join(LEVELS))
         before = self.health
-        self.health = Health(level, text, tuple((key, str(value)) for key, value in values.items()))
+        self.health = Health(level, plain(text), tuple((key, plain(value)) for key, value in values.items()))
         if before is None or before.level != level:
             self.bus.health_changed(self)
 
@@ -335,28 +388,65 @@ class Node:
 
     # -- state -----------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
-        """The node's state as plain data: parameters, random generator, timers and the attributes in ``fields``."""
+        """The node's state as plain data: parameters, random generator, timers and the attributes in ``fields``.
+
+        Raises:
+            RunError: the node waits for something that no data can hold (a one-shot timer, offloaded work, a goal), or
+                an attribute cannot be copied; names both.
+        """
+        unfinished = self.unfinished()
+        if unfinished:
+            raise RunError(
+                f"cannot be saved: {', '.join(unfinished)}",
+                where=f"node {self.full_name}",
+                valid="save when they are done",
+            )
         return {
             "parameters": self.parameters(),
             "random": copy.deepcopy(self.random.bit_generator.state),
             "timers": [timer.next_ns for timer in self._timers],
-            "fields": {name: copy.deepcopy(getattr(self, name)) for name in self.fields},
+            "fields": {name: state.copied(self, name) for name in self.fields},
         }
 
-    def load(self, state: dict[str, Any]) -> None:
-        """Take back what ``save`` gave, on a node of the same class that was set up the same way."""
-        self.__dict__["_parameters"].update(state["parameters"])
-        self.random.bit_generator.state = state["random"]
-        for timer, next_ns in zip(self._timers, state["timers"], strict=True):
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take back what ``save`` gave, on a node of the same class that was set up the same way.
+
+        Raises:
+            RunError: it was set up otherwise.
+        """
+        if len(saved["timers"]) != len(self._timers) or set(saved["parameters"]) != set(self.parameters()):
+            raise RunError("was set up otherwise when it was saved", where=f"node {self.full_name}")
+        for event in [event for event, restored in self._one_shots.items() if not restored]:
+            event.cancel()
+            del self._one_shots[event]
+        self.__dict__["_parameters"].update(saved["parameters"])
+        self.random.bit_generator.state = saved["random"]
+        for timer, next_ns in zip(self._timers, saved["timers"], strict=True):
             timer.reschedule(next_ns)
-        for name, value in state["fields"].items():
+        for name, value in saved["fields"].items():
             setattr(self, name, copy.deepcopy(value))
 
+    def unfinished(self) -> list[str]:
+        """What the node waits for that ``save`` cannot hold, in words."""
+        found = [f"{len(self._works)} pieces of offloaded work are under way"] if self._works else []
+        shots = sum(not restored and not event.cancelled for event, restored in self._one_shots.items())
+        if shots:
+            found.append(f"{shots} one-shot timers are pending")
+        actions = [item for item in self._open if isinstance(item, (ActionServer, ActionClient))]
+        return found + [f"{item.goals_open} goals of {item.name} are under way" for item in actions if item.goals_open]
+
     # -- life on the bus, called by it -----------------------------------------------------------------------------
-    def attach(self, bus: Bus, name: str, namespace: str, remap: dict[str, str], frame_prefix: str) -> None:
-        """Join ``bus`` under a name and run ``setup``; use ``bus.add``."""
+    def check_free(self) -> None:
+        """Whether the node can join a bus.
+
+        Raises:
+            RunError: it is on one.
+        """
         if self._bus is not None:
             raise RunError(f"node {self.full_name} is on a bus already", valid="one node object joins one bus")
+
+    def attach(self, bus: Bus, name: str, namespace: str, remap: dict[str, str], frame_prefix: str) -> None:
+        """Join ``bus`` under a name and run ``setup``; use ``bus.add``."""
         self._bus = bus
         self.name, self.namespace, self.full_name = name, namespace, f"{namespace}/{name}"
         self._remap, self._frame_prefix = dict(remap), frame_prefix
@@ -373,9 +463,16 @@ class Node:
         try:
             Meter(self.full_name, "close", self.close, lambda: bus.executor.now_ns)()
         finally:
+            for work in list(self._works):
+                work.cancel()
+            for event in self._one_shots:
+                event.cancel()
             for item in reversed(self._open):
                 item.close()
+            self._works.clear()
+            self._one_shots.clear()
             self._open.clear()
+            self._timers.clear()
             self._bus = None
 
     def _keep(self, item: Kept) -> Kept:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus.futures import Future
@@ -18,6 +19,21 @@ from roboyard.errors import InputError
 
 if TYPE_CHECKING:
     from roboyard.bus.bus import Bus
+
+
+class Work(Future):
+    """A piece of offloaded work: the future of its result, which may be given up."""
+
+    __slots__ = ("_give_up",)
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self._give_up: Callable[[], None] = _nothing
+
+    def cancel(self) -> None:
+        """Want the result no more: it does not arrive, and what has not begun does not begin."""
+        if not self.done():
+            self._give_up()
 
 
 @dataclass(slots=True)
@@ -47,16 +63,20 @@ class Offload:
         self._pool: Pool | None = None
         self.jobs: dict[tuple[str, str], Job] = {}
         self.pending = 0
+        self._stops: dict[Event | None, None] = {}
 
-    def submit(self, node: str, latency: float, function: Callable[..., Any], *args: Any) -> Future:
+    def submit(
+        self, node: str, latency: float, function: Callable[..., Any], *args: Any, stop: Event | None = None
+    ) -> Work:
         """Run ``function(*args)`` on a worker; the future is resolved ``latency`` simulated seconds from now.
 
-        ``args`` must not be changed afterwards by anybody, as with messages.
+        ``args`` must not be changed afterwards by anybody, as with messages.  ``stop`` is set when the result is
+        given up, or the run ends before it is there.
 
         Raises:
-            InputError: ``latency`` is not positive.
+            InputError: ``latency`` is not a positive time.
         """
-        if not latency > 0.0:
+        if not 0.0 < latency <= 1e9:
             raise InputError(f"latency {latency} s of offloaded work", where=f"node {node}", valid="a positive time")
         if self._pool is None:
             self._pool = ThreadPool(self._workers)
@@ -64,13 +84,16 @@ class Offload:
         latency_ns = round(latency * 1e9)
         job = self.jobs.setdefault((node, name), Job(node, name, latency_ns))
         job.latency_ns = latency_ns
-        future = Future(f"result of {name}")
+        work = Work(f"result of {name}")
         running = self._pool.submit(_timed, function, args)
         self.pending += 1
+        if stop is not None:
+            self._stops[stop] = None
         executor = self._bus.executor
 
         def arrive() -> None:
             self.pending -= 1
+            self._stops.pop(stop, None)
             try:
                 result, spent_ns = running.result()
             except Exception as error:
@@ -79,16 +102,36 @@ class Offload:
             job.total_ns += spent_ns
             job.max_ns = max(job.max_ns, spent_ns)
             job.late += spent_ns > latency_ns
-            future.resolve(result)
+            work.resolve(result)
 
-        executor.at(executor.now_ns + latency_ns, arrive)
-        return future
+        event = executor.at(executor.now_ns + latency_ns, arrive)
+
+        def give_up() -> None:
+            if event.cancelled:
+                return
+            event.cancel()
+            running.cancel()
+            self.pending -= 1
+            if stop is not None:
+                self._stops.pop(stop, None)
+                stop.set()
+
+        work._give_up = give_up
+        return work
 
     def close(self) -> None:
-        """Stop the workers; waiting work is dropped."""
+        """Stop the workers; waiting work is dropped, and what runs is told to stop."""
+        for stop in self._stops:
+            if stop is not None:
+                stop.set()
+        self._stops.clear()
         if self._pool is not None:
             self._pool.close(now=True)
             self._pool = None
+
+
+def _nothing() -> None:
+    """What there is to give up before the work is under way."""
 
 
 def _timed(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from threading import Event
 
+from roboyard.errors import InputError
+
 perf_ns = time.perf_counter_ns
 """Monotonic wall time [ns]: for measuring how long callbacks take; never enters a message."""
 
@@ -23,14 +25,27 @@ class Pacer:
     """
 
     def __init__(self, factor: float = 0.0) -> None:
-        self.factor = factor
         self._wall_ns = 0
         self._sim_ns = 0
+        self._latest_ns = 0
+        self.factor = factor
+
+    @property
+    def factor(self) -> float:
+        """Simulated seconds per wall second; may be set at any time."""
+        return self._factor
+
+    @factor.setter
+    def factor(self, factor: float) -> None:
+        if not 0.0 <= factor <= 1e6:
+            raise InputError(f"rate {factor!r}", valid="0 (as fast as possible) to 1e6 simulated seconds per second")
+        self._factor = float(factor)
+        self.restart(self._latest_ns)  # else a run that was fast until now would wait for the clock on the wall
 
     def restart(self, sim_ns: int) -> None:
         """Count from here: at the start, after a pause, after a change of ``factor``."""
         self._wall_ns = time.monotonic_ns()
-        self._sim_ns = sim_ns
+        self._sim_ns = self._latest_ns = sim_ns
 
     def wait(self, sim_ns: int, wake: Event) -> bool:
         """Sleep until ``sim_ns`` is due or ``wake`` is set.
@@ -38,16 +53,19 @@ class Pacer:
         Returns:
             True when the moment is due, False when woken early.
         """
-        if self.factor <= 0.0:
+        if not self._factor:
+            self._latest_ns = sim_ns
             return True
-        remaining = (self._wall_ns + (sim_ns - self._sim_ns) / self.factor - time.monotonic_ns()) * 1e-9
+        remaining = (self._wall_ns + (sim_ns - self._sim_ns) / self._factor - time.monotonic_ns()) * 1e-9
         if remaining <= 0.0:
             if remaining < -_MAX_LAG_SECONDS:  # too far behind: go on from here instead of sprinting to catch up
                 self.restart(sim_ns)
+            self._latest_ns = sim_ns
             return True
         if wake.wait(remaining):
             wake.clear()
             return False
+        self._latest_ns = sim_ns
         return True
 
 

@@ -1,4 +1,4 @@
-"""The parameter services every ROS 2 node has, for ours: list, get, describe, set."""
+"""The parameter services every ROS 2 node has, for ours: list, get, describe, set, all or one by one."""
 
 from __future__ import annotations
 
@@ -83,10 +83,27 @@ def _set(node: Node, request: Any, response: Any) -> Any:
     return response
 
 
+def _set_atomically(node: Node, request: Any, response: Any) -> Any:
+    before = node.parameters()
+    response.result.successful = True
+    for item in request.parameters:
+        try:
+            node.set_parameter(item.name, from_value(item.value))
+        except RoboyardError as error:
+            response.result.successful, response.result.reason = False, str(error)
+            break
+    if not response.result.successful:
+        for name, value in before.items():
+            if node.parameters()[name] != value:
+                node.set_parameter(name, value)
+    return response
+
+
 _HANDLERS = {
     "list_parameters": _list,
     "get_parameters": _get,
     "get_parameter_types": _get_types,
     "describe_parameters": _describe,
     "set_parameters": _set,
+    "set_parameters_atomically": _set_atomically,
 }

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 from roboyard.errors import ConfigError
 
 T = TypeVar("T")
-_MISSING: Any = object()
+_KINDS = (bool, int, float, str)
 
 
 class Param(Generic[T]):
@@ -28,6 +28,10 @@ class Param(Generic[T]):
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
+        if type(self.default) not in (*_KINDS, tuple):
+            raise TypeError(
+                f"default of {owner.__name__}.{name}: {self.default!r} is no bool, int, float, str or tuple"
+            )
         try:
             self.default = self.check(self.default, owner.__name__)
         except ConfigError as error:
@@ -54,31 +58,47 @@ class Param(Generic[T]):
         """
         place = f"{where}, parameter '{self.name}'"
         kind = type(self.default)
-        if kind is float and type(value) is int:
-            value = float(value)
-        if kind is tuple and isinstance(value, (list, tuple)):
-            value = tuple(value)
-            if self.default and not all(_same_kind(item, self.default[0]) for item in value):  # type: ignore[index]
-                raise ConfigError(f"{value!r} has entries of another type", where=place, valid=self.describe())
+        if kind is tuple:
+            if not isinstance(value, (list, tuple)):
+                raise ConfigError(f"{_short(value)} is not a tuple", where=place, valid=self.describe())
+            like = self.default[0] if self.default else value[0] if value else ""  # type: ignore[index]
+            value = tuple(_like(item, type(like)) for item in value)
+            if type(like) not in _KINDS or any(type(item) is not type(like) for item in value):
+                raise ConfigError(f"{_short(value)} has entries of another type", where=place, valid=self.describe())
+        else:
+            value = _like(value, kind)
         if type(value) is not kind:
-            raise ConfigError(f"{value!r} is not a {kind.__name__}", where=place, valid=self.describe())
+            article = "an" if kind is int else "a"
+            raise ConfigError(f"{_short(value)} is not {article} {kind.__name__}", where=place, valid=self.describe())
         if self.choices and value not in self.choices:
-            raise ConfigError(f"{value!r} is not allowed", where=place, valid=self.describe())
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and not self.low <= value <= self.high:
-            raise ConfigError(f"{value!r} is out of range", where=place, valid=self.describe())
-        return value
+            raise ConfigError(f"{_short(value)} is not allowed", where=place, valid=self.describe())
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, (int, float)) and not isinstance(item, bool) and not self.low <= item <= self.high:
+                raise ConfigError(f"{_short(item)} is out of range", where=place, valid=self.describe())
+            if type(item) is int and not -(2**63) <= item < 2**63:
+                raise ConfigError(f"{_short(item)} is out of range", where=place, valid="whole numbers of 64 bits")
+        checked: T = value
+        return checked
 
     def describe(self) -> str:
         """What is allowed, in words."""
         kind = type(self.default).__name__
+        if isinstance(self.default, tuple) and self.default:
+            kind = f"tuple of {type(self.default[0]).__name__}"
         text = "one of " + ", ".join(repr(choice) for choice in self.choices) if self.choices else kind
         if math.isfinite(self.low) or math.isfinite(self.high):
             text += f" in [{self.low:g}, {self.high:g}]"
         return f"{text} {self.unit}".rstrip()
 
 
-def _same_kind(value: Any, like: Any) -> bool:
-    return type(value) is type(like) or (type(like) is float and type(value) is int)
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _like(value: Any, kind: type) -> Any:
+    """``value``, whole numbers made real where those are wanted."""
+    return float(value) if kind is float and type(value) is int and abs(value) < 2**63 else value
 
 
 def param(

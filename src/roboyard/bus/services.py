@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus.futures import Future
@@ -16,6 +17,30 @@ class ServiceError(RoboyardError):
     """A call could not be answered."""
 
 
+class Reply(Future):
+    """The answer to a call; what its reader does with it is done in the name of the calling node."""
+
+    __slots__ = ("_bus", "_node")
+
+    def __init__(self, bus: Bus, service: str, node: str) -> None:
+        super().__init__(f"response of {service}")
+        self._bus = bus
+        self._node = node
+
+    def deliver(self, message: Any, source: str) -> None:
+        """Be resolved by the queue.
+
+        Raises:
+            NodeError: one of the callbacks given to ``then`` raised.
+        """
+        try:
+            super().deliver(message, source)
+        except NodeError:
+            raise
+        except Exception as error:
+            raise NodeError(self._node, self.what, self._bus.now_ns, error) from error
+
+
 class Service:
     """The serving end.
 
@@ -23,9 +48,11 @@ class Service:
     raises InputError refuses the call: the caller's future fails with it, and the run goes on.
     """
 
-    __slots__ = ("_bus", "meter", "name", "node", "type")
+    __slots__ = ("_bus", "_waiting", "closed", "meter", "name", "node", "type")
 
     def __init__(self, bus: Bus, name: str, service_type: Any, node: str, meter: Meter) -> None:
+        self._waiting: dict[Future, None] = {}
+        self.closed = False
         self._bus = bus
         self.name = name
         self.type = service_type
@@ -35,6 +62,9 @@ class Service:
     def deliver(self, message: tuple[Any, Future], source: str) -> None:
         """Answer one call."""
         request, reply = message
+        if self.closed:  # since the call was made
+            self._reply(reply, self._gone())
+            return
         try:
             response = self.meter(request)
         except NodeError as error:
@@ -43,11 +73,13 @@ class Service:
                 return
             raise
         if isinstance(response, Future):
+            self._waiting[reply] = None
             response.then(lambda future: self._reply(reply, future.error or future.result))
         else:
             self._reply(reply, response)
 
     def _reply(self, reply: Future, response: Any) -> None:
+        self._waiting.pop(reply, None)
         if not isinstance(response, RoboyardError) and response.__class__ is not self.type.Response:
             response = ServiceError(
                 f"answered with {type(response).__name__} instead of {self.type.name} response",
@@ -56,8 +88,23 @@ class Service:
         self._bus.executor.ready.append((reply, response, self.node))
 
     def close(self) -> None:
-        """Serve no more."""
-        self._bus.services.pop(self.name, None)
+        """Serve no more; calls that are still unanswered fail."""
+        if not self.closed:
+            self.closed = True
+            self._bus.services.pop(self.name, None)
+            for reply in list(self._waiting):
+                self._reply(reply, self._gone())
+
+    def _gone(self) -> ServiceError:
+        return ServiceError(f"node {self.node}, which served {self.name}, went away")
+
+
+def _like(name: str, served: list[str]) -> str:
+    """The services that may have been meant."""
+    last = name.rsplit("/", 1)[-1]
+    same = sorted(other for other in served if other.rsplit("/", 1)[-1] == last)
+    near = list(dict.fromkeys([*same, *get_close_matches(name, served, 5, 0.7)]))[:8]
+    return f"near it: {', '.join(near)}" if near else f"{len(served)} others are served"
 
 
 class ServiceClient:
@@ -86,13 +133,13 @@ class ServiceClient:
                 f"service {self.name} takes a {self.type.name} request, not {type(request).__name__}",
                 where=f"node {self.node}",
             )
-        reply = Future(f"response of {self.name}")
+        reply = Reply(self._bus, self.name, self.node)
         server = self._bus.services.get(self.name)
         ready = self._bus.executor.ready
         if server is None:
-            names = ", ".join(sorted(self._bus.services)) or "none"
+            names = _like(self.name, list(self._bus.services))
             error: RoboyardError = UnknownNameError(
-                f"nobody serves {self.name}", where=f"node {self.node}", valid=f"served: {names}"
+                f"nobody serves {self.name}", where=f"node {self.node}", valid=names
             )
             ready.append((reply, error, self.node))
         elif server.type is not self.type:

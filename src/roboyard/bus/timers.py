@@ -32,6 +32,11 @@ class Timer:
         self._event = self._executor.at(self.next_ns, self._fire, self._priority)
         self._meter()
 
+    @property
+    def event(self) -> Scheduled | None:
+        """The next call as the executor knows it; None once cancelled."""
+        return self._event
+
     def cancel(self) -> None:
         """Never call again."""
         if self._event is not None:

@@ -93,8 +93,11 @@ class TransformBuffer:
         to_source = up_source[: up_source.index(common)]
         if time_ns is None:
             time_ns = self._newest_common(to_target + to_source)
-        T_common_target = self._compose(to_target, time_ns)
-        T_common_source = self._compose(to_source, time_ns)
+        try:
+            T_common_target = self._compose(to_target, time_ns)
+            T_common_source = self._compose(to_source, time_ns)
+        except TransformError as error:
+            raise TransformError(error.what, where=f"'{source}' seen from '{target}'", valid=error.valid) from None
         return T_common_target.inverse() @ T_common_source
 
     def can_lookup(self, target: str, source: str, time_ns: int | None = None) -> bool:

@@ -139,6 +139,11 @@ class ActionClient:
     def _goal_id(self, digest: bytes) -> Any:
         return self._uuid(uuid=np.frombuffer(digest, dtype=np.uint8))
 
+    @property
+    def goals_open(self) -> int:
+        """How many goals were sent and have not ended."""
+        return len(self._goals)
+
     def close(self) -> None:
         """Follow no goal any more."""
         self._goals.clear()

@@ -112,6 +112,11 @@ class ActionServer:
         """Goals accepted and not ended, oldest first."""
         return tuple(goal for goal in self.goals.values() if goal.active)
 
+    @property
+    def goals_open(self) -> int:
+        """How many goals are active."""
+        return len(self.active)
+
     # -- requests --------------------------------------------------------------------------------------------------
     def _on_send_goal(self, request: Any) -> Any:
         goal_id = bytes(request.goal_id.uuid)

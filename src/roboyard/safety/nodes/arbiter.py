@@ -131,7 +131,7 @@ class ArbiterNode(Node):
             if self._alarm.time_ns <= deadline_ns:  # fires early at worst, and then looks again
                 return
             self._alarm.cancel()
-        self._alarm = self.after((deadline_ns - self.now_ns) * 1e-9, self._on_deadline)
+        self._alarm = self.after((deadline_ns - self.now_ns) * 1e-9, self._on_deadline, restored=True)
 
 
 def parse_source(text: str, where: str) -> Source:

@@ -1,0 +1,108 @@
+"""Saving and loading: a node's state, and a whole bus at a barrier, as plain data.
+
+A barrier is a moment between two instants at which nothing is under way.  A node that waits for something that no data
+can hold (offloaded work, a goal, a one-shot timer it does not set again by itself) makes saving fail with its name.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from roboyard.errors import RoboyardError, RunError
+from roboyard.messages import deserialize, serialize
+
+if TYPE_CHECKING:
+    from roboyard.bus.bus import Bus
+    from roboyard.bus.executor import Executor
+    from roboyard.bus.node import Node
+    from roboyard.bus.topics import Publisher
+
+
+def copied(node: Node, name: str) -> Any:
+    """A copy of a node's attribute.
+
+    Raises:
+        RunError: there is none, or it cannot be copied.
+    """
+    try:
+        return copy.deepcopy(getattr(node, name))
+    except Exception as error:
+        raise RunError(
+            f"cannot be saved: attribute '{name}': {error}", where=f"node {node.full_name}", valid="plain data"
+        ) from error
+
+
+def save(bus: Bus) -> dict[str, Any]:
+    """The clock, every node's ``save()``, the transforms and the latched messages of ``bus``.
+
+    Raises:
+        RunError: messages are still on their way, or a node cannot be saved; names it.
+    """
+    _check_barrier(bus.executor)
+    return {
+        "now_ns": bus.now_ns,
+        "nodes": {name: _save_node(node) for name, node in bus.nodes.items()},
+        "order": _timers_in_order(bus),
+        "transforms": bus.transforms.save(),
+        "latched": [
+            (publisher.topic.name, publisher.node, publisher.topic.type_name, serialize(publisher.last))
+            for publisher in _latching(bus)
+            if publisher.last is not None
+        ],
+    }
+
+
+def load(bus: Bus, saved: dict[str, Any]) -> None:
+    """Go on from where ``save`` was: on a bus that was set up the same way, and whose clock is not beyond it yet.
+
+    What the nodes said while they were set up is forgotten.
+
+    Raises:
+        RunError: other nodes are on this bus, one of them cannot load, or something is scheduled before that moment.
+    """
+    if list(bus.nodes) != list(saved["nodes"]):
+        raise RunError(
+            f"the state is of the nodes {', '.join(saved['nodes'])}", valid=f"on this bus are {', '.join(bus.nodes)}"
+        )
+    bus.executor.ready.clear()
+    for name, node in bus.nodes.items():
+        node.load(saved["nodes"][name])
+    for name, index in saved["order"]:  # timers of one instant tick in the order they were scheduled in
+        timer = bus.nodes[name].timers[index]
+        timer.reschedule(timer.next_ns)
+    bus.transforms.load(saved["transforms"])
+    publishers = {(publisher.topic.name, publisher.node): publisher for publisher in _latching(bus)}
+    for topic, node_name, type_name, data in saved["latched"]:
+        publisher = publishers.get((topic, node_name))
+        if publisher is not None:
+            publisher.last = deserialize(data, type_name)
+    bus.executor.seek(saved["now_ns"])
+
+
+def _check_barrier(executor: Executor) -> None:
+    if executor.ready:
+        raise RunError(
+            f"the bus cannot be saved: {len(executor.ready)} messages are on their way", valid="between run_until()s"
+        )
+
+
+def _timers_in_order(bus: Bus) -> list[tuple[str, int]]:
+    """(node, number) of every timer, as they were scheduled."""
+    sequence = bus.executor.sequence_of()
+    timers = [(name, index, timer) for name, node in bus.nodes.items() for index, timer in enumerate(node.timers)]
+    running = [(sequence[timer.event], name, index) for name, index, timer in timers if timer.event in sequence]
+    return [(name, index) for _, name, index in sorted(running)]
+
+
+def _save_node(node: Node) -> Any:
+    try:
+        return node.save()
+    except RoboyardError:
+        raise
+    except Exception as error:
+        raise RunError(f"cannot be saved: {type(error).__name__}: {error}", where=f"node {node.full_name}") from error
+
+
+def _latching(bus: Bus) -> list[Publisher]:
+    return [publisher for topic in bus.topics.values() for publisher in topic.publishers if publisher.latched]

@@ -1,0 +1,133 @@
+"""What comes from outside is repeated exactly, and can neither stop the clock nor the run."""
+
+from __future__ import annotations
+
+from threading import Thread
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import roboyard as ry
+from roboyard.bus.inputs import INSTANT_LIMIT, TOPIC, Input
+from roboyard.errors import InputError
+from roboyard.messages import serialize
+
+
+class Echo(ry.Node):
+    """Answers every word thrice: in the same instant, by a service, and a little later."""
+
+    def setup(self) -> None:
+        self.out = self.publisher("echo", ry.msg.String)
+        self.subscribe("word", ry.msg.String, self.on_word)
+        self.service("ask", ry.srv.Trigger, self.on_ask)
+        self.timer(0.1, lambda: self.out.publish(ry.msg.String(data="tick")))
+
+    def on_word(self, word: object) -> None:
+        self.out.publish(ry.msg.String(data=f"{word.data}!"))
+        self.after(0.0, lambda: self.out.publish(ry.msg.String(data=f"{word.data}?")))
+        self.after(0.05, lambda: self.out.publish(ry.msg.String(data=f"{word.data}.")))
+
+    def on_ask(self, request: object) -> object:
+        self.out.publish(ry.msg.String(data="asked"))
+        return ry.srv.Trigger.Response(success=True)
+
+
+def word(text: str) -> Input:
+    return Input("publish", "/word", "std_msgs/msg/String", "/me", serialize(ry.msg.String(data=text)))
+
+
+ASK = Input("call", "/ask", "std_srvs/srv/Trigger", "/me", serialize(ry.srv.Trigger.Request()))
+BAD = Input("publish", "/word", "std_msgs/msg/String", "/me", b"\x00\x01\x00\x00\xff")
+inputs = st.one_of(st.text("abc", max_size=2).map(word), st.just(ASK), st.just(BAD))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.lists(inputs, max_size=4)), max_size=6))
+def test_a_run_repeated_from_its_recorded_inputs_is_the_same(given_: list[tuple[int, list[Input]]]) -> None:
+    def run(live: bool, recorded: list[tuple[int, Input]]) -> tuple[list[object], list[tuple[int, Input]]]:
+        seen: list[object] = []
+        taken: list[tuple[int, Input]] = []
+        with ry.Bus() as bus:
+            bus.add(Echo(), "echo")
+
+            def tap(topic: object, m: object, node: str, time_ns: int) -> None:
+                seen.append((time_ns, topic.name, node, serialize(m)))
+                if topic.name == TOPIC:
+                    taken.append((time_ns, Input(m.kind, m.target, m.type, m.source, bytes(m.data))))
+
+            bus.tap(tap)
+            bus.inputs.schedule(recorded)
+            for tenth, items in given_ if live else ():
+                bus.executor.at(tenth * 10**8, lambda items=items: [bus.inputs.push(item) for item in items] and None)
+            bus.executor.run_for(1.0)
+        return seen, taken
+
+    first, recorded = run(True, [])
+    assert len(recorded) == sum(len(items) for _, items in given_)
+    assert run(False, recorded) == (first, recorded)
+
+
+def test_a_flood_cannot_hold_up_the_clock_nor_questions() -> None:
+    with ry.Bus() as bus:
+        bus.add(Echo(), "echo")
+        ended, answered = [], []
+
+        def flood() -> None:
+            while not ended:
+                bus.inputs.push(word("x"))
+
+        thread = Thread(target=flood)
+        thread.start()
+        try:
+            bus.executor.at(5 * 10**8, lambda: bus.inputs.query(lambda: answered.append(bus.now_ns)))
+            bus.executor.run_for(1.0)
+        finally:
+            ended.append(True)
+            thread.join()
+        assert answered == [5 * 10**8]
+        counts: dict[int, int] = {}
+        bus.tap(lambda topic, m, node, t: counts.update({t: counts.get(t, 0) + 1}) if topic.name == TOPIC else None)
+        bus.executor.run_for(2.0)
+        assert max(counts.values(), default=0) <= INSTANT_LIMIT
+        assert bus.inputs.taken > INSTANT_LIMIT
+
+
+def test_while_the_clock_stands_every_input_is_taken() -> None:
+    with ry.Bus() as bus:
+        bus.add(Echo(), "echo")
+        for _ in range(3 * INSTANT_LIMIT):
+            bus.inputs.push(word("x"))
+        bus.inputs.query(lambda: setattr(bus.executor, "paused", False))
+        bus.executor.paused = True
+        bus.executor.run_for(0.01)
+        assert bus.inputs.taken == 3 * INSTANT_LIMIT
+
+
+@pytest.mark.parametrize("topic", [TOPIC, "/clock"])
+def test_nobody_outside_writes_the_runs_own_topics(topic: str) -> None:
+    with ry.Bus() as bus:
+        bus.inputs.push(Input("publish", topic, "std_msgs/msg/String", "/me", serialize(ry.msg.String())))
+        bus.executor.run_for(0.1)
+        assert (bus.inputs.taken, bus.inputs.refused) == (0, 1)
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\nb", "x" * 1000, "\0"])
+def test_names_are_printable_and_short(text: str) -> None:
+    for place in ({"target": text}, {"type": text}, {"source": text}):
+        values = {"kind": "publish", "target": "/a", "type": "b", "source": "c", "data": b""} | place
+        with pytest.raises(InputError, match="printable"):
+            Input(**values)
+
+
+def test_a_transform_that_is_none_is_reported_and_ignored() -> None:
+    with ry.Bus() as bus:
+        lines: list[str] = []
+        bus.log_sinks.append(lambda record: lines.append(record.text))
+        item = ry.msg.TransformStamped(child_frame_id="base")
+        item.header.frame_id, item.transform.rotation.w = "odom", 0.0
+        data = serialize(ry.msg.TFMessage(transforms=[item]))
+        bus.inputs.push(Input("publish", "/tf", "tf2_msgs/msg/TFMessage", "/me", data))
+        bus.executor.run_for(0.1)
+        assert bus.transforms.frames() == {}
+        assert len(lines) == 1
+        assert "transform from 'odom' to 'base' ignored" in lines[0]
