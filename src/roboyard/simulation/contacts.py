@@ -89,6 +89,8 @@ class ContactWatch:
 
     def touched_since(self, step: int) -> dict[str, frozenset[tuple[str, str]]]:
         """By model, the pairs of shapes (own, other) whose episodes had contact after ``step``."""
+        if not self.count:
+            return {}
         rows = np.flatnonzero(self.table[: self.count, s.END] > step)
         key = (self.count, rows.tobytes())
         if key != self._seen[0]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,11 @@ class SimulatedHardware:
         self._qpos = np.array([place.qpos for place in placement.joints], int)
         self._dof = np.array([place.dof for place in placement.joints], int)
         self._modes = {name: modes_of(placement.entry.model, name) for name in self._names}
+        self._allowed: set[tuple[CommandMode, tuple[str, ...]]] = set()
+        encoders = [sensor for sensor in self._simulation.sensors(self._name) if isinstance(sensor, Encoder)]
+        self._encoders = [
+            (encoder, np.array([self._names.index(joint) for joint in encoder.joints])) for encoder in encoders
+        ]
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -58,11 +64,9 @@ class SimulatedHardware:
         data = simulation.data
         simulation.instant.accelerations()
         position, velocity = data.qpos[self._qpos], data.qvel[self._dof]
-        for sensor in simulation.sensors(self._name):
-            if isinstance(sensor, Encoder):
-                reading = sensor.read()
-                where = [self._names.index(joint) for joint in reading.joints]
-                position[where], velocity[where] = reading.position, reading.velocity
+        for encoder, where in self._encoders:
+            reading = encoder.read()
+            position[where], velocity[where] = reading.position, reading.velocity
         readings = JointReadings(simulation.time_ns, position, velocity, data.qfrc_actuator[self._dof])
         for array in (readings.position, readings.velocity, readings.effort):
             array.flags.writeable = False
@@ -77,6 +81,19 @@ class SimulatedHardware:
         """
         if len(command.joints) != len(command.values):
             raise InputError(f"{len(command.values)} values for {len(command.joints)} joints", where=self._name)
+        asked = (command.mode, tuple(command.joints))
+        if asked not in self._allowed:  # control loops ask for the same again and again
+            self._check_modes(command)
+            self._allowed.add(asked)
+        values = np.asarray(command.values, float).tolist()
+        if not all(map(math.isfinite, values)):
+            raise InputError(f"set-points {values}", where=self._name, valid="finite numbers")
+        servos, simulation = self._simulation.servos, self._simulation
+        for joint, value in zip(command.joints, values, strict=True):
+            servos.command(servos.servos[(self._name, joint)], command.mode, value, simulation.model, simulation.data)
+        simulation.instant.moved()
+
+    def _check_modes(self, command: JointCommand) -> None:
         for joint in command.joints:
             modes = self.command_modes(joint)
             if command.mode not in modes:
@@ -84,12 +101,3 @@ class SimulatedHardware:
                     f"joint {joint!r} of {self._name} takes no {command.mode} commands",
                     valid=f"modes: {', '.join(modes) or 'none, it is passive'}",
                 )
-        if not np.all(np.isfinite(command.values)):
-            raise InputError(
-                f"set-points {np.asarray(command.values).tolist()}", where=self._name, valid="finite numbers"
-            )
-        servos, simulation = self._simulation.servos, self._simulation
-        for joint, value in zip(command.joints, command.values, strict=True):
-            servo = servos.servos[(self._name, joint)]
-            servos.command(servo, command.mode, float(value), simulation.model, simulation.data)
-        simulation.instant.moved()

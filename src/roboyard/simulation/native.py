@@ -62,6 +62,12 @@ def ray_function(name: str) -> Any:
     return types.ExternalFunction(name, types.float64(word, word, types.int32, word, word, word))
 
 
+def object_function(name: str) -> Any:
+    """An engine function of (model, data, kind, number, six numbers to be written, in its own frame), by addresses."""
+    word = types.intp
+    return types.ExternalFunction(name, types.void(word, word, types.int32, types.int32, word, types.int32))
+
+
 @intrinsic  # type: ignore[untyped-decorator]
 def at(typing: Any, address: Any) -> Any:
     """An address as a pointer to bytes."""

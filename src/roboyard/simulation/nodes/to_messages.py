@@ -115,9 +115,9 @@ def _covariance(channels: tuple[Noise, Noise, Noise]) -> NDArray[np.float64]:
     return np.diag([channel.stddev**2 for channel in channels]).ravel()
 
 
-def _vector(values: Any) -> Any:
-    x, y, z = (float(value) for value in values)
-    return msg.Vector3(x=x, y=y, z=z)
+def _vector(values: tuple[float, float, float] | NDArray[np.float64]) -> Any:
+    x, y, z = values if isinstance(values, tuple) else values.tolist()
+    return msg.Vector3(x, y, z)
 
 
 def contacts_state(touches: tuple[Touch, ...], time_ns: int, brief: tuple[tuple[str, str], ...] = ()) -> Any:

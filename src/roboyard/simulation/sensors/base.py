@@ -84,11 +84,16 @@ class SimulatedSensor(ABC, Generic[R]):
         self._reading: R | None = None
         self._before: tuple[int | None, Any, Any] = (None, None, None)
 
+    @property
+    def random(self) -> bool:
+        """Whether measuring draws random numbers or moves biases; kinds without noise say False."""
+        return True
+
     def read(self) -> R:
         """The measurement at this instant; the object is frozen and its arrays are read-only."""
         now = self.host.time_ns
         if self._reading is None or self._read_ns != now:
-            self._before = self._snapshot()
+            self._before = self._snapshot() if self.random else (self._read_ns, None, None)
             elapsed_ns = now - self._read_ns if self._read_ns is not None else 0
             self._reading = self.measure(now, elapsed_ns)
             self._read_ns = now
@@ -116,8 +121,13 @@ class SimulatedSensor(ABC, Generic[R]):
         """Generator, biases and time of the last measurement."""
         # What was measured at this instant is not kept: from the state before it, the same is measured again.
         again = self._read_ns is not None and self._read_ns == self.host.time_ns
-        read_ns, rng, noise = self._before if again else self._snapshot()
-        return {"again": again, "read_ns": read_ns, "generator": plain_state(rng), "noise": noise}
+        read_ns, rng, noise = self._before if again and self.random else self._snapshot()
+        return {
+            "again": again,
+            "read_ns": self._before[0] if again else read_ns,
+            "generator": plain_state(rng),
+            "noise": noise,
+        }
 
     def load(self, saved: dict[str, Any]) -> None:
         """Continue from `save`; to be called after the physical state is back."""

@@ -78,6 +78,11 @@ class Encoder(SimulatedSensor[EncoderReading]):
         effort = data.qfrc_actuator[self._dof]
         return EncoderReading(time_ns, self.joints, frozen(position), frozen(velocity), frozen(effort))
 
+    @property
+    def random(self) -> bool:
+        """Whether its velocities have noise."""
+        return self._noise.random
+
     def noise_state(self) -> dict[str, Any]:
         """Biases."""
         return self._noise.save()

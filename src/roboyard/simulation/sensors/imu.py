@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +10,36 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import kernel
 from roboyard.description.sensors import ImuSpec, Sensor
 from roboyard.errors import DescriptionError
+from roboyard.simulation.native import object_function
 from roboyard.simulation.sensors.base import Host, SimulatedSensor, frozen
 from roboyard.simulation.sensors.noise import Corruption
+
+_velocity = object_function("mj_objectVelocity")
+_acceleration = object_function("mj_objectAcceleration")
+_SITE = int(mujoco.mjtObj.mjOBJ_SITE)
+
+
+def _example() -> Iterable[tuple[Any, ...]]:
+    yield (0, 0, 0)
+
+
+@kernel(examples=_example)
+def motion_of_site(model: int, data: int, site: int) -> NDArray[np.float64]:
+    """Angular velocity and specific force of a site in its own frame: (6,) [rad/s, m/s²].
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data, accelerations evaluated.
+        site: Its number.
+    """
+    velocity, acceleration = np.empty(6), np.empty(6)
+    _velocity(model, data, _SITE, site, velocity.ctypes.data, 1)
+    _acceleration(model, data, _SITE, site, acceleration.ctypes.data, 1)
+    acceleration[:3] = velocity[:3]
+    return acceleration
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +71,24 @@ class Imu(SimulatedSensor[ImuReading]):
             raise DescriptionError(f"sensor {sensor.name} is an imu without an imu's description", where=robot)
         self._orientation = sensor.spec.orientation
         self._noise = Corruption((*sensor.spec.angular_velocity, *sensor.spec.linear_acceleration), self.rng)
-        self._velocity, self._acceleration = np.zeros(6), np.zeros(6)
 
     def measure(self, time_ns: int, elapsed_ns: int) -> ImuReading:
         """Evaluate the accelerations of this instant and add noise."""
-        model, data, site = self.host.model, self.host.data, int(mujoco.mjtObj.mjOBJ_SITE)
+        model, data = self.host.model, self.host.data
         self.host.instant.accelerations()
-        mujoco.mj_objectVelocity(model, data, site, self.site, self._velocity, 1)
-        mujoco.mj_objectAcceleration(model, data, site, self.site, self._acceleration, 1)
-        true = np.concatenate([self._velocity[:3], self._acceleration[3:]])
-        noisy = self._noise.apply(true, elapsed_ns)
+        true = motion_of_site(model._address, data._address, self.site)
+        noisy = frozen(self._noise.apply(true, elapsed_ns))
         orientation = None
         if self._orientation:
             quaternion = np.zeros(4)
             mujoco.mju_mat2Quat(quaternion, data.site_xmat[self.site])
             orientation = frozen(quaternion)
-        return ImuReading(time_ns, orientation, frozen(noisy[:3].copy()), frozen(noisy[3:].copy()))
+        return ImuReading(time_ns, orientation, noisy[:3], noisy[3:])
+
+    @property
+    def random(self) -> bool:
+        """Whether it has noise."""
+        return self._noise.random
 
     def noise_state(self) -> dict[str, Any]:
         """Biases."""
