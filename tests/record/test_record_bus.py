@@ -6,18 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.record.samples import Listener, Robot, run, write_items
 
 import roboyard as ry
 from roboyard.bus import Bus, Input
 from roboyard.errors import RecordingError, UnknownNameError
-from roboyard.messages import serialize
+from roboyard.messages import deserialize, nanoseconds, serialize, stamp
 from roboyard.record import (
     Recorder,
     Replay,
     inputs_of,
     open_recording,
 )
+from roboyard.record.stamps import move_stamps
 
 
 @pytest.fixture
@@ -186,6 +189,63 @@ def test_closing_a_replay_stops_it(recorded: Path) -> None:
 def test_nothing_to_replay_is_a_clear_error(recorded: Path) -> None:
     with open_recording(recorded) as recording, Bus() as bus, pytest.raises(RecordingError, match="nothing to replay"):
         Replay(bus, recording, topics=["/clock"])
+
+
+def test_a_loop_repeats_everything_moved_in_time(recorded: Path) -> None:
+    """Each pass is the first one, later: times, stamps and what buffers make of them."""
+    with open_recording(recorded) as recording, Bus() as bus:
+        replay = Replay(bus, recording, loop=True)
+        heard: list[tuple[int, str, str, bytes]] = []
+        bus.tap(lambda topic, message, node, time_ns: heard.append((time_ns, topic.name, node, serialize(message))))
+        bus.executor.run_until(3 * (recording.end_ns + 10**8))
+        length = recording.end_ns - recording.start_ns
+        assert replay.passes == 3
+        assert not replay.done
+        plain = [item for item in heard if item[1] in recording.topics and item[1] != "/clock"]
+        count = recording.count - recording.topics["/clock"].count
+        first, second = plain[:count], plain[count : 2 * count]
+        period = second[0][0] - first[0][0]
+        assert period > length
+        for (time_a, topic_a, node_a, data_a), (time_b, topic_b, node_b, data_b) in zip(first, second, strict=True):
+            assert (time_b - time_a, topic_a, node_a) == (period, topic_b, node_b)
+            message = deserialize(data_a, recording.topics[topic_a].type)
+            move_stamps(message, period)
+            assert serialize(message) == data_b, topic_a
+
+
+@given(by=st.integers(-(10**9), 10**18))
+def test_moving_stamps_there_and_back_changes_nothing(by: int) -> None:
+    message = ry.msg.TFMessage(transforms=[ry.msg.TransformStamped() for _ in range(3)])
+    for number, transform in enumerate(message.transforms[1:], 1):
+        transform.header.stamp = stamp(number * 2 * 10**9)
+    before = serialize(message)
+    move_stamps(message, by)
+    moved = [nanoseconds(item.header.stamp) for item in message.transforms]
+    assert moved == [0, 2 * 10**9 + by, 4 * 10**9 + by], "a stamp of 0 means none"
+    move_stamps(message, -by)
+    assert serialize(message) == before
+
+
+def test_a_node_takes_the_place_of_the_recorded_one(recording_file: Path) -> None:
+    with open_recording(recording_file) as recording, Bus() as bus:
+        replay = Replay(bus, recording, exclude_publishers=["/teleop"])
+        heard: list[str] = []
+        bus.tap(lambda topic, message, node, time_ns: heard.append(node))
+        bus.executor.run_until(recording.end_ns)
+        counts = {c.publisher: c.count for c in recording.connections}
+        assert counts["/teleop"]
+        assert replay.count == recording.count - counts["/teleop"]
+        assert "/teleop" not in heard
+        assert heard.count("/navigator") == counts["/navigator"]
+
+
+def test_topics_of_different_types_cannot_become_one(recorded: Path) -> None:
+    with (
+        open_recording(recorded) as recording,
+        Bus() as bus,
+        pytest.raises(RecordingError, match=r"/rover/scan .* and /tf .* cannot both be /tf"),
+    ):
+        Replay(bus, recording, rename={"/rover/scan": "/tf"})
 
 
 # -- inputs ------------------------------------------------------------------------------------------------------------

@@ -227,3 +227,29 @@ def test_odometry_chained_from_the_corrected_log_is_that_of_the_raw_log(external
 def test_another_laser_format_is_refused(external_data: Path) -> None:
     with pytest.raises(RecordingError, match=r"exp1\.dat\.gz:1: no known kind of line"):
         open_recording(external_data / "slam" / "exp1.dat.gz")
+
+
+def test_lines_whose_stamps_were_rounded_away_keep_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "rounded.log"
+    path.write_text("".join(f"ODOM {i} 0 0 0 0 0 1.13486e+09 pippo 1.13486e+09\n" for i in range(50)))
+    with open_recording(path) as recording:
+        found = [(item.time_ns, item.message.pose.pose.position.x) for item in recording.messages(["/odom"])]
+        assert [x for _, x in found] == list(range(50))
+        assert [time_ns - found[0][0] for time_ns, _ in found] == [i * 10**8 for i in range(50)]
+        assert found[0][0] == 1_134_860_000 * 10**9
+        assert any("they were rounded" in warning for warning in recording.warnings)
+
+
+def test_a_log_is_never_believed_without_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roboyard.record.carmen_log.MAX_ENTRIES", 10)
+    monkeypatch.setattr("roboyard.record.carmen._MAX_TEXT", 2000)
+    line = "ODOM 1 0 0 0 0 0 1 host 1\n"
+    for text, expected in (
+        (line * 20, "more than 10 scans"),
+        (line + "".join(f"A{i} 1\n" for i in range(1100)), "too many kinds|more than 2000 characters"),
+        (line + "a" * 3000, "more than 2000 characters"),
+        ("ROBOTLASER1 4 -1.57\n", "needs 8 fields"),
+    ):
+        (tmp_path / "x.log").write_text(text)
+        with pytest.raises(RecordingError, match=expected):
+            open_recording(tmp_path / "x.log")

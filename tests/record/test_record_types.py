@@ -10,7 +10,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 import roboyard as ry
 from roboyard.errors import RecordingError
-from roboyard.record import open_recording
+from roboyard.record import convert, open_recording, tf_tree
 
 Expected = list[tuple[int, str, Any]]
 
@@ -24,12 +24,14 @@ def read(path: Path, **options: Any) -> Expected:
         return [(m.time_ns, m.topic, m.message) for m in recording.messages(**options)]
 
 
-def one_message_file(path: Path, name: str, definition: str, data: bytes, encoding: str = "cdr") -> None:
+def one_message_file(
+    path: Path, name: str, definition: str, data: bytes, encoding: str = "cdr", topic: str = "/a"
+) -> None:
     from mcap.writer import Writer
 
     writer = Writer(str(path))
     writer.start("ros2", "test")
-    channel = writer.register_channel("/a", encoding, writer.register_schema(name, "ros2msg", definition.encode()))
+    channel = writer.register_channel(topic, encoding, writer.register_schema(name, "ros2msg", definition.encode()))
     writer.add_message(channel, 5, data, 5)
     writer.finish()
 
@@ -102,3 +104,47 @@ def test_other_encodings_are_listed_and_refused_when_asked_for(tmp_path: Path) -
         assert [data for _, _, data in recording.raw()] == [b"{}"]
         with pytest.raises(RecordingError, match="json"):
             recording.messages(["/a"])
+
+
+def test_a_type_of_its_own_survives_conversion(tmp_path: Path) -> None:
+    """With its definition and its bytes, also beside the type of that name which Roboyard knows."""
+    definition = "string data\nuint8 extra\n"
+    store = get_typestore(Stores.EMPTY)
+    store.register(get_types_from_msg(definition, "std_msgs/msg/String"))
+    known: Any = store.types
+    data = bytes(store.serialize_cdr(known["std_msgs/msg/String"]("hi", 7), "std_msgs/msg/String"))
+    source, new, again = tmp_path / "r.mcap", tmp_path / "new.mcap", tmp_path / "again.mcap"
+    one_message_file(source, "std_msgs/msg/String", definition, data)
+    assert convert(source, new).messages == 1
+    convert(new, again)
+    for path in (source, new, again):
+        with open_recording(path) as recording:
+            assert [item[2] for item in recording.raw()] == [data]
+            [item] = recording.messages()
+            assert (item.message.data, item.message.extra) == ("hi", 7)
+    assert new.read_bytes() == again.read_bytes()
+
+
+def test_conversion_names_what_it_leaves_out(tmp_path: Path) -> None:
+    path = tmp_path / "r.mcap"
+    one_message_file(path, "x", "{}", b"{}", "json")
+    done = convert(path, tmp_path / "new.mcap")
+    assert (done.messages, done.start_ns) == (0, 0)
+    assert done.warnings == ("/a is encoded as 'json' and was left out",)
+
+
+@pytest.mark.parametrize("name", ["tf2_msgs/msg/TFMessage", "std_msgs/msg/UInt8"])
+def test_what_is_no_transform_is_one_clear_error(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "r.mcap"
+    one_message_file(path, name, "uint8 data\n", b"\0\1\0\0\1", topic="/tf")
+    with open_recording(path) as recording, pytest.raises(RecordingError, match="/tf carries no transforms"):
+        tf_tree(recording)
+
+
+def test_errors_are_short_whatever_they_quote(tmp_path: Path) -> None:
+    path = tmp_path / "r.mcap"
+    one_message_file(path, "x_msgs/msg/Y", "int8 a\n" * 500 + "what is\0 this ?!", b"")
+    with pytest.raises(RecordingError) as caught:
+        read(path)
+    assert len(str(caught.value)) < 400 + len(str(path))
+    assert str(caught.value).isprintable()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from roboyard.geometry import SE3
 from roboyard.messages import deserialize, message_type, schema, serialize, stamp
 from roboyard.messages.convert import header, pose_stamped, pose_to_msg, tf_message
 from roboyard.record.carmen_log import CarmenLog, LaserLine, OdometryLine, Pose, parse
+from roboyard.record.mcap_blocks import Span
 from roboyard.record.recording import Connection, Decode, Raw, Recorded, Recording
 
-_MAX_TEXT = 2 << 30
+_MAX_TEXT = 1 << 30
+_MAX_LINE = 4 << 20
 _PUBLISHER = "carmen"
 _TYPES = {
     "/scan": "sensor_msgs/msg/LaserScan",
@@ -51,10 +54,10 @@ class CarmenRecording(Recording):
         log = parse(self._lines(), str(path))
         self.metadata = log.parameters
         self.warnings += log.warnings
-        self._messages_by_time = list(_messages(log))
-        spans: dict[str, list[int]] = {}
-        for time_ns, topic, _ in self._messages_by_time:
-            spans.setdefault(topic, []).append(time_ns)
+        self._log = log
+        spans: dict[str, Span] = {}
+        for time_ns, topic, _ in _messages(log):
+            spans.setdefault(topic, Span()).add(time_ns)
         self.connections = tuple(
             Connection(
                 topic,
@@ -62,11 +65,11 @@ class CarmenRecording(Recording):
                 _PUBLISHER,
                 schema(_TYPES[topic]),
                 latched=topic == "/tf_static",
-                count=len(times),
-                start_ns=times[0],
-                end_ns=times[-1],
+                count=span.count,
+                start_ns=span.start_ns,
+                end_ns=span.end_ns,
             )
-            for topic, times in sorted(spans.items())
+            for topic, span in sorted(spans.items())
         )
 
     def _lines(self) -> Iterator[str]:
@@ -78,7 +81,7 @@ class CarmenRecording(Recording):
                 raw.seek(0)
                 file = gzip.GzipFile(fileobj=raw) if zipped else raw
                 with io.TextIOWrapper(file, encoding="ascii", errors="replace", newline="\n") as text:
-                    for line in text:
+                    while line := text.readline(_MAX_LINE):
                         read += len(line)
                         if read > _MAX_TEXT:
                             raise RecordingError(f"holds more than {_MAX_TEXT} characters", where=str(self.path))
@@ -92,29 +95,32 @@ class CarmenRecording(Recording):
 
     def _raw(self, wanted: Collection[Connection], start_ns: int, end_ns: int) -> Iterator[Raw]:
         by_topic = {connection.topic: connection for connection in wanted}
-        for time_ns, topic, message in self._messages_by_time:
+        for time_ns, topic, make in _messages(self._log):
             if topic in by_topic and start_ns <= time_ns <= end_ns:
-                yield time_ns, by_topic[topic], serialize(message)
+                yield time_ns, by_topic[topic], serialize(make())
 
     def _messages(self, decoders: Any, start_ns: int, end_ns: int) -> Iterator[Recorded]:
         wanted = {connection.topic for connection in decoders}
-        for time_ns, topic, message in self._messages_by_time:
+        for time_ns, topic, make in _messages(self._log):
             if topic in wanted and start_ns <= time_ns <= end_ns:
-                yield Recorded(time_ns, topic, message, _PUBLISHER)
+                yield Recorded(time_ns, topic, make(), _PUBLISHER)
 
     def _decoder(self, connection: Connection) -> Decode:
         name = connection.type
         return lambda data: deserialize(data, name)
 
 
-def _messages(log: CarmenLog) -> Iterator[tuple[int, str, Any]]:
-    """The messages a log stands for, in order of time."""
+_Event = tuple[int, str, Callable[[], Any]]
+
+
+def _messages(log: CarmenLog) -> Iterator[_Event]:
+    """Times and topics of the messages a log stands for, in order, and what makes each: most are never looked at."""
     scans = [entry for entry in log.entries if isinstance(entry, LaserLine)]
     lasers = {scan.name: scan.laser for scan in reversed(scans)}
     if lasers:
         first_ns = log.entries[0].time_ns
         mounted = [(_se3(pose), "base_link", _FRAMES[name]) for name, pose in sorted(lasers.items(), reverse=True)]
-        yield first_ns, "/tf_static", tf_message(mounted, first_ns)
+        yield first_ns, "/tf_static", partial(tf_message, mounted, first_ns)
     periods = _periods(scans)
     last_odometry_ns = -1
     for entry in log.entries:
@@ -127,8 +133,8 @@ def _messages(log: CarmenLog) -> Iterator[tuple[int, str, Any]]:
             last_odometry_ns = time_ns
             yield from _odometry(time_ns, entry.odometry, 0.0, 0.0)
         if log.corrected:
-            yield time_ns, "/corrected_pose", pose_stamped(_se3(entry.pose), "map", time_ns)
-        yield time_ns, f"/{entry.name}", _scan(entry, periods[entry.name])
+            yield time_ns, "/corrected_pose", partial(_corrected, time_ns, entry.pose)
+        yield time_ns, f"/{entry.name}", partial(_scan, entry, periods[entry.name])
 
 
 def _periods(scans: list[LaserLine]) -> dict[str, float]:
@@ -152,15 +158,26 @@ def _scan(line: LaserLine, period: float) -> Any:
     return message
 
 
-def _odometry(time_ns: int, pose: Pose, speed: float, turning: float) -> Iterator[tuple[int, str, Any]]:
-    T_odom_base = _se3(pose)
+def _odometry(time_ns: int, pose: Pose, speed: float, turning: float) -> Iterator[_Event]:
+    yield time_ns, "/odom", partial(_odometry_message, time_ns, pose, speed, turning)
+    yield time_ns, "/tf", partial(_transform, time_ns, pose)
+
+
+def _odometry_message(time_ns: int, pose: Pose, speed: float, turning: float) -> Any:
     message = message_type("nav_msgs/msg/Odometry")()
     message.header.stamp, message.header.frame_id = stamp(time_ns), "odom"
     message.child_frame_id = "base_link"
-    message.pose.pose = pose_to_msg(T_odom_base)
+    message.pose.pose = pose_to_msg(_se3(pose))
     message.twist.twist.linear.x, message.twist.twist.angular.z = speed, turning
-    yield time_ns, "/odom", message
-    yield time_ns, "/tf", tf_message([(T_odom_base, "odom", "base_link")], time_ns)
+    return message
+
+
+def _transform(time_ns: int, pose: Pose) -> Any:
+    return tf_message([(_se3(pose), "odom", "base_link")], time_ns)
+
+
+def _corrected(time_ns: int, pose: Pose) -> Any:
+    return pose_stamped(_se3(pose), "map", time_ns)
 
 
 def _se3(pose: Pose) -> SE3:

@@ -27,9 +27,16 @@ from numpy.typing import NDArray
 
 from roboyard.errors import RecordingError
 from roboyard.geometry import SE2
+from roboyard.record.recording import brief
 
 MAX_BEAMS = 100_000
+MAX_ENTRIES = 2_000_000
+"""Scans and odometry lines of a log: at 20 a second more than a day."""
 _MAX_LINE = 4 << 20
+_MAX_KINDS = 1000
+_MAX_PARAMETERS = 100_000
+_ROUNDED_NS = 100_000_000
+"""Between the lines of a log whose stamps were rounded away [ns]."""
 _LASERS = {"FLASER": "scan", "ROBOTLASER1": "scan", "RLASER": "rear_scan", "ROBOTLASER2": "rear_scan"}
 _SICK_MAX = 80.0
 """Range that counts as "nothing seen" when the log does not say [m]; SICK LMS give 81.91 then."""
@@ -124,7 +131,8 @@ class _Parser:
             try:
                 self.line(line)
             except (ValueError, OverflowError) as error:
-                problem = f"{error}: '{line.strip()[:60]}'"
+                shown = "".join(c if c.isprintable() else " " for c in line.strip()[:60])
+                problem = f"{brief(error)}: '{shown}'"
                 if line.endswith("\n") or not log.entries:
                     raise RecordingError(problem, where=f"{self.where}:{number}", valid="a CARMEN log") from error
                 log.warnings.append(f"the last line is torn and was left out ({problem})")
@@ -136,7 +144,23 @@ class _Parser:
                 log.entries[index] = replace(entry, odometry=raw)
         self.leave_out_doubles()
         self.warn()
+        self.spread()
         return log
+
+    def spread(self) -> None:
+        """Some public logs went through a program that wrote stamps with six digits; only the order is left of them."""
+        entries = self.log.entries
+        instants = len({entry.time_ns for entry in entries})
+        if instants * 4 >= len(entries):
+            return
+        first_ns = entries[0].time_ns
+        self.log.warnings.append(
+            f"{len(entries)} lines have only {instants} different stamps: they were rounded, and the lines are taken "
+            f"to be {_ROUNDED_NS * 1e-9:g} s apart"
+        )
+        self.log.entries = [
+            replace(entry, time_ns=first_ns + index * _ROUNDED_NS) for index, entry in enumerate(entries)
+        ]
 
     def leave_out_doubles(self) -> None:
         """Loggers may write a scan twice, as FLASER and as ROBOTLASER1; the latter, which states its angles, stays."""
@@ -153,17 +177,16 @@ class _Parser:
     def warn(self) -> None:
         log = self.log
         if self.skipped:
-            kinds = ", ".join(f"{count} {word}" for word, count in self.skipped.items())
+            kinds = ", ".join(f"{count} {word}" for word, count in list(self.skipped.items())[:8])
             log.warnings.append(f"lines passed over: {kinds}")
         if self.late:
             log.warnings.append(f"{self.late} stamps went back and were taken as of the line before")
-        instants = len({entry.time_ns for entry in log.entries})
-        if instants * 4 < len(log.entries):
-            log.warnings.append(f"{len(log.entries)} lines have only {instants} different stamps: they were rounded")
 
     def line(self, line: str) -> None:
-        if len(line) > _MAX_LINE:
-            raise ValueError(f"{len(line)} characters in a line")
+        if len(line) >= _MAX_LINE:
+            raise ValueError(f"{len(line)} characters in a line, or more")
+        if len(self.log.entries) > MAX_ENTRIES:
+            raise ValueError(f"more than {MAX_ENTRIES} scans and odometry lines")
         words = line.split()
         if not words or words[0][0] in '#"':
             return
@@ -178,8 +201,12 @@ class _Parser:
             if len(words) < 3:
                 raise ValueError("PARAM needs a name and a value")
             self.log.parameters[words[1]] = words[2]
+            if len(self.log.parameters) > _MAX_PARAMETERS:
+                raise ValueError(f"more than {_MAX_PARAMETERS} parameters")
         elif kind.isascii() and kind.isidentifier() and kind.isupper():  # NEFF, SYNC, RAWLASER1, …
             self.skipped[kind] = self.skipped.get(kind, 0) + 1
+            if len(self.skipped) > _MAX_KINDS:
+                raise ValueError("too many kinds of lines")
         else:
             raise ValueError("no known kind of line")
 
@@ -212,6 +239,8 @@ class _Parser:
         self.scan(words[0], rest[6], ranges, -math.pi / 2, increment, range_max, *poses, laser)
 
     def robot_laser(self, words: list[str]) -> None:
+        if len(words) < 9:
+            raise ValueError(f"{words[0]} needs 8 fields before its readings and has {len(words) - 1}")
         start, increment, range_max = _number(words[2]), _number(words[4]), _number(words[5])
         ranges, rest = _readings(words, 8)
         _, rest = _readings(rest, 0)  # remission

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+import zstandard
 from rosbags.convert.converter import is_same_wireformat, migrate_bytes
 from rosbags.interfaces.typing import Typesdict
 from rosbags.serde import SerdeError
@@ -20,7 +21,9 @@ from rosbags.typesys.store import Typestore
 
 from roboyard import messages
 from roboyard.errors import MessageError, RecordingError, RoboyardError, UnknownNameError
-from roboyard.record.recording import Connection, Decode
+from roboyard.record.compressed import ZSTD
+from roboyard.record.mcap_blocks import MAX_CHUNK
+from roboyard.record.recording import Connection, Decode, brief
 
 _MAX_DEFINITION = 1 << 20
 _TYPE = re.compile(r"^[A-Za-z]\w*/(msg|srv|action)/[A-Za-z]\w*$", re.ASCII)
@@ -67,18 +70,37 @@ def decoder(connection: Connection, where: str, warnings: list[str]) -> Decode:
     try:
         decode = _ros1(connection) if connection.encoding == "ros1" else _cdr(connection, warnings)
     except (TypesysError, RoboyardError, KeyError, ValueError, AssertionError, RecursionError) as error:
-        reason = str(error) if isinstance(error, TypesysError | RoboyardError) else f"{type(error).__name__}: {error}"
+        known = isinstance(error, TypesysError | RoboyardError)
+        reason = brief(error) if known else f"{type(error).__name__}: {brief(error)}"
         raise RecordingError(f"the definition of {name} cannot be used: {reason}", where=where) from error
 
     def guarded(data: bytes) -> Any:
         try:
-            return decode(data)
+            return decode(unpacked(data))
         except _DAMAGE as error:
             raise RecordingError(
-                f"a message of {len(data)} bytes on {connection.topic} is no {name}: {error}", where=where
+                f"a message of {len(data)} bytes on {connection.topic} is no {name}: {brief(error)}", where=where
             ) from error
 
     return guarded
+
+
+def unpacked(data: bytes) -> bytes:
+    """A message, unpacked if ``ros2 bag record --compression-mode message`` compressed it; no CDR begins as zstd does.
+
+    Raises:
+        ValueError: it is damaged or too large.
+    """
+    if not data.startswith(ZSTD):
+        return data
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(data) as reader:
+            plain = reader.read(MAX_CHUNK + 1)
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from error
+    if len(plain) > MAX_CHUNK:
+        raise ValueError(f"unpacks to more than {MAX_CHUNK} bytes")
+    return plain
 
 
 def definitions(text: str, form: str, name: str) -> Typesdict:
@@ -150,6 +172,21 @@ def foreign_definition(connection: Connection) -> Typesdict | None:
         messages.register(text, name)
         return None
     return found
+
+
+def own_definition(connection: Connection) -> str | None:
+    """The recording's definition as ROS 2 text, where messages are of a class of its own; None where ours fits.
+
+    Raises:
+        RecordingError: it cannot be used.
+    """
+    try:
+        foreign = foreign_definition(connection) if connection.encoding == "cdr" else None
+        if foreign is None:
+            return None
+        return str(_store(foreign).generate_msgdef(connection.type, ros_version=2)[0])
+    except (TypesysError, RoboyardError, KeyError, ValueError) as error:
+        raise RecordingError(f"the definition of {connection.type} cannot be used: {brief(error)}") from error
 
 
 def _cdr(connection: Connection, warnings: list[str]) -> Decode:

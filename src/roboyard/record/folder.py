@@ -1,36 +1,41 @@
-"""A folder of MCAP files as one recording: what ``ros2 bag record`` makes, also when it was killed."""
+"""A folder of files as one recording: what ``ros2 bag record`` makes, also when it was killed."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
-from roboyard.record.mcap_recording import McapRecording
+from roboyard.errors import RecordingError
 from roboyard.record.recording import Connection, Decode, Raw, Recording
 
 
-class McapFolder(Recording):
-    """Several MCAP files read as one.
+class FolderRecording(Recording):
+    """Several files read as one.
+
+    A file that cannot be opened is left out with a warning, as the last one of a killed recorder may be.
 
     Args:
         path: The folder.
         files: Its files, in the order of their time.
+        open_part: What opens one of them.
 
     Raises:
-        RecordingError: one of them cannot be read.
+        RecordingError: none of them can be read.
     """
 
     format = "rosbag2"
 
-    def __init__(self, path: Path, files: Sequence[Path]) -> None:
+    def __init__(self, path: Path, files: Sequence[Path], open_part: Callable[[Path], Recording]) -> None:
         super().__init__(path)
-        self._parts: list[McapRecording] = []
+        self._parts: list[Recording] = []
         try:
             for file in files:
-                self._parts.append(McapRecording(file))
+                self._open(file, open_part)
+            if not self._parts:
+                raise RecordingError("; ".join(self.warnings), where=str(path))
         except BaseException:
             self.close()
             raise
@@ -44,8 +49,16 @@ class McapFolder(Recording):
                 merged[key] = _join(merged[key], connection) if key in merged else connection
         self.connections = tuple(merged.values())
 
+    def _open(self, file: Path, open_part: Callable[[Path], Recording]) -> None:
+        try:
+            self._parts.append(open_part(file))
+        except RecordingError as error:
+            self.complete = False
+            self.warnings.append(f"{file.name} was left out: {error.what}")
+
     def close(self) -> None:
         """Close the files; harmless when already closed."""
+        super().close()
         for part in self._parts:
             part.close()
 
@@ -59,7 +72,7 @@ class McapFolder(Recording):
     def _raw(self, wanted: Collection[Connection], start_ns: int, end_ns: int) -> Iterator[Raw]:
         chosen = {_key(connection): connection for connection in wanted}
 
-        def of(part: McapRecording) -> Iterator[Raw]:
+        def of(part: Recording) -> Iterator[Raw]:
             own = [connection for connection in part.connections if _key(connection) in chosen]
             for time_ns, connection, data in part._raw(own, start_ns, end_ns):
                 yield time_ns, chosen[_key(connection)], data

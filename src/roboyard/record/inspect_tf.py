@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from roboyard.bus import TransformBuffer, TransformError
+from roboyard.errors import RecordingError
 from roboyard.geometry import SE3
 from roboyard.messages import nanoseconds
 from roboyard.messages.convert import transform_to_se3
+from roboyard.record.decode import foreign_definition
 from roboyard.record.recording import Recording
 
 _TOPICS = ("/tf", "/tf_static")
+_TYPES = ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,22 @@ class FrameInfo:
 
 
 def transforms(recording: Recording) -> Iterator[tuple[Any, bool, str]]:
-    """Every recorded TransformStamped, whether it is static, and its publisher."""
-    present = [topic for topic in _TOPICS if topic in recording.topics]
+    """Every recorded TransformStamped, whether it is static, and its publisher.
+
+    Raises:
+        RecordingError: the file is damaged, or what it calls transforms are none.
+    """
+    topics = recording.topics
+    present = [topic for topic in _TOPICS if topic in topics]
+    connections = [connection for connection in recording.connections if connection.topic in present]
+    for connection in connections:
+        recording.decoder(connection)
+        if connection.type not in _TYPES or (connection.encoding == "cdr" and foreign_definition(connection)):
+            raise RecordingError(
+                f"{connection.topic} carries no transforms as ROS 2 knows them ({connection.type})",
+                where=str(recording.path),
+                valid=_TYPES[0],
+            )
     for item in recording.messages(present) if present else ():
         for transform in item.message.transforms:
             yield transform, item.topic == "/tf_static", item.publisher

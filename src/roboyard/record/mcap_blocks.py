@@ -18,6 +18,7 @@ from roboyard.record.mcap_format import MalformedRecordError
 
 MAX_CHUNK = 256 << 20
 """Largest chunk that is read, uncompressed [bytes]; writers close theirs at about 1 MiB."""
+_FARTHEST = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ def read_at(fd: int, offset: int, size: int) -> bytes:
     Raises:
         MalformedRecordError: the file ends before.
     """
+    if offset + size > _FARTHEST:  # pread takes signed 64-bit integers
+        raise MalformedRecordError(f"points to byte {offset}, which no file has")
     data = os.pread(fd, size, offset)
     while len(data) < size:
         more = os.pread(fd, size - len(data), offset + len(data))

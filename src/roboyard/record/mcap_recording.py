@@ -53,7 +53,9 @@ class McapRecording(Recording):
             self.warnings.append("`roboyard bag recover` makes a whole file of it for other tools")
         self._by_id = {number: _connection(contents, number) for number in sorted(contents.channels)}
         self.connections = tuple(self._by_id.values())
-        about = [item for item in contents.metadata if item.name == METADATA_NAME] or contents.metadata
+        about = [item for item in contents.metadata if item.name == METADATA_NAME] or [
+            item for item in contents.metadata if item.name != "rosbag2"
+        ]
         self.metadata = {key: value for item in about for key, value in item.values.items()}
 
     def _read(self) -> Contents:
@@ -82,6 +84,7 @@ class McapRecording(Recording):
 
     def close(self) -> None:
         """Close the file; harmless when already closed."""
+        super().close()
         fd, self._fd = getattr(self, "_fd", -1), -1
         if fd >= 0:
             os.close(fd)

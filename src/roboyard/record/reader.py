@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from roboyard.errors import RecordingError
+from roboyard.record import compressed
 from roboyard.record import mcap_format as mcap
 from roboyard.record.recording import Recording
 
-_KINDS = "an MCAP file, a rosbag2 folder or .db3, a rosbag1 .bag, or a CARMEN .clf or .log (also gzipped)"
+_KINDS = "an MCAP file, a rosbag2 folder or .db3, a rosbag1 .bag, or a CARMEN .clf or .log (also compressed)"
+_FILES = ("*.mcap", "*.db3")
 
 
 def open_recording(path: Path | str) -> Recording:
     """Open a recording for reading; use it as a context manager or close it.
 
     MCAP (complete, still being written, or torn by a kill), rosbag2 folders and databases, rosbag1 files and CARMEN
-    logs, all behind the same interface.  A folder of a run is opened by the ``recording.mcap`` in it.
+    logs, all behind the same interface; also compressed by zstd or gzip.  A folder of a run is opened by the
+    ``recording.mcap`` in it.
 
     Args:
         path: File or folder.
@@ -25,14 +30,18 @@ def open_recording(path: Path | str) -> Recording:
     """
     path = Path(path)
     try:
-        if path.is_dir():
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
             return _open_folder(path)
+        if not stat.S_ISREG(mode):  # a pipe would let us wait for ever
+            raise RecordingError("is neither file nor folder", where=str(path), valid=_KINDS)
         with path.open("rb") as file:
             start = file.read(256)
     except FileNotFoundError as error:
         raise RecordingError("does not exist", where=str(path), valid=_KINDS) from error
-    except OSError as error:
-        raise RecordingError(f"cannot be opened: {error.strerror}", where=str(path), valid=_KINDS) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RecordingError(f"cannot be opened: {reason}", where=str(path), valid=_KINDS) from error
     return _open_file(path, start)
 
 
@@ -51,7 +60,10 @@ def _open_file(path: Path, start: bytes) -> Recording:
         from roboyard.record.rosbag import Rosbag2Recording
 
         return Rosbag2Recording(path)
-    if start.startswith(b"\x1f\x8b") or _is_text(start):
+    zipped = start.startswith(compressed.GZIP)
+    if start.startswith(compressed.ZSTD) or (zipped and not _is_text(compressed.start_of(path, 256))):
+        return _open_compressed(path)
+    if zipped or _is_text(start):
         from roboyard.record.carmen import CarmenRecording
 
         return CarmenRecording(path)
@@ -60,29 +72,55 @@ def _open_file(path: Path, start: bytes) -> Recording:
     raise RecordingError("is no recording", where=str(path), valid=_KINDS)
 
 
+def _open_compressed(path: Path) -> Recording:
+    folder = TemporaryDirectory(prefix="roboyard-")
+    try:
+        inner, whole = compressed.unpack(path, Path(folder.name))
+        with inner.open("rb") as file:
+            start = file.read(256)
+        if start.startswith((compressed.GZIP, compressed.ZSTD)):
+            raise RecordingError("is compressed twice", where=str(path), valid=_KINDS)
+        recording = _open_file(inner, start)
+    except RecordingError as error:
+        folder.cleanup()
+        raise RecordingError(error.what, where=str(path), valid=error.valid) from error
+    except BaseException:
+        folder.cleanup()
+        raise
+    recording.keep(folder, path)
+    if not whole:
+        recording.complete = False
+        recording.warnings.insert(0, "the compressed file is cut off or damaged; what is whole was read")
+    return recording
+
+
 def _open_folder(path: Path) -> Recording:
     own = path / "recording.mcap"
     if own.is_file():
         return open_recording(own)
-    files = sorted(path.glob("*.mcap"), key=_natural)
-    if files:
-        from roboyard.record.folder import McapFolder
+    for pattern in _FILES:
+        files = _parts(path, pattern)
+        if files:
+            from roboyard.record.folder import FolderRecording
 
-        return McapFolder(path, files)
+            return FolderRecording(path, files, open_recording)
     if (path / "metadata.yaml").is_file():
-        from roboyard.record.rosbag import Rosbag2Recording
-
-        return Rosbag2Recording(path)
-    databases = sorted(path.glob("*.db3"))
-    if len(databases) == 1:
-        return open_recording(databases[0])
+        raise RecordingError("has a metadata.yaml, but its .mcap or .db3 files are missing", where=str(path))
     raise RecordingError("holds no recording", where=str(path), valid=_KINDS)
+
+
+def _parts(path: Path, pattern: str) -> list[Path]:
+    """Files of a folder in the order of their numbers; of a file that is there unpacked too, that one."""
+    plain = [file for file in path.glob(pattern) if file.is_file()]
+    names = {file.name for file in plain}
+    packed = [file for file in path.glob(f"{pattern}.zst*") if file.stem not in names]
+    return sorted(plain + packed, key=_natural)
 
 
 def _natural(path: Path) -> tuple[int, str]:
     """Sorts name_2 before name_10."""
-    number = path.stem.rpartition("_")[2]
-    return (int(number) if number.isdecimal() else 0), path.name
+    number = path.name.partition(".")[0].rpartition("_")[2]
+    return (int(number) if number.isdecimal() and len(number) < 18 else 0), path.name
 
 
 def _is_text(start: bytes) -> bool:

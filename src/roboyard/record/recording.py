@@ -7,10 +7,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from roboyard.errors import RecordingError, UnknownNameError
+from roboyard.errors import UnknownNameError
+
+_BRIEF = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,11 @@ class Recording(ABC):
         self.complete = True
         self.warnings: list[str] = []
         self._decoders: dict[Connection, Decode] = {}
+        self._unpacked: TemporaryDirectory[str] | None = None
+
+    def keep(self, unpacked: TemporaryDirectory[str], path: Path) -> None:
+        """Say that the file was unpacked from ``path`` into a folder, which goes when the recording is closed."""
+        self._unpacked, self.path = unpacked, path
 
     @abstractmethod
     def _raw(self, wanted: Collection[Connection], start_ns: int, end_ns: int) -> Iterator[Raw]:
@@ -111,6 +119,9 @@ class Recording(ABC):
     def close(self) -> None:
         """Close the files; harmless when already closed."""
         self._decoders.clear()
+        unpacked, self._unpacked = self._unpacked, None
+        if unpacked is not None:
+            unpacked.cleanup()
 
     def __enter__(self) -> Self:
         return self
@@ -145,9 +156,13 @@ class Recording(ABC):
         self, topics: Collection[str] | None = None, start_ns: int | None = None, end_ns: int | None = None
     ) -> Iterator[Raw]:
         """Undecoded messages in order of time; arguments as for ``messages``."""
-        first = 0 if start_ns is None else start_ns
-        last = self.end_ns if end_ns is None else end_ns
-        return self._raw(self.select(topics), first, last)
+        return self.raw_of(self.select(topics), start_ns, end_ns)
+
+    def raw_of(
+        self, connections: Collection[Connection], start_ns: int | None = None, end_ns: int | None = None
+    ) -> Iterator[Raw]:
+        """Undecoded messages of some publishers in order of time; arguments as for ``of``."""
+        return self._raw(connections, 0 if start_ns is None else start_ns, self.end_ns if end_ns is None else end_ns)
 
     def messages(
         self, topics: Collection[str] | None = None, start_ns: int | None = None, end_ns: int | None = None
@@ -164,7 +179,22 @@ class Recording(ABC):
             RecordingError: the file is damaged there, or a wanted topic's encoding cannot be decoded.
         """
         wanted = [c for c in self.select(topics) if topics is not None or c.encoding in ("cdr", "ros1")]
-        decoders = {connection: self.decoder(connection) for connection in wanted}
+        return self.of(wanted, start_ns, end_ns)
+
+    def of(
+        self, connections: Collection[Connection], start_ns: int | None = None, end_ns: int | None = None
+    ) -> Iterator[Recorded]:
+        """Messages of some publishers in order of time; arguments as for ``messages``.
+
+        Args:
+            connections: Some of ``connections``.
+            start_ns: First instant [ns], included; None for the start.
+            end_ns: Last instant [ns], included; None for the end.
+
+        Raises:
+            RecordingError: the file is damaged there, or an encoding cannot be decoded.
+        """
+        decoders = {connection: self.decoder(connection) for connection in connections}
         first = 0 if start_ns is None else start_ns
         last = self.end_ns if end_ns is None else end_ns
         return self._messages(decoders, first, last)
@@ -220,6 +250,7 @@ def _topic(name: str, connections: list[Connection]) -> TopicInfo:
     )
 
 
-def unreadable(path: Path, what: str, valid: str | None = None) -> RecordingError:
-    """The error for a file that cannot be read."""
-    return RecordingError(what, where=str(path), valid=valid)
+def brief(error: BaseException) -> str:
+    """An error's text in one short line, whatever it quotes of a damaged file."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split()) or type(error).__name__
+    return text if len(text) <= _BRIEF else f"{text[:_BRIEF]}…"

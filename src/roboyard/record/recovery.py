@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from roboyard.errors import RecordingError
+from roboyard.messages import serialize
 from roboyard.record import mcap_format as mcap
+from roboyard.record.decode import own_definition, unpacked
 from roboyard.record.mcap_blocks import messages
 from roboyard.record.mcap_file import McapFile
 from roboyard.record.mcap_recording import McapRecording
 from roboyard.record.reader import open_recording
-from roboyard.record.recording import Recording
+from roboyard.record.recording import Connection, Recording
 from roboyard.record.writer import ChannelWriter, McapWriter
 
 
@@ -95,22 +97,53 @@ def convert(source: Path | str, out: Path | str, *, overwrite: bool = False) -> 
 def save(recording: Recording, out: Path | str, *, overwrite: bool = False) -> Recovered:
     """Write an open recording as an MCAP file with ROS 2 messages.
 
+    Messages whose type differs from ROS 2 Jazzy's, or is not known there, keep it, with the recording's definition.
+
     Raises:
         RecordingError: a message cannot be read, or ``out`` exists or cannot be written.
     """
-    from roboyard.messages import serialize, type_name
-
-    latched = {(c.topic, c.publisher): c.latched for c in recording.connections}
-    channels: dict[tuple[str, str], ChannelWriter] = {}
+    copiers: dict[Connection, _Copier] = {}
     count = 0
+    start_ns, end_ns = recording.start_ns, recording.end_ns
     with McapWriter(Path(out), recording.metadata, overwrite=overwrite) as writer:
-        for time_ns, topic, message, publisher in recording.messages():
-            key = (topic, publisher)
-            if key not in channels:
-                channels[key] = writer.channel(topic, type_name(type(message)), publisher, latched=latched[key])
-            writer.write(channels[key], time_ns, serialize(message))
+        chosen = [connection for connection in recording.connections if connection.encoding in ("cdr", "ros1")]
+        for connection in recording.connections:
+            if connection.encoding not in ("cdr", "ros1") and connection.count:
+                sentence = f"{connection.topic} is encoded as '{connection.encoding}' and was left out"
+                recording.warnings.append(sentence)
+        for time_ns, connection, data in recording.raw_of(chosen):
+            copier = copiers.get(connection)
+            if copier is None:
+                copier = copiers[connection] = _Copier(recording, connection)
+            copier.write(writer, time_ns, data)
             count += 1
-    return Recovered(count, recording.start_ns, recording.end_ns, tuple(recording.warnings))
+    if not count:
+        start_ns = end_ns = 0
+    return Recovered(count, start_ns, end_ns, tuple(recording.warnings))
+
+
+class _Copier:
+    """Writes one connection's messages: as ROS 2 knows them, or as they are where their type is the recording's own."""
+
+    def __init__(self, recording: Recording, connection: Connection) -> None:
+        self._connection = connection
+        self._decode = recording.decoder(connection)
+        self._definition = own_definition(connection)
+        self._channel: ChannelWriter | None = None
+
+    def write(self, writer: McapWriter, time_ns: int, data: bytes) -> None:
+        """Copy one message."""
+        message = self._decode(data)  # also of those that are copied as they are: a damaged one is found here
+        if self._channel is None:
+            connection = self._connection
+            self._channel = writer.channel(
+                connection.topic,
+                message.__msgtype__,
+                connection.publisher,
+                latched=connection.latched,
+                definition=self._definition,
+            )
+        writer.write(self._channel, time_ns, serialize(message) if self._definition is None else unpacked(data))
 
 
 def _check_other(source: Path, out: Path) -> None:

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import apsw
 import lz4.frame
@@ -15,13 +16,13 @@ from rosbags.interfaces import ConnectionExtRosbag1, ConnectionExtRosbag2, Messa
 from rosbags.rosbag1 import Reader as Reader1
 from rosbags.rosbag1 import ReaderError as ReaderError1
 from rosbags.rosbag1.reader import decompressors
-from rosbags.rosbag2 import Reader as Reader2
 from rosbags.rosbag2 import ReaderError as ReaderError2
+from rosbags.rosbag2.storage_sqlite3 import Sqlite3Reader
 
 from roboyard.errors import RecordingError
 from roboyard.record.decode import decoder, normal_type
 from roboyard.record.mcap_blocks import MAX_CHUNK
-from roboyard.record.recording import Connection, Decode, Raw, Recording
+from roboyard.record.recording import Connection, Decode, Raw, Recording, brief
 
 _DAMAGE = (
     ReaderError1,
@@ -68,7 +69,7 @@ class _BagRecording(Recording):
 
     def _damaged(self, error: Exception) -> RecordingError:
         known = isinstance(error, ReaderError1 | ReaderError2)
-        what = str(error) if known else f"is damaged ({type(error).__name__}: {error})"
+        what = brief(error) if known else f"is damaged ({type(error).__name__}: {brief(error)})"
         return RecordingError(what, where=str(self.path), valid=f"a {self.format} recording")
 
     def _decoder(self, connection: Connection) -> Decode:
@@ -88,6 +89,7 @@ class _BagRecording(Recording):
 
     def close(self) -> None:
         """Close the files; harmless when already closed."""
+        super().close()
         bag, self._bag = self._bag, None
         if bag is not None:
             bag.close()
@@ -137,10 +139,10 @@ class Rosbag1Recording(_BagRecording):
 
 
 class Rosbag2Recording(_BagRecording):
-    """A rosbag2 database, or a folder of them with its ``metadata.yaml``.
+    """A rosbag2 database; a folder of them is a ``FolderRecording``.
 
     Args:
-        path: The ``.db3`` file or the folder.
+        path: The ``.db3`` file.
 
     Raises:
         RecordingError: it cannot be read.
@@ -149,21 +151,23 @@ class Rosbag2Recording(_BagRecording):
     format = "rosbag2"
 
     def __init__(self, path: Path) -> None:
-        try:
-            bag = Reader2(path)
-        except _DAMAGE as error:
-            raise RecordingError(str(error), where=str(path), valid="a folder with metadata.yaml or a .db3") from error
-        super().__init__(path, bag)
+        # rosbags puts the path into an URI as it is
+        super().__init__(path, Sqlite3Reader(Path(quote(str(path.absolute())))))
+        journal = path.with_name(f"{path.name}-wal")
+        if journal.is_file() and journal.stat().st_size:
+            self.complete = False
+            self.warnings.append(
+                f"{journal.name} beside it holds messages that were not merged: `sqlite3 {path} .dump`"
+            )
 
     def _find(self) -> list[tuple[BagConnection, Connection]]:
-        storage = self._bag.storage
-        spans = _spans(getattr(storage, "storages", [storage]))
+        spans = _spans(self._bag.dbconn)
         found = []
         for item in self._bag.connections:
             extension = item.ext
             if not isinstance(extension, ConnectionExtRosbag2):
                 raise TypeError("a connection of another version")
-            start, end, count = spans.get((item.topic, item.msgtype), (0, 0, 0))
+            start, end, count = spans.get(item.id, (0, 0, 0))
             connection = Connection(
                 topic=item.topic,
                 type=normal_type(item.msgtype),
@@ -181,18 +185,10 @@ class Rosbag2Recording(_BagRecording):
         return found
 
 
-def _spans(storages: list[Any]) -> dict[tuple[str, str], tuple[int, int, int]]:
-    """First time, last time and number of messages by topic and type, over all databases."""
-    query = (
-        "SELECT topics.name, topics.type, MIN(timestamp), MAX(timestamp), COUNT(*)"
-        " FROM messages JOIN topics ON messages.topic_id = topics.id GROUP BY topics.id"
-    )
-    spans: dict[tuple[str, str], tuple[int, int, int]] = {}
-    for storage in storages:
-        for topic, kind, first, last, count in storage.dbconn.execute(query):
-            before = spans.get((topic, kind), (first, last, 0))
-            spans[topic, kind] = min(first, before[0]), max(last, before[1]), count + before[2]
-    return spans
+def _spans(database: Any) -> dict[int, tuple[int, int, int]]:
+    """First time, last time and number of messages by topic's id."""
+    query = "SELECT topic_id, MIN(timestamp), MAX(timestamp), COUNT(*) FROM messages GROUP BY topic_id"
+    return {topic: (int(first), int(last), count) for topic, first, last, count in database.execute(query)}
 
 
 def _bounded(decompress: Any) -> Any:

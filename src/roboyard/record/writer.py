@@ -76,7 +76,7 @@ class McapWriter:
         self._due_ns = -1
         self._compress = zstandard.ZstdCompressor(level=1).compress
         self._channels: dict[tuple[str, str, str], ChannelWriter] = {}
-        self._schema_ids: dict[str, int] = {}
+        self._schema_ids: dict[tuple[str, str], int] = {}
         self._chunk = bytearray()
         self._start_ns, self._end_ns = _NEVER, 0
 
@@ -108,9 +108,9 @@ class McapWriter:
         if definition is None:
             about["topic_type_hash"] = type_hash(type_name)
             definition = schema(type_name)
-        schema_id = self._schema_ids.get(type_name)
+        schema_id = self._schema_ids.get((type_name, definition))
         if schema_id is None:
-            schema_id = self._schema_ids[type_name] = len(self._schema_ids) + 1
+            schema_id = self._schema_ids[type_name, definition] = len(self._schema_ids) + 1
             self._chunk += self._file.add_schema(mcap.Schema(schema_id, type_name, "ros2msg", definition.encode()))
         self._chunk += self._file.add_channel(mcap.Channel(channel_id, schema_id, topic, "cdr", about))
         channel = self._channels[key] = ChannelWriter(channel_id)

@@ -1,0 +1,86 @@
+"""Recordings compressed as whole files: unpacked into a temporary folder, and never to more than is plausible."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Final, cast
+
+import zstandard
+
+from roboyard.errors import RecordingError
+
+GZIP: Final = b"\x1f\x8b"
+ZSTD: Final = b"\x28\xb5\x2f\xfd"
+SUFFIXES: Final = (".zstd", ".zst", ".gz")
+_DAMAGE = (zstandard.ZstdError, zlib.error, OSError)
+_PIECE = 1 << 20
+_MAX_RATIO = 200
+_ALWAYS = 1 << 30
+"""A file may unpack to this much whatever its size [bytes]; ten minutes of a resting robot compress very well."""
+_KEPT_FREE = 256 << 20
+"""What must stay free on the disk [bytes]."""
+
+
+def start_of(path: Path, size: int) -> bytes:
+    """The first bytes of what is in the file; fewer if it is damaged."""
+    try:
+        with ExitStack() as stack:
+            return _reader(path, stack).read(size)
+    except (*_DAMAGE, EOFError):
+        return b""
+
+
+def unpack(path: Path, folder: Path) -> tuple[Path, bool]:
+    """Unpack a file compressed by zstd or gzip into a folder; gives its place, and whether it was whole.
+
+    Raises:
+        RecordingError: it is damaged from the start, unpacks to much more than recordings do, or finds no room.
+    """
+    name = path.name
+    for suffix in SUFFIXES:
+        name = name.removesuffix(suffix)
+    target = folder / name
+    most = max(_ALWAYS, _MAX_RATIO * path.stat().st_size)
+    room = shutil.disk_usage(folder).free - _KEPT_FREE
+    written = 0
+    whole = True
+    with target.open("wb") as out:
+        pieces = _pieces(path)
+        while True:
+            try:
+                piece = next(pieces, b"")
+            except (*_DAMAGE, EOFError) as error:
+                if not written:
+                    raise RecordingError(f"does not decompress: {error}", where=str(path)) from error
+                whole = False
+                break
+            if not piece:
+                break
+            written += len(piece)
+            if written > most:
+                raise RecordingError(f"unpacks to more than {most} bytes", where=str(path), valid="a real recording")
+            if written > room:
+                raise RecordingError(f"finds no room to be unpacked in {folder}", where=str(path), valid="set TMPDIR")
+            out.write(piece)
+    return target, whole
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with ExitStack() as stack:
+        reader = _reader(path, stack)
+        while piece := reader.read(_PIECE):
+            yield piece
+
+
+def _reader(path: Path, stack: ExitStack) -> IO[bytes]:
+    file = stack.enter_context(path.open("rb"))
+    if file.peek(2)[:2] == GZIP:
+        return cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=file)))
+    unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+    reader: IO[bytes] = stack.enter_context(unpacker.stream_reader(file, read_across_frames=True))
+    return reader
