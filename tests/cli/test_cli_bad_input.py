@@ -173,22 +173,3 @@ def test_replaying_what_is_not_there(command: Command, recording: Path) -> None:
         done = command("replay", recording, "--rate", "0", *words)
         assert done.code == 2, words
         assert expected in done.error, words
-
-
-def test_benchmarks(command: Command) -> None:
-    Path("benchmarks").mkdir()
-    Path("benchmarks/good.py").write_text(
-        "def run(nightly): return {'figures': [{'name': 'x', 'value': 2 + nightly, 'unit': 's', 'target': '>= 3'}]}"
-    )
-    Path("benchmarks/lost.py").write_text("import a_module_that_is_not_there")
-    Path("benchmarks/odd.py").write_text("def run(nightly): return 3")
-    assert command("bench", "good").code == 1
-    assert command("bench", "good", "--nightly").code == 0
-    assert command("bench", "good", "--json").json["missed"] == ["x"]
-    done = command("bench", "lost")
-    assert done.code == 1
-    assert "No module named 'a_module_that_is_not_there'" in done.error
-    assert command("bench", "odd").code == 1
-    done = command("bench", "goood")
-    assert done.code == 2
-    assert "no benchmark 'goood'" in done.error

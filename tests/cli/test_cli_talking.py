@@ -110,7 +110,7 @@ def test_parameters_that_are_refused(command: Command, live: Live) -> None:
         ("speed", "3", "3.0 is out of range (float in [0, 2] m/s)"),
         ("speed", "fast", "'fast' is not a float"),
         ("mode", "1", "'1' is not allowed"),
-        ("steps", "1.5", "1.5 is not a int"),
+        ("steps", "1.5", "1.5 is not an int"),
         ("label", "b", "label"),
         ("sped", "1", "no parameter sped (there are: speed, mode, steps, gains, label)"),
     ):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from roboyard.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from roboyard.bus.socket import Connection
-    from roboyard.record import Recording
+    from roboyard.bus.socket import Connection as Socket
+    from roboyard.record import Connection, Recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class LiveSource(Source):
 
     live = True
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Socket) -> None:
         self.connection = connection
         self.where = f"run '{connection.run.name}'"
 
@@ -137,7 +137,12 @@ class FileSource(Source):
     def messages(self, topics: Collection[str], timeout: float | None = None) -> Iterator[Heard]:
         """From its start to its end."""
         for time_ns, connection, data in self.recording.raw(topics):
-            yield Heard(time_ns, connection.topic, connection.publisher, data, self.recording.decoder(connection))
+            decode = partial(self._decode, connection)
+            yield Heard(time_ns, connection.topic, connection.publisher, data, decode)
+
+    def _decode(self, connection: Connection, data: bytes) -> Any:
+        """Only when somebody looks: rates and sizes are known of messages that cannot be decoded, too."""
+        return self.recording.decoder(connection)(data)
 
 
 @contextmanager

@@ -9,11 +9,16 @@ import dataclasses
 import json
 import math
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from pathlib import PurePath
 from typing import Any, TextIO
+
+_NARROWEST = 20
+"""Columns below which text is not wrapped in a column of its own."""
 
 
 def say(text: str = "") -> None:
@@ -65,28 +70,50 @@ def columns(rows: Iterable[Sequence[object]]) -> None:
         say(line)
 
 
+def width() -> int:
+    """Columns of the terminal; a page's width where there is none."""
+    return shutil.get_terminal_size((100, 24)).columns
+
+
 def heading(text: str) -> None:
     """A line above a part of the result."""
     say(paint(text, "1", sys.stdout))
 
 
 def _aligned(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
+    """Lines of a table; on a terminal that is too narrow the last column goes on below itself."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(right))] if lines else []
-    return [
-        "  ".join(
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in lines
-    ]
+    before = sum(widths[:-1]) + 2 * (len(widths) - 1)
+    space = width() - before
+    wrapped = sys.stdout.isatty() and space >= _NARROWEST and not (right and right[-1])
+    result = []
+    for line in lines:
+        last = _wrap(line[-1], space) if wrapped and line and len(line[-1]) > space else line[-1:]
+        cells = [
+            cell.rjust(size) if to_right else cell.ljust(size)
+            for cell, size, to_right in zip([*line[:-1], *last[:1]], widths, right, strict=True)
+        ]
+        result.append("  ".join(cells).rstrip())
+        result += [" " * before + more for more in last[1:]]
+    return result
+
+
+def _wrap(text: str, space: int) -> list[str]:
+    return textwrap.wrap(text, space, break_on_hyphens=False, break_long_words=False) or [""]
 
 
 def fields(rows: Iterable[tuple[str, object]]) -> None:
     """Names and values, one pair a line; None is left out."""
     shown = [(name, str(value)) for name, value in rows if value is not None]
-    width = max((len(name) for name, _ in shown), default=0)
+    names = max((len(name) for name, _ in shown), default=0)
+    space = width() - names - 2
     for name, value in shown:
-        say(f"{paint(name.ljust(width), '1', sys.stdout)}  {value}".rstrip())
+        first, *others = [value]
+        if sys.stdout.isatty() and space >= _NARROWEST and len(value) > space:
+            first, *others = _wrap(value, space)
+        say(f"{paint(name.ljust(names), '1', sys.stdout)}  {first}".rstrip())
+        for line in others:
+            say(" " * (names + 2) + line)
 
 
 def paint(text: str, code: str, stream: TextIO) -> str:

@@ -9,7 +9,7 @@ import typer
 from roboyard.cli.grammar import JsonOption
 
 if TYPE_CHECKING:
-    from roboyard.cli.figures import Figure
+    from roboyard.cli.figures import Measured
 
 
 def bench(
@@ -20,41 +20,37 @@ def bench(
     """Measure what is promised, beside its peers.
 
     Needs a source checkout: the benchmarks are files in its folder benchmarks/.
+    A peer that is not installed is said and left out.
 
-    Exit code 1 if a target is missed.
+    Exit code 1 if a target is missed, or nothing could be measured.
     """
-    from roboyard.cli.figures import benchmarks, measure
+    from roboyard.cli.bench_table import show
+    from roboyard.cli.figures import INSTALL, benchmarks, measure
     from roboyard.cli.terminal import emit, note
+    from roboyard.errors import RunError
 
-    figures: dict[str, list[Figure]] = {}
+    results: dict[str, Measured] = {}
     for name, path in benchmarks(names or []).items():
         if not json:
             note(f"measuring {name} …")
-        figures[name] = measure(path, nightly=nightly)
+        results[name] = measure(path, nightly=nightly)
+    figures = {name: found.figures for name, found in results.items()}
     missed = [figure.name for found in figures.values() for figure in found if figure.held is False]
+    skipped = [{"what": what, "why": why} for found in results.values() for what, why in found.skipped]
+    if not any(figures.values()):
+        reasons = "; ".join(f"{item['what']}: {item['why']}" for item in skipped) or "no figures"
+        raise RunError(f"nothing could be measured: {reasons}", valid=INSTALL)
     if json:
         shown = {name: [figure.to_dict() for figure in found] for name, found in figures.items()}
-        emit({"figures": shown, "missed": missed})
+        emit({"figures": shown, "missed": missed, "skipped": skipped, "install": INSTALL if skipped else None})
     else:
-        _show(figures)
+        show(figures)
+        for item in skipped:
+            note(f"skipped {item['what']}: {item['why']}")
+        alone = [f"{f.name}: {f.missing}" for found in figures.values() for f in found if f.missing]
+        for line in alone:
+            note(f"without its peer {line}")
+        if skipped or alone:
+            note(f"what is missing comes with: {INSTALL}")
     if missed:
         raise typer.Exit(1)
-
-
-def _show(figures: dict[str, list[Figure]]) -> None:
-    from roboyard.cli.terminal import table
-
-    marks = {True: "✓", False: "✗", None: ""}
-    rows = []
-    for name, found in figures.items():
-        for f in found:
-            peer = None if f.peer is None else f"{f.peer} {number(f.peer_value)}"
-            rows.append((f"{name}: {f.name}", number(f.value), f.unit, f.target, marks[f.held], peer, number(f.ratio)))
-    table(("figure", "value", "unit", "target", "", "peer", "ratio"), rows, right=("value", "ratio"))
-
-
-def number(value: float | None) -> str:
-    """A measured value with four digits; "-" if there is none."""
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"

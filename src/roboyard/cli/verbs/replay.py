@@ -21,13 +21,20 @@ def replay(
     ] = None,
     node: Annotated[
         list[str] | None,
-        typer.Option("--node", metavar="USE", help="A node to run on it: a name, module:Class or file.py:Class."),
+        typer.Option("--node", metavar="[NAME=]USE", help="A node to run on it: a name, module:Class, file.py:Class."),
+    ] = None,
+    robot: Annotated[
+        str | None, typer.Option(metavar="FILE|NAME", help="Whose parameters such nodes get, e.g. rover.")
     ] = None,
     parameter: Annotated[
         list[str] | None, typer.Option("--param", "-p", metavar="NODE.KEY=VALUE", help="A parameter of such a node.")
     ] = None,
     start: Annotated[float | None, typer.Option(metavar="S", help="Begin so long after the recording's start.")] = None,
     duration: Annotated[float | None, typer.Option(metavar="S", help="End after this much recorded time.")] = None,
+    loop: Annotated[bool, typer.Option("--loop", "-l", help="Again and again; time goes on.")] = False,
+    remap: Annotated[
+        list[str] | None, typer.Option("--remap", "-m", metavar="OLD:=NEW", help="Another name for a topic.")
+    ] = None,
     paused: Annotated[bool, typer.Option("--paused", help="Begin paused: space goes on, s steps, q ends.")] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Record all that passes into a new MCAP file.")
@@ -37,21 +44,32 @@ def replay(
 ) -> None:
     """Play a recording on a live bus.
 
-    Every verb that looks at live runs sees it.  What a node of --node publishes takes the place of what was recorded if
-    its topic is left out with --exclude.
+    Every verb that looks at live runs sees it.  A node of --node takes the place of the recorded node of its name: what
+    that one published is left out.
     """
     from roboyard.cli.display import Display
     from roboyard.cli.playback import Playback
     from roboyard.cli.terminal import count, emit, note, say
 
-    with Playback(file, topics, exclude or [], start, duration, rate=rate, paused=paused) as playback:
+    with Playback(
+        file, topics, exclude or [], start, duration, rate=rate, paused=paused, remap=remap or [], nodes=node or [],
+        loop=loop,
+    ) as playback:  # fmt: skip
         for warning in playback.warnings:
             note(f"warning: {warning}")
-        playback.add_nodes(node or [], parameter or [])
+        playback.add_nodes(parameter or [], robot)
         with Display(playback.name, playback.duration, playback.control, quiet=quiet or json) as display:
             playback.run(out, display)
     if json:
-        emit({"file": file, "published": playback.published, "duration": playback.played, "out": out})
+        emit(
+            {
+                "file": file,
+                "published": playback.published,
+                "duration": playback.played,
+                "out": out,
+                "passes": playback.passes,
+            }
+        )
     else:
         say(f"{playback.name}: {count(playback.published, 'message')}, {playback.played:.3f} s")
         if out is not None:
