@@ -8,7 +8,9 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
@@ -19,6 +21,8 @@ from hypothesis import strategies as st
 import roboyard as ry
 from roboyard.bus.inputs import Input
 from roboyard.bus.socket import Connection, RemoteBus, SocketServer, connect, live_runs
+from roboyard.bus.socket.frames import FrameReader
+from roboyard.bus.socket.outbox import ANSWERS, MESSAGE_BYTES, Outbox
 from roboyard.bus.socket.registry import directory
 from roboyard.errors import InputError, RunError, UnknownNameError
 from roboyard.messages import serialize
@@ -240,3 +244,152 @@ def test_a_node_in_another_process_takes_part(live: Live) -> None:
 def test_a_remote_bus_needs_a_run() -> None:
     with pytest.raises(InputError, match="no run is live"):
         RemoteBus()
+
+
+# -- what harms nobody ---------------------------------------------------------------------------------------------
+def frame(header: bytes, payload: bytes = b"") -> bytes:
+    return struct.pack("!II", len(header), len(payload)) + header + payload
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (struct.pack("!II", 2**32 - 1, 2**32 - 1), "a frame claims 4294967295"),
+        (frame(b"[" * 1_000_000), "is not JSON"),
+        (frame(b"\xff\xfe"), "is not JSON"),
+        (frame(b"[1]"), "has no 'op'"),
+        (frame(b'{"op": 3}'), "has no 'op'"),
+        (frame(b'{"op": "dance"}'), "unknown operation 'dance'"),
+        (frame(b'{"op": "publish", "topic": "/x"}'), "'publish' lacks 'type'"),
+        (frame(json.dumps({"op": "publish", "topic": "/x", "type": "a", "source": "\ud800"}).encode()), "printable"),
+        (frame(json.dumps({"op": "publish", "topic": "/x", "type": "a", "source": "x" * 10**6}).encode()), "printable"),
+        (frame(b'{"op": "control", "do": "rate", "rate": NaN}'), "rate nan"),
+        (frame(b'{"op": "control", "do": "rate", "rate": "fast"}'), "rate 'fast'"),
+        (frame(b'{"op": "control", "do": "step", "count": 0}'), "0 steps"),
+        (frame(b'{"op": "join", "node": "/robot"}'), "takes part in the run already"),
+    ],
+)
+def test_who_sends_nonsense_is_told_what_is_wrong(
+    live: Live, sent: bytes, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        sock.settimeout(10.0)
+        sock.connect(str(live.server.run.socket))
+        sock.sendall(sent)
+        reader = FrameReader(sock)
+        assert reader.receive()[0]["op"] == "hello"
+        answer, _ = reader.receive()
+        assert answer["op"] == "error"
+        assert said in answer["error"]
+    with connect() as connection:
+        assert connection.graph()["nodes"]
+    assert capfd.readouterr().err == ""
+
+
+@given(st.lists(st.tuples(st.dictionaries(st.text(max_size=3), st.integers(), max_size=3), st.binary(max_size=50))),
+       st.lists(st.integers(1, 40), min_size=1))  # fmt: skip
+def test_frames_arrive_whole_however_they_are_cut(sent: list[tuple[dict[str, int], bytes]], cuts: list[int]) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        data, wanted = b"", [({**header, "op": "x"}, payload) for header, payload in sent]
+        for header, payload in wanted:
+            data += frame(json.dumps(header).encode(), payload)
+        reader, got = FrameReader(ours), []
+        ours.settimeout(0.0)
+        at, turn = 0, 0
+        while at < len(data):
+            size = cuts[turn % len(cuts)]
+            theirs.sendall(data[at : at + size])
+            at, turn = at + size, turn + 1
+            with suppress(BlockingIOError):  # as a time-out in the middle of a frame
+                while True:
+                    got.append(reader.receive())
+        theirs.close()
+        assert got == wanted
+        assert reader.receive() is None
+
+
+def test_a_client_that_does_not_read_costs_little_memory() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        outbox = Outbox(ours, "out")
+        for number in range(200):
+            outbox.message({"op": "message", "number": number}, bytes(1_000_000))
+        for number in range(50):
+            outbox.answer({"op": "done", "id": number})
+        assert sum(len(payload) for _, payload, _ in outbox._waiting) <= MESSAGE_BYTES
+        outbox.finish()
+        theirs.settimeout(10.0)
+        reader, answers, numbers = FrameReader(theirs), [], []
+        while (got := reader.receive()) is not None:
+            (answers.append(got[0]["id"]) if got[0]["op"] == "done" else numbers.append(got[0]["number"]))
+            if len(answers) == 50 and numbers[-1] == 199:
+                break
+        assert answers == list(range(50))
+        assert numbers == sorted(set(numbers))
+        assert len(numbers) + outbox.lost == 200
+        outbox.join(5.0)
+
+
+def test_who_asks_for_ever_and_never_reads_is_let_go() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        outbox = Outbox(ours, "out")
+        for _ in range(3 * ANSWERS):
+            outbox.answer({"op": "graph", "graph": "x" * 1000})
+        assert outbox.closed
+
+
+def test_the_answer_to_stop_always_arrives() -> None:
+    for _ in range(20):
+        run = Live()
+        with connect() as connection:
+            thread = Thread(target=lambda run=run: (run.thread.join(), run.stop()))
+            thread.start()
+            assert connection.control("stop")["time"] >= 0
+            thread.join()
+
+
+def test_two_runs_of_one_name_are_told_apart_by_their_process(live: Live, tmp_path: Path) -> None:
+    script = (
+        "import roboyard as ry\nfrom roboyard.bus.socket import SocketServer\nwith ry.Bus() as bus:\n"
+        "    server = SocketServer(bus, 'yard')\n    print('up', flush=True)\n    input()\n    server.close()"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        with pytest.raises(InputError, match=f"several runs 'yard' are live.*process id.*pid {other.pid}"):
+            connect("yard")
+        with pytest.raises(InputError, match="several runs are live"):
+            connect()
+        with connect(str(os.getpid())) as connection:
+            assert connection.graph()["nodes"]
+        other.stdin.write(b"\n")
+        other.stdin.flush()
+        other.wait(30)
+    assert connect("yard").close() is None
+
+
+@pytest.mark.parametrize("kind", ["missing", "a file", "too long"])
+def test_an_odd_runtime_folder_is_no_hindrance(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = {"missing": tmp_path / "none", "a file": tmp_path / "file", "too long": tmp_path / ("x" * 120)}[kind]
+    if kind == "a file":
+        base.write_text("")
+    elif kind == "too long":
+        base.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(base))
+    with tempfile.TemporaryDirectory() as short:
+        monkeypatch.setattr(tempfile, "tempdir", short)
+        with ry.Bus() as bus:
+            server = SocketServer(bus, "yard")
+            assert server.run.socket.is_relative_to(short)
+            assert [run.name for run in live_runs()] == ["yard"]
+            server.close()
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("y" * 120)))
+        with ry.Bus() as bus, pytest.raises(RunError, match="no folder for the run's socket"):
+            SocketServer(bus, "yard")
+
+
+def test_a_socket_left_by_a_process_of_the_same_number_is_no_hindrance() -> None:
+    (directory() / f"{os.getpid()}-0.sock").write_text("")
+    with ry.Bus() as bus:
+        SocketServer(bus, "yard").close()

@@ -50,6 +50,9 @@ class Bus:
         log: The bus's own log.
     """
 
+    session = ""
+    """Tells apart buses of other processes that take part in the same run."""
+
     def __init__(self, seed: int = 0, *, debug: bool = False, workers: int = 1, start_ns: int = 0) -> None:
         self.seed = seed
         self.executor = Executor()
@@ -170,6 +173,11 @@ class Bus:
     def service_client(self, name: str, service_type: Any, node: str) -> ServiceClient:
         """A client of the absolute service ``name``."""
         return ServiceClient(self, name, service_type, node)
+
+    @property
+    def closing(self) -> bool:
+        """Whether the end has come."""
+        return self._closed
 
     # -- for code beside the bus -----------------------------------------------------------------------------------
     @property

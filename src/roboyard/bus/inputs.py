@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from roboyard.bus.bus import Bus
     from roboyard.bus.topics import Publisher
 
-Kind = Literal["publish", "call"]
+Kind = Literal["publish", "latch", "call"]
 TOPIC = "/inputs"
 INBOX_LIMIT = 10_000
 INSTANT_LIMIT = 100
@@ -37,7 +37,7 @@ class Input:
     """One thing from outside.
 
     Attributes:
-        kind: "publish" a message on a topic, or "call" a service.
+        kind: "publish" a message on a topic, "latch" it for later subscribers too, or "call" a service.
         target: Absolute name of the topic or service.
         type: Message or service type name.
         source: Who sends it; arbitration and introspection know it by this name.
@@ -74,7 +74,7 @@ class InputPort:
         self._bus = bus
         self._inbox: deque[Input | Callable[[], None]] = deque()
         self._taken_at = (-1, 0)  # an instant, and how many inputs were taken there
-        self._publishers: dict[tuple[str, str], Publisher] = {}
+        self._publishers: dict[tuple[str, str, bool], Publisher] = {}
         self._record: Publisher | None = None
         self.taken = 0
         self.refused = 0
@@ -134,12 +134,12 @@ class InputPort:
             check_absolute(item.target)
             if item.target in _OWN:
                 raise InputError(f"{item.target} is the run's own", valid="another topic")
-            if item.kind == "publish":
+            if item.kind in ("publish", "latch"):
                 self._publish(item)
             elif item.kind == "call":
                 self._call(item)
             else:
-                raise InputError(f"input of unknown kind '{item.kind}'", valid="'publish' or 'call'")
+                raise InputError(f"input of unknown kind '{item.kind}'", valid="'publish', 'latch' or 'call'")
         except RoboyardError as error:
             self.refused += 1
             self._bus.log.warn(f"input from {item.source} for {item.target} refused: {error}", every=1.0)
@@ -160,10 +160,13 @@ class InputPort:
 
     def _publish(self, item: Input) -> None:
         message = deserialize(item.data, item.type)
-        key = (item.source, item.target)
+        latched = item.kind == "latch"
+        key = (item.source, item.target, latched)
         publisher = self._publishers.get(key)
         if publisher is None:
-            publisher = self._publishers[key] = self._bus.publisher(item.target, message_type(item.type), item.source)
+            publisher = self._publishers[key] = self._bus.publisher(
+                item.target, message_type(item.type), item.source, latched=latched
+            )
         publisher.publish(message)
 
     def _call(self, item: Input) -> None:

@@ -122,17 +122,25 @@ class ServiceClient:
         """Whether some node serves this name now."""
         return self.name in self._bus.services
 
-    def call(self, request: Any) -> Future:
-        """Send ``request``; the future fails with UnknownNameError when nobody serves the name.
+    def check(self, request: Any) -> None:
+        """Refuse what is not this service's request.
 
         Raises:
-            MessageError: ``request`` is not this service's request.
+            MessageError: it is not.
         """
         if request.__class__ is not self.type.Request:
             raise MessageError(
                 f"service {self.name} takes a {self.type.name} request, not {type(request).__name__}",
                 where=f"node {self.node}",
             )
+
+    def call(self, request: Any) -> Future:
+        """Send ``request``; the future fails with UnknownNameError when nobody serves the name.
+
+        Raises:
+            MessageError: ``request`` is not this service's request.
+        """
+        self.check(request)
         reply = Reply(self._bus, self.name, self.node)
         server = self._bus.services.get(self.name)
         ready = self._bus.executor.ready

@@ -59,6 +59,7 @@ class ActionClient:
         self.type = action_type
         self.name = node.resolve(name)
         self._owner = node.full_name
+        self._session = node.bus.session
         self._sent = 0
         self._goals: dict[bytes, GoalFuture] = {}
         self._uuid = message_type("unique_identifier_msgs/msg/UUID")
@@ -87,7 +88,7 @@ class ActionClient:
             is no server.
         """
         self._sent += 1  # ids must repeat from run to run and differ between clients
-        digest = hashlib.sha256(f"{self._owner} {self.name} {self._sent}".encode()).digest()[:16]
+        digest = hashlib.sha256(f"{self._session}{self._owner} {self.name} {self._sent}".encode()).digest()[:16]
         future = GoalFuture(self, digest, feedback)
         self._goals[digest] = future
         request = self.type.SendGoal.Request(goal_id=self._goal_id(digest), goal=goal)

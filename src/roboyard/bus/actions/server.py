@@ -206,8 +206,14 @@ class ActionServer:
 
     def close(self) -> None:
         """Abort what runs; its topics and services close with the node."""
-        for goal in self.active:
-            goal.status = Status.ABORTED
+        ended = self.active
+        for goal in ended:
+            goal.status, goal.reason = Status.ABORTED, "its server went away"
+        if ended and not self.node.bus.closing:  # whoever follows the topics would wait for ever
+            for goal in ended:
+                self._say_reason(goal)
+            self._publish_status()
+        for goal in ended:
             goal.ended.fail(RunError(f"the server of {self.name} went away"))
 
 

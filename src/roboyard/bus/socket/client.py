@@ -12,7 +12,7 @@ from typing import Any
 from roboyard.bus.pacing import wall_seconds
 from roboyard.bus.socket import frames, registry
 from roboyard.bus.socket.registry import LiveRun
-from roboyard.errors import RunError
+from roboyard.errors import MessageError, RunError
 from roboyard.messages import deserialize, serialize, type_name
 
 TIMEOUT = 10.0
@@ -27,11 +27,22 @@ class Received:
     source: str
     time_ns: int
     data: bytes
+    latched: bool = False
 
     @property
     def message(self) -> Any:
         """The message itself."""
         return deserialize(self.data, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a call that was not waited for: ``data`` as CDR, or else ``error``."""
+
+    number: int
+    time_ns: int
+    data: bytes
+    error: str
 
 
 def connect(name: str | None = None) -> Connection:
@@ -45,21 +56,35 @@ def connect(name: str | None = None) -> Connection:
 
 
 class Connection:
-    """Blocking calls to a live run.  Use as a context manager."""
+    """Blocking calls to a live run.  Use as a context manager.
+
+    Attributes:
+        name: What the run calls this connection; messages published without another source come from it.
+        ended: The run was found to have ended while messages were read.
+    """
 
     def __init__(self, run: LiveRun) -> None:
         self.run = run
-        self._waiting: deque[Received] = deque()
+        self._waiting: deque[Received | Answer] = deque()
+        self._later: set[int] = set()
         self._number = 0
+        self.ended = False
         self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._sock.settimeout(TIMEOUT)
             self._sock.connect(str(run.socket))
-            hello = self._next(TIMEOUT)
+            self._reader = frames.FrameReader(self._sock)
+            hello, _ = self._next(TIMEOUT)
         except OSError as error:
             self._sock.close()
             raise RunError(f"run '{run.name}' (pid {run.pid}) does not answer: {error}") from error
-        self.name = str(hello[0].get("client", ""))
+        except RunError:
+            self._sock.close()
+            raise
+        if hello["op"] == "error":
+            self._sock.close()
+            raise RunError(str(hello.get("error")), where=f"run '{run.name}'")
+        self.name = str(hello.get("client", ""))
 
     # -- topics ----------------------------------------------------------------------------------------------------
     def subscribe(self, topic: str) -> None:
@@ -76,26 +101,31 @@ class Connection:
         Args:
             timeout: End after this much wall time without any message [s]; None waits for ever.
         """
+        return (item for item in self.events(timeout) if isinstance(item, Received))
+
+    def events(self, timeout: float | None = None) -> Iterator[Received | Answer]:
+        """As ``messages``, with the answers to ``ask_later`` among them."""
         while True:
             if self._waiting:
                 yield self._waiting.popleft()
                 continue
             try:
-                header, payload = self._next(timeout)
+                frame = self._next(timeout)
             except TimeoutError:
                 return
             except RunError:
-                return  # the run ended
-            if header["op"] == "message":
-                yield _received(header, payload)
+                self.ended = True
+                return
+            self._put_aside(*frame)
 
-    def publish(self, topic: str, message: Any, source: str = "") -> None:
-        """Publish a message into the run."""
-        self.publish_raw(topic, type_name(type(message)), serialize(message), source)
+    def publish(self, topic: str, message: Any, source: str = "", *, latched: bool = False) -> None:
+        """Publish a message into the run; ``latched``: for those who subscribe later too."""
+        self.publish_raw(topic, type_name(type(message)), serialize(message), source, latched=latched)
 
-    def publish_raw(self, topic: str, type_name: str, data: bytes, source: str = "") -> None:
+    def publish_raw(self, topic: str, type_name: str, data: bytes, source: str = "", *, latched: bool = False) -> None:
         """Publish a message given as CDR."""
-        self._send({"op": "publish", "topic": topic, "type": type_name, "source": source or self.name}, data)
+        header = {"op": "publish", "topic": topic, "type": type_name, "source": source or self.name}
+        self._send(header | {"latched": True} if latched else header, data)
 
     # -- questions -------------------------------------------------------------------------------------------------
     def graph(self) -> dict[str, Any]:
@@ -115,6 +145,31 @@ class Connection:
         header = {"op": "call", "service": service, "type": service_type.name, "source": source or self.name}
         _, payload = self._ask(header, serialize(request), timeout)
         return deserialize(payload, f"{service_type.name}_Response")
+
+    def ask_later(self, service: str, service_type: Any, request: Any, source: str = "") -> int:
+        """Call a service without waiting; its answer comes among ``events`` under the number returned."""
+        self._number += 1
+        self._later.add(self._number)
+        header = {"op": "call", "service": service, "type": service_type.name, "source": source or self.name}
+        self._send({**header, "id": self._number}, serialize(request))
+        return self._number
+
+    def join(self, node: str) -> int:
+        """Take a node's name in the run; returns the run's time [ns].
+
+        Raises:
+            RunError: somebody has it already.
+        """
+        header, _ = self._ask({"op": "join", "node": node})
+        return int(header["time"])
+
+    def leave(self) -> None:
+        """Give back the names that were taken with ``join``.
+
+        Raises:
+            RunError: the run does not listen any more.
+        """
+        self._ask({"op": "leave"}, timeout=1.0)
 
     def control(self, action: str, **values: Any) -> dict[str, Any]:
         """Steer the run's clock; returns its time [ns] and whether it is ``paused``.
@@ -149,17 +204,36 @@ class Connection:
                 answer, data = self._next(None if deadline is None else max(deadline - wall_seconds(), 0.001))
             except TimeoutError:
                 raise RunError(f"run '{self.run.name}' did not answer within {timeout:g} s") from None
-            if answer["op"] == "message":
-                self._waiting.append(_received(answer, data))
-            elif answer.get("id") == self._number:
+            if answer.get("id") != self._number or answer["op"] == "message":
+                self._put_aside(answer, data)
+            else:
                 if answer["op"] == "error":
                     raise RunError(str(answer.get("error")), where=f"run '{self.run.name}'")
                 return answer, data
 
+    def _put_aside(self, header: dict[str, Any], payload: bytes) -> None:
+        """Keep a message or an answer for ``events``; answers nobody waits for any more are dropped."""
+        if header["op"] == "message":
+            self._waiting.append(_received(header, payload))
+        elif header.get("id") in self._later:
+            self._later.discard(header["id"])
+            error = str(header.get("error")) if header["op"] == "error" else ""
+            self._waiting.append(Answer(header["id"], int(header.get("time", 0)), payload, error))
+
     def _next(self, timeout: float | None) -> tuple[dict[str, Any], bytes]:
-        """The next frame; a timeout only strikes between frames or on a hanging run.  Raises TimeoutError, RunError."""
+        """The next frame.
+
+        Raises:
+            TimeoutError: none came in time.
+            RunError: the run has ended, in order or not.
+        """
         self._sock.settimeout(timeout)
-        frame = frames.receive(self._sock)
+        try:
+            frame = self._reader.receive()
+        except TimeoutError:
+            raise
+        except (OSError, MessageError) as error:
+            raise RunError(f"run '{self.run.name}' is gone: {error}") from error
         if frame is None:
             raise RunError(f"run '{self.run.name}' has ended")
         return frame
@@ -178,4 +252,6 @@ class Connection:
 
 
 def _received(header: dict[str, Any], payload: bytes) -> Received:
-    return Received(header["topic"], header["type"], header["source"], int(header["time"]), payload)
+    return Received(
+        header["topic"], header["type"], header["source"], int(header["time"]), payload, bool(header.get("latched"))
+    )

@@ -12,6 +12,9 @@ from roboyard.errors import MessageError
 _LENGTHS = struct.Struct("!II")
 MAX_HEADER = 16 * 1024 * 1024
 MAX_PAYLOAD = 256 * 1024 * 1024
+_PIECE = 1 << 18
+
+Frame = tuple[dict[str, Any], bytes]
 
 
 def send(sock: socket.socket, header: dict[str, Any], payload: bytes = b"") -> None:
@@ -24,39 +27,54 @@ def send(sock: socket.socket, header: dict[str, Any], payload: bytes = b"") -> N
     sock.sendall(_LENGTHS.pack(len(head), len(payload)) + head + payload)
 
 
-def receive(sock: socket.socket) -> tuple[dict[str, Any], bytes] | None:
-    """Read one frame; None when the other side closed between frames.
+class FrameReader:
+    """Reads frames; what has come of one is kept when the socket's time-out strikes in its middle."""
 
-    Raises:
-        MessageError: the bytes are not a frame, or claim to be larger than allowed.
-        OSError: the connection broke or timed out.
-    """
-    lengths = _exactly(sock, _LENGTHS.size, at_start=True)
-    if lengths is None:
-        return None
-    head_size, payload_size = _LENGTHS.unpack(lengths)
-    if head_size > MAX_HEADER or payload_size > MAX_PAYLOAD:
-        raise MessageError(f"a frame claims {head_size} + {payload_size} bytes", where="local socket")
-    head = _exactly(sock, head_size)
-    payload = _exactly(sock, payload_size)
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._buffer = bytearray()
+
+    def receive(self) -> Frame | None:
+        """The next frame; None when the other side closed between frames.
+
+        Raises:
+            MessageError: the bytes are not a frame, or claim to be larger than allowed.
+            TimeoutError: nothing, or not all of a frame, came in time; ask again.
+            OSError: the connection broke.
+        """
+        if not self._fill(_LENGTHS.size):
+            return None
+        head_size, payload_size = _LENGTHS.unpack_from(self._buffer)
+        if head_size > MAX_HEADER or payload_size > MAX_PAYLOAD:
+            raise MessageError(
+                f"a frame claims {head_size} + {payload_size} bytes",
+                where="local socket",
+                valid=f"at most {MAX_HEADER} of header and {MAX_PAYLOAD} of message",
+            )
+        middle, end = _LENGTHS.size + head_size, _LENGTHS.size + head_size + payload_size
+        if not self._fill(end):
+            raise MessageError("the connection ended inside a frame", where="local socket")
+        header, payload = _header(bytes(self._buffer[_LENGTHS.size : middle])), bytes(self._buffer[middle:end])
+        del self._buffer[:end]
+        return header, payload
+
+    def _fill(self, count: int) -> bool:
+        """Have ``count`` bytes; False if the other side closed before the first of a frame."""
+        while len(self._buffer) < count:
+            piece = self._sock.recv(_PIECE)
+            if not piece:
+                if self._buffer:
+                    raise MessageError("the connection ended inside a frame", where="local socket")
+                return False
+            self._buffer += piece
+        return True
+
+
+def _header(text: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(head or b"")
-    except ValueError as error:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or brackets without end
         raise MessageError("a frame's header is not JSON", where="local socket") from error
     if not isinstance(header, dict) or not isinstance(header.get("op"), str):
         raise MessageError("a frame's header has no 'op'", where="local socket")
-    return header, payload or b""
-
-
-def _exactly(sock: socket.socket, count: int, *, at_start: bool = False) -> bytes | None:
-    parts: list[bytes] = []
-    missing = count
-    while missing:
-        part = sock.recv(min(missing, 1 << 20))
-        if not part:
-            if at_start and missing == count:
-                return None
-            raise MessageError("the connection ended inside a frame", where="local socket")
-        parts.append(part)
-        missing -= len(part)
-    return b"".join(parts)
+    return header

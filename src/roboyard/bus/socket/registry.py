@@ -12,6 +12,8 @@ from pathlib import Path
 
 from roboyard.errors import InputError, RunError, UnknownNameError
 
+_LONGEST = 107 - len("/4194304-9999.sock")  # sun_path holds 107 bytes (unix(7))
+
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
@@ -31,21 +33,28 @@ class LiveRun:
 def directory() -> Path:
     """The folder of sockets, private to this user; made on first use.
 
+    Below ``$XDG_RUNTIME_DIR`` if that can be used, else below the folder for temporary files.
+
     Raises:
-        RunError: it belongs to somebody else or others may write into it.
+        RunError: it cannot be made, belongs to somebody else, or others may look into it.
     """
-    base = os.environ.get("XDG_RUNTIME_DIR")
-    path = (
-        Path(base) / "roboyard"
-        if base and Path(base).is_dir()
-        else Path(tempfile.gettempdir()) / f"roboyard-{os.getuid()}"
-    )
-    with suppress(FileExistsError):
-        path.mkdir(mode=0o700)
-    info = path.lstat()
-    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o077:
-        raise RunError(f"{path} is not a folder private to this user", valid="remove it")
-    return path
+    base = os.environ.get("XDG_RUNTIME_DIR", "")
+    trouble = ""
+    for path in (Path(base) / "roboyard", Path(tempfile.gettempdir()) / f"roboyard-{os.getuid()}"):
+        if (path.parent == Path(base) and not (base and path.parent.is_dir())) or len(bytes(path)) > _LONGEST:
+            trouble = trouble or f"{path} is too long for a socket's path"
+            continue
+        try:
+            with suppress(FileExistsError):
+                path.mkdir(mode=0o700)
+            info = path.lstat()
+        except OSError as error:
+            trouble = str(error)
+            continue
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o077:
+            raise RunError(f"{path} is not a folder private to this user", valid="remove it")
+        return path
+    raise RunError(f"no folder for the run's socket: {trouble}", valid="XDG_RUNTIME_DIR may name a short, writable one")
 
 
 def announce(name: str) -> LiveRun:
@@ -59,6 +68,9 @@ def announce(name: str) -> LiveRun:
                 json.dump({"name": name, "pid": os.getpid()}, file)
         except FileExistsError:
             continue
+        except OSError as error:
+            raise RunError(f"the run cannot be listed: {error}", where=str(folder)) from error
+        socket_path.unlink(missing_ok=True)  # of a dead process that had the same number
         return LiveRun(name, os.getpid(), socket_path)
     raise RunError("too many runs in this process")
 
@@ -99,7 +111,9 @@ def find(name: str | None) -> LiveRun:
         matches = [run for run in runs if name in (run.name, str(run.pid))]
         if not matches:
             raise UnknownNameError(f"no live run '{name}'", valid=f"live: {names}")
-        return matches[-1]
+        if len(matches) > 1:
+            raise InputError(f"several runs '{name}' are live", valid=f"choose by process id: {names}")
+        return matches[0]
     if not runs:
         raise InputError("no run is live", valid="start one with 'roboyard run', or name a recording")
     if len(runs) > 1:

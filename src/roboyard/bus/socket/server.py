@@ -7,66 +7,40 @@ client that does not read fast enough loses its oldest messages, never slows the
 from __future__ import annotations
 
 import socket
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Condition, Thread
+from threading import Thread
 from typing import Any
 
 from roboyard.bus.bus import Bus
 from roboyard.bus.executor import LAST
 from roboyard.bus.futures import Future
 from roboyard.bus.graph import graph
-from roboyard.bus.inputs import Input
+from roboyard.bus.inputs import Input, Kind
+from roboyard.bus.pacing import wall_seconds
 from roboyard.bus.socket import frames, registry
+from roboyard.bus.socket.outbox import Outbox
 from roboyard.bus.topics import Topic
 from roboyard.errors import InputError, MessageError, RoboyardError
 from roboyard.messages import serialize
 
-QUEUE_LIMIT = 2000
 CLIENT_LIMIT = 64
+_LAST_WORDS_SECONDS = 1.0
 
 
 class _Client:
-    """One connection: a queue of outgoing frames with its writer thread."""
+    """One connection."""
 
     def __init__(self, sock: socket.socket, number: int) -> None:
         self.sock = sock
         self.name = f"client{number}"
         self.topics: set[str] = set()
-        self.lost = 0
-        self.closed = False
-        self._queue: deque[tuple[dict[str, Any], bytes]] = deque()
-        self._ready = Condition()
+        self.nodes: set[str] = set()
+        self.out = Outbox(sock, f"roboyard-{self.name}-out")
 
-    def post(self, header: dict[str, Any], payload: bytes = b"") -> None:
-        with self._ready:
-            if len(self._queue) >= QUEUE_LIMIT:
-                self._queue.popleft()
-                self.lost += 1
-            self._queue.append((header, payload))
-            self._ready.notify()
-
-    def write_forever(self) -> None:
-        while True:
-            with self._ready:
-                while not self._queue and not self.closed:
-                    self._ready.wait()
-                if not self._queue:
-                    return
-                header, payload = self._queue.popleft()
-            try:
-                frames.send(self.sock, header, payload)
-            except OSError:
-                self.close()
-                return
-
-    def close(self) -> None:
-        with self._ready:
-            self.closed = True
-            self._ready.notify()
-        with suppress(OSError):
-            self.sock.shutdown(socket.SHUT_RDWR)
+    def fail(self, number: Any, error: object) -> None:
+        """Say that a question has no answer."""
+        self.out.answer({"op": "error", "id": number, "error": str(error)})
 
 
 class SocketServer:
@@ -101,23 +75,29 @@ class SocketServer:
             except OSError:
                 return
             if len(self._clients) >= CLIENT_LIMIT:
+                with suppress(OSError):
+                    frames.send(sock, {"op": "error", "error": f"{CLIENT_LIMIT} others are connected already"})
                 sock.close()
                 continue
             self._count += 1
             client = _Client(sock, self._count)
             self._clients.append(client)
-            client.post({"op": "hello", "name": self.run.name, "pid": self.run.pid, "client": client.name})
-            Thread(target=client.write_forever, name=f"roboyard-{client.name}-out", daemon=True).start()
+            client.out.answer({"op": "hello", "name": self.run.name, "pid": self.run.pid, "client": client.name})
             Thread(target=self._read_forever, args=(client,), name=f"roboyard-{client.name}", daemon=True).start()
 
     def _read_forever(self, client: _Client) -> None:
+        reader = frames.FrameReader(client.sock)
         try:
-            while (frame := frames.receive(client.sock)) is not None:
+            while (frame := reader.receive()) is not None:
                 self._take(client, *frame)
-        except (MessageError, OSError):
-            pass  # a broken client is let go; the run does not care
+            client.out.close()
+        except MessageError as error:  # where the next frame begins cannot be known: say so and let the client go
+            client.fail(None, error)
+            client.out.finish()
+            client.out.join(_LAST_WORDS_SECONDS)
+        except OSError:
+            client.out.close()
         finally:
-            client.close()
             client.sock.close()
             self.bus.inputs.query(lambda: self._forget(client))
 
@@ -127,30 +107,52 @@ class SocketServer:
         inputs = self.bus.inputs
         try:
             if operation == "publish":
-                inputs.push(Input("publish", str(header["topic"]), str(header["type"]), source, payload))
+                kind: Kind = "latch" if header.get("latched") else "publish"
+                inputs.push(Input(kind, str(header["topic"]), str(header["type"]), source, payload))
             elif operation == "call":
-                inputs.push(
-                    Input("call", str(header["service"]), str(header["type"]), source, payload,
-                          reply=lambda future: self._answer(client, number, future))
+                item = Input(
+                    "call", str(header["service"]), str(header["type"]), source, payload,
+                    reply=lambda future: self._answer(client, number, future),
                 )  # fmt: skip
+                if not inputs.push(item):
+                    raise InputError("the run has too many inputs waiting", valid="ask again later")
             elif operation == "subscribe":
                 inputs.query(lambda: self._subscribe(client, str(header["topic"])))
             elif operation == "unsubscribe":
                 inputs.query(lambda: self._unsubscribe(client, str(header["topic"])))
             elif operation == "graph":
-                inputs.query(lambda: client.post({"op": "graph", "id": number, "graph": graph(self.bus).to_dict()}))
+                inputs.query(lambda: self._graph(client, number))
+            elif operation == "join":
+                inputs.query(lambda: self._join(client, number, str(header.get("node", ""))))
+            elif operation == "leave":
+                inputs.query(lambda: self._leave(client, number))
             elif operation == "control":
                 inputs.query(lambda: self._control(client, number, header))
             else:
                 raise InputError(f"unknown operation '{operation}'")
         except KeyError as error:
-            client.post({"op": "error", "id": number, "error": f"'{operation}' lacks {error}"})
+            client.fail(number, f"'{operation}' lacks {error}")
         except InputError as error:
-            client.post({"op": "error", "id": number, "error": str(error)})
+            client.fail(number, error)
 
     # -- on the executor's thread ----------------------------------------------------------------------------------
+    def _graph(self, client: _Client, number: Any) -> None:
+        client.out.answer({"op": "graph", "id": number, "graph": graph(self.bus).to_dict()})
+
+    def _join(self, client: _Client, number: Any, node: str) -> None:
+        """Let a node of another process take part under its name, if nobody else has it."""
+        if node in self.bus.nodes or any(node in other.nodes for other in self._clients):
+            client.fail(number, f"a node {node} takes part in the run already (another name or namespace)")
+            return
+        client.nodes.add(node)
+        self._done(client, number)
+
+    def _leave(self, client: _Client, number: Any) -> None:
+        client.nodes.clear()
+        self._done(client, number)
+
     def _subscribe(self, client: _Client, name: str) -> None:
-        if name in client.topics or client.closed:
+        if name in client.topics or client.out.closed:
             return
         client.topics.add(name)
         self._by_topic.setdefault(name, []).append(client)
@@ -185,16 +187,20 @@ class SocketServer:
 
     def _post(self, clients: list[_Client], topic: Topic, message: Any, node: str, time_ns: int) -> None:
         header = {"op": "message", "topic": topic.name, "type": topic.type_name, "source": node, "time": time_ns}
+        if topic.latched:
+            header["latched"] = True
         payload = serialize(message)
         for client in clients:
-            client.post(header, payload)
+            client.out.message(header, payload)
 
     def _answer(self, client: _Client, number: Any, future: Future) -> None:
         def send(done: Future) -> None:
-            if done.error is not None:
-                client.post({"op": "error", "id": number, "error": str(done.error)})
+            try:
+                payload = serialize(done.result)  # a response that is none is its caller's to know, not the run's end
+            except RoboyardError as error:
+                client.fail(number, error)
             else:
-                client.post({"op": "response", "id": number}, serialize(done.result))
+                client.out.answer({"op": "response", "id": number, "time": self.bus.now_ns}, payload)
 
         future.then(send)
 
@@ -209,20 +215,19 @@ class SocketServer:
                 executor.stop()
             elif action == "rate":
                 executor.pacer.factor = _rate(header.get("rate"))
-                executor.pacer.restart(executor.now_ns)
             elif action == "step":
                 self._step(*_steps(header), lambda: self._done(client, number))
                 return
             else:
                 raise InputError(f"unknown control '{action}'", valid="pause, resume, step, stop, rate")
         except RoboyardError as error:
-            client.post({"op": "error", "id": number, "error": str(error)})
+            client.fail(number, error)
             return
         self._done(client, number)
 
     def _done(self, client: _Client, number: Any) -> None:
         executor = self.bus.executor
-        client.post({"op": "done", "id": number, "time": executor.now_ns, "paused": executor.paused})
+        client.out.answer({"op": "done", "id": number, "time": executor.now_ns, "paused": executor.paused})
 
     def _step(self, instants: int, span_ns: int, then: Callable[[], None]) -> None:
         """Run ``span_ns``, or else the next ``instants`` that have events, then pause and say so."""
@@ -244,13 +249,16 @@ class SocketServer:
         executor.paused = False
 
     def close(self) -> None:
-        """Let all clients go and leave the registry."""
+        """Let all clients go, once they have what was said so far, and leave the registry."""
         registry.withdraw(self.run)
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        for client in list(self._clients):
-            client.close()
+        clients, deadline = list(self._clients), wall_seconds() + _LAST_WORDS_SECONDS
+        for client in clients:
+            client.out.finish()
+        for client in clients:
+            client.out.join(max(deadline - wall_seconds(), 0.0))
         if self._untap is not None:
             self._untap()
             self._untap = None
@@ -267,6 +275,6 @@ def _steps(header: dict[str, Any]) -> tuple[int, int]:
 
 
 def _rate(value: Any) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0.0 <= value <= 1e6:
-        raise InputError(f"rate {value!r}", valid="0 (as fast as possible) to 1e6 simulated seconds per second")
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise InputError(f"rate {value!r}", valid="a number")
     return float(value)
