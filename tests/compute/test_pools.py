@@ -11,7 +11,7 @@ import time
 import pytest
 
 from roboyard.compute import Pool, ProcessPool, ThreadPool, open_pool, usable_cores
-from roboyard.errors import ConfigError, RunError
+from roboyard.errors import ConfigError, InputError, RunError
 
 
 def square(x: float) -> float:
@@ -117,6 +117,29 @@ def test_close_waits_and_close_now_drops() -> None:
 def test_default_is_one_worker_a_core() -> None:
     with ThreadPool() as pool:
         assert pool.workers == usable_cores() == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, True, 10**9, "two"])
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_numbers_of_workers_that_are_none_are_refused(kind: str, workers: object) -> None:
+    with pytest.raises(InputError, match=r"workers \(a whole number from 1 to"):
+        open_pool(kind, workers)
+    with pytest.raises(InputError, match=r"a pool of 'boats' \(threads or processes\)"):
+        open_pool("boats", 1)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.001, 0.01, 0.1])
+def test_ending_at_once_never_waits_for_work_whatever_its_workers_are_at(delay: float) -> None:
+    """Workers die and are replaced just while the pool ends: a replacement must not begin the next long call."""
+    pool = ProcessPool(2)
+    futures = [
+        pool.submit(function, *arguments) for _ in range(6) for function, arguments in ((die, ()), (time.sleep, (60,)))
+    ]
+    time.sleep(delay)
+    start = time.monotonic()
+    pool.close(now=True)
+    assert time.monotonic() - start < 30.0
+    assert all(future.done() for future in futures)
 
 
 SCRIPT = """

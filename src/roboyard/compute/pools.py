@@ -12,11 +12,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing import util
+from threading import Lock
 from types import TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 from roboyard.compute.worker import Worker
-from roboyard.errors import RunError
+from roboyard.errors import InputError, RunError
+
+_MOST_WORKERS = 1024
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,6 +28,14 @@ R = TypeVar("R")
 def usable_cores() -> int:
     """Cores this process may use (a container or `taskset` may allow fewer than the machine has)."""
     return len(os.sched_getaffinity(0))
+
+
+def _checked(workers: int | None) -> int:
+    if workers is None:
+        return usable_cores()
+    if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= _MOST_WORKERS:
+        raise InputError(f"{workers!r} workers", valid=f"a whole number from 1 to {_MOST_WORKERS}")
+    return workers
 
 
 class Pool(ABC):
@@ -57,10 +68,13 @@ class ThreadPool(Pool):
     """Threads of this process: nothing is copied; parallel where the work releases the GIL (kernels, physics).
 
     A call that has begun cannot be ended: `close(now=True)` returns only after it.
+
+    Raises:
+        InputError: No sensible number of workers.
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        self.workers = workers or usable_cores()
+        self.workers = _checked(workers)
         self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="roboyard")
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
@@ -80,10 +94,13 @@ class ProcessPool(Pool):
     Args:
         workers: How many; one for each usable core if not given.
         preload: Modules each worker imports as it starts, so that its first call finds them ready.
+
+    Raises:
+        InputError: No sensible number of workers.
     """
 
     def __init__(self, workers: int | None = None, *, preload: tuple[str, ...] = ()) -> None:
-        self.workers = workers or usable_cores()
+        self.workers = _checked(workers)
         self._preload = preload
         self._all = [Worker(preload) for _ in range(self.workers)]
         self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
@@ -92,6 +109,7 @@ class ProcessPool(Pool):
         # One thread stands for each process and waits for its answers.
         self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="roboyard-pool")
         self._ending = False
+        self._change = Lock()  # of the workers: nobody replaces one while all are being ended
         # Where nobody closed the pool: before multiprocessing, at exit, waits for children that wait for us.
         self._finalizer = util.Finalize(self, _terminate, args=(self._all,), exitpriority=100)
 
@@ -102,7 +120,7 @@ class ProcessPool(Pool):
     def _remote(self, function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         worker = self._idle.get()
         try:
-            if not worker.alive and not self._ending:
+            if not worker.alive:
                 worker = self._replace(worker)
             result: R = worker.call(function, args, kwargs)
             return result
@@ -110,18 +128,22 @@ class ProcessPool(Pool):
             self._idle.put(worker)
 
     def _replace(self, dead: Worker) -> Worker:
-        dead.stop(now=True)
-        fresh = Worker(self._preload)
-        self._all[self._all.index(dead)] = fresh
-        return fresh
+        with self._change:
+            if self._ending:
+                return dead
+            dead.stop(now=True)
+            fresh = Worker(self._preload)
+            self._all[self._all.index(dead)] = fresh
+            return fresh
 
     def close(self, *, now: bool = False) -> None:
         """End the processes."""
         if now:
-            self._ending = True
             self._threads.shutdown(wait=False, cancel_futures=True)
-            for worker in self._all:
-                worker.process.terminate()
+            with self._change:
+                self._ending = True
+                for worker in self._all:
+                    worker.process.terminate()
         self._threads.shutdown(wait=True)
         self._finalizer.cancel()
         for worker in self._all:
@@ -143,5 +165,11 @@ def _submit(threads: ThreadPoolExecutor, function: Callable[..., Any], /, *args:
 def open_pool(
     kind: Literal["threads", "processes"], workers: int | None = None, *, preload: tuple[str, ...] = ()
 ) -> Pool:
-    """A pool of the kind named; `preload` is for processes."""
+    """A pool of the kind named; `preload` is for processes.
+
+    Raises:
+        InputError: No such kind, or no sensible number of workers.
+    """
+    if kind not in ("threads", "processes"):
+        raise InputError(f"a pool of {kind!r}", valid="threads or processes")
     return ThreadPool(workers) if kind == "threads" else ProcessPool(workers, preload=preload)
