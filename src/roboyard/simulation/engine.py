@@ -14,7 +14,7 @@ from roboyard.geometry import SE3
 from roboyard.hardware import Hardware
 from roboyard.simulation import stepping
 from roboyard.simulation.actuation import Servos
-from roboyard.simulation.assembly import Assembled, Entry, Placement, assemble
+from roboyard.simulation.assembly import Entry, Placement, assemble
 from roboyard.simulation.contacts import ContactWatch, Episode
 from roboyard.simulation.hardware import SimulatedHardware
 from roboyard.simulation.instant import Instant
@@ -76,7 +76,7 @@ class Simulation:
         self._scene: Scene | None = None
         self._listeners: list[Callable[[], None]] = []
         self._running: Running | None = None
-        self._start(assemble(world, self._entries, self.settings))
+        self._put(start(assemble(world, self._entries, self.settings), self.settings, 0))
 
     # -- models --------------------------------------------------------------------------------------------------------
     def add(
@@ -103,9 +103,18 @@ class Simulation:
             raise InputError(f"there is already a model named {name!r}", valid=f"taken: {', '.join(self._handles)}")
         entry = Entry(name, model, T_world_model or SE3.identity())
         assembled = assemble(self.world, [*self._entries, entry], self.settings)
+        before = self.running
         self._entries.append(entry)
         self._handles[name] = Handle(name, namespace, model, robot)
-        self._start(assembled)
+        try:
+            self._put(start(assembled, self.settings, self.time_ns, before))
+        except Exception:  # a gain or a sensor that cannot be: as if it had never been asked for
+            self._entries.remove(entry)
+            del self._handles[name]
+            self._sensors.pop(name, None)
+            self._put(before)
+            raise
+        self._tell()
         return self._handles[name]
 
     def remove(self, name: str) -> None:
@@ -117,7 +126,8 @@ class Simulation:
         del self._handles[name]
         self._hardware.pop(name, None)
         self._sensors.pop(name, None)
-        self._start(assembled)
+        self._put(start(assembled, self.settings, self.time_ns, self.running))
+        self._tell()
 
     def on_models_changed(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Have ``callback()`` run after every `add` and `remove`; returns a function that takes it back."""
@@ -271,11 +281,11 @@ class Simulation:
         if name not in self._handles:
             raise UnknownNameError(f"no model named {name!r}", valid=f"models: {', '.join(self._handles) or 'none'}")
 
-    def _start(self, assembled: Assembled) -> None:
-        """Make ``assembled`` the world that runs, with the state of what was there before."""
-        self._running = start(assembled, self.settings, self.time_ns, self._running)
+    def _put(self, running: Running) -> None:
+        """Make ``running`` the world that runs, and have everything find its addresses there."""
+        self._running = running
         self._scene = None
-        for name, placement in assembled.placements.items():
+        for name, placement in running.assembled.placements.items():
             if name not in self._sensors:
                 made = (make_sensor(self, name, sensor) for sensor in placement.entry.model.sensors)
                 self._sensors[name] = tuple(sensor for sensor in made if sensor is not None)
@@ -283,5 +293,7 @@ class Simulation:
                 sensor.bind()
         for hardware in self._hardware.values():
             hardware.bind()
+
+    def _tell(self) -> None:
         for listener in tuple(self._listeners):
             listener()

@@ -65,7 +65,7 @@ _FRICTION_TENDON = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON)
 _ELLIPTIC = int(mujoco.mjtConstraint.mjCNSTR_CONTACT_ELLIPTIC)
 
 
-@kernel
+@kernel(error_model="numpy")
 def _cone(residual: NDArray[np.float64], first: int, dim: int, mu: float, friction: NDArray[np.float64]) -> tuple:  # type: ignore[type-arg]
     """Where a contact stands towards its cone: normal and tangential part in the cone's coordinates, and the zone:
     -1 apart (no force), 0 sliding, 1 sticking (a parabola in every row)."""
@@ -81,7 +81,7 @@ def _cone(residual: NDArray[np.float64], first: int, dim: int, mu: float, fricti
     return normal, tangential, 0
 
 
-@kernel
+@kernel(error_model="numpy")
 def _forces(
     residual: NDArray[np.float64],
     stiffness: NDArray[np.float64],
@@ -121,7 +121,7 @@ def _forces(
         row += 1
 
 
-@kernel
+@kernel(error_model="numpy")
 def _slopes(
     step: float,
     residual: NDArray[np.float64],
@@ -176,7 +176,17 @@ def _slopes(
     return first, second
 
 
-@kernel
+@kernel(error_model="numpy")
+def _add_square(matrix: NDArray[np.float64], factor: float, vector: NDArray[np.float64]) -> None:
+    """Add ``factor v vᵀ``."""
+    for r in range(len(vector)):
+        scaled = factor * vector[r]
+        if scaled != 0.0:
+            for c in range(len(vector)):
+                matrix[r, c] += scaled * vector[c]
+
+
+@kernel(error_model="numpy")
 def _add_sliding(
     hessian: NDArray[np.float64],
     jacobian: NDArray[np.float64],
@@ -185,11 +195,14 @@ def _add_sliding(
     kinds: NDArray[np.int32],
     owners: NDArray[np.int64],
     layout: NDArray[np.int64],
-    block: NDArray[np.float64],
-    product: NDArray[np.float64],
+    along: NDArray[np.float64],
+    across: NDArray[np.float64],
 ) -> None:
-    """Add ``Jᵀ S J`` of every sliding contact to the lower half of the Hessian; ``block`` and ``product`` are room."""
-    nv = hessian.shape[0]
+    """Add the second derivatives of every sliding contact's term.
+
+    With the normal part n and the tangential length t the term is ½ k (n - mu t)².  It bends with k towards the cone's
+    surface, and with k mu (mu t - n) / t in every tangential direction but the one it slides in.
+    """
     row = 0
     while row < len(residual):
         if kinds[row] != _ELLIPTIC:
@@ -201,31 +214,22 @@ def _add_sliding(
         normal, tangential, zone = _cone(residual, row, dim, mu, friction)
         if zone == 0:
             scale = stiffness[row] / (mu * mu * (1.0 + mu * mu))
-            pull = mu * (normal - mu * tangential) / tangential
-            block[0, 0] = scale * mu * mu
-            for i in range(1, dim):
-                ui = friction[i - 1] * residual[row + i] / tangential
-                block[i, 0] = block[0, i] = -scale * mu * mu * ui * friction[i - 1]
-                for j in range(1, i + 1):
-                    uj = friction[j - 1] * residual[row + j] / tangential
-                    value = (mu * mu + pull) * ui * uj - (pull if i == j else 0.0)
-                    block[i, j] = block[j, i] = scale * value * friction[i - 1] * friction[j - 1]
-            for i in range(dim):
-                for c in range(nv):
-                    total = 0.0
-                    for j in range(dim):
-                        total += block[i, j] * jacobian[row + j, c]
-                    product[i, c] = total
-            for r in range(nv):
-                for i in range(dim):
-                    factor = jacobian[row + i, r]
-                    if factor != 0.0:
-                        for c in range(r + 1):
-                            hessian[r, c] += factor * product[i, c]
+            bend = scale * mu * (mu * tangential - normal) / tangential
+            along[:] = 0.0
+            for axis in range(1, dim):
+                factor = friction[axis - 1]
+                share = factor * residual[row + axis] / tangential * factor
+                for c in range(len(along)):
+                    along[c] += share * jacobian[row + axis, c]
+                _add_square(hessian, bend * factor * factor, jacobian[row + axis])
+            _add_square(hessian, -bend, along)
+            for c in range(len(along)):
+                across[c] = mu * (jacobian[row, c] - along[c])
+            _add_square(hessian, scale, across)
         row += dim
 
 
-@kernel
+@kernel(error_model="numpy")
 def _factorise(matrix: NDArray[np.float64]) -> bool:
     """Cholesky's factor in the lower half, in place; False if the matrix is not positive definite."""
     n = matrix.shape[0]
@@ -244,7 +248,7 @@ def _factorise(matrix: NDArray[np.float64]) -> bool:
     return True
 
 
-@kernel
+@kernel(error_model="numpy")
 def _solve(factor: NDArray[np.float64], vector: NDArray[np.float64]) -> None:
     """Solve ``L Lᵀ x = vector`` in place."""
     n = factor.shape[0]
@@ -260,7 +264,7 @@ def _solve(factor: NDArray[np.float64], vector: NDArray[np.float64]) -> None:
         vector[i] = total / factor[i, i]
 
 
-@kernel
+@kernel(error_model="numpy")
 def _inertia(model: int, data: int, layout: NDArray[np.int64], dense: NDArray[np.float64]) -> None:
     """The joint-space inertia, both halves."""
     nv = dense.shape[0]
@@ -279,7 +283,7 @@ def _example() -> Iterable[tuple[Any, ...]]:
     yield (0, 0, np.zeros(1, np.int64))
 
 
-@kernel(examples=_example)
+@kernel(examples=_example, error_model="numpy")
 def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> bool:
     """Find the accelerations of an evaluated state and leave them where the engine's solver starts.
 
@@ -316,7 +320,7 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> bool:
     guess, gradient, direction, inertial, push = (
         start.copy(), np.empty(nv), np.empty(nv), np.empty(nv), np.empty(nv),
     )  # fmt: skip
-    block, product = np.empty((6, 6)), np.empty((6, nv))
+    along, across = np.empty(nv), np.empty(nv)
     for i in range(nv):
         inertial[i] = 0.0
         for j in range(nv):
@@ -343,12 +347,8 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> bool:
         hessian[:] = inertia
         for row in range(rows):
             if weight[row] != 0.0:
-                for r in range(nv):
-                    factor = weight[row] * jacobian[row, r]
-                    if factor != 0.0:
-                        for c in range(r + 1):
-                            hessian[r, c] += factor * jacobian[row, c]
-        _add_sliding(hessian, jacobian, residual, stiffness, kinds, owners, layout, block, product)
+                _add_square(hessian, weight[row], jacobian[row])
+        _add_sliding(hessian, jacobian, residual, stiffness, kinds, owners, layout, along, across)
         if not _factorise(hessian):
             return False
         direction[:] = -gradient

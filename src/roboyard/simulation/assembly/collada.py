@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,33 @@ from roboyard.errors import DescriptionError
 
 Triangles = NDArray[np.float64]  # (n, 3, 3): triangle, corner, xyz
 
+MAX_DEPTH = 64
+"""Nodes within each other; deeper ones instance each other in a ring."""
+MAX_INSTANCES = 100_000
+"""Visits of nodes: a few that each instance the one before twice would fill any memory."""
 
-def read_collada(file: Path) -> Triangles:
+
+def read_collada(file: Path, most: int = 10_000_000) -> Triangles:
     """Triangles of the file's scene in metres, in the file's own axes.
 
+    Args:
+        file: The file.
+        most: Triangles that are taken at most.
+
     Raises:
-        DescriptionError: the file is no COLLADA or holds no triangle.
+        DescriptionError: the file is no COLLADA, is inconsistent, holds no triangle or more than ``most``.
     """
+    try:
+        triangles = _scene(file, most)
+    except (KeyError, IndexError, StopIteration, ValueError, ArithmeticError, TypeError) as error:
+        why = f"it refers to {error}, which it does not have" if isinstance(error, KeyError) else str(error)[:120]
+        raise DescriptionError(f"mesh is inconsistent COLLADA: {why}", where=str(file)) from None
+    if not len(triangles):
+        raise DescriptionError("mesh holds no triangles", where=str(file))
+    return triangles
+
+
+def _scene(file: Path, most: int) -> Triangles:
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False, remove_comments=True)
     try:
         root = etree.parse(str(file), parser).getroot()
@@ -36,17 +57,32 @@ def read_collada(file: Path) -> Triangles:
     parts: list[Triangles] = []
     scene = root.find(".//visual_scene")
     if scene is not None:
+        room = _Room(MAX_INSTANCES, most)
         for node in scene.findall("node"):
-            _collect(node, np.eye(4), ids, shapes, parts, 0)
+            _collect(node, np.eye(4), ids, shapes, parts, room, 0)
     if not parts:
         parts = list(shapes.values())  # a bare library: take all of it where it stands
     triangles = np.concatenate(parts) if parts else np.zeros((0, 3, 3))
-    if not len(triangles):
-        raise DescriptionError("mesh holds no triangles", where=str(file))
 
     unit = root.find("asset/unit")
     metre = float(unit.get("meter", "1")) if unit is not None else 1.0
+    if not 0.0 < metre < math.inf:
+        raise ValueError(f"its unit is {metre:g} m")
     return np.asarray(triangles * metre)
+
+
+class _Room:
+    """What instances may still bring."""
+
+    def __init__(self, visits: int, triangles: int) -> None:
+        self._visits, self._triangles = visits, triangles
+
+    def take(self, visits: int, triangles: int) -> None:
+        """Raises ValueError when there is none left."""
+        self._visits -= visits
+        self._triangles -= triangles
+        if self._visits < 0 or self._triangles < 0:
+            raise ValueError("its nodes instance each other too often, or it has too many triangles")
 
 
 def _numbers(text: str | None, dtype: type = float) -> NDArray[np.float64]:
@@ -78,7 +114,10 @@ def _primitive(element: etree._Element, ids: dict[str, etree._Element]) -> list[
         faces = [_fan(polygon) for polygon in np.split(flat, np.cumsum(counts)[:-1])]
     else:
         faces = [_fan(polygon) for polygon in lists]
-    return [positions[face] for face in faces if len(face)]
+    faces = [face for face in faces if len(face)]
+    if any(face.min() < 0 for face in faces):
+        raise ValueError("a face has a corner of negative number")
+    return [positions[face] for face in faces]
 
 
 def _fan(polygon: NDArray[np.int_]) -> NDArray[np.int_]:
@@ -88,8 +127,10 @@ def _fan(polygon: NDArray[np.int_]) -> NDArray[np.int_]:
 def _positions(name: str, ids: dict[str, etree._Element]) -> NDArray[np.float64]:
     element = ids[name]
     if element.tag == "vertices":
-        source = next(item for item in element.findall("input") if item.get("semantic") == "POSITION")
-        element = ids[str(source.get("source"))[1:]]
+        sources = [item for item in element.findall("input") if item.get("semantic") == "POSITION"]
+        if not sources:
+            raise ValueError(f"the vertices '{name}' have no positions")
+        element = ids[str(sources[0].get("source"))[1:]]
     accessor = element.find(".//accessor")
     stride = int(accessor.get("stride", "3")) if accessor is not None else 3
     return np.asarray(_numbers(element.findtext("float_array")).reshape(-1, stride)[:, :3])
@@ -101,23 +142,26 @@ def _collect(
     ids: dict[str, etree._Element],
     shapes: dict[str, Triangles],
     parts: list[Triangles],
+    room: _Room,
     depth: int,
 ) -> None:
-    if depth > 64:
-        return  # nodes that instance each other in a ring
+    if depth > MAX_DEPTH:
+        return
+    room.take(1, 0)
     T = parent
     for child in node:
         T = T @ _transform(child)
     for instance in node.findall("instance_geometry"):
         triangles = shapes.get(str(instance.get("url"))[1:])
         if triangles is not None:
+            room.take(0, len(triangles))
             parts.append(triangles @ T[:3, :3].T + T[:3, 3])
     for child in node.findall("node"):
-        _collect(child, T, ids, shapes, parts, depth + 1)
+        _collect(child, T, ids, shapes, parts, room, depth + 1)
     for instance in node.findall("instance_node"):
         target = ids.get(str(instance.get("url"))[1:])
         if target is not None:
-            _collect(target, T, ids, shapes, parts, depth + 1)
+            _collect(target, T, ids, shapes, parts, room, depth + 1)
 
 
 def _transform(element: etree._Element) -> NDArray[np.float64]:

@@ -36,21 +36,20 @@ def convex_pieces(vertices: Points, faces: NDArray[np.int64]) -> list[Points] | 
     import trimesh
 
     mesh = trimesh.Trimesh(vertices, faces, process=True)
+    # The pieces that hang together, in the order of their first face.
+    groups = _groups(len(mesh.faces), mesh.face_adjacency)
+    if len(groups) > MAX_PIECES:
+        return None
     pieces: list[Points] = []
-    for part in _parts(mesh):
+    for group in groups:
+        part = mesh.submesh([group], append=True, repair=False) if len(groups) > 1 else mesh
         if _is_convex(part):
             pieces.append(np.asarray(part.vertices))
         else:
-            pieces.extend(_plates(part))
+            pieces.extend(_plates(part, MAX_PIECES + 1 - len(pieces)))
         if len(pieces) > MAX_PIECES:
             return None
     return pieces
-
-
-def _parts(mesh: Any) -> list[Any]:
-    """The pieces of a mesh that hang together, in the order of their first face."""
-    groups = _groups(len(mesh.faces), mesh.face_adjacency)
-    return [mesh.submesh([group], append=True, repair=False) for group in groups]
 
 
 def _groups(count: int, links: NDArray[np.int64]) -> list[NDArray[np.int64]]:
@@ -65,20 +64,28 @@ def _groups(count: int, links: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 
 def _is_convex(part: Any) -> bool:
+    from scipy.spatial import QhullError
+
     if np.linalg.matrix_rank(part.vertices - part.vertices[0], tol=1e-6) < 3:
         return False
     if not part.is_watertight:
         return False
-    return bool(part.volume >= 0.98 * part.convex_hull.volume)
+    try:
+        return bool(part.volume >= 0.98 * part.convex_hull.volume)
+    except QhullError:  # next to no thickness
+        return False
 
 
-def _plates(part: Any) -> list[Points]:
+def _plates(part: Any, most: int) -> list[Points]:
+    """Thin plates on the facets of a surface; about ``most`` where there would be more."""
     plates: list[Points] = []
     flat = part.face_adjacency[part.face_adjacency_angles < FLAT]
     for facet in _groups(len(part.faces), flat):
         facet = facet[part.area_faces[facet] > TINY]
         if not len(facet):
             continue
+        if len(plates) >= most:
+            break
         normal = part.face_normals[facet[0]]
         points = part.vertices[np.unique(part.faces[facet])]
         if len(facet) == 1 or _hull_area(points, normal) <= 1.02 * part.area_faces[facet].sum():

@@ -14,11 +14,20 @@ from roboyard.description.model import Heightmap, Mesh
 from roboyard.errors import DescriptionError
 from roboyard.simulation.assembly.collada import read_collada
 from roboyard.simulation.assembly.convex import convex_pieces, is_flat
+from roboyard.simulation.assembly.pictures import opened
 
 Surface = tuple[NDArray[np.float64], NDArray[np.int64]]  # vertices (n, 3) [m], faces (m, 3)
 
 PLACEHOLDER_SIZE = 0.1
 """Edge of the marked box that stands for a mesh whose file is missing [m]."""
+MAX_TRIANGLES = 500_000
+"""A mesh of a million takes a quarter of a minute and 2 GB."""
+FAR = 1e6
+"""Coordinates beyond are no robot's or room's [m]; the engine reckons meshes in single precision."""
+MAX_HEIGHTS = 4_200_000
+"""Points of a terrain: 2049 × 2049, Gazebo's largest, and a little."""
+NO_DEPTH = 1e-3
+"""Depth given to what is flat [m]: a sheet of paper has no hull."""
 
 
 @lru_cache(maxsize=256)
@@ -26,22 +35,65 @@ def load_surface(file: Path, modified_ns: int) -> Surface:
     """Vertices and faces of a mesh file (STL, OBJ, DAE, glTF, PLY); ``modified_ns`` keys the cache.
 
     Raises:
-        DescriptionError: the file cannot be read or holds no triangle.
+        DescriptionError: the file cannot be read, or holds no triangle, too many, or none with an area.
     """
     import trimesh
 
+    _refuse_crowd(file, _stated_triangles(file))
     if file.suffix.lower() == ".dae":
-        triangles = read_collada(file)
+        triangles = read_collada(file, MAX_TRIANGLES)
         mesh = trimesh.Trimesh(**trimesh.triangles.to_kwargs(triangles))
     else:
         try:
             mesh = trimesh.load(str(file), force="mesh")
         except Exception as error:
-            raise DescriptionError(f"mesh cannot be read: {error}", where=str(file)) from error
+            why = str(error).partition("\n")[0][:200] or type(error).__name__
+            raise DescriptionError(f"mesh cannot be read: {why}", where=str(file)) from error
     if not len(getattr(mesh, "faces", ())):
         raise DescriptionError("mesh holds no triangles", where=str(file))
+    _refuse_crowd(file, len(mesh.faces))
     mesh.merge_vertices()
-    return np.asarray(mesh.vertices, float), np.asarray(mesh.faces, np.int64)
+    vertices = np.asarray(mesh.vertices, float)
+    if not np.isfinite(vertices).all() or np.abs(vertices).max() > FAR:
+        raise DescriptionError("mesh reaches too far", where=str(file), valid=f"coordinates below {FAR:g} m")
+    spread = np.linalg.svd(np.cov(vertices.T), compute_uv=False) if len(vertices) > 2 else np.zeros(3)
+    if spread[1] <= 1e-12 * spread[0]:
+        raise DescriptionError("mesh has no area: its points lie on a line", where=str(file))
+    return vertices, np.asarray(mesh.faces, np.int64)
+
+
+def _stated_triangles(file: Path) -> int:
+    """What a binary STL says of itself; 0 for anything else."""
+    if file.suffix.lower() != ".stl":
+        return 0
+    try:
+        with file.open("rb") as stream:
+            start = stream.read(84)
+            size = stream.seek(0, 2)
+    except OSError as error:
+        raise DescriptionError(f"mesh cannot be read: {error.strerror}", where=str(file)) from None
+    count = int.from_bytes(start[80:84], "little")
+    return count if size == 84 + 50 * count else 0
+
+
+def _refuse_crowd(file: Path, triangles: int) -> None:
+    if triangles > MAX_TRIANGLES:
+        raise DescriptionError(
+            f"mesh has {triangles} triangles", where=str(file), valid=f"at most {MAX_TRIANGLES}: simplify it"
+        )
+
+
+def surface_of(mesh: Mesh) -> Surface:
+    """A description's mesh, read and scaled. Raises DescriptionError."""
+    if mesh.file is None:
+        raise DescriptionError(f"mesh {mesh.uri} was not found", where=mesh.uri)
+    try:
+        stamp = mesh.file.stat().st_mtime_ns
+    except OSError as error:
+        raise DescriptionError(f"mesh cannot be read: {error}", where=str(mesh.file)) from error
+    vertices, faces = load_surface(mesh.file, stamp)
+    vertices = vertices * np.asarray(mesh.scale)
+    return vertices, faces[:, ::-1] if np.prod(mesh.scale) < 0.0 else faces
 
 
 class MeshStore:
@@ -50,39 +102,34 @@ class MeshStore:
     def __init__(self, spec: mujoco.MjSpec) -> None:
         self._spec = spec
         self._names: dict[tuple[object, ...], str] = {}
-        self._pieces: dict[tuple[object, ...], list[str]] = {}
-
-    def surface(self, mesh: Mesh) -> Surface:
-        """The mesh's scaled surface. Raises DescriptionError."""
-        if mesh.file is None:
-            raise DescriptionError(f"mesh {mesh.uri} was not found", where=mesh.uri)
-        try:
-            stamp = mesh.file.stat().st_mtime_ns
-        except OSError as error:
-            raise DescriptionError(f"mesh cannot be read: {error}", where=str(mesh.file)) from error
-        vertices, faces = load_surface(mesh.file, stamp)
-        vertices = vertices * np.asarray(mesh.scale)
-        return vertices, faces[:, ::-1] if np.prod(mesh.scale) < 0.0 else faces
+        self._pieces: dict[tuple[object, ...], list[str] | None] = {}
 
     def whole(self, mesh: Mesh) -> str:
         """The asset of the mesh as it is (the engine touches its convex hull)."""
-        return self._named(self._key(mesh, "whole"), lambda: self.surface(mesh))
+        return self._named(self._key(mesh, "whole"), lambda: surface_of(mesh))
 
-    def concave(self, mesh: Mesh) -> list[str]:
-        """Assets of convex pieces that follow the mesh's hollows."""
+    def concave(self, mesh: Mesh) -> list[str] | None:
+        """Assets of convex pieces that follow the mesh's hollows; None where there would be too many."""
         key = self._key(mesh, "pieces")
         if key not in self._pieces:
-            surface = self.surface(mesh)
-            pieces = convex_pieces(*surface)
-            if pieces is None:
-                self._pieces[key] = [self.whole(mesh)]
-            else:
-                self._pieces[key] = [self.points(f"{key}#{i}", points) for i, points in enumerate(pieces)]
+            pieces = convex_pieces(*surface_of(mesh))
+            named = None if pieces is None else [self.points(f"{key}#{i}", points) for i, points in enumerate(pieces)]
+            self._pieces[key] = named
         return self._pieces[key]
+
+    def sheet(self, mesh: Mesh) -> str:
+        """The asset of a flat mesh, `NO_DEPTH` thick."""
+        vertices, _ = surface_of(mesh)
+        normal = np.linalg.svd(vertices - vertices.mean(axis=0), full_matrices=False)[2][2]
+        return self.points(self._key(mesh, "sheet"), np.concatenate([vertices, vertices - NO_DEPTH * normal]))
 
     def is_flat(self, mesh: Mesh) -> bool:
         """Whether all of the mesh lies in one plane."""
-        return is_flat(self.surface(mesh)[0])
+        return is_flat(surface_of(mesh)[0])
+
+    def is_single(self, mesh: Mesh) -> bool:
+        """Whether it is one triangle, which the engine takes for no mesh."""
+        return len(surface_of(mesh)[0]) < 4
 
     def points(self, key: object, points: NDArray[np.float64]) -> str:
         """The asset of a convex shape given by its corners."""
@@ -90,9 +137,12 @@ class MeshStore:
 
         def hull() -> Surface:
             try:
-                faces = ConvexHull(points)
-            except QhullError:
-                faces = ConvexHull(points, qhull_options="QJ")  # nearly flat: let it move corners by rounding's width
+                try:
+                    faces = ConvexHull(points)
+                except QhullError:
+                    faces = ConvexHull(points, qhull_options="QJ")  # nearly flat: may move corners by rounding's width
+            except (QhullError, ValueError):
+                raise DescriptionError("its points span no body", valid="corners that do not lie on a line") from None
             centre = points[faces.vertices].mean(axis=0)
             triangles = faces.simplices.astype(np.int64)
             normals = np.cross(
@@ -142,16 +192,11 @@ class MeshStore:
 
 def _grey(shape: Heightmap) -> NDArray[np.float32]:
     """Heights 0…1, first row at the least y."""
-    from PIL import Image
-
     if shape.file is None:
         raise DescriptionError(f"heightmap {shape.uri} was not found", where=shape.uri)
-    try:
-        with Image.open(shape.file) as picture:
-            deep = picture.mode.startswith("I")  # 16 bits
-            grey = np.asarray(picture.convert("I") if deep else picture.convert("L"), np.float32)
-    except OSError as error:
-        raise DescriptionError(f"heightmap cannot be read: {error}", where=str(shape.file)) from error
+    with opened(shape.file, "heightmap", MAX_HEIGHTS) as picture:
+        deep = picture.mode.startswith("I")  # 16 bits
+        grey = np.asarray(picture.convert("I") if deep else picture.convert("L"), np.float32)
     if min(grey.shape) < 2:
         raise DescriptionError("heightmap needs at least 2 x 2 pixels", where=str(shape.file))
     return np.asarray(grey[::-1] / (65535.0 if deep else 255.0), np.float32)

@@ -8,9 +8,14 @@ import mujoco
 import numpy as np
 
 from roboyard.description.model import Light, Material, Rgba, Vec3, World
+from roboyard.errors import DescriptionError
+from roboyard.simulation.assembly.pictures import opened
 
 NEAR_PLANE = 0.02
 """Nearest distance that cameras see [m]; the engine's own default grows with the world."""
+
+MAX_TEXELS = 8192 * 8192
+"""Pixels of a texture."""
 
 _KINDS = {
     "directional": mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
@@ -73,8 +78,8 @@ def seen_colour(material: Material) -> Rgba:
 class MaterialStore:
     """Adds each look once."""
 
-    def __init__(self, spec: mujoco.MjSpec) -> None:
-        self._spec = spec
+    def __init__(self, spec: mujoco.MjSpec, notes: list[str]) -> None:
+        self._spec, self._notes = spec, notes
         self._names: dict[tuple[Rgba, Path | None, Vec3], str] = {}
 
     def name(self, material: Material) -> str:
@@ -92,14 +97,13 @@ class MaterialStore:
         return self._names[key]
 
     def _texture(self, name: str, file: Path | None) -> str:
-        from PIL import Image
-
         if file is None:
             return ""
         try:
-            with Image.open(file) as picture:
+            with opened(file, "texture", MAX_TEXELS) as picture:
                 pixels = np.asarray(picture.convert("RGB"), np.uint8)
-        except OSError:
+        except DescriptionError as error:
+            self._notes.append(f"{error}; plain colour taken")
             return ""
         texture = self._spec.add_texture(name=name, type=mujoco.mjtTexture.mjTEXTURE_2D)
         texture.height, texture.width, texture.nchannel = pixels.shape

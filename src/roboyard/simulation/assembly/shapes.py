@@ -80,6 +80,8 @@ def shapes_of(
             return [Shape(_G.mjGEOM_PLANE, extent, SE3(_rotation_to(normal), (0.0, 0.0, 0.0)))]
         case Polyline(points=outlines, height=height):
             flat = np.array([point for outline in outlines for point in outline], float)
+            if np.linalg.matrix_rank(flat - flat[0], tol=1e-9) < 2:
+                raise DescriptionError("the points of a polyline lie on a line", where=where, valid="an area")
             prism = np.concatenate([np.c_[flat, np.zeros(len(flat))], np.c_[flat, np.full(len(flat), height)]])
             notes.append(f"{where}: a polyline is taken as the convex hull of its outlines")
             return [Shape(_G.mjGEOM_MESH, (0.0, 0.0, 0.0), identity, mesh=store.points(geometry, prism))]
@@ -102,15 +104,17 @@ def _from_file(
         name, base = store.heightmap(geometry)
         x, y, z = geometry.position
         return [Shape(_G.mjGEOM_HFIELD, (0.0, 0.0, 0.0), SE3(translation=(x, y, z + base)), terrain=name)]
-    if collides and store.is_flat(geometry):
-        vertices, _ = store.surface(geometry)
-        # A sheet of paper has no hull: give it a millimetre of depth.
-        normal = np.linalg.svd(vertices - vertices.mean(axis=0))[2][2]
-        names = [store.points((geometry.file, geometry.scale), np.concatenate([vertices, vertices - 1e-3 * normal]))]
-    elif collides and still and not geometry.convex:
-        names = store.concave(geometry)
+    if geometry.submesh:
+        notes.append(f"{where}: the part '{geometry.submesh}' is not picked out of {geometry.uri}: all of it is taken")
+    pieces = store.concave(geometry) if collides and still and not (geometry.convex or store.is_flat(geometry)) else []
+    if pieces is None:
+        notes.append(
+            f"{where}: {geometry.uri} is too fine to be taken apart: its convex hull touches, hollows are filled"
+        )
+    if store.is_flat(geometry):
+        names = [store.sheet(geometry)] if collides or store.is_single(geometry) else [store.whole(geometry)]
     else:
-        names = [store.whole(geometry)]
+        names = pieces or [store.whole(geometry)]
     return [Shape(_G.mjGEOM_MESH, (0.0, 0.0, 0.0), SE3.identity(), mesh=name) for name in names]
 
 

@@ -77,6 +77,7 @@ def _order(model: Model) -> dict[str, Branch]:
         by_child[joint.child] = joint
         below.setdefault(joint.parent, []).append(joint)
 
+    links = {link.name: link for link in model.links}
     branches: dict[str, Branch] = {}
     for root in model.links:
         hook = by_child.get(root.name)
@@ -86,7 +87,7 @@ def _order(model: Model) -> dict[str, Branch]:
         while stack:
             branch = stack.pop()
             branches[branch.link.name] = branch
-            stack.extend(_branch(model.link(j.child), j, model) for j in reversed(below.get(branch.link.name, [])))
+            stack.extend(_branch(links[j.child], j, model) for j in reversed(below.get(branch.link.name, [])))
     if len(branches) != len(model.links):
         missing = [link.name for link in model.links if link.name not in branches]
         raise DescriptionError(f"links in a ring of joints: {', '.join(missing)}", where=f"model {model.name}")

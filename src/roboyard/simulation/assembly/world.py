@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -67,7 +68,7 @@ def assemble(world: World, entries: Sequence[Entry], settings: PhysicsSettings, 
     if looks:
         add_scenery(spec, world)
     notes: list[str] = []
-    maker = GeomMaker(MeshStore(spec), MaterialStore(spec), Cells(spec), settings.contact_time, looks, notes)
+    maker = GeomMaker(MeshStore(spec), MaterialStore(spec, notes), Cells(spec), settings.contact_time, looks, notes)
     drafts: dict[str, _Draft] = {}
     for index, entry in enumerate(entries):
         if entry.name in drafts:
@@ -76,11 +77,21 @@ def assemble(world: World, entries: Sequence[Entry], settings: PhysicsSettings, 
     try:
         model = spec.compile()
     except ValueError as error:
-        raise DescriptionError(f"the physics engine refuses the world: {error}", where=f"world {world.name}") from error
+        raise DescriptionError(
+            f"the physics engine refuses the world: {_plain(error)}", where=f"world {world.name}"
+        ) from error
     if looks:
         set_view(model)
     placements = {name: _place(model, draft) for name, draft in drafts.items()}
     return Assembled(spec, model, placements, _tables(model, maker), tuple(notes))
+
+
+def _plain(error: ValueError) -> str:
+    """The engine's message on one line: ``what (at 'model::link')``."""
+    what, _, rest = str(error).strip().partition("\n")
+    found = re.search(r"Element name '([^']*)'", rest)
+    what = what.removeprefix("Error: ").replace("mjMINVAL", "1e-15")
+    return f"{what} (at '{found[1]}')" if found else what
 
 
 def _draft(spec: mujoco.MjSpec, maker: GeomMaker, entry: Entry, index: int, notes: list[str]) -> _Draft:
