@@ -223,3 +223,12 @@ def test_a_film_of_a_simulation_goes_on_when_models_join(tmp_path):
     assert all(isinstance(take, Take) and take.states.shape[1] == take.model.nq for take in film.takes)
     assert film.takes[0].states[-1, 2] < 2.0
     assert write_video(tmp_path / "k.mp4", film.takes, robot="box", settings=SMALL) == 6
+
+
+@pytest.mark.parametrize("letter", "×·°µ²/:-ä")
+def test_captions_have_a_glyph_for_what_is_written(letter: str) -> None:
+    from roboyard.scenarios.video.caption import _font
+
+    font = _font(20)
+    missing = bytes(font.getmask("\U0010ffff"))
+    assert bytes(font.getmask(letter)) != missing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ def draw_caption(picture: NDArray[np.uint8], title: str, details: str) -> None:
 
 @cache
 def _font(size: int) -> Any:
+    from matplotlib import get_data_path
     from PIL import ImageFont
 
-    return ImageFont.load_default(size=max(size, 8))
+    # Pillow's own font has no "×"; the one that plots are written in has.
+    return ImageFont.truetype(Path(get_data_path(), "fonts", "ttf", "DejaVuSans.ttf"), max(size, 8))
