@@ -234,3 +234,28 @@ def scan(ranges, **more):
 def test_what_does_not_fit_is_refused(make):
     with pytest.raises(MessageError):
         make()
+
+
+@pytest.mark.parametrize(
+    "convert_nonsense",
+    [
+        lambda: convert.scan_to_msg(
+            ["a"], angle_min=0, angle_increment=1, range_min=0, range_max=1, frame="l", time_ns=0
+        ),
+        lambda: convert.image_to_msg([[1, 2], [3]], "c", 0),
+        lambda: convert.cloud_to_msg([["a", "b", "c"]], "c", 0),
+        lambda: convert.pack_rgb([[300, 0, 0]]),
+        lambda: convert.pack_rgb("red"),
+        lambda: convert.unpack_rgb(np.zeros(3)),
+        lambda: convert.grid_to_msg(np.zeros((2, 2), int), np.inf, SE2(), "m", 0),
+        lambda: convert.path_to_msg(["abc"], "m", 0),
+        lambda: convert.pose_to_msg("here"),
+        lambda: convert.twist_to_msg("abc", [0, 0, 0]),
+        lambda: convert.covariance_to_array(np.zeros(5)),
+        lambda: convert.camera_info_to_msg(1, 1, "x", "c", 0),
+    ],
+)
+def test_what_are_no_numbers_is_told_in_one_line(convert_nonsense):
+    with pytest.raises(MessageError) as caught:
+        convert_nonsense()
+    assert "\n" not in str(caught.value)

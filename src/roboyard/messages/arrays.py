@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.errors import MessageError
+
 
 def fix_array(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """``value`` as a one-dimensional array of ``dtype``.
@@ -40,6 +42,18 @@ def fix_array(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         raise TypeError(f"array of {array.dtype} where one of {dtype} belongs")
     with np.errstate(over="ignore"):
         return array.astype(dtype)
+
+
+def numbers(values: Any, what: str, dtype: Any = np.float64) -> NDArray[Any]:
+    """``values`` as a new array of ``dtype``, for conversion into a message.
+
+    Raises:
+        MessageError: they are no numbers, or do not fit.
+    """
+    try:
+        return np.array(values, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise MessageError(f"{what}: {error}", valid=f"numbers as {np.dtype(dtype)}") from error
 
 
 def fix_bool(value: Any) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import MessageError
+from roboyard.messages.arrays import numbers
 from roboyard.messages.convert.poses import header
 from roboyard.messages.types import message_type
 
@@ -31,7 +32,7 @@ def cloud_to_msg(points: ArrayLike, frame: str, time_ns: int, *, fields: Mapping
     Raises:
         MessageError: arrays of wrong size or type.
     """
-    xyz = np.asarray(points, dtype=np.float32)
+    xyz = numbers(points, "points", np.float32)
     if xyz.ndim != 2 or xyz.shape[1] != 3:
         raise MessageError(f"points of shape {xyz.shape}", valid="(n, 3)")
     columns: dict[str, NDArray[Any]] = {name: xyz[:, index] for index, name in enumerate("xyz")}
@@ -107,7 +108,7 @@ def pack_rgb(colors: ArrayLike) -> NDArray[np.float32]:
     Raises:
         MessageError: colours of another shape.
     """
-    values = np.asarray(colors, dtype=np.uint8)
+    values = numbers(colors, "colours", np.uint8)
     if values.ndim != 2 or values.shape[1] != 3:
         raise MessageError(f"colours of shape {values.shape}", valid="(n, 3)")
     r, g, b = values.astype(np.uint32).T
@@ -116,6 +117,12 @@ def pack_rgb(colors: ArrayLike) -> NDArray[np.float32]:
 
 
 def unpack_rgb(field: NDArray[Any]) -> NDArray[np.uint8]:
-    """Colours (n, 3) of a cloud's field ``rgb`` or ``rgba``."""
+    """Colours (n, 3) of a cloud's field ``rgb`` or ``rgba``.
+
+    Raises:
+        MessageError: a field of other than 32 bits.
+    """
+    if np.asarray(field).dtype.itemsize != 4:
+        raise MessageError(f"colours in a field of {np.asarray(field).dtype}", valid="float32 or uint32")
     bits = np.ascontiguousarray(field).view(np.uint32)
     return np.stack([(bits >> shift) & 255 for shift in (16, 8, 0)], axis=-1).astype(np.uint8)

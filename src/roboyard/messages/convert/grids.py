@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def grid_to_msg(cells: ArrayLike, resolution: float, T_frame_origin: SE2 | SE3, 
         MessageError: values out of range, another shape, or no resolution.
     """
     values = np.asarray(cells)
-    if values.ndim != 2 or not resolution > 0.0:
+    if values.ndim != 2 or not 0.0 < resolution < math.inf:
         raise MessageError(f"grid of shape {values.shape} and resolution {resolution}", valid="(rows, columns) and > 0")
     if values.size and not (values.dtype.kind in "iu" and values.min() >= -1 and values.max() <= 100):
         raise MessageError(f"grid of {values.dtype} from {values.min()} to {values.max()}", valid="whole, -1 to 100")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import MessageError
+from roboyard.messages.arrays import numbers
 from roboyard.messages.convert.poses import header
 from roboyard.messages.types import message_type
 
@@ -43,7 +44,7 @@ def image_to_msg(image: NDArray[Any], frame: str, time_ns: int, encoding: str | 
     Raises:
         MessageError: no such encoding, or the array does not fit it.
     """
-    image = np.asarray(image)
+    image = image if isinstance(image, np.ndarray) else numbers(image, "image", None)
     channels = image.shape[2] if image.ndim == 3 else 1
     if encoding is None:
         encoding = _USUAL.get((image.dtype.name, channels), "")
@@ -102,13 +103,13 @@ def camera_info_to_msg(
     Raises:
         MessageError: a matrix of another size.
     """
-    matrix = np.array(K, dtype=np.float64)
+    matrix = numbers(K, "camera matrix")
     if matrix.shape != (3, 3):
         raise MessageError(f"camera matrix of shape {matrix.shape}", valid="(3, 3)")
     projection = np.concatenate([matrix, np.zeros((3, 1))], axis=1)
     return message_type("sensor_msgs/msg/CameraInfo")(
         header=header(frame, time_ns), width=width, height=height, distortion_model="plumb_bob",
-        d=np.array(distortion, dtype=np.float64), k=matrix.ravel(), r=np.eye(3).ravel(), p=projection.ravel(),
+        d=numbers(distortion, "distortion"), k=matrix.ravel(), r=np.eye(3).ravel(), p=projection.ravel(),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError, MessageError
 from roboyard.geometry import SE2, SE3
+from roboyard.messages.arrays import numbers
 from roboyard.messages.time import stamp
 from roboyard.messages.types import message_type
 
@@ -56,6 +57,8 @@ def pose_to_msg(pose: SE3 | SE2) -> Any:
     if isinstance(pose, SE2):
         half = 0.5 * pose.theta
         return make(point(pose.x, pose.y, 0.0), quaternion(0.0, 0.0, math.sin(half), math.cos(half)))
+    if not isinstance(pose, SE3):
+        raise MessageError(f"{type(pose).__name__} where a pose belongs", valid="SE3 or SE2")
     w, x, y, z = pose.quaternion
     return make(point(pose.x, pose.y, pose.z), quaternion(x, y, z, w))
 
@@ -205,15 +208,22 @@ def covariance_to_msg(covariance: ArrayLike | None) -> NDArray[np.float64] | Non
     """
     if covariance is None:
         return None
-    array = np.array(covariance, dtype=np.float64)
+    array = numbers(covariance, "covariance")
     if array.shape not in ((6, 6), (36,)):
         raise MessageError(f"covariance of shape {array.shape}", valid="(6, 6) or (36,)")
     return array.ravel()
 
 
 def covariance_to_array(values: ArrayLike) -> NDArray[np.float64]:
-    """(6, 6) of a message's covariance, for reading."""
-    return np.asarray(values, dtype=np.float64).reshape(6, 6)
+    """(6, 6) of a message's covariance, for reading.
+
+    Raises:
+        MessageError: not 36 numbers.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.size != 36:
+        raise MessageError(f"covariance of shape {array.shape}", valid="(36,)")
+    return array.reshape(6, 6)
 
 
 def _se3(q: Any, t: Any) -> SE3:
@@ -224,8 +234,8 @@ def _se3(q: Any, t: Any) -> SE3:
 
 
 def _numbers(values: ArrayLike, what: str, *counts: int) -> list[float]:
-    array = np.asarray(values, dtype=np.float64)
+    array = numbers(values, what)
     if array.ndim != 1 or len(array) not in counts:
         raise MessageError(f"{what} of shape {array.shape}", valid=f"({' or '.join(map(str, counts))},)")
-    numbers: list[float] = array.tolist()
-    return numbers
+    plain: list[float] = array.tolist()
+    return plain

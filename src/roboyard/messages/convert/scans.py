@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import MessageError
+from roboyard.messages.arrays import numbers
 from roboyard.messages.convert.poses import header
 from roboyard.messages.types import message_type
 
@@ -42,8 +43,8 @@ def scan_to_msg(
     Raises:
         MessageError: arrays of wrong size.
     """
-    values = np.array(ranges, dtype=np.float32)
-    strengths = None if intensities is None else np.array(intensities, dtype=np.float32)
+    values = numbers(ranges, "ranges", np.float32)
+    strengths = None if intensities is None else numbers(intensities, "intensities", np.float32)
     if values.ndim != 1 or (strengths is not None and strengths.shape != values.shape):
         shape = None if strengths is None else strengths.shape
         raise MessageError(f"ranges of shape {values.shape}, intensities of {shape}", valid="(n,) both")
