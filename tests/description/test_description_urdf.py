@@ -227,3 +227,27 @@ def test_missing_limits_are_said() -> None:
     model = load_model(ARM.replace('<limit lower="-1" upper="1" velocity="2" effort="30"/>', ""))
     assert model.joint("shoulder").axes[0].limits.upper == math.inf
     assert ["has no <limit>" in finding.what for finding in model.findings] == [True]
+
+
+@pytest.mark.parametrize(
+    ("limit", "state", "given", "taken"),
+    [
+        ('lower="-1" upper="2"', "position", "9", 2.0),
+        ('lower="-1" upper="2"', "position", "-1e300", -1.0),
+        ('lower="-1" upper="2"', "position", "1.5", 1.5),
+        ('lower="1" upper="2"', "position", "0", 1.0),
+        ('lower="-1" upper="2" velocity="3"', "velocity", "-4", -3.0),
+        ('lower="-1" upper="2"', "velocity", "1e200", 1e6),
+    ],
+)
+def test_a_joint_starts_within_its_limits(limit: str, state: str, given: str, taken: float) -> None:
+    text = robot(
+        f"""<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link>
+        <joint name="j" type="revolute"><parent link="a"/><child link="b"/><limit effort="1" {limit}/></joint>
+        <ros2_control name="c" type="system"><joint name="j"><state_interface name="{state}">
+        <param name="initial_value">{given}</param></state_interface></joint></ros2_control>"""
+    )
+    model = load_model(text)
+    assert model.interfaces[0].initial == ((state, taken),)
+    said = [finding for finding in model.findings if "starts at" in finding.what]
+    assert bool(said) == (float(given) != taken)

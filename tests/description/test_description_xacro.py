@@ -363,6 +363,12 @@ def test_yaml_is_confined_and_bounded(tmp_path: Path) -> None:
         xacro('<xacro:include filename="loop.xacro"/>', main)
 
 
+def test_macros_that_write_nothing_still_come_to_an_end() -> None:
+    ten = "".join(f'<xacro:macro name="m{i}" params="">{f"<xacro:m{i - 1}/>" * 10}</xacro:macro>' for i in range(1, 12))
+    said = failure(f'<xacro:macro name="m0" params=""></xacro:macro>{ten}<xacro:m11/>')
+    assert "walks over more than" in said
+
+
 # -- whole robots ------------------------------------------------------------------------------------------------------
 def test_robot_with_arguments(tmp_path: Path) -> None:
     text = robot(

@@ -1,19 +1,22 @@
 """Meshes: read from every format, hollow where they are hollow."""
 
 import math
+import re
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.simulation.builders import I, at, free_ball, ground, world
 
-from roboyard.description.model import Collision, Heightmap, Link, Mesh, Model, Placed
+from roboyard.description.model import Box, Collision, Heightmap, Inertial, Link, Material, Mesh, Model, Placed, Visual
 from roboyard.description.sensors import LidarSpec, Sensor
 from roboyard.errors import DescriptionError
 from roboyard.simulation import Simulation
 from roboyard.simulation.assembly.collada import read_collada
-from roboyard.simulation.assembly.convex import convex_pieces
-from roboyard.simulation.assembly.meshes import load_surface
+from roboyard.simulation.assembly.convex import MAX_PIECES, convex_pieces
+from roboyard.simulation.assembly.meshes import MAX_TRIANGLES, load_surface
 
 DAE = """<?xml version="1.0"?>
 <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
@@ -58,6 +61,117 @@ def test_broken_files_are_named(tmp_path: Path, name: str, text: str) -> None:
     with pytest.raises(DescriptionError, match="mesh") as caught:
         load_surface(file, 0)
     assert name in str(caught.value)
+
+
+BROKEN_DAE = {
+    "a source that is not there": ('source="#v"', 'source="#nowhere"'),
+    "a corner that is not there": ("0 1 2 0 2 3", "0 1 2 0 2 99"),
+    "a corner of negative number": ("0 1 2 0 2 3", "0 1 2 0 2 -3"),
+    "half a triangle": ("0 1 2 0 2 3", "0 1 2 0"),
+    "words for numbers": ("0 0 0 10", "here there 0 10"),
+    "a stride of nothing": ('stride="3"', 'stride="0"'),
+    "no unit": ('meter="0.0254"', 'meter="0"'),
+    "a unit that is no number": ('meter="0.0254"', 'meter="an inch"'),
+    "half a translation": ("<translate>0 0 10", "<translate>0 0"),
+    "vertices without positions": ('semantic="POSITION"', 'semantic="COLOUR"'),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_DAE)
+def test_inconsistent_collada_is_an_error_that_names_the_file(tmp_path: Path, name: str) -> None:
+    old, new = BROKEN_DAE[name]
+    text = DAE.format(faces=TRIANGLES)
+    assert old in text
+    file = tmp_path / "a.dae"
+    file.write_text(text.replace(old, new))
+    with pytest.raises(DescriptionError, match="inconsistent") as caught:
+        load_surface(file, 0)
+    assert "a.dae" in str(caught.value)
+
+
+def test_nodes_that_instance_each_other_without_end_are_refused(tmp_path: Path) -> None:
+    twice = "".join(
+        f'<node id="n{i}"><instance_node url="#n{i - 1}"/><instance_node url="#n{i - 1}"/></node>' for i in range(1, 60)
+    )
+    nodes = f'<library_nodes>{twice}<node id="n0"><instance_geometry url="#g"/></node></library_nodes>'
+    text = DAE.format(faces=TRIANGLES).replace("<library_visual", nodes + "<library_visual", 1)
+    file = tmp_path / "bomb.dae"
+    file.write_text(
+        text.replace('<instance_geometry url="#g"/></node></visual', '<instance_node url="#n59"/></node></visual')
+    )
+    with pytest.raises(DescriptionError, match="too often"):
+        load_surface(file, 0)
+
+
+def stl(file: Path, corners: np.ndarray) -> Path:
+    """A binary STL of triangles (n, 3, 3)."""
+    rows = np.zeros(len(corners), dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+    rows["corners"] = corners
+    file.write_bytes(b"\0" * 80 + len(corners).to_bytes(4, "little") + rows.tobytes())
+    return file
+
+
+def test_a_crowd_of_triangles_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    file = stl(tmp_path / "crowd.stl", np.zeros((MAX_TRIANGLES + 1, 3, 3)))
+    with pytest.raises(DescriptionError, match=f"{MAX_TRIANGLES + 1} triangles.*at most {MAX_TRIANGLES}"):
+        load_surface(file, 0)
+
+
+@pytest.mark.parametrize(
+    ("corners", "words"),
+    [
+        (np.zeros((4, 3, 3)), "line"),
+        (np.arange(3.0)[None, :, None] * np.ones((4, 1, 3)), "line"),
+        (1e7 * np.random.default_rng(0).random((4, 3, 3)), "too far"),
+    ],
+)
+def test_what_has_no_area_or_no_end_is_a_marked_box_that_says_why(
+    tmp_path: Path, corners: np.ndarray, words: str
+) -> None:
+    mesh = Mesh("a.stl", stl(tmp_path / "a.stl", corners))
+    sim = Simulation(world(still(mesh)))
+    sim.scene()
+    assert re.search(rf"{words}.*marked box", "; ".join(sim.notes))
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_one_triangle_is_seen_and_touched(tmp_path: Path, static: bool) -> None:
+    mesh = Mesh("a.stl", stl(tmp_path / "a.stl", np.array([[[0, 0, 0], [1, 0, 0], [0, 1, 0]]], float)))
+    shown = Link(
+        "link", I, Inertial(1.0, I, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)), (Collision("c", mesh, I),), (Visual("v", mesh, I),)
+    )
+    sim = Simulation(world(Placed("thing", Model("thing", (shown,), static=static), I)))
+    sim.scene()
+    assert sim.notes == ()
+    assert sim.model.ngeom == 1
+
+
+def test_a_mesh_too_fine_to_be_taken_apart_is_taken_whole_and_it_is_said(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    crumbs = rng.random((MAX_PIECES + 10, 1, 3)) * 4.0 + rng.random((MAX_PIECES + 10, 3, 3)) * 0.01
+    sim = Simulation(world(still(Mesh("a.stl", stl(tmp_path / "a.stl", crumbs)))))
+    assert "hollows are filled" in "; ".join(sim.notes)
+    assert sim.model.ngeom == 1
+
+
+def test_a_part_of_a_mesh_that_is_not_picked_out_is_said(tmp_path: Path) -> None:
+    sim = Simulation(world(still(Mesh("ring.stl", ring(tmp_path), submesh="left"))))
+    assert "'left'" in "; ".join(sim.notes)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"not a picture", b"huge"])
+def test_a_broken_or_endless_picture_is_a_marked_box_and_a_plain_colour(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "a.png"
+    if content == b"huge":  # a header that claims 60000 × 60000 pixels
+        head = b"IHDR" + struct.pack(">IIBBBBB", 60_000, 60_000, 8, 0, 0, 0, 0)
+        content = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
+    file.write_bytes(content)
+    sim = Simulation(world(still(Heightmap("a.png", file, (1.0, 1.0, 1.0)))))
+    assert "marked box" in "; ".join(sim.notes)
+    look = Visual("v", Box((1.0, 1.0, 1.0)), I, Material("m", (0.2, 0.4, 0.6, 1.0), texture=file))
+    sim = Simulation(world(Placed("thing", Model("thing", (Link("link", I, visuals=(look,)),), static=True), I)))
+    assert sim.scene().model.ntex == 1  # the sky alone
+    assert "plain colour" in "; ".join(sim.scene().assembled.notes)
 
 
 @pytest.mark.parametrize("suffix", [".stl", ".obj", ".ply", ".glb"])

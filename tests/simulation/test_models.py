@@ -4,8 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.simulation.builders import RIDE_HEIGHT, at, free_box, ground, room, rover, static_box, world
+from tests.simulation.builders import RIDE_HEIGHT, I, at, free_box, ground, room, rover, static_box, world
 
+from roboyard.description.model import Model
+from roboyard.description.sensors import EncoderSpec, Sensor
 from roboyard.errors import DescriptionError, InputError, RunError, UnknownNameError
 from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
@@ -106,6 +108,45 @@ def test_names_are_unique_and_known() -> None:
         sim.truth("crate")
     with pytest.raises(DescriptionError, match="two models"):
         Simulation(world(ground(), ground()))
+
+
+def unfit(kind: str) -> Model:
+    """A rover that is refused late: when its servos, its sensors or its listeners are made."""
+    if kind == "gain":
+        return rover(parameters=(("vel_kp", "much"),))
+    if kind == "sensor":
+        return rover(sensors=(Sensor("e", "encoder", "base_link", I, 50.0, "e", "base_link", EncoderSpec(("nose",))),))
+    return rover()
+
+
+@pytest.mark.parametrize("kind", ["gain", "sensor", "place", "listener"])
+def test_what_is_refused_leaves_the_world_as_if_it_had_never_been_asked_for(kind: str) -> None:
+    def run(disturbed: bool) -> tuple[bytes, ...]:
+        sim = Simulation(world(ground(), *room()), seed=4)
+        sim.add(rover(), "rover", at(z=RIDE_HEIGHT))
+        go(sim, "rover", 2.0, 3.0)
+        sim.step(100)
+        if disturbed:
+            heard: list[tuple[str, ...]] = []
+
+            def listen() -> None:
+                heard.append(tuple(sim.models))
+                if "second" in sim.models and kind == "listener":
+                    raise InputError("no such topic")
+
+            stop = sim.on_models_changed(listen)
+            with pytest.raises(InputError):
+                sim.add(unfit(kind), "second", at(x=1e9 if kind == "place" else 1.0))
+            stop()
+            assert "second" not in sim.models
+            assert heard == [] or heard[-1] == tuple(sim.models)
+            with pytest.raises(UnknownNameError):
+                sim.truth("second")
+        sim.step(100)
+        readings = [repr(sensor.read()).encode() for sensor in sim.sensors("rover")]
+        return sim.data.qpos.tobytes(), sim.hardware("rover").read().position.tobytes(), *readings
+
+    assert run(disturbed=True) == run(disturbed=False)
 
 
 def test_listeners_hear_of_every_change() -> None:

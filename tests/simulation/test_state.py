@@ -1,6 +1,7 @@
 """Saved and loaded, rerun, renamed: bits agree where they must and differ where they must."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,3 +108,35 @@ def test_a_state_of_something_else_is_refused() -> None:
         build().load({**saved, "timestep_ns": 1})
     with pytest.raises(InputError, match="version"):
         build().load({})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"physics": [0.0]},
+        {"physics": ["x"]},
+        {"servos": []},
+        {"servo_modes": [1, 2]},
+        {"steps": "soon"},
+        {"sensors": {}},
+        {"episodes": [[1]]},
+        {"models": None},
+        {"timestep_ns": None},
+    ],
+)
+def test_a_state_that_cannot_be_read_changes_nothing(change: dict[str, Any]) -> None:
+    def after(spoilt: bool) -> Any:
+        sim = build()
+        drive(sim, 50)
+        if spoilt:
+            with pytest.raises(InputError, match="saved state"):
+                sim.load({**sim.save(), **change})
+        return drive(sim, 50)
+
+    same(after(True), after(False))
+
+
+@pytest.mark.parametrize("saved", [None, 7, [], "state"])
+def test_what_is_no_state_is_refused(saved: Any) -> None:
+    with pytest.raises(InputError, match="version"):
+        build().load(saved)

@@ -22,6 +22,7 @@ from roboyard.description import (
     Polyline,
     Sphere,
 )
+from roboyard.errors import DescriptionError
 
 _UNKNOWN = 0.1
 """Half extent taken for a shape that cannot be measured [m]."""
@@ -70,11 +71,11 @@ def _extent(geometry: Geometry) -> tuple[tuple[float, float, float], tuple[float
 
 
 def _mesh_extent(mesh: Mesh) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    import trimesh
+    from roboyard.simulation.assembly.meshes import surface_of
 
     try:
-        bounds = np.asarray(trimesh.load(str(mesh.file), force="mesh").bounds) * np.asarray(mesh.scale)
-    except (OSError, ValueError, AttributeError, TypeError):
+        corners, _ = surface_of(mesh)
+    except DescriptionError:  # the physics says so, and puts a marked box there
         return (-_UNKNOWN,) * 3, (_UNKNOWN,) * 3
-    low, high = bounds.min(axis=0), bounds.max(axis=0)
+    low, high = corners.min(axis=0), corners.max(axis=0)
     return (float(low[0]), float(low[1]), float(low[2])), (float(high[0]), float(high[1]), float(high[2]))

@@ -24,6 +24,9 @@ from roboyard.simulation.sensors import SimulatedSensor, make_sensor
 from roboyard.simulation.settings import PhysicsSettings
 from roboyard.simulation.truth import Truth, truth_of
 
+FAR = 1e6
+"""Farther from the origin no model is put [m]: what the engine reckons with in the square loses its digits there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Handle:
@@ -93,12 +96,14 @@ class Simulation:
         ``robot`` says whether its truth is published; None: if it can act or sense.
 
         Raises:
-            InputError: the name is taken, or empty.
-            DescriptionError: the engine refuses the model.
+            InputError: the name is taken, or empty; or the place is farther than `FAR`.
+            DescriptionError: the engine refuses the model.  Whatever refuses it, the world is as it was.
         """
         name = name if name is not None else model.name
         if not name:
             raise InputError("a model needs a name")
+        if T_world_model is not None and max(map(abs, T_world_model.xyz)) > FAR:
+            raise InputError(f"model {name!r} at {tuple(map(float, T_world_model.xyz))}", valid=f"coordinates below {FAR:g} m")
         if name in self._handles:
             raise InputError(f"there is already a model named {name!r}", valid=f"taken: {', '.join(self._handles)}")
         entry = Entry(name, model, T_world_model or SE3.identity())
@@ -108,13 +113,15 @@ class Simulation:
         self._handles[name] = Handle(name, namespace, model, robot)
         try:
             self._put(start(assembled, self.settings, self.time_ns, before))
-        except Exception:  # a gain or a sensor that cannot be: as if it had never been asked for
+            self._tell()
+        except Exception:  # a gain, a sensor, a topic's name that cannot be: as if it had never been asked for
             self._entries.remove(entry)
             del self._handles[name]
+            self._hardware.pop(name, None)
             self._sensors.pop(name, None)
             self._put(before)
+            self._tell()
             raise
-        self._tell()
         return self._handles[name]
 
     def remove(self, name: str) -> None:

@@ -42,32 +42,44 @@ def save(simulation: Simulation) -> dict[str, Any]:
 
 
 def load(simulation: Simulation, saved: dict[str, Any]) -> None:
-    """Continue from `save`.
+    """Continue from `save`; a state that cannot be taken changes nothing.
 
     Raises:
-        InputError: the state belongs to other models, another step, or another version.
+        InputError: the state belongs to other models, another step, or another version, or parts of it are missing.
     """
-    if saved.get("version") != VERSION:
-        raise InputError(f"saved state of version {saved.get('version')!r}", valid=f"version {VERSION}")
-    if saved["models"] != list(simulation.models):
+    if not isinstance(saved, dict) or saved.get("version") != VERSION:
+        version = saved.get("version") if isinstance(saved, dict) else None
+        raise InputError(f"saved state of version {version!r}", valid=f"version {VERSION}")
+    if saved.get("models") != list(simulation.models):
+        of = ", ".join(map(str, saved.get("models") or ())) or "nothing"
+        raise InputError(f"saved state of the models {of}", valid=f"here are {', '.join(simulation.models)}")
+    if saved.get("timestep_ns") != simulation.timestep_ns:
         raise InputError(
-            f"saved state of the models {', '.join(saved['models'])}", valid=f"here are {', '.join(simulation.models)}"
+            f"saved state with a step of {saved.get('timestep_ns')} ns", valid=f"{simulation.timestep_ns} ns"
         )
-    if saved["timestep_ns"] != simulation.timestep_ns:
-        raise InputError(f"saved state with a step of {saved['timestep_ns']} ns", valid=f"{simulation.timestep_ns} ns")
+    before = save(simulation)
+    try:
+        _take(simulation, saved)
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+        _take(simulation, before)
+        what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(f"saved state cannot be read: {what}", valid="what save() gave") from None
+
+
+def _take(simulation: Simulation, saved: dict[str, Any]) -> None:
     model, data = simulation.model, simulation.data
     physics = np.array(saved["physics"], float)
     if len(physics) != mujoco.mj_stateSize(model, _SIGNATURE):
-        raise InputError("saved state of models of another build")
+        raise ValueError("its models are of another build")
     mujoco.mj_setState(model, data, physics, _SIGNATURE)
     servos = simulation.servos
     servos.ints[:, s.MODE] = saved["servo_modes"]
     servos.floats[:] = np.array(saved["servos"], float).reshape(servos.floats.shape)
     for servo in servos.servos.values():
         servos.engage(servo, model)
-    simulation.set_steps(saved["steps"])
+    simulation.set_steps(int(saved["steps"]))
     simulation.running.evaluate()
     simulation.watch.restore(tuple(Episode(*values) for values in saved["episodes"]))
-    for name, sensors in saved["sensors"].items():
+    for name in simulation.models:
         for sensor in simulation.sensors(name):
-            sensor.load(sensors[sensor.sensor.name])
+            sensor.load(saved["sensors"][name][sensor.sensor.name])

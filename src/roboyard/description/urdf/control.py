@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from roboyard.description.model import Joint, JointInterface, Plugin
+from roboyard.description.model import Joint, JointInterface, Limits, Plugin
 from roboyard.description.reading import Reading
 from roboyard.description.sensors import EncoderSpec, Sensor
 from roboyard.description.values import fault, integer, number, shown
@@ -14,6 +14,7 @@ from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
 _MODES = ("position", "velocity", "effort")
+_MOST = 1e6  # position or speed that a joint may start with, where it has no limit [rad, m, rad/s, m/s]
 _ROS1 = {
     "EffortJointInterface": "effort",
     "VelocityJointInterface": "velocity",
@@ -33,7 +34,7 @@ class _Draft:
 
 
 def read_control(
-    reading: Reading, root: Node, joints: Iterable[str]
+    reading: Reading, root: Node, joints: Mapping[str, Joint]
 ) -> tuple[tuple[JointInterface, ...], tuple[Plugin, ...]]:
     """Interfaces by joint, in file order, and each ``<ros2_control>`` block as a plugin record with all it holds.
 
@@ -50,7 +51,9 @@ def read_control(
         reading.unknown(block, {"hardware", "joint"}, {"sensor", "gpio", "transmission"})
         for node in block.all("joint"):
             if _named(reading, node, known):
-                _control_joint(reading, node, drafts.setdefault(node.get("name").strip(), _Draft()))
+                name = node.get("name").strip()
+                _control_joint(reading, node, drafts.setdefault(name, _Draft()))
+                _starting(reading, node, joints[name], drafts[name])
     for node in root.all("transmission"):
         _transmission(reading, node, drafts, known)
     return tuple(_finish(name, draft) for name, draft in drafts.items()), tuple(plugins)
@@ -127,6 +130,22 @@ def _initial(node: Node, name: str, draft: _Draft) -> None:
         value = number(text, node, "initial_value")
     if not math.isnan(value):
         draft.initial[name] = value
+
+
+def _starting(reading: Reading, node: Node, joint: Joint, draft: _Draft) -> None:
+    """Bring what the joint starts with within its limits, and say so."""
+    limits = joint.axes[0].limits if joint.axes else Limits()
+    bounds = {"position": (limits.lower, limits.upper), "velocity": (-limits.velocity, limits.velocity)}
+    for name, (low, high) in bounds.items():
+        low, high = max(low, -_MOST), min(high, _MOST)
+        value = draft.initial.get(name, 0.0)
+        if not low <= value <= high and name in draft.initial:
+            draft.initial[name] = min(max(value, low), high)
+            reading.note(
+                node,
+                f"joint '{joint.name}' starts at {name} {value:g}, outside {low:g} … {high:g}:"
+                f" {draft.initial[name]:g} taken",
+            )
 
 
 def _transmission(reading: Reading, node: Node, drafts: dict[str, _Draft], known: set[str]) -> None:

@@ -18,6 +18,7 @@ from roboyard.errors import DescriptionError
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _MAX_WRITTEN = 100_000  # elements and attributes of the expanded document; a PR2 with every sensor has about 12,000
+_MAX_VISITED = 1_000_000  # elements walked over, macros' bodies each time they are called, whether they write or not
 _MAX_LEVELS = 200  # of elements, conditions, macro calls and includes within each other
 _PREFIX = "xacro:"
 
@@ -36,6 +37,7 @@ class Expander:
         self._texts = Texts(reading, arguments, environment)
         self._undeclared = set(arguments)
         self._written = 0
+        self._visited = 0
         self._levels = 0
         self._files: list[str] = []
 
@@ -56,6 +58,9 @@ class Expander:
         if self._levels >= _MAX_LEVELS:
             raise fault(f"macros, conditions and elements are nested more than {_MAX_LEVELS} deep", out)
         self._levels += 1
+        self._visited += 1 + len(nodes)
+        if self._visited > _MAX_VISITED:
+            raise fault(f"the expansion walks over more than {_MAX_VISITED} elements", out)
         for node in nodes:
             if not node.tag.startswith(_PREFIX):
                 made = self._element(node, properties, node.tag)
