@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from roboyard.errors import InputError, UnknownNameError
 if TYPE_CHECKING:
     from roboyard.bus.socket import Connection as Socket
     from roboyard.record import Connection, Recording
+
+_NAME = re.compile(r"(/[A-Za-z_]\w*)+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,20 @@ def _decode(kind: str, data: bytes) -> Any:
 def absolute(name: str) -> str:
     """The name with its leading slash."""
     return name if name.startswith("/") else f"/{name}"
+
+
+def new_name(name: str) -> str:
+    """The name of something new, with its leading slash.
+
+    Raises:
+        InputError: ROS does not allow it.
+    """
+    full = absolute(name)
+    if not _NAME.fullmatch(full):
+        raise InputError(
+            f"{name!r} is no name", valid="letters, digits, _ and / between, no digit first: /robot_1/scan"
+        )
+    return full
 
 
 def unknown(kind: str, name: str, known: list[str], where: str) -> UnknownNameError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -76,6 +77,48 @@ def part_of(message: Any, path: str) -> Any:
     return value
 
 
+def without_arrays(message: Any) -> Any:
+    """A message as plain data that says of each array only what it holds and how long it is."""
+    import numpy as np
+
+    if isinstance(message, np.ndarray):
+        return f"<{message.dtype} x {len(message)}>"
+    if isinstance(message, (list, tuple)):
+        return f"<{len(message)} items>"
+    if not dataclasses.is_dataclass(message):
+        return message
+    return {name: without_arrays(value) for name, value in _fields_of(message)}
+
+
+def flat(data: Any, name: str = "data") -> dict[str, Any]:
+    """Single values by their paths: ``pose.position.x``, ``ranges.0``; what is one value only is called ``name``."""
+    found: dict[str, Any] = {}
+
+    def walk(value: Any, path: str) -> None:
+        if isinstance(value, dict):
+            items = list(value.items())
+        elif isinstance(value, list):
+            items = list(enumerate(value))
+        else:
+            found[path or name] = value
+            return
+        for key, item in items:
+            walk(item, f"{path}.{key}" if path else str(key))
+
+    walk(data if isinstance(data, (dict, str)) else to_plain(data), "")
+    return found
+
+
+def csv_line(values: Iterable[Any]) -> str:
+    """One line of a table with commas, quoted where it must be."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(list(values))
+    return text.getvalue()
+
+
 def _array(array: Any, limit: int | None) -> list[Any]:
     shown = array if limit is None else array[:limit]
     values = [_shortest(value) for value in shown] if array.dtype == "float32" else shown.tolist()
@@ -120,12 +163,21 @@ def _scalar(value: Any) -> str:
     return str(value)
 
 
+@cache
 def _dumper() -> Any:
     """YAML without anchors and with ``''`` for empty text; C's emitter writes large scans ten times faster."""
     import yaml
+
+    from roboyard.config.tree import read_scalar
 
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
+    def text(dumper: Any, value: str) -> Any:
+        """Quoted wherever YAML 1.2, by which values are read, sees no text, e.g. 0E0; the emitter knows 1.1 only."""
+        style = None if isinstance(read_scalar(value), str) else "'"
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+    Dumper.add_representer(str, text)
     return Dumper

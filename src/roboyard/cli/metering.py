@@ -67,6 +67,55 @@ class Bandwidth:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Age:
+    """Time from the stamp in a message's header to its publication [s]; None without messages."""
+
+    topic: str
+    messages: int
+    mean: float | None
+    shortest: float | None
+    longest: float | None
+    deviation: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        if self.mean is None:
+            return f"{self.topic}: no messages"
+        return (
+            f"average delay: {self.mean:.4f} s   min: {self.shortest:.4f} s  max: {self.longest:.4f} s  "
+            f"std dev: {self.deviation:.5f} s  window: {self.messages}"
+        )
+
+
+def ages(source: Source, topic: str, count: int | None, window: int) -> Age:
+    """How old messages are when they come; arguments as for ``follow``.
+
+    Raises:
+        InputError: they have no header.
+    """
+    from roboyard.errors import InputError
+    from roboyard.messages import nanoseconds
+
+    seen: deque[float] = deque(maxlen=max(window, 2))
+    try:
+        for heard in islice(source.messages([topic]), count):
+            header = getattr(heard.message, "header", None)
+            if header is None:
+                kind = source.topic(topic).type
+                raise InputError(f"{topic} carries {kind}, which has no header", where=source.where)
+            seen.append((heard.time_ns - nanoseconds(header.stamp)) * 1e-9)
+    except KeyboardInterrupt:
+        if not seen:
+            raise
+    if not seen:
+        return Age(topic, 0, None, None, None, None)
+    return Age(topic, len(seen), statistics.fmean(seen), min(seen), max(seen), statistics.pstdev(seen))
+
+
 def follow(source: Source, topic: str, count: int | None, window: int, shown: Callable[[Seen], None] | None) -> Seen:
     """Listen to a topic until ``count`` messages came or it ends.
 

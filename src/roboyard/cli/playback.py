@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import Bus
 from roboyard.bus.socket import SocketServer
-from roboyard.cli.lookup import absolute, unknown
+from roboyard.cli.lookup import absolute, new_name, unknown
 from roboyard.cli.values import parse
 from roboyard.errors import InputError
 from roboyard.record import Recorder, Replay, open_recording
@@ -192,7 +192,7 @@ def _old_and_new(text: str) -> tuple[str, str]:
     old, sign, new = text.partition(":=")
     if not (sign and old and new):
         raise InputError(f"{text!r} is no new name", where="--remap", valid="OLD:=NEW, e.g. /odom:=/recorded/odom")
-    return absolute(old), absolute(new)
+    return absolute(old), new_name(new)
 
 
 def _name_and_use(text: str) -> tuple[str, str]:

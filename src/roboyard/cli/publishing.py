@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from roboyard.cli.lookup import LiveSource, absolute
+from roboyard.cli.lookup import LiveSource, absolute, new_name
 from roboyard.cli.values import fill, parse
 from roboyard.errors import InputError
 
@@ -34,7 +34,7 @@ def message_for(source: LiveSource, topic: str, words: Sequence[str]) -> tuple[s
     """Absolute name of the topic, and the message to publish on it.
 
     Raises:
-        InputError: the topic is new and no type is named, or it carries another type.
+        InputError: the topic is new and no type is named or its name is none, or it carries another type.
         MessageError: unknown type, or values that do not fit.
     """
     from roboyard.messages import full_name, message_type
@@ -44,6 +44,8 @@ def message_for(source: LiveSource, topic: str, words: Sequence[str]) -> tuple[s
     carried = {view.name: view.type for view in source.topics()}.get(name)
     if kind is None and carried is None:
         raise InputError(f"topic {name} is new and has no type", where=source.where, valid=f"pub {name} TYPE VALUES")
+    if carried is None:
+        new_name(topic)
     wanted = full_name(kind) if kind is not None else str(carried)
     if carried is not None and wanted != carried:
         raise InputError(f"topic {name} carries {carried}, not {wanted}", where=source.where)

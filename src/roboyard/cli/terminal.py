@@ -121,6 +121,11 @@ def paint(text: str, code: str, stream: TextIO) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if coloured(stream) else text
 
 
+def paint_comment(text: str) -> str:
+    """A line of standard output that only explains."""
+    return paint(text, "2", sys.stdout)
+
+
 def coloured(stream: TextIO) -> bool:
     """Whether ``stream`` is a terminal that wants colours (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"

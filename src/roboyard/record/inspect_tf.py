@@ -58,7 +58,8 @@ def transforms(recording: Recording) -> Iterator[tuple[Any, bool, str]]:
     connections = [connection for connection in recording.connections if connection.topic in present]
     for connection in connections:
         recording.decoder(connection)
-        if connection.type not in _TYPES or (connection.encoding == "cdr" and foreign_definition(connection)):
+        own = connection.definition and connection.encoding == "cdr" and foreign_definition(connection)
+        if connection.type not in _TYPES or own:
             raise RecordingError(
                 f"{connection.topic} carries no transforms as ROS 2 knows them ({connection.type})",
                 where=str(recording.path),

@@ -9,7 +9,7 @@ import typer
 
 from roboyard import __version__
 from roboyard.cli.grammar import HEADINGS, group
-from roboyard.cli.verbs import action, bag, check, node, param, service, tf, topic
+from roboyard.cli.verbs import action, bag, check, interface, node, param, service, tf, topic
 from roboyard.cli.verbs.batch import batch
 from roboyard.cli.verbs.bench import bench
 from roboyard.cli.verbs.doctor import doctor
@@ -42,7 +42,7 @@ _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
     {"pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop},
     {
         "topic": topic.app, "node": node.app, "service": service.app, "action": action.app, "param": param.app,
-        "tf": tf.app,
+        "tf": tf.app, "interface": interface.app,
     },
     {"replay": replay, "bag": bag.app},
     {"bench": bench, "doctor": doctor},

@@ -8,7 +8,7 @@ import typer
 
 from roboyard.cli.grammar import JsonOption, RunOption, group
 
-app = group("Actions: list, send_goal.")
+app = group("Actions: list, info, send_goal.")
 
 
 @app.command("list")
@@ -26,6 +26,26 @@ def list_actions(run: RunOption = None, json: JsonOption = False) -> None:
         table(("action", "type"), actions.items())
 
 
+@app.command("info")
+def info(
+    action: Annotated[str, typer.Argument(metavar="ACTION", help="Its name, with or without the leading slash.")],
+    run: RunOption = None,
+    json: JsonOption = False,
+) -> None:
+    """One action: its type and who serves it."""
+    from roboyard.cli.graph import actions_of, known, nodes_of
+    from roboyard.cli.lookup import live
+    from roboyard.cli.terminal import emit, fields
+
+    with live(run) as source:
+        name, served = known(source, "action", action, actions_of(source))
+        servers = [node["name"] for node in nodes_of(source) if name in node["actions"]]
+    if json:
+        emit({"action": name, "type": served, "servers": servers})
+    else:
+        fields([("action", name), ("type", served), ("served by", ", ".join(servers) or "nobody")])
+
+
 @app.command("send_goal")
 def send_goal(
     action: Annotated[str, typer.Argument(metavar="ACTION", help="Its name, with or without the leading slash.")],
@@ -36,7 +56,10 @@ def send_goal(
     feedback: Annotated[bool, typer.Option("--feedback", "-f", help="Show how it goes.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Send a goal, wait for its end and print the result; Ctrl-C cancels it."""
+    """Send a goal and wait for its result.
+
+    Ctrl-C cancels it.  Exit code 1 if it does not succeed.
+    """
     from roboyard.cli.goals import pursue
     from roboyard.cli.graph import actions_of, known
     from roboyard.cli.lookup import live

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from roboyard.cli.grammar import JsonOption, group
+from roboyard.cli.grammar import JsonOption, RunOption, group
+from roboyard.cli.verbs.replay import replay
 
-if TYPE_CHECKING:
-    from roboyard.record import Recovered
-
-app = group("Recordings: info, recover, convert.")
+app = group("Recordings: info, record, play, recover, convert.")
 
 _METADATA = 25
 """How many entries about a recording's run are shown."""
@@ -25,7 +24,10 @@ OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the 
 
 @app.command("info")
 def info(file: RecordingArgument, json: JsonOption = False) -> None:
-    """What a recording holds; also one that is still being written or was cut off."""
+    """What a recording holds.
+
+    Also one that is still being written or was cut off.
+    """
     from roboyard.cli.terminal import emit, fields, note, say, seconds, size, table
     from roboyard.record import info as info_of
     from roboyard.record import open_recording
@@ -70,6 +72,41 @@ def info(file: RecordingArgument, json: JsonOption = False) -> None:
         note(f"warning: {warning}")
 
 
+@app.command("record")
+def record(
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="[TOPIC]…", help="Only these; patterns as '/rover/*'. Default: all.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The new MCAP file.")] = Path("live.mcap"),
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", "-x", metavar="TOPIC", help="Not these; patterns too.")
+    ] = None,
+    duration: Annotated[
+        float | None, typer.Option("--duration", "-d", metavar="S", min=0.0, help="End after this simulated time [s].")
+    ] = None,
+    run: RunOption = None,
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Record a live run until it ends, or Ctrl-C.
+
+    Runs of scenarios record themselves already; this is for replays, and for parts of a run.
+    """
+    from roboyard.cli.lookup import live
+    from roboyard.cli.recording import record as take
+    from roboyard.cli.terminal import note
+
+    with live(run) as source:
+        if not json:
+            note(f"recording {source.where}; Ctrl-C ends it")
+        patterns = [topic if topic.startswith(("*", "/")) else f"/{topic}" for topic in topics or ()]
+        done = take(source, out, patterns, exclude or [], duration, overwrite=overwrite)
+    _tell(out, done.messages, done.end_ns - done.start_ns, done.warnings, json=json)
+
+
+app.command("play", help="The same as `roboyard replay`.", short_help="The same as `roboyard replay`.")(replay)
+
+
 @app.command("recover")
 def recover(
     file: RecordingArgument,
@@ -79,12 +116,16 @@ def recover(
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Mend an MCAP recording whose writer was killed, so that every tool opens it."""
+    """Mend an MCAP recording whose writer was killed.
+
+    Our own verbs open it as it is; other tools want a whole file.
+    """
     from roboyard.record import recover as mend
 
     source = file / "recording.mcap" if (file / "recording.mcap").is_file() else file
     target = out or source.with_name(f"{source.stem}.recovered.mcap")
-    _tell(target, mend(source, target, overwrite=overwrite), json=json)
+    done = mend(source, target, overwrite=overwrite)
+    _tell(target, done.messages, done.end_ns - done.start_ns, done.warnings, json=json)
 
 
 @app.command("convert")
@@ -94,19 +135,23 @@ def convert(
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write any recording (rosbag1, rosbag2, CARMEN, MCAP) as MCAP with ROS 2 messages."""
+    """Write any recording as MCAP with ROS 2 messages.
+
+    It may be MCAP, rosbag1, rosbag2 or a CARMEN log, also compressed.
+    """
     from roboyard.record import convert as rewrite
 
-    _tell(out, rewrite(file, out, overwrite=overwrite), json=json)
+    done = rewrite(file, out, overwrite=overwrite)
+    _tell(out, done.messages, done.end_ns - done.start_ns, done.warnings, json=json)
 
 
-def _tell(target: Path, done: Recovered, *, json: bool) -> None:
+def _tell(target: Path, messages: int, length_ns: int, warnings: Sequence[str], *, json: bool) -> None:
     from roboyard.cli.terminal import count, emit, note, say
 
-    duration = (done.end_ns - done.start_ns) * 1e-9
+    duration = length_ns * 1e-9
     if json:
-        emit({"file": target, "messages": done.messages, "duration": duration, "warnings": done.warnings})
+        emit({"file": target, "messages": messages, "duration": duration, "warnings": warnings})
         return
-    for warning in done.warnings:
+    for warning in warnings:
         note(f"warning: {warning}")
-    say(f"{target}: {count(done.messages, 'message')}, {duration:.3f} s")
+    say(f"{target}: {count(messages, 'message')}, {duration:.3f} s")

@@ -25,7 +25,10 @@ def scenario(
     settings: SetOption = None,
     json: JsonOption = False,
 ) -> None:
-    """A scenario and everything it names: world, robots, nodes, scripts, criteria."""
+    """A scenario and everything it names.
+
+    World, robots, nodes, scripts, criteria.
+    """
     from roboyard.cli.terminal import emit, fields
     from roboyard.scenarios import check_scenario
 

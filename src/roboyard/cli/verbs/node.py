@@ -13,7 +13,10 @@ app = group("Nodes: list, info.")
 
 @app.command("list")
 def list_nodes(run: RunOption = None, file: FileOption = None, json: JsonOption = False) -> None:
-    """All nodes, how they are and what they cost; of a recording those that published."""
+    """All nodes, how they are and what they cost.
+
+    Of a recording those that published.
+    """
     from roboyard.cli.graph import nodes_of
     from roboyard.cli.lookup import look
     from roboyard.cli.terminal import emit, table
@@ -37,7 +40,10 @@ def info(
     file: FileOption = None,
     json: JsonOption = False,
 ) -> None:
-    """One node: topics, services, actions, parameters, and what its callbacks cost."""
+    """One node: what it offers, hears, takes and costs.
+
+    Topics, services, actions, parameters, and the time of its callbacks.
+    """
     from roboyard.cli.graph import node_of
     from roboyard.cli.lookup import look
     from roboyard.cli.terminal import emit

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from roboyard.cli.grammar import JsonOption, RunOption, group
 
-app = group("Parameters: list, get, set, describe, dump.")
+app = group("Parameters: list, get, set, describe, dump, load.")
 
 NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="Its name, with or without the leading slash.")]
 NameArgument = Annotated[str, typer.Argument(metavar="PARAMETER")]
@@ -109,3 +110,30 @@ def dump(node: NodeArgument, run: RunOption = None, json: JsonOption = False) ->
         emit(data)
     else:
         say(to_text(data))
+
+
+@app.command("load")
+def load(
+    node: NodeArgument,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A ROS 2 parameter file, as dump writes it.")],
+    run: RunOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Set a node's values from a ROS 2 parameter file.
+
+    Those that it has already are left alone.
+    """
+    from roboyard.cli.lookup import live
+    from roboyard.cli.message_text import to_text
+    from roboyard.cli.parameters import load_file
+    from roboyard.cli.terminal import emit, say
+
+    with live(run) as source:
+        full_name, changed = load_file(source, node, file)
+    if json:
+        emit({"node": full_name, "changed": changed})
+        return
+    for name, value in changed.items():
+        say(f"{full_name} {name}: {to_text(value)}")
+    if not changed:
+        say(f"{full_name}: nothing to change")

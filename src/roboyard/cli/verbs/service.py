@@ -8,7 +8,7 @@ import typer
 
 from roboyard.cli.grammar import JsonOption, RunOption, group
 
-app = group("Services: list, call.")
+app = group("Services: list, type, find, call.")
 
 
 @app.command("list")
@@ -30,6 +30,48 @@ def list_services(
         emit({"services": services})
     else:
         table(("service", "type"), services.items())
+
+
+@app.command("type")
+def type_of(
+    service: Annotated[str, typer.Argument(metavar="SERVICE", help="Its name, with or without the leading slash.")],
+    run: RunOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Its type."""
+    from roboyard.cli.graph import known, services_of
+    from roboyard.cli.lookup import live
+    from roboyard.cli.terminal import emit, say
+
+    with live(run) as source:
+        name, served = known(source, "service", service, services_of(source))
+    if json:
+        emit({"service": name, "type": served})
+    else:
+        say(served)
+
+
+@app.command("find")
+def find(
+    kind: Annotated[str, typer.Argument(metavar="TYPE", help="e.g. SetBool or std_srvs/srv/SetBool.")],
+    run: RunOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Services of a type.  Exit code 1 if there is none."""
+    from roboyard.cli.graph import services_of
+    from roboyard.cli.lookup import live
+    from roboyard.cli.terminal import emit, say
+
+    with live(run) as source:
+        served = services_of(source)
+    found = [name for name, full in served.items() if kind in (full, full.rpartition("/")[2])]
+    if json:
+        emit({"type": kind, "services": found})
+    else:
+        for name in found:
+            say(name)
+    if not found:
+        raise typer.Exit(1)
 
 
 @app.command("call")

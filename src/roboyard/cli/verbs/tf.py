@@ -50,7 +50,10 @@ def echo(
     time: Annotated[float | None, typer.Option("--time", help="Moment in a recording [s]; default: the last.")] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each pose.")] = False,
 ) -> None:
-    """Pose of FRAME in REFERENCE: of a live run about once a second, of a recording at one moment."""
+    """Pose of FRAME in REFERENCE.
+
+    Of a live run about once a second, of a recording at one moment.
+    """
     from roboyard.bus import TransformError
     from roboyard.cli.lookup import FileSource, LiveSource, look
     from roboyard.errors import InputError

@@ -8,9 +8,10 @@ import typer
 
 from roboyard.cli.grammar import FileOption, JsonOption, RunOption, group
 
-app = group("Topics: list, info, echo, hz, bw, pub.")
+app = group("Topics: list, info, type, find, echo, hz, bw, delay, pub.")
 
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="Its name, with or without the leading slash.")]
+WindowOption = Annotated[int, typer.Option("--window", "-w", min=2, help="Look at this many of the latest messages.")]
 CountOption = Annotated[int | None, typer.Option("-n", "--count", metavar="COUNT", min=1, help="End after so many.")]
 
 
@@ -53,6 +54,42 @@ def info(topic: TopicArgument, run: RunOption = None, file: FileOption = None, j
     )
 
 
+@app.command("type")
+def type_of(topic: TopicArgument, run: RunOption = None, file: FileOption = None, json: JsonOption = False) -> None:
+    """Its type."""
+    from roboyard.cli.lookup import look
+    from roboyard.cli.terminal import emit, say
+
+    with look(run, file) as source:
+        found = source.topic(topic)
+    if json:
+        emit({"topic": found.name, "type": found.type})
+    else:
+        say(found.type)
+
+
+@app.command("find")
+def find(
+    kind: Annotated[str, typer.Argument(metavar="TYPE", help="e.g. Twist or geometry_msgs/msg/Twist.")],
+    run: RunOption = None,
+    file: FileOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Topics of a type.  Exit code 1 if there is none."""
+    from roboyard.cli.lookup import look
+    from roboyard.cli.terminal import emit, say
+
+    with look(run, file) as source:
+        found = [view.name for view in source.topics() if kind in (view.type, view.type.rpartition("/")[2])]
+    if json:
+        emit({"type": kind, "topics": found})
+    else:
+        for name in found:
+            say(name)
+    if not found:
+        raise typer.Exit(1)
+
+
 @app.command("echo")
 def echo(
     topic: TopicArgument,
@@ -62,6 +99,8 @@ def echo(
     once: Annotated[bool, typer.Option("--once", help="Only the first message.")] = False,
     field: Annotated[str, typer.Option(metavar="PATH", help="Only this part: pose.pose.position, ranges.0.")] = "",
     full: Annotated[bool, typer.Option("--full-length", "-l", help="Write long arrays out.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="A line of values for each message, names in the first.")] = False,
+    no_arrays: Annotated[bool, typer.Option("--no-arr", help="Of arrays only how long they are.")] = False,
     stamps: Annotated[bool, typer.Option("--time", help="Say when each came and from whom.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each message.")] = False,
 ) -> None:
@@ -69,13 +108,26 @@ def echo(
     from itertools import islice
 
     from roboyard.cli.lookup import look
-    from roboyard.cli.message_text import part_of, to_plain, to_text
+    from roboyard.cli.message_text import csv_line, flat, part_of, to_plain, to_text, without_arrays
     from roboyard.cli.terminal import emit, flush, say, seconds
+    from roboyard.errors import InputError
 
+    if csv and json:
+        raise InputError("--csv and --json exclude each other", valid="one of them")
     with look(run, file) as source:
         name = source.topic(topic).name
-        for heard in islice(source.messages([name]), 1 if once else count):
+        for number, heard in enumerate(islice(source.messages([name]), 1 if once else count)):
             part = part_of(heard.message, field)
+            if no_arrays:
+                part = without_arrays(part)
+            if csv:
+                values = flat(part, field.rpartition(".")[2] or "data")
+                if number == 0:
+                    say(csv_line(["time", *values]))
+                say(csv_line([f"{heard.time_ns * 1e-9:.9f}", *values.values()]))
+                if source.live:
+                    flush()
+                continue
             if json:
                 head = {"topic": name, "time": heard.time_ns * 1e-9, "publisher": heard.publisher}
                 emit({**head, "message": to_plain(part)})
@@ -93,7 +145,7 @@ def hz(
     run: RunOption = None,
     file: FileOption = None,
     count: CountOption = None,
-    window: Annotated[int, typer.Option(min=2, help="Look at this many of the latest messages.")] = 10_000,
+    window: WindowOption = 10_000,
     json: JsonOption = False,
 ) -> None:
     """How regularly messages come, in simulated time."""
@@ -117,7 +169,7 @@ def bw(
     run: RunOption = None,
     file: FileOption = None,
     count: CountOption = None,
-    window: Annotated[int, typer.Option(min=2, help="Look at this many of the latest messages.")] = 10_000,
+    window: WindowOption = 10_000,
     json: JsonOption = False,
 ) -> None:
     """How much data messages carry, per simulated second."""
@@ -129,6 +181,31 @@ def bw(
         name = source.topic(topic).name
         shown = (lambda seen: say(str(bandwidth_of(name, seen)))) if source.live and not json else None
         result = bandwidth_of(name, follow(source, name, count, window, shown))
+    if json:
+        emit(result.to_dict())
+    else:
+        say(str(result))
+
+
+@app.command("delay")
+def delay(
+    topic: TopicArgument,
+    run: RunOption = None,
+    file: FileOption = None,
+    count: CountOption = None,
+    window: WindowOption = 10_000,
+    json: JsonOption = False,
+) -> None:
+    """How old messages are when they come.
+
+    The time from the stamps in their headers to their publication.
+    """
+    from roboyard.cli.lookup import look
+    from roboyard.cli.metering import ages
+    from roboyard.cli.terminal import emit, say
+
+    with look(run, file) as source:
+        result = ages(source, source.topic(topic).name, count, window)
     if json:
         emit(result.to_dict())
     else:
@@ -148,7 +225,10 @@ def pub(
     source_name: Annotated[str, typer.Option("--as", metavar="NAME", help="Publisher's name.")] = "cli",
     json: JsonOption = False,
 ) -> None:
-    """Publish a message again and again, or once; the type may be left out where the topic has one."""
+    """Publish a message again and again, or once.
+
+    The type may be left out where the topic has one.
+    """
     from roboyard.cli.lookup import live
     from roboyard.cli.publishing import message_for, repeat
     from roboyard.cli.terminal import count as counted
