@@ -138,6 +138,85 @@ def test_a_kernel_whose_helper_in_another_file_changed_is_recompiled(mirror) -> 
     assert changed["plain"] == 20.0
 
 
+OTHER = {
+    "mirror/main.py": """
+        import json
+        from roboyard.compute import kernel
+        import constants, library
+        from library.inner import through
+
+        def made(offset):
+            @kernel
+            def shift(x):
+                return through(x) + offset
+            return shift
+
+        shift = made(float(open("offset.txt").read()))
+
+        @kernel
+        def run(x):
+            return shift(x) + library.direct(x) + constants.TABLE[1] + constants.LEVEL
+
+        result = {"kernel": run(1.0)}
+        result["hits"] = sum(run.stats.cache_hits.values())
+        print(json.dumps(result))
+    """,
+    "library/__init__.py": """
+        from roboyard.compute import kernel
+
+        @kernel
+        def direct(x):
+            return x * 0.0
+    """,
+    "library/inner.py": """
+        from roboyard.compute import kernel
+        from deep import deepest
+
+        @kernel
+        def through(x):
+            return deepest(x)
+    """,
+    "deep.py": """
+        import numba
+
+        @numba.njit
+        def deepest(x):
+            return x
+    """,
+    "constants.py": """
+        import numpy as np
+
+        TABLE = np.array([0.0, 0.0])
+        LEVEL = 0.0
+    """,
+}
+CHANGES = [
+    ("library/__init__.py", "x * 0.0", "x * 2.0", 3.0),
+    ("library/inner.py", "deepest(x)", "deepest(x) + 3.0", 4.0),
+    ("deep.py", "return x", "return x + 5.0", 6.0),
+    ("constants.py", "[0.0, 0.0]", "[0.0, 7.0]", 8.0),
+    ("constants.py", "LEVEL = 0.0", "LEVEL = 9.0", 10.0),
+    ("offset.txt", "0.0", "11.0", 12.0),
+]
+
+
+def test_neither_do_changes_in_other_packages_run_stale_code(mirror, monkeypatch) -> None:
+    """Kernels that a kernel calls, directly or through others, and constants that went into its code."""
+    root = mirror.folder.parent
+    monkeypatch.chdir(root)
+    for name, text in OTHER.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(textwrap.dedent(text))
+    (root / "offset.txt").write_text("0.0")
+    assert mirror()[0] == {"kernel": 1.0, "hits": 0}
+    assert mirror()[0] == {"kernel": 1.0, "hits": 1}
+    for name, old, new, wanted in CHANGES:
+        before = (root / name).read_text()
+        (root / name).write_text(before.replace(old, new))
+        assert mirror()[0]["kernel"] == wanted, name
+        (root / name).write_text(before)
+
+
 def test_source_edited_while_running_is_not_kept_under_the_old_name(mirror) -> None:
     helper = mirror.folder / "helper.py"
     original = helper.read_text()

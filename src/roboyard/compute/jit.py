@@ -2,11 +2,13 @@
 
 numba's own `cache=True` looks only at the file that holds the function: change a helper in another file and the old
 machine code goes on running. Here the cache folder's name is a hash of the whole package, so any change of source
-starts an empty one; and nothing is written once the source on disk differs from what this process began with.
+starts an empty one, and so does a change in another package whose kernels it calls. Nothing is written once the source
+on disk differs from what this process began with.
 """
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import warnings
 from collections.abc import Callable, Iterable
@@ -18,6 +20,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, InTreeCacheLocator
 
+from roboyard.compute.references import Source, referenced
 from roboyard.compute.source_key import cache_base, keyed_folder, owner_of, source_digest
 
 P = ParamSpec("P")
@@ -82,21 +85,30 @@ def _first_digest(folders: tuple[Path, ...], recursive: bool) -> str:
     return source_digest(folders, recursive=recursive)
 
 
+def _digest_now(folders: tuple[Path, ...], recursive: bool) -> str:
+    return source_digest(folders, recursive=recursive)
+
+
 class _KeyedLocator(InTreeCacheLocator):  # type: ignore[misc]
     """Tells numba to keep a function's code in the folder keyed by its package's source."""
 
     def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
         self._py_file = py_file
         self._lineno = py_func.__code__.co_firstlineno
-        name, self._folders, self._recursive = owner_of(py_func)
-        self._digest = _first_digest(self._folders, self._recursive)
-        folder = keyed_folder(name, f"{self._digest}-{_OUR_DIGEST[:8]}", cache_base())
-        self._cache_path = str(folder / self.get_suitable_cache_subpath(py_file))
+        name, folders, recursive = owner_of(py_func)
+        self._own: Source = (folders, recursive)
+        self._sources, constants = referenced(py_func)
+        folder = keyed_folder(name, f"{_first_digest(*self._own)}-{_OUR_DIGEST[:8]}", cache_base())
+        inside = hashlib.sha256(f"{self._key(_first_digest)} {constants}".encode()).hexdigest()[:8]
+        self._cache_path = str(folder / inside / self.get_suitable_cache_subpath(py_file))
 
     def is_current(self) -> bool:
         """Whether the source on disk is still what this process began with."""
-        ours = source_digest(_OURS) == _OUR_DIGEST
-        return ours and source_digest(self._folders, recursive=self._recursive) == self._digest
+        return source_digest(_OURS) == _OUR_DIGEST and self._key(_digest_now) == self._key(_first_digest)
+
+    def _key(self, digest: Callable[[tuple[Path, ...], bool], str]) -> str:
+        """All source that the function is compiled from, as hashes."""
+        return " ".join(sorted(digest(folders, recursive) for folders, recursive in self._sources))
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _KeyedLocator | None:
