@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from roboyard.bus import TransformBuffer, TransformError
@@ -91,3 +91,36 @@ def test_a_buffer_survives_saving() -> None:
     again.load(buffer.save())
     assert again.lookup("a", "c") == buffer.lookup("a", "c")
     assert again.frames() == buffer.frames()
+
+
+@given(poses, poses, st.lists(st.integers(0, 10**9), min_size=1, max_size=5))
+def test_interpolation_agrees_with_scipys_slerp(start: SE3, end: SE3, moments: list[int]) -> None:
+    """Positions on the straight line, turns at constant rate on the shortest way."""
+    from scipy.spatial.transform import Rotation, Slerp
+
+    buffer = TransformBuffer()
+    buffer.insert(SE3.from_xyz_rpy((1, 2, 3), (0.1, 0.2, 0.3)), "map", "odom", 0, static=True)
+    buffer.insert(start, "odom", "base", 0)
+    buffer.insert(end, "odom", "base", 10**9)
+    turn = (Rotation.from_matrix(start.matrix()[:3, :3]).inv() * Rotation.from_matrix(end.matrix()[:3, :3])).magnitude()
+    assume(turn < 3.1)  # at half a turn either way round is shortest
+    slerp = Slerp([0.0, 1.0], Rotation.from_matrix([start.matrix()[:3, :3], end.matrix()[:3, :3]]))
+    for moment in moments:
+        s = moment / 1e9
+        want = np.eye(4)
+        want[:3, :3] = slerp([s]).as_matrix()[0]
+        want[:3, 3] = (1.0 - s) * start.matrix()[:3, 3] + s * end.matrix()[:3, 3]
+        got = buffer.lookup("map", "base", moment).matrix()
+        np.testing.assert_allclose(got, buffer.lookup("map", "odom").matrix() @ want, atol=1e-6)
+
+
+def test_errors_name_what_was_asked_for() -> None:
+    buffer = TransformBuffer()
+    buffer.insert(SE3.identity(), "odom", "base", 10**9)
+    buffer.insert(SE3.identity(), "base", "laser", 0, static=True)
+    buffer.insert(SE3.identity(), "map", "odom", 3 * 10**9)
+    for ask in (2 * 10**9, None):
+        with pytest.raises(
+            TransformError, match="'laser' seen from 'map': '(base' in 'odom|odom' in 'map)' is not known at"
+        ):
+            buffer.lookup("map", "laser", ask)
