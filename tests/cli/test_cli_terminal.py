@@ -69,9 +69,8 @@ def test_colours_only_where_they_are_wanted(monkeypatch: pytest.MonkeyPatch) -> 
     assert terminal.paint("x", "1", Screen()) == "x"
 
 
-def full() -> RecordingError:
-    error = RecordingError("cannot be written")
-    error.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+def caused(error: Exception, number: int) -> Exception:
+    error.__cause__ = OSError(number, "because")
     return error
 
 
@@ -81,7 +80,11 @@ def full() -> RecordingError:
         (InputError("bad", where="x.yaml:3", valid="good"), 2, "error: x.yaml:3: bad (good)\n"),
         (ConfigError("two\nlines"), 2, "error: two lines\n"),
         (RunError("it fell over"), 1, "error: it fell over\n"),
-        (full(), 1, "error: cannot be written\n"),
+        (caused(RecordingError("cannot be written"), errno.ENOSPC), 1, "error: cannot be written\n"),
+        (caused(RunError("cannot be written"), errno.ENOSPC), 1, "error: cannot be written\n"),
+        (caused(RunError("cannot be written"), errno.EROFS), 2, "error: cannot be written\n"),
+        (caused(RunError("cannot be written"), errno.EIO), 1, "error: cannot be written\n"),
+        (OSError(errno.EROFS, "Read-only file system", "a"), 2, "error: a: Read-only file system\n"),
         (KeyboardInterrupt(), 130, ""),
         (FileNotFoundError(errno.ENOENT, "No such file", "a"), 2, "error: a: No such file\n"),
         (OSError(errno.EIO, "I/O error", "a"), 1, "error: a: I/O error\n"),
@@ -175,3 +178,30 @@ def test_types_before_values() -> None:
     assert type_and_values(["geometry_msgs/msg/Twist"]) == ("geometry_msgs/msg/Twist", {})
     assert type_and_values(["{a: 1}"]) == (None, {"a": 1})
     assert type_and_values([]) == (None, {})
+
+
+@pytest.mark.parametrize("columns", [30, 50, 80])
+def test_on_a_narrow_terminal_the_last_column_goes_on_below_itself(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read column by column, the words are all there, in their order."""
+
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    words = [f"word{number}" for number in range(30)]
+    for show in (
+        lambda: terminal.fields([("a", "b"), ("names", " ".join(words))]),
+        lambda: terminal.columns([("a", "b"), ("names", " ".join(words))]),
+        lambda: terminal.table(("a", "b"), [("names", " ".join(words))]),
+    ):
+        screen = Screen()
+        monkeypatch.setattr("sys.stdout", screen)
+        show()
+        lines = screen.getvalue().splitlines()
+        assert all(len(line) <= columns for line in lines)
+        start = next(number for number, line in enumerate(lines) if line.startswith("names"))
+        assert " ".join(line[len("names") :].strip() for line in lines[start:]).split() == words

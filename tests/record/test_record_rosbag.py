@@ -232,3 +232,23 @@ def test_damaged_bytes_never_do_worse_than_a_recording_error(tmp_path: Path, ite
         except RecordingError:
             refused += 1
     assert refused > 5
+
+
+def test_a_conversion_that_meets_damage_keeps_what_was_before(tmp_path: Path, items: list[Any]) -> None:
+    import apsw
+
+    write_rosbag2(tmp_path / "bag", items, StoragePlugin.SQLITE3)
+    file, out = tmp_path / "bag" / "bag.db3", tmp_path / "out.mcap"
+    whole = read(file)
+    with apsw.Connection(str(file)) as database:
+        place = database.execute("SELECT id FROM messages ORDER BY timestamp, id LIMIT 1 OFFSET 40").fetchone()[0]
+        database.execute("UPDATE messages SET data = x'0001000007' WHERE id = ?", (place,))
+    with pytest.raises(RecordingError, match=r"the 40 messages before it are in .*out\.mcap"):
+        convert(file, out)
+    assert read(out) == whole[:40]
+    with apsw.Connection(str(file)) as database:
+        database.execute("UPDATE messages SET data = x'0001000007'")
+    out.unlink()
+    with pytest.raises(RecordingError):
+        convert(file, out)
+    assert not out.exists(), "nothing was kept, so nothing stands in the way of the next try"

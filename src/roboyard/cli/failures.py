@@ -20,6 +20,11 @@ ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 """Whatever the command line's parser raises for wrong usage (the class has moved between versions of typer)."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_REFUSED = (
+    errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG,
+    errno.ELOOP, errno.EINVAL,
+)  # fmt: skip
+"""What is wrong with a place that the user named."""
 _THEIRS = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, FileExistsError)
 
 
@@ -46,8 +51,9 @@ def _judge(error: BaseException) -> tuple[int, str]:
     if isinstance(error, ClickError):
         return BAD_INPUT, _usage(error)
     if isinstance(error, RoboyardError):
-        full = isinstance(error.__cause__, OSError) and error.__cause__.errno in _FULL
-        return BAD_INPUT if isinstance(error, InputError) and not full else NOT_HELD, str(error)
+        cause = error.__cause__.errno if isinstance(error.__cause__, OSError) else None
+        theirs = cause in _REFUSED or (isinstance(error, InputError) and cause not in _FULL)
+        return BAD_INPUT if theirs else NOT_HELD, str(error)
     if isinstance(error, OSError):
         return _judge_system(error)
     if isinstance(error, MemoryError):
@@ -57,7 +63,7 @@ def _judge(error: BaseException) -> tuple[int, str]:
 
 
 def _usage(error: Exception) -> str:
-    text = str(getattr(error, "format_message", error.__str__)()).strip()
+    text = str(getattr(error, "format_message", error.__str__)()).strip().replace("Value error, ", "")
     context = getattr(error, "ctx", None)
     if context is None:
         return text
@@ -72,7 +78,9 @@ def _judge_system(error: OSError) -> tuple[int, str]:
     if error.errno in _FULL:
         _forget_output()  # it may be what is full
         return NOT_HELD, f"{place}the disk is full (free some space, or write elsewhere)"
-    return (BAD_INPUT if isinstance(error, _THEIRS) else NOT_HELD), f"{place}{error.strerror or error}"
+    return (
+        BAD_INPUT if isinstance(error, _THEIRS) or error.errno in _REFUSED else NOT_HELD
+    ), f"{place}{error.strerror or error}"
 
 
 def _forget_output() -> None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import socket
 import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+import roboyard
 from roboyard.errors import RoboyardError
+
+_EXTRA = re.compile(r"""([A-Za-z0-9._-]+)[^;]*;.*\bextra\s*==\s*["']([^"']+)["']""")
+_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +33,27 @@ def examine() -> list[Finding]:
     """Everything, one after the other; nothing of it changes the machine."""
     return [
         _safely(look)
-        for look in (_python, _packages, _cores, _kernels, _pictures, _video, _sockets, _ports, _disk, _data)
+        for look in (
+            _python,
+            _packages,
+            _lock,
+            _extras,
+            _cores,
+            _kernels,
+            _pictures,
+            _video,
+            _sockets,
+            _ports,
+            _disk,
+            _data,
+        )
     ]
 
 
 def _safely(look: Callable[[], Finding]) -> Finding:
     try:
         return look()
-    except (RoboyardError, OSError, ImportError) as error:
+    except (RoboyardError, OSError, ImportError, RuntimeError) as error:
         return Finding(look.__name__.strip("_"), False, str(error))
 
 
@@ -52,6 +71,10 @@ def _packages() -> Finding:
     return Finding("packages", good, ", ".join(f"{name} {version}" for name, version in versions.items()))
 
 
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def _cores() -> Finding:
     from roboyard.compute import usable_cores
     from roboyard.scenarios.provenance import cpu_class
@@ -62,11 +85,58 @@ def _cores() -> Finding:
     )
 
 
+def _lock() -> Finding:
+    """Whether what is installed is what was tested together; the same lock gives the same bytes."""
+    from roboyard.scenarios.provenance import closure, lock_hash
+
+    own = f"hash {lock_hash()[:12]} of what is installed"
+    path = Path(roboyard.__file__).resolve().parents[2] / "requirements.lock"
+    if not path.is_file():
+        return Finding("lock", None, f"{own}; runs agree byte for byte where it is the same")
+    wanted = dict(re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", path.read_text(), re.MULTILINE))
+    wanted = {_normal(name): version for name, version in wanted.items()}
+    other = [
+        f"{name} {version} (tested: {wanted[name]})"
+        for name, version in sorted(closure("roboyard").items())
+        if wanted.get(name, version) != version
+    ]
+    if other:
+        shown = ", ".join(other[:_SHOWN]) + (f" and {len(other) - _SHOWN} more" if len(other) > _SHOWN else "")
+        return Finding("lock", None, f"{own}; not as tested together: {shown}; `make` installs those of {path.name}")
+    return Finding("lock", True, f"{own}, all as in {path.name}")
+
+
+def _extras() -> Finding:
+    """Which optional parts are there."""
+    package = distribution("roboyard")
+    missing: dict[str, list[str]] = {name: [] for name in package.metadata.get_all("Provides-Extra") or ()}
+    for requirement in package.requires or ():
+        match = _EXTRA.match(requirement)
+        if match and match[2] in missing:
+            try:
+                distribution(match[1])
+            except PackageNotFoundError:
+                missing[match[2]].append(match[1])
+    there = ", ".join(name for name, lacks in missing.items() if not lacks) or "none"
+    absent = ", ".join(name for name, lacks in missing.items() if lacks)
+    hint = f"; not installed: {absent} (pip install 'roboyard[NAME]')" if absent else ""
+    return Finding("extras", None, f"{there}{hint}")
+
+
 def _kernels() -> Finding:
-    folder = os.environ.get("NUMBA_CACHE_DIR", "")
-    return Finding(
-        "kernels", None, f"kept in {folder or '~/.cache'}; `python -m roboyard.compute.warm` compiles them ahead"
-    )
+    from roboyard.compute.source_key import cache_base, source_digest
+
+    base = cache_base()
+    place = next(folder for folder in (base, *base.parents) if folder.exists())
+    if not os.access(place, os.W_OK):
+        text = f"{base} cannot be written: every process compiles anew; NUMBA_CACHE_DIR may name another folder"
+        return Finding("kernels", False, text)
+    digest = source_digest((Path(roboyard.__file__).resolve().parent,))
+    compiled = sum(1 for folder in base.glob(f"roboyard-{digest}*") for _ in folder.rglob("*.nbi"))
+    if compiled:
+        return Finding("kernels", True, f"{compiled} compiled, in {base}")
+    text = f"none compiled yet for this source and machine, in {base}: the first run takes longer"
+    return Finding("kernels", None, f"{text} (`python -m roboyard.compute.warm` does it ahead)")
 
 
 def _pictures() -> Finding:
@@ -75,7 +145,7 @@ def _pictures() -> Finding:
     found = gl_platform()
     if found is None:
         text = "no OpenGL library (EGL, OSMesa) works: cameras are drawn by casting rays, which is slower"
-        return Finding("pictures", None, text)
+        return Finding("pictures", None, f"{text}; on Debian: apt install libegl1 libopengl0 libgl1-mesa-dri")
     return Finding("pictures", True, f"OpenGL through {found.upper()}")
 
 

@@ -61,6 +61,7 @@ class McapFile:
         self._counts: dict[int, int] = {}
         self._chunks: list[mcap.ChunkIndex] = []
         self._metadata: list[bytes] = []
+        self._path = Path(output) if isinstance(output, str | Path) else None
         self._output: Output = _create(Path(output), overwrite) if isinstance(output, str | Path) else output
         header = mcap.MAGIC + mcap.record(mcap.HEADER, mcap.text(profile), mcap.text("roboyard"))
         for item in metadata:
@@ -161,6 +162,16 @@ class McapFile:
                     self._output.truncate()
         with suppress(OSError):
             self._output.close()
+        if not self._chunks:
+            self.remove()
+
+    def remove(self) -> None:
+        """Close and remove the file, in which nothing is; harmless where it is no file of a folder."""
+        self.is_open = False
+        with suppress(OSError):
+            self._output.close()
+            if self._path is not None:
+                self._path.unlink()
 
     def _summary(self) -> bytes:
         end = mcap.record(mcap.DATA_END, bytes(4))

@@ -100,7 +100,7 @@ def save(recording: Recording, out: Path | str, *, overwrite: bool = False) -> R
     Messages whose type differs from ROS 2 Jazzy's, or is not known there, keep it, with the recording's definition.
 
     Raises:
-        RecordingError: a message cannot be read, or ``out`` exists or cannot be written.
+        RecordingError: a message cannot be read (those before it are kept), or ``out`` exists or cannot be written.
     """
     copiers: dict[Connection, _Copier] = {}
     count = 0
@@ -111,12 +111,21 @@ def save(recording: Recording, out: Path | str, *, overwrite: bool = False) -> R
             if connection.encoding not in ("cdr", "ros1") and connection.count:
                 sentence = f"{connection.topic} is encoded as '{connection.encoding}' and was left out"
                 recording.warnings.append(sentence)
-        for time_ns, connection, data in recording.raw_of(chosen):
-            copier = copiers.get(connection)
-            if copier is None:
-                copier = copiers[connection] = _Copier(recording, connection)
-            copier.write(writer, time_ns, data)
-            count += 1
+        try:
+            for time_ns, connection, data in recording.raw_of(chosen):
+                copier = copiers.get(connection)
+                if copier is None:
+                    copier = copiers[connection] = _Copier(recording, connection)
+                copier.write(writer, time_ns, data)
+                count += 1
+        except RecordingError as error:
+            if error.where == str(out):
+                raise
+            if not count:
+                writer.discard()
+                raise
+            kept = f"the {count} messages before it are in {out}"
+            raise RecordingError(error.what, where=error.where, valid=kept) from error
     if not count:
         start_ns = end_ns = 0
     return Recovered(count, start_ns, end_ns, tuple(recording.warnings))

@@ -180,6 +180,10 @@ class McapWriter:
         self.flush()
         self._file.close()
 
+    def discard(self) -> None:
+        """Remove the file, with all that was written."""
+        self._file.remove()
+
     def __enter__(self) -> McapWriter:
         return self
 
