@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -10,8 +11,20 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from roboyard.config import Limits, check, convert_value, field, load, loads, override, read_text, schema_table
-from roboyard.errors import ConfigError
+from roboyard.config import (
+    Limits,
+    check,
+    convert_value,
+    field,
+    load,
+    loads,
+    override,
+    parse_quantity,
+    read_file,
+    read_text,
+    schema_table,
+)  # fmt: skip
+from roboyard.errors import ConfigError, RoboyardError
 
 
 class Colour(Enum):
@@ -265,3 +278,24 @@ def test_schema_table_shows_every_key() -> None:
     assert "| `faults[].joint` |" in table
     assert "| `from` |" in table
     assert all(line.startswith("| ") for line in table.splitlines())
+
+
+def test_a_pipe_is_read_and_one_that_nobody_fills_is_empty(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ConfigError, match="pipe: is empty"):
+        read_file(pipe)
+    reading, writing = os.pipe()
+    os.write(writing, b"speed: 2")
+    os.close(writing)
+    try:
+        assert read_file(f"/dev/fd/{reading}").value["speed"].value == 2
+    finally:
+        os.close(reading)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_file("a\0b")
+
+
+def test_a_bad_quantity_is_an_error_like_all_others() -> None:
+    with pytest.raises(RoboyardError, match="'3 kg' is a mass; wanted is a length"):
+        parse_quantity("3 kg", "m")

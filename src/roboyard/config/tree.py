@@ -6,6 +6,7 @@ and keys given twice are refused; anchors are allowed within bounds.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,10 +71,10 @@ def read_file(path: str | Path, where: str | None = None) -> Node:
     """
     name = where or str(path)
     try:
-        with Path(path).open("rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
             data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror or error}", where=name) from error
+    except (OSError, ValueError) as error:  # the latter of a zero byte in the path
+        raise ConfigError(f"cannot be read: {getattr(error, 'strerror', None) or error}", where=name) from error
     if len(data) > MAX_BYTES:
         raise ConfigError(f"is larger than {MAX_BYTES // 1024 // 1024} MiB", where=name)
     try:
@@ -81,6 +82,13 @@ def read_file(path: str | Path, where: str | None = None) -> Node:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise ConfigError("is not UTF-8 text", where=f"{name}:{line}") from error
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Opening a pipe into which nobody writes would wait for ever; so it is empty."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def read_text(text: str, where: str = "text") -> Node:

@@ -15,6 +15,8 @@ from difflib import get_close_matches
 from fractions import Fraction
 from functools import lru_cache
 
+from roboyard.errors import InputError
+
 _BASES = ("m", "kg", "s", "A", "K", "rad", "px")
 Dimension = tuple[int, ...]
 
@@ -114,7 +116,7 @@ _QUANTITY = re.compile(
 )
 
 
-class UnitError(ValueError):
+class UnitError(InputError, ValueError):
     """The text is no quantity, its unit is not known, or it measures something else. The message says which."""
 
 
