@@ -103,6 +103,24 @@ def test_both_renderers_see_the_same(eye, target):
 
 
 @pytest.mark.usefixtures("gl")
+@pytest.mark.parametrize("sun", [0.3, 0.9, 2.5])
+def test_in_any_sun_opengl_tells_light_grey_from_white_and_darker_things_are_darker(sun):
+    lamp = (
+        f"<light type='directional' dir='0.4 0.3 -0.85' diffuse='{sun} {sun} {sun}' ambient='0 0 0' specular='0 0 0'/>"
+    )
+    head = "<visual><headlight ambient='0.45 0.45 0.45' diffuse='0.2 0.2 0.2' specular='0 0 0'/></visual>"
+    tiles = "".join(
+        f"<geom type='box' size='0.5 0.5 0.1' pos='{i} 0 0' rgba='{v} {v} {v} 1'/>"
+        for i, v in enumerate((0.8, 0.6, 0.3))
+    )
+    model, data = compiled(f"<mujoco>{head}<worldbody>{lamp}{tiles}</worldbody></mujoco>")
+    with open_renderer(model, 90, 30, "gl") as renderer:
+        seen = renderer.render(data, look_at((1, 0, 4), (1, 0, 0), up=(0, 1, 0)))[15, [36, 45, 54], 0]
+    assert 255 > seen[0] > seen[1] > seen[2] > 40
+    assert seen[0] > 120
+
+
+@pytest.mark.usefixtures("gl")
 def test_an_opengl_renderer_keeps_to_its_thread():
     model, data = compiled(MOVING)
     renderer, caught = open_renderer(model, 32, 18, "gl"), []

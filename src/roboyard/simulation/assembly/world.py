@@ -107,6 +107,10 @@ def _draft(spec: mujoco.MjSpec, maker: GeomMaker, entry: Entry, index: int, note
             T_parent = entry.T_world_model if branch.parent is None else draft.still[branch.parent]
             draft.still[link.name] = T_parent @ branch.T_parent_link
             maker.add(index, entry.name, link, None, draft.still[link.name])
+    notes.extend(
+        f"{scoped(entry.name, joint.name)}: closes a loop of joints; it is not simulated"
+        for joint in entry.model.closures
+    )
     for joint in entry.model.joints:
         add_couplings(spec, joint, draft.scalars.get(joint.name, []), entry.name)
     _sites(spec, draft)

@@ -17,6 +17,8 @@ from roboyard.simulation.render.gl_probe import gl_platform
 from roboyard.simulation.render.sky import Sky, paint_sky
 
 NEAR, FAR = 0.02, 200.0  # clipping planes [m]
+WHITE = 1.22  # light, straight on, at which a white surface that lamps meet at a slant is about white
+LEAST_SUN = 0.3  # a sun keeps this much, or shapes would look flat
 
 
 class GlRenderer:
@@ -109,6 +111,7 @@ class GlRenderer:
         self._context.make_current()
         everything = mujoco.mjtCatBit.mjCAT_ALL.value
         mujoco.mjv_updateScene(self.model, data, self._option, None, self._camera, everything, self._scene)
+        self._expose()
         rotation = camera.T_world_camera.rotation_matrix()
         half = 0.5 * self.height / camera.focal(self.height) * (1.0 if camera.span is not None else NEAR)
         for eye in self._scene.camera:  # both eyes of MuJoCo's stereo pair: it draws their middle
@@ -122,6 +125,20 @@ class GlRenderer:
         colour, depth = self._colour[::-1].copy(), self._depth[::-1]
         paint_sky(colour, depth <= 0.0, camera, self._sky)
         return colour, depth
+
+    def _expose(self) -> None:
+        """Dim the suns until what they light does not clip: worlds are written for renderers with a tone curve."""
+        lamps = [self._scene.lights[i] for i in range(self._scene.nlight)]
+        suns = [lamp for lamp in lamps if lamp.type == _DIRECTIONAL and not lamp.headlight]
+        total = sum(float(max(sun.diffuse)) for sun in suns)
+        around = sum(float(max(lamp.ambient)) for lamp in lamps)
+        around += 0.7 * sum(float(max(lamp.diffuse)) for lamp in lamps if lamp.headlight)
+        share = max(WHITE - around, LEAST_SUN) / max(total, 1e-9)
+        for sun in suns if share < 1.0 else ():
+            sun.diffuse[:] = sun.diffuse * share
+
+
+_DIRECTIONAL = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL.value
 
 
 def _context(platform: str, width: int, height: int) -> Any:
