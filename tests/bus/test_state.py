@@ -38,6 +38,7 @@ class Walker(ry.Node):
         self.broadcast(SE3.from_xyz_rpy((self.position[0], self.position[1], 0.0)), "odom", "base")
         if len(self.trail) == 7:
             self.set_parameter("step", 0.5)
+            self.report_health("warn", "tired", steps=7)
 
     def tag(self) -> None:
         self.name_tag.publish(ry.msg.String(data=f"walker {len(self.trail)}"))
@@ -66,25 +67,25 @@ def start() -> tuple[ry.Bus, list[tuple[int, str, bytes]]]:
     return bus, seen
 
 
-@given(st.integers(0, 1_900_000_000))
+@given(st.integers(0, 2_900_000_000))
 def test_going_on_from_a_saved_state_equals_never_having_stopped(moment_ns: int) -> None:
     whole, all_seen = start()
-    whole.executor.run_until(2 * 10**9)
+    whole.executor.run_until(3 * 10**9)
 
     first, _ = start()
     first.executor.run_until(moment_ns)
     saved = pickle.loads(pickle.dumps(first.save()))
-    first.executor.run_until(2 * 10**9)  # what is saved is a copy
+    first.executor.run_until(3 * 10**9)  # what is saved is a copy
 
     second, seen = start()
     second.load(saved)
-    second.executor.run_until(2 * 10**9)
+    second.executor.run_until(3 * 10**9)
     assert seen == [item for item in all_seen if item[0] > moment_ns]
     assert second.nodes["/listener"].heard == whole.nodes["/listener"].heard
     late = second.add(Listener(), "late", remap={"position": "tag_number"})
     tags: list[str] = []
     late.subscribe("tag", ry.msg.String, lambda message: tags.append(message.data))
-    second.executor.run_until(2 * 10**9)
+    second.executor.run_until(3 * 10**9)
     assert tags == [whole.topics["/tag"].publishers[0].last.data]
     for bus in (whole, first, second):
         bus.close()
@@ -157,7 +158,7 @@ def test_a_state_of_another_set_up_is_refused() -> None:
     bus, _ = start()
     bus.executor.run_until(10**9)
     saved = bus.save()
-    bus.executor.run_until(2 * 10**9)
+    bus.executor.run_until(3 * 10**9)
     with pytest.raises(RunError, match="cannot jump"):
         bus.load(saved)
     bus.close()

@@ -405,6 +405,7 @@ class Node:
             "parameters": self.parameters(),
             "random": copy.deepcopy(self.random.bit_generator.state),
             "timers": [timer.next_ns for timer in self._timers],
+            "health": None if self.health is None else (self.health.level, self.health.text, self.health.values),
             "fields": {name: state.copied(self, name) for name in self.fields},
         }
 
@@ -423,6 +424,7 @@ class Node:
         self.random.bit_generator.state = saved["random"]
         for timer, next_ns in zip(self._timers, saved["timers"], strict=True):
             timer.reschedule(next_ns)
+        self.health = None if saved["health"] is None else Health(*saved["health"])
         for name, value in saved["fields"].items():
             setattr(self, name, copy.deepcopy(value))
 
