@@ -203,3 +203,12 @@ def test_json_is_the_last_line_of_every_verb_that_has_it(command: Command, recor
         done = command(*words, "--json")
         assert isinstance(json.loads(done.out.splitlines()[-1]), dict), words
         assert ("error" in done.json) == (done.code != 0)
+
+
+def test_what_recordings_cannot_answer_is_said(command: Command, recording: Path) -> None:
+    for words in (("service", "list"), ("action", "list"), ("param", "list"), ("pause",)):
+        done = command(*words, "--file", recording)
+        assert done.code == 2
+        assert "needs a live run" in done.error
+    assert "needs a live run" not in command("doctor", "-f", recording).error
+    assert "--time nan" in command("tf", "echo", "odom", "base", "-f", recording, "--time", "nan").error

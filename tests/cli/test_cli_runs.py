@@ -14,6 +14,7 @@ import pytest
 from tests.cli.conftest import PROGRAM, Command
 
 from roboyard.bus.socket import connect, live_runs
+from roboyard.record import open_recording
 
 NODE = '''
 import roboyard as ry
@@ -246,18 +247,39 @@ def test_replay_with_a_node_of_the_users(command: Command, scenario: Path) -> No
 
 
 def test_odometry_on_a_replay_is_that_of_the_run(command: Command, scenario: Path) -> None:
+    """Byte for byte, from the recorded joints, at any pace and beside the recorded one under another name."""
+
+    def odometry(file: Path | str, publisher: str = "/odometry", topic: str = "/odom") -> list[tuple[int, bytes]]:
+        with open_recording(file) as recording:
+            return [(t, bytes(data)) for t, c, data in recording.raw([topic]) if c.publisher == publisher]
+
     command("run", scenario, "--out", "out", "--no-video")
-    parameters = command("check", "robot", "rover", "--json").json
-    assert "odometry" in parameters["nodes"]
-    spec = json.loads(Path("out/metrics.json").read_text())
-    assert spec["success"]
-    done = command(
-        "replay", "out", "--rate", "0", "-x", "/odom", "-x", "/tf", "--node", "odometry", "--out", "new.mcap",
-        "-p", "odometry.left_joints=[front_left_wheel_joint, rear_left_wheel_joint]",
-        "-p", "odometry.right_joints=[front_right_wheel_joint, rear_right_wheel_joint]",
-    )  # fmt: skip
-    assert done.code == 0, done
-    assert command("topic", "info", "odom", "-f", "new.mcap", "--json").json["topic"]["publishers"] == ["/odometry"]
+    expected = odometry("out")
+    assert len(expected) == 30
+    node = ("--node", "odometry", "--robot", "rover")
+    for number, pace in enumerate(("0", "5")):
+        assert command("replay", "out", "--rate", pace, *node, "--out", f"{number}.mcap").code == 0
+        assert odometry(f"{number}.mcap") == expected
+    words = ("--node", "again=odometry", "--robot", "rover", "--remap", "odom:=/recorded/odom", "--out", "two.mcap")
+    assert command("replay", "out", "--rate", "0", *words).code == 0
+    assert odometry("two.mcap", topic="/recorded/odom") == expected
+    assert odometry("two.mcap", "/again") == expected
+    done = command("replay", "out", "--rate", "0", "--node", "odometry", "--robot", "rover", "-p", "odometry.track=1.0",
+                   "--out", "wide.mcap")  # fmt: skip
+    assert done.code == 0
+    assert len(odometry("wide.mcap")) == len(expected), "a given parameter goes before the robot's"
+
+
+def test_a_loop_goes_on_until_it_is_ended(recording: Path) -> None:
+    with start("replay", recording, "--rate", "0", "--loop", "--duration", "0.5", "--json") as process:
+        wait_until_live()
+        time.sleep(1.0)
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 143
+    found = json.loads(out.splitlines()[-1])
+    assert found["passes"] > 2
+    assert found["duration"] > 0.5 * found["passes"]
 
 
 def test_a_replay_is_a_live_run(command: Command, recording: Path) -> None:

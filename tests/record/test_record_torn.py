@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from tests.record.samples import some_messages, write_items
 
 from roboyard.errors import RecordingError
+from roboyard.record import convert, open_recording, recover
 from roboyard.record import mcap_format as mcap
-from roboyard.record import open_recording, recover
 from roboyard.record.mcap_blocks import MAX_CHUNK, records
 from roboyard.record.mcap_recording import McapRecording
 
@@ -87,6 +87,16 @@ def test_mending_never_writes_over_its_source(recording_file: Path) -> None:
     before = recording_file.read_bytes()
     with pytest.raises(RecordingError, match="itself"):
         recover(recording_file, recording_file, overwrite=True)
+    link = recording_file.with_name("link.mcap")
+    link.hardlink_to(recording_file)
+    for source, out in (
+        (recording_file.parent, recording_file),  # a run's folder is read by the recording in it
+        (recording_file, link),
+        (recording_file.parent, link),
+    ):
+        for write in (recover, convert):
+            with pytest.raises(RecordingError, match="itself"):
+                write(source, out, overwrite=True)
     assert recording_file.read_bytes() == before
 
 

@@ -19,6 +19,8 @@ DONE, NOT_HELD, BAD_INPUT, BUG, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 130, 141
 ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 """Whatever the command line's parser raises for wrong usage (the class has moved between versions of typer)."""
 
+_NO_FILE = ("No such option: -f", "No such option: --file")
+_LIVE_ONLY = {"service", "action", "param", "pub", "pause", "resume", "step", "rate", "stop"}
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _REFUSED = (
     errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG,
@@ -70,6 +72,8 @@ def _usage(error: Exception) -> str:
     if type(error).__name__ == "NoArgsIsHelpError":
         terminal.note(context.get_help())
         return ""
+    if text.startswith(_NO_FILE) and _LIVE_ONLY.intersection(context.command_path.split()[1:]):
+        return "recordings hold messages, and nobody who answers: this verb needs a live run (--run NAME)"
     return f"{text} (see {context.command_path} --help)"
 
 

@@ -96,7 +96,7 @@ def read_at(fd: int, offset: int, size: int) -> bytes:
     while len(data) < size:
         more = os.pread(fd, size - len(data), offset + len(data))
         if not more:
-            raise MalformedRecordError(f"the file ends at byte {offset + len(data)}")
+            raise MalformedRecordError(f"is cut off: the file ends at byte {offset + len(data)}")
         data += more
     return data
 

@@ -156,5 +156,9 @@ class _Copier:
 
 
 def _check_other(source: Path, out: Path) -> None:
-    if out.exists() and source.exists() and out.samefile(source):
+    """The new file is none of those that are read, under whatever name."""
+    if not out.exists() or not source.exists():
+        return
+    files = [source, *source.glob("*")] if source.is_dir() else [source]
+    if any(out.samefile(file) for file in files if file.exists()):
         raise RecordingError("is the recording itself", where=str(out), valid="another file")

@@ -59,6 +59,8 @@ def echo(
     from roboyard.errors import InputError
     from roboyard.record import tf_echo
 
+    if time is not None and not 0.0 <= time < 1e10:
+        raise InputError(f"--time {time:g}", valid="seconds, as the recording's messages count them")
     with look(run, file) as source:
         try:
             if isinstance(source, FileSource):
