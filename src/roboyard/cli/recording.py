@@ -71,7 +71,7 @@ class _LiveRecording:
         self._topics, self._exclude = topics, exclude
         self._latched: dict[str, bool] = {}
         self._channels: dict[tuple[str, str], ChannelWriter | None] = {}
-        self._early: list[Received] | None = []  # latched ones, until the time is known
+        self._early: list[Received] | None = []  # latched ones, until the time is known; more may come later
 
     def run(self, length_ns: int | None) -> None:
         """Take messages; look now and then for topics that are new."""
@@ -91,7 +91,7 @@ class _LiveRecording:
                     self._begin(item.time_ns)
                 if length_ns is not None and item.time_ns - self.taken.start_ns > length_ns:
                     return
-                self._take(item, item.time_ns)
+                self._take(item, max(item.time_ns, self.taken.start_ns))
                 if wall_seconds() > due:
                     break
 
