@@ -1,6 +1,7 @@
 """URDF: every element lands where it should, and kinematics agree with independent ways to compute them."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from roboyard.description import (
     Sphere,
     load_model,
 )
+from roboyard.description.assembly import topic_name
+from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
 
@@ -251,3 +254,47 @@ def test_a_joint_starts_within_its_limits(limit: str, state: str, given: str, ta
     assert model.interfaces[0].initial == ((state, taken),)
     said = [finding for finding in model.findings if "starts at" in finding.what]
     assert bool(said) == (float(given) != taken)
+
+
+def sensed(rate: str = "10", topic: str = "scan", noise: str = "0") -> str:
+    return robot(
+        f"""<link name="a"/><gazebo reference="a"><sensor name="s" type="imu"><update_rate>{rate}</update_rate>
+        <topic>{topic}</topic><imu><angular_velocity><x><noise type="gaussian"><stddev>{noise}</stddev></noise></x>
+        </angular_velocity></imu></sensor></gazebo>"""
+    )
+
+
+@pytest.mark.parametrize(("rate", "said"), [("1e-300", "0.001"), ("1e-9", "0.001"), ("-1", "at least 0")])
+def test_a_rate_that_never_comes_is_refused(rate: str, said: str) -> None:
+    with pytest.raises(DescriptionError, match=said):
+        load_model(sensed(rate=rate))
+
+
+def test_a_rate_beyond_the_physics_is_bounded_and_said() -> None:
+    model = load_model(sensed(rate="1e300"))
+    assert model.sensors[0].update_rate == 10_000.0
+    assert any("10000 Hz taken" in finding.what for finding in model.findings)
+
+
+def test_noise_that_drowns_everything_is_refused() -> None:
+    with pytest.raises(DescriptionError, match="stddev.*1e\\+300"):
+        load_model(sensed(noise="1e300"))
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="<>&", exclude_categories=("C",)), max_size=20))
+def test_any_topic_becomes_one_that_ros_allows(topic: str) -> None:
+    found = topic_name(topic)
+    assert re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", found, re.ASCII)
+    assert topic_name(found) == found
+    model = load_model(sensed(topic=topic))
+    assert topic_name(model.sensors[0].topic) == model.sensors[0].topic
+
+
+def test_a_good_topic_stays_and_a_bad_one_is_said() -> None:
+    for topic in ("scan", "front/scan_2", "_x"):
+        model = load_model(sensed(topic=topic))
+        assert model.sensors[0].topic == topic
+        assert not any("topic" in finding.what for finding in model.findings)
+    model = load_model(sensed(topic="front-left/2 d"))
+    assert model.sensors[0].topic == "front_left/_2_d"
+    assert any("no topic's name" in finding.what for finding in model.findings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from roboyard.description.model import Joint
 from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
 from roboyard.description.sensors import EncoderSpec, Sensor
-from roboyard.description.values import fault
+from roboyard.description.values import fault, shown
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
@@ -42,9 +43,18 @@ def settle_sensors(
         if frame == sensor.link and not at_link:
             reading.note(root, f"sensor '{name}' claims the frame '{frame}' but sits elsewhere: its frame is '{name}'")
             frame = name
-        topic = name if sensor.topic == sensor.name else sensor.topic
+        asked = name if sensor.topic == sensor.name else sensor.topic
+        topic = topic_name(asked)
+        if topic != asked and not isinstance(sensor.spec, EncoderSpec) and "::" not in asked:
+            reading.note(root, f"sensor '{name}' publishes on '{topic}': {shown(asked)} is no topic's name")
         settled.append(replace(sensor, name=name, frame=frame, topic=topic))
     return tuple(settled)
+
+
+def topic_name(text: str) -> str:
+    """The nearest name that ROS allows: letters, digits and ``_`` between ``/``, no part beginning with a digit."""
+    parts = [re.sub(r"[^A-Za-z0-9_]+", "_", part) for part in text.replace("::", "/").removeprefix("~").split("/")]
+    return "/".join(f"_{part}" if part[0].isdigit() else part for part in parts if part) or "sensor"
 
 
 def _counted(root: Node, name: str, spec: EncoderSpec, moving: dict[str, Joint]) -> None:

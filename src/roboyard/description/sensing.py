@@ -29,6 +29,8 @@ _COMMON = {
     "gz_frame_id", "ignition_frame_id", "frame_id",
 }  # fmt: skip
 _DEFAULT_RANGE = 30.0  # [m]
+_SLOWEST, _FASTEST = 0.001, 10_000.0  # [Hz]; physics makes 500 to 10,000 steps a second
+_LOUDEST = 1e9  # noise of any unit
 _MAX_RAYS = 2_000_000
 
 
@@ -72,6 +74,11 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joi
         reading.note(node, f"sensor '{name}' of type {shown(written)} is kept as written: no rule reads it yet")
         spec = OtherSpec(tuple(_flat(node)))
     rate = number_of(node, "update_rate", number_of(node, "updateRate", 0.0, low=0.0), low=0.0)
+    if 0.0 < rate < _SLOWEST:
+        raise fault(f"sensor '{name}' has an update rate of {rate:g} Hz", node, f"0 or at least {_SLOWEST:g} Hz")
+    if rate > _FASTEST:
+        reading.note(node, f"sensor '{name}' has an update rate of {rate:g} Hz: {_FASTEST:g} Hz taken")
+        rate = _FASTEST
     if rate == 0.0:
         rate = _DEFAULT_RATE.get(kind, 30.0)
         if kind != "encoder":  # read whenever somebody asks for the joints
@@ -104,14 +111,21 @@ def read_noise(reading: Reading, node: Node | None) -> Noise:
     if kind not in ("gaussian", "gaussian_quantized"):
         reading.note(node, f"noise type {shown(kind)} is not understood: no noise")
         return Noise()
+
+    def value(tag: str, low: float = 0.0) -> float:
+        found = number_of(node, tag, 0.0, low=low)
+        if abs(found) > _LOUDEST:
+            raise fault(f"<{tag}> is {found:g}", node.child(tag) or node, f"at most {_LOUDEST:g}")
+        return found
+
     return Noise(
-        mean=number_of(node, "mean", 0.0),
-        stddev=number_of(node, "stddev", 0.0, low=0.0),
-        bias_mean=number_of(node, "bias_mean", 0.0),
-        bias_stddev=number_of(node, "bias_stddev", 0.0, low=0.0),
-        dynamic_bias_stddev=number_of(node, "dynamic_bias_stddev", 0.0, low=0.0),
-        dynamic_bias_correlation_time=number_of(node, "dynamic_bias_correlation_time", 0.0, low=0.0),
-        precision=number_of(node, "precision", 0.0, low=0.0) if kind == "gaussian_quantized" else 0.0,
+        mean=value("mean", -math.inf),
+        stddev=value("stddev"),
+        bias_mean=value("bias_mean", -math.inf),
+        bias_stddev=value("bias_stddev"),
+        dynamic_bias_stddev=value("dynamic_bias_stddev"),
+        dynamic_bias_correlation_time=value("dynamic_bias_correlation_time"),
+        precision=value("precision") if kind == "gaussian_quantized" else 0.0,
     )
 
 

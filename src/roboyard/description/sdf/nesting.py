@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from roboyard.description.assembly import topic_name
 from roboyard.description.model import Frame, Joint, JointInterface, Link, Mimic, Model, Plugin
 from roboyard.description.sdf.scope import MODEL, WORLD
 from roboyard.description.sensors import ContactSpec, EncoderSpec, Sensor
@@ -86,7 +87,7 @@ def _sensor(sensor: Sensor, name: str, on_link: bool, moving: tuple[str, ...]) -
         sensor,
         name=scoped,
         link=f"{name}::{sensor.link}",
-        topic=f"{name}/{sensor.topic}" if sensor.topic == sensor.name else sensor.topic,
+        topic=f"{name}/{sensor.topic}" if sensor.topic == topic_name(sensor.name) else sensor.topic,
         frame=f"{name}::{sensor.frame}" if on_link else (scoped if sensor.frame == sensor.name else sensor.frame),
         spec=spec,
     )
