@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Thread
+from threading import Thread, Timer
 
 import pytest
 from hypothesis import given
@@ -145,3 +145,53 @@ def test_pacing_takes_wall_time() -> None:
     start = wall_seconds()
     executor.run_for(0.1)
     assert wall_seconds() - start >= 0.049
+
+
+class Mirror:
+    """Sends everything back."""
+
+    node = "/mirror"
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+        self.count = 0
+
+    def deliver(self, message: object, source: str) -> None:
+        self.count += 1
+        self.executor.ready.append((self, message, "/other"))
+
+
+def test_messages_that_go_round_for_ever_are_noticed_and_can_be_stopped() -> None:
+    executor = Executor()
+    mirror = Mirror(executor)
+    executor.ready.append((mirror, "x", "/me"))
+    with pytest.raises(RunError, match=r"at 0.000000 s: messages go round and round, now from /other to /mirror"):
+        executor.run_until(10)
+    Timer(0.01, executor.stop).start()
+    executor.run_until(10)
+    assert executor.now_ns == 0
+
+
+def test_timers_set_again_for_now_are_noticed() -> None:
+    executor = Executor()
+
+    def again() -> None:
+        executor.at(executor.now_ns, again)
+
+    executor.at(5, again)
+    with pytest.raises(RunError, match="at 0.000000 s: timers are set again and again"):
+        executor.run_until(10)
+
+
+def test_long_chains_at_one_instant_are_no_loop() -> None:
+    executor, seen = Executor(), []
+
+    class Relay:
+        def deliver(self, message: int, source: str) -> None:
+            seen.append(message)
+            if message:
+                executor.ready.append((self, message - 1, ""))
+
+    executor.ready.append((Relay(), 10_000, ""))
+    executor.run_until(10)
+    assert seen == list(range(10_000, -1, -1))

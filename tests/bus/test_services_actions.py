@@ -184,3 +184,32 @@ def test_without_a_server_or_when_it_leaves_the_client_hears_it(bus: ry.Bus) -> 
     assert goal.status is Status.ABORTED
     with pytest.raises(ry.RoboyardError, match="went away"):
         _ = goal.result
+
+
+def test_what_is_no_type_or_no_goal_is_refused_at_once(bus: ry.Bus) -> None:
+    node = bus.add(ry.Node(), "node")
+    for wrong in (3, None, ry.msg.Twist, Fibonacci, "std_srvs/srv/Trigger"):
+        for make in (lambda t: node.service("x", t, print), lambda t: node.service_client("x", t)):
+            with pytest.raises(MessageError, match="node /node: .* is no service"):
+                make(wrong)
+    for wrong in (3, None, ry.msg.Twist, ry.srv.Trigger):
+        for make in (lambda t: node.action_server("x", t, print), lambda t: node.action_client("x", t)):
+            with pytest.raises(MessageError, match="node /node: .* is no action"):
+                make(wrong)
+    client = node.action_client("x", Fibonacci)
+    for wrong in (None, ry.msg.Twist(), Fibonacci.Result(), Fibonacci.Goal):
+        with pytest.raises(MessageError, match="action /x takes a goal of example_interfaces/action/Fibonacci, not"):
+            client.send(wrong)
+    with pytest.raises(InputError, match="callback 3 cannot be called"):
+        node.subscribe("x", ry.msg.String, 3)
+
+
+def test_what_is_no_node_is_refused(bus: ry.Bus) -> None:
+    class Careless(ry.Node):
+        def __init__(self) -> None:
+            pass
+
+    for wrong in (object(), ry.Node, None, Careless()):
+        with pytest.raises(InputError, match="node /x: .*(is no node|does not call Node's)"):
+            bus.add(wrong, "x")
+    assert list(bus.nodes) == ["/roboyard"]

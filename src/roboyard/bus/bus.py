@@ -20,7 +20,7 @@ from roboyard.bus.meter import Meter
 from roboyard.bus.names import check_node_name, normal_namespace
 from roboyard.bus.node import Node
 from roboyard.bus.offload import Offload
-from roboyard.bus.services import Service, ServiceClient
+from roboyard.bus.services import Service, ServiceClient, check_service
 from roboyard.bus.topics import CheckedSubscription, Publisher, Subscription, Tap, Topic
 from roboyard.bus.transforms import TransformBuffer
 from roboyard.errors import InputError, RoboyardError
@@ -97,6 +97,11 @@ class Bus:
         """
         namespace = normal_namespace(namespace)
         full_name = f"{namespace}/{check_node_name(name)}"
+        if not isinstance(node, Node) or "_resources" not in vars(node):
+            what = "whose __init__ does not call Node's" if isinstance(node, Node) else "is no node"
+            raise InputError(
+                f"{node!r:.80} {what}", where=f"node {full_name}", valid="an instance of a subclass of ry.Node"
+            )
         node.check_free()
         if full_name in self.nodes:
             raise InputError(f"a node {full_name} is on the bus already", valid="another name or namespace")
@@ -165,13 +170,19 @@ class Bus:
         Raises:
             InputError: somebody serves it already.
         """
+        check_service(service_type, node)
         if name in self.services:
             raise InputError(f"service {name} is served by {self.services[name].node} already", where=f"node {node}")
         service = self.services[name] = Service(self, name, service_type, node, meter)
         return service
 
     def service_client(self, name: str, service_type: Any, node: str) -> ServiceClient:
-        """A client of the absolute service ``name``."""
+        """A client of the absolute service ``name``.
+
+        Raises:
+            MessageError: ``service_type`` is no service.
+        """
+        check_service(service_type, node)
         return ServiceClient(self, name, service_type, node)
 
     @property

@@ -22,6 +22,15 @@ SENSOR, TIMER, LATE, LAST = 20, 30, 90, 99
 """Priorities at one instant: measurements, nodes' timers, book-keeping, and last what came from outside."""
 
 
+_CALM_ROUNDS, _MOST_AT_ONCE = 1_000, 200_000
+"""Rounds of messages that set each other going at one instant: usual ones, and what must be a loop without end."""
+
+
+def _name(receiver: Any) -> str:
+    topic = getattr(getattr(receiver, "topic", None), "name", "")
+    return f"{getattr(receiver, 'node', 'a caller')}" + (f" on {topic}" if topic else "")
+
+
 class Receiver(Protocol):
     """Where a message goes: a subscription, a service, a future."""
 
@@ -122,10 +131,19 @@ class Executor:
 
     def _loop(self, end_ns: int, until: Callable[[], bool] | None) -> bool:
         heap, ready, pop = self._heap, self.ready, heapq.heappop
+        events = 0  # of the present instant
         while not self._stopping:
+            rounds = 0
             while ready:
-                receiver, message, source = ready.popleft()
-                receiver.deliver(message, source)
+                for _ in range(len(ready)):  # what these set going is the next round
+                    receiver, message, source = ready.popleft()
+                    receiver.deliver(message, source)
+                rounds += 1
+                if rounds > _CALM_ROUNDS:
+                    if self._is_stopping():
+                        return False
+                    if rounds > _MOST_AT_ONCE:
+                        raise self._endless(f"messages go round and round, now from {source} to {_name(receiver)}")
             time_ns = self.next_time_ns()
             if time_ns is None or time_ns > self.now_ns:  # the present instant is complete
                 if self.take_inputs():
@@ -142,13 +160,22 @@ class Executor:
                 due = end_ns if time_ns is None or beyond else time_ns
                 if not self.pacer.wait(due, self.wake):
                     continue
-                self.now_ns = due
+                self.now_ns, events = due, 0
                 for advance in self._advancers:
                     advance(due)
                 continue
             event = pop(heap)[3]
             event.callback()
+            events += 1
+            if events > _MOST_AT_ONCE:
+                raise self._endless("timers are set again and again for the moment that is now")
         return False
+
+    def _is_stopping(self) -> bool:
+        return self._stopping  # which another thread may have set meanwhile
+
+    def _endless(self, what: str) -> RunError:
+        return RunError(what, where=f"at {self.now_ns / 1e9:.6f} s", valid="let simulated time pass between them")
 
     def run_for(self, seconds: float) -> None:
         """Run ``seconds`` of simulated time."""

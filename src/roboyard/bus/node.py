@@ -171,6 +171,8 @@ class Node:
             MessageError: the topic carries another type.
         """
         absolute = self.resolve(name)
+        if not callable(callback):
+            raise InputError(f"callback {callback!r:.80} cannot be called", where=f"node {self.full_name}, {absolute}")
         meter = self._meter(f"topic {absolute}", callback)
         return self._keep(self.bus.subscribe(absolute, message_type, self.full_name, meter, with_source=with_source))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from roboyard.bus.futures import Future
 from roboyard.bus.meter import Meter, NodeError
 from roboyard.errors import InputError, MessageError, RoboyardError, UnknownNameError
+from roboyard.messages import ServiceType
 
 if TYPE_CHECKING:
     from roboyard.bus.bus import Bus
@@ -97,6 +98,19 @@ class Service:
 
     def _gone(self) -> ServiceError:
         return ServiceError(f"node {self.node}, which served {self.name}, went away")
+
+
+def check_service(service_type: Any, node: str) -> None:
+    """Refuse what is no type of a service.
+
+    Raises:
+        MessageError: it is none.
+    """
+    if not isinstance(service_type, ServiceType):
+        raise MessageError(
+            f"{getattr(service_type, '__name__', service_type)!r:.80} is no service", where=f"node {node}",
+            valid="e.g. ry.srv.Trigger",
+        )  # fmt: skip
 
 
 def _like(name: str, served: list[str]) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from roboyard.bus.actions.status import Status, endpoint
+from roboyard.bus.actions.status import Status, check_action, endpoint
 from roboyard.bus.futures import Future
-from roboyard.errors import RoboyardError
+from roboyard.errors import MessageError, RoboyardError
 from roboyard.messages import message_type, service_type
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class ActionClient:
     """Sends goals and follows them; made by ``Node.action_client``."""
 
     def __init__(self, node: Node, name: str, action_type: Any) -> None:
+        check_action(action_type, node.full_name)
         self.type = action_type
         self.name = node.resolve(name)
         self._owner = node.full_name
@@ -86,7 +87,15 @@ class ActionClient:
         Returns:
             Future of the result; it fails with GoalRejectedError when the server refuses, UnknownNameError when there
             is no server.
+
+        Raises:
+            MessageError: ``goal`` is not this action's goal.
         """
+        if goal.__class__ is not self.type.Goal:
+            raise MessageError(
+                f"action {self.name} takes a goal of {self.type.name}, not {type(goal).__name__}",
+                where=f"node {self._owner}",
+            )
         self._sent += 1  # ids must repeat from run to run and differ between clients
         digest = hashlib.sha256(f"{self._session}{self._owner} {self.name} {self._sent}".encode()).digest()[:16]
         future = GoalFuture(self, digest, feedback)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from roboyard.bus.actions.status import Status, endpoint
+from roboyard.bus.actions.status import Status, check_action, endpoint
 from roboyard.bus.futures import Future
 from roboyard.errors import MessageError, RunError
 from roboyard.messages import message_type, service_type, stamp
@@ -89,6 +89,7 @@ class ActionServer:
     def __init__(
         self, node: Node, name: str, action_type: Any, on_goal: Callable[[GoalHandle], None], *, preempt: bool
     ) -> None:
+        check_action(action_type, node.full_name)
         self.node = node
         self.type = action_type
         self.name = node.resolve(name)

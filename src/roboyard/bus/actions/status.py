@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
+
+from roboyard.errors import MessageError
+from roboyard.messages import ActionType
 
 
 class Status(IntEnum):
@@ -20,6 +24,19 @@ class Status(IntEnum):
     def final(self) -> bool:
         """Whether the goal has ended."""
         return self >= Status.SUCCEEDED
+
+
+def check_action(action_type: Any, node: str) -> None:
+    """Refuse what is no type of an action.
+
+    Raises:
+        MessageError: it is none.
+    """
+    if not isinstance(action_type, ActionType):
+        raise MessageError(
+            f"{getattr(action_type, '__name__', action_type)!r:.80} is no action", where=f"node {node}",
+            valid="e.g. ry.action.NavigateToPose",
+        )  # fmt: skip
 
 
 def endpoint(action: str, part: str) -> str:
