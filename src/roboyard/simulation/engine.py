@@ -103,7 +103,9 @@ class Simulation:
         if not name:
             raise InputError("a model needs a name")
         if T_world_model is not None and max(map(abs, T_world_model.xyz)) > FAR:
-            raise InputError(f"model {name!r} at {tuple(map(float, T_world_model.xyz))}", valid=f"coordinates below {FAR:g} m")
+            raise InputError(
+                f"model {name!r} at {tuple(map(float, T_world_model.xyz))}", valid=f"coordinates below {FAR:g} m"
+            )
         if name in self._handles:
             raise InputError(f"there is already a model named {name!r}", valid=f"taken: {', '.join(self._handles)}")
         entry = Entry(name, model, T_world_model or SE3.identity())
