@@ -224,3 +224,11 @@ def test_wrapping_at_the_seam():
     assert wrap_angle(np.array([math.pi, -math.pi])).tolist() == [math.pi, math.pi]
     assert angle_between(3.0, -3.0) == pytest.approx(2 * math.pi - 6.0)
     assert SE2(0, 0, -math.pi).theta == math.pi
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda: SE3() @ SE2(), lambda: SE2() @ SE3(), lambda: SE3() @ "x", lambda: SE2("a", 0, 0)]
+)
+def test_what_is_no_pose_and_no_point_is_an_input_error(wrong) -> None:
+    with pytest.raises(InputError):
+        wrong()

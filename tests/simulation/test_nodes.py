@@ -196,3 +196,18 @@ def test_a_saved_node_goes_on_alike() -> None:
     other.sim.step(7)
     other.node.load(state)
     assert words(other) == words(first)
+
+
+@pytest.mark.parametrize(("field", "value"), [("z", float("inf")), ("w", 0.0)])
+def test_an_impossible_pose_is_refused_and_the_run_goes_on(field: str, value: float) -> None:
+    with ry.Bus() as bus:
+        bus.add(SimulationNode(simulation=Simulation(world())), "simulation")
+        request = ry.srv.SpawnEntity.Request(name="box")
+        request.entity_resource.resource_string = BOX
+        pose = request.initial_pose.pose
+        pose.orientation.w = 1.0
+        setattr(pose.position if field == "z" else pose.orientation, field, value)
+        answer = bus.service_client("/spawn_entity", ry.srv.SpawnEntity, "/test").call(request)
+        bus.executor.run_for(0.01)
+        assert answer.result.result.result == 109
+        assert "finite" in answer.result.result.error_message or "pose" in answer.result.result.error_message

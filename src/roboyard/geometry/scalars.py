@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
 
@@ -42,6 +42,23 @@ def turn(w: float, x: float, y: float, z: float, vx: float, vy: float, vz: float
         vy + w * ty + z * tx - x * tz,
         vz + w * tz + x * ty - y * tx,
     )
+
+
+def points_of(other: object, size: int) -> NDArray[np.float64]:
+    """What stands right of ``T @`` as an array (..., size) [m].
+
+    Raises:
+        InputError: it holds no points of that size.
+    """
+    try:
+        points = np.asarray(other, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"T @ {type(other).__name__}", valid=f"a pose of the same kind or points (..., {size})"
+        ) from error
+    if points.shape[-1:] != (size,):
+        raise InputError(f"points of shape {points.shape}", valid=f"(..., {size})")
+    return points
 
 
 def floats(values: ArrayLike, count: int, what: str) -> tuple[float, ...]:

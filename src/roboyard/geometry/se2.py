@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry.angles import wrap_angle
+from roboyard.geometry.scalars import points_of
 
 if TYPE_CHECKING:
     from roboyard.geometry.se3 import SE3
@@ -35,7 +36,10 @@ class SE2:
     __array_ufunc__ = None  # array @ SE2 is a mistake, not an elementwise product
 
     def __post_init__(self) -> None:
-        x, y, theta = float(self.x), float(self.y), float(self.theta)
+        try:
+            x, y, theta = float(self.x), float(self.y), float(self.theta)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"SE2({self.x!r}, {self.y!r}, {self.theta!r})", valid="metres and radians") from error
         if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(theta)):
             raise InputError(f"SE2({x}, {y}, {theta}) is not finite", valid="metres and radians")
         object.__setattr__(self, "x", x)
@@ -97,9 +101,7 @@ class SE2:
         c, s = math.cos(self.theta), math.sin(self.theta)
         if isinstance(other, SE2):
             return SE2(self.x + c * other.x - s * other.y, self.y + s * other.x + c * other.y, self.theta + other.theta)
-        points = np.asarray(other, dtype=np.float64)
-        if points.shape[-1:] != (2,):
-            raise InputError(f"points of shape {points.shape}", valid="(..., 2)")
+        points = points_of(other, 2)
         px, py = points[..., 0], points[..., 1]
         return np.stack([self.x + c * px - s * py, self.y + s * px + c * py], axis=-1)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import quaternions
-from roboyard.geometry.scalars import floats, from_rpy, turn, unit
+from roboyard.geometry.scalars import floats, from_rpy, points_of, turn, unit
 
 _NEAR = 1e-3  # below this angle [rad] the closed forms lose digits; the series are exact to rounding there
 
@@ -189,10 +189,7 @@ class SE3:
                 aw * bz + ax * by - ay * bx + az * bw,
             )
             return _make(q, (tx + px, ty + py, tz + pz))
-        points = np.asarray(other, dtype=np.float64)
-        if points.shape[-1:] != (3,):
-            raise InputError(f"points of shape {points.shape}", valid="(..., 3)")
-        moved: NDArray[np.float64] = points @ self.rotation_matrix().T + self._t
+        moved: NDArray[np.float64] = points_of(other, 3) @ self.rotation_matrix().T + self._t
         return moved
 
     def log(self) -> NDArray[np.float64]:

@@ -84,11 +84,11 @@ def run_scenario(
         filming = _filming(run, spec, folder, video)
         control.bind(run.bus)
         run.bus.add(ClockNode(control=control), "clock")
+        compile_kernels()  # before anybody can call, for nobody is answered meanwhile
         if serve:
             stack.callback(SocketServer(run.bus, spec.name).close)
         if started is not None:
             started(run)
-        compile_kernels()
         ending = finish(run, let_run(run, spec.scenario.duration, control, until, progress))
         document = make_document(
             run, about=spec.scenario.about, world=spec.scenario.world, state=ending.state, error=ending.error,

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlparse
 
 from roboyard.bus import Node
 from roboyard.description import load_model
-from roboyard.errors import DescriptionError, InputError
+from roboyard.errors import DescriptionError, InputError, MessageError
 from roboyard.messages import srv
 from roboyard.messages.convert import pose_to_msg, pose_to_se3, twist_to_msg
 from roboyard.messages.time import stamp
@@ -56,7 +56,7 @@ class Entities:
             pose = pose_to_se3(request.initial_pose.pose)
         except DescriptionError as error:
             return _refuse(response, PARSE_ERROR, str(error))
-        except ValueError as error:
+        except (MessageError, ValueError) as error:
             return _refuse(response, INVALID_POSE, str(error))
         name = request.name or model.name
         if not _NAME.match(name):
