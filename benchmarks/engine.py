@@ -226,7 +226,7 @@ def beams(nightly: bool) -> list[dict[str, Any]]:
 def _bullet_beams(sim: Simulation, lidar: Lidar, repeat: int) -> float:
     bullet = Bullet(sim)
     origin = sim.data.site_xpos[lidar.site].copy()
-    directions = lidar._beams @ sim.data.site_xmat[lidar.site].reshape(3, 3).T
+    directions = lidar.beams.grid @ sim.data.site_xmat[lidar.site].reshape(3, 3).T
     start = [origin.tolist()] * len(directions)
     # Bullet has no "leave out this robot" for a ray: begin outside of the housing, as is usual.
     start = (origin + 0.15 * directions).tolist()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.simulation.builders import RIDE_HEIGHT, I, at, free_ball, free_box, ground, rover, static_box, world
 
+from roboyard.description.model import Axis, Box, Collision, Inertial, Joint, Link, Model
 from roboyard.description.sensors import ContactSpec, Sensor
 from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
@@ -101,3 +102,21 @@ def test_a_contact_sensor_feels_the_weight() -> None:
     for touch in touches:
         np.testing.assert_allclose(touch.normal, [0, 0, 1], atol=1e-6)
         assert touch.depth < 1e-3
+
+
+@pytest.mark.parametrize("ask", [False, True])
+def test_an_arm_does_not_touch_the_base_that_it_stands_on(ask: bool) -> None:
+    """The base is fast to the world; its arm turns right through it, and so does one that asks for contact: neighbours
+    at a joint never touch."""
+    block, rod = Box((0.2, 0.2, 0.2)), Box((0.5, 0.04, 0.04))
+    base = Link("base", I, collisions=(Collision("c", block, I),), self_collide=ask)
+    mass = Inertial(1.0, I, (0.01, 0.01, 0.01, 0, 0, 0))
+    arm = Link("arm", at(0.1), mass, (Collision("c", rod, I),), self_collide=ask)
+    anchor = Joint("anchor", "fixed", "world", "base", I, I)
+    hinge = Joint("hinge", "continuous", "base", "arm", at(0.1), I, (Axis((0, 1, 0)),))
+    sim = Simulation(world(gravity=0.0))
+    sim.add(Model("robot", (base, arm), (anchor, hinge)), "robot")
+    sim.data.qvel[-1] = 5.0
+    sim.step(1000)
+    assert sim.data.qpos[-1] == pytest.approx(10.0, rel=1e-6)
+    assert sim.data.ncon == 0

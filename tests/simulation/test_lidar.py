@@ -87,7 +87,7 @@ def test_every_sweep_sees_what_the_engine_sees(sweep: tuple[float, float]) -> No
     sensor = sim.sensors("post")[0]
     assert isinstance(sensor, Lidar)
     ours = sensor.cast().copy()
-    beams = (sensor._beams @ sim.data.site_xmat[sensor.site].reshape(3, 3).T).ravel()
+    beams = (sensor.beams.grid @ sim.data.site_xmat[sensor.site].reshape(3, 3).T).ravel()
     count = len(ours)
     theirs, geoms = np.zeros(count), np.zeros(count, np.int32)
     mujoco.mj_multiRay(

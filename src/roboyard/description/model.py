@@ -32,7 +32,7 @@ from roboyard.geometry import SE3
 
 __all__ = [
     "Axis", "Box", "Capsule", "Collision", "Cone", "Cylinder", "Dynamics", "Element", "Ellipsoid", "Finding", "Frame",
-    "Geometry", "Heightmap", "Inertial", "Joint", "JointInterface", "JointType", "Light", "Limits", "Link",
+    "Geodetic", "Geometry", "Heightmap", "Inertial", "Joint", "JointInterface", "JointType", "Light", "Limits", "Link",
     "Material", "Mesh", "Mimic", "Model", "Physics", "Placed", "Plane", "Plugin", "Polyline", "Rgba", "Safety",
     "Sphere", "Surface", "Vec3", "Visual", "World",
 ]  # fmt: skip
@@ -47,12 +47,14 @@ class Material:
         rgba: Colour in the light of lamps.
         texture: A resolved picture file.
         emissive: Colour of the light it gives off itself; black = none.
+        mirror: Polished metal: light beams are thrown on.
     """
 
     name: str = ""
     rgba: Rgba = (0.7, 0.7, 0.7, 1.0)
     texture: Path | None = None
     emissive: Vec3 = (0.0, 0.0, 0.0)
+    mirror: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,8 +373,25 @@ class Physics:
 
 
 @dataclass(frozen=True, slots=True)
+class Geodetic:
+    """Where on Earth a world's origin lies, by WGS 84.
+
+    Attributes:
+        latitude: [rad].
+        longitude: [rad].
+        elevation: Above the ellipsoid [m].
+        heading: From east to the world's x axis, counter-clockwise [rad].
+    """
+
+    latitude: float = 0.0
+    longitude: float = 0.0
+    elevation: float = 0.0
+    heading: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class World:
-    """A place: models, lamps, gravity."""
+    """A place: models, lamps, gravity, the magnetic field [T] in its own axes, and where on Earth it is."""
 
     name: str
     models: tuple[Placed, ...] = ()
@@ -381,6 +400,8 @@ class World:
     physics: Physics = Physics()
     ambient: Rgba = (0.4, 0.4, 0.4, 1.0)
     background: Rgba = (0.7, 0.8, 0.9, 1.0)
+    magnetic_field: Vec3 = (5.5645e-6, 22.8758e-6, -42.3884e-6)
+    origin: Geodetic = Geodetic()
     plugins: tuple[Plugin, ...] = ()
     source: Path | None = None
     findings: tuple[Finding, ...] = ()

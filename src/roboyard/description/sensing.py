@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import math
+from functools import lru_cache
+from importlib.metadata import entry_points
 
-from roboyard.description.fields import boolean_of, integer_of, number_of, text_of
+from roboyard.description.fields import boolean_of, number_of, text_of
 from roboyard.description.model import Plugin
 from roboyard.description.reading import Reading
-from roboyard.description.sensors import (
-    ContactSpec,
-    EncoderSpec,
-    ImuSpec,
-    LidarSpec,
-    Noise,
-    OtherSpec,
-    Sensor,
-    SensorSpec,
-    TruthSpec,
-)
+from roboyard.description.sensor_kinds import READERS, Place
+from roboyard.description.sensors import OtherSpec, Outage, Sensor
 from roboyard.description.values import fault, shown
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
-_LIDAR = ("ray", "gpu_ray", "lidar", "gpu_lidar")
-_DEFAULT_RATE = {"lidar": 10.0, "imu": 100.0, "contact": 50.0, "encoder": 50.0, "truth": 50.0}
+_WORDS = {
+    "ray": "lidar", "gpu_ray": "lidar", "gpu_lidar": "lidar", "gps": "navsat", "gnss": "navsat",
+    "ultrasonic": "sonar", "force_torque": "force_torque", "bumper": "contact", "barometer": "air_pressure",
+}  # fmt: skip
+"""What a kind is called elsewhere."""
+_DEFAULT_RATE = {
+    "lidar": 10.0, "imu": 100.0, "contact": 50.0, "encoder": 50.0, "truth": 50.0, "sonar": 10.0, "navsat": 5.0,
+    "accelerometer": 100.0, "gyroscope": 100.0, "magnetometer": 50.0, "altimeter": 20.0, "air_pressure": 20.0,
+    "force_torque": 100.0,
+}  # fmt: skip
 _COMMON = {
     "pose", "update_rate", "updateRate", "topic", "always_on", "alwaysOn", "plugin", "visualize", "enable_metrics",
-    "gz_frame_id", "ignition_frame_id", "frame_id",
+    "gz_frame_id", "ignition_frame_id", "frame_id", "latency", "outage",
 }  # fmt: skip
-_DEFAULT_RANGE = 30.0  # [m]
 _SLOWEST, _FASTEST = 0.001, 10_000.0  # [Hz]; physics makes 500 to 10,000 steps a second
-_LOUDEST = 1e9  # noise of any unit
-_MAX_RAYS = 2_000_000
 
 
 def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joint: str = "") -> Sensor:
@@ -49,29 +46,18 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joi
     """
     name = node.get("name").strip() or f"{link}_{node.get('type', 'sensor')}"
     written = node.get("type").strip().lower()
-    kind = "lidar" if written in _LIDAR else written
+    kind = _WORDS.get(written, written)
     if not kind:
         raise fault(f"sensor '{name}' has no type", node, 'type="gpu_lidar", "imu", "contact", …')
-    spec: SensorSpec
-    if kind == "lidar":
-        body = node.child("lidar") or node.child("ray")
-        reading.unknown(node, _COMMON | {"lidar", "ray"})
-        spec = _lidar(reading, body or node, name)
-    elif kind == "imu":
-        reading.unknown(node, _COMMON | {"imu"})
-        spec = _imu(reading, node.child("imu"))
-    elif kind == "contact":
-        reading.unknown(node, _COMMON | {"contact"})
-        body = node.child("contact")
-        spec = ContactSpec(tuple(one.text.strip() for one in body.all("collision")) if body else ())
-    elif kind == "encoder":
-        reading.unknown(node, _COMMON | {"encoder"})
-        spec = _encoder(reading, node.child("encoder"), name, joint)
-    elif kind == "truth":
-        reading.unknown(node, _COMMON)
-        spec = TruthSpec()
+    reader = READERS.get(kind)
+    if reader is not None:
+        bodies, read = reader
+        reading.unknown(node, _COMMON | set(bodies))
+        body = next((found for tag in bodies if (found := node.child(tag)) is not None), None)
+        spec = read(reading, Place(node, body, name, joint))
     else:
-        reading.note(node, f"sensor '{name}' of type {shown(written)} is kept as written: no rule reads it yet")
+        if kind not in sensor_kinds_of_others():
+            reading.note(node, f"sensor '{name}' of type {shown(written)} is kept as written: no rule reads it yet")
         spec = OtherSpec(tuple(_flat(node)))
     rate = number_of(node, "update_rate", number_of(node, "updateRate", 0.0, low=0.0), low=0.0)
     if 0.0 < rate < _SLOWEST:
@@ -93,128 +79,28 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joi
         frame=_frame(node),
         spec=spec,
         always_on=boolean_of(node, "always_on", boolean_of(node, "alwaysOn", True)),
+        latency=number_of(node, "latency", 0.0, low=0.0),
+        outage=_outage(reading, node.child("outage")),
     )
+
+
+def _outage(reading: Reading, node: Node | None) -> Outage:
+    """``<outage><every>60</every><lasts>2</lasts></outage>`` [s]."""
+    if node is None:
+        return Outage()
+    reading.unknown(node, {"every", "lasts"})
+    return Outage(number_of(node, "every", 0.0, low=0.0), number_of(node, "lasts", 1.0, low=0.0, above=True))
+
+
+@lru_cache(maxsize=1)
+def sensor_kinds_of_others() -> frozenset[str]:
+    """Kinds that other packages simulate; their ``OtherSpec`` holds what the file says."""
+    return frozenset(entry.name for entry in entry_points(group="roboyard.sensors"))
 
 
 def read_plugin(node: Node, link: str | None = None) -> Plugin:
     """The plugin at ``node`` as written."""
     return Plugin(node.get("name").strip(), node.get("filename").strip(), node.element(), link)
-
-
-def read_noise(reading: Reading, node: Node | None) -> Noise:
-    """A ``<noise>`` element; None is ideal. Raises DescriptionError for a negative spread."""
-    if node is None:
-        return Noise()
-    kind = (node.get("type") or text_of(node, "type", "gaussian")).strip().lower()
-    if kind == "none":
-        return Noise()
-    if kind not in ("gaussian", "gaussian_quantized"):
-        reading.note(node, f"noise type {shown(kind)} is not understood: no noise")
-        return Noise()
-
-    def value(tag: str, low: float = 0.0) -> float:
-        found = number_of(node, tag, 0.0, low=low)
-        if abs(found) > _LOUDEST:
-            raise fault(f"<{tag}> is {found:g}", node.child(tag) or node, f"at most {_LOUDEST:g}")
-        return found
-
-    return Noise(
-        mean=value("mean", -math.inf),
-        stddev=value("stddev"),
-        bias_mean=value("bias_mean", -math.inf),
-        bias_stddev=value("bias_stddev"),
-        dynamic_bias_stddev=value("dynamic_bias_stddev"),
-        dynamic_bias_correlation_time=value("dynamic_bias_correlation_time"),
-        precision=value("precision") if kind == "gaussian_quantized" else 0.0,
-    )
-
-
-def _lidar(reading: Reading, node: Node, name: str) -> LidarSpec:
-    scan = node.child("scan")
-    span = node.child("range")
-    reading.unknown(node, _COMMON | {"scan", "range", "noise"}, {"visibility_mask"})
-    samples, angle_min, angle_max = _fan(scan.child("horizontal") if scan else None, name, 640, math.pi / 2)
-    rows, row_min, row_max = _fan(scan.child("vertical") if scan else None, name, 1, 0.0)
-    if samples * rows > _MAX_RAYS:
-        raise fault(f"lidar '{name}' has {samples} × {rows} rays", node, f"at most {_MAX_RAYS}")
-    near = number_of(span, "min", 0.0, low=0.0)
-    far = number_of(span, "max", 0.0, low=0.0, infinite=True)
-    if far == 0.0:
-        far = _DEFAULT_RANGE
-        reading.note(span or node, f"lidar '{name}' has no largest range: {far:g} m taken")
-    if far <= near:
-        raise fault(f"lidar '{name}' sees from {near:g} m to {far:g} m", span or node, "max above min")
-    return LidarSpec(
-        samples=samples,
-        angle_min=angle_min,
-        angle_max=angle_max,
-        vertical_samples=rows,
-        vertical_angle_min=row_min,
-        vertical_angle_max=row_max,
-        range_min=near,
-        range_max=far,
-        resolution=number_of(span, "resolution", 0.0, low=0.0),
-        noise=read_noise(reading, node.child("noise")),
-    )
-
-
-def _fan(node: Node | None, name: str, samples: int, half: float) -> tuple[int, float, float]:
-    """Samples and angles of one direction; ``resolution`` multiplies the samples, as in SDF."""
-    count = integer_of(node, "samples", samples) * number_of(node, "resolution", 1.0, low=0.0, above=True)
-    low = number_of(node, "min_angle", -half)
-    high = number_of(node, "max_angle", half)
-    if node is not None and (count < 1.0 or low > high):
-        raise fault(
-            f"lidar '{name}' has {count:g} samples from {low:g} to {high:g} rad",
-            node,
-            "at least 1 sample, min_angle ≤ max_angle",
-        )
-    return round(count), low, high
-
-
-def _imu(reading: Reading, node: Node | None) -> ImuSpec:
-    if node is None:
-        return ImuSpec()
-    reading.unknown(
-        node,
-        {"angular_velocity", "linear_acceleration", "enable_orientation", "noise"},
-        {"orientation_reference_frame", "topic"},
-    )
-    orientation = boolean_of(node, "enable_orientation", True)
-    old = node.child("noise")  # SDF 1.4: one noise for all axes, <rate> and <accel>
-    if old is not None:
-        rate, accel = (read_noise(reading, _old_noise(old, part)) for part in ("rate", "accel"))
-        return ImuSpec((rate, rate, rate), (accel, accel, accel), orientation)
-    return ImuSpec(
-        _axes(reading, node.child("angular_velocity")), _axes(reading, node.child("linear_acceleration")), orientation
-    )
-
-
-def _old_noise(node: Node, part: str) -> Node | None:
-    values = node.child(part)
-    if values is None:
-        return None
-    kind = node.get("type") or text_of(node, "type", "gaussian")
-    return Node("noise", {"type": kind}, values.file, values.line, "", values.children)
-
-
-def _encoder(reading: Reading, node: Node | None, name: str, joint: str) -> EncoderSpec:
-    """``<joint>`` as often as there are joints, ``<resolution>`` in steps per revolution, ``<noise>`` of the speed."""
-    own = (joint,) if joint else ()
-    if node is None:
-        return EncoderSpec(own)
-    reading.unknown(node, {"joint", "resolution", "noise"})
-    named = tuple(dict.fromkeys(one.text.strip() for one in node.all("joint") if one.text.strip()))
-    steps = integer_of(node, "resolution", 0)
-    if steps < 0:
-        raise fault(f"encoder '{name}' has {steps} steps per revolution", node, "at least 1, or 0 for no steps")
-    return EncoderSpec(named or own, steps, read_noise(reading, node.child("noise")))
-
-
-def _axes(reading: Reading, node: Node | None) -> tuple[Noise, Noise, Noise]:
-    parts = [node.child(axis) if node else None for axis in ("x", "y", "z")]
-    x, y, z = (read_noise(reading, part.child("noise") if part else None) for part in parts)
-    return x, y, z
 
 
 def _topic(node: Node, name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from roboyard.geometry import SE3
 
@@ -33,7 +34,12 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class LidarSpec:
-    """Planar or spinning lidar; angles about the sensor's z (horizontal) and elevation (vertical)."""
+    """Planar or spinning lidar; angles about the sensor's z (horizontal) and elevation (vertical).
+
+    Attributes:
+        phantom: Probability that a beam reports something in front of what is there.
+        dropout: Probability that a beam comes back with nothing.
+    """
 
     samples: int = 720
     angle_min: float = -math.pi / 2
@@ -45,6 +51,87 @@ class LidarSpec:
     range_max: float = 30.0
     resolution: float = 0.0
     noise: Noise = Noise()
+    phantom: float = 0.0
+    dropout: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SonarSpec:
+    """Ultrasonic ranger: the nearest echo within a cone about the sensor's x.
+
+    Attributes:
+        range_min: Nearer things are not told apart [m].
+        range_max: Farther echoes are too weak [m].
+        half_angle: Of the cone [rad].
+        grazing: Surfaces tilted farther away from the beam than this throw the echo away; edges still echo [rad].
+        noise: Of the distance [m].
+        phantom: Probability of an echo that is none: of another sonar, or of the pulse before.
+        dropout: Probability that the echo is missed.
+    """
+
+    range_min: float = 0.02
+    range_max: float = 5.0
+    half_angle: float = 0.26
+    grazing: float = 0.6
+    noise: Noise = Noise()
+    phantom: float = 0.0
+    dropout: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSpec:
+    """Three axes with a noise each: accelerometer [m/s²], gyroscope [rad/s], magnetometer [T]."""
+
+    axes: tuple[Noise, Noise, Noise] = (Noise(), Noise(), Noise())
+
+
+@dataclass(frozen=True, slots=True)
+class AltimeterSpec:
+    """Height over where it started [m] and climbing speed [m/s]."""
+
+    position: Noise = Noise()
+    velocity: Noise = Noise()
+
+
+@dataclass(frozen=True, slots=True)
+class PressureSpec:
+    """Barometer: air pressure [Pa] of the standard atmosphere above a ground of ``reference_altitude`` [m]."""
+
+    noise: Noise = Noise()
+    reference_altitude: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SatelliteSpec:
+    """Satellite position (GPS): noise along the ground and upwards [m], and of the velocities [m/s].
+
+    It needs a free view of the sky: ``sky`` is the share of it that must be open.
+    """
+
+    horizontal: Noise = Noise()
+    vertical: Noise = Noise()
+    horizontal_velocity: Noise = Noise()
+    vertical_velocity: Noise = Noise()
+    sky: float = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class ForceTorqueSpec:
+    """Force and torque that a joint carries.
+
+    Attributes:
+        joint: Which.
+        frame: Whose axes the values are in.
+        direction: On whom they act.
+        force: Noise per axis [N].
+        torque: Noise per axis [N m].
+    """
+
+    joint: str = ""
+    frame: Literal["child", "parent", "sensor"] = "child"
+    direction: Literal["child_to_parent", "parent_to_child"] = "child_to_parent"
+    force: tuple[Noise, Noise, Noise] = (Noise(), Noise(), Noise())
+    torque: tuple[Noise, Noise, Noise] = (Noise(), Noise(), Noise())
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +152,22 @@ class ContactSpec:
 
 @dataclass(frozen=True, slots=True)
 class EncoderSpec:
-    """Joint encoders: steps per revolution (0 = continuous) and velocity noise; joints empty = all movable ones."""
+    """Joint encoders.
+
+    Attributes:
+        joints: Empty: all that can move.
+        resolution: Steps per revolution; 0 = continuous.
+        noise: Of the velocity [rad/s].
+        absolute: Shows the angle within one turn, from the joint's own zero; an incremental one counts from where it
+            was switched on.
+        miscount: Probability that a step is lost or counted twice.
+    """
 
     joints: tuple[str, ...] = ()
     resolution: int = 0
     noise: Noise = Noise()
+    absolute: bool = False
+    miscount: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +182,33 @@ class OtherSpec:
     parameters: tuple[tuple[str, str], ...] = ()
 
 
-SensorSpec = LidarSpec | ImuSpec | ContactSpec | EncoderSpec | TruthSpec | OtherSpec
+SensorSpec = (
+    LidarSpec
+    | SonarSpec
+    | ImuSpec
+    | VectorSpec
+    | AltimeterSpec
+    | PressureSpec
+    | SatelliteSpec
+    | ForceTorqueSpec
+    | ContactSpec
+    | EncoderSpec
+    | TruthSpec
+    | OtherSpec
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Times in which a sensor says nothing, at random.
+
+    Attributes:
+        every: Mean time from the end of one to the beginning of the next [s]; 0 = never.
+        lasts: Mean length [s].
+    """
+
+    every: float = 0.0
+    lasts: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +216,13 @@ class Sensor:
     """A sensor on a link.
 
     Attributes:
-        kind: "lidar", "imu", "contact", "encoder", "truth", or the file's own word with an OtherSpec.
+        kind: "lidar", "imu", … (``roboyard.simulation.sensors.sensor_kinds``), or the file's own word with an
+            OtherSpec.
         topic: Name it publishes under, relative to the robot's namespace.
         frame: Frame id in its messages.
         update_rate: [Hz].
+        latency: From measuring to publishing [s]; the stamp is that of the measurement.
+        outage: Times in which it is silent.
     """
 
     name: str
@@ -107,3 +234,5 @@ class Sensor:
     frame: str
     spec: SensorSpec
     always_on: bool = True
+    latency: float = 0.0
+    outage: Outage = Outage()

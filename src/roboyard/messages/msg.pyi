@@ -661,6 +661,14 @@ class Input:
     data: NDArray[np.uint8] = ...
 
 @dataclass(slots=True)
+class Altimeter:
+    __msgtype__: ClassVar[str]
+    header: Header = ...
+    vertical_position: float = ...
+    vertical_velocity: float = ...
+    vertical_reference: float = ...
+
+@dataclass(slots=True)
 class ReadSplitEvent:
     __msgtype__: ClassVar[str]
     closed_file: str = ...
@@ -1767,6 +1775,9 @@ class rmw_dds_common:
 class roboyard_msgs:
     GoalReason: TypeAlias = GoalReason
     Input: TypeAlias = Input
+
+class ros_gz_interfaces:
+    Altimeter: TypeAlias = Altimeter
 
 class rosbag2_interfaces:
     ReadSplitEvent: TypeAlias = ReadSplitEvent

@@ -112,6 +112,10 @@ class ContactWatch:
             return False
         return not parts or self._geoms.parts[geom] in parts
 
+    def link_of(self, geom: int) -> tuple[int, str]:
+        """Number of the model a geom belongs to (-1: none), and its link."""
+        return int(self._geoms.model[geom]), self._geoms.links[geom]
+
     def model_name(self, geom: int) -> str:
         """Name of the model a geom belongs to."""
         model = self._geoms.model[geom]

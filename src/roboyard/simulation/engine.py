@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +57,7 @@ class Simulation:
         seed: Of all sensor noise; each sensor draws from a generator of its own that its names select.
         timestep: Physics step [s]; None takes the world's ``max_step_size`` if that is smaller than 2 ms, else 2 ms.
         settings: How the engine is set; ``timestep`` overrides its step.
+        kinds: Sensor kinds besides the registered ones, by name.
 
     Raises:
         DescriptionError: the world cannot be built.
@@ -64,13 +65,19 @@ class Simulation:
     """
 
     def __init__(
-        self, world: World, seed: int = 0, timestep: float | None = None, settings: PhysicsSettings | None = None
+        self,
+        world: World,
+        seed: int = 0,
+        timestep: float | None = None,
+        settings: PhysicsSettings | None = None,
+        kinds: Mapping[str, type[SimulatedSensor[Any]]] | None = None,
     ) -> None:
         base = settings or PhysicsSettings()
         step = timestep or min(base.timestep, world.physics.max_step_size or base.timestep)
         self.settings = base.with_timestep(step)
         self.world = world
         self.seed = seed
+        self._kinds = dict(kinds or {})
         self._steps = 0
         self._entries = [Entry(item.name, item.model, item.T_world_model) for item in world.models]
         self._handles = {item.name: Handle(item.name, "", item.model) for item in world.models}
@@ -296,7 +303,7 @@ class Simulation:
         self._scene = None
         for name, placement in running.assembled.placements.items():
             if name not in self._sensors:
-                made = (make_sensor(self, name, sensor) for sensor in placement.entry.model.sensors)
+                made = (make_sensor(self, name, sensor, self._kinds) for sensor in placement.entry.model.sensors)
                 self._sensors[name] = tuple(sensor for sensor in made if sensor is not None)
             for sensor in self._sensors[name]:
                 sensor.bind()

@@ -211,7 +211,13 @@ def read_material(reading: Reading, node: Node | None, transparency: float) -> M
         reading.note(node, f"material script {shown(name)} is not read: plain colour taken")
     dark = named.emissive if named else default.emissive
     emissive = colour_of(node, "emissive", (*dark, 1.0))[:3]
-    return Material(name, (rgba[0], rgba[1], rgba[2], rgba[3] * alpha), picture, emissive)
+    return Material(name, (rgba[0], rgba[1], rgba[2], rgba[3] * alpha), picture, emissive, _polished(node))
+
+
+def _polished(node: Node) -> bool:
+    """PBR metal without roughness."""
+    flows = [flow for pbr in node.all("pbr") for flow in pbr.children]
+    return any(number_of(flow, "metalness", 0.5) >= 0.9 and number_of(flow, "roughness", 0.5) <= 0.1 for flow in flows)
 
 
 def _picture(reading: Reading, node: Node) -> Path | None:

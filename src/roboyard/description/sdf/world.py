@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
-from roboyard.description.fields import colour_of, number_of, vector_of
-from roboyard.description.model import Light, Physics, Placed, Vec3, World
+from roboyard.description.fields import colour_of, number_of, text_of, vector_of
+from roboyard.description.model import Geodetic, Light, Physics, Placed, Vec3, World
 from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
 from roboyard.description.sdf.includes import Included, Version, read_include
@@ -13,13 +14,15 @@ from roboyard.description.sdf.lights import read_light
 from roboyard.description.sdf.model import model_entry, read_model
 from roboyard.description.sdf.scope import WORLD, Entry, Scope
 from roboyard.description.sensing import read_plugin
-from roboyard.description.values import fault
+from roboyard.description.values import fault, shown
 from roboyard.description.xml import Node
 
-_KNOWN = {"model", "include", "light", "physics", "gravity", "scene", "frame", "plugin", "name"}
+_KNOWN = {
+    "model", "include", "light", "physics", "gravity", "scene", "frame", "plugin", "name", "magnetic_field",
+    "spherical_coordinates",
+}  # fmt: skip
 _UNUSED = {
-    "actor", "joint", "gui", "atmosphere", "wind", "magnetic_field", "spherical_coordinates", "audio", "road", "state",
-    "population", "model_group",
+    "actor", "joint", "gui", "atmosphere", "wind", "audio", "road", "state", "population", "model_group",
 }  # fmt: skip
 _EARTH: Vec3 = (0.0, 0.0, -9.8)
 
@@ -81,8 +84,28 @@ def read_world(reading: Reading, node: Node, version: Version) -> World:
         physics=physics,
         ambient=colour_of(scene, "ambient", _SCENE.ambient),
         background=colour_of(scene, "background", _SCENE.background),
+        magnetic_field=vector_of(node, "magnetic_field", _SCENE.magnetic_field),
+        origin=_origin(reading, node.child("spherical_coordinates")),
         plugins=tuple(read_plugin(one) for one in node.all("plugin")),
     )
+
+
+def _origin(reading: Reading, node: Node | None) -> Geodetic:
+    if node is None:
+        return Geodetic()
+    reading.unknown(
+        node,
+        {"surface_model", "world_frame_orientation", "latitude_deg", "longitude_deg", "elevation", "heading_deg"},
+        {"surface_axis_equatorial", "surface_axis_polar"},
+    )
+    surface, axes = text_of(node, "surface_model", "EARTH_WGS84"), text_of(node, "world_frame_orientation", "ENU")
+    if surface != "EARTH_WGS84" or axes != "ENU":
+        reading.note(node, f"surface {shown(surface)} with axes {shown(axes)} is taken as EARTH_WGS84 with ENU")
+    latitude, longitude = number_of(node, "latitude_deg", 0.0), number_of(node, "longitude_deg", 0.0)
+    if abs(latitude) > 90.0 or abs(longitude) > 360.0:
+        raise fault(f"latitude {latitude:g}°, longitude {longitude:g}°", node, "-90 … 90° and -180 … 180°")
+    heading = math.radians(number_of(node, "heading_deg", 0.0))
+    return Geodetic(math.radians(latitude), math.radians(longitude), number_of(node, "elevation", 0.0), heading)
 
 
 _SCENE = World("defaults")

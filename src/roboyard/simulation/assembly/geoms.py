@@ -55,17 +55,19 @@ class GeomMaker:
     marks: list[GeomMark] = field(default_factory=list)
     _taken: set[str] = field(default_factory=set)
 
-    def add(self, index: int, model: str, link: Link, body: mujoco.MjsBody | None, T_base_link: SE3) -> None:
+    def add(
+        self, index: int, model: str, link: Link, body: mujoco.MjsBody | None, T_base_link: SE3, *, still: bool
+    ) -> None:
         """Add all shapes of ``link``.
 
         Args:
             index: The model's number.
             model: Its name.
             link: The link.
-            body: Its own body; None for static geometry, which goes to the cells.
+            body: Its own body; None for scenery, which goes to the cells.
             T_base_link: Where the link is in the body, or in the world for static geometry.
+            still: It never moves: meshes are then taken apart instead of filled up.
         """
-        still = body is None
         ground = is_ground_name(model) or is_ground_name(link.name)
         for collision in link.collisions:
             if collision.surface.collide:

@@ -42,6 +42,7 @@ class _Draft:
     bodies: dict[str, mujoco.MjsBody] = field(default_factory=dict)
     still: dict[str, SE3] = field(default_factory=dict)
     scalars: dict[str, list[Scalar]] = field(default_factory=dict)
+    fixed: list[str] = field(default_factory=list)
     sites: list[str] = field(default_factory=list)
     branches: list[Branch] = field(default_factory=list)
 
@@ -102,11 +103,18 @@ def _draft(spec: mujoco.MjSpec, maker: GeomMaker, entry: Entry, index: int, note
         link = branch.link
         if link.name in moving:
             body = _body(spec, draft, branch, notes)
-            maker.add(index, entry.name, link, body, SE3.identity())
+            maker.add(index, entry.name, link, body, SE3.identity(), still=False)
         else:
             T_parent = entry.T_world_model if branch.parent is None else draft.still[branch.parent]
-            draft.still[link.name] = T_parent @ branch.T_parent_link
-            maker.add(index, entry.name, link, None, draft.still[link.name])
+            T = draft.still[link.name] = T_parent @ branch.T_parent_link
+            if (
+                moving and link.collisions
+            ):  # a body of its own, for only so its other links can be kept from touching it
+                fixed = spec.worldbody.add_body(name=scoped(entry.name, link.name), pos=T.translation, quat=T.rotation)
+                draft.fixed.append(link.name)
+                maker.add(index, entry.name, link, fixed, SE3.identity(), still=True)
+            else:
+                maker.add(index, entry.name, link, None, T, still=True)
     notes.extend(
         f"{scoped(entry.name, joint.name)}: closes a loop of joints; it is not simulated"
         for joint in entry.model.closures
@@ -175,10 +183,13 @@ def _sites(spec: mujoco.MjSpec, draft: _Draft) -> None:
 
 def _excludes(spec: mujoco.MjSpec, draft: _Draft) -> None:
     """Links of one model do not touch each other unless both ask for it; neighbours at a joint never do."""
-    links = [branch.link for branch in draft.branches if branch.link.name in draft.bodies and branch.link.collisions]
+    solid = {*draft.bodies, *draft.fixed}
+    links = [branch.link for branch in draft.branches if branch.link.name in solid and branch.link.collisions]
     joints = _neighbours(draft.entry.model.joints)
     for one, other in combinations(links, 2):
         if one.self_collide and other.self_collide and frozenset((one.name, other.name)) not in joints:
+            continue
+        if one.name in draft.fixed and other.name in draft.fixed:
             continue
         first, second = scoped(draft.entry.name, one.name), scoped(draft.entry.name, other.name)
         spec.add_exclude(name=f"{first}|{second}", bodyname1=first, bodyname2=second)

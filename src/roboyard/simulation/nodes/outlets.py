@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import SENSOR, Publisher
-from roboyard.messages import msg
+from roboyard.messages import deserialize, msg, serialize
 from roboyard.simulation.engine import Handle, Simulation
 from roboyard.simulation.nodes.to_messages import Converter, contacts_state, converter, odometry, true_pose
 from roboyard.simulation.sensors import SimulatedSensor
@@ -20,6 +21,45 @@ FASTEST_NS = 10_000_000
 """Period of sensors whose description asks for "as fast as possible" [ns]."""
 
 
+class Outlet:
+    """Publishes what one sensor measures: at once or after its latency, and not while it has an outage."""
+
+    def __init__(self, node: Node, sensor: SimulatedSensor[Any], convert: Converter, publisher: Publisher) -> None:
+        self._node, self._sensor, self._convert, self._publisher = node, sensor, convert, publisher
+        self._latency_ns = round(sensor.sensor.latency * 1e9)
+        self._waiting: deque[tuple[int, Any]] = deque()
+
+    def read(self) -> None:
+        """Measure now."""
+        reading = self._sensor.read()
+        if self._sensor.is_out():
+            return
+        message = self._convert(reading)
+        if self._latency_ns == 0:
+            self._publisher.publish(message)
+            return
+        self._waiting.append((self._node.now_ns + self._latency_ns, message))
+        self._schedule(self._latency_ns)
+
+    def _schedule(self, delay_ns: int) -> None:
+        self._node.after(delay_ns * 1e-9, self._deliver, restored=True)
+
+    def _deliver(self) -> None:
+        if self._waiting:
+            self._publisher.publish(self._waiting.popleft()[1])
+
+    def save(self) -> list[tuple[int, bytes]]:
+        """What is on its way: when it is due [ns], and the message as CDR."""
+        return [(due_ns, serialize(message)) for due_ns, message in self._waiting]
+
+    def load(self, saved: list[tuple[int, bytes]]) -> None:
+        """Counterpart of `save`."""
+        kind = self._publisher.topic.type_name
+        self._waiting = deque((due_ns, deserialize(data, kind)) for due_ns, data in saved)
+        for due_ns, _ in self._waiting:
+            self._schedule(due_ns - self._node.now_ns)
+
+
 class Outlets:
     """Publishers and timers of one model; `close` takes them down."""
 
@@ -27,6 +67,7 @@ class Outlets:
         self._simulation, self._handle = simulation, handle
         self._frame_prefix = f"{handle.namespace.strip('/')}/" if handle.namespace.strip("/") else ""
         self._open: list[Publisher | Timer] = []
+        self.sensors: dict[str, Outlet] = {}
         for sensor in simulation.sensors(handle.name):
             self._sensor(node, sensor)
         self._watched = handle.is_robot
@@ -52,7 +93,9 @@ class Outlets:
             topic = f"/{self._handle.namespace.strip('/')}/{topic}" if self._frame_prefix else f"/{topic}"
         publisher = self._keep(node.publisher(topic, kind))
         period = (sensor.period_ns or FASTEST_NS) * 1e-9
-        self._open.append(node.timer(period, _reader(sensor, convert, publisher), priority=SENSOR))
+        outlet = Outlet(node, sensor, convert, publisher)
+        self.sensors[sensor.sensor.name] = outlet
+        self._open.append(node.timer(period, outlet.read, priority=SENSOR))
 
     def _truth(self) -> None:
         truth = truth_of(self._simulation, self._simulation.placement(self._handle.name), contacts=False)
@@ -79,10 +122,3 @@ class Outlets:
         for item in self._open:
             item.close()
         self._open.clear()
-
-
-def _reader(sensor: SimulatedSensor[Any], convert: Converter, publisher: Publisher) -> Any:
-    def read() -> None:
-        publisher.publish(convert(sensor.read()))
-
-    return read

@@ -61,7 +61,11 @@ class SimulationNode(Node):
     def save(self) -> dict[str, Any]:
         """The node's state and the whole simulation's."""
         pairs = {name: sorted(outlets.pairs) for name, outlets in self._outlets.items()}
-        return {**super().save(), "simulation": self.simulation.save(), "pairs": pairs}
+        waiting = {
+            name: {sensor: outlet.save() for sensor, outlet in outlets.sensors.items()}
+            for name, outlets in self._outlets.items()
+        }
+        return {**super().save(), "simulation": self.simulation.save(), "pairs": pairs, "waiting": waiting}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what `save` gave; the simulation must hold the same models."""
@@ -69,6 +73,9 @@ class SimulationNode(Node):
         self.simulation.load(state["simulation"])
         for name, pairs in state["pairs"].items():
             self._outlets[name].pairs = frozenset((own, other) for own, other in pairs)
+        for name, sensors in state["waiting"].items():
+            for sensor, waiting in sensors.items():
+                self._outlets[name].sensors[sensor].load(waiting)
 
     def _models_changed(self) -> None:
         handles = self.simulation.models

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.sensors import ImuSpec, LidarSpec, Noise
+from roboyard.description.sensors import ForceTorqueSpec, ImuSpec, LidarSpec, Noise, SonarSpec, VectorSpec
 from roboyard.messages import msg
 from roboyard.messages.convert import pose_stamped, pose_to_msg, twist_to_msg
 from roboyard.messages.time import stamp
@@ -29,6 +30,7 @@ def converter(sensor: SimulatedSensor[Any], frame: str) -> tuple[type, Converter
 
     Returns:
         None for kinds that are not published: encoders reach the bus through the hardware and the joint state node.
+        A kind of another package has ``message_type`` and ``to_message(reading, frame)``.
     """
     spec = sensor.sensor.spec
     if isinstance(spec, LidarSpec):
@@ -37,11 +39,17 @@ def converter(sensor: SimulatedSensor[Any], frame: str) -> tuple[type, Converter
         return msg.LaserScan, _scan(spec, frame, sensor.period_ns * 1e-9)
     if isinstance(spec, ImuSpec):
         return msg.Imu, _imu(spec, frame)
-    if sensor.sensor.kind == "contact":
-        return msg.ContactsState, lambda reading: contacts_state(reading.touches, reading.time_ns)
-    if sensor.sensor.kind == "truth":
-        return msg.Odometry, lambda truth: odometry(truth, frame)
-    return None
+    if isinstance(spec, SonarSpec):
+        return msg.Range, _range(spec, frame)
+    if isinstance(spec, VectorSpec):
+        return (msg.MagneticField if sensor.sensor.kind == "magnetometer" else msg.Imu), _axes(sensor, spec, frame)
+    if isinstance(spec, ForceTorqueSpec):
+        return msg.WrenchStamped, _wrench(spec, frame)
+    made = _KINDS.get(sensor.sensor.kind)
+    if made is not None:
+        return made[0], made[1](frame)
+    own = getattr(sensor, "to_message", None)  # a kind that another package brings says itself what it publishes
+    return None if own is None else (getattr(sensor, "message_type", object), lambda reading: own(reading, frame))
 
 
 def _header(time_ns: int, frame: str) -> Any:
@@ -118,6 +126,97 @@ def _covariance(channels: tuple[Noise, Noise, Noise]) -> NDArray[np.float64]:
 def _vector(values: tuple[float, float, float] | NDArray[np.float64]) -> Any:
     x, y, z = values if isinstance(values, tuple) else values.tolist()
     return msg.Vector3(x, y, z)
+
+
+def _range(spec: SonarSpec, frame: str) -> Converter:
+    fixed: dict[str, Any] = {
+        "radiation_type": msg.Range.ULTRASOUND,
+        "field_of_view": 2.0 * spec.half_angle,
+        "min_range": spec.range_min,
+        "max_range": spec.range_max,
+        "variance": spec.noise.stddev**2,
+    }
+
+    def convert(reading: Any) -> Any:
+        return msg.Range(header=_header(reading.time_ns, frame), range=reading.range, **fixed)
+
+    return convert
+
+
+def _axes(sensor: SimulatedSensor[Any], spec: VectorSpec, frame: str) -> Converter:
+    """A magnetometer's message; accelerometer and gyroscope as an Imu that knows nothing else."""
+    known, unknown = _covariance(spec.axes), np.zeros(9)
+    unknown[0] = -1.0
+    kind = sensor.sensor.kind
+    covariances: dict[str, Any] = {
+        "orientation_covariance": unknown,
+        "angular_velocity_covariance": known if kind == "gyroscope" else unknown,
+        "linear_acceleration_covariance": known if kind == "accelerometer" else unknown,
+    }
+
+    def convert(reading: Any) -> Any:
+        header, vector = _header(reading.time_ns, frame), _vector(reading.vector)
+        if kind == "magnetometer":
+            return msg.MagneticField(header=header, magnetic_field=vector, magnetic_field_covariance=known)
+        if kind == "gyroscope":
+            return msg.Imu(header=header, angular_velocity=vector, **covariances)
+        return msg.Imu(header=header, linear_acceleration=vector, **covariances)
+
+    return convert
+
+
+def _wrench(spec: ForceTorqueSpec, frame: str) -> Converter:
+    def convert(reading: Any) -> Any:
+        wrench = msg.Wrench(force=_vector(reading.force), torque=_vector(reading.torque))
+        return msg.WrenchStamped(header=_header(reading.time_ns, frame), wrench=wrench)
+
+    return convert
+
+
+def _altimeter(frame: str) -> Converter:
+    return lambda reading: msg.Altimeter(
+        header=_header(reading.time_ns, frame),
+        vertical_position=reading.height,
+        vertical_velocity=reading.climb,
+        vertical_reference=reading.reference,
+    )
+
+
+def _pressure(frame: str) -> Converter:
+    return lambda reading: msg.FluidPressure(
+        header=_header(reading.time_ns, frame), fluid_pressure=reading.pressure, variance=reading.variance
+    )
+
+
+def _satellite(frame: str) -> Converter:
+    def convert(reading: Any) -> Any:
+        status = msg.NavSatStatus(
+            status=msg.NavSatStatus.STATUS_FIX if reading.fix else msg.NavSatStatus.STATUS_NO_FIX,
+            service=msg.NavSatStatus.SERVICE_GPS,
+        )
+        return msg.NavSatFix(
+            header=_header(reading.time_ns, frame),
+            status=status,
+            latitude=math.degrees(reading.latitude),
+            longitude=math.degrees(reading.longitude),
+            altitude=reading.altitude,
+            position_covariance=np.diag(reading.variance).ravel(),
+            position_covariance_type=msg.NavSatFix.COVARIANCE_TYPE_DIAGONAL_KNOWN,
+        )
+
+    return convert
+
+
+_KINDS: dict[str, tuple[type, Callable[[str], Converter]]] = {
+    "contact": (
+        msg.ContactsState,
+        lambda frame: lambda reading: contacts_state(reading.touches, reading.time_ns),
+    ),
+    "truth": (msg.Odometry, lambda frame: lambda truth: odometry(truth, frame)),
+    "altimeter": (msg.Altimeter, _altimeter),
+    "air_pressure": (msg.FluidPressure, _pressure),
+    "navsat": (msg.NavSatFix, _satellite),
+}
 
 
 def contacts_state(touches: tuple[Touch, ...], time_ns: int, brief: tuple[tuple[str, str], ...] = ()) -> Any:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.description.model import World
 from roboyard.description.sensors import Sensor
 from roboyard.simulation.actuation import Servos
 from roboyard.simulation.assembly import Placement
 from roboyard.simulation.contacts import ContactWatch
 from roboyard.simulation.instant import Instant
 from roboyard.simulation.randomness import generator, plain_state, restore_generator
+from roboyard.simulation.sensors.noise import Corruption
+from roboyard.simulation.sensors.outage import Outages
 
 
 class Host(Protocol):
@@ -52,6 +56,16 @@ class Host(Protocol):
         """Names of geoms."""
         ...
 
+    @property
+    def models(self) -> Mapping[str, Any]:
+        """Everything in it by name."""
+        ...
+
+    @property
+    def world(self) -> World:
+        """Description of the place."""
+        ...
+
     def placement(self, name: str) -> Placement:
         """Addresses of a model."""
         ...
@@ -80,14 +94,16 @@ class SimulatedSensor(ABC, Generic[R]):
         self.host, self.robot, self.sensor = host, robot, sensor
         self.period_ns = round(1e9 / sensor.update_rate) if sensor.update_rate > 0.0 else 0
         self.rng = generator(host.seed, robot, sensor.name)
+        self.noise: Corruption | None = None
+        self._outages = Outages(sensor.outage, generator(host.seed, robot, sensor.name, "outage"))
         self._read_ns: int | None = None
         self._reading: R | None = None
         self._before: tuple[int | None, Any, Any] = (None, None, None)
 
     @property
     def random(self) -> bool:
-        """Whether measuring draws random numbers or moves biases; kinds without noise say False."""
-        return True
+        """Whether measuring draws random numbers; kinds with failures of their own that do so override this."""
+        return self.noise is not None and self.noise.random
 
     def read(self) -> R:
         """The measurement at this instant; the object is frozen and its arrays are read-only."""
@@ -98,6 +114,14 @@ class SimulatedSensor(ABC, Generic[R]):
             self._reading = self.measure(now, elapsed_ns)
             self._read_ns = now
         return self._reading
+
+    def is_out(self) -> bool:
+        """Whether it says nothing now: a random outage."""
+        return self._outages.at(self.host.time_ns)
+
+    def noisy(self, values: NDArray[np.float64], elapsed_ns: int) -> NDArray[np.float64]:
+        """``values`` (n,) with the sensor's noise; see `Corruption.apply`."""
+        return values if self.noise is None else self.noise.apply(values, elapsed_ns)
 
     @abstractmethod
     def measure(self, time_ns: int, elapsed_ns: int) -> R:
@@ -111,11 +135,13 @@ class SimulatedSensor(ABC, Generic[R]):
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def noise_state(self) -> dict[str, Any]:
-        """Biases and the like, as plain data; kinds that have some override this and `restore_noise`."""
-        return {}
+        """Biases and the like, as plain data; kinds that have more override this and `restore_noise`."""
+        return self.noise.save() if self.noise is not None else {}
 
     def restore_noise(self, saved: dict[str, Any]) -> None:
         """Counterpart of `noise_state`."""
+        if self.noise is not None:
+            self.noise.load(saved)
 
     def save(self) -> dict[str, Any]:
         """Generator, biases and time of the last measurement."""
@@ -127,6 +153,7 @@ class SimulatedSensor(ABC, Generic[R]):
             "read_ns": self._before[0] if again else read_ns,
             "generator": plain_state(rng),
             "noise": noise,
+            "outages": self._outages.save(),
         }
 
     def load(self, saved: dict[str, Any]) -> None:
@@ -135,6 +162,7 @@ class SimulatedSensor(ABC, Generic[R]):
         self._read_ns = saved["read_ns"]
         restore_generator(self.rng, saved["generator"])
         self.restore_noise(saved["noise"])
+        self._outages.load(saved["outages"])
         if saved["again"]:
             self.read()
 

@@ -31,11 +31,6 @@ class Contact(SimulatedSensor[ContactReading]):
             raise DescriptionError(f"sensor {sensor.name} is a contact sensor without its description", where=robot)
         self._parts = sensor.spec.collisions
 
-    @property
-    def random(self) -> bool:
-        """It has no noise."""
-        return False
-
     def bind(self) -> None:
         """Find the geoms."""
         super().bind()

@@ -54,8 +54,9 @@ class Encoder(SimulatedSensor[EncoderReading]):
                 valid=f"joints: {', '.join(sorted(names))}",
             )
         self.joints = sensor.spec.joints or tuple(place.name for place in places)
+        self._slipped, self._seen = np.zeros(len(self.joints)), np.zeros(len(self.joints))
         self._step = 2.0 * math.pi / sensor.spec.resolution if sensor.spec.resolution > 0 else 0.0
-        self._noise = Corruption([sensor.spec.noise] * len(self.joints), self.rng)
+        self.noise = Corruption([sensor.spec.noise] * len(self.joints), self.rng)
 
     def bind(self) -> None:
         """Find the joints' addresses."""
@@ -71,22 +72,36 @@ class Encoder(SimulatedSensor[EncoderReading]):
         data = self.host.data
         self.host.instant.accelerations()
         position = data.qpos[self._qpos]
+        if self._spec.miscount > 0.0:
+            self._miscount(position)
+            position = position + self._slipped
         if self._step > 0.0:
             # A count is passed, not approached: the encoder shows the last one passed.
             position = np.where(self._turns, np.floor(position / self._step) * self._step, position)
-        velocity = self._noise.apply(data.qvel[self._dof], elapsed_ns)
+        if self._spec.absolute:
+            position = np.where(self._turns, position % (2.0 * math.pi), position)
+        velocity = self.noisy(data.qvel[self._dof], elapsed_ns)
         effort = data.qfrc_actuator[self._dof]
         return EncoderReading(time_ns, self.joints, frozen(position), frozen(velocity), frozen(effort))
 
     @property
     def random(self) -> bool:
-        """Whether its velocities have noise."""
-        return self._noise.random
+        """Whether it has noise or miscounts."""
+        return super().random or self._spec.miscount > 0.0
+
+    def _miscount(self, position: NDArray[np.float64]) -> None:
+        """Lose a step or count it twice, each of those passed since the last look with the same probability."""
+        step = self._step or 2.0 * math.pi / 4096
+        passed = np.abs(np.floor(position / step) - np.floor(self._seen / step)).astype(int)
+        wrong = self.rng.binomial(passed, self._spec.miscount)
+        self._slipped = self._slipped + step * (wrong - 2 * self.rng.binomial(wrong, 0.5))
+        self._seen = position
 
     def noise_state(self) -> dict[str, Any]:
-        """Biases."""
-        return self._noise.save()
+        """Biases and what was miscounted so far."""
+        return {**super().noise_state(), "slipped": self._slipped.tolist(), "seen": self._seen.tolist()}
 
     def restore_noise(self, saved: dict[str, Any]) -> None:
         """Counterpart of `noise_state`."""
-        self._noise.load(saved)
+        super().restore_noise(saved)
+        self._slipped, self._seen = np.array(saved["slipped"], float), np.array(saved["seen"], float)

@@ -42,6 +42,20 @@ def motion_of_site(model: int, data: int, site: int) -> NDArray[np.float64]:
     return acceleration
 
 
+@kernel(examples=_example)
+def velocity_of_site(model: int, data: int, site: int) -> NDArray[np.float64]:
+    """Linear velocity of a site in the world: (3,) [m/s].
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data, velocities evaluated.
+        site: Its number.
+    """
+    velocity = np.empty(6)
+    _velocity(model, data, _SITE, site, velocity.ctypes.data, 0)
+    return velocity[3:]
+
+
 @dataclass(frozen=True, slots=True)
 class ImuReading:
     """One sample.
@@ -70,30 +84,17 @@ class Imu(SimulatedSensor[ImuReading]):
         if not isinstance(sensor.spec, ImuSpec):
             raise DescriptionError(f"sensor {sensor.name} is an imu without an imu's description", where=robot)
         self._orientation = sensor.spec.orientation
-        self._noise = Corruption((*sensor.spec.angular_velocity, *sensor.spec.linear_acceleration), self.rng)
+        self.noise = Corruption((*sensor.spec.angular_velocity, *sensor.spec.linear_acceleration), self.rng)
 
     def measure(self, time_ns: int, elapsed_ns: int) -> ImuReading:
         """Evaluate the accelerations of this instant and add noise."""
         model, data = self.host.model, self.host.data
         self.host.instant.accelerations()
         true = motion_of_site(model._address, data._address, self.site)
-        noisy = frozen(self._noise.apply(true, elapsed_ns))
+        noisy = frozen(self.noisy(true, elapsed_ns))
         orientation = None
         if self._orientation:
             quaternion = np.zeros(4)
             mujoco.mju_mat2Quat(quaternion, data.site_xmat[self.site])
             orientation = frozen(quaternion)
         return ImuReading(time_ns, orientation, noisy[:3], noisy[3:])
-
-    @property
-    def random(self) -> bool:
-        """Whether it has noise."""
-        return self._noise.random
-
-    def noise_state(self) -> dict[str, Any]:
-        """Biases."""
-        return self._noise.save()
-
-    def restore_noise(self, saved: dict[str, Any]) -> None:
-        """Counterpart of `noise_state`."""
-        self._noise.load(saved)

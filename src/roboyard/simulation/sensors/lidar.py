@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from roboyard.description.sensors import LidarSpec, Sensor
 from roboyard.errors import DescriptionError
-from roboyard.simulation.naming import COLLISION, SEEN_ONLY
 from roboyard.simulation.sensors.base import Host, SimulatedSensor, frozen
-from roboyard.simulation.sensors.inside import geoms_around
-from roboyard.simulation.sensors.rays import cast
+from roboyard.simulation.sensors.beams import Beams, directions
+from roboyard.simulation.sensors.optics import GROUPS, follow, optics_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +32,14 @@ class LidarReading:
 
 def beam_directions(spec: LidarSpec) -> NDArray[np.float64]:
     """Unit vectors (layers · samples, 3) in the sensor frame, layers from below, samples counter-clockwise."""
-    across = np.linspace(spec.angle_min, spec.angle_max, spec.samples)
-    up = np.linspace(spec.vertical_angle_min, spec.vertical_angle_max, spec.vertical_samples)
-    elevation, azimuth = (grid.ravel() for grid in np.meshgrid(up, across, indexing="ij"))
-    flat = np.cos(elevation)
-    return np.stack([flat * np.cos(azimuth), flat * np.sin(azimuth), np.sin(elevation)], axis=1)
+    return directions(
+        spec.samples, spec.angle_min, spec.angle_max, spec.vertical_samples, spec.vertical_angle_min,
+        spec.vertical_angle_max,
+    )  # fmt: skip
 
 
 class Lidar(SimulatedSensor[LidarReading]):
-    """Lidar.
-
-    Beams hit collision shapes, and the visuals of links that have none.  Its own link is invisible to it, and so is
-    any shape of its robot that its optical centre lies inside of (a housing).
-    """
+    """Lidar: beams as `Beams` casts them, sent on by mirrors and panes (see `optics`)."""
 
     kind = "lidar"
 
@@ -53,34 +47,35 @@ class Lidar(SimulatedSensor[LidarReading]):
         super().__init__(host, robot, sensor)
         if not isinstance(sensor.spec, LidarSpec):
             raise DescriptionError(f"sensor {sensor.name} is a lidar without a lidar's description", where=robot)
-        self.spec = sensor.spec
-        self._beams = beam_directions(sensor.spec)
-        count = len(self._beams)
-        self._world = np.zeros((count, 3))
-        self._distance = np.zeros(count)
-        self._step = (sensor.spec.angle_max - sensor.spec.angle_min) / max(sensor.spec.samples - 1, 1) or 1.0
-        self._shape = (sensor.spec.vertical_samples, sensor.spec.samples)
-        noise = sensor.spec.noise
+        s = self.spec = sensor.spec
+        self.beams = Beams(
+            host, robot, s.samples, s.angle_min, s.angle_max, s.vertical_samples, s.vertical_angle_min,
+            s.vertical_angle_max, s.range_max,
+        )  # fmt: skip
+        self._shape = (s.vertical_samples, s.samples)
+        noise = s.noise
         self._offset = noise.mean + (
             self.rng.normal(noise.bias_mean, noise.bias_stddev) if noise.bias_mean or noise.bias_stddev else 0.0
         )
 
+    @property
+    def random(self) -> bool:
+        """Whether it has noise or fails at random."""
+        return self.spec.noise.stddev > 0.0 or self.spec.phantom > 0.0 or self.spec.dropout > 0.0
+
     def bind(self) -> None:
-        """Find the site and the shapes that can be seen: not its own body's, not those around the optical centre."""
+        """Find the site, the shapes that can be seen, and which of them are mirrors or glass."""
         super().bind()
-        model, data = self.host.model, self.host.data
-        placement = self.host.placement(self.robot)
-        around = geoms_around(model, data, data.site_xpos[self.site], self.host.watch.owner, placement.index)
-        seen = np.isin(model.geom_group, (SEEN_ONLY, COLLISION))
-        if self.body > 0:
-            seen &= model.geom_bodyid != self.body
-        seen[around] = False
-        self._geoms = np.flatnonzero(seen)
+        self.beams.bind(self.site, self.body)
+        self._optics = optics_table(self.host)
+        self._plain = not self._optics[self.beams.geoms].any()
 
     def measure(self, time_ns: int, elapsed_ns: int) -> LidarReading:
         """Cast all beams."""
         spec = self.spec
         true = self.cast()
+        if spec.phantom > 0.0 or spec.dropout > 0.0:
+            true = self._failing(true)
         ranges = true + self._offset
         if spec.noise.stddev > 0.0:
             ranges += spec.noise.stddev * self.rng.standard_normal(len(ranges))
@@ -92,29 +87,22 @@ class Lidar(SimulatedSensor[LidarReading]):
         return LidarReading(time_ns, frozen(ranges.reshape(self._shape)), spec)
 
     def cast(self) -> NDArray[np.float64]:
-        """True distances (beams,) along the beams [m], infinite where nothing stands within range; overwritten by the
-        next call."""
-        model, data = self.host.model, self.host.data
-        cast(
-            model._address,
-            data._address,
-            data.site_xpos[self.site],
-            data.site_xmat[self.site].reshape(3, 3),
-            self._beams,
-            self._world,
-            self.spec.angle_min,
-            self._step,
-            self.spec.range_max,
-            *self._shape,
-            self._geoms,
-            model.geom_type,
-            model.geom_size,
-            model.geom_aabb,
-            data.geom_xpos,
-            data.geom_xmat,
-            self._distance,
-        )
-        return self._distance
+        """Lengths (beams,) of the beams' ways [m], infinite where nothing comes back; overwritten by the next call."""
+        ways = self.beams.cast()
+        if not self._plain:
+            model, data = self.host.model, self.host.data
+            follow(
+                model._address, data._address, data.site_xpos[self.site], self.beams.world, ways, self.beams.hit,
+                self._optics, self.spec.range_max, self.body if self.body > 0 else -1, GROUPS,
+            )  # fmt: skip
+        return ways
+
+    def _failing(self, true: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Beams that come back with nothing, and beams that report what is not there."""
+        spec, chance = self.spec, self.rng.random((2, len(true)))
+        true = np.where(chance[0] < spec.dropout, np.inf, true)
+        nearer = self.rng.uniform(spec.range_min, np.minimum(true, spec.range_max))
+        return np.where(chance[1] < spec.phantom, nearer, true)
 
     def noise_state(self) -> dict[str, float]:
         """The constant bias."""

@@ -186,6 +186,7 @@ def _example() -> Iterable[tuple[Any, ...]]:
         two,
         np.zeros((2, 9)),
         one,
+        wide,
     )
 
 
@@ -209,6 +210,7 @@ def cast(
     places: Array,
     turns: Array,
     out: Array,
+    hit: NDArray[np.int64],
 ) -> None:
     """Distance along each beam to the nearest shape.
 
@@ -231,9 +233,10 @@ def cast(
         places: (all, 3) positions.
         turns: (all, 9) rotations.
         out: (layers · samples,) written: distances [m], infinite where nothing is met.
+        hit: (layers · samples,) written: number of the shape met, -1 for none.
     """
     for k in range(beams.shape[0]):
-        out[k] = MISS
+        out[k], hit[k] = MISS, -1
         for i in range(3):
             world[k, i] = turn[i, 0] * beams[k, 0] + turn[i, 1] * beams[k, 1] + turn[i, 2] * beams[k, 2]
     local = np.empty(3)
@@ -278,4 +281,4 @@ def cast(
                             R[2] * v[0] + R[5] * v[1] + R[8] * v[2],
                         )
                     if 0.0 <= found < out[k] and found <= reach:
-                        out[k] = found
+                        out[k], hit[k] = found, g

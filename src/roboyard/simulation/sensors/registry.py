@@ -6,6 +6,7 @@ object is a subclass of `SimulatedSensor`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any
@@ -14,14 +15,23 @@ from roboyard.description.sensors import Sensor
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
 from roboyard.simulation.sensors.contact import Contact
 from roboyard.simulation.sensors.encoder import Encoder
+from roboyard.simulation.sensors.force_torque import ForceTorque
+from roboyard.simulation.sensors.height import Altimeter, Barometer
 from roboyard.simulation.sensors.imu import Imu
 from roboyard.simulation.sensors.lidar import Lidar
+from roboyard.simulation.sensors.satellite import Satellite
+from roboyard.simulation.sensors.sonar import Sonar
 from roboyard.simulation.sensors.truth import TruthSensor
+from roboyard.simulation.sensors.vectors import Accelerometer, Gyroscope, Magnetometer
 
 GROUP = "roboyard.sensors"
 BUILT_IN: dict[str, type[SimulatedSensor[Any]]] = {
-    kind.kind: kind for kind in (Lidar, Imu, Encoder, Contact, TruthSensor)
-}
+    kind.kind: kind
+    for kind in (
+        Lidar, Sonar, Imu, Accelerometer, Gyroscope, Magnetometer, Altimeter, Barometer, Satellite, Encoder,
+        ForceTorque, Contact, TruthSensor,
+    )
+}  # fmt: skip
 
 
 @lru_cache(maxsize=1)
@@ -34,9 +44,18 @@ def sensor_kinds() -> tuple[str, ...]:
     return tuple(sorted({*BUILT_IN, *_others()}))
 
 
-def make_sensor(host: Host, robot: str, sensor: Sensor) -> SimulatedSensor[Any] | None:
-    """The simulated sensor for a description, unbound; None for a kind nobody simulates (cameras are rendered)."""
-    kind = BUILT_IN.get(sensor.kind)
+def make_sensor(
+    host: Host, robot: str, sensor: Sensor, kinds: Mapping[str, type[SimulatedSensor[Any]]] | None = None
+) -> SimulatedSensor[Any] | None:
+    """The simulated sensor for a description, unbound; None for a kind nobody simulates (cameras are rendered).
+
+    Args:
+        host: The simulation.
+        robot: Name of the model it sits on.
+        sensor: Its description.
+        kinds: Further kinds, or others in place of ours.
+    """
+    kind = (kinds or {}).get(sensor.kind) or BUILT_IN.get(sensor.kind)
     if kind is None and sensor.kind in _others():
         kind = _others()[sensor.kind].load()
     return kind(host, robot, sensor) if kind is not None else None

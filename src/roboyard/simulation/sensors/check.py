@@ -1,0 +1,184 @@
+"""`check_sensor`: does a sensor kind keep the contract that the simulation relies on?"""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from roboyard.description.model import (
+    Axis,
+    Box,
+    Collision,
+    Inertial,
+    Joint,
+    Limits,
+    Link,
+    Model,
+    Placed,
+    Plane,
+    World,
+)
+from roboyard.description.sensors import Sensor
+from roboyard.errors import RoboyardError
+from roboyard.geometry import SE3
+from roboyard.simulation.engine import Simulation
+from roboyard.simulation.sensors.base import SimulatedSensor
+
+
+class SensorFaultError(RoboyardError):
+    """A sensor breaks the contract; says which part of it, and what was seen."""
+
+
+def check_sensor(sensor: Sensor, kind: type[SimulatedSensor[Any]] | None = None) -> tuple[str, ...]:
+    """Try a sensor on a small robot that rolls and bumps about.
+
+    Args:
+        sensor: Its description; link and joint are replaced by the test robot's.
+        kind: The class; None takes the registered one.
+
+    Returns:
+        What was found to hold, in words.
+
+    Raises:
+        SensorFaultError: the first thing that does not hold.
+    """
+    held = []
+    for name, check in _CHECKS.items():
+        check(sensor, kind)
+        held.append(name)
+    return tuple(held)
+
+
+def _robot(sensor: Sensor) -> Model:
+    body, tip = Box((0.3, 0.2, 0.1)), Box((0.05, 0.05, 0.2))
+    inertia = (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)
+    identity, above = SE3.identity(), SE3.from_xyz_rpy((0.1, 0.0, 0.15))
+    links = (
+        Link("base", identity, Inertial(2.0, identity, inertia), (Collision("c", body, identity),)),
+        Link("tip", above, Inertial(0.5, identity, inertia), (Collision("c", tip, identity),)),
+    )
+    axis = Axis((0.0, 1.0, 0.0), Limits(-1.0, 1.0, 5.0, 5.0))
+    joint = Joint("swing", "revolute", "base", "tip", above, identity, (axis,))
+    spec = sensor.spec
+    changes: dict[str, Any] = {}
+    if hasattr(spec, "joint"):
+        changes["joint"] = "swing"
+    if hasattr(spec, "joints"):
+        changes["joints"] = ()
+    if hasattr(spec, "collisions"):
+        changes["collisions"] = ()
+    if changes and dataclasses.is_dataclass(spec):
+        spec = replace(spec, **changes)
+    mounted = replace(sensor, link="tip", T_link_sensor=SE3.from_xyz_rpy((0.0, 0.0, 0.12)), spec=spec, frame="tip")
+    return Model("probe", links, (joint,), (mounted,))
+
+
+def _simulation(sensor: Sensor, kind: type[SimulatedSensor[Any]] | None, seed: int = 1) -> Simulation:
+    ground = Link("ground", SE3.identity(), collisions=(Collision("c", Plane(), SE3.identity()),))
+    wall = Link("wall", SE3.identity(), collisions=(Collision("c", Box((0.1, 4.0, 2.0)), SE3.identity()),))
+    world = World(
+        "check",
+        (
+            Placed("ground", Model("ground", (ground,), static=True), SE3.identity()),
+            Placed("wall", Model("wall", (wall,), static=True), SE3.from_xyz_rpy((1.5, 0.0, 1.0))),
+        ),
+    )
+    simulation = Simulation(world, seed=seed, kinds=None if kind is None else {sensor.kind: kind})
+    simulation.add(_robot(sensor), "probe", SE3.from_xyz_rpy((0.0, 0.0, 0.4), (0.3, 0.2, 0.1)))
+    if not simulation.sensors("probe"):
+        raise SensorFaultError(
+            f"nobody simulates sensors of kind {sensor.kind!r}", valid="an entry point in roboyard.sensors"
+        )
+    return simulation
+
+
+def _readings(simulation: Simulation, count: int = 40, steps: int = 7) -> list[bytes]:
+    found = []
+    for _ in range(count):
+        simulation.step(steps)
+        found.append(plain(simulation.sensors("probe")[0].read()))
+    return found
+
+
+def plain(reading: Any) -> bytes:
+    """A reading as bytes, alike only if all its numbers are."""
+    if not dataclasses.is_dataclass(reading) or isinstance(reading, type):
+        raise SensorFaultError(f"a reading is a {type(reading).__name__}", valid="a frozen dataclass")
+    return pickle.dumps([(f.name, _value(getattr(reading, f.name))) for f in dataclasses.fields(reading)])
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, tuple):
+        return tuple(_value(one) for one in value)
+    return repr(value)
+
+
+def _check_stamp(sensor: Sensor, kind: type[SimulatedSensor[Any]] | None) -> None:
+    simulation = _simulation(sensor, kind)
+    simulation.step(11)
+    one = simulation.sensors("probe")[0]
+    reading = one.read()
+    if getattr(reading, "time_ns", None) != simulation.time_ns:
+        raise SensorFaultError(
+            f"time_ns is {getattr(reading, 'time_ns', None)} at {simulation.time_ns} ns", valid="the present"
+        )
+    if one.read() is not reading:
+        raise SensorFaultError("read twice at one instant, it measured twice", valid="measure() is only called once")
+
+
+def _check_frozen(sensor: Sensor, kind: type[SimulatedSensor[Any]] | None) -> None:
+    reading = _simulation(sensor, kind).sensors("probe")[0].read()
+    plain(reading)
+    if not getattr(reading, "__dataclass_params__").frozen:  # noqa: B009  every dataclass has it
+        raise SensorFaultError("its readings can be changed", valid="@dataclass(frozen=True)")
+    for entry in dataclasses.fields(reading):
+        value = getattr(reading, entry.name)
+        if isinstance(value, np.ndarray) and value.flags.writeable:
+            raise SensorFaultError(f"the array {entry.name} can be written", valid="a read-only array: see `frozen`")
+
+
+def _check_looking(sensor: Sensor, kind: type[SimulatedSensor[Any]] | None) -> None:
+    watched, alone = _simulation(sensor, kind), _simulation(sensor, kind)
+    _readings(watched)
+    alone.step(40 * 7)
+    if not np.array_equal(watched.data.qpos, alone.data.qpos) or not np.array_equal(watched.data.qvel, alone.data.qvel):
+        raise SensorFaultError(
+            "reading it changes what comes after", valid="measure() changes nothing in the simulation"
+        )
+
+
+def _check_seed(sensor: Sensor, kind: type[SimulatedSensor[Any]] | None) -> None:
+    first, again, other = (_readings(_simulation(sensor, kind, seed)) for seed in (1, 1, 2))
+    if first != again:
+        raise SensorFaultError("the same seed gives other readings", valid="all chance from self.rng")
+    if _simulation(sensor, kind).sensors("probe")[0].random and first == other:
+        raise SensorFaultError(
+            "it says it is random, but another seed gives the same readings", valid="draw from self.rng"
+        )
+
+
+def _check_state(sensor: Sensor, kind: type[SimulatedSensor[Any]] | None) -> None:
+    simulation = _simulation(sensor, kind)
+    _readings(simulation, 10)
+    saved = simulation.save()
+    there = _readings(simulation, 20)
+    simulation.load(saved)
+    if _readings(simulation, 20) != there:
+        raise SensorFaultError(
+            "after save and load it goes on otherwise", valid="state in noise_state() and restore_noise()"
+        )
+
+
+_CHECKS = {
+    "a reading is stamped with its instant and measured once": _check_stamp,
+    "readings are frozen": _check_frozen,
+    "looking changes nothing": _check_looking,
+    "the seed alone decides": _check_seed,
+    "saved and loaded it goes on alike": _check_state,
+}

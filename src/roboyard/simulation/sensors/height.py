@@ -1,0 +1,98 @@
+"""Altimeter and barometer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from roboyard.description.sensors import AltimeterSpec, PressureSpec, Sensor
+from roboyard.errors import DescriptionError
+from roboyard.simulation.sensors.base import Host, SimulatedSensor
+from roboyard.simulation.sensors.imu import velocity_of_site
+from roboyard.simulation.sensors.noise import Corruption
+
+# International Standard Atmosphere up to 11 km (ISO 2533).
+_PRESSURE, _TEMPERATURE, _LAPSE = 101_325.0, 288.15, 0.0065  # Pa, K, K/m
+_EXPONENT = 9.80665 * 0.0289644 / (8.31447 * _LAPSE)
+
+
+@dataclass(frozen=True, slots=True)
+class AltimeterReading:
+    """Height over the place where it was switched on [m], climbing speed [m/s], height of that place [m]."""
+
+    time_ns: int
+    height: float
+    climb: float
+    reference: float
+
+
+class Altimeter(SimulatedSensor[AltimeterReading]):
+    """Height over where it was when it was switched on."""
+
+    kind = "altimeter"
+
+    def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
+        super().__init__(host, robot, sensor)
+        if not isinstance(sensor.spec, AltimeterSpec):
+            raise DescriptionError(f"sensor {sensor.name} is an altimeter without its description", where=robot)
+        self.noise = Corruption((sensor.spec.position, sensor.spec.velocity), self.rng)
+        self._reference: float | None = None
+
+    def bind(self) -> None:
+        """Find the site; the first time also the height it starts from."""
+        super().bind()
+        if self._reference is None:
+            self._reference = float(self.host.data.site_xpos[self.site][2])
+
+    def measure(self, time_ns: int, elapsed_ns: int) -> AltimeterReading:
+        """Read height and speed."""
+        reference = self._reference or 0.0
+        height = float(self.host.data.site_xpos[self.site][2]) - reference
+        climb = float(velocity_of_site(self.host.model._address, self.host.data._address, self.site)[2])
+        noisy = self.noisy(np.array([height, climb]), elapsed_ns)
+        return AltimeterReading(time_ns, float(noisy[0]), float(noisy[1]), reference)
+
+    def noise_state(self) -> dict[str, Any]:
+        """Biases, and the height it started from."""
+        return {**super().noise_state(), "reference": self._reference}
+
+    def restore_noise(self, saved: dict[str, Any]) -> None:
+        """Counterpart of `noise_state`."""
+        super().restore_noise(saved)
+        self._reference = saved["reference"]
+
+
+@dataclass(frozen=True, slots=True)
+class PressureReading:
+    """Air pressure [Pa] and the variance of its noise [Pa²]."""
+
+    time_ns: int
+    pressure: float
+    variance: float
+
+
+def air_pressure(altitude: float) -> float:
+    """Pressure [Pa] of the standard atmosphere at an altitude [m] below 11 km."""
+    return _PRESSURE * float(math.pow(max(1.0 - _LAPSE * altitude / _TEMPERATURE, 0.0), _EXPONENT))
+
+
+class Barometer(SimulatedSensor[PressureReading]):
+    """Air pressure."""
+
+    kind = "air_pressure"
+
+    def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
+        super().__init__(host, robot, sensor)
+        if not isinstance(sensor.spec, PressureSpec):
+            raise DescriptionError(f"sensor {sensor.name} is a barometer without its description", where=robot)
+        self._spec = sensor.spec
+        self.noise = Corruption((sensor.spec.noise,), self.rng)
+
+    def measure(self, time_ns: int, elapsed_ns: int) -> PressureReading:
+        """Read the pressure."""
+        altitude = self._spec.reference_altitude + float(self.host.data.site_xpos[self.site][2])
+        noisy = self.noisy(np.array([air_pressure(altitude)]), elapsed_ns)
+        return PressureReading(time_ns, float(noisy[0]), self._spec.noise.stddev**2)
