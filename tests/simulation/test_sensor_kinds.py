@@ -386,3 +386,33 @@ def test_what_breaks_the_contract_is_told(how: str, says: str) -> None:
     one = replace(sensor("wild", OtherSpec()), topic=how)
     with pytest.raises(SensorFaultError, match=says):
         check_sensor(one, _Wild)
+
+
+def test_what_is_on_its_way_is_saved_and_arrives_when_it_is_due() -> None:
+    def run(pause: bool) -> list[tuple[int, float]]:
+        found: list[tuple[int, float]] = []
+
+        def begin() -> ry.Bus:
+            one = sensor("gyroscope", VectorSpec((NOISE,) * 3), latency=0.033, outage=Outage(0.2, 0.1))
+            bus = ry.Bus(seed=1)
+            bus.add(SimulationNode(simulation=crate(one, seed=1)), "simulation")
+            bus.tap(
+                lambda topic, message, node, now: (
+                    topic.name == "/gyroscope" and found.append((now, message.angular_velocity.x))
+                )
+            )
+            return bus
+
+        bus = begin()
+        bus.executor.run_for(0.31)
+        if pause:
+            state = bus.save()
+            bus.close()
+            bus = begin()
+            bus.load(state)
+        bus.executor.run_for(0.7)
+        bus.close()
+        return found
+
+    assert run(False) == run(True)
+    assert len(run(False)) > 20

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from roboyard.bus import parameter_services, state
+from roboyard.bus import node_state, parameter_services
 from roboyard.bus.actions import ActionClient, ActionServer, GoalHandle
+from roboyard.bus.broadcasting import Broadcaster
+from roboyard.bus.configurable import Configurable
 from roboyard.bus.executor import TIMER, Scheduled
 from roboyard.bus.futures import Future
 from roboyard.bus.health import LEVELS, Health, HealthLevel
@@ -18,22 +19,20 @@ from roboyard.bus.log import Logger, plain
 from roboyard.bus.meter import Meter
 from roboyard.bus.names import resolve
 from roboyard.bus.offload import Work
-from roboyard.bus.parameters import Param, Resource, declared
 from roboyard.bus.services import Service, ServiceClient
 from roboyard.bus.timers import Timer
 from roboyard.bus.topics import Publisher, Subscription
 from roboyard.bus.transforms import TransformBuffer
-from roboyard.errors import ConfigError, InputError, RunError, UnknownNameError
+from roboyard.errors import InputError, RunError
 from roboyard.geometry import SE3
 
 if TYPE_CHECKING:
     from roboyard.bus.bus import Bus
 
-
 Kept = TypeVar("Kept")
 
 
-class Node:
+class Node(Configurable):
     """A part that communicates only over the bus (and through the resources it is handed).
 
     Subclass it, declare ``param(...)`` and ``resource(...)`` in the class body, connect in ``setup``.  Parameters and
@@ -54,31 +53,10 @@ class Node:
     fields: tuple[str, ...] = ()
 
     def __init__(self, **given: Any) -> None:
-        cls = type(self)
-        parameters, resources = declared(cls, Param), declared(cls, Resource)
-        unknown = [key for key in given if key not in parameters and key not in resources]
-        if unknown:
-            raise ConfigError(
-                f"no parameter or resource '{unknown[0]}'",
-                where=cls.__name__,
-                valid="there are: " + ", ".join([*parameters, *resources]),
-            )
-        missing = [key for key, item in resources.items() if not item.optional and given.get(key) is None]
-        if missing:
-            raise ConfigError(f"resource '{missing[0]}' is missing", where=cls.__name__)
-        for key, item in resources.items():
-            if given.get(key) is not None and item.kind is not None and not isinstance(given[key], item.kind):
-                raise ConfigError(
-                    f"resource '{key}' is a {type(given[key]).__name__}", where=cls.__name__, valid=item.kind.__name__
-                )
-        self.__dict__["_parameters"] = {
-            key: item.check(given.get(key, item.default), cls.__name__) for key, item in parameters.items()
-        }
-        self.__dict__["_resources"] = {key: given.get(key) for key in resources}
+        super().__init__(given)
         self._bus: Bus | None = None
         self.name = ""
         self.namespace = ""
-        self.full_name = ""
         self.meters: list[Meter] = []
         self.health: Health | None = None
         self._remap: dict[str, str] = {}
@@ -87,16 +65,11 @@ class Node:
         self._timers: list[Timer] = []
         self._one_shots: dict[Scheduled, bool] = {}  # whether ``load`` schedules it anew
         self._works: dict[Work, None] = {}
-        self._static: dict[str, tuple[SE3, str]] = {}
-        self._broadcaster: Publisher | None = None
-        self._static_broadcaster: Publisher | None = None
+        self._broadcaster = Broadcaster(self)
 
     # -- for subclasses to fill in ---------------------------------------------------------------------------------
     def setup(self) -> None:
         """Connect to topics, services and timers; called once, when the node joins a bus."""
-
-    def on_parameter(self, name: str, value: Any) -> None:
-        """Called before a parameter changes at run time; raise ConfigError to refuse."""
 
     def close(self) -> None:
         """Release what was taken in ``setup``; called once, when the node leaves the bus or the run ends."""
@@ -121,7 +94,7 @@ class Node:
     @property
     def now(self) -> float:
         """Simulated time [s]."""
-        return self.bus.executor.now_ns * 1e-9
+        return self.now_ns * 1e-9
 
     @property
     def timers(self) -> tuple[Timer, ...]:
@@ -202,9 +175,8 @@ class Node:
             raise InputError("a timer takes a callback and either period or rate", where=f"node {self.full_name}")
         seconds = period if period is not None else 1.0 / rate if rate else 0.0
         if not 1e-6 <= seconds <= 1e6:
-            raise InputError(
-                f"timer period {seconds} s", where=f"node {self.full_name}", valid="from 1 microsecond to 1e6 s"
-            )
+            where = f"node {self.full_name}"
+            raise InputError(f"timer period {seconds} s", where=where, valid="from 1 microsecond to 1e6 s")
         period_ns = round(seconds * 1e9)
         what = getattr(callback, "__name__", "").strip("_")
         occasion = f"timer {1.0 / seconds:g} Hz" + (f" {what}" if what.isidentifier() else "")
@@ -233,7 +205,7 @@ class Node:
             meter.run(callback)
 
         event = self.bus.executor.at(self.now_ns + round(delay * 1e9), fire)
-        if len(self._one_shots) >= 64:
+        if len(self._one_shots) >= 64:  # forget the cancelled ones
             self._one_shots = {other: kept for other, kept in self._one_shots.items() if not other.cancelled}
         self._one_shots[event] = restored
         return event
@@ -280,8 +252,9 @@ class Node:
             InputError: another node serves the name.
         """
         absolute = self.resolve(name)
-        meter = self._meter(f"service {absolute}", handler)
-        return self._keep(self.bus.serve(absolute, service_type, self.full_name, meter))
+        return self._keep(
+            self.bus.serve(absolute, service_type, self.full_name, self._meter(f"service {absolute}", handler))
+        )
 
     def service_client(self, name: str, service_type: Any) -> ServiceClient:
         """A client of the service ``name``."""
@@ -323,21 +296,7 @@ class Node:
         self, transforms: list[tuple[SE3, str, str]], *, static: bool = False, time_ns: int | None = None
     ) -> None:
         """Publish several transforms (T_parent_child, parent, child) of one moment in one message."""
-        from roboyard.messages import message_type
-        from roboyard.messages.convert import tf_message
-
-        stamp_ns = self.now_ns if time_ns is None else time_ns
-        if static:
-            self._static.update({child: (pose, parent) for pose, parent, child in transforms})
-            if self._static_broadcaster is None:
-                tf_type = message_type("tf2_msgs/msg/TFMessage")
-                self._static_broadcaster = self.publisher("/tf_static", tf_type, latched=True)
-            everything = [(pose, parent, child) for child, (pose, parent) in self._static.items()]
-            self._static_broadcaster.publish(tf_message(everything, stamp_ns))
-            return
-        if self._broadcaster is None:
-            self._broadcaster = self.publisher("/tf", message_type("tf2_msgs/msg/TFMessage"))
-        self._broadcaster.publish(tf_message(transforms, stamp_ns))
+        self._broadcaster.send(transforms, self.now_ns if time_ns is None else time_ns, static=static)
 
     # -- telling people --------------------------------------------------------------------------------------------
     def report_health(self, level: HealthLevel, text: str, **values: Any) -> None:
@@ -353,41 +312,6 @@ class Node:
         if before is None or before.level != level:
             self.bus.health_changed(self)
 
-    # -- parameters ------------------------------------------------------------------------------------------------
-    @classmethod
-    def parameters_declared(cls) -> dict[str, Param[Any]]:
-        """The node's parameters with their types, ranges and defaults."""
-        return declared(cls, Param)
-
-    @classmethod
-    def resources_declared(cls) -> dict[str, Resource]:
-        """What the node wants to be handed."""
-        return declared(cls, Resource)
-
-    def parameters(self) -> dict[str, Any]:
-        """Present values of all parameters."""
-        return dict(self.__dict__["_parameters"])
-
-    def set_parameter(self, name: str, value: Any) -> None:
-        """Change a parameter.
-
-        Raises:
-            UnknownNameError: there is none of this name.
-            ConfigError: the value is not allowed, the parameter is fixed, or the node refuses.
-        """
-        known = self.parameters_declared()
-        if name not in known:
-            raise UnknownNameError(
-                f"no parameter '{name}'", where=f"node {self.full_name}", valid="there are: " + ", ".join(known)
-            )
-        if known[name].fixed and self._bus is not None:
-            raise ConfigError(f"parameter '{name}' can only be given at start", where=f"node {self.full_name}")
-        checked = known[name].check(value, self.full_name or type(self).__name__)
-        self.on_parameter(name, checked)
-        self.__dict__["_parameters"][name] = checked
-        if self._bus is not None:
-            self._bus.parameter_changed(self, name, checked)
-
     # -- state -----------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
         """The node's state as plain data: parameters, random generator, timers and the attributes in ``fields``.
@@ -396,20 +320,7 @@ class Node:
             RunError: the node waits for something that no data can hold (a one-shot timer, offloaded work, a goal), or
                 an attribute cannot be copied; names both.
         """
-        unfinished = self.unfinished()
-        if unfinished:
-            raise RunError(
-                f"cannot be saved: {', '.join(unfinished)}",
-                where=f"node {self.full_name}",
-                valid="save when they are done",
-            )
-        return {
-            "parameters": self.parameters(),
-            "random": copy.deepcopy(self.random.bit_generator.state),
-            "timers": [timer.next_ns for timer in self._timers],
-            "health": None if self.health is None else (self.health.level, self.health.text, self.health.values),
-            "fields": {name: state.copied(self, name) for name in self.fields},
-        }
+        return node_state.save(self)
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave, on a node of the same class that was set up the same way.
@@ -417,27 +328,7 @@ class Node:
         Raises:
             RunError: it was set up otherwise.
         """
-        if len(saved["timers"]) != len(self._timers) or set(saved["parameters"]) != set(self.parameters()):
-            raise RunError("was set up otherwise when it was saved", where=f"node {self.full_name}")
-        for event in [event for event, restored in self._one_shots.items() if not restored]:
-            event.cancel()
-            del self._one_shots[event]
-        self.__dict__["_parameters"].update(saved["parameters"])
-        self.random.bit_generator.state = saved["random"]
-        for timer, next_ns in zip(self._timers, saved["timers"], strict=True):
-            timer.reschedule(next_ns)
-        self.health = None if saved["health"] is None else Health(*saved["health"])
-        for name, value in saved["fields"].items():
-            setattr(self, name, copy.deepcopy(value))
-
-    def unfinished(self) -> list[str]:
-        """What the node waits for that ``save`` cannot hold, in words."""
-        found = [f"{len(self._works)} pieces of offloaded work are under way"] if self._works else []
-        shots = sum(not restored and not event.cancelled for event, restored in self._one_shots.items())
-        if shots:
-            found.append(f"{shots} one-shot timers are pending")
-        actions = [item for item in self._open if isinstance(item, (ActionServer, ActionClient))]
-        return found + [f"{item.goals_open} goals of {item.name} are under way" for item in actions if item.goals_open]
+        node_state.load(self, saved)
 
     # -- life on the bus, called by it -----------------------------------------------------------------------------
     def check_free(self) -> None:
@@ -478,6 +369,13 @@ class Node:
             self._open.clear()
             self._timers.clear()
             self._bus = None
+
+    def _is_running(self) -> bool:
+        return self._bus is not None
+
+    def _parameter_changed(self, name: str, value: Any) -> None:
+        if self._bus is not None:
+            self._bus.parameter_changed(self, name, value)
 
     def _keep(self, item: Kept) -> Kept:
         self._open.append(item)

@@ -107,9 +107,8 @@ def _draft(spec: mujoco.MjSpec, maker: GeomMaker, entry: Entry, index: int, note
         else:
             T_parent = entry.T_world_model if branch.parent is None else draft.still[branch.parent]
             T = draft.still[link.name] = T_parent @ branch.T_parent_link
-            if (
-                moving and link.collisions
-            ):  # a body of its own, for only so its other links can be kept from touching it
+            if moving and link.collisions:
+                # A body of its own: only so the model's other links can be kept from touching it.
                 fixed = spec.worldbody.add_body(name=scoped(entry.name, link.name), pos=T.translation, quat=T.rotation)
                 draft.fixed.append(link.name)
                 maker.add(index, entry.name, link, fixed, SE3.identity(), still=True)

@@ -15,6 +15,7 @@ from roboyard.simulation.truth import truth_of
 
 if TYPE_CHECKING:
     from roboyard.bus import Node
+    from roboyard.bus.executor import Scheduled
     from roboyard.bus.timers import Timer
 
 FASTEST_NS = 10_000_000
@@ -28,6 +29,7 @@ class Outlet:
         self._node, self._sensor, self._convert, self._publisher = node, sensor, convert, publisher
         self._latency_ns = round(sensor.sensor.latency * 1e9)
         self._waiting: deque[tuple[int, Any]] = deque()
+        self._events: deque[Scheduled] = deque()
 
     def read(self) -> None:
         """Measure now."""
@@ -42,11 +44,11 @@ class Outlet:
         self._schedule(self._latency_ns)
 
     def _schedule(self, delay_ns: int) -> None:
-        self._node.after(delay_ns * 1e-9, self._deliver, restored=True)
+        self._events.append(self._node.after(delay_ns * 1e-9, self._deliver, restored=True))
 
     def _deliver(self) -> None:
-        if self._waiting:
-            self._publisher.publish(self._waiting.popleft()[1])
+        self._events.popleft()
+        self._publisher.publish(self._waiting.popleft()[1])
 
     def save(self) -> list[tuple[int, bytes]]:
         """What is on its way: when it is due [ns], and the message as CDR."""
@@ -54,6 +56,9 @@ class Outlet:
 
     def load(self, saved: list[tuple[int, bytes]]) -> None:
         """Counterpart of `save`."""
+        for event in self._events:
+            event.cancel()
+        self._events.clear()
         kind = self._publisher.topic.type_name
         self._waiting = deque((due_ns, deserialize(data, kind)) for due_ns, data in saved)
         for due_ns, _ in self._waiting:

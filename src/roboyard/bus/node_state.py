@@ -1,0 +1,57 @@
+"""What `Node.save` gives and `Node.load` takes."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from roboyard.bus import state
+from roboyard.bus.actions import ActionClient, ActionServer
+from roboyard.bus.health import Health
+from roboyard.errors import RunError
+
+if TYPE_CHECKING:
+    from roboyard.bus.node import Node
+
+
+def save(node: Node) -> dict[str, Any]:
+    """See `Node.save`."""
+    waiting = unfinished(node)
+    if waiting:
+        raise RunError(
+            f"cannot be saved: {', '.join(waiting)}", where=f"node {node.full_name}", valid="save when they are done"
+        )
+    health = node.health
+    return {
+        "parameters": node.parameters(),
+        "random": copy.deepcopy(node.random.bit_generator.state),
+        "timers": [timer.next_ns for timer in node.timers],
+        "health": None if health is None else (health.level, health.text, health.values),
+        "fields": {name: state.copied(node, name) for name in node.fields},
+    }
+
+
+def load(node: Node, saved: dict[str, Any]) -> None:
+    """See `Node.load`."""
+    if len(saved["timers"]) != len(node.timers) or set(saved["parameters"]) != set(node.parameters()):
+        raise RunError("was set up otherwise when it was saved", where=f"node {node.full_name}")
+    for event in [event for event, restored in node._one_shots.items() if not restored]:
+        event.cancel()
+        del node._one_shots[event]
+    node.__dict__["_parameters"].update(saved["parameters"])
+    node.random.bit_generator.state = saved["random"]
+    for timer, next_ns in zip(node.timers, saved["timers"], strict=True):
+        timer.reschedule(next_ns)
+    node.health = None if saved["health"] is None else Health(*saved["health"])
+    for name, value in saved["fields"].items():
+        setattr(node, name, copy.deepcopy(value))
+
+
+def unfinished(node: Node) -> list[str]:
+    """What the node waits for that `save` cannot hold, in words."""
+    found = [f"{len(node._works)} pieces of offloaded work are under way"] if node._works else []
+    shots = sum(not restored and not event.cancelled for event, restored in node._one_shots.items())
+    if shots:
+        found.append(f"{shots} one-shot timers are pending")
+    actions = [item for item in node._open if isinstance(item, (ActionServer, ActionClient))]
+    return found + [f"{item.goals_open} goals of {item.name} are under way" for item in actions if item.goals_open]
