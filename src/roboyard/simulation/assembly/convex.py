@@ -80,18 +80,22 @@ def _plates(part: Any, most: int) -> list[Points]:
     """Thin plates on the facets of a surface; about ``most`` where there would be more."""
     plates: list[Points] = []
     flat = part.face_adjacency[part.face_adjacency_angles < FLAT]
-    for facet in _groups(len(part.faces), flat):
-        facet = facet[part.area_faces[facet] > TINY]
+    # Plain arrays: the mesh's own attributes are hashed anew at every look (18 s for 80,000 triangles).
+    vertices, faces, normals, areas = (
+        np.array(values) for values in (part.vertices, part.faces, part.face_normals, part.area_faces)
+    )
+    for facet in _groups(len(faces), flat):
+        facet = facet[areas[facet] > TINY]
         if not len(facet):
             continue
         if len(plates) >= most:
             break
-        normal = part.face_normals[facet[0]]
-        points = part.vertices[np.unique(part.faces[facet])]
-        if len(facet) == 1 or _hull_area(points, normal) <= 1.02 * part.area_faces[facet].sum():
+        normal = normals[facet[0]]
+        points = vertices[np.unique(faces[facet])]
+        if len(facet) == 1 or _hull_area(points, normal) <= 1.02 * areas[facet].sum():
             plates.append(_thicken(points, normal))
         else:
-            plates.extend(_thicken(part.vertices[part.faces[face]], part.face_normals[face]) for face in facet)
+            plates.extend(_thicken(vertices[faces[face]], normals[face]) for face in facet)
     return plates
 
 
