@@ -26,7 +26,7 @@ from roboyard.description import (
     load_model,
     load_world,
 )
-from roboyard.description.sdf.inertia import of_shape
+from roboyard.description.inertia import of_shape
 from roboyard.description.sdf.tree import turned
 from roboyard.geometry import SE3
 

@@ -5,68 +5,99 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from roboyard.description.model import Inertial, Joint, Limits
+from roboyard.description.model import Collision, Inertial, Joint, Limits, Vec3
 from roboyard.description.reading import Reading
-from roboyard.description.values import fault
+from roboyard.description.remedies import Moments, matrix_of, plausible, straightened
+from roboyard.description.values import fault, shown, unit_vector, vector
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
-Moments = tuple[float, float, float, float, float, float]
 _ROUNDING = 1e-4  # relative breach of the triangle inequality that printed digits explain
 
 
-def inertial(reading: Reading, node: Node, link: str, mass: float, T_link_com: SE3, moments: Moments) -> Inertial:
-    """A checked inertial.
+def inertial(
+    reading: Reading,
+    node: Node,
+    link: str,
+    mass: float,
+    T_link_com: SE3,
+    moments: Moments,
+    collisions: Sequence[Collision] = (),
+) -> Inertial | None:
+    """A checked inertial; None where mending has made the link a mere frame.
 
     Args:
-        reading: Takes the finding when rounding is straightened.
+        reading: Takes the finding when rounding is straightened, and mendings.
         node: Where it stands.
         link: The link's name.
         mass: [kg].
         T_link_com: Centre-of-mass frame.
         moments: ixx, iyy, izz, ixy, ixz, iyz about it [kg m²].
+        collisions: The link's shapes, from which a faulty inertia is mended.
 
     Raises:
         DescriptionError: mass not above zero, inertia not positive definite, or principal moments that no body has
-            (each must be at most the sum of the other two).
+            (each must be at most the sum of the other two); unless mended.
     """
     if mass <= 0.0:
-        raise fault(
-            f"link '{link}' has mass {mass:g} kg", node, "a mass above 0; leave <inertial> out for a mere frame"
-        )
-    ixx, iyy, izz, ixy, ixz, iyz = moments
-    matrix = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-    values, vectors = np.linalg.eigh(matrix)
+        done = f"{-mass:g} kg taken" if mass < 0.0 else "taken as a mere frame without mass"
+        valid = "a mass above 0; leave <inertial> out for a mere frame"
+        reading.mend(node, f"link '{link}' has mass {mass:g} kg", valid, done)
+        if mass == 0.0:
+            return None
+        mass = -mass
+    values = np.linalg.eigvalsh(matrix_of(moments))
     a, b, c = (float(value) for value in values)
     said = f"principal moments {a:.6g}, {b:.6g}, {c:.6g} kg m²"
     if not a > 0.0:
-        raise fault(f"link '{link}' has an inertia that is not positive definite: {said}", node, "moments above 0")
-    if a + b < c:
+        what = f"link '{link}' has an inertia that is not positive definite: {said}"
+        moments, whose = plausible(mass, T_link_com, collisions)
+        reading.mend(node, what, "moments above 0", f"the inertia taken {whose}")
+    elif a + b < c:
         if c - (a + b) > _ROUNDING * c:
-            raise fault(
-                f"link '{link}' has an inertia that no body has: {said}",
+            reading.mend(
                 node,
+                f"link '{link}' has an inertia that no body has: {said}",
                 "the largest moment must not exceed the sum of the others",
+                f"the smaller moments raised to {0.5 * (a + c - b):.6g} and {0.5 * (b + c - a):.6g} kg m²",
             )
-        reading.note(node, f"link '{link}': {said} break the triangle inequality by rounding; straightened")
-        values[2] = a + b
-        fixed = vectors @ np.diag(values) @ vectors.T
-        moments = (fixed[0, 0], fixed[1, 1], fixed[2, 2], fixed[0, 1], fixed[0, 2], fixed[1, 2])
-        moments = tuple(float(value) for value in moments)  # type: ignore[assignment]
+        else:
+            reading.note(node, f"link '{link}': {said} break the triangle inequality by rounding; straightened")
+        moments = straightened(moments)
     return Inertial(mass, T_link_com, moments)
 
 
-def limits(node: Node, joint: str, lower: float, upper: float, velocity: float, effort: float) -> Limits:
-    """Checked limits of an axis. Raises DescriptionError when lower exceeds upper or a bound is negative."""
+def limits(
+    reading: Reading, node: Node, joint: str, lower: float, upper: float, velocity: float, effort: float
+) -> Limits:
+    """Checked limits of an axis.
+
+    Raises:
+        DescriptionError: lower exceeds upper, or a bound is negative; unless mended.
+    """
     if lower > upper or lower == math.inf or upper == -math.inf:
-        raise fault(f"joint '{joint}' has lower limit {lower:g} above upper limit {upper:g}", node, "lower ≤ upper")
-    if velocity < 0.0 or effort < 0.0:
-        which, value = ("velocity", velocity) if velocity < 0.0 else ("effort", effort)
-        raise fault(f"joint '{joint}' has {which} limit {value:g}", node, "0 or more")
-    return Limits(lower, upper, velocity, effort)
+        what = f"joint '{joint}' has lower limit {lower:g} above upper limit {upper:g}"
+        reading.mend(node, what, "lower ≤ upper", "the two change places")
+        lower, upper = min(lower, upper), max(lower, upper)
+        if lower == math.inf or upper == -math.inf:
+            lower, upper = -math.inf, math.inf
+    for which, value in (("velocity", velocity), ("effort", effort)):
+        if value < 0.0:
+            reading.mend(node, f"joint '{joint}' has {which} limit {value:g}", "0 or more", f"{-value:g} taken")
+    return Limits(lower, upper, abs(velocity), abs(effort))
+
+
+def axis(reading: Reading, text: str, node: Node, joint: str, default: Vec3) -> Vec3:
+    """The direction of a joint's axis, normalised. Raises DescriptionError when it has no length; unless mended."""
+    if max(map(abs, vector(text, node, f"axis of joint '{joint}'"))) >= 1e-12:
+        return unit_vector(text, node, f"axis of joint '{joint}'")
+    letter = "xyz"[default.index(max(default))]
+    reading.mend(node, f"axis of joint '{joint}' is {shown(text)}", "a vector with a length", f"{letter} taken")
+    return default
 
 
 def unique(kind: str, named: Iterable[tuple[str, Node]], owner: str = "") -> dict[str, Node]:
@@ -131,18 +162,28 @@ def _near(name: str, known: Iterable[str]) -> str:
     return f"links: {', '.join(near)}" if near else "no link exists"
 
 
-def mimics(joints: Sequence[tuple[Joint, Node]]) -> None:
-    """Mimic joints follow a known joint, and not in a circle. Raises DescriptionError."""
+def mimics(reading: Reading, joints: Sequence[tuple[Joint, Node]]) -> list[tuple[Joint, Node]]:
+    """The joints, all mimics among them following a known joint, and not in a circle.
+
+    Raises:
+        DescriptionError: one follows an unknown joint or itself; unless mended.
+    """
     leader = {joint.name: joint.mimic.joint for joint, _ in joints if joint.mimic}
     known = {joint.name for joint, _ in joints}
+    checked = []
     for joint, node in joints:
-        if joint.mimic is None:
-            continue
-        if joint.mimic.joint not in known:
-            raise fault(f"joint '{joint.name}' mimics the unknown joint '{joint.mimic.joint}'", node)
-        seen, at = {joint.name}, joint.mimic.joint
-        while at in leader and at not in seen:
-            seen.add(at)
-            at = leader[at]
-        if at == joint.name:
-            raise fault(f"joint '{joint.name}' mimics itself in a circle", node)
+        what = ""
+        if joint.mimic is not None and joint.mimic.joint not in known:
+            what = f"joint '{joint.name}' mimics the unknown joint '{joint.mimic.joint}'"
+        elif joint.mimic is not None:
+            seen, at = {joint.name}, joint.mimic.joint
+            while at in leader and at not in seen:
+                seen.add(at)
+                at = leader[at]
+            what = f"joint '{joint.name}' mimics itself in a circle" if at == joint.name else ""
+        if what:
+            reading.mend(node, what, "a joint that moves by itself", "it moves by itself")
+            leader.pop(joint.name, None)
+            joint = replace(joint, mimic=None)
+        checked.append((joint, node))
+    return checked

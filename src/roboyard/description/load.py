@@ -24,6 +24,7 @@ def load_model(
     search: Sequence[str | os.PathLike[str]] = (),
     arguments: Mapping[str, str] | None = None,
     name: str | None = None,
+    repair: bool = False,
 ) -> Model:
     """Read a robot or piece of furniture from URDF, xacro or SDF.
 
@@ -32,6 +33,8 @@ def load_model(
         search: Folders that hold packages and models the description refers to; see `Resources`.
         arguments: Values for ``<xacro:arg>``.
         name: Name for the model instead of the file's.
+        repair: Mend the faults that can be mended, such as an inertia that no body has, instead of refusing the file;
+            `Model.mendings` lists each.
 
     Returns:
         The model; `Model.findings` lists what was not understood, with file and line.
@@ -39,7 +42,7 @@ def load_model(
     Raises:
         DescriptionError: the file cannot be read, or what it describes is wrong; the message says what and where.
     """
-    root, reading, source = _open(path_or_text, search, arguments)
+    root, reading, source = _open(path_or_text, search, arguments, repair)
     if root.tag == "robot":
         from roboyard.description.urdf import read_robot
 
@@ -48,7 +51,7 @@ def load_model(
         from roboyard.description.sdf import read_model_document
 
         model = read_model_document(reading, root, name)
-    return replace(model, source=source, findings=reading.findings)
+    return replace(model, source=source, findings=reading.findings, mendings=reading.mendings)
 
 
 def load_world(
@@ -56,6 +59,7 @@ def load_world(
     *,
     search: Sequence[str | os.PathLike[str]] = (),
     arguments: Mapping[str, str] | None = None,
+    repair: bool = False,
 ) -> World:
     """Read a world from SDF (xacro around it allowed).
 
@@ -63,25 +67,30 @@ def load_world(
         path_or_text: A file, or the XML text itself.
         search: Folders that hold the models the world includes; see `Resources`.
         arguments: Values for ``<xacro:arg>``.
+        repair: As in `load_model`.
 
     Raises:
         DescriptionError: as `load_model`.
     """
-    root, reading, source = _open(path_or_text, search, arguments)
+    root, reading, source = _open(path_or_text, search, arguments, repair)
     if root.tag == "robot":
         raise fault("this describes a robot, not a world", root, "load it as a model")
     from roboyard.description.sdf import read_world_document
 
-    return replace(read_world_document(reading, root), source=source, findings=reading.findings)
+    world = read_world_document(reading, root)
+    return replace(world, source=source, findings=reading.findings, mendings=reading.mendings)
 
 
 def _open(
-    given: str | os.PathLike[str], search: Sequence[str | os.PathLike[str]], arguments: Mapping[str, str] | None
+    given: str | os.PathLike[str],
+    search: Sequence[str | os.PathLike[str]],
+    arguments: Mapping[str, str] | None,
+    repair: bool,
 ) -> tuple[Node, Reading, Path | None]:
     for folder in search:
         if not at_home(folder).is_dir():
             raise DescriptionError(f"the search folder {os.fspath(folder)!r} does not exist")
-    reading = Reading(Resources([Path(folder) for folder in search], os.environ))
+    reading = Reading(Resources([Path(folder) for folder in search], os.environ), repair=repair)
     if isinstance(given, str) and given.lstrip("\ufeff \t\r\n").startswith("<"):
         source, text = None, given
         root, findings = parse(text, "<text>")

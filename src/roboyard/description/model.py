@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from roboyard.description.findings import Finding, Mending
 from roboyard.description.joints import Axis, Dynamics, Joint, JointType, Limits, Mimic, Safety
 from roboyard.description.sensors import Sensor
 from roboyard.description.shapes import (
@@ -33,8 +34,8 @@ from roboyard.geometry import SE3
 __all__ = [
     "Axis", "Box", "Capsule", "Collision", "Cone", "Cylinder", "Dynamics", "Element", "Ellipsoid", "Finding", "Frame",
     "Geodetic", "Geometry", "Heightmap", "Inertial", "Joint", "JointInterface", "JointType", "Light", "Limits", "Link",
-    "Material", "Mesh", "Mimic", "Model", "Physics", "Placed", "Plane", "Plugin", "Polyline", "Rgba", "Safety",
-    "Sphere", "Surface", "Vec3", "Visual", "World",
+    "Material", "Mending", "Mesh", "Mimic", "Model", "Physics", "Placed", "Plane", "Plugin", "Polyline", "Rgba",
+    "Safety", "Sphere", "Surface", "Vec3", "Visual", "World",
 ]  # fmt: skip
 
 
@@ -178,19 +179,7 @@ class Plugin:
     link: str | None = None
 
 
-# -- findings, models, worlds ----------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something the reader did not understand or had to guess, with its place."""
-
-    what: str
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.what}"
-
-
+# -- models, worlds --------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A named place on a link: SDF's ``<frame>``, and the origin of each nested model (``nested::__model__``)."""
@@ -213,6 +202,7 @@ class Model:
         closures: Joints that close a loop (SDF only): both ends hang in the tree already, so that engines realise them
             as constraints.
         frames: Named places on links.
+        mendings: Faults of the file that were mended on request.
     """
 
     name: str
@@ -227,6 +217,7 @@ class Model:
     findings: tuple[Finding, ...] = ()
     frames: tuple[Frame, ...] = ()
     closures: tuple[Joint, ...] = ()
+    mendings: tuple[Mending, ...] = ()
 
     @property
     def mass(self) -> float:
@@ -316,3 +307,4 @@ class World:
     plugins: tuple[Plugin, ...] = ()
     source: Path | None = None
     findings: tuple[Finding, ...] = ()
+    mendings: tuple[Mending, ...] = ()

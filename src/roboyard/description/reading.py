@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from roboyard.description.findings import Finding, Mending
 from roboyard.description.meshes import mesh_problem
-from roboyard.description.model import Finding
 from roboyard.description.resources import MESH_BYTES, Resources
 from roboyard.description.values import fault, shown
 from roboyard.description.xml import Node
@@ -21,17 +21,24 @@ MAX_FINDINGS = 5_000
 class Reading:
     """Collects findings and keeps the bounds while a description and all it includes is read.
 
+    Args:
+        resources: Resolves URIs.
+        repair: Whether faults that can be mended are mended and listed instead of refused.
+
     Attributes:
         resources: Resolves URIs.
+        repair: See above.
         parsed: Files read so far.
         stack: The models and files being read just now, outermost first.
     """
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, *, repair: bool = False) -> None:
         self.resources = resources
+        self.repair = repair
         self.parsed: dict[Path, tuple[Node, tuple[Finding, ...]]] = {}
         self.stack: list[str] = []
         self._findings: dict[Finding, None] = {}
+        self._mendings: dict[Mending, None] = {}
         self._elements = 0
         self._files = 0
 
@@ -39,6 +46,35 @@ class Reading:
     def findings(self) -> tuple[Finding, ...]:
         """Everything noted so far, in order, each once."""
         return tuple(self._findings)
+
+    @property
+    def mendings(self) -> tuple[Mending, ...]:
+        """Every fault that was mended so far, in order."""
+        return tuple(self._mendings)
+
+    def mend(self, node: Node, what: str, valid: str, done: str) -> None:
+        """A fault at ``node`` with a remedy; returning means that the caller is to apply it.
+
+        Args:
+            node: Where it is.
+            what: The fault, with link or joint.
+            valid: What would be right.
+            done: The remedy: what stands in its place.
+
+        Raises:
+            DescriptionError: mending was not asked for, or there are too many faults.
+        """
+        if not self.repair or len(self._mendings) >= MAX_FINDINGS:
+            raise fault(what, node, valid)
+        self._mendings[Mending(what, done, valid, node.file, node.line)] = None
+
+    def mend_or_note(self, node: Node, what: str, valid: str, done: str, otherwise: str) -> bool:
+        """A fault that one can live with: mended on request (then True), else a finding that says ``otherwise``."""
+        if self.repair:
+            self.mend(node, what, valid, done)
+            return True
+        self.note(node, f"{what}; {otherwise}")
+        return False
 
     def note(self, node: Node, what: str) -> None:
         """Record something not understood or guessed."""
@@ -74,6 +110,15 @@ class Reading:
             yield
         finally:
             self.stack.pop()
+
+    @contextmanager
+    def strictly(self, strict: bool) -> Iterator[None]:
+        """While ``strict``, nothing is mended: for what is of no matter, so that it need not be."""
+        repair, self.repair = self.repair, self.repair and not strict
+        try:
+            yield
+        finally:
+            self.repair = repair
 
     def unknown(self, node: Node, known: Collection[str], unused: Collection[str] = ()) -> None:
         """Note each child element that is not in ``known``; ``unused`` ones are understood but have no effect here."""

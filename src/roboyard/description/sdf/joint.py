@@ -12,7 +12,7 @@ from roboyard.description.fields import boolean_of, number_of, text_of
 from roboyard.description.model import Axis, Dynamics, Joint, JointType, Limits, Mimic
 from roboyard.description.reading import Reading
 from roboyard.description.sdf.scope import MODEL, WORLD, Scope
-from roboyard.description.values import fault, shown, unit_vector
+from roboyard.description.values import fault, shown
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
@@ -112,7 +112,7 @@ def _axis(
     given = node.child("xyz")
     xyz = (0.0, 0.0, 1.0)
     if given is not None and given.text.strip():
-        xyz = unit_vector(given.text, given, f"axis of joint '{name}'")
+        xyz = checks.axis(reading, given.text, given, name, xyz)
     frame = given_frame = given.get("expressed_in") if given is not None else ""
     if not frame and boolean_of(node, "use_parent_model_frame", version < (1, 5)):
         frame = MODEL
@@ -145,6 +145,7 @@ def _limits(reading: Reading, node: Node, name: str) -> Limits:
     velocity = number_of(given, "velocity", math.inf, infinite=True)
     effort = number_of(given, "effort", math.inf, infinite=True)
     return checks.limits(
+        reading,
         given,
         name,
         lower if lower > -_ENDLESS else -math.inf,

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from roboyard.description import checks
 from roboyard.description.fields import boolean_of, number_of, pose
+from roboyard.description.inertia import of_collisions
 from roboyard.description.model import Collision, Inertial, Link, Plugin, Visual
 from roboyard.description.reading import Reading
-from roboyard.description.sdf.inertia import of_collisions
+from roboyard.description.remedies import with_shapes
 from roboyard.description.sdf.shapes import read_geometry, read_material, read_surface
 from roboyard.description.sensing import read_plugin, read_sensor
 from roboyard.description.sensors import Sensor
@@ -63,7 +64,8 @@ def read_link(reading: Reading, node: Node, T_model_link: SE3, place: Place, *, 
     looks = [_visual(reading, one, name, place) for one in node.all("visual")]
     visuals = [look for look in looks if look is not None]
     try:
-        inertial = _inertial(reading, node, name, collisions)
+        with reading.strictly(static):
+            inertial = _inertial(reading, node, name, collisions)
     except DescriptionError as error:
         if not static:
             raise
@@ -78,6 +80,7 @@ def read_link(reading: Reading, node: Node, T_model_link: SE3, place: Place, *, 
         gravity=boolean_of(node, "gravity", True),
         self_collide=boolean_of(node, "self_collide", False),
     )
+    link = link if static else with_shapes(reading, node, link)
     sensors = tuple(read_sensor(reading, one, name, place(one, f"sensor of {owner}")) for one in node.all("sensor"))
     inside = (plugin for sensor in node.all("sensor") for plugin in sensor.all("plugin"))
     plugins = tuple(read_plugin(one, name) for one in (*node.all("plugin"), *inside))
@@ -115,7 +118,7 @@ def _visual(reading: Reading, node: Node, link: str, place: Place) -> Visual | N
     return Visual(name, shape, T_link_geom, material, boolean_of(node, "cast_shadows", True))
 
 
-def _inertial(reading: Reading, node: Node, link: str, collisions: list[tuple[Collision, float]]) -> Inertial:
+def _inertial(reading: Reading, node: Node, link: str, collisions: list[tuple[Collision, float]]) -> Inertial | None:
     given = node.child("inertial")
     if given is None:
         return Inertial(1.0, SE3.identity(), _UNIT)
@@ -127,10 +130,12 @@ def _inertial(reading: Reading, node: Node, link: str, collisions: list[tuple[Co
     ixx, iyy, izz, ixy, ixz, iyz = (
         number_of(inertia, key, default) for key, default in zip(_MOMENTS, _UNIT, strict=True)
     )
-    return checks.inertial(reading, given, link, mass, pose(given.child("pose")), (ixx, iyy, izz, ixy, ixz, iyz))
+    moments = (ixx, iyy, izz, ixy, ixz, iyz)
+    shapes = [collision for collision, _ in collisions]
+    return checks.inertial(reading, given, link, mass, pose(given.child("pose")), moments, shapes)
 
 
-def _automatic(reading: Reading, node: Node, link: str, collisions: list[tuple[Collision, float]]) -> Inertial:
+def _automatic(reading: Reading, node: Node, link: str, collisions: list[tuple[Collision, float]]) -> Inertial | None:
     """Inertia from the shapes; a given mass scales it, as in SDF 1.11."""
     common = number_of(node, "density", _WATER, low=0.0, above=True)
     found = of_collisions([(collision, density or common) for collision, density in collisions])

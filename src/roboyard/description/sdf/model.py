@@ -186,7 +186,9 @@ def _collect_joints(reading: Reading, scope: Scope, parts: Parts, version: Versi
             continue
         joint = read_joint(reading, entry.node, scope, key, poses, version)
         if joint.parent == joint.child:
-            raise fault(f"joint '{joint.name}' joins link '{joint.child}' to itself", entry.node, "two different links")
+            what = f"joint '{joint.name}' joins link '{joint.child}' to itself"
+            reading.mend(entry.node, what, "two different links", "left out")
+            continue
         parts.joints.append(joint)
         places[joint.name] = entry.node
         for one in entry.node.all("sensor"):
@@ -199,6 +201,5 @@ def _collect_joints(reading: Reading, scope: Scope, parts: Parts, version: Versi
 
     known = [(joint, place(joint.name)) for joint in parts.joints]
     checks.unique("joint", ((joint.name, node) for joint, node in known), scope.owner)
-    checks.mimics(known)
-    joints, closures = span(reading, poses, known)
+    joints, closures = span(reading, poses, checks.mimics(reading, known))
     parts.joints, parts.closures = list(joints), [*parts.closures, *closures]

@@ -9,7 +9,7 @@ from roboyard.description import checks
 from roboyard.description.model import Axis, Dynamics, Joint, JointType, Limits, Mimic, Safety
 from roboyard.description.reading import Reading
 from roboyard.description.urdf.link import origin
-from roboyard.description.values import fault, number, shown, unit_vector
+from roboyard.description.values import fault, number, shown
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
@@ -57,7 +57,7 @@ def _axes(reading: Reading, node: Node, name: str, kind: JointType) -> tuple[Axi
         return ()
     xyz = (1.0, 0.0, 0.0)
     if given is not None:
-        xyz = unit_vector(given.get("xyz") or "1 0 0", given, f"axis of joint '{name}'")
+        xyz = checks.axis(reading, given.get("xyz") or "1 0 0", given, name, xyz)
     return (Axis(xyz, _limits(reading, node, name, kind), _dynamics(node, name)),)
 
 
@@ -78,7 +78,7 @@ def _limits(reading: Reading, node: Node, name: str, kind: JointType) -> Limits:
         lower, upper = value("lower", 0.0), value("upper", 0.0)
         if lower == upper == 0.0:
             reading.note(given, f"joint '{name}' is limited to 0 … 0: it cannot move")
-    return checks.limits(given, name, lower, upper, value("velocity", math.inf), value("effort", math.inf))
+    return checks.limits(reading, given, name, lower, upper, value("velocity", math.inf), value("effort", math.inf))
 
 
 def _dynamics(node: Node, name: str) -> Dynamics:

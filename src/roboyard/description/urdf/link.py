@@ -20,6 +20,7 @@ from roboyard.description.model import (
 )
 from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
+from roboyard.description.remedies import plausible
 from roboyard.description.values import colour, fault, number, position, positive, positives, shown, vector
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
@@ -79,7 +80,7 @@ def read_link(reading: Reading, node: Node, materials: dict[str, Material]) -> L
         visuals.append(
             Visual(given, shape, origin(child, f"link '{name}'"), _looks(reading, child.child("material"), materials))
         )
-    return Link(name, SE3.identity(), _inertial(reading, node, name), tuple(collisions), tuple(visuals))
+    return Link(name, SE3.identity(), _inertial(reading, node, name, collisions), tuple(collisions), tuple(visuals))
 
 
 def _looks(reading: Reading, node: Node | None, materials: dict[str, Material]) -> Material:
@@ -97,23 +98,27 @@ def _looks(reading: Reading, node: Node | None, materials: dict[str, Material]) 
     return shipped
 
 
-def _inertial(reading: Reading, node: Node, link: str) -> Inertial | None:
+def _inertial(reading: Reading, node: Node, link: str, collisions: list[Collision]) -> Inertial | None:
     given = node.child("inertial")
     if given is None:
         return None
     reading.unknown(given, {"origin", "mass", "inertia"})
     mass, inertia = given.child("mass"), given.child("inertia")
-    for what, child in (("mass", mass), ("inertia", inertia)):
-        if child is None:
-            raise fault(f"link '{link}' has an <inertial> without <{what}>", given, f"<{what} …/>, or no <inertial>")
-    if mass is None or inertia is None:
-        return None  # unreachable; the loop above has raised
+    where = f"link '{link}' has an <inertial> without"
+    if mass is None:
+        reading.mend(given, f"{where} <mass>", "<mass …/>, or no <inertial>", "taken as a mere frame without mass")
+        return None
     kilograms = number(mass.get("value"), mass, f"mass of link '{link}'")
-    moments = [number(inertia.get(key, "0"), inertia, f"{key} of link '{link}'") for key in _MOMENTS]
-    ixx, iyy, izz, ixy, ixz, iyz = moments
-    return checks.inertial(
-        reading, given, link, kilograms, origin(given, f"link '{link}'"), (ixx, iyy, izz, ixy, ixz, iyz)
-    )
+    T_link_com = origin(given, f"link '{link}'")
+    if inertia is None:
+        moments, whose = plausible(abs(kilograms), T_link_com, collisions)
+        reading.mend(given, f"{where} <inertia>", "<inertia …/>, or no <inertial>", f"the inertia taken {whose}")
+    else:
+        ixx, iyy, izz, ixy, ixz, iyz = (
+            number(inertia.get(key, "0"), inertia, f"{key} of link '{link}'") for key in _MOMENTS
+        )
+        moments = ixx, iyy, izz, ixy, ixz, iyz
+    return checks.inertial(reading, given, link, kilograms, T_link_com, moments, collisions)
 
 
 def _geometry(reading: Reading, node: Node, link: str) -> Geometry:

@@ -8,10 +8,12 @@ from roboyard.description import checks
 from roboyard.description.assembly import settle_sensors
 from roboyard.description.model import Joint, Link, Model
 from roboyard.description.reading import Reading
+from roboyard.description.remedies import with_shapes
 from roboyard.description.urdf.control import control_encoders, read_control
 from roboyard.description.urdf.gazebo import apply_blocks
 from roboyard.description.urdf.joint import read_joint
 from roboyard.description.urdf.link import read_link, read_materials
+from roboyard.description.urdf.massless import mend_massless
 from roboyard.description.values import fault
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
@@ -39,17 +41,18 @@ def read_robot(reading: Reading, root: Node, name: str | None = None) -> Model:
         raise fault("the robot has no name", root, '<robot name="…">')
     joint_nodes = checks.unique("joint", ((one.get("name").strip(), one) for one in root.all("joint")))
     drafts = [(read_joint(reading, node), node) for node in joint_nodes.values()]
+    drafts = checks.mimics(reading, drafts)
     order = checks.chain(nodes, drafts)
-    checks.mimics(drafts)
     _one_root(called, root, nodes, order)
 
     materials = read_materials(reading, root)
-    links = {link: read_link(reading, node, materials) for link, node in nodes.items()}
+    links = {link: with_shapes(reading, node, read_link(reading, node, materials)) for link, node in nodes.items()}
     joints = {joint.name: joint for joint, _ in drafts}
     blocks = apply_blocks(reading, root.all("gazebo"), links, joints)
     interfaces, systems = read_control(reading, root, joints)
     sensors = [*blocks.sensors, *control_encoders(root, joints, blocks.sensors)]
 
+    mend_massless(reading, nodes, links, joints)
     poses = {next(iter(_roots(nodes, order))): SE3.identity()}
     for joint in order:
         poses[joint.child] = poses[joint.parent] @ joint.T_parent_child
