@@ -11,7 +11,7 @@ import numpy as np
 
 from roboyard.description.model import Collision, Inertial, Joint, Limits, Vec3
 from roboyard.description.reading import Reading
-from roboyard.description.remedies import Moments, matrix_of, plausible, straightened
+from roboyard.description.remedies import Moments, matrix_of, plausible, rounded, straightened
 from roboyard.description.values import fault, shown, unit_vector, vector
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
@@ -65,9 +65,10 @@ def inertial(
                 "the largest moment must not exceed the sum of the others",
                 f"the smaller moments raised to {0.5 * (a + c - b):.6g} and {0.5 * (b + c - a):.6g} kg m²",
             )
+            moments = straightened(moments)
         else:
             reading.note(node, f"link '{link}': {said} break the triangle inequality by rounding; straightened")
-        moments = straightened(moments)
+            moments = rounded(moments)
     return Inertial(mass, T_link_com, moments)
 
 
@@ -114,21 +115,38 @@ def unique(kind: str, named: Iterable[tuple[str, Node]], owner: str = "") -> dic
     return found
 
 
-def chain(links: Mapping[str, Node], joints: Sequence[tuple[Joint, Node]]) -> list[Joint]:
+def known_ends(
+    reading: Reading, links: Mapping[str, Node], joints: Sequence[tuple[Joint, Node]]
+) -> list[tuple[Joint, Node]]:
+    """The joints, all between known and different links.
+
+    Raises:
+        DescriptionError: a joint names an unknown link, or joins a link to itself; unless mended.
+    """
+    known = []
+    for joint, node in joints:
+        what, valid = "", "two different links"
+        if joint.parent == joint.child:
+            what = f"joint '{joint.name}' joins link '{joint.child}' to itself"
+        for role, link in (("child", joint.child), ("parent", joint.parent)):
+            if link not in links and not (link == "world" and role == "parent"):
+                what, valid = f"joint '{joint.name}' has the unknown {role} link '{link}'", _near(link, links)
+        if what:
+            reading.mend(node, what, valid, "left out")
+        else:
+            known.append((joint, node))
+    return known
+
+
+def chain(joints: Sequence[tuple[Joint, Node]], links: Iterable[str]) -> list[Joint]:
     """The joints ordered from the roots outwards (file order among siblings).
 
     Raises:
-        DescriptionError: a joint names an unknown link, joins a link to itself, a link is the child of two joints, or
-            joints form a cycle.
+        DescriptionError: a link is the child of two joints, or joints form a cycle.
     """
     parent_of: dict[str, tuple[Joint, Node]] = {}
     below: dict[str, list[Joint]] = {}
     for joint, node in joints:
-        for role, link in (("parent", joint.parent), ("child", joint.child)):
-            if link not in links and not (link == "world" and role == "parent"):
-                raise fault(f"joint '{joint.name}' has the unknown {role} link '{link}'", node, _near(link, links))
-        if joint.parent == joint.child:
-            raise fault(f"joint '{joint.name}' joins link '{joint.child}' to itself", node, "two different links")
         if joint.child in parent_of:
             other, place = parent_of[joint.child]
             raise fault(

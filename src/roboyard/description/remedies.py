@@ -43,6 +43,13 @@ def straightened(moments: Moments) -> Moments:
     return moments_of(axes @ np.diag(spread.sum() - spread) @ axes.T)
 
 
+def rounded(moments: Moments) -> Moments:
+    """The inertia with its largest moment lowered to the sum of the others, where only digits were lost."""
+    values, axes = np.linalg.eigh(matrix_of(moments))
+    values[2] = min(values[2], values[0] + values[1])
+    return moments_of(axes @ np.diag(values) @ axes.T)
+
+
 def plausible(mass: float, T_link_com: SE3, collisions: Sequence[Collision]) -> tuple[Moments, str]:
     """Moments in the centre-of-mass frame that a body of ``mass`` may have, and what they are those of.
 

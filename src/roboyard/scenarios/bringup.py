@@ -15,13 +15,13 @@ _SPEED, _TURN_RATE = 1.0, 2.0
 """For drives whose description states no limits [m/s, rad/s]."""
 
 
-def derive_package(path: Path, arguments: dict[str, str]) -> RobotPackage:
+def derive_package(path: Path, arguments: dict[str, str], *, repair: bool = False) -> RobotPackage:
     """The package of a bare description.
 
     Raises:
         DescriptionError: it cannot be read, or its drive makes no sense.
     """
-    return package_of(load_model(path, arguments=arguments), path, arguments)
+    return package_of(load_model(path, arguments=arguments, repair=repair), path, arguments)
 
 
 def package_of(model: Model, path: Path, arguments: dict[str, str] | None = None) -> RobotPackage:

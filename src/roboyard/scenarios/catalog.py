@@ -108,8 +108,12 @@ def find_file(name: str, base: Path | None = None) -> Path:
     raise InputError(f"there is no file {name}", valid="a path that exists" + (f", e.g. beside {base}" if base else ""))
 
 
-def find_robot(name: str, base: Path | None = None, arguments: dict[str, str] | None = None) -> RobotPackage:
+def find_robot(
+    name: str, base: Path | None = None, arguments: dict[str, str] | None = None, *, repair: bool = False
+) -> RobotPackage:
     """A robot's package, from its name, its YAML, or a bare description (then its nodes are derived from that).
+
+    With ``repair`` faults of a bare description that can be mended do not keep it from being read.
 
     Raises:
         UnknownNameError, InputError: as ``find``; ConfigError, DescriptionError: the file is not right.
@@ -121,7 +125,7 @@ def find_robot(name: str, base: Path | None = None, arguments: dict[str, str] | 
         return load_robot(path)
     from roboyard.scenarios.bringup import derive_package
 
-    return derive_package(path, arguments or {})
+    return derive_package(path, arguments or {}, repair=repair)
 
 
 def node_class(use: str, base: Path | None = None) -> type[Node]:

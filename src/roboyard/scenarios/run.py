@@ -13,6 +13,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -136,6 +137,7 @@ class Run:
         namespace: str | None = None,
         nodes: str | Sequence[str] = "default",
         arguments: dict[str, str] | None = None,
+        repair: bool = False,
     ) -> RobotHandle:
         """Put a robot into the world and bring it up; also while the run goes on.
 
@@ -147,6 +149,7 @@ class Run:
             namespace: Of its topics; None: the root for the first robot, its own name for further ones.
             nodes: "default", "all", "none", or names of nodes that its package offers.
             arguments: For xacro.
+            repair: Mend faults of the description that can be mended; ``handle.model.mendings`` lists each.
 
         Raises:
             UnknownNameError: no such robot or node.
@@ -157,8 +160,10 @@ class Run:
             package = package_of(model, model.source or Path(f"{model.name}.sdf"))
             description = model
         else:
-            package = model if isinstance(model, RobotPackage) else catalog.find_robot(str(model), self.base, arguments)
-            description = load_model(package.description, arguments={**package.file.arguments, **(arguments or {})})
+            find = partial(catalog.find_robot, base=self.base, arguments=arguments, repair=repair)
+            package = model if isinstance(model, RobotPackage) else find(str(model))
+            given = {**package.file.arguments, **(arguments or {})}
+            description = load_model(package.description, arguments=given, repair=repair)
         name = name or package.name
         if name in self.known_robots:
             raise InputError(f"there is or was already a robot {name!r}", valid="another name")

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from roboyard.cli.grammar import JsonOption, group
+
+if TYPE_CHECKING:
+    from roboyard.description import Mending, Model
 
 app = group("Check a scenario, robot or world without running it.")
 
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another value, e.g. robots.rover.at=[1,0,0].")
 ]
+RepairOption = Annotated[bool, typer.Option("--repair", help="Mend what can be mended, and say what was done.")]
 
 
 @app.command("scenario")
@@ -51,28 +55,41 @@ def scenario(
 @app.command("robot")
 def robot(
     file: Annotated[str, typer.Argument(metavar="ROBOT", help="A file, or a name of `roboyard list`.")],
+    repair: RepairOption = False,
     json: JsonOption = False,
 ) -> None:
-    """A robot: its description, and the nodes that bring it up."""
-    from roboyard.cli.terminal import emit, fields
+    """A robot: its description, how it stands, and the nodes that bring it up.
+
+    Every fault is said with its file and line.  With --repair each is mended where that can be, and listed.
+    """
+    from roboyard.cli import robot_report as report
+    from roboyard.cli.terminal import columns, emit, fields, heading
     from roboyard.description import World
     from roboyard.scenarios import Run
     from roboyard.scenarios.catalog import find_robot
 
-    package = find_robot(file)
+    package = find_robot(file, repair=True)  # so that all faults are found, not only the first
     with Run(World("nowhere"), record=False) as run:  # what physics or a node cannot take is found out by trying
-        model = run.add(package, "robot", nodes="all").model
+        model = run.add(package, "robot", nodes="all", repair=True).model
         findings = list(dict.fromkeys([*package.findings, *map(str, model.findings), *run.simulation.notes]))
-    joints = [joint for joint in model.joints if joint.type != "fixed"]
+    _judge(model.mendings, repair, json)
+    standing = _stands(model)
+    moving = report.joints(model)
     data: dict[str, Any] = {
         "robot": package.name,
         "description": str(package.description),
         "links": len(model.links),
-        "joints": [joint.name for joint in joints],
+        "tree": report.tree(model),
+        "masses": report.links(model),
+        "joints": [joint["name"] for joint in moving],
+        "limits": moving,
         "mass": model.mass,
-        "sensors": [sensor.name for sensor in model.sensors],
+        "sensors": report.sensors(model),
+        "interfaces": report.interfaces(model),
         "nodes": {name: spec.use for name, spec in package.file.nodes.items()},
+        "standing": standing,
         "findings": findings,
+        "mendings": [str(one) for one in model.mendings],
     }
     if json:
         emit({"ok": True, **data})
@@ -83,41 +100,101 @@ def robot(
             ("description", data["description"]),
             ("links", f"{data['links']}, {data['mass']:.4g} kg in all"),
             ("moving joints", ", ".join(data["joints"]) or "none"),
-            ("sensors", ", ".join(data["sensors"]) or "none"),
+            ("sensors", ", ".join(f"{one['name']} ({one['kind']})" for one in data["sensors"]) or "none"),
+            (
+                "takes commands",
+                ", ".join(name for name, one in data["interfaces"].items() if one["commands"]) or "none",
+            ),
             ("nodes", ", ".join(data["nodes"]) or "none"),
+            ("on the ground", standing or "it has nothing to stand on"),
         ]
     )
-    _show_findings(findings)
+    heading("tree")
+    columns([(f"  {line}",) for line in data["tree"]])
+    if moving:
+        heading("joints")
+        columns([(f"  {one['name']}", one["type"], report.limits_text(one)) for one in moving])
+    _show_findings(findings, model.mendings)
 
 
 @app.command("world")
 def world(
     file: Annotated[str, typer.Argument(metavar="WORLD", help="A file, or a name of `roboyard list`.")],
+    repair: RepairOption = False,
     json: JsonOption = False,
 ) -> None:
-    """A world: what stands in it."""
+    """A world: what stands in it.
+
+    Every fault is said with its file and line.  With --repair each is mended where that can be, and listed.
+    """
     from roboyard.cli.terminal import emit, fields
     from roboyard.description import load_world
     from roboyard.scenarios.catalog import find
     from roboyard.simulation import Simulation
 
     path: Path = find("world", file)
-    found = load_world(path)
+    found = load_world(path, repair=True)
     simulation = Simulation(found)  # what physics cannot take is found out by trying
     findings = [*map(str, found.findings), *simulation.notes]
     simulation.close()
+    _judge(found.mendings, repair, json)
     models = [placed.name for placed in found.models]
+    mendings = [str(one) for one in found.mendings]
     if json:
-        emit({"ok": True, "world": found.name, "path": path, "models": models, "findings": findings})
+        about = {"world": found.name, "path": path, "models": models}
+        emit({"ok": True, **about, "findings": findings, "mendings": mendings})
         return
     fields([("world", found.name), ("file", path), ("models", ", ".join(models) or "none")])
-    _show_findings(findings)
+    _show_findings(findings, found.mendings)
 
 
-def _show_findings(findings: Sequence[str]) -> None:
+def _judge(mendings: Sequence[Mending], repair: bool, json: bool) -> None:
+    """Without ``repair`` say each fault and end with exit code 2."""
+    from roboyard.cli.failures import BAD_INPUT
+    from roboyard.cli.terminal import complain, count, emit, note
+
+    if repair or not mendings:
+        return
+    for one in mendings[:_SAID]:
+        complain(one.fault)
+    if len(mendings) > _SAID:
+        note(f"and {count(len(mendings) - _SAID, 'more fault')}")
+    note("--repair mends " + ("it" if len(mendings) == 1 else "them") + " and lists what was done")
+    if json:
+        emit(
+            {"ok": False, "error": mendings[0].fault, "faults": [one.fault for one in mendings], "exit_code": BAD_INPUT}
+        )
+    raise typer.Exit(BAD_INPUT)
+
+
+_SAID = 20
+"""Faults that are said at most."""
+
+
+def _stands(model: Model) -> str:
+    """What becomes of the robot on level ground, its joints held; empty if it has nothing to stand on."""
+    from roboyard.simulation.standing import stand
+
+    if model.static or any(joint.parent == "world" for joint in model.joints):
+        return "it is fixed to the world"
+    standing = stand(model)
+    if standing is None:
+        return ""
+    if standing.fell():
+        why = "its centre of mass lies beside what it stands on" if standing.overhang > 0.0 else "it tips"
+        return f"it falls over with its joints held: {why}"
+    if not standing.rests():
+        return f"it does not come to rest: {standing.speed:.2g} m/s after a second, {standing.depth * 1e3:.2g} mm deep"
+    return f"it rests, {standing.depth * 1e3:.2g} mm deep"
+
+
+def _show_findings(findings: Sequence[str], mendings: Sequence[Mending] = ()) -> None:
     from roboyard.cli.findings import shortened
     from roboyard.cli.terminal import count, note, say
 
     for finding in shortened(findings):
         note(f"warning: {finding}")
-    say("it is right" + (f", with {count(len(findings), 'warning')}" if findings else ""))
+    for mending in mendings:
+        note(f"mended: {mending}")
+    counted = [count(len(found), word) for found, word in ((findings, "warning"), (mendings, "mending")) if found]
+    say("it is right" + (f", with {' and '.join(counted)}" if counted else ""))

@@ -41,8 +41,8 @@ def read_robot(reading: Reading, root: Node, name: str | None = None) -> Model:
         raise fault("the robot has no name", root, '<robot name="…">')
     joint_nodes = checks.unique("joint", ((one.get("name").strip(), one) for one in root.all("joint")))
     drafts = [(read_joint(reading, node), node) for node in joint_nodes.values()]
-    drafts = checks.mimics(reading, drafts)
-    order = checks.chain(nodes, drafts)
+    drafts = checks.mimics(reading, checks.known_ends(reading, nodes, drafts))
+    order = checks.chain(drafts, nodes)
     _one_root(called, root, nodes, order)
 
     materials = read_materials(reading, root)

@@ -1,0 +1,106 @@
+"""What `roboyard check robot` tells of a model: its tree with masses, joints with limits, sensors, interfaces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from roboyard.description.model import Joint, JointInterface, Link, Model
+
+
+def tree(model: Model) -> list[str]:
+    """The links as a tree, each with its mass and the joint that holds it."""
+    below: dict[str, list[Joint]] = {}
+    for joint in model.joints:
+        below.setdefault(joint.parent, []).append(joint)
+    links = {link.name: link for link in model.links}
+    lines: list[str] = []
+    starts = [(links[joint.child], f", {_by(joint)} to the world") for joint in below.get("world", [])]
+    for link, held in [*starts, *((root, "") for root in model.roots)]:
+        lines.append(f"{link.name}{_mass(link)}{held}")
+        lines += _branches(link.name, below, links)
+    return lines
+
+
+def _branches(name: str, below: dict[str, list[Joint]], links: dict[str, Link]) -> Iterator[str]:
+    waiting = [(joint, 1) for joint in reversed(below.get(name, []))]
+    while waiting:
+        joint, depth = waiting.pop()
+        yield f"{'  ' * depth}{joint.child}{_mass(links[joint.child])}, {_by(joint)}"
+        waiting += [(one, depth + 1) for one in reversed(below.get(joint.child, []))]
+
+
+def _mass(link: Link) -> str:
+    return f" {link.inertial.mass:.4g} kg" if link.inertial is not None else ""
+
+
+def _by(joint: Joint) -> str:
+    return f"{joint.type} by {joint.name}"
+
+
+def joints(model: Model) -> list[dict[str, Any]]:
+    """Every joint that moves: its type, ends, limits and what it follows; plain data."""
+    return [
+        {
+            "name": joint.name,
+            "type": joint.type,
+            "parent": joint.parent,
+            "child": joint.child,
+            "limits": [_limits(joint, axis) for axis in range(len(joint.axes))],
+            "mimics": joint.mimic.joint if joint.mimic else None,
+        }
+        for joint in model.joints
+        if joint.type != "fixed"
+    ]
+
+
+def _limits(joint: Joint, axis: int) -> dict[str, float | None]:
+    limits = joint.axes[axis].limits
+    named = ("lower", limits.lower), ("upper", limits.upper), ("velocity", limits.velocity), ("effort", limits.effort)
+    return {name: value if math.isfinite(value) else None for name, value in named}
+
+
+def limits_text(joint: dict[str, Any]) -> str:
+    """Limits of one of ``joints`` for people."""
+    unit, speed, effort = ("m", "m/s", "N") if joint["type"] == "prismatic" else ("rad", "rad/s", "N m")
+    parts = []
+    for limits in joint["limits"]:
+        low, high = limits["lower"], limits["upper"]
+        if low is not None or high is not None:
+            parts.append(f"{'-∞' if low is None else f'{low:.4g}'} … {'∞' if high is None else f'{high:.4g}'} {unit}")
+        parts += [f"{limits[key]:.4g} {of}" for key, of in (("velocity", speed), ("effort", effort)) if limits[key]]
+    if joint["mimics"]:
+        parts.append(f"follows {joint['mimics']}")
+    return ", ".join(parts) or "no limits"
+
+
+def links(model: Model) -> list[dict[str, Any]]:
+    """Every link with mass: mass [kg], centre of mass [m], and ixx, iyy, izz, ixy, ixz, iyz about it [kg m²]."""
+    return [
+        {
+            "name": link.name,
+            "mass": link.inertial.mass,
+            "com": [float(value) for value in link.inertial.T_link_com.xyz],
+            "inertia": list(link.inertial.inertia),
+        }
+        for link in model.links
+        if link.inertial is not None
+    ]
+
+
+def interfaces(model: Model) -> dict[str, Any]:
+    """By joint: the modes that it takes commands in and the states that it tells."""
+
+    def said(one: JointInterface) -> dict[str, list[str]]:
+        return {"commands": [mode for mode, _, _ in one.commands], "states": list(one.states)}
+
+    return {one.joint: said(one) for one in model.interfaces}
+
+
+def sensors(model: Model) -> list[dict[str, Any]]:
+    """Every sensor: kind, link, rate and topic."""
+    return [
+        {"name": one.name, "kind": one.kind, "link": one.link, "rate": one.update_rate, "topic": one.topic}
+        for one in model.sensors
+    ]

@@ -1,0 +1,200 @@
+"""Mending: what is refused without it loads with it into a sound model, and every change is listed with its place."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.description.samples import INERTIAL, consistent, model, robot
+
+from roboyard.description import Box, Model, load_model, load_world
+from roboyard.description.remedies import equal_box, matrix_of, plausible, straightened
+from roboyard.errors import DescriptionError
+from roboyard.geometry import SE3
+
+BASE = f'<link name="base">{INERTIAL}</link>'
+
+
+def inertial(mass: float, xx: float, yy: float, zz: float) -> str:
+    return f'<inertial><mass value="{mass}"/><inertia ixx="{xx}" iyy="{yy}" izz="{zz}"/></inertial>'
+
+
+def joint(child: str, inside: str = "", kind: str = "continuous", parent: str = "base", name: str = "") -> str:
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
+    return f'<joint name="{name or "to_" + child}" type="{kind}">{ends}{inside}</joint>'
+
+
+def link(inside: str, name: str = "l") -> str:
+    return f'<link name="{name}">{inside}</link>'
+
+
+FAULTS = {
+    "negative mass": (BASE + link(inertial(-2, 1, 1, 1)) + joint("l"), "link 'l' has mass -2 kg", "2 kg taken"),
+    "no mass": (BASE + link(inertial(0, 0, 0, 0)) + joint("l", kind="fixed"), "mass 0 kg", "mere frame"),
+    "mass missing": (
+        BASE + link('<inertial><inertia ixx="1" iyy="1" izz="1"/></inertial>') + joint("l", kind="fixed"),
+        "without <mass>",
+        "mere frame",
+    ),
+    "inertia missing": (
+        BASE + link('<inertial><mass value="1"/></inertial>') + joint("l"),
+        "without <inertia>",
+        "ball",
+    ),
+    "no inertia": (BASE + link(inertial(2, 0, 0, 0)) + joint("l"), "not positive definite", "of a ball"),
+    "triangle": (BASE + link(inertial(2, 0.01, 0.01, 0.1)) + joint("l"), "that no body has", "raised to 0.05 and 0.05"),
+    "massless": (BASE + link("") + joint("l"), "link 'l' moves but has no mass", "joint 'to_l' is fixed"),
+    "limits": (
+        BASE + link(INERTIAL) + joint("l", '<limit lower="2" upper="-1"/>', "revolute"),
+        "lower limit 2",
+        "places",
+    ),
+    "effort": (
+        BASE + link(INERTIAL) + joint("l", '<limit lower="-1" upper="1" effort="-5"/>', "revolute"),
+        "effort limit -5",
+        "5 taken",
+    ),
+    "axis": (BASE + link(INERTIAL) + joint("l", '<axis xyz="0 0 0"/>'), "axis of joint 'to_l'", "x taken"),
+    "mimic": (BASE + link(INERTIAL) + joint("l", '<mimic joint="nobody"/>'), "unknown joint 'nobody'", "by itself"),
+    "parent": (BASE + joint("base", kind="fixed", parent="nowhere"), "unknown parent link 'nowhere'", "left out"),
+    "mesh": (
+        link(INERTIAL + '<collision><geometry><mesh filename="no.stl"/></geometry></collision>'),
+        "collision mesh 'no.stl' of link 'l' is missing",
+        "box of 0.775 × 0.775 × 0.775 m",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_urdf(fault: str) -> None:
+    text, what, done = FAULTS[fault]
+    if fault not in ("massless", "mesh"):  # one can live with these: a finding, or a note of the engine
+        with pytest.raises(DescriptionError) as refused:
+            load_model(robot(text))
+        assert what in refused.value.what
+        assert refused.value.where
+    mended = load_model(robot(text), repair=True)
+    consistent(mended)
+    (mending,) = mended.mendings
+    assert what in mending.what
+    assert done in mending.done
+    assert (mending.file, mending.line) == ("<text>", 1)
+    assert mending.fault.startswith("<text>:1: ")
+
+
+def test_a_sound_file_is_not_mended() -> None:
+    text = robot(BASE + link(INERTIAL) + joint("l"))
+    assert load_model(text, repair=True) == load_model(text)
+
+
+def test_every_fault_is_listed() -> None:
+    text = BASE + "".join(
+        link(inertial(1, 0.01, 0.01, 0.1), f"l{i}") + joint(f"l{i}", '<axis xyz="0 0 0"/>') for i in range(5)
+    )
+    assert len(load_model(robot(text), repair=True).mendings) == 10
+
+
+def test_inertia_of_shapes() -> None:
+    """A link that says nothing of use gets what its shapes have, with its own mass."""
+    shape = '<collision><origin xyz="1 0 0"/><geometry><box size="1 2 3"/></geometry></collision>'
+    mended = load_model(robot(link(inertial(6, 0, 0, 0) + shape)), repair=True).links[0].inertial
+    assert mended is not None
+    assert mended.mass == 6.0
+    assert np.allclose(mended.inertia, (6.5, 5.0, 2.5, 0, 0, 0))  # m (b² + c²) / 12
+
+
+def test_a_massless_link_with_shapes_gets_their_mass() -> None:
+    shape = '<collision><geometry><box size="0.1 0.2 0.3"/></geometry></collision>'
+    mended = load_model(robot(BASE + link(shape) + joint("l")), repair=True)
+    assert mended.joints[0].type == "continuous"
+    assert mended.link("l").inertial is not None
+    assert mended.mass == pytest.approx(1.0 + 6.0)
+
+
+def test_a_massless_cross_keeps_its_joints() -> None:
+    text = BASE + link("", "cross") + link(INERTIAL, "tip") + joint("cross") + joint("tip", parent="cross")
+    mended = load_model(robot(text), repair=True)
+    assert [one.type for one in mended.joints] == ["continuous", "continuous"]
+    assert mended.mass == 2.0
+    assert "lends" in mended.mendings[0].done
+
+
+def test_sdf() -> None:
+    wrong = "<inertial><mass>2</mass><inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>1</izz></inertia></inertial>"
+    text = model(f'<link name="a">{wrong}</link>')
+    with pytest.raises(DescriptionError, match="no body has"):
+        load_model(text)
+    mended = load_model(text, repair=True)
+    consistent(mended)
+    assert len(mended.mendings) == 1
+    still = load_model(model(f'<static>1</static><link name="a">{wrong}</link>'), repair=True)
+    assert not still.mendings, "of no matter, the model is static"
+    inside = text.removeprefix('<sdf version="1.9">').removesuffix("</sdf>")
+    assert len(load_world(f'<sdf version="1.9"><world name="w">{inside}</world></sdf>', repair=True).mendings) == 1
+    twice = model(
+        '<link name="a"/><link name="b"/><joint name="j" type="fixed"><parent>a</parent><child>a</child></joint>'
+    )
+    with pytest.raises(DescriptionError, match="to itself"):
+        load_model(twice)
+    assert "left out" in load_model(twice, repair=True).mendings[0].done
+
+
+@given(st.tuples(*[st.floats(-1.0, 1.0)] * 3), st.tuples(*[st.floats(1e-3, 10.0)] * 3))
+def test_straightened(rpy: tuple[float, float, float], values: tuple[float, float, float]) -> None:
+    """A possible inertia stays; of any other the axes and the largest moment stay, and it becomes possible."""
+    turn = SE3.from_xyz_rpy((0, 0, 0), rpy).rotation_matrix()
+    given = turn @ np.diag(values) @ turn.T
+    a, b, c = sorted(values)
+    moments = (given[0, 0], given[1, 1], given[2, 2], given[0, 1], given[0, 2], given[1, 2])
+    found = matrix_of(straightened(moments))
+    low, middle, high = np.linalg.eigvalsh(found)
+    assert high == pytest.approx(c, rel=1e-9)
+    assert low + middle >= high * (1 - 1e-9)
+    assert low >= a * (1 - 1e-9)
+    if a + b >= c:
+        assert np.allclose(found, given, atol=1e-9)
+    assert np.allclose(found @ given, given @ found, atol=1e-7), "the same principal axes"
+    again = (found[0, 0], found[1, 1], found[2, 2], found[0, 1], found[0, 2], found[1, 2])
+    assert np.allclose(matrix_of(straightened(again)), found, atol=1e-9)
+
+
+@given(st.tuples(*[st.floats(0.01, 2.0)] * 3), st.floats(0.01, 100.0), st.tuples(*[st.floats(-3.0, 3.0)] * 3))
+def test_equal_box(size: tuple[float, float, float], mass: float, rpy: tuple[float, float, float]) -> None:
+    """The box that an even box's inertia implies is that box, in some order of its edges."""
+    at = SE3.from_xyz_rpy((0.1, 0.2, 0.3), rpy)
+    box = f'<collision><origin xyz="0 0 0"/><geometry><box size="{" ".join(map(str, size))}"/></geometry></collision>'
+    plain = load_model(robot(link(inertial(mass, 0, 0, 0) + box)), repair=True).links[0].inertial
+    assert plain is not None
+    found = equal_box(type(plain)(mass, at, plain.inertia))
+    assert found is not None
+    assert isinstance(found[0], Box)
+    assert sorted(found[0].size) == pytest.approx(sorted(size), rel=1e-6)
+    R = (at.inverse() @ found[1]).rotation_matrix()
+    assert np.linalg.det(R) == pytest.approx(1.0)
+
+
+def test_a_ball_of_water() -> None:
+    moments, whose = plausible(1000.0 * 4.0 / 3.0 * math.pi * 0.1**3, SE3.identity(), ())
+    assert "0.2 m" in whose
+    assert moments[0] == pytest.approx(0.4 * 4.18879 * 0.01, rel=1e-5)
+
+
+def test_robots_of_others(external_data: Path) -> None:
+    """Those refused for their inertia or loose ends load mended; what others load unmended is mended in nothing."""
+    folder = external_data / "descriptions"
+    if not folder.is_dir():
+        pytest.skip("ROBOYARD_DATA has no folder 'descriptions'")
+    for name, mass in (
+        ("pr2/pr2_description/robots/pr2_no_arms.expanded.urdf", 183.7153),
+        ("baxter/baxter_description/urdf/baxter.expanded.urdf", 137.3326),
+        ("gz_ros2_control_demos/gz_ros2_control_demos/urdf/test_ackermann_drive.xacro.expanded.urdf", 9.2),
+    ):
+        path = folder / name
+        with pytest.raises(DescriptionError, match="link '.*' has an inertia"):
+            load_model(path, search=[folder])
+        mended: Model = load_model(path, search=[folder], repair=True)
+        consistent(mended)
+        assert mended.mendings
+        assert mended.mass == pytest.approx(mass, rel=1e-3)

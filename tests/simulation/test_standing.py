@@ -1,0 +1,67 @@
+"""Robots put on level ground rest, tip or fall as statics says."""
+
+import math
+
+import pytest
+from tests.simulation.builders import I, at, box_inertia, rover
+
+from roboyard.description.model import Axis, Box, Collision, Inertial, Joint, JointInterface, Link, Model, Sphere
+from roboyard.simulation.standing import stand
+
+
+def block(name: str, size: tuple[float, float, float], mass: float = 1.0, x: float = 0.0, z: float = 0.0) -> Link:
+    shape = Collision(f"{name}_shape", Box(size), I)
+    return Link(name, at(x=x, z=z), Inertial(mass, I, box_inertia(mass, size)), (shape,))
+
+
+def overhanging(reach: float) -> Model:
+    """A foot of 0.2 m and 1 kg with a weight of 1 kg at ``reach`` beside its middle: its centre is at half of that."""
+    foot, weight = block("foot", (0.2, 0.2, 0.1)), block("weight", (0.02, 0.02, 0.02), x=reach, z=0.2)
+    boom = Joint("boom", "revolute", "foot", "weight", at(x=reach, z=0.2), I, (Axis((0.0, 1.0, 0.0)),))
+    return Model("crane", (foot, weight), (boom,))
+
+
+@pytest.mark.parametrize(("reach", "falls"), [(0.0, False), (0.19, False), (0.21, True), (0.5, True)])
+def test_the_centre_of_mass_decides(reach: float, falls: bool) -> None:
+    """It stands as long as half of the reach is less than half of the foot."""
+    found = stand(overhanging(reach), seconds=1.5)
+    assert found is not None
+    assert found.overhang == pytest.approx(max(0.0, reach / 2 - 0.1), abs=1e-9)
+    assert found.fell() == falls
+    assert found.held == 1
+    if not falls:
+        assert found.rests()
+        assert found.tilt < 0.01
+
+
+def test_the_rover_rests() -> None:
+    found = stand(rover())
+    assert found is not None
+    assert found.rests()
+    assert found.depth < 0.001
+    assert found.overhang == 0.0
+
+
+def test_joints_that_take_no_positions_are_locked_where_they_start() -> None:
+    """An arm that starts folded over the foot stands, and falls when it starts stretched."""
+    foot, weight = block("foot", (0.2, 0.2, 0.1)), block("weight", (0.02, 0.02, 0.02))
+    turn = Joint("turn", "revolute", "foot", "weight", at(z=0.2), at(x=-0.5), (Axis((0.0, 0.0, 1.0)),))
+    foot = Link("foot", at(), foot.inertial, foot.collisions)
+    for angle, falls in ((0.0, False), (math.pi, True)):
+        interface = JointInterface("turn", (("effort", -1.0, 1.0),), ("position",), (("position", angle),))
+        found = stand(Model("m", (foot, weight), (turn,), interfaces=(interface,)), seconds=1.5)
+        assert found is not None
+        assert (found.held, found.locked) == (0, 1)
+        assert found.fell() == falls, angle
+
+
+def test_nothing_to_stand_on() -> None:
+    assert stand(Model("ghost", (Link("l", I, Inertial(1.0, I, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0))),))) is None
+
+
+def test_a_ball_stands_on_a_point() -> None:
+    ball = Link("ball", I, Inertial(1.0, I, (0.4, 0.4, 0.4, 0.0, 0.0, 0.0)), (Collision("c", Sphere(0.1), I),))
+    found = stand(Model("ball", (ball,)))
+    assert found is not None
+    assert found.overhang == pytest.approx(0.0, abs=1e-9)
+    assert found.rests()
