@@ -1,0 +1,95 @@
+"""Bodies and worlds for the experiments: plain enough that a formula knows all about them."""
+
+from __future__ import annotations
+
+from roboyard.description.model import (
+    Box,
+    Collision,
+    Cylinder,
+    Geometry,
+    Inertial,
+    Link,
+    Model,
+    Placed,
+    Plane,
+    Sphere,
+    Surface,
+    Vec3,
+    World,
+)
+from roboyard.geometry import SE3
+from roboyard.simulation.engine import Simulation
+from roboyard.simulation.settings import PhysicsSettings
+
+GRAVITY = 9.81
+"""Standard gravity, rounded [m/s²]."""
+RADIUS, MASS = 0.1, 2.0
+"""Of every ball and cylinder [m, kg]."""
+SOLID_BALL, HOLLOW_BALL, SOLID_CYLINDER, HOOP = 2 / 5, 2 / 3, 1 / 2, 1.0
+"""Moments of inertia about the axis of rolling, in units of ``m r²``."""
+
+
+def at(x: float = 0.0, y: float = 0.0, z: float = 0.0, roll: float = 0.0, pitch: float = 0.0) -> SE3:
+    """A pose."""
+    return SE3.from_xyz_rpy((x, y, z), (roll, pitch, 0.0))
+
+
+def simulation(settings: PhysicsSettings, *placed: Placed, gravity: Vec3 = (0.0, 0.0, -GRAVITY)) -> Simulation:
+    """A world with what is placed in it; the step is the settings' own."""
+    return Simulation(World("laboratory", placed, gravity=gravity), timestep=settings.timestep, settings=settings)
+
+
+def body(
+    geometry: Geometry | None,
+    inertia: Vec3,
+    mass: float = MASS,
+    friction: float = 1.0,
+    restitution: float = 0.0,
+    T_body_geom: SE3 = SE3.identity(),
+) -> Model:
+    """A free body of one link, its centre of mass at its origin, with these principal moments [kg m²]."""
+    surface = Surface(friction=friction, restitution=restitution)
+    shapes = () if geometry is None else (Collision("shape", geometry, T_body_geom, surface),)
+    inertial = Inertial(mass, SE3.identity(), (*inertia, 0.0, 0.0, 0.0))
+    return Model("body", (Link("body", SE3.identity(), inertial, shapes),))
+
+
+def ball(share: float = SOLID_BALL, friction: float = 1.0, restitution: float = 0.0, mass: float = MASS) -> Model:
+    """A ball whose moment of inertia is ``share · m r²``."""
+    moment = share * mass * RADIUS**2
+    return body(Sphere(RADIUS), (moment, moment, moment), mass, friction, restitution)
+
+
+def roller(share: float, friction: float = 1.0) -> Model:
+    """A cylinder along y, 0.2 m long, whose moment of inertia about its axis is ``share · m r²``."""
+    length = 0.2
+    across = MASS * (0.5 * share * RADIUS**2 + length**2 / 12)
+    inertia = (across, share * MASS * RADIUS**2, across)
+    return body(Cylinder(RADIUS, length), inertia, friction=friction, T_body_geom=at(roll=1.5707963267948966))
+
+
+def crate(friction: float = 1.0, size: Vec3 = (0.4, 0.4, 0.2)) -> Model:
+    """A solid box."""
+    x, y, z = size
+    inertia = (MASS * (y * y + z * z) / 12, MASS * (x * x + z * z) / 12, MASS * (x * x + y * y) / 12)
+    return body(Box(size), inertia, friction=friction)
+
+
+def floor(friction: float = 1.0, restitution: float = 0.0, slope: float = 0.0) -> Placed:
+    """An endless plane that falls towards +x by ``slope`` [rad]."""
+    surface = Surface(friction=friction, restitution=restitution)
+    link = Link("plane", SE3.identity(), collisions=(Collision("plane", Plane(), SE3.identity(), surface),))
+    return Placed("floor", Model("floor", (link,), static=True), at(pitch=slope))
+
+
+def velocity(sim: Simulation, name: str = "body") -> tuple[float, float, float]:
+    """A free body's velocity in the world [m/s]."""
+    truth = sim.truth(name)
+    x, y, z = truth.T_world_base.rotation_matrix() @ truth.linear_velocity
+    return float(x), float(y), float(z)
+
+
+def push(sim: Simulation, linear: Vec3 = (0.0, 0.0, 0.0), angular: Vec3 = (0.0, 0.0, 0.0), name: str = "body") -> None:
+    """Give a free body a velocity in the world, and an angular one in its own frame [m/s, rad/s]."""
+    root = sim.model.body_dofadr[sim.placement(name).bodies[0]]
+    sim.data.qvel[root : root + 6] = [*linear, *angular]
