@@ -16,6 +16,7 @@ from roboyard.simulation import stepping
 from roboyard.simulation.actuation import Servos
 from roboyard.simulation.assembly import Entry, Placement, assemble
 from roboyard.simulation.contacts import ContactWatch, Episode
+from roboyard.simulation.faults import FaultTable
 from roboyard.simulation.hardware import SimulatedHardware
 from roboyard.simulation.instant import Instant
 from roboyard.simulation.running import Running, start
@@ -59,6 +60,10 @@ class Simulation:
         settings: How the engine is set; ``timestep`` overrides its step.
         kinds: Sensor kinds besides the registered ones, by name.
 
+    Attributes:
+        faults: What is wrong at present: begin and end it here.
+        belts: Velocity of the surface of (model, link) in the link's frame [m/s]; see `move_surface`.
+
     Raises:
         DescriptionError: the world cannot be built.
         ConfigError: the step is out of range.
@@ -86,6 +91,8 @@ class Simulation:
         self._scene: Scene | None = None
         self._listeners: list[Callable[[], None]] = []
         self._running: Running | None = None
+        self.belts: dict[tuple[str, str], tuple[float, float, float]] = {}
+        self.faults = FaultTable(self)
         self._put(start(assemble(world, self._entries, self.settings), self.settings, 0))
 
     # -- models --------------------------------------------------------------------------------------------------------
@@ -142,6 +149,7 @@ class Simulation:
         del self._handles[name]
         self._hardware.pop(name, None)
         self._sensors.pop(name, None)
+        self.belts = {key: velocity for key, velocity in self.belts.items() if key[0] != name}
         self._put(start(assembled, self.settings, self.time_ns, self.running))
         self._tell()
 
@@ -195,6 +203,26 @@ class Simulation:
     def advance_to(self, time_ns: int) -> None:
         """Take the steps that end at or before ``time_ns``."""
         self.step(max(0, time_ns // self.settings.timestep_ns - self._steps))
+
+    def move_surface(self, name: str, link: str, velocity: tuple[float, float, float]) -> None:
+        """Let the surface of a link that stands still move, as a conveyor belt's does.
+
+        Args:
+            name: The model.
+            link: Its link.
+            velocity: Of its surface, in the link's frame [m/s]; zero stops it.
+
+        Raises:
+            UnknownNameError: no such model; InputError: no such link, or it moves itself.
+        """
+        self._known(name)
+        before = dict(self.belts)
+        self.belts[(name, link)] = velocity
+        try:
+            self.faults.rebind(look=True)
+        except InputError:
+            self.belts = before
+            raise
 
     # -- reading -------------------------------------------------------------------------------------------------------
     def hardware(self, name: str) -> Hardware:
@@ -309,6 +337,7 @@ class Simulation:
                 sensor.bind()
         for hardware in self._hardware.values():
             hardware.bind()
+        self.faults.rebind()
 
     def _tell(self) -> None:
         for listener in tuple(self._listeners):

@@ -28,6 +28,7 @@ from roboyard.simulation.native import (
     stage,
 )
 from roboyard.simulation.newton import start_at_solution
+from roboyard.simulation.surface_loop import change_surfaces
 
 _step1 = stage("mj_step1")
 _actuation = stage("mj_fwdActuation")
@@ -145,6 +146,38 @@ def keep_sliding_contacts_down(data: int, layout: NDArray[np.int64]) -> None:
         if row < 0 or dim < 3:
             continue
         float64s(references + 8 * row, 1)[0] -= _lift(references + 8 * row, contact + layout[FRICTION], dim)
+
+
+def _example_surfaces() -> Iterable[tuple[Any, ...]]:
+    table = np.zeros((1, 3))
+    yield (0, 0, np.zeros(1, np.int64), np.zeros((1, 7)), table, table, np.zeros(1, bool))
+
+
+@kernel(examples=_example_surfaces)
+def evaluate_on(
+    model: int,
+    data: int,
+    layout: NDArray[np.int64],
+    patches: NDArray[np.float64],
+    belts: NDArray[np.float64],
+    friction: NDArray[np.float64],
+    ground: NDArray[np.bool_],
+) -> None:
+    """`evaluate` where some of the ground is slippery and some surfaces move.
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data.
+        layout: The offsets of `Layout`.
+        patches: See `change_surfaces`; so are the others.
+        belts: …
+        friction: …
+        ground: …
+    """
+    _step1(model, data)
+    if patches.shape[0] > 0 or belts.shape[0] > 0:
+        change_surfaces(data, layout, patches, belts, friction, ground)
+    keep_sliding_contacts_down(data, layout)
 
 
 @kernel(examples=_example)

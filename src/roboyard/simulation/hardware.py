@@ -65,7 +65,7 @@ class SimulatedHardware:
         simulation.instant.accelerations()
         position, velocity = data.qpos[self._qpos], data.qvel[self._dof]
         for encoder, where in self._encoders:
-            reading = encoder.read()
+            reading = simulation.faults.sensed(encoder, hold=True)
             position[where], velocity[where] = reading.position, reading.velocity
         readings = JointReadings(simulation.time_ns, position, velocity, data.qfrc_actuator[self._dof])
         for array in (readings.position, readings.velocity, readings.effort):

@@ -40,7 +40,8 @@ class Layout(NamedTuple):
     Last what Newton's method reads: in the data the number of constraint rows and pointers to their reference
     accelerations, Jacobian, stiffness, dry friction, kinds and owners; pointers to the unconstrained accelerations, to
     the solver's starting point, and to the inertia; whether soft bodies change it; in the model its size, its sparsity,
-    and its mean.
+    and its mean.  For surfaces that move or are slippery, a contact's position and frame, and in the data a pointer to
+    the rows' stiffness and damping.
     """
 
     ncon: int
@@ -73,6 +74,9 @@ class Layout(NamedTuple):
     inertia_starts: int
     inertia_columns: int
     mean_inertia: int
+    position: int
+    frame: int
+    gains: int
 
 
 @lru_cache(maxsize=1)
@@ -135,6 +139,9 @@ def layout() -> Layout:
         model.M_rowadr.offset,
         model.M_colind.offset,
         model.stat.offset + _struct("mjStatistic").meaninertia.offset,
+        contact.pos.offset,
+        contact.frame.offset,
+        data.efc_KBIP.offset,
     )
     _check(found)
     return found
@@ -179,7 +186,7 @@ def _check(found: Layout) -> None:
         data.ncon, geoms["data"][0], geoms["strides"][0], data.narena, data.contact.geom[0].tolist(),
         int(data.contact.efc_address[-1]), int(data.contact.dim[-1]), float(data.contact.friction[-1][0]),
         float(data.contact.mu[-1]), int(model.opt.solver), int(model.opt.iterations), data.nefc, data.nefmL, model.nv,
-        float(model.stat.meaninertia),
+        float(model.stat.meaninertia), float(data.contact.pos[-1][0]), float(data.contact.frame[-1][2]),
     )  # fmt: skip
     last = contacts + (data.ncon - 1) * found.contact_size
     read: tuple[Any, ...] = (
@@ -189,14 +196,14 @@ def _check(found: Layout) -> None:
         _int(last + found.row), _int(last + found.dim), _float(last + found.friction), _float(last + found.mu),
         _int(at_model + found.solver), _int(at_model + found.iterations), _int(at_data + found.rows),
         _int(at_data + found.effective), ctypes.c_int64.from_address(at_model + found.dofs).value,
-        _float(at_model + found.mean_inertia),
+        _float(at_model + found.mean_inertia), _float(last + found.position), _float(last + found.frame + 16),
     )  # fmt: skip
     arrays = {
         at_data + found.aref: data.efc_aref, at_data + found.jacobian: data.efc_J,
         at_data + found.stiffness: data.efc_D, at_data + found.dryness: data.efc_frictionloss,
         at_data + found.kinds: data.efc_type, at_data + found.ids: data.efc_id,
         at_data + found.free: data.qacc_smooth, at_data + found.start: data.qacc_warmstart,
-        at_data + found.inertia: data.M, at_model + found.inertia_lengths: model.M_rownnz,
+        at_data + found.gains: data.efc_KBIP, at_data + found.inertia: data.M, at_model + found.inertia_lengths: model.M_rownnz,
         at_model + found.inertia_starts: model.M_rowadr, at_model + found.inertia_columns: model.M_colind,
     }  # fmt: skip
     read += tuple(_pointer(place) for place in arrays)

@@ -48,6 +48,9 @@ llvmlite.binding.load_library_permanently(library())
     INERTIA_STARTS,
     INERTIA_COLUMNS,
     MEAN_INERTIA,
+    POSITION,
+    FRAME,
+    GAINS,
 ) = range(len(Layout._fields))
 
 

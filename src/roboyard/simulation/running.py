@@ -14,6 +14,7 @@ from roboyard.simulation.assembly import Assembled
 from roboyard.simulation.contacts import ContactWatch
 from roboyard.simulation.instant import Instant
 from roboyard.simulation.settings import PhysicsSettings
+from roboyard.simulation.surface_tables import SurfaceTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Running:
     servos: Servos
     watch: ContactWatch
     instant: Instant
+    surfaces: SurfaceTables
     views: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
     @property
@@ -37,7 +39,11 @@ class Running:
 
     def evaluate(self) -> None:
         """Evaluate positions, velocities and contacts after the state was set from outside."""
-        friction.evaluate(self.model._address, self.data._address, self.watch.layout)
+        tables = self.surfaces
+        friction.evaluate_on(
+            self.model._address, self.data._address, self.watch.layout,
+            tables.patches, tables.belts, tables.friction, self.watch.ground,
+        )  # fmt: skip
         self.instant.moved()
 
     def advance(self, steps: int, taken: int, dt: float) -> tuple[int, int]:
@@ -68,6 +74,9 @@ class Running:
             self.watch.count,
             taken,
             self.watch.gap,
+            self.surfaces.patches,
+            self.surfaces.belts,
+            self.surfaces.friction,
         )
         if why == stepping.NO_ROOM:
             self.watch.make_room()
@@ -85,6 +94,7 @@ def start(assembled: Assembled, settings: PhysicsSettings, time_ns: int, before:
     watch = ContactWatch(assembled, settings.timestep_ns, before.watch if before is not None else None)
     data.time = time_ns * 1e-9
     views = (data.qpos, data.qvel, data.ctrl)
-    running = Running(assembled, data, servos, watch, Instant(assembled.model, data, watch.layout), views)
+    instant = Instant(assembled.model, data, watch.layout)
+    running = Running(assembled, data, servos, watch, instant, SurfaceTables.of(assembled), views)
     running.evaluate()
     return running

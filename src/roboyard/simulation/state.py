@@ -15,12 +15,15 @@ from roboyard.simulation.contacts import Episode
 if TYPE_CHECKING:
     from roboyard.simulation.engine import Simulation
 
-VERSION = 1
+VERSION = 2
 _SIGNATURE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 
 def save(simulation: Simulation) -> dict[str, Any]:
-    """Everything that decides what comes next: the engine's state, the servos', every sensor's, the contact past."""
+    """Everything that decides what comes next: the engine's state, the servos', every sensor's, the contact past, faults.
+
+    Plain data, except for readings that faults of sensors hold back, which are as sensors give them.
+    """
     model, data = simulation.model, simulation.data
     physics = np.zeros(mujoco.mj_stateSize(model, _SIGNATURE))
     mujoco.mj_getState(model, data, physics, _SIGNATURE)
@@ -38,6 +41,8 @@ def save(simulation: Simulation) -> dict[str, Any]:
             name: {sensor.sensor.name: sensor.save() for sensor in simulation.sensors(name)}
             for name in simulation.models
         },
+        "belts": [[*key, *velocity] for key, velocity in simulation.belts.items()],
+        "faults": simulation.faults.save(),
     }
 
 
@@ -78,6 +83,8 @@ def _take(simulation: Simulation, saved: dict[str, Any]) -> None:
     for servo in servos.servos.values():
         servos.engage(servo, model)
     simulation.set_steps(int(saved["steps"]))
+    simulation.belts = {(model, link): (x, y, z) for model, link, x, y, z in saved["belts"]}
+    simulation.faults.load(saved["faults"])
     simulation.running.evaluate()
     simulation.watch.restore(tuple(Episode(*values) for values in saved["episodes"]))
     for name in simulation.models:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.simulation.contact_loop import watch_contacts
-from roboyard.simulation.friction import evaluate, solve_and_integrate
+from roboyard.simulation.friction import evaluate_on, solve_and_integrate
 from roboyard.simulation.native import DIVERGENCE, MAXUSE, NARENA, int32, int64
 from roboyard.simulation.servo_loop import run_servos
 
@@ -25,7 +25,7 @@ def _example() -> Iterable[tuple[Any, ...]]:
     f2, f1 = np.zeros((1, 9)), np.zeros(1)
     i2, i1 = np.zeros((1, 6), np.int64), np.zeros(1, np.int64)
     narrow = np.zeros(1, np.int32)
-    yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, narrow, narrow.astype(bool), narrow, i2, i2, 0, 0, 1)
+    yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, narrow, narrow.astype(bool), narrow, i2, i2, 0, 0, 1, f2, f2, f2)
 
 
 @kernel(examples=_example)
@@ -48,6 +48,9 @@ def run(
     count: int,
     first: int,
     gap: int,
+    patches: NDArray[np.float64],
+    belts: NDArray[np.float64],
+    friction: NDArray[np.float64],
 ) -> tuple[int, int, int]:
     """Take up to ``steps`` physics steps from a state whose positions and velocities are evaluated.
 
@@ -73,6 +76,9 @@ def run(
         count: …
         first: Number of the steps taken so far.
         gap: See `watch_contacts`.
+        patches: See `change_surfaces`; so are the others.
+        belts: …
+        friction: …
 
     Returns:
         Steps taken, rows in use of the episode table, and why it ended: `DONE`, `NO_ROOM` in the episode table,
@@ -85,7 +91,7 @@ def run(
             return k, count, NO_ROOM
         run_servos(ints, floats, qpos, qvel, ctrl, dt)
         solve_and_integrate(model, data, layout)
-        evaluate(model, data, layout)
+        evaluate_on(model, data, layout, patches, belts, friction, ground)
         count = watch_contacts(data, layout, owner, ground, robots, latest, episodes, count, first + k + 1, gap)
         if (
             int32(data + layout[DIVERGENCE]) != 0

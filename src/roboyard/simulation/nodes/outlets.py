@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from roboyard.bus import SENSOR, Publisher
 from roboyard.messages import deserialize, msg, serialize
 from roboyard.simulation.engine import Handle, Simulation
+from roboyard.simulation.faults import FaultTable
 from roboyard.simulation.nodes.to_messages import Converter, contacts_state, converter, odometry, true_pose
 from roboyard.simulation.sensors import SimulatedSensor
 from roboyard.simulation.touch import touches_of
@@ -23,9 +24,12 @@ FASTEST_NS = 10_000_000
 
 
 class Outlet:
-    """Publishes what one sensor measures: at once or after its latency, and not while it has an outage."""
+    """Publishes what one sensor measures: at once or after its latency, and not while it has an outage or is silent."""
 
-    def __init__(self, node: Node, sensor: SimulatedSensor[Any], convert: Converter, publisher: Publisher) -> None:
+    def __init__(
+        self, node: Node, faults: FaultTable, sensor: SimulatedSensor[Any], convert: Converter, publisher: Publisher
+    ) -> None:
+        self._faults = faults
         self._node, self._sensor, self._convert, self._publisher = node, sensor, convert, publisher
         self._latency_ns = round(sensor.sensor.latency * 1e9)
         self._waiting: deque[tuple[int, Any]] = deque()
@@ -33,8 +37,8 @@ class Outlet:
 
     def read(self) -> None:
         """Measure now."""
-        reading = self._sensor.read()
-        if self._sensor.is_out():
+        reading = self._faults.sensed(self._sensor)
+        if self._sensor.is_out() or reading is None:
             return
         message = self._convert(reading)
         if self._latency_ns == 0:
@@ -98,7 +102,7 @@ class Outlets:
             topic = f"/{self._handle.namespace.strip('/')}/{topic}" if self._frame_prefix else f"/{topic}"
         publisher = self._keep(node.publisher(topic, kind))
         period = (sensor.period_ns or FASTEST_NS) * 1e-9
-        outlet = Outlet(node, sensor, convert, publisher)
+        outlet = Outlet(node, self._simulation.faults, sensor, convert, publisher)
         self.sensors[sensor.sensor.name] = outlet
         self._open.append(node.timer(period, outlet.read, priority=SENSOR))
 

@@ -1,0 +1,81 @@
+"""Joints that are blocked, weak or without power, in the engine's model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from roboyard.simulation import servo_loop as s
+from roboyard.simulation.assembly import JointPlace
+from roboyard.simulation.assembly.joints import LOCKED
+from roboyard.simulation.faults.kinds import JointFault, PowerFault
+from roboyard.simulation.running import Running
+from roboyard.simulation.servos import effort_limit
+
+_COLUMNS = ("jnt_limited", "jnt_range", "jnt_solref", "actuator_forcelimited", "actuator_forcerange")
+_STIFF = 2.0
+"""Time constant of what holds a blocked joint, in physics steps: the least that is stable."""
+
+
+class JointFaults:
+    """What the engine's model was before any fault, and what the faults under way make of it.
+
+    Args:
+        running: A compiled world on which no fault has fallen yet.
+    """
+
+    def __init__(self, running: Running) -> None:
+        self.running = running
+        self._sound = {name: getattr(running.model, name).copy() for name in _COLUMNS}
+
+    def apply(self, faults: Mapping[str, JointFault | PowerFault], held: Mapping[str, float]) -> None:
+        """Make the model that of these faults.
+
+        Args:
+            faults: By name.
+            held: Where each blocked joint stands [rad or m], by the fault's name.
+        """
+        model, servos = self.running.model, self.running.servos
+        for name, values in self._sound.items():
+            getattr(model, name)[:] = values
+        for (owner, joint), servo in servos.servos.items():
+            limit = effort_limit(servo.place.axis)
+            left = limit * _share(owner, joint, faults.values())
+            servos.floats[servo.row, s.LIMIT] = left
+            if left < limit:
+                model.actuator_forcelimited[servo.place.actuator] = 1
+                model.actuator_forcerange[servo.place.actuator] = -left, left
+        for name, fault in faults.items():
+            if isinstance(fault, JointFault) and fault.trouble == "blocked":
+                self._block(fault, held[name])
+
+    def position(self, fault: JointFault) -> float:
+        """Where the fault's joint stands [rad or m]."""
+        place = self._place(fault)
+        return 0.0 if place is None else float(self.running.data.qpos[place.qpos])
+
+    def _place(self, fault: JointFault) -> JointPlace | None:
+        placement = self.running.assembled.placements.get(fault.model)
+        places = placement.joints if placement is not None else ()
+        return next((place for place in places if place.name == fault.joint), None)
+
+    def _block(self, fault: JointFault, position: float) -> None:
+        """Limits on either side of where it stands hold it: unlike friction they do not creep."""
+        place, model = self._place(fault), self.running.model
+        if place is not None:
+            model.jnt_limited[place.joint] = 1
+            model.jnt_range[place.joint] = position - LOCKED, position + LOCKED
+            model.jnt_solref[place.joint] = _STIFF * model.opt.timestep, 1.0
+
+
+def _share(model: str, joint: str, faults: Iterable[JointFault | PowerFault]) -> float:
+    """What is left of a joint's effort limit; 0 without power."""
+    share = 1.0
+    for fault in faults:
+        if fault.model != model:
+            continue
+        if isinstance(fault, PowerFault):
+            return 0.0
+        if fault.joint == joint and fault.trouble == "weak":
+            share *= fault.amount
+    return share if not math.isnan(share) else 0.0

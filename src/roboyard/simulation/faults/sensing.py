@@ -1,0 +1,85 @@
+"""A sensor that is not as it should be: what becomes of its readings."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from roboyard.simulation.faults.kinds import SensorFault
+from roboyard.simulation.randomness import plain_state, restore_generator
+
+MEASURED: dict[str, tuple[str, ...]] = {"encoder": ("position", "velocity")}
+"""By kind of sensor, the fields of its readings that noise falls on; for other kinds all that hold real numbers."""
+_NEVER = ("orientation",)
+"""A rotation plus noise is none."""
+NUMBERLESS = ("contact", "truth")
+"""Kinds of sensors whose readings are no plain numbers: noise has nothing to fall on."""
+
+
+class Impairment:
+    """One fault of one sensor, under way.
+
+    Args:
+        fault: What is wrong.
+        kind: Of the sensor.
+        held: Its reading when the fault began.
+        rng: For noise.
+    """
+
+    def __init__(self, fault: SensorFault, kind: str, held: Any, rng: np.random.Generator) -> None:
+        self.fault, self.held = fault, held
+        self._kind, self._rng = kind, rng
+        self._past: deque[tuple[int, Any]] = deque()
+
+    def apply(self, reading: Any, now_ns: int) -> Any:
+        """What comes out when ``reading`` goes in at ``now_ns`` [ns]; None is silence. Once for each moment."""
+        match self.fault.trouble:
+            case "silent":
+                return None
+            case "stuck":
+                return None if self.held is None else replace(self.held, time_ns=now_ns)
+            case "delayed":
+                return self._delayed(reading, now_ns - round(self.fault.amount * 1e9), now_ns)
+            case "noisy":
+                return None if reading is None else self._noisy(reading)
+
+    def _delayed(self, reading: Any, until_ns: int, now_ns: int) -> Any:
+        self._past.append((now_ns, reading))
+        found = None
+        while self._past and self._past[0][0] <= until_ns:
+            found = self._past.popleft()
+        if found is None:
+            return None
+        self._past.appendleft(found)  # it is the newest one that old until another is
+        return found[1]
+
+    def _noisy(self, reading: Any) -> Any:
+        changed: dict[str, Any] = {}
+        wanted = MEASURED.get(self._kind)
+        for item in fields(reading):
+            if item.name in _NEVER or (wanted is not None and item.name not in wanted):
+                continue
+            value = getattr(reading, item.name)
+            if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+                noise = self.fault.amount * self._rng.standard_normal(value.shape)
+                changed[item.name] = made = np.where(np.isfinite(value), value + noise, value)
+                made.flags.writeable = False
+            elif isinstance(value, float):
+                changed[item.name] = value + self.fault.amount * float(self._rng.standard_normal())
+            elif isinstance(value, tuple) and value and all(isinstance(number, float) for number in value):
+                noise = self.fault.amount * self._rng.standard_normal(len(value))
+                changed[item.name] = tuple(float(number) for number in np.asarray(value) + noise)
+        return replace(reading, **changed) if is_dataclass(reading) else reading
+
+    def save(self) -> dict[str, Any]:
+        """Its memory: readings, and the generator as plain data."""
+        return {"held": self.held, "past": list(self._past), "rng": plain_state(dict(self._rng.bit_generator.state))}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Counterpart of `save`."""
+        self.held = saved["held"]
+        self._past = deque((int(time_ns), reading) for time_ns, reading in saved["past"])
+        restore_generator(self._rng, saved["rng"])

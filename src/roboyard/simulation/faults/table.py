@@ -1,0 +1,187 @@
+"""All faults of a simulation that are under way: begun, ended, looked at, saved and restored."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from roboyard.errors import InputError, UnknownNameError
+from roboyard.simulation.faults.joints import JointFaults
+from roboyard.simulation.faults.kinds import KINDS, Fault, GroundFault, JointFault, PowerFault, SensorFault
+from roboyard.simulation.faults.sensing import NUMBERLESS, Impairment
+from roboyard.simulation.randomness import generator
+from roboyard.simulation.servos import effort_limit
+from roboyard.simulation.surface_tables import Patch
+
+if TYPE_CHECKING:
+    from roboyard.simulation.engine import Simulation
+    from roboyard.simulation.sensors import SimulatedSensor
+
+
+@dataclass(slots=True)
+class _Active:
+    """A fault under way, with what it remembers: where a joint was, what a sensor had measured (by sensor's name)."""
+
+    fault: Fault
+    held: float = 0.0
+    impairments: dict[str, Impairment] = field(default_factory=dict)
+
+
+class FaultTable:
+    """Faults by name.  Several may fall on the same thing; they act in the order in which they began."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._active: dict[str, _Active] = {}
+        self._joints: JointFaults | None = None
+        self._sensed: dict[tuple[str, str], tuple[int, Any]] = {}
+
+    @property
+    def active(self) -> dict[str, Fault]:
+        """The faults under way, in the order in which they began."""
+        return {name: active.fault for name, active in self._active.items()}
+
+    def check(self, fault: Fault) -> None:
+        """Whether there is what the fault falls on.
+
+        Raises:
+            UnknownNameError: no such model, sensor or joint.
+            InputError: that joint or sensor cannot fail in this way, or a number is out of range.
+        """
+        if isinstance(fault, GroundFault):
+            if not (fault.patch.length > 0.0 and fault.patch.width > 0.0 and fault.patch.friction >= 0.0):
+                raise InputError(f"patch {fault.patch}", valid="positive sizes, friction of at least 0")
+            return
+        placement = self._simulation.placement(fault.model)  # which says what models there are
+        if isinstance(fault, SensorFault):
+            sensors = {item.sensor.name: item.sensor.kind for item in self._simulation.sensors(fault.model)}
+            if fault.sensor not in sensors:
+                names = ", ".join(sensors) or "none"
+                raise UnknownNameError(f"{fault.model} has no sensor {fault.sensor!r}", valid=f"sensors: {names}")
+            if fault.trouble == "noisy" and sensors[fault.sensor] in NUMBERLESS:
+                raise InputError(
+                    f"sensor {fault.sensor!r} measures no numbers that could be noisy", valid="silent, stuck or delayed"
+                )
+        elif isinstance(fault, JointFault):
+            places = {place.name: place for place in placement.joints}
+            if fault.joint not in places:
+                names = ", ".join(places) or "none"
+                raise UnknownNameError(f"{fault.model} has no joint {fault.joint!r}", valid=f"joints: {names}")
+            place = places[fault.joint]
+            if fault.trouble == "weak" and (place.actuator < 0 or effort_limit(place.axis) == float("inf")):
+                limited = [p.name for p in places.values() if p.actuator >= 0 and effort_limit(p.axis) < float("inf")]
+                raise InputError(
+                    f"joint {fault.joint!r} has no limit of effort that could shrink",
+                    valid=f"joints with a limit: {', '.join(limited) or 'none'}",
+                )
+
+    def begin(self, name: str, fault: Fault) -> None:
+        """Let ``fault`` begin now, under a name of its own.
+
+        Raises:
+            InputError: the name is taken; or as `check`.
+        """
+        if name in self._active:
+            raise InputError(f"a fault {name!r} is under way", valid="another name")
+        self.check(fault)
+        active = _Active(fault)
+        if isinstance(fault, JointFault):
+            active.held = self._joint_faults().position(fault)
+        for sensor in self._sensors_of(fault):
+            active.impairments[sensor.sensor.name] = self._impair(name, fault, sensor, sensor.read())
+        self._active[name] = active
+        self._sensed.clear()
+        self.rebind(look=True)
+
+    def end(self, name: str) -> None:
+        """Let the fault end now; whatever it fell on is as it was made. Harmless when it is not under way."""
+        if self._active.pop(name, None) is not None:
+            self._sensed.clear()
+            self.rebind(look=True)
+
+    def sensed(self, sensor: SimulatedSensor[Any], *, hold: bool = False) -> Any:
+        """What comes out of a sensor at this instant; None if it is silent.
+
+        Args:
+            sensor: Of one of the simulation's models.
+            hold: Instead of silence give what it measured last, as whoever polls a dead encoder gets.
+        """
+        mine = [
+            active.impairments[sensor.sensor.name]
+            for active in self._active.values()
+            if _model_of(active.fault) == sensor.robot and sensor.sensor.name in active.impairments
+        ]
+        if not mine:
+            return sensor.read()
+        now, key = self._simulation.time_ns, (sensor.robot, sensor.sensor.name)
+        if self._sensed.get(key, (-1, None))[0] != now:
+            reading = sensor.read()
+            for impairment in mine:
+                reading = impairment.apply(reading, now)
+            self._sensed[key] = now, reading
+        reading = self._sensed[key][1]
+        return mine[0].held if reading is None and hold else reading
+
+    def rebind(self, *, look: bool = False) -> None:
+        """Put the faults into the compiled world anew; ``look``: evaluate it again, since constraints changed."""
+        running = self._simulation.running
+        if self._joints is None or self._joints.running is not running:
+            self._joints = None
+        touching = {n: a.fault for n, a in self._active.items() if isinstance(a.fault, JointFault | PowerFault)}
+        if touching or self._joints is not None:
+            self._joint_faults().apply(touching, {name: active.held for name, active in self._active.items()})
+        patches = [active.fault.patch for active in self._active.values() if isinstance(active.fault, GroundFault)]
+        running.surfaces.set(running.assembled, patches, self._simulation.belts)
+        if look or patches or touching or running.surfaces.belts.size:
+            running.evaluate()
+
+    def save(self) -> dict[str, Any]:
+        """Faults under way as plain data, except for the readings that sensors' faults hold back."""
+        return {
+            name: {
+                "kind": type(active.fault).__name__,
+                "fields": asdict(active.fault),
+                "held": active.held,
+                "sensors": {sensor: item.save() for sensor, item in active.impairments.items()},
+            }
+            for name, active in self._active.items()
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Go on with what ``save`` gave; the physical state is back already."""
+        self._active, self._sensed = {}, {}
+        for name, item in saved.items():
+            fault = _fault(item["kind"], item["fields"])
+            active = _Active(fault, float(item["held"]))
+            for sensor in self._sensors_of(fault):
+                if sensor.sensor.name in item["sensors"]:
+                    memory = item["sensors"][sensor.sensor.name]
+                    made = active.impairments[sensor.sensor.name] = self._impair(name, fault, sensor, None)
+                    made.load(memory)
+            self._active[name] = active
+        self.rebind()
+
+    def _joint_faults(self) -> JointFaults:
+        if self._joints is None:
+            self._joints = JointFaults(self._simulation.running)
+        return self._joints
+
+    def _sensors_of(self, fault: Fault) -> list[SimulatedSensor[Any]]:
+        model = _model_of(fault)
+        if isinstance(fault, JointFault) or model not in self._simulation.models:
+            return []
+        sensors = self._simulation.sensors(model)
+        return [s for s in sensors if isinstance(fault, PowerFault) or s.sensor.name == fault.sensor]  # type: ignore[union-attr]
+
+    def _impair(self, name: str, fault: Fault, sensor: SimulatedSensor[Any], held: Any) -> Impairment:
+        mine = fault if isinstance(fault, SensorFault) else SensorFault(sensor.robot, sensor.sensor.name, "silent")
+        rng = generator(self._simulation.seed, sensor.robot, sensor.sensor.name, "fault", name)
+        return Impairment(mine, sensor.sensor.kind, held, rng)
+
+
+def _model_of(fault: Fault) -> str:
+    return "" if isinstance(fault, GroundFault) else fault.model
+
+
+def _fault(kind: str, values: dict[str, Any]) -> Fault:
+    return GroundFault(Patch(**values["patch"])) if kind == GroundFault.__name__ else KINDS[kind](**values)
