@@ -2,7 +2,7 @@
 
 from roboyard.bus.actions import ActionClient, ActionServer, GoalFuture, GoalHandle, Status
 from roboyard.bus.bus import Bus
-from roboyard.bus.executor import LAST, LATE, SENSOR, TIMER, Executor
+from roboyard.bus.executor import FAULT, LAST, LATE, SENSOR, TIMER, Executor
 from roboyard.bus.futures import Future
 from roboyard.bus.graph import Graph, graph
 from roboyard.bus.inputs import Input
@@ -13,6 +13,7 @@ from roboyard.bus.topics import Publisher, Subscription, Topic
 from roboyard.bus.transforms import TransformBuffer, TransformError
 
 __all__ = [
+    "FAULT",
     "LAST",
     "LATE",
     "SENSOR",

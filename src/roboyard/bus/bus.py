@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from roboyard.bus import state
+from roboyard.bus.disturbance import Post
 from roboyard.bus.executor import Executor
 from roboyard.bus.health import LEVELS
 from roboyard.bus.housekeeping import Housekeeping
@@ -45,6 +46,7 @@ class Bus:
         transforms: Where every frame was, from /tf and /tf_static.
         inputs: The port for everything from outside.
         offload: The workers.
+        post: What is under way on topics that somebody disturbs.
         taps: See every message as it is published (recorder, bridges).
         log_sinks: See every log record (the console).
         log: The bus's own log.
@@ -63,6 +65,7 @@ class Bus:
         self.transforms = TransformBuffer()
         self.inputs = InputPort(self)
         self.offload = Offload(self, workers)
+        self.post = Post(self)
         self.taps: list[Tap] = []
         self.log_sinks: list[Callable[[Record], None]] = []
         self.log = Logger("/roboyard", lambda: self.executor.now_ns, self.write_log)

@@ -18,8 +18,9 @@ from roboyard.errors import RunError
 
 Callback = Callable[[], None]
 
-SENSOR, TIMER, LATE, LAST = 20, 30, 90, 99
-"""Priorities at one instant: measurements, nodes' timers, book-keeping, and last what came from outside."""
+FAULT, SENSOR, ARRIVAL, TIMER, LATE, LAST = 10, 20, 25, 30, 90, 99
+"""Priorities at one instant: faults begin and end, measurements, messages that were under way for a while, nodes'
+timers, book-keeping, and last what came from outside."""
 
 
 _CALM_ROUNDS, _MOST_AT_ONCE = 1_000, 200_000

@@ -99,6 +99,24 @@ class InputPort:
         for time_ns, item in inputs:
             self._bus.executor.at(time_ns, lambda item=item: self._act(item), priority=LAST)  # type: ignore[misc]
 
+    def save(self) -> dict[str, Any]:
+        """Who has published through the port, and how much was taken, as plain data."""
+        senders = [
+            (source, target, latched, publisher.topic.type_name, publisher.count)
+            for (source, target, latched), publisher in self._publishers.items()
+        ]
+        return {"senders": senders, "counts": (self.taken, self.refused, self.dropped), "used": self._record is not None}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Counterpart of `save`, on a port that nothing went through yet."""
+        for source, target, latched, type_name, count in saved["senders"]:
+            publisher = self._bus.publisher(target, message_type(type_name), source, latched=latched)
+            publisher.count = count
+            self._publishers[(source, target, latched)] = publisher
+        if saved["used"]:
+            self._record = self._bus.publisher(TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs")
+        self.taken, self.refused, self.dropped = saved["counts"]
+
     def take(self) -> bool:
         """Answer questions and act on the first input that waits; called by the executor when an instant is complete.
 

@@ -41,6 +41,14 @@ class Logger:
         self._sink = sink
         self._last: dict[str, int] = {}
 
+    def save(self) -> dict[str, int]:
+        """When it last wrote what it does not write again and again [ns], as plain data."""
+        return dict(self._last)
+
+    def load(self, saved: dict[str, int]) -> None:
+        """Counterpart of `save`."""
+        self._last = dict(saved)
+
     def debug(self, text: str, every: float | None = None) -> None:
         """For developers of the node."""
         self._write("debug", text, every)

@@ -185,13 +185,16 @@ class Node(Configurable):
         self._timers.append(timer)
         return self._keep(timer)
 
-    def after(self, delay: float, callback: Callable[[], None], *, restored: bool = False) -> Scheduled:
+    def after(
+        self, delay: float, callback: Callable[[], None], *, restored: bool = False, priority: int = TIMER
+    ) -> Scheduled:
         """Run ``callback()`` once, ``delay`` simulated seconds from now (now, if negative), unless the node leaves.
 
         Args:
             delay: Simulated time [s].
             callback: What to run.
             restored: The node's own ``load`` schedules it again; ``save`` refuses while others are pending.
+            priority: Order among events of the same instant.
 
         Raises:
             InputError: ``delay`` is no time.
@@ -204,7 +207,7 @@ class Node(Configurable):
             del self._one_shots[event]
             meter.run(callback)
 
-        event = self.bus.executor.at(self.now_ns + round(delay * 1e9), fire)
+        event = self.bus.executor.at(self.now_ns + round(delay * 1e9), fire, priority)
         if len(self._one_shots) >= 64:  # forget the cancelled ones
             self._one_shots = {other: kept for other, kept in self._one_shots.items() if not other.cancelled}
         self._one_shots[event] = restored

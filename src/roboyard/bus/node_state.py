@@ -27,6 +27,7 @@ def save(node: Node) -> dict[str, Any]:
         "random": copy.deepcopy(node.random.bit_generator.state),
         "timers": [timer.next_ns for timer in node.timers],
         "health": None if health is None else (health.level, health.text, health.values),
+        "log": node.log.save(),
         "fields": {name: state.copied(node, name) for name in node.fields},
     }
 
@@ -43,6 +44,7 @@ def load(node: Node, saved: dict[str, Any]) -> None:
     for timer, next_ns in zip(node.timers, saved["timers"], strict=True):
         timer.reschedule(next_ns)
     node.health = None if saved["health"] is None else Health(*saved["health"])
+    node.log.load(saved["log"])
     for name, value in saved["fields"].items():
         setattr(node, name, copy.deepcopy(value))
 

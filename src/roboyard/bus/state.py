@@ -50,6 +50,10 @@ def save(bus: Bus) -> dict[str, Any]:
             for publisher in _latching(bus)
             if publisher.last is not None
         ],
+        "topics": {topic.name: (topic.count, topic.first_ns, topic.last_ns) for topic in bus.topics.values()},
+        "post": bus.post.save(),
+        "inputs": bus.inputs.save(),
+        "log": bus.log.save(),
     }
 
 
@@ -72,12 +76,19 @@ def load(bus: Bus, saved: dict[str, Any]) -> None:
         timer = bus.nodes[name].timers[index]
         timer.reschedule(timer.next_ns)
     bus.transforms.load(saved["transforms"])
+    bus.inputs.load(saved["inputs"])
     publishers = {(publisher.topic.name, publisher.node): publisher for publisher in _latching(bus)}
-    for topic, node_name, type_name, data in saved["latched"]:
-        publisher = publishers.get((topic, node_name))
+    for name, node_name, type_name, data in saved["latched"]:
+        publisher = publishers.get((name, node_name))
         if publisher is not None:
             publisher.last = deserialize(data, type_name)
+    for name, counted in saved["topics"].items():
+        topic = bus.topics.get(name)
+        if topic is not None:
+            topic.count, topic.first_ns, topic.last_ns = counted
     bus.executor.seek(saved["now_ns"])
+    bus.post.load(saved["post"])
+    bus.log.load(saved["log"])
 
 
 def _check_barrier(executor: Executor) -> None:

@@ -11,6 +11,7 @@ from roboyard.messages import fingerprint, freeze, type_name
 
 if TYPE_CHECKING:
     from roboyard.bus.bus import Bus
+    from roboyard.bus.disturbance import Disturbance
 
 Tap = Callable[["Topic", Any, str, int], None]
 """Sees every message as it is published: (topic, message, publisher's node, time in ns)."""
@@ -28,9 +29,13 @@ class Topic:
         count: Messages published so far.
         first_ns: Time of the first message [ns]; -1 before it.
         last_ns: Time of the newest message [ns]; -1 before it.
+        disturbances: What loses or delays its messages at present.
     """
 
-    __slots__ = ("count", "first_ns", "last_ns", "latched", "name", "publishers", "subscriptions", "type", "type_name")
+    __slots__ = (
+        "count", "disturbances", "first_ns", "last_ns", "latched", "name", "publishers", "subscriptions", "type",
+        "type_name",
+    )  # fmt: skip
 
     def __init__(self, name: str, message_type: type) -> None:
         self.name = name
@@ -39,6 +44,7 @@ class Topic:
         self.latched = False
         self.publishers: list[Publisher] = []
         self.subscriptions: list[Subscription] = []
+        self.disturbances: list[Disturbance] = []
         self.count = 0
         self.first_ns = -1
         self.last_ns = -1
@@ -96,7 +102,9 @@ class Publisher:
             self.last = message
         for tap in bus.taps:
             tap(topic, message, self.node, now_ns)
-        if topic.subscriptions:
+        if topic.disturbances:
+            bus.post.send(topic, message, self.node)
+        elif topic.subscriptions:
             ready, node = bus.executor.ready, self.node
             for subscription in topic.subscriptions:
                 ready.append((subscription, message, node))

@@ -25,7 +25,7 @@ def scenario_as_run(spec: Spec) -> str:
         if place.endswith(".py"):
             node["use"] = f"{_absolute(place, base)}{colon}{name}"
     for fault in data.get("faults", []):
-        if fault["what"] == "spawn" and "/" in fault["model"]:
+        if fault.get("what") == "spawn" and "/" in fault["model"]:
             fault["model"] = _absolute(fault["model"], base)
     operator = data.get("operator")
     if isinstance(operator, dict):

@@ -9,7 +9,8 @@ from roboyard.description import load_model
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.scenarios.catalog import find_file, find_robot
 from roboyard.scenarios.expressions import Criterion
-from roboyard.scenarios.faults import Faults
+from roboyard.scenarios.faults.deeds import deeds_of
+from roboyard.scenarios.faults.node import Faults
 from roboyard.scenarios.floor import floor_of
 from roboyard.scenarios.metrics import metric_names
 from roboyard.scenarios.node_factory import make_node
@@ -53,7 +54,8 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True, attach
             _add_operator(run.robots[name], script)
         _add_nodes(run, scenario)
         if scenario.faults:
-            run.bus.add(Faults(run=run, faults=scenario.faults), "faults")
+            deeds = deeds_of(run, scenario.faults, spec.place)
+            run.bus.add(Faults(deeds=deeds, events=run.events), "faults")
     except BaseException:
         run.close()
         raise

@@ -75,6 +75,7 @@ def make_document(
             }
             for name, robot in run.known_robots.items()
         },
+        "events": list(run.events),
         **costs(run.graph, run.wall_seconds),
         "provenance": provenance().to_dict(),
     }

@@ -69,6 +69,7 @@ class Run:
         robots: By name, the first is the main one.
         known_robots: Those that were removed too.
         evaluation: Its metrics so far.
+        events: What happened to it from outside: faults that began and ended, things that came and went.
         folder: Where the recording lies; None if nothing is recorded.
         graph: Nodes, topics and what they cost, once it has ended.
         wall_seconds: Wall time spent running so far.
@@ -102,6 +103,7 @@ class Run:
         self.known_robots: dict[str, RobotHandle] = {}
         self.evaluation = Evaluation()
         self.wall_seconds = 0.0
+        self.events: list[dict[str, Any]] = []
         self.folder: RunFolder | None = None
         self.graph: Graph | None = None
         self._temporary: Path | None = None

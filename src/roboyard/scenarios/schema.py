@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from roboyard.config import Limits, field
+from roboyard.config import field
 from roboyard.errors import ConfigError
+from roboyard.scenarios.faults.kinds import POSE, Fault, Pose, Remove, Spawn
 from roboyard.scenarios.script import Script, Step
 
+__all__ = ["NodeEntry", "Pose", "RecordEntry", "Remove", "RobotEntry", "Scenario", "Spawn", "VideoEntry"]
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-Pose = (
-    Annotated[tuple[float, float, float], Limits(units=("m", "m", "rad"))]
-    | Annotated[tuple[float, float, float, float, float, float], Limits(units=("m", "m", "m", "rad", "rad", "rad"))]
-)
-_POSE = "[x, y, yaw] or [x, y, z, roll, pitch, yaw]"
-
 
 def _check_names(names: tuple[str, ...], what: str) -> None:
     for name in names:
@@ -45,37 +41,12 @@ class RobotEntry:
     """A robot of the scenario."""
 
     model: str = field(doc="a robot's name, or a path to .yaml, .urdf, .xacro or .sdf")
-    at: Literal["free"] | Pose = field((0.0, 0.0, 0.0), doc=f"{_POSE} in m and rad; `free`: near the origin")
+    at: Literal["free"] | Pose = field((0.0, 0.0, 0.0), doc=f"{POSE} in m and rad; `free`: near the origin")
     namespace: str | None = field(None, doc="default: none for the first robot, its own name for others")
     nodes: Literal["default", "all", "none"] | tuple[str, ...] = field("default", doc="which of the robot's nodes run")
     parameters: dict[str, dict[str, Any]] = field(factory=dict, doc="node: {key: value}")
     remap: dict[str, dict[str, str]] = field(factory=dict, doc="node: {name: other name}")
     arguments: dict[str, str] = field(factory=dict, doc="xacro arguments")
-
-
-@dataclass(frozen=True)
-class Spawn:
-    """At a time a model appears."""
-
-    at: float = field(unit="s", low=0.0, doc="simulated time")
-    what: Literal["spawn"] = "spawn"
-    model: str = field("box", doc="a path to a description, or `box`, `cylinder`, `sphere`")
-    pose: Pose = field((0.0, 0.0, 0.0), doc=f"{_POSE} in m and rad")
-    name: str | None = field(None, doc="default: the model's")
-    size: tuple[float, float, float] = field((0.4, 0.4, 0.4), unit="m", low=1e-3, doc="of the named shapes")
-
-
-@dataclass(frozen=True)
-class Remove:
-    """At a time a model disappears."""
-
-    at: float = field(unit="s", low=0.0, doc="simulated time")
-    what: Literal["remove"] = "remove"
-    name: str = field("", doc="of a spawned model or a robot")
-
-    def __post_init__(self) -> None:
-        if not self.name:
-            raise ConfigError("key 'name' is missing", valid="the name of a spawned model or a robot")
 
 
 @dataclass(frozen=True)
@@ -114,7 +85,7 @@ class Scenario:
         None, doc="a script file, or the script itself, for the main robot; or {robot: script}"
     )
     nodes: dict[str, NodeEntry] = field(factory=dict, doc="further nodes")
-    faults: tuple[Spawn | Remove, ...] = field((), doc="what happens when")
+    faults: tuple[Fault, ...] = field((), doc="what happens when")
     criteria: dict[str, str] = field(factory=dict, doc="expressions over the metrics; all must hold")
     until: str | None = field(None, doc="expression over the metrics that ends the run early")
     seed: int = field(0, low=0, high=2**63 - 1, doc="of every random generator")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from roboyard.config import Node, dumps, from_data, load, override, read_file
@@ -28,12 +29,29 @@ class Spec:
         scenario: What it says.
         base: Folder that its paths are relative to.
         smoke: Whether this is the smoke variant.
+        tree: What was read, with the places where it was written; None for a scenario made in Python.
     """
 
     name: str
     scenario: Scenario
     base: Path
     smoke: bool = False
+    tree: Node | None = field(default=None, compare=False, repr=False)
+
+    def place(self, path: str) -> str:
+        """Where a key was written: "faults[0].robot" gives "mine.yaml:12"; the nearest place known, "" if none is."""
+        node, found = self.tree, ""
+        for name in re.findall(r"[^.\[\]]+", path):
+            if node is None:
+                break
+            found = node.place or found
+            if isinstance(node.value, dict):
+                node = node.value.get(name)
+            elif isinstance(node.value, list) and name.isdecimal() and int(name) < len(node.value):
+                node = node.value[int(name)]
+            else:
+                break
+        return node.place or found if node is not None else found
 
     def seeded(self, seed: int | None) -> Spec:
         """With another seed; None leaves it."""
@@ -79,7 +97,7 @@ def load_spec(
     scenario = load(Scenario, node, where=str(path))
     if smoke:
         scenario = replace(scenario, duration=min(scenario.duration, SMOKE_SECONDS))
-    return Spec(path.stem if path.stem != "scenario" else path.parent.name, scenario, path.parent, smoke)
+    return Spec(path.stem if path.stem != "scenario" else path.parent.name, scenario, path.parent, smoke, node)
 
 
 def spec_of(scenario: Scenario, name: str = "scenario", base: Path | None = None) -> Spec:

@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import SENSOR, Publisher
+from roboyard.bus.executor import ARRIVAL
 from roboyard.messages import deserialize, msg, serialize
 from roboyard.simulation.engine import Handle, Simulation
 from roboyard.simulation.faults import FaultTable
@@ -48,7 +49,7 @@ class Outlet:
         self._schedule(self._latency_ns)
 
     def _schedule(self, delay_ns: int) -> None:
-        self._events.append(self._node.after(delay_ns * 1e-9, self._deliver, restored=True))
+        self._events.append(self._node.after(delay_ns * 1e-9, self._deliver, restored=True, priority=ARRIVAL))
 
     def _deliver(self) -> None:
         self._events.popleft()

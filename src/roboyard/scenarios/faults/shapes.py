@@ -1,21 +1,14 @@
-"""What happens to a run from outside its robots: things appear, things vanish, at their times."""
+"""What a scenario lets appear: named shapes, and descriptions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from roboyard.bus import Node, resource
 from roboyard.description import Box, Collision, Cylinder, Inertial, Link, Material, Model, Sphere, Visual, load_model
 from roboyard.geometry import SE3
 from roboyard.scenarios.catalog import find_file
-from roboyard.scenarios.schema import Remove, Spawn
-
-if TYPE_CHECKING:
-    from roboyard.scenarios.run import Run
+from roboyard.scenarios.faults.kinds import Spawn
 
 _DENSITY = 150.0
 """Of the named shapes [kg/m³]: cardboard with something in it; a rover can push a small one."""
@@ -57,32 +50,3 @@ def _shape(kind: str, size: tuple[float, float, float]) -> Model:
         (Visual("visual", geometry, here, Material("cardboard", (0.76, 0.6, 0.42, 1.0))),),
     )
     return Model(kind, (link,))
-
-
-class Faults(Node):
-    """Lets the scenario's faults happen at their times."""
-
-    run: Run = resource()
-    faults: tuple[Spawn | Remove, ...] = resource(tuple)
-
-    def setup(self) -> None:
-        """Read what will be spawned now, so that a mistake shows at the start."""
-        for index, fault in enumerate(self.faults):
-            self.after(max(0.0, fault.at - self.now), self._action(fault, index))
-
-    def _action(self, fault: Spawn | Remove, index: int) -> Callable[[], None]:
-        if isinstance(fault, Remove):
-
-            def vanish() -> None:
-                self.run.remove(fault.name)
-                self.log.info(f"{fault.name} vanished")
-
-            return vanish
-        name = fault.name or f"{Path(fault.model).stem}_{index}"
-        model = replace(model_of(fault, self.run.base), name=name)
-
-        def appear() -> None:
-            self.run.add_object(model, name, at=fault.pose)
-            self.log.info(f"{name} appeared at {fault.pose[0]:g}, {fault.pose[1]:g}")
-
-        return appear

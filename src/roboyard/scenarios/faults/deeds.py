@@ -1,0 +1,198 @@
+"""From what a scenario says to what is done: each fault with its begin and its end, checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from roboyard.bus.disturbance import Disturbance
+from roboyard.config.describe import near
+from roboyard.errors import ConfigError, RoboyardError
+from roboyard.scenarios.faults import kinds as k
+from roboyard.scenarios.faults.shapes import model_of
+from roboyard.simulation.faults import Fault, GroundFault, JointFault, PowerFault, SensorFault
+from roboyard.simulation.surface_tables import Patch
+
+if TYPE_CHECKING:
+    from roboyard.scenarios.run import Run
+
+_TRUTH = "/truth/"
+Do = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something that happens at a time.
+
+    Attributes:
+        name: Of its own.
+        kind: What the scenario calls it.
+        text: What it is, in words.
+        begin_ns: When it happens [ns].
+        end_ns: When it ends [ns]; None: it does not.
+        begin: Does it.
+        end: Undoes it.
+        disturbance: Of a topic, whose generator belongs to the state of a run.
+        topic: Which one.
+    """
+
+    name: str
+    kind: str
+    text: str
+    begin_ns: int
+    end_ns: int | None
+    begin: Do
+    end: Do
+    disturbance: Disturbance | None = None
+    topic: str = ""
+
+
+def deeds_of(run: Run, faults: Iterable[k.Fault], place: Callable[[str], str]) -> tuple[Deed, ...]:
+    """The deeds of a scenario's faults.
+
+    Args:
+        run: With all its robots and nodes.
+        faults: As the scenario says.
+        place: Where in the scenario's file a key is: "faults[0].robot" gives "mine.yaml:12".
+
+    Raises:
+        ConfigError: there is nothing of such a name, or it cannot fail in this way; names file, line and choices.
+    """
+    made = []
+    names = [*run.simulation.models]
+    for index, fault in enumerate(faults):
+        path = f"faults[{index}]"
+        try:
+            if isinstance(fault, k.Remove) and fault.name not in names:
+                raise _KeyError(
+                    f"nothing is called {fault.name!r}{near(fault.name, names)}", where="name",
+                    valid=f"there are: {', '.join(names) or 'none'}",
+                )  # fmt: skip
+            if isinstance(fault, k.Spawn):
+                names.append(_called(fault, index))
+            made.append(_deed(run, fault, index))
+        except RoboyardError as error:
+            key = f"{path}.{error.where}" if isinstance(error, _KeyError) else path
+            where = ", ".join(part for part in (place(key), key) if part)
+            raise ConfigError(error.what, where=where, valid=error.valid) from error
+    return tuple(made)
+
+
+class _KeyError(ConfigError):
+    """A ConfigError whose ``where`` is a key of the entry."""
+
+
+def _deed(run: Run, fault: k.Fault, index: int) -> Deed:
+    name = f"{fault.what}_{index}"
+    begin_ns = round(fault.at * 1e9)
+    lasts = fault.seconds if isinstance(fault, k.Lasting) else None
+    end_ns = None if lasts is None else begin_ns + max(1, round(lasts * 1e9))
+
+    def deed(text: str, begin: Do, end: Do = _nothing) -> Deed:
+        return Deed(name, fault.what, text, begin_ns, end_ns, begin, end)
+
+    if isinstance(fault, k.Spawn):
+        called = _called(fault, index)
+        model = replace(model_of(fault, run.base), name=called)
+        text = f"{called} appeared at {fault.pose[0]:g}, {fault.pose[1]:g}"
+        pose = fault.pose
+        return deed(text, lambda: _ignore(run.add_object(model, called, at=pose)))
+    if isinstance(fault, k.Remove):
+        gone = fault.name
+        return deed(f"{gone} vanished", lambda: run.remove(gone))
+    if isinstance(fault, k.MessageLoss | k.MessageDelay):
+        return _of_topic(run, fault, name, begin_ns, end_ns)
+    inside, text = _inside(run, fault)
+    table = run.simulation.faults
+    try:
+        table.check(inside)
+    except RoboyardError as error:
+        key = next((key for key in ("sensor", "joint") if hasattr(fault, key)), "")
+        raise _KeyError(error.what, where=key, valid=error.valid) from error
+
+    def begin() -> None:
+        if isinstance(inside, GroundFault) or inside.model in run.simulation.models:  # it may have been removed
+            table.begin(name, inside)
+
+    return deed(text, begin, lambda: table.end(name))
+
+
+def _inside(run: Run, fault: k.Fault) -> tuple[Fault, str]:
+    """The fault as the simulation knows it, and in words."""
+    if isinstance(fault, k.SlipPatch):
+        (x, y, yaw), (length, width) = fault.pose, fault.size
+        text = f"slippery ground ({fault.friction:g}) at {x:g}, {y:g}"
+        return GroundFault(Patch(x, y, yaw, length, width, fault.friction)), text
+    robot = _robot(run, getattr(fault, "robot", None))
+    match fault:
+        case k.SensorSilent():
+            trouble = "silent" if fault.what == "sensor_silent" else "stuck"
+            return SensorFault(robot, fault.sensor, trouble), f"sensor {fault.sensor} of {robot} is {trouble}"
+        case k.SensorDelayed():
+            text = f"sensor {fault.sensor} of {robot} is {fault.delay:g} s late"
+            return SensorFault(robot, fault.sensor, "delayed", fault.delay), text
+        case k.SensorNoisy():
+            text = f"sensor {fault.sensor} of {robot} has noise of {fault.stddev:g}"
+            return SensorFault(robot, fault.sensor, "noisy", fault.stddev), text
+        case k.JointBlocked():
+            return JointFault(robot, fault.joint, "blocked"), f"joint {fault.joint} of {robot} is blocked"
+        case k.JointWeak():
+            text = f"joint {fault.joint} of {robot} has {100.0 * fault.effort:g} % of its effort"
+            return JointFault(robot, fault.joint, "weak", fault.effort), text
+        case k.PowerLoss():
+            return PowerFault(robot), f"{robot} has no power"
+    raise ConfigError(f"{fault.what} is no fault of a robot")  # pragma: no cover - all kinds are above
+
+
+def _robot(run: Run, name: str | None) -> str:
+    """A robot of the run, or anything else in it that has joints or sensors."""
+    if name is None:
+        if not run.robots:
+            raise ConfigError("there is no robot it could fall on", valid="a robot, named by key 'robot'")
+        return next(iter(run.robots))
+    models = {key: handle.model for key, handle in run.simulation.models.items()}
+    if name not in models:
+        known = [*run.robots, *(n for n, model in models.items() if n not in run.robots and model.joints)]
+        raise _KeyError(
+            f"no robot {name!r}{near(name, known)}", where="robot", valid=f"there are: {', '.join(known) or 'none'}"
+        )
+    return name
+
+
+def _of_topic(
+    run: Run, fault: k.MessageLoss | k.MessageDelay, name: str, begin_ns: int, end_ns: int | None
+) -> Deed:
+    topic = fault.topic if fault.topic.startswith("/") else f"/{fault.topic}"
+    known = sorted(other for other in run.bus.topics if not other.startswith(_TRUTH))
+    if topic.startswith(_TRUTH):
+        raise _KeyError(f"{topic} is the truth, which no network carries", where="topic", valid=", ".join(known))
+    if topic not in run.bus.topics:
+        raise _KeyError(
+            f"no topic {topic!r}{near(topic, known)}", where="topic", valid=f"there are: {', '.join(known)}"
+        )
+    loss = fault.share if isinstance(fault, k.MessageLoss) else 0.0
+    delay = fault.delay if isinstance(fault, k.MessageDelay) else 0.0
+    text = f"{100.0 * loss:g} % of {topic} get lost" if isinstance(fault, k.MessageLoss) else f"{topic} is {delay:g} s late"
+    disturbance = Disturbance(loss, round(delay * 1e9), run.bus.random(f"/faults/{name}"))
+    disturbances = run.bus.topics[topic].disturbances
+
+    def end() -> None:
+        disturbances[:] = [item for item in disturbances if item is not disturbance]
+
+    return Deed(
+        name, fault.what, text, begin_ns, end_ns, lambda: disturbances.append(disturbance), end, disturbance, topic
+    )
+
+
+def _called(fault: k.Spawn, index: int) -> str:
+    return fault.name or f"{Path(fault.model).stem}_{index}"
+
+
+def _ignore(_: object) -> None:
+    """Forget a result."""
+
+
+def _nothing() -> None:
+    """What there is to undo of what lasts."""

@@ -1,0 +1,151 @@
+"""What a scenario's ``faults`` may say, as frozen dataclasses.
+
+Every entry has a time ``at``.  Those that last have ``for``; without it they last to the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from roboyard.config import Limits, field
+from roboyard.errors import ConfigError
+
+Pose = (
+    Annotated[tuple[float, float, float], Limits(units=("m", "m", "rad"))]
+    | Annotated[tuple[float, float, float, float, float, float], Limits(units=("m", "m", "m", "rad", "rad", "rad"))]
+)
+POSE = "[x, y, yaw] or [x, y, z, roll, pitch, yaw]"
+_WHOSE = "whose; default: the first robot"
+
+
+@dataclass(frozen=True)
+class Spawn:
+    """At a time a model appears."""
+
+    at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time")
+    what: Literal["spawn"] = "spawn"
+    model: str = field("box", doc="a path to a description, or `box`, `cylinder`, `sphere`")
+    pose: Pose = field((0.0, 0.0, 0.0), doc=f"{POSE} in m and rad")
+    name: str | None = field(None, doc="default: the model's")
+    size: tuple[float, float, float] = field((0.4, 0.4, 0.4), unit="m", low=1e-3, doc="of the named shapes")
+
+
+@dataclass(frozen=True)
+class Remove:
+    """At a time a model disappears."""
+
+    at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time")
+    what: Literal["remove"] = "remove"
+    name: str = field("", doc="of a spawned model or a robot")
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ConfigError("key 'name' is missing", valid="the name of a spawned model or a robot")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lasting:
+    """A fault that begins and, unless it lasts to the end, ends."""
+
+    at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time at which it begins")
+    seconds: float | None = field(None, unit="s", low=1e-9, high=1e6, doc="how long; default: to the end", key="for")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensorSilent(Lasting):
+    """A sensor says nothing, or the same again and again."""
+
+    what: Literal["sensor_silent", "sensor_stuck"]
+    sensor: str = field(doc="its name in the robot's description")
+    robot: str | None = field(None, doc=_WHOSE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensorDelayed(Lasting):
+    """A sensor's readings come late."""
+
+    what: Literal["sensor_delayed"]
+    sensor: str = field(doc="its name in the robot's description")
+    delay: float = field(unit="s", low=1e-9, high=3600.0, doc="how late")
+    robot: str | None = field(None, doc=_WHOSE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensorNoisy(Lasting):
+    """A sensor has more noise than it is made with."""
+
+    what: Literal["sensor_noisy"]
+    sensor: str = field(doc="its name in the robot's description")
+    stddev: float = field(low=0.0, high=1e6, doc="of white noise, in the unit of what it measures")
+    robot: str | None = field(None, doc=_WHOSE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointBlocked(Lasting):
+    """A wheel or joint cannot move."""
+
+    what: Literal["joint_blocked"]
+    joint: str = field(doc="its name in the robot's description")
+    robot: str | None = field(None, doc=_WHOSE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointWeak(Lasting):
+    """A wheel's or joint's motor has only a share of its effort left."""
+
+    what: Literal["joint_weak"]
+    joint: str = field(doc="its name in the robot's description")
+    effort: float = field(0.3, low=0.0, high=1.0, doc="what is left, as a share of its limit")
+    robot: str | None = field(None, doc=_WHOSE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerLoss(Lasting):
+    """No motor of a robot has any effort, and its sensors are silent."""
+
+    what: Literal["power_loss"]
+    robot: str | None = field(None, doc=_WHOSE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlipPatch(Lasting):
+    """A rectangle of the ground has another friction."""
+
+    what: Literal["slip_patch"]
+    pose: Annotated[tuple[float, float, float], Limits(units=("m", "m", "rad"))] = field(doc="[x, y, yaw] of its middle")
+    size: tuple[float, float] = field(unit="m", low=1e-3, high=1e4, doc="[length, width]")
+    friction: float = field(0.1, low=0.0, high=10.0, doc="Coulomb's coefficient of the ground there")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageLoss(Lasting):
+    """Some of the messages of a topic do not reach their subscribers."""
+
+    what: Literal["message_loss"]
+    topic: str = field(doc="e.g. /scan")
+    share: float = field(1.0, low=0.0, high=1.0, doc="of the messages that get lost")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageDelay(Lasting):
+    """The messages of a topic reach their subscribers late."""
+
+    what: Literal["message_delay"]
+    topic: str = field(doc="e.g. /scan")
+    delay: float = field(unit="s", low=1e-9, high=3600.0, doc="how late")
+
+
+Fault = (
+    Spawn
+    | Remove
+    | SensorSilent
+    | SensorDelayed
+    | SensorNoisy
+    | JointBlocked
+    | JointWeak
+    | PowerLoss
+    | SlipPatch
+    | MessageLoss
+    | MessageDelay
+)

@@ -1,0 +1,256 @@
+"""Faults: each is what its law says, ends without a trace, and goes on from a saved state."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from tests.simulation.builders import I, at, free_box, ground, imu, rover, static_box, world
+
+from roboyard.description.sensors import EncoderSpec, Sensor
+from roboyard.errors import InputError, UnknownNameError
+from roboyard.hardware import JointCommand
+from roboyard.simulation import Simulation
+from roboyard.simulation.faults import Fault, GroundFault, JointFault, PowerFault, SensorFault
+from roboyard.simulation.surface_tables import Patch
+
+G = 9.8
+ENCODER = Sensor("encoder", "encoder", "base_link", I, 50.0, "joint_states", "base_link", EncoderSpec())
+
+
+def driving(speed: float = 5.0) -> Simulation:
+    sim = Simulation(world(ground()), seed=3)
+    sim.add(rover(sensors=(imu(), ENCODER)), "rover", at(z=0.132))
+    hardware = sim.hardware("rover")
+    hardware.write(JointCommand("velocity", hardware.joint_names, np.full(4, speed)))
+    sim.step(500)
+    return sim
+
+
+@pytest.mark.parametrize(("mu", "yaw"), [(0.15, 0.3), (0.4, 0.0)])
+def test_a_box_on_a_slippery_patch_stops_after_v2_over_2_mu_g(mu: float, yaw: float) -> None:
+    sim = Simulation(world(ground()))
+    sim.add(free_box(mu=0.8), "crate", at(z=0.1))
+    sim.faults.begin("ice", GroundFault(Patch(1.0, 0.0, yaw, 20.0, 4.0, mu)))
+    sim.step(100)
+    start = sim.truth("crate").T_world_base.x
+    sim.data.qvel[0] = 2.0
+    sim.running.evaluate()
+    sim.step(1200)
+    assert sim.truth("crate").T_world_base.x - start == pytest.approx(4.0 / (2.0 * mu * G), rel=0.01)
+
+
+def test_a_patch_ends_where_it_ends() -> None:
+    """On the patch it loses mu g t of its speed, behind it the ground holds: energy is lost as two parts of the way."""
+    sim = Simulation(world(ground()))
+    sim.add(free_box(mu=0.5, size=(0.1, 0.1, 0.1)), "crate", at(z=0.05))
+    sim.faults.begin("ice", GroundFault(Patch(0.5, 0.0, 0.0, 1.0, 1.0, 0.05)))
+    sim.step(50)
+    start = sim.truth("crate").T_world_base.x
+    sim.data.qvel[0] = 2.0
+    sim.running.evaluate()
+    sim.step(1000)
+    slow = (1.0 - start) * 2.0 * 0.05 * G
+    way = 1.0 + (4.0 - slow) / (2.0 * 0.5 * G)
+    assert sim.truth("crate").T_world_base.x == pytest.approx(way, abs=0.05)  # its two edges do not leave at once
+
+
+def test_a_patch_is_never_stickier_than_what_stands_on_it() -> None:
+    ways = []
+    for friction in (None, 5.0):
+        sim = Simulation(world(ground(mu=0.3)))
+        sim.add(free_box(mu=0.3), "crate", at(z=0.1))
+        if friction is not None:
+            sim.faults.begin("carpet", GroundFault(Patch(0.0, 0.0, 0.0, 20.0, 20.0, friction)))
+        sim.data.qvel[0] = 1.0
+        sim.step(500)
+        ways.append(sim.truth("crate").T_world_base.x)
+    assert ways[0] == pytest.approx(ways[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.7])
+def test_what_lies_on_a_belt_reaches_its_speed_after_v_over_mu_g(yaw: float) -> None:
+    mu, speed = 0.5, 1.0
+    sim = Simulation(world(ground(), static_box("belt", (10.0, 1.0, 0.2), at(z=0.1, yaw=yaw), mu=mu)))
+    sim.add(free_box(mu=0.6), "crate", at(z=0.3))
+    sim.step(100)
+    sim.move_surface("belt", "link", (speed, 0.0, 0.0))
+    along = np.array([math.cos(yaw), math.sin(yaw), 0.0])
+    due = speed / (mu * G)
+    for share in (0.25, 0.5, 0.9):
+        sim.advance_to(200_000_000 + round(share * due * 1e9))
+        truth = sim.truth("crate")
+        velocity = truth.T_world_base.rotation_matrix() @ truth.linear_velocity
+        assert velocity @ along == pytest.approx(share * speed, rel=0.03)
+    sim.step(100)
+    truth = sim.truth("crate")
+    assert np.linalg.norm(truth.linear_velocity) == pytest.approx(speed, rel=1e-3)
+    sim.move_surface("belt", "link", (0.0, 0.0, 0.0))
+    sim.step(200)
+    assert np.linalg.norm(sim.truth("crate").linear_velocity) < 1e-3
+
+
+def test_a_blocked_wheel_stands_where_it_was_and_turns_again() -> None:
+    sim = driving()
+    before = sim.hardware("rover").read().position[0]
+    sim.faults.begin("stone", JointFault("rover", sim.hardware("rover").joint_names[0], "blocked"))
+    sim.step(25)
+    for _ in range(10):
+        sim.step(50)
+        readings = sim.hardware("rover").read()
+        assert abs(readings.velocity[0]) < 0.02
+        assert readings.position[0] == pytest.approx(before, abs=0.06)  # it took a few milliseconds to stop
+    assert abs(readings.velocity[3]) > 1.0
+    sim.faults.end("stone")
+    sim.step(500)
+    assert sim.hardware("rover").read().velocity[0] == pytest.approx(5.0, rel=0.05)
+
+
+def test_a_weak_motor_gives_its_share_of_the_effort() -> None:
+    sim = driving(0.0)
+    joints = sim.hardware("rover").joint_names
+    sim.faults.begin("weak", JointFault("rover", joints[1], "weak", 0.2))
+    sim.hardware("rover").write(JointCommand("velocity", joints, np.full(4, 1000.0)))
+    sim.step(2)
+    effort = sim.hardware("rover").read().effort
+    assert effort[0] == pytest.approx(10.0)
+    assert effort[1] == pytest.approx(2.0)
+
+
+def test_without_power_the_rover_rolls_out_and_says_nothing() -> None:
+    sim = driving()
+    sim.faults.begin("battery", PowerFault("rover"))
+    speed = sim.truth("rover").linear_velocity[0]
+    sim.step(50)
+    assert np.abs(sim.hardware("rover").read().effort).max() == 0.0
+    assert [sim.faults.sensed(sensor) for sensor in sim.sensors("rover")] == [None, None]
+    assert 0.0 < sim.truth("rover").linear_velocity[0] <= speed + 1e-6
+    held = sim.hardware("rover").read()
+    sim.step(50)
+    assert np.array_equal(sim.hardware("rover").read().position, held.position)  # what was read last
+    sim.faults.end("battery")
+    sim.step(500)
+    assert sim.truth("rover").linear_velocity[0] == pytest.approx(0.5, rel=0.05)
+
+
+def test_a_stuck_sensor_repeats_itself_with_fresh_stamps() -> None:
+    sim = driving()
+    unit = sim.sensors("rover")[0]
+    held = unit.read()
+    sim.faults.begin("ice", SensorFault("rover", "imu", "stuck"))
+    sim.step(50)
+    reading = sim.faults.sensed(unit)
+    assert reading.time_ns == sim.time_ns
+    assert np.array_equal(reading.linear_acceleration, held.linear_acceleration)
+
+
+def test_a_late_sensor_gives_what_was_true_then() -> None:
+    sim = driving()
+    unit = sim.sensors("rover")[0]
+    sim.faults.begin("queue", SensorFault("rover", "imu", "delayed", 0.02))
+    past = {}
+    for k in range(30):
+        past[sim.time_ns] = unit.read()
+        found = sim.faults.sensed(unit)
+        if k < 5:
+            assert found is None
+        else:
+            assert found is past[sim.time_ns - 20_000_000]
+        sim.step(2)
+
+
+def test_noise_has_the_deviation_that_was_asked_for() -> None:
+    sim = driving(0.0)
+    unit = sim.sensors("rover")[0]
+    sim.faults.begin("noise", SensorFault("rover", "imu", "noisy", 0.5))
+    errors = []
+    for _ in range(400):
+        sim.step(1)
+        reading, quiet = sim.faults.sensed(unit), unit.read()
+        assert reading is sim.faults.sensed(unit)  # one measurement an instant
+        errors.append(reading.angular_velocity - quiet.angular_velocity)
+    assert np.std(errors) == pytest.approx(0.5, rel=0.1)
+    assert abs(np.mean(errors)) < 0.1
+
+
+FAULTS: dict[str, Fault] = {
+    "patch": GroundFault(Patch(0.5, 0.0, 0.2, 2.0, 2.0, 0.1)),
+    "stone": JointFault("rover", "fl_joint", "blocked"),
+    "weak": JointFault("rover", "fr_joint", "weak", 0.3),
+    "queue": SensorFault("rover", "imu", "delayed", 0.03),
+    "noise": SensorFault("rover", "imu", "noisy", 0.1),
+    "stuck": SensorFault("rover", "encoder", "stuck"),
+}
+
+
+def begin_all(sim: Simulation) -> None:
+    joints = sim.hardware("rover").joint_names
+    for name, fault in FAULTS.items():
+        if isinstance(fault, JointFault):
+            fault = JointFault("rover", joints[0 if name == "stone" else 1], fault.trouble, fault.amount)
+        if isinstance(fault, SensorFault) and fault.sensor == "encoder":
+            fault = SensorFault("rover", sim.sensors("rover")[1].sensor.name, fault.trouble)
+        sim.faults.begin(name, fault)
+
+
+def seen(sim: Simulation) -> list[bytes]:
+    found = []
+    for _ in range(40):
+        sim.step(5)
+        reading = sim.faults.sensed(sim.sensors("rover")[0])
+        noise = b"" if reading is None else reading.angular_velocity.tobytes()
+        found.append(sim.data.qpos.tobytes() + noise + sim.hardware("rover").read().position.tobytes())
+    return found
+
+
+def test_a_state_in_the_midst_of_faults_goes_on_bit_by_bit() -> None:
+    sim = driving()
+    begin_all(sim)
+    for _ in range(3):
+        sim.step(5)
+        sim.faults.sensed(sim.sensors("rover")[0])
+    saved = pickle.loads(pickle.dumps(sim.save()))
+    first = seen(sim)
+    again = driving(-2.0)  # anything else
+    again.load(saved)
+    assert seen(again) == first
+    assert again.faults.active.keys() == sim.faults.active.keys()
+
+
+def test_what_ends_leaves_no_trace_and_models_may_come_meanwhile() -> None:
+    sim = driving()
+    sound = {name: getattr(sim.model, name).copy() for name in ("jnt_range", "jnt_limited", "actuator_forcerange")}
+    floats = sim.servos.floats[:, 5].copy()
+    begin_all(sim)
+    sim.add(free_box(), "crate", at(3.0, 3.0, 0.2))  # compiled anew: the faults stay
+    assert sim.model.jnt_limited.sum() == sound["jnt_limited"].sum() + 1
+    assert len(sim.running.surfaces.patches) == 1
+    sim.remove("crate")
+    for name in FAULTS:
+        sim.faults.end(name)
+    for name, values in sound.items():
+        assert np.array_equal(getattr(sim.model, name), values)
+    assert np.array_equal(sim.servos.floats[:, 5], floats)
+    assert not len(sim.running.surfaces.patches)
+    sim.faults.end("never begun")
+
+
+def test_what_cannot_fail_is_refused_with_the_choices() -> None:
+    sim = driving()
+    for fault, error, text in (
+        (SensorFault("rovre", "imu", "silent"), UnknownNameError, "rovre"),
+        (SensorFault("rover", "nose", "silent"), UnknownNameError, "no sensor 'nose'"),
+        (JointFault("rover", "knee", "blocked"), UnknownNameError, "no joint 'knee'"),
+        (GroundFault(Patch(0, 0, 0, -1.0, 1.0, 0.1)), InputError, "patch"),
+    ):
+        with pytest.raises(error, match=text) as caught:
+            sim.faults.begin("x", fault)  # type: ignore[arg-type]
+        assert caught.value.valid
+    assert not sim.faults.active
+    with pytest.raises(InputError, match="no link"):
+        sim.move_surface("ground_plane", "lnik", (1.0, 0.0, 0.0))
+    with pytest.raises(InputError, match="moves itself"):
+        sim.move_surface("rover", "base_link", (1.0, 0.0, 0.0))
+    assert not sim.belts
