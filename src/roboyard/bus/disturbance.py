@@ -51,7 +51,8 @@ class Post:
 
     def send(self, topic: Topic, message: Any, node: str) -> None:
         """Take a message of a disturbed topic, as it is published."""
-        if any([item.loses() for item in topic.disturbances]):  # a list: each draws, whatever the others did
+        losses = [item.loses() for item in topic.disturbances]  # each draws, whatever the others did
+        if any(losses):
             return
         delay_ns = sum(item.delay_ns for item in topic.disturbances)
         if delay_ns:

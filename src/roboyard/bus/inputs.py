@@ -105,7 +105,11 @@ class InputPort:
             (source, target, latched, publisher.topic.type_name, publisher.count)
             for (source, target, latched), publisher in self._publishers.items()
         ]
-        return {"senders": senders, "counts": (self.taken, self.refused, self.dropped), "used": self._record is not None}
+        return {
+            "senders": senders,
+            "counts": (self.taken, self.refused, self.dropped),
+            "used": self._record is not None,
+        }
 
     def load(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`, on a port that nothing went through yet."""

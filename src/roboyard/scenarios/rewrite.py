@@ -103,5 +103,6 @@ def _document(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
         "jobs": [],
         "topics": [],
         "inputs": {},
+        "events": [],
         "provenance": {k: about[k] for k in ("versions", "lock", "cpu_class", "cpu", "renderer") if k in about},
     }

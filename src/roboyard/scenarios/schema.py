@@ -19,6 +19,7 @@ __all__ = ["NodeEntry", "Pose", "RecordEntry", "Remove", "RobotEntry", "Scenario
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
+
 def _check_names(names: tuple[str, ...], what: str) -> None:
     for name in names:
         if not _NAME.fullmatch(name):

@@ -203,7 +203,8 @@ def _check(found: Layout) -> None:
         at_data + found.stiffness: data.efc_D, at_data + found.dryness: data.efc_frictionloss,
         at_data + found.kinds: data.efc_type, at_data + found.ids: data.efc_id,
         at_data + found.free: data.qacc_smooth, at_data + found.start: data.qacc_warmstart,
-        at_data + found.gains: data.efc_KBIP, at_data + found.inertia: data.M, at_model + found.inertia_lengths: model.M_rownnz,
+        at_data + found.gains: data.efc_KBIP, at_data + found.inertia: data.M,
+        at_model + found.inertia_lengths: model.M_rownnz,
         at_model + found.inertia_starts: model.M_rowadr, at_model + found.inertia_columns: model.M_colind,
     }  # fmt: skip
     read += tuple(_pointer(place) for place in arrays)

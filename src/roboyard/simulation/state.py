@@ -20,7 +20,7 @@ _SIGNATURE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 
 def save(simulation: Simulation) -> dict[str, Any]:
-    """Everything that decides what comes next: the engine's state, the servos', every sensor's, the contact past, faults.
+    """Everything that decides what comes next: the engine's state, the servos', every sensor's, contacts past, faults.
 
     Plain data, except for readings that faults of sensors hold back, which are as sensors give them.
     """

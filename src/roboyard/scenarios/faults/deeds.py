@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from roboyard.bus.disturbance import Disturbance
 from roboyard.config.describe import near
@@ -128,7 +128,7 @@ def _inside(run: Run, fault: k.Fault) -> tuple[Fault, str]:
     robot = _robot(run, getattr(fault, "robot", None))
     match fault:
         case k.SensorSilent():
-            trouble = "silent" if fault.what == "sensor_silent" else "stuck"
+            trouble: Literal["silent", "stuck"] = "silent" if fault.what == "sensor_silent" else "stuck"
             return SensorFault(robot, fault.sensor, trouble), f"sensor {fault.sensor} of {robot} is {trouble}"
         case k.SensorDelayed():
             text = f"sensor {fault.sensor} of {robot} is {fault.delay:g} s late"
@@ -161,9 +161,7 @@ def _robot(run: Run, name: str | None) -> str:
     return name
 
 
-def _of_topic(
-    run: Run, fault: k.MessageLoss | k.MessageDelay, name: str, begin_ns: int, end_ns: int | None
-) -> Deed:
+def _of_topic(run: Run, fault: k.MessageLoss | k.MessageDelay, name: str, begin_ns: int, end_ns: int | None) -> Deed:
     topic = fault.topic if fault.topic.startswith("/") else f"/{fault.topic}"
     known = sorted(other for other in run.bus.topics if not other.startswith(_TRUTH))
     if topic.startswith(_TRUTH):
@@ -174,7 +172,11 @@ def _of_topic(
         )
     loss = fault.share if isinstance(fault, k.MessageLoss) else 0.0
     delay = fault.delay if isinstance(fault, k.MessageDelay) else 0.0
-    text = f"{100.0 * loss:g} % of {topic} get lost" if isinstance(fault, k.MessageLoss) else f"{topic} is {delay:g} s late"
+    text = (
+        f"{100.0 * loss:g} % of {topic} get lost"
+        if isinstance(fault, k.MessageLoss)
+        else f"{topic} is {delay:g} s late"
+    )
     disturbance = Disturbance(loss, round(delay * 1e9), run.bus.random(f"/faults/{name}"))
     disturbances = run.bus.topics[topic].disturbances
 

@@ -113,7 +113,9 @@ class SlipPatch(Lasting):
     """A rectangle of the ground has another friction."""
 
     what: Literal["slip_patch"]
-    pose: Annotated[tuple[float, float, float], Limits(units=("m", "m", "rad"))] = field(doc="[x, y, yaw] of its middle")
+    pose: Annotated[tuple[float, float, float], Limits(units=("m", "m", "rad"))] = field(
+        doc="[x, y, yaw] of its middle"
+    )
     size: tuple[float, float] = field(unit="m", low=1e-3, high=1e4, doc="[length, width]")
     friction: float = field(0.1, low=0.0, high=10.0, doc="Coulomb's coefficient of the ground there")
 

@@ -71,7 +71,7 @@ class Faults(Node):
         return {**super().save(), **copy.deepcopy(mine)}
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Take it back.  What lies in the past is in the simulation's state; the topics' disturbances come from here."""
+        """Take it back.  Faults of robots are in the simulation's state; topics are disturbed again from here."""
         super().load(saved)
         self._past, self._active = saved["past"], list(saved["active"])
         self.events[:] = saved["events"]

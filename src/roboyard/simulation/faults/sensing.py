@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ import numpy as np
 from roboyard.simulation.faults.kinds import SensorFault
 from roboyard.simulation.randomness import plain_state, restore_generator
 
-MEASURED: dict[str, tuple[str, ...]] = {"encoder": ("position", "velocity")}
+MEASURED: dict[str, tuple[str, ...]] = {"encoder": ("position", "velocity"), "lidar": ("ranges",)}
 """By kind of sensor, the fields of its readings that noise falls on; for other kinds all that hold real numbers."""
-_NEVER = ("orientation",)
-"""A rotation plus noise is none."""
+_NEVER = ("orientation", "variance", "reference")
+"""A rotation plus noise is none, and what a sensor says of itself is not measured."""
+_METRE = 1.0 / 111_320.0
+"""In degrees of latitude: noise of a place is given in metres."""
 NUMBERLESS = ("contact", "truth")
 """Kinds of sensors whose readings are no plain numbers: noise has nothing to fall on."""
 
@@ -68,11 +71,15 @@ class Impairment:
                 changed[item.name] = made = np.where(np.isfinite(value), value + noise, value)
                 made.flags.writeable = False
             elif isinstance(value, float):
-                changed[item.name] = value + self.fault.amount * float(self._rng.standard_normal())
+                scale = _METRE if item.name in ("latitude", "longitude") else 1.0
+                if item.name == "longitude":
+                    scale /= max(math.cos(math.radians(reading.latitude)), 1e-6)
+                error = scale * self.fault.amount * float(self._rng.standard_normal())
+                changed[item.name] = value + error if math.isfinite(value) else value
             elif isinstance(value, tuple) and value and all(isinstance(number, float) for number in value):
-                noise = self.fault.amount * self._rng.standard_normal(len(value))
-                changed[item.name] = tuple(float(number) for number in np.asarray(value) + noise)
-        return replace(reading, **changed) if is_dataclass(reading) else reading
+                errors = self.fault.amount * self._rng.standard_normal(len(value))
+                changed[item.name] = tuple(float(number) for number in np.asarray(value) + errors)
+        return replace(reading, **changed)
 
     def save(self) -> dict[str, Any]:
         """Its memory: readings, and the generator as plain data."""
