@@ -283,7 +283,7 @@ def test_other_content(tmp_path: Path) -> None:
     file.write_text("<html>\n</html>")
     assert "the document is a <html>" in refused(file)
     file.write_text("<mujoco/>")
-    assert "MJCF" in refused(file)
+    assert "no body" in refused(file)
     file.write_text("just words")
     assert "not well-formed XML" in refused(file)
 

@@ -36,12 +36,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Dynamics:
-    """Passive dynamics of an axis: viscous damping, dry friction, spring."""
+    """Passive dynamics of an axis: viscous damping, dry friction, spring, inertia of the motor's rotor (MJCF only)."""
 
     damping: float = 0.0
     friction: float = 0.0
     stiffness: float = 0.0
     reference: float = 0.0
+    armature: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

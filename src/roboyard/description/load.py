@@ -15,7 +15,7 @@ from roboyard.description.xml import MAX_CHARACTERS, Node, parse
 from roboyard.errors import DescriptionError
 
 _EXTENSIONS = (".urdf", ".xacro", ".sdf", ".world", ".xml", ".gazebo", ".model")
-_FORMATS = "a .urdf, .xacro, .sdf or .world file"
+_FORMATS = "a .urdf, .xacro, .sdf, .world or MJCF .xml file"
 
 
 def load_model(
@@ -26,7 +26,7 @@ def load_model(
     name: str | None = None,
     repair: bool = False,
 ) -> Model:
-    """Read a robot or piece of furniture from URDF, xacro or SDF.
+    """Read a robot or piece of furniture from URDF, xacro, SDF or MJCF.
 
     Args:
         path_or_text: A file, or the XML text itself (it starts with ``<``).
@@ -47,6 +47,10 @@ def load_model(
         from roboyard.description.urdf import read_robot
 
         model = read_robot(reading, root, name)
+    elif root.tag == "mujoco":
+        from roboyard.description.mjcf import read_model_document as read_mjcf
+
+        model = read_mjcf(reading, root, name)
     else:
         from roboyard.description.sdf import read_model_document
 
@@ -61,7 +65,7 @@ def load_world(
     arguments: Mapping[str, str] | None = None,
     repair: bool = False,
 ) -> World:
-    """Read a world from SDF (xacro around it allowed).
+    """Read a world from SDF (xacro around it allowed) or MJCF.
 
     Args:
         path_or_text: A file, or the XML text itself.
@@ -75,9 +79,14 @@ def load_world(
     root, reading, source = _open(path_or_text, search, arguments, repair)
     if root.tag == "robot":
         raise fault("this describes a robot, not a world", root, "load it as a model")
-    from roboyard.description.sdf import read_world_document
+    if root.tag == "mujoco":
+        from roboyard.description.mjcf import read_world_document as read_mjcf
 
-    world = read_world_document(reading, root)
+        world = read_mjcf(reading, root)
+    else:
+        from roboyard.description.sdf import read_world_document
+
+        world = read_world_document(reading, root)
     return replace(world, source=source, findings=reading.findings, mendings=reading.mendings)
 
 
@@ -144,8 +153,6 @@ def _expand(reading: Reading, root: Node, source: Path | None, arguments: Mappin
 
 def known_root(root: Node) -> Node:
     """The root, if it is of a format that is read. Raises DescriptionError."""
-    if root.tag in ("robot", "sdf", "gazebo"):
+    if root.tag in ("robot", "sdf", "gazebo", "mujoco"):
         return root
-    if root.tag == "mujoco":
-        raise fault("MJCF is not read yet", root, "URDF, xacro or SDF")
-    raise fault(f"the document is a <{root.tag[:60]}>", root, "<robot> (URDF, xacro) or <sdf>")
+    raise fault(f"the document is a <{root.tag[:60]}>", root, "<robot> (URDF, xacro), <sdf> or <mujoco>")

@@ -1,6 +1,6 @@
 """The one in-memory form of every description: what a robot, a piece of furniture or a world is.
 
-Readers (URDF, xacro, SDF, later MJCF) produce these frozen records; simulation, control and planning consume them.
+Readers (URDF, xacro, SDF, MJCF) produce these frozen records; simulation, control and planning consume them.
 Nothing here knows any file format.  Lengths in m, angles in rad, masses in kg, poses as ``SE3`` named ``T_a_b``
 (maps b coordinates to a).
 """
@@ -203,6 +203,7 @@ class Model:
             as constraints.
         frames: Named places on links.
         mendings: Faults of the file that were mended on request.
+        excludes: Pairs of links that never touch, although both may touch others of the model.
     """
 
     name: str
@@ -218,6 +219,7 @@ class Model:
     frames: tuple[Frame, ...] = ()
     closures: tuple[Joint, ...] = ()
     mendings: tuple[Mending, ...] = ()
+    excludes: tuple[tuple[str, str], ...] = ()
 
     @property
     def mass(self) -> float:

@@ -119,3 +119,4 @@ def _dynamics(element: mujoco.MjsJoint, axis: Axis) -> None:
     element.frictionloss = max(dynamics.friction, 0.0)
     element.stiffness = [max(dynamics.stiffness, 0.0), 0.0, 0.0]
     element.springref = dynamics.reference
+    element.armature = max(dynamics.armature, 0.0)

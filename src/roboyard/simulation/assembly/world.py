@@ -184,7 +184,7 @@ def _excludes(spec: mujoco.MjSpec, draft: _Draft) -> None:
     """Links of one model do not touch each other unless both ask for it; neighbours at a joint never do."""
     solid = {*draft.bodies, *draft.fixed}
     links = [branch.link for branch in draft.branches if branch.link.name in solid and branch.link.collisions]
-    joints = _neighbours(draft.entry.model.joints)
+    joints = _neighbours(draft.entry.model.joints) | set(map(frozenset, draft.entry.model.excludes))
     for one, other in combinations(links, 2):
         if one.self_collide and other.self_collide and frozenset((one.name, other.name)) not in joints:
             continue

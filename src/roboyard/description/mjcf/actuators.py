@@ -1,0 +1,114 @@
+"""Actuators on joints as interfaces: what commands a joint takes, within what bounds, with what gains."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from roboyard.description.mjcf.compiled import Compiled
+from roboyard.description.mjcf.joints import FREE, HINGE, SLIDE
+from roboyard.description.model import Joint, JointInterface
+from roboyard.description.reading import Reading
+
+_JOINT, _JOINT_IN_PARENT = 0, 1  # mjtTrn
+_FIXED, _AFFINE = 0, 1  # mjtGain, and mjtBias counts none, affine
+
+
+@dataclass(slots=True)
+class Drive:
+    """What the actuators of one joint amount to."""
+
+    commands: dict[str, tuple[float, float]] = field(default_factory=dict)
+    parameters: dict[str, str] = field(default_factory=dict)
+    effort: float = 0.0
+
+
+def read_actuators(reading: Reading, source: Compiled) -> dict[str, Drive]:
+    """Drives by joint."""
+    m = source.model
+    drives: dict[str, Drive] = {}
+    for number in range(m.nactuator):
+        name = m.actuator(number).name or f"actuator {number}"
+        joint = int(m.actuator_trnid[number][0])
+        if int(m.actuator_trntype[number]) not in (_JOINT, _JOINT_IN_PARENT) or int(m.jnt_type[joint]) not in (
+            SLIDE,
+            HINGE,
+        ):
+            reading.note(source.root, f"'{name}' drives no single joint that turns or slides: left out")
+        elif int(m.actuator_gaintype[number]) != _FIXED:
+            reading.note(source.root, f"'{name}' is neither a motor nor a servo of position or speed: left out")
+        else:
+            drive = drives.setdefault(source.joints[joint], Drive())
+            _add(reading, source, number, joint, name, drive)
+    return drives
+
+
+def _add(reading: Reading, source: Compiled, number: int, joint: int, name: str, drive: Drive) -> None:
+    m = source.model
+    gear = float(m.actuator_gear[number][0])
+    gain = float(m.actuator_gainprm[number][0])
+    low, high = (float(value) for value in m.actuator_ctrlrange[number])
+    if not m.actuator_ctrllimited[number]:
+        low, high = -math.inf, math.inf
+    effort = math.inf
+    if m.actuator_forcelimited[number]:
+        effort = abs(gear) * float(abs(m.actuator_forcerange[number]).max())
+    zero = float(m.qpos0[m.jnt_qposadr[joint]])
+    _, kp, kv = (float(value) for value in m.actuator_biasprm[number][:3])
+    affine = int(m.actuator_biastype[number]) == _AFFINE and (kp or kv)
+    if gear == 0.0 or gain == 0.0 or kp > 0.0 or kv > 0.0:
+        reading.note(source.root, f"'{name}' has no gain, or one that drives away from its aim: left out")
+        return
+    if not affine:
+        scale = gear * gain
+        bounds = sorted((scale * low, scale * high))
+        drive.commands["effort"] = bounds[0], bounds[1]
+        effort = min(effort, max(map(abs, bounds)))
+        if int(m.jnt_type[joint]) == HINGE and not m.jnt_limited[joint]:
+            drive.commands.setdefault("velocity", (-math.inf, math.inf))  # a wheel: its torque may hold a speed
+    elif kp:
+        # torque = gear (gain u - |kp| gear (q + zero) - |kv| gear v)
+        bounds = sorted((gain * low / (-kp * gear) - zero, gain * high / (-kp * gear) - zero))
+        drive.commands["position"] = bounds[0], bounds[1]
+        drive.parameters |= {"pos_kp": repr(-kp * gear**2), "pos_ki": "0", "pos_kd": repr(abs(kv) * gear**2)}
+    else:
+        bounds = sorted((gain * low / (-kv * gear), gain * high / (-kv * gear)))
+        drive.commands["velocity"] = bounds[0], bounds[1]
+        drive.parameters |= {"vel_kp": repr(-kv * gear**2), "vel_ki": "0"}
+    drive.effort = max(drive.effort, effort)
+
+
+def limited(joint: Joint, drives: dict[str, Drive]) -> Joint:
+    """The joint with its effort bounded by what its actuators can give."""
+    drive = drives.get(joint.name)
+    if drive is None or not joint.axes or not 0.0 < drive.effort < math.inf:
+        return joint
+    axis = joint.axes[0]
+    limits = replace(axis.limits, effort=min(axis.limits.effort, drive.effort))
+    return replace(joint, axes=(replace(axis, limits=limits), *joint.axes[1:]))
+
+
+def interfaces(source: Compiled, drives: dict[str, Drive]) -> dict[str, JointInterface]:
+    """Interfaces by joint, with the positions of the keyframe ``home`` as initial ones."""
+    m = source.model
+    found: dict[str, JointInterface] = {}
+    for number, name in enumerate(source.joints):
+        if int(m.jnt_type[number]) not in (SLIDE, HINGE):
+            continue
+        initial: tuple[tuple[str, float], ...] = ()
+        if m.nkey:
+            address = int(m.jnt_qposadr[number])
+            start = float(m.key_qpos[0][address] - m.qpos0[address])
+            initial = (("position", start),) if start else ()
+        drive = drives.get(name)
+        if drive is None and not initial:
+            continue
+        commands = tuple((mode, low, high) for mode, (low, high) in drive.commands.items()) if drive else ()
+        parameters = tuple(drive.parameters.items()) if drive else ()
+        found[name] = JointInterface(name, commands, ("position", "velocity"), initial, 1.0, parameters)
+    return found
+
+
+def free_joint(source: Compiled, body: int) -> int:
+    """Number of the joint that leaves a body free; -1 if it is not."""
+    return next((one for one in source.joints_of(body) if int(source.model.jnt_type[one]) == FREE), -1)

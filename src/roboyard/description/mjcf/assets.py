@@ -1,0 +1,183 @@
+"""Meshes, terrains and textures: found by our rules, handed to the compiler as bytes, never opened by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+from roboyard.description.mjcf.includes import find
+from roboyard.description.model import Rgba
+from roboyard.description.reading import Reading
+from roboyard.description.meshes import mesh_problem
+from roboyard.description.values import fault, number, shown
+from roboyard.description.xml import Node
+
+MESH_BYTES = 64 * 2**20
+ALL_BYTES = 256 * 2**20
+_COMPILED = (".stl", ".obj", ".msh")
+_STAND_IN = ".05 0 0 -.05 0 0 0 .05 0 0 -.05 0 0 0 .05 0 0 -.05"
+_MAX_PARAMETER = 100.0
+_GREY: Rgba = (1.0, 1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class MeshSource:
+    """A ``<mesh>``: where it came from. ``uri`` is empty for one whose points stand in the document."""
+
+    uri: str
+    file: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Skin:
+    """What a texture does to a material: a picture, or the mean of a built-in pattern's colours."""
+
+    picture: Path | None = None
+    colour: Rgba = _GREY
+
+
+@dataclass(slots=True)
+class Assets:
+    """What the document's ``<asset>`` sections bring, by name.
+
+    Attributes:
+        data: Bytes of mesh files by the name that the compiler sees.
+        meshes: By mesh name.
+        terrains: Picture (or None) by height field name, with the URI.
+        skins: By material name.
+    """
+
+    data: dict[str, bytes] = field(default_factory=dict)
+    meshes: dict[str, MeshSource] = field(default_factory=dict)
+    terrains: dict[str, MeshSource] = field(default_factory=dict)
+    skins: dict[str, Skin] = field(default_factory=dict)
+
+
+def gather(reading: Reading, document: Node, clean: Node) -> tuple[Node, Assets]:
+    """``clean`` with its meshes and terrains made safe to compile, and what they stand for.
+
+    Args:
+        reading: Takes findings, finds files.
+        document: The whole document, includes expanded.
+        clean: What is to be compiled of it.
+
+    Raises:
+        DescriptionError: the meshes are too large together.
+    """
+    folders = _folders(document)
+    assets = Assets(skins=_skins(reading, document, folders))
+    children = []
+    for section in clean.children:
+        if section.tag == "asset":
+            parts = []
+            for part in section.children:
+                if part.tag == "mesh":
+                    part = _mesh(reading, part, assets, folders["meshdir"], clean.file)
+                elif part.tag == "hfield":
+                    part = _terrain(reading, part, assets, folders["meshdir"], clean.file)
+                parts.append(part)
+            section = replace(section, children=parts)
+        children.append(section)
+    return replace(clean, children=children), assets
+
+
+def _folders(document: Node) -> dict[str, str]:
+    folders = {"meshdir": "", "texturedir": "", "strip": ""}
+    for node in document.all("compiler"):
+        common = node.get("assetdir")
+        for key in ("meshdir", "texturedir"):
+            folders[key] = node.get(key) or common or folders[key]
+    return folders
+
+
+def _name(node: Node) -> str:
+    return node.get("name") or PurePosixPath(node.get("file").replace("\\", "/")).stem
+
+
+def _file(reading: Reading, node: Node, folder: str, main: str, what: str) -> Path | None:
+    """The readable file that ``node`` names; None with a finding."""
+    name = node.get("file").strip().replace("\\", "/")
+    path = find(reading, f"{folder.rstrip('/')}/{name}" if folder else name, node, main)
+    problem = path if isinstance(path, str) else reading.resources.unreadable(path, MESH_BYTES)
+    if not problem and isinstance(path, Path):
+        return path
+    reading.note(node, f"{what} {shown(name, 200)}: {problem}; a placeholder stands for it")
+    return None
+
+
+def _mesh(reading: Reading, node: Node, assets: Assets, folder: str, main: str) -> Node:
+    attributes = {key: value for key, value in node.attributes.items() if key != "file"}
+    if not node.get("file").strip():
+        for text in node.get("params").split():
+            if abs(number(text, node, "params of <mesh>")) > _MAX_PARAMETER:
+                raise fault(f"params of <mesh> hold {shown(text)}", node, f"at most {_MAX_PARAMETER:g}")
+        assets.meshes[node.get("name")] = MeshSource("", None)
+        return node
+    name = attributes["name"] = _name(node)
+    path = _file(reading, node, folder, main, "mesh")
+    if path is not None and path.suffix.lower() != ".msh":
+        problem = mesh_problem(path)
+        if problem:
+            reading.note(node, f"mesh {shown(node.get('file'), 200)}: {problem}; a placeholder stands for it")
+            path = None
+    assets.meshes[name] = MeshSource(node.get("file"), path)
+    if path is None or path.suffix.lower() not in _COMPILED:
+        if path is not None:
+            reading.note(node, f"mesh '{name}': MuJoCo reads no {path.suffix}; inertia is not taken from it")
+        kept = {key: value for key, value in attributes.items() if key in ("name", "class")}
+        return replace(node, attributes={**kept, "vertex": _STAND_IN, "scale": "1 1 1"})
+    called = f"mesh{len(assets.data)}{path.suffix.lower()}"
+    assets.data[called] = path.read_bytes()
+    if sum(map(len, assets.data.values())) > ALL_BYTES:
+        raise fault("the meshes are too large", node, f"at most {ALL_BYTES} bytes in all")
+    attributes.pop("content_type", None)
+    return replace(node, attributes={**attributes, "file": called})
+
+
+def _terrain(reading: Reading, node: Node, assets: Assets, folder: str, main: str) -> Node:
+    name = _name(node)
+    path = None
+    if node.get("file").strip():
+        path = _file(reading, node, folder, main, "terrain")
+    else:
+        reading.note(node, f"terrain '{name}' has its heights in the document: left out")
+    assets.terrains[name] = MeshSource(node.get("file"), path)
+    kept = {"name": name, "size": node.get("size"), "nrow": "2", "ncol": "2"}
+    return replace(node, attributes={key: value for key, value in kept.items() if value})
+
+
+def _skins(reading: Reading, document: Node, folders: dict[str, str]) -> dict[str, Skin]:
+    parts = [part for section in document.all("asset") for part in section.children]
+    textures = {_name(node): node for node in parts if node.tag == "texture"}
+    read: dict[str, Skin] = {}
+    skins: dict[str, Skin] = {}
+    for node in parts:
+        if node.tag != "material":
+            continue
+        layers = [layer.get("texture") for layer in node.all("layer") if layer.get("role") == "rgb"]
+        name = node.get("texture") or next(iter(layers), "")
+        if not name:
+            continue
+        if name not in textures:
+            reading.note(node, f"material '{node.get('name')}' names the texture {shown(name)}, which is not there")
+            continue
+        if name not in read:
+            read[name] = _skin(reading, textures[name], folders["texturedir"], document.file)
+        skins[node.get("name")] = read[name]
+    return skins
+
+
+def _skin(reading: Reading, node: Node, folder: str, main: str) -> Skin:
+    if node.get("file").strip():
+        return Skin(_file(reading, node, folder, main, "texture"))
+    if node.get("builtin", "none") == "none":
+        return Skin()
+    reading.note(node, f"the pattern of texture '{_name(node)}' is not drawn: its mean colour taken")
+    first = [number(text, node, "rgb1") for text in node.get("rgb1", "0.8 0.8 0.8").split()]
+    second = [number(text, node, "rgb2") for text in node.get("rgb2", "0.5 0.5 0.5").split()]
+    if node.get("builtin") == "flat":
+        second = first
+    if len(first) != 3 or len(second) != 3:
+        raise fault(f"texture '{_name(node)}' has a colour that is none", node, "rgb1 and rgb2 of 3 numbers")
+    r, g, b = (min(max((x + y) / 2, 0.0), 1.0) for x, y in zip(first, second, strict=True))
+    return Skin(None, (r, g, b, 1.0))

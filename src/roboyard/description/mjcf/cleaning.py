@@ -1,0 +1,133 @@
+"""What of a document is handed to MuJoCo's compiler: geometry, mass and motion; nothing that reaches out or swells.
+
+Plugins, files, textures and everything that only steers MuJoCo itself stay behind.  What is left cannot make
+the compiler open a file, load a library, or take memory beyond what the document's own size justifies.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from roboyard.description.reading import Reading
+from roboyard.description.values import fault, integer, shown
+from roboyard.description.xml import Node
+
+MAX_COPIES = 100_000
+"""Elements that ``<replicate>`` may make."""
+
+_KEPT = {
+    "compiler", "option", "default", "asset", "worldbody", "contact", "equality", "tendon", "actuator", "sensor",
+    "keyframe",
+}  # fmt: skip
+_UNUSED = {"size", "visual", "statistic", "custom"}
+_BODY = {"inertial", "joint", "freejoint", "geom", "site", "camera", "light", "body", "frame", "replicate"}
+_PARTS: dict[str, set[str]] = {
+    "worldbody": _BODY,
+    "body": _BODY,
+    "frame": _BODY,
+    "replicate": _BODY,
+    "asset": {"mesh", "hfield", "material"},
+    "contact": {"pair", "exclude"},
+    "equality": {"connect", "weld", "joint", "tendon"},
+    "tendon": {"spatial", "fixed"},
+    "spatial": {"site", "geom", "pulley"},
+    "fixed": {"joint"},
+    "actuator": {
+        "motor", "position", "velocity", "intvelocity", "damper", "general", "cylinder", "muscle", "adhesion",
+    },
+    "default": {
+        "default", "mesh", "material", "joint", "geom", "site", "camera", "light", "pair", "equality", "tendon",
+        "general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion",
+    },
+    "sensor": {
+        "touch", "accelerometer", "velocimeter", "gyro", "force", "torque", "magnetometer", "rangefinder", "jointpos",
+        "jointvel", "tendonpos", "tendonvel", "actuatorpos", "actuatorvel", "actuatorfrc", "jointactuatorfrc",
+        "ballquat", "ballangvel", "framepos", "framequat", "framexaxis", "frameyaxis", "framezaxis", "framelinvel",
+        "frameangvel", "framelinacc", "frameangacc", "subtreecom", "subtreelinvel", "subtreeangmom", "clock",
+    },
+    "keyframe": {"key"},
+}  # fmt: skip
+_COMPILER = {
+    "angle", "eulerseq", "autolimits", "inertiafromgeom", "inertiagrouprange", "settotalmass", "boundmass",
+    "boundinertia", "balanceinertia", "coordinate", "alignfree", "fitaabb",
+}  # fmt: skip
+_OPTION = {"gravity", "timestep"}
+_DROPPED = {"user", "nsample", "delay", "interp", "plugin", "octree_maxdepth", "texture", "resolution"}
+_NO_EFFECT: dict[str, set[str]] = {
+    "option": {"density", "viscosity", "wind", "magnetic", "o_solref", "o_friction", "collision"},
+    "geom": {"solref", "solimp", "solmix", "margin", "gap", "priority", "fluidshape", "surfacevel"},
+    "joint": {"solreflimit", "solimplimit", "solreffriction", "solimpfriction", "margin", "springdamper"},
+}
+_WILD = re.compile(r"(?<![\w.])[+-]?(nan|inf|infinity)(?![\w.])", re.IGNORECASE)
+_TEXTS = {"name", "class", "childclass", "file", "model"}
+HOME = "home"
+
+
+def cleaned(reading: Reading, root: Node) -> Node:
+    """A copy of the document, includes expanded, that may be compiled; what stays behind is noted.
+
+    Raises:
+        DescriptionError: numbers that are not finite, too many copies.
+    """
+    reading.unknown(root, _KEPT, _UNUSED)
+    noted: set[tuple[str, str]] = set()
+    _count_copies(root)
+    children = [_section(reading, child, noted) for child in root.children if child.tag in _KEPT]
+    return Node("mujoco", {}, root.file, root.line, "", children)
+
+
+def _section(reading: Reading, node: Node, noted: set[tuple[str, str]]) -> Node:
+    if node.tag == "compiler":
+        return replace(_plain(reading, node, noted, _COMPILER), children=[])
+    if node.tag == "option":
+        return replace(_plain(reading, node, noted, _OPTION), children=[])
+    if node.tag == "keyframe":
+        return replace(node, children=[_part(reading, key, noted) for key in node.children if key.get("name") == HOME])
+    return _part(reading, node, noted)
+
+
+def _part(reading: Reading, node: Node, noted: set[tuple[str, str]]) -> Node:
+    known = _PARTS.get(node.tag, set())
+    children = []
+    for child in node.children:
+        if child.tag == "geom" and child.get("type") == "sdf":
+            reading.note(child, "a <geom> whose shape a plugin makes is left out")
+        elif child.tag == "rangefinder" and child.get("camera"):
+            reading.note(child, "a <rangefinder> that sees with a camera is left out")
+        elif child.tag in known:
+            children.append(_part(reading, child, noted))
+        elif node.tag != "asset" or child.tag != "texture":
+            reading.note(child, f"<{child.tag[:60]}> in <{node.tag}> is not understood")
+    return replace(_plain(reading, node, noted), children=children)
+
+
+def _plain(reading: Reading, node: Node, noted: set[tuple[str, str]], only: set[str] | None = None) -> Node:
+    attributes = {}
+    silent = _NO_EFFECT.get(node.tag, set())
+    for key, value in node.attributes.items():
+        if key in silent and (node.tag, key) not in noted:
+            noted.add((node.tag, key))
+            reading.note(node, f"'{key}' of <{node.tag}> has no effect here")
+        if key in _DROPPED:
+            continue
+        if only is not None and key not in only:
+            continue
+        if key not in _TEXTS and _WILD.search(value):
+            raise fault(f"{key} of <{node.tag}> is {shown(value)}", node, "finite numbers")
+        attributes[key] = value
+    return replace(node, attributes=attributes)
+
+
+def _count_copies(root: Node) -> None:
+    """Refuse a document whose ``<replicate>`` elements would make too much. Raises DescriptionError."""
+    total = 0
+    waiting = [(root, 1)]
+    while waiting:
+        node, copies = waiting.pop()
+        if node.tag == "replicate":
+            copies *= max(integer(node.get("count", "1"), node, "count of <replicate>"), 0)
+        total += copies if copies > 1 else 0
+        if total > MAX_COPIES or copies > MAX_COPIES:
+            raise fault("<replicate> makes too much", node, f"at most {MAX_COPIES} elements in all")
+        waiting += [(child, copies) for child in node.children]

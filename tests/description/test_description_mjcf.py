@@ -1,0 +1,217 @@
+"""MJCF: what MuJoCo makes of a file and what the reader makes of it have the same masses, poses and shapes."""
+
+import math
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+import trimesh
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.description.mjcf_samples import CART, RICH, YARD
+
+from roboyard.description import Box, Cylinder, LidarSpec, Mesh, Model, Plane, load_model, load_world
+from roboyard.geometry import SE3
+
+
+def agrees(model: Model, plain: mujoco.MjModel, names: dict[int, str] | None = None) -> None:
+    """Masses, inertia and poses (in the world, which is the model's frame) equal those of plain MuJoCo."""
+    data = mujoco.MjData(plain)
+    mujoco.mj_kinematics(plain, data)
+    assert model.mass == pytest.approx(float(plain.body_mass[1:].sum()), rel=1e-12)
+    for body in range(1, plain.nbody):
+        name = plain.body(body).name or (names or {}).get(body, f"body_{body}")
+        link = model.link(name)
+        here = SE3(data.xquat[body], data.xpos[body])
+        assert link.T_model_link.almost_equal(here, 1e-9), name
+        if link.inertial is None:
+            assert plain.body_mass[body] == 0.0
+            continue
+        assert link.inertial.mass == pytest.approx(float(plain.body_mass[body]), rel=1e-12)
+        assert np.allclose(link.inertial.inertia[:3], plain.body_inertia[body], rtol=1e-9)
+        assert link.inertial.T_link_com.almost_equal(SE3(plain.body_iquat[body], plain.body_ipos[body]), 1e-9)
+
+
+def test_every_file_of_others_weighs_and_stands_as_in_plain_mujoco(external_data: Path) -> None:
+    files = [
+        file
+        for file in sorted((external_data / "descriptions").rglob("*.xml"))
+        if b"<mujoco" in file.read_bytes()[:4000]
+    ]
+    assert len(files) >= 15
+    for file in files:
+        agrees(load_model(file), mujoco.MjModel.from_xml_path(str(file)))
+        world = load_world(file)
+        assert sum(placed.model.mass for placed in world.models) == pytest.approx(load_model(file).mass, rel=1e-12)
+
+
+@pytest.mark.parametrize("text", [CART, RICH.replace('<key name="home"', '<key name="else"')])
+def test_own_documents_agree_with_plain_mujoco(text: str) -> None:
+    agrees(load_model(text), mujoco.MjModel.from_xml_string(text))
+
+
+numbers = st.floats(-1.0, 1.0, allow_subnormal=False).map(lambda value: round(value, 6))
+places = st.tuples(numbers, numbers, numbers).map(lambda xyz: " ".join(map(repr, xyz)))
+sizes = st.floats(0.01, 1.0).map(lambda value: round(value, 6))
+
+
+@st.composite
+def bodies(draw: st.DrawFn, depth: int = 0) -> str:
+    """A body with a geom, a joint perhaps, and bodies below it; unnamed, so that the reader must name them."""
+    turn = draw(st.sampled_from(['euler="{}"', 'axisangle="0 1 0 {}"', 'xyaxes="0 1 0 -1 0 0"', ""]))
+    turn = turn.format(draw(places) if "euler" in turn else draw(numbers))
+    joint = draw(st.sampled_from(["", '<joint axis="0 1 0"/>', '<joint type="slide"/><joint axis="1 1 0"/>']))
+    kind = draw(st.sampled_from(["sphere", "capsule", "box", "ellipsoid", "cylinder"]))
+    size = " ".join(repr(draw(sizes)) for _ in range(3))
+    inside = "".join(draw(st.lists(bodies(depth + 1), max_size=2))) if depth < 3 else ""
+    frame = draw(st.sampled_from(["{}", '<frame pos="0.1 0.2 0.3" euler="10 0 0">{}</frame>']))
+    geom = f'<geom type="{kind}" size="{size}" pos="{draw(places)}"/>'
+    return frame.format(f'<body pos="{draw(places)}" {turn}>{joint}{geom}{inside}</body>')
+
+
+@settings(max_examples=60)
+@given(st.lists(bodies(), min_size=1, max_size=3), st.sampled_from(["degree", "radian"]), st.booleans())
+def test_any_tree_agrees_with_plain_mujoco(found: list[str], angle: str, heavy: bool) -> None:
+    total = ' settotalmass="7"' if heavy else ""
+    inside = "".join(found)
+    text = f'<mujoco><compiler angle="{angle}" eulerseq="zxy"{total}/><worldbody>{inside}</worldbody></mujoco>'
+    spec = mujoco.MjSpec.from_string(text)
+    before, quiet = mujoco.MjLogConfig.get(), mujoco.MjLogConfig.get()
+    quiet.logto_console, quiet.logto_file = 0, 0
+    quiet.set()
+    with pytest.warns() if heavy else pytest.MonkeyPatch.context():
+        plain = spec.compile()
+    before.set()
+    agrees(load_model(text), plain)
+
+
+def test_mesh_shapes_stand_where_mujoco_puts_them(tmp_path: Path) -> None:
+    horn = trimesh.creation.cone(0.1, 0.3)
+    horn.apply_translation((0.05, 0.02, 0.1))
+    (tmp_path / "meshes").mkdir()
+    horn.export(tmp_path / "meshes" / "horn.stl")
+    text = """<mujoco><compiler meshdir="meshes"/><asset>
+      <mesh file="horn.stl" scale="1 2 0.5" refpos="0.01 0.02 0.03"/><mesh name="turned" file="horn.stl" refquat="1 1 0 0"/>
+    </asset><worldbody>
+      <body name="a" pos="0 0 1" euler="10 20 30"><freejoint/><geom type="mesh" mesh="horn" pos="1 0 0" euler="0 0 40"/>
+      <geom type="mesh" mesh="turned"/><geom type="cylinder" mesh="turned" name="fitted"/></body>
+    </worldbody></mujoco>"""
+    file = tmp_path / "horn.xml"
+    file.write_text(text)
+    model, plain = load_model(file), mujoco.MjModel.from_xml_path(str(file))
+    agrees(model, plain)
+    for geom, collision in enumerate(model.link("a").collisions[:2]):
+        assert isinstance(collision.geometry, Mesh)
+        assert collision.geometry.file is not None
+        own = trimesh.load(collision.geometry.file, force="mesh").vertices * np.array(collision.geometry.scale)
+        ours = collision.T_link_geom @ own
+        mesh = plain.geom_dataid[geom]
+        first, count = plain.mesh_vertadr[mesh], plain.mesh_vertnum[mesh]
+        theirs = SE3(plain.geom_quat[geom], plain.geom_pos[geom]) @ plain.mesh_vert[first : first + count].astype(float)
+        gaps = np.linalg.norm(ours[:, None] - theirs[None], axis=2)
+        assert gaps.min(axis=1).max() < 1e-6
+        assert gaps.min(axis=0).max() < 1e-6
+    fitted = model.link("a").collisions[2].geometry
+    assert isinstance(fitted, Cylinder)
+    assert fitted.radius == pytest.approx(float(plain.geom_size[2][0]))
+
+
+def test_joints_limits_motors_and_couplings() -> None:
+    model = load_model(RICH)
+    shoulder, lift, slide = (model.joint(name).axes[0] for name in ("shoulder", "lift", "slide"))
+    assert (shoulder.limits.lower, shoulder.limits.upper) == pytest.approx((-math.pi / 2, math.pi / 2))
+    assert shoulder.limits.effort == pytest.approx(10.0)
+    assert (shoulder.dynamics.damping, shoulder.dynamics.armature) == (0.5, 0.01)
+    assert lift.limits.effort == 5.0
+    assert (slide.limits.lower, slide.limits.upper) == pytest.approx((-0.01, 0.04))
+    assert (slide.dynamics.stiffness, slide.dynamics.reference) == pytest.approx((3.0, 0.01))
+    assert [model.joint(name).type for name in ("wrist", "hip0", "shoulder")] == ["ball", "continuous", "revolute"]
+    mimic = model.joint("slide2").mimic
+    assert mimic is not None
+    assert (mimic.joint, mimic.multiplier, mimic.offset) == ("slide", -1.0, 0.001)
+    commands = {one.joint: {mode: (low, high) for mode, low, high in one.commands} for one in model.interfaces}
+    assert commands["shoulder"] == {"effort": (-10.0, 10.0)}
+    assert commands["lift"] == {"position": (-30.0, 30.0)}
+    assert list(commands["hip0"]) == ["velocity"]
+    gains = {one.joint: dict(one.parameters) for one in model.interfaces}
+    assert (gains["lift"]["pos_kp"], gains["lift"]["pos_kd"], gains["hip1"]["pos_kp"]) == ("20.0", "2.0", "7.0")
+    assert model.closures[0].name == "loop"
+    starts = {one.joint: dict(one.initial).get("position") for one in model.interfaces}
+    assert (starts["shoulder"], starts["lift"]) == (0.3, 0.2)
+    assert starts["slide"] == pytest.approx(0.01)
+    assert model.link("base").T_model_link.z == pytest.approx(0.7)
+
+
+def test_a_motor_of_a_wheel_may_hold_a_speed() -> None:
+    text = CART.replace("<velocity kv", "<motor gear").replace('<velocity joint="left"', '<motor joint="left"')
+    wheel = next(one for one in load_model(text).interfaces if one.joint == "left")
+    assert [mode for mode, _, _ in wheel.commands] == ["effort", "velocity"]
+
+
+def test_links_touch_as_in_mujoco() -> None:
+    """Whatever pair of bodies plain MuJoCo lets touch, the model lets touch, and no other."""
+    spread = RICH.replace('<freejoint/>\n', '<freejoint/><geom size="3" pos="0 0 0" name="bubble" mass="0.1"/>\n')
+    model, plain = load_model(spread), mujoco.MjModel.from_xml_string(spread)
+    data = mujoco.MjData(plain)
+    mujoco.mj_forward(plain, data)
+    met = {frozenset(int(plain.geom_bodyid[g]) for g in contact.geom) for contact in data.contact}
+    pairs = {frozenset(plain.body(body).name for body in pair) for pair in met if 0 not in pair and len(pair) == 2}
+    joined = {frozenset((joint.parent, joint.child)) for joint in model.joints}
+    apart = {frozenset(pair) for pair in model.excludes} | joined
+    touching = [link.name for link in model.links if link.self_collide]
+    assert pairs
+    for pair in pairs - {frozenset(("base", "post"))}:
+        assert pair <= set(touching), pair
+        assert pair not in apart
+    for one, other in (("base", "hand"), ("base", "arm"), ("base", "leg0"), ("arm", "hand")):
+        assert frozenset((one, other)) in apart or not {one, other} <= set(touching)
+        assert frozenset((one, other)) not in pairs
+
+
+def test_sensors_and_a_lidar_of_many_range_finders() -> None:
+    cart = load_model(CART)
+    kinds = {sensor.name: sensor.kind for sensor in cart.sensors}
+    assert kinds == {"imu": "imu", "scan": "lidar", "encoders": "encoder"}
+    scan = next(sensor for sensor in cart.sensors if sensor.kind == "lidar")
+    assert isinstance(scan.spec, LidarSpec)
+    assert (scan.spec.samples, scan.update_rate, scan.spec.range_max) == (180, 10.0, 12.0)
+    assert scan.spec.angle_max - scan.spec.angle_min == pytest.approx(math.radians(358.0))
+    assert {sensor.name for sensor in load_model(RICH).sensors} == {"palm", "feel", "far", "where", "encoders"}
+
+
+@settings(max_examples=30)
+@given(st.integers(2, 40), st.floats(-180.0, 180.0), st.floats(0.5, 8.0), places)
+def test_range_finders_that_fan_out_are_one_lidar(count: int, start: float, step: float, place: str) -> None:
+    fan = f'<replicate count="{count}" euler="0 0 {step!r}"><site name="s" zaxis="1 0 0"/></replicate>'
+    text = f"""<mujoco><worldbody><body><geom size="1"/><frame pos="{place}" euler="0 0 {start!r}">{fan}</frame></body>
+    </worldbody><sensor><rangefinder name="scan" site="s"/></sensor></mujoco>"""
+    (sensor,) = load_model(text).sensors
+    assert isinstance(sensor.spec, LidarSpec)
+    assert sensor.spec.samples == count
+    plain = mujoco.MjModel.from_xml_string(text)
+    angles = np.linspace(sensor.spec.angle_min, sensor.spec.angle_max, count)
+    rays = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(count)]) @ sensor.T_link_sensor.rotation_matrix().T
+    theirs = np.array([SE3(quat).rotation_matrix()[:, 2] for quat in plain.site_quat])
+    order = [int(np.argmin(np.linalg.norm(theirs - ray, axis=1))) for ray in rays]
+    assert sorted(order) == list(range(count))
+    assert np.abs(theirs[order] - rays).max() < 1e-6
+
+
+def test_a_world_has_scenery_models_and_lamps() -> None:
+    world = load_world(YARD)
+    assert [(placed.name, placed.model.static) for placed in world.models] == [("scenery", True), ("crate", False)]
+    assert world.models[1].T_world_model.almost_equal(SE3(translation=(3.0, 2.0, 0.3)))
+    floor, wall = (link.collisions[0].geometry for link in world.models[0].model.links)
+    assert (floor, wall) == (Plane(size=(40.0, 40.0)), Box((0.2, 6.0, 1.0)))
+    assert world.lights[0].type == "directional"
+    assert world.gravity == (0.0, 0.0, -9.81)
+
+
+def test_includes_are_taken_from_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "leg.xml").write_text('<mujoco><body name="leg"><joint/><geom size="0.1"/></body></mujoco>')
+    (tmp_path / "parts" / "both.xml").write_text('<mujoco><include file="leg.xml"/></mujoco>')
+    file = tmp_path / "robot.xml"
+    file.write_text('<mujoco model="r"><worldbody><include file="parts/both.xml"/></worldbody></mujoco>')
+    assert [link.name for link in load_model(file).links] == ["leg"]
