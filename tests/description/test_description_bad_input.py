@@ -282,8 +282,8 @@ def test_other_content(tmp_path: Path) -> None:
     file = tmp_path / "robot.xml"
     file.write_text("<html>\n</html>")
     assert "the document is a <html>" in refused(file)
-    file.write_text("<mujoco/>")
-    assert "no body" in refused(file)
+    file.write_text("<mujoco><worldbody><body><freejoint/></body></worldbody></mujoco>")
+    assert "mass" in refused(file)
     file.write_text("just words")
     assert "not well-formed XML" in refused(file)
 

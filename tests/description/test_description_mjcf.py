@@ -1,6 +1,7 @@
 """MJCF: what MuJoCo makes of a file and what the reader makes of it have the same masses, poses and shapes."""
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import mujoco
@@ -13,6 +14,15 @@ from tests.description.mjcf_samples import CART, RICH, YARD
 
 from roboyard.description import Box, Cylinder, LidarSpec, Mesh, Model, Plane, load_model, load_world
 from roboyard.geometry import SE3
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_log_file() -> Iterator[None]:
+    before, quiet = mujoco.MjLogConfig.get(), mujoco.MjLogConfig.get()
+    quiet.logto_console, quiet.logto_file = 0, 0
+    quiet.set()
+    yield
+    before.set()
 
 
 def agrees(model: Model, plain: mujoco.MjModel, names: dict[int, str] | None = None) -> None:
@@ -33,6 +43,7 @@ def agrees(model: Model, plain: mujoco.MjModel, names: dict[int, str] | None = N
         assert link.inertial.T_link_com.almost_equal(SE3(plain.body_iquat[body], plain.body_ipos[body]), 1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:compiler attribute")
 def test_every_file_of_others_weighs_and_stands_as_in_plain_mujoco(external_data: Path) -> None:
     files = [
         file
@@ -77,12 +88,8 @@ def test_any_tree_agrees_with_plain_mujoco(found: list[str], angle: str, heavy: 
     inside = "".join(found)
     text = f'<mujoco><compiler angle="{angle}" eulerseq="zxy"{total}/><worldbody>{inside}</worldbody></mujoco>'
     spec = mujoco.MjSpec.from_string(text)
-    before, quiet = mujoco.MjLogConfig.get(), mujoco.MjLogConfig.get()
-    quiet.logto_console, quiet.logto_file = 0, 0
-    quiet.set()
     with pytest.warns() if heavy else pytest.MonkeyPatch.context():
         plain = spec.compile()
-    before.set()
     agrees(load_model(text), plain)
 
 
@@ -92,7 +99,8 @@ def test_mesh_shapes_stand_where_mujoco_puts_them(tmp_path: Path) -> None:
     (tmp_path / "meshes").mkdir()
     horn.export(tmp_path / "meshes" / "horn.stl")
     text = """<mujoco><compiler meshdir="meshes"/><asset>
-      <mesh file="horn.stl" scale="1 2 0.5" refpos="0.01 0.02 0.03"/><mesh name="turned" file="horn.stl" refquat="1 1 0 0"/>
+      <mesh file="horn.stl" scale="1 2 0.5" refpos="0.01 0.02 0.03"/>
+      <mesh name="turned" file="horn.stl" refquat="1 1 0 0"/>
     </asset><worldbody>
       <body name="a" pos="0 0 1" euler="10 20 30"><freejoint/><geom type="mesh" mesh="horn" pos="1 0 0" euler="0 0 40"/>
       <geom type="mesh" mesh="turned"/><geom type="cylinder" mesh="turned" name="fitted"/></body>
@@ -151,7 +159,7 @@ def test_a_motor_of_a_wheel_may_hold_a_speed() -> None:
 
 def test_links_touch_as_in_mujoco() -> None:
     """Whatever pair of bodies plain MuJoCo lets touch, the model lets touch, and no other."""
-    spread = RICH.replace('<freejoint/>\n', '<freejoint/><geom size="3" pos="0 0 0" name="bubble" mass="0.1"/>\n')
+    spread = RICH.replace("<freejoint/>\n", '<freejoint/><geom size="3" pos="0 0 0" name="bubble" mass="0.1"/>\n')
     model, plain = load_model(spread), mujoco.MjModel.from_xml_string(spread)
     data = mujoco.MjData(plain)
     mujoco.mj_forward(plain, data)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
+from roboyard.description.meshes import mesh_problem
 from roboyard.description.mjcf.includes import find
 from roboyard.description.model import Rgba
 from roboyard.description.reading import Reading
-from roboyard.description.meshes import mesh_problem
 from roboyard.description.values import fault, number, shown
 from roboyard.description.xml import Node
 

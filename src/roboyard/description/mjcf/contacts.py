@@ -20,9 +20,9 @@ def touching(source: Compiled, bodies: list[int]) -> tuple[set[int], list[tuple[
     excluded = _excluded(source)
     allowed: set[frozenset[int]] = set()
     for one, other in combinations(solid, 2):
-        if _meet(bits[one], bits[other]) and not _neighbours(source, one, other):
-            if frozenset((one, other)) not in excluded:
-                allowed.add(frozenset((one, other)))
+        pair = frozenset((one, other))
+        if pair not in excluded and _meet(bits[one], bits[other]) and not _neighbours(source, one, other):
+            allowed.add(pair)
     members = {body for pair in allowed for body in pair}
     apart = [
         (one, other)

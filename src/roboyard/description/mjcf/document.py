@@ -13,7 +13,18 @@ from roboyard.description.mjcf.geoms import shapes
 from roboyard.description.mjcf.joints import chain, closures, mimics
 from roboyard.description.mjcf.lights import read_lights
 from roboyard.description.mjcf.sensors import Place, parts_of, read_sensors
-from roboyard.description.model import Frame, Inertial, Joint, JointInterface, Link, Mimic, Model, Physics, Placed, World
+from roboyard.description.model import (
+    Frame,
+    Inertial,
+    Joint,
+    JointInterface,
+    Link,
+    Mimic,
+    Model,
+    Physics,
+    Placed,
+    World,
+)
 from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
 from roboyard.description.values import fault, number
@@ -129,10 +140,12 @@ class _Models:
         places = self._sites()
         sensors = read_sensors(self.reading, source, names)
         used = {part.site for part in parts_of(source)}
-        loops = [one for one in closures(self.reading, source) if one.child in names and one.parent in {*names, "world"}]
+        loops = [
+            one for one in closures(self.reading, source) if one.child in names and one.parent in {*names, "world"}
+        ]
         neighbours = {frozenset((joint.parent, joint.child)) for joint in joints}
         pairs = [(source.bodies[one], source.bodies[other]) for one, other in apart]
-        checks.mimics([(joint, source.root) for joint in joints])
+        joints = [joint for joint, _ in checks.mimics(self.reading, [(joint, source.root) for joint in joints])]
         return Model(
             name=name,
             links=tuple(links),

@@ -12,7 +12,9 @@ from roboyard.geometry import SE3
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 
 
-def chain(reading: Reading, source: Compiled, body: int, parent: str, T_parent_body: SE3) -> tuple[list[Link], list[Joint]]:
+def chain(
+    reading: Reading, source: Compiled, body: int, parent: str, T_parent_body: SE3
+) -> tuple[list[Link], list[Joint]]:
     """The joints between ``parent`` and a body, and the massless links between them.
 
     Positions count from where the file draws the body: a joint's ``ref`` shifts its limits and its spring.

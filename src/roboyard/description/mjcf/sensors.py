@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from roboyard.description.mjcf.beams import fans
 from roboyard.description.mjcf.compiled import Compiled
 from roboyard.description.reading import Reading
-from roboyard.description.sensors import ContactSpec, EncoderSpec, ImuSpec, LidarSpec, Noise, Sensor, SensorSpec, TruthSpec
+from roboyard.description.sensors import (
+    ContactSpec,
+    EncoderSpec,
+    ImuSpec,
+    LidarSpec,
+    Noise,
+    Sensor,
+    SensorSpec,
+    TruthSpec,
+)
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
@@ -75,8 +84,10 @@ def parts_of(source: Compiled) -> list[Part]:
             turns = source.joints[int(m.actuator_trnid[index][0])]
         if turns:
             link = source.bodies[int(m.jnt_bodyid[source.joints.index(turns)])]
-        numbers = (float(values[number]) for values in (m.sensor_noise, m.sensor_cutoff, m.sensor_interval[:, 0]))
-        found.append(Part(m.sensor(number).name, tag, called, link, T, turns, *numbers, nodes[number]))
+        noise, cutoff = float(m.sensor_noise[number]), float(m.sensor_cutoff[number])
+        interval = float(m.sensor_interval[number][0])
+        name = m.sensor(number).name
+        found.append(Part(name, tag, called, link, T, turns, noise, cutoff, interval, nodes[number]))
     return found
 
 
@@ -117,7 +128,9 @@ def read_sensors(reading: Reading, source: Compiled, bodies: Iterable[str]) -> l
         turned = any(one.tag == ORIENTATION for one in pieces)
         spec_imu = ImuSpec((rate, rate, rate), (force, force, force), turned)
         sensors.append(_made(reading, pieces[0], site, "imu", pieces[0].T_link_sensor, spec_imu))
-    for group, fan in fans([(part.link, part.T_link_sensor, (part.cutoff, part.noise, part.interval)) for part in beams]):
+    for group, fan in fans(
+        [(part.link, part.T_link_sensor, (part.cutoff, part.noise, part.interval)) for part in beams]
+    ):
         first = beams[group[0]]
         spec_lidar = LidarSpec(
             samples=len(group),

@@ -1,0 +1,28 @@
+"""A robot and a world that are MJCF files go through the scenario that was made for the rover."""
+
+from pathlib import Path
+
+import pytest
+from tests.description.mjcf_samples import CART, YARD
+
+from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios.bringup import derive_package
+
+
+def test_the_drive_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "cart.xml"
+    file.write_text(CART)
+    drive = derive_package(file, {}).file.nodes["drive"].parameters
+    assert (drive["left_joints"], drive["right_joints"]) == (["left"], ["right"])
+    assert (drive["wheel_radius"], drive["track"]) == pytest.approx((0.1, 0.3))
+
+
+@pytest.mark.slow
+def test_it_drives_about_in_its_own_world(tmp_path: Path) -> None:
+    robot, world = tmp_path / "cart.xml", tmp_path / "yard.xml"
+    robot.write_text(CART)
+    world.write_text(YARD)
+    spec = load_spec("rover-drive", robot=str(robot), world=str(world))
+    outcome = run_scenario(spec, out=tmp_path / "run", serve=False, report=False)
+    assert outcome.success, outcome.reason
+    assert outcome.metrics["path_length"] > 10.0
