@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import entry_points
 
 from roboyard.description.fields import boolean_of, number_of, text_of
 from roboyard.description.model import Plugin
+from roboyard.description.presets import PRESETS, Preset
 from roboyard.description.reading import Reading
 from roboyard.description.sensor_kinds import READERS, Place
-from roboyard.description.sensors import OtherSpec, Outage, Sensor
+from roboyard.description.sensors import EncoderSpec, OtherSpec, Outage, Sensor, SensorSpec
 from roboyard.description.values import fault, shown
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
@@ -26,7 +28,7 @@ _DEFAULT_RATE = {
 }  # fmt: skip
 _COMMON = {
     "pose", "update_rate", "updateRate", "topic", "always_on", "alwaysOn", "plugin", "visualize", "enable_metrics",
-    "gz_frame_id", "ignition_frame_id", "frame_id", "latency", "outage",
+    "gz_frame_id", "ignition_frame_id", "frame_id", "latency", "outage", "preset",
 }  # fmt: skip
 _SLOWEST, _FASTEST = 0.001, 10_000.0  # [Hz]; physics makes 500 to 10,000 steps a second
 
@@ -49,8 +51,13 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joi
     kind = _WORDS.get(written, written)
     if not kind:
         raise fault(f"sensor '{name}' has no type", node, 'type="gpu_lidar", "imu", "contact", …')
+    preset = _preset(node, name, kind)
     reader = READERS.get(kind)
-    if reader is not None:
+    spec: SensorSpec
+    if preset is not None:
+        reading.unknown(node, _COMMON, {"joint"})
+        spec = _in_joint(preset.spec, joint)
+    elif reader is not None:
         bodies, read = reader
         reading.unknown(node, _COMMON | set(bodies))
         body = next((found for tag in bodies if (found := node.child(tag)) is not None), None)
@@ -66,8 +73,8 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joi
         reading.note(node, f"sensor '{name}' has an update rate of {rate:g} Hz: {_FASTEST:g} Hz taken")
         rate = _FASTEST
     if rate == 0.0:
-        rate = _DEFAULT_RATE.get(kind, 30.0)
-        if kind != "encoder":  # read whenever somebody asks for the joints
+        rate = _DEFAULT_RATE.get(kind, 30.0) if preset is None else preset.rate
+        if kind != "encoder" and preset is None:  # read whenever somebody asks for the joints
             reading.note(node, f"sensor '{name}' has no update rate: {rate:g} Hz taken")
     return Sensor(
         name=name,
@@ -82,6 +89,22 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joi
         latency=number_of(node, "latency", 0.0, low=0.0),
         outage=_outage(reading, node.child("outage")),
     )
+
+
+def _preset(node: Node, name: str, kind: str) -> Preset | None:
+    """What ``<preset>`` asks for. Raises DescriptionError for an unknown one, or one of another kind."""
+    called = text_of(node, "preset")
+    if not called:
+        return None
+    found = PRESETS.get(called)
+    if found is None or found.kind != kind:
+        fitting = ", ".join(key for key, preset in PRESETS.items() if preset.kind == kind) or "none for this type"
+        raise fault(f"sensor '{name}' of type {kind} asks for the preset {shown(called)}", node, fitting)
+    return found
+
+
+def _in_joint(spec: SensorSpec, joint: str) -> SensorSpec:
+    return replace(spec, joints=(joint,)) if isinstance(spec, EncoderSpec) and joint else spec
 
 
 def _outage(reading: Reading, node: Node | None) -> Outage:

@@ -138,12 +138,7 @@ def node_class(use: str, base: Path | None = None) -> type[Node]:
     from roboyard.bus import Node
 
     if ":" in use:
-        place, _, attribute = use.rpartition(":")
-        found = (
-            _from_file(find_file(place, base), attribute)
-            if place.endswith(".py")
-            else _load(EntryPoint(use, f"{place}:{attribute}", "roboyard.nodes"))
-        )
+        found = named_object(use, base)
     else:
         known = nodes()
         if use not in known:
@@ -152,6 +147,19 @@ def node_class(use: str, base: Path | None = None) -> type[Node]:
     if not isinstance(found, type) or not issubclass(found, Node):
         raise ConfigError(f"{use} is no node", valid="a subclass of roboyard.Node")
     return found
+
+
+def named_object(use: str, base: Path | None = None) -> Any:
+    """What ``module:Name`` or ``file.py:Name`` names.
+
+    Raises:
+        UnknownNameError: no such module, file or name.
+        ConfigError: its module fails on import.
+    """
+    place, _, attribute = use.rpartition(":")
+    if place.endswith(".py"):
+        return _from_file(find_file(place, base), attribute)
+    return _load(EntryPoint(use, f"{place}:{attribute}", "roboyard.nodes"))
 
 
 def unknown(kind: str, name: str, known: list[str], valid: str = "") -> UnknownNameError:

@@ -12,6 +12,7 @@ from roboyard.cli.grammar import HEADINGS, group
 from roboyard.cli.verbs import action, bag, check, interface, node, param, service, tf, topic
 from roboyard.cli.verbs.batch import batch
 from roboyard.cli.verbs.bench import bench
+from roboyard.cli.verbs.check_sensor import sensor
 from roboyard.cli.verbs.doctor import doctor
 from roboyard.cli.verbs.listing import list_things
 from roboyard.cli.verbs.live import pause, rate, resume, step, stop
@@ -36,6 +37,8 @@ def _roboyard(
 ) -> None:
     """Robots described, simulated, given their software and judged against ground truth."""
 
+
+check.app.command("sensor")(sensor)
 
 _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
     {"list": list_things, "run": run, "batch": batch, "report": report, "check": check.app},

@@ -18,17 +18,18 @@ class Kind(enum.StrEnum):
     WORLDS = "worlds"
     SCENARIOS = "scenarios"
     NODES = "nodes"
+    SENSORS = "sensors"
     RUNS = "runs"
 
 
 def list_things(
-    kind: Annotated[Kind | None, typer.Argument(metavar="[robots|worlds|scenarios|nodes|runs]")] = None,
+    kind: Annotated[Kind | None, typer.Argument(metavar="[robots|worlds|scenarios|nodes|sensors|runs]")] = None,
     json: JsonOption = False,
 ) -> None:
     """What there is by name, and which runs are live."""
     from roboyard.cli.terminal import columns, emit, heading, say
 
-    kinds = [kind] if kind else [each for each in Kind if each is not Kind.NODES]
+    kinds = [kind] if kind else [each for each in Kind if each not in (Kind.NODES, Kind.SENSORS)]
     found = {each.value: _entries(each) for each in kinds}
     if json:
         emit(found)
@@ -47,6 +48,10 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
         from roboyard.bus.socket import live_runs
 
         return [{"name": run.name, "about": f"pid {run.pid}", "pid": run.pid} for run in live_runs()]
+    if kind is Kind.SENSORS:
+        from roboyard.description.presets import PRESETS
+
+        return [{"name": name, "about": one.about, "kind": one.kind} for name, one in PRESETS.items()]
     from roboyard.scenarios import catalog
 
     if kind is Kind.NODES:

@@ -1,0 +1,107 @@
+"""Sensors by name, with the figures of their class: ``<sensor …><preset>sick_lms200</preset></sensor>``.
+
+The figures are those of a survey of what small robots carry: manufacturers' data sheets where a product is named, else
+what is typical of the class.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from roboyard.description.sensors import EncoderSpec, ImuSpec, LidarSpec, Noise, SatelliteSpec, SensorSpec, SonarSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A sensor one can ask for by name.
+
+    Attributes:
+        kind: Of the sensor.
+        rate: [Hz].
+        spec: Its figures.
+        about: One line.
+    """
+
+    kind: str
+    rate: float
+    spec: SensorSpec
+    about: str
+
+
+def _lidar(samples: int, half: float, near: float, far: float, resolution: float, spread: float) -> LidarSpec:
+    return LidarSpec(
+        samples=samples, angle_min=-half, angle_max=half, range_min=near, range_max=far, resolution=resolution,
+        noise=Noise(stddev=spread),
+    )  # fmt: skip
+
+
+def _walk(spread: float, bias: float, seconds: float) -> tuple[Noise, Noise, Noise]:
+    """White noise with a bias that wanders."""
+    noise = Noise(stddev=spread, dynamic_bias_stddev=bias, dynamic_bias_correlation_time=seconds)
+    return noise, noise, noise
+
+
+def _satellite(along: float, up: float) -> SatelliteSpec:
+    """Errors of satellite positions wander over minutes more than they scatter."""
+
+    def noise(spread: float) -> Noise:
+        return Noise(stddev=0.1 * spread, dynamic_bias_stddev=spread, dynamic_bias_correlation_time=120.0)
+
+    return SatelliteSpec(noise(along), noise(up), Noise(stddev=0.1), Noise(stddev=0.2))
+
+
+_HALF = math.pi / 2
+PRESETS: dict[str, Preset] = {
+    "sick_lms200": Preset(
+        "lidar", 20.0, _lidar(720, _HALF, 0.1, 80.0, 0.01, 0.005), "2D lidar, 180°, 720 beams in 0.05 s, 10 mm"
+    ),
+    "lidar_2d_coarse": Preset(
+        "lidar", 10.0, _lidar(361, _HALF, 0.1, 30.0, 0.01, 0.01), "2D lidar, 180° in steps of 0.5°, 30 m"
+    ),
+    "lidar_2d_fine": Preset(
+        "lidar", 75.0, _lidar(1029, _HALF, 0.05, 80.0, 0.01, 0.01), "2D lidar, 180° in steps of 0.175°, 80 m, 75 Hz"
+    ),
+    "lidar_3d_16": Preset(
+        "lidar",
+        10.0,
+        LidarSpec(
+            samples=1800,
+            angle_min=-math.pi,
+            angle_max=math.pi * (1 - 2 / 1800),
+            vertical_samples=16,
+            vertical_angle_min=-math.radians(15),
+            vertical_angle_max=math.radians(15),
+            range_min=0.3,
+            range_max=120.0,
+            noise=Noise(stddev=0.02),
+        ),
+        "3D lidar, 16 layers of 1800 beams, 120 m",
+    ),
+    "polaroid_6500": Preset(
+        "sonar",
+        10.0,
+        SonarSpec(range_min=0.15, range_max=10.7, half_angle=0.13, noise=Noise(stddev=0.02), dropout=0.01),
+        "sonar, 16 cycles at 49.4 kHz, 0.15 to 10.7 m",
+    ),
+    "sonar_ring": Preset(
+        "sonar",
+        100.0,
+        SonarSpec(range_max=5.0, half_angle=0.26, noise=Noise(stddev=0.05), phantom=0.02, dropout=0.02),
+        "sonar of a ring, 5 m, disturbed by its neighbours",
+    ),
+    "imu_consumer": Preset(
+        "imu", 100.0, ImuSpec(_walk(0.005, 0.01, 300.0), _walk(0.05, 0.1, 300.0)), "inertial unit of a telephone"
+    ),
+    "imu_industrial": Preset(
+        "imu", 200.0, ImuSpec(_walk(0.0005, 0.0005, 1000.0), _walk(0.01, 0.01, 1000.0)), "calibrated inertial unit"
+    ),
+    "gps_good": Preset("navsat", 5.0, _satellite(2.0, 4.0), "satellite position, 3 to 5 m"),
+    "gps_poor": Preset("navsat", 1.0, _satellite(25.0, 40.0), "satellite position between houses, up to 50 m"),
+    "encoder_500": Preset(
+        "encoder", 50.0, EncoderSpec(resolution=2000), "incremental encoder, 500 lines read in quadrature"
+    ),
+    "encoder_absolute_12bit": Preset(
+        "encoder", 50.0, EncoderSpec(resolution=4096, absolute=True), "absolute encoder, 12 bits a turn"
+    ),
+}
