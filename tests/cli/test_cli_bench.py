@@ -68,3 +68,24 @@ def test_figures_fit_the_terminal_with_their_peers(
     words = out.split()
     for text in (*name.split(), *peer.split(), "1234", "5679", "4.6", "300,"):
         assert text in words
+
+
+def test_a_folder_to_look_at(command: Command) -> None:
+    """`--dir` reaches the parts that take a folder; the lines that explain figures are shown and in the JSON."""
+    Path("benchmarks").mkdir()
+    Path("files").mkdir()
+    Path("files/a").touch()
+    Path("benchmarks/looks.py").write_text(
+        "from dataclasses import dataclass\n@dataclass\nclass Kept:\n    n: 'int'\n"
+        "def here(nightly, folder=None):\n"
+        "    names = [one.name for one in folder.iterdir()] if folder else []\n"
+        "    return {'figures': [{'name': 'x', 'value': Kept(len(names)).n}], 'details': [f'saw {names}']}\n"
+        "def nowhere(nightly): return [{'name': 'y', 'value': 1}]\nPARTS = (here, nowhere)\n"
+    )
+    found = command("bench", "looks", "--dir", "files", "--json").json
+    assert [figure["value"] for figure in found["figures"]["looks"]] == [1, 1]
+    assert found["details"]["looks"] == ["saw ['a']"]
+    assert "saw []" in command("bench", "looks").out
+    done = command("bench", "looks", "--dir", "lost")
+    assert done.code == 2
+    assert "no folder lost" in done.error

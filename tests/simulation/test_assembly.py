@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from tests.simulation.builders import I, at, box_inertia, free_box, ground, room, rover, static_box, world
 
-from roboyard.description import load_model
 from roboyard.description.model import (
     Axis,
     Box,
@@ -199,21 +198,6 @@ def test_a_missing_mesh_becomes_a_marked_box_and_a_note() -> None:
     sim = Simulation(world(Placed("m", Model("m", (link,), static=True), I)))
     assert any("model://lost/mesh.dae" in note for note in sim.notes)
     assert sim.model.geom("m::l::c").type == int(mujoco.mjtGeom.mjGEOM_BOX)
-
-
-def test_a_joint_that_closes_a_loop_is_said_to_be_left_out() -> None:
-    links = "".join(f'<link name="l{i}"/>' for i in range(3))
-    joints = "".join(
-        f'<joint name="j{i}" type="revolute"><parent>l{i}</parent><child>l{(i + 1) % 3}</child>'
-        "<axis><xyz>0 0 1</xyz></axis></joint>"
-        for i in range(3)
-    )
-    ring = load_model(f'<sdf version="1.9"><model name="ring">{links}{joints}</model></sdf>')
-    (closure,) = ring.closures
-    sim = Simulation(world())
-    sim.add(ring)
-    assert [note for note in sim.notes if f"ring::{closure.name}: closes a loop" in note]
-    assert len(sim.hardware("ring").joint_names) == 2
 
 
 def test_rings_and_two_parents_are_refused() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -71,10 +73,12 @@ class Measured:
     Attributes:
         figures: What could be measured.
         skipped: What could not, since a package is missing: a part's name and why.
+        details: Lines that explain the figures.
     """
 
     figures: list[Figure] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)
 
 
 def benchmarks(names: Sequence[str]) -> dict[str, Path]:
@@ -95,11 +99,12 @@ def benchmarks(names: Sequence[str]) -> dict[str, Path]:
     return {name: found[name] for name in names} if names else found
 
 
-def measure(path: Path, *, nightly: bool) -> Measured:
+def measure(path: Path, *, nightly: bool, folder: Path | None = None) -> Measured:
     """Run a benchmark file.
 
     It has a function ``run(nightly)``, or a list ``PARTS`` of several.  Each gives figures: a list of mappings, or a
-    mapping that holds it as "figures".  A part that needs a package which is not installed is skipped alone.
+    mapping that holds it as "figures", and may hold lines that explain them as "details".  One that looks at files
+    takes ``run(nightly, folder)``.  A part that needs a package which is not installed is skipped alone.
 
     Raises:
         RunError: it fails, or does not answer with figures.
@@ -112,7 +117,9 @@ def measure(path: Path, *, nightly: bool) -> Measured:
         return found
     for part in parts:
         try:
-            answer = part(nightly)
+            answer = part(nightly, folder) if "folder" in signature(part).parameters else part(nightly)
+            if isinstance(answer, Mapping):
+                found.details += [str(line) for line in answer.get("details", ())]
             entries: Iterable[Mapping[str, Any]] = answer["figures"] if isinstance(answer, Mapping) else answer
             found.figures += [_figure(entry) for entry in entries]
         except ImportError as error:
@@ -127,6 +134,7 @@ def _load(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise RunError("is no Python module", where=str(path))
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:

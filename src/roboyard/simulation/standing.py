@@ -140,7 +140,7 @@ def _locked(model: Model) -> Model:
     starts = {one.joint: dict(one.initial).get("position", 0.0) for one in model.interfaces}
 
     def lock(joint: Joint) -> Joint:
-        if joint.type == "fixed" or "position" in modes_of(model, joint.name):
+        if joint.type == "fixed" or (joint.axes and "position" in modes_of(model, joint.name)):
             return joint
         moved = joint.T_parent_child
         start = starts.get(joint.name, 0.0)

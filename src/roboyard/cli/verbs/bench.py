@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]…", help="engine, bus, …; default: all.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--dir", metavar="DIR", help="Files to look at, where a benchmark looks at files.")
+    ] = None,
     nightly: Annotated[bool, typer.Option("--nightly", help="Longer, with more repeats.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -26,14 +30,16 @@ def bench(
     """
     from roboyard.cli.bench_table import show
     from roboyard.cli.figures import INSTALL, benchmarks, measure
-    from roboyard.cli.terminal import emit, note
-    from roboyard.errors import RunError
+    from roboyard.cli.terminal import emit, note, say
+    from roboyard.errors import InputError, RunError
 
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"there is no folder {folder}", valid="a folder of files to look at")
     results: dict[str, Measured] = {}
     for name, path in benchmarks(names or []).items():
         if not json:
             note(f"measuring {name} …")
-        results[name] = measure(path, nightly=nightly)
+        results[name] = measure(path, nightly=nightly, folder=folder)
     figures = {name: found.figures for name, found in results.items()}
     missed = [figure.name for found in figures.values() for figure in found if figure.held is False]
     skipped = [{"what": what, "why": why} for found in results.values() for what, why in found.skipped]
@@ -42,9 +48,12 @@ def bench(
         raise RunError(f"nothing could be measured: {reasons}", valid=INSTALL)
     if json:
         shown = {name: [figure.to_dict() for figure in found] for name, found in figures.items()}
-        emit({"figures": shown, "missed": missed, "skipped": skipped, "install": INSTALL if skipped else None})
+        install, details = INSTALL if skipped else None, {name: found.details for name, found in results.items()}
+        emit({"figures": shown, "missed": missed, "skipped": skipped, "install": install, "details": details})
     else:
         show(figures)
+        for line in (line for found in results.values() for line in found.details):
+            say(line)
         for item in skipped:
             note(f"skipped {item['what']}: {item['why']}")
         alone = [f"{f.name}: {f.missing}" for found in figures.values() for f in found if f.missing]

@@ -55,6 +55,9 @@ def read_link(reading: Reading, node: Node, T_model_link: SE3, place: Place, *, 
     """
     name = node.get("name").strip()
     reading.unknown(node, _KNOWN, _UNUSED)
+    for decay in node.all("velocity_decay"):  # without effect, but a number it must be
+        number_of(decay, "linear", 0.0)
+        number_of(decay, "angular", 0.0)
     owner = f"link '{name}'"
     checks.unique("collision", ((one.get("name").strip(), one) for one in node.all("collision")), owner)
     checks.unique("visual", ((one.get("name").strip(), one) for one in node.all("visual")), owner)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from roboyard.description.assembly import topic_name
 from roboyard.description.model import Frame, Joint, JointInterface, Link, Mimic, Model, Plugin
 from roboyard.description.sdf.scope import MODEL, WORLD
-from roboyard.description.sensors import ContactSpec, EncoderSpec, Sensor
+from roboyard.description.sensors import ContactSpec, EncoderSpec, ForceTorqueSpec, Sensor
 from roboyard.geometry import SE3
 
 
@@ -81,6 +81,8 @@ def _sensor(sensor: Sensor, name: str, on_link: bool, moving: tuple[str, ...]) -
     spec = sensor.spec
     if isinstance(spec, ContactSpec):
         spec = ContactSpec(tuple(one.removeprefix(f"{name}::") for one in spec.collisions))
+    elif isinstance(spec, ForceTorqueSpec) and spec.joint:
+        spec = replace(spec, joint=f"{name}::{spec.joint}")
     elif isinstance(spec, EncoderSpec):
         spec = replace(spec, joints=tuple(f"{name}::{one}" for one in spec.joints or moving))
     return replace(

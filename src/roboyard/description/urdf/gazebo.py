@@ -95,7 +95,7 @@ def apply_blocks(reading: Reading, blocks: list[Node], links: dict[str, Link], j
 
 
 def _robot(reading: Reading, node: Node, out: Blocks) -> None:
-    reading.unknown(node, {"plugin", "static"}, _UNUSED)
+    reading.unknown(node, {"plugin", "static", "joint"}, _UNUSED)
     out.static = boolean_of(node, "static", out.static)
     out.plugins += [read_plugin(one) for one in node.all("plugin")]
 

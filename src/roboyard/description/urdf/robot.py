@@ -10,6 +10,7 @@ from roboyard.description.model import Joint, Link, Model
 from roboyard.description.reading import Reading
 from roboyard.description.remedies import with_shapes
 from roboyard.description.urdf.control import control_encoders, read_control
+from roboyard.description.urdf.extra_joints import read_extra_joints
 from roboyard.description.urdf.gazebo import apply_blocks
 from roboyard.description.urdf.joint import read_joint
 from roboyard.description.urdf.link import read_link, read_materials
@@ -56,6 +57,7 @@ def read_robot(reading: Reading, root: Node, name: str | None = None) -> Model:
     poses = {next(iter(_roots(nodes, order))): SE3.identity()}
     for joint in order:
         poses[joint.child] = poses[joint.parent] @ joint.T_parent_child
+    closures = read_extra_joints(reading, called, root.all("gazebo"), poses, joints)
     links = {link: replace(record, T_model_link=poses[link]) for link, record in links.items()}
     canonical = next(iter(_roots(nodes, order)))
     if canonical == "world" and len(links) > 1:
@@ -70,6 +72,7 @@ def read_robot(reading: Reading, root: Node, name: str | None = None) -> Model:
         plugins=(*systems, *blocks.plugins),
         static=blocks.static,
         canonical_link=canonical,
+        closures=closures,
     )
 
 

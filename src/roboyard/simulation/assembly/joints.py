@@ -84,13 +84,14 @@ def add_joint(body: mujoco.MjsBody, joint: Joint, model: str, notes: list[str]) 
 def add_couplings(spec: mujoco.MjSpec, joint: Joint, scalars: list[Scalar], model: str) -> None:
     """Mimicked and threaded joints: position = multiplier · other + offset, as an equality constraint."""
     if joint.mimic is not None and scalars:
-        _couple(spec, scalars[0].element, scoped(model, joint.mimic.joint), joint.mimic.offset, joint.mimic.multiplier)
+        couple(spec, scalars[0].element, scoped(model, joint.mimic.joint), joint.mimic.offset, joint.mimic.multiplier)
     if joint.type == "screw" and len(scalars) == 2:
         # thread_pitch is metres of travel for one turn.
-        _couple(spec, scalars[1].element, scalars[0].element, 0.0, joint.thread_pitch / (2.0 * math.pi))
+        couple(spec, scalars[1].element, scalars[0].element, 0.0, joint.thread_pitch / (2.0 * math.pi))
 
 
-def _couple(spec: mujoco.MjSpec, follower: str, leader: str, offset: float, ratio: float) -> None:
+def couple(spec: mujoco.MjSpec, follower: str, leader: str, offset: float, ratio: float) -> None:
+    """Hold ``follower = offset + ratio · leader`` between two engine joints."""
     equality = spec.add_equality(name=f"{follower}@{leader}", type=mujoco.mjtEq.mjEQ_JOINT)
     equality.objtype = mujoco.mjtObj.mjOBJ_JOINT
     equality.name1, equality.name2 = follower, leader

@@ -9,11 +9,13 @@ from itertools import combinations
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from roboyard.description.model import Inertial, Joint, World
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly.cells import Cells
+from roboyard.simulation.assembly.closures import Step, close_loop, path_between
 from roboyard.simulation.assembly.geoms import GeomMaker
 from roboyard.simulation.assembly.joints import Scalar, add_couplings, add_joint
 from roboyard.simulation.assembly.meshes import MeshStore
@@ -114,16 +116,40 @@ def _draft(spec: mujoco.MjSpec, maker: GeomMaker, entry: Entry, index: int, note
                 maker.add(index, entry.name, link, fixed, SE3.identity(), still=True)
             else:
                 maker.add(index, entry.name, link, None, T, still=True)
-    notes.extend(
-        f"{scoped(entry.name, joint.name)}: closes a loop of joints; it is not simulated"
-        for joint in entry.model.closures
-    )
     for joint in entry.model.joints:
         add_couplings(spec, joint, draft.scalars.get(joint.name, []), entry.name)
+    _close_loops(spec, draft, notes)
     _sites(spec, draft)
     _excludes(spec, draft)
     add_servos(spec, entry.model, entry.name, draft.all_scalars())
     return draft
+
+
+def _close_loops(spec: mujoco.MjSpec, draft: _Draft, notes: list[str]) -> None:
+    model, name = draft.entry.model, draft.entry.name
+    poses = {link.name: link.T_model_link for link in model.links}
+
+    def body(link: str) -> tuple[str, SE3]:
+        if link in draft.bodies:
+            return scoped(name, link), SE3.identity()
+        return "world", draft.still.get(link, draft.entry.T_world_model)
+
+    def axis(joint: Joint, index: int) -> NDArray[np.float64]:
+        T_model_joint = poses[joint.child] @ joint.T_child_joint
+        return np.asarray(T_model_joint.rotation_matrix() @ np.asarray(joint.axes[index].xyz, float))
+
+    for joint in model.closures:
+        way = path_between(model.joints, joint.parent, joint.child)
+        steps = [
+            Step(scalar, sign, axis(one, index))
+            for one, sign in way or ()
+            for index, scalar in enumerate(draft.scalars.get(one.name, ()))
+            if index < len(one.axes)
+        ]
+        axes = [axis(joint, index) for index in range(len(joint.axes))]
+        why = close_loop(spec, joint, name, body, steps, axes)
+        if why:
+            notes.append(f"{scoped(name, joint.name)}: {why}")
 
 
 def _moving(branches: Sequence[Branch]) -> set[str]:
@@ -184,7 +210,8 @@ def _excludes(spec: mujoco.MjSpec, draft: _Draft) -> None:
     """Links of one model do not touch each other unless both ask for it; neighbours at a joint never do."""
     solid = {*draft.bodies, *draft.fixed}
     links = [branch.link for branch in draft.branches if branch.link.name in solid and branch.link.collisions]
-    joints = _neighbours(draft.entry.model.joints) | set(map(frozenset, draft.entry.model.excludes))
+    joints = _neighbours((*draft.entry.model.joints, *draft.entry.model.closures))
+    joints |= set(map(frozenset, draft.entry.model.excludes))
     for one, other in combinations(links, 2):
         if one.self_collide and other.self_collide and frozenset((one.name, other.name)) not in joints:
             continue
