@@ -142,14 +142,14 @@ def _load(path: Path) -> ModuleType:
     return module
 
 
-def _parts(module: ModuleType) -> Sequence[Callable[[bool], Any]]:
+def _parts(module: ModuleType) -> Sequence[Callable[..., Any]]:
     parts = getattr(module, "PARTS", None) or [getattr(module, "run", None)]
     if not all(callable(part) for part in parts):
         raise RunError("has no function run(nightly)", where=str(module.__file__), valid="run, or PARTS: several")
     return list(parts)
 
 
-def _about(part: Callable[[bool], Any], path: Path) -> str:
+def _about(part: Callable[..., Any], path: Path) -> str:
     """What a part measures, by its docstring."""
     first = (part.__doc__ or "").strip().split("\n", 1)[0].rstrip(".")
     return f"{path.stem}: {first[:1].lower()}{first[1:]}" if first else path.stem
