@@ -3,6 +3,7 @@
 The nodes that connect these to topics and hardware are in ``roboyard.control.nodes``.
 """
 
+from roboyard.control.ackermann import AckermannDrive
 from roboyard.control.forward import ForwardKinematics, JointMotion, fixed_transforms
 from roboyard.control.kinematics import (
     STANDSTILL,
@@ -11,19 +12,28 @@ from roboyard.control.kinematics import (
     WheelKinematics,
     slow_to_wheel_limit,
 )
+from roboyard.control.mecanum import MecanumDrive
+from roboyard.control.planar_ramps import PlanarLimits
 from roboyard.control.ramps import Ramp, RampLimits, RampState, next_velocity
 from roboyard.control.throttle import Throttle
+from roboyard.control.trajectories import JointSample, Trajectory, WayPoint
 
 __all__ = [
     "STANDSTILL",
+    "AckermannDrive",
     "DifferentialDrive",
     "ForwardKinematics",
     "JointMotion",
+    "JointSample",
+    "MecanumDrive",
+    "PlanarLimits",
     "PlanarTwist",
     "Ramp",
     "RampLimits",
     "RampState",
     "Throttle",
+    "Trajectory",
+    "WayPoint",
     "WheelKinematics",
     "fixed_transforms",
     "next_velocity",

@@ -11,10 +11,11 @@ import mujoco
 from roboyard.description.model import Model, World
 from roboyard.errors import InputError, RunError, UnknownNameError
 from roboyard.geometry import SE3
-from roboyard.hardware import Hardware
+from roboyard.hardware import Base, BaseKind, Hardware
 from roboyard.simulation import stepping
 from roboyard.simulation.actuation import Servos
 from roboyard.simulation.assembly import Entry, Placement, assemble
+from roboyard.simulation.base import SimulatedBase
 from roboyard.simulation.contacts import ContactWatch, Episode
 from roboyard.simulation.faults import FaultTable
 from roboyard.simulation.hardware import SimulatedHardware
@@ -87,6 +88,7 @@ class Simulation:
         self._entries = [Entry(item.name, item.model, item.T_world_model) for item in world.models]
         self._handles = {item.name: Handle(item.name, "", item.model) for item in world.models}
         self._hardware: dict[str, SimulatedHardware] = {}
+        self._bases: dict[str, SimulatedBase] = {}
         self._sensors: dict[str, tuple[SimulatedSensor[Any], ...]] = {}
         self._scene: Scene | None = None
         self._listeners: list[Callable[[], None]] = []
@@ -104,10 +106,12 @@ class Simulation:
         namespace: str = "",
         *,
         robot: bool | None = None,
+        base: BaseKind | None = None,
     ) -> Handle:
         """Put ``model`` into the world, also while it runs; everything else keeps its state to the last bit.
 
-        ``robot`` says whether its truth is published; None: if it can act or sense.
+        ``robot`` says whether its truth is published; None: if it can act or sense.  ``base`` makes its body one that
+        takes velocities (see `base`).
 
         Raises:
             InputError: the name is taken, or empty; or the place is farther than `FAR`.
@@ -122,7 +126,7 @@ class Simulation:
             )
         if name in self._handles:
             raise InputError(f"there is already a model named {name!r}", valid=f"taken: {', '.join(self._handles)}")
-        entry = Entry(name, model, T_world_model or SE3.identity())
+        entry = Entry(name, model, T_world_model or SE3.identity(), base)
         assembled = assemble(self.world, [*self._entries, entry], self.settings)
         before = self.running
         self._entries.append(entry)
@@ -134,6 +138,7 @@ class Simulation:
             self._entries.remove(entry)
             del self._handles[name]
             self._hardware.pop(name, None)
+            self._bases.pop(name, None)
             self._sensors.pop(name, None)
             self._put(before)
             self._tell()
@@ -148,6 +153,7 @@ class Simulation:
         self._entries = entries
         del self._handles[name]
         self._hardware.pop(name, None)
+        self._bases.pop(name, None)
         self._sensors.pop(name, None)
         self.belts = {key: velocity for key, velocity in self.belts.items() if key[0] != name}
         self._put(start(assembled, self.settings, self.time_ns, self.running))
@@ -231,6 +237,11 @@ class Simulation:
         if name not in self._hardware:
             self._hardware[name] = SimulatedHardware(self, name)
         return self._hardware[name]
+
+    def base(self, name: str) -> Base | None:
+        """The body of a model that was added as a base, as control sees it; else None. Raises UnknownNameError."""
+        self._known(name)
+        return self._bases.get(name)
 
     def sensors(self, name: str) -> tuple[SimulatedSensor[Any], ...]:
         """The sensors of a model, those of kinds that this simulation knows. Raises UnknownNameError."""
@@ -317,6 +328,7 @@ class Simulation:
     def close(self) -> None:
         """Let go of the engine's memory."""
         self._hardware.clear()
+        self._bases.clear()
         self._sensors.clear()
         self._running = self._scene = None
 
@@ -338,6 +350,16 @@ class Simulation:
         for hardware in self._hardware.values():
             hardware.bind()
         self.faults.rebind()
+        self.bind_bases()
+
+    def bind_bases(self) -> None:
+        """Have the bases go on as their controls say (loading a state does)."""
+        for name, placement in self.running.assembled.placements.items():
+            kind = placement.entry.base
+            if name in self._bases:
+                self._bases[name].bind()
+            elif kind is not None:
+                self._bases[name] = SimulatedBase(self, name, kind)
 
     def _tell(self) -> None:
         for listener in tuple(self._listeners):

@@ -82,6 +82,7 @@ def _take(simulation: Simulation, saved: dict[str, Any]) -> None:
     servos.floats[:] = np.array(saved["servos"], float).reshape(servos.floats.shape)
     for servo in servos.servos.values():
         servos.engage(servo, model)
+    simulation.bind_bases()
     simulation.set_steps(int(saved["steps"]))
     simulation.belts = {(model, link): (x, y, z) for model, link, x, y, z in saved["belts"]}
     simulation.faults.load(saved["faults"])

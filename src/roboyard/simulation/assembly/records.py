@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.description.model import Axis, Model
 from roboyard.geometry import SE3
+from roboyard.hardware.base import BaseKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,13 @@ class Entry:
         name: Unique in the world.
         model: Its description.
         T_world_model: Where its model frame starts.
+        base: What of its body's velocity can be commanded; None: nothing.
     """
 
     name: str
     model: Model
     T_world_model: SE3
+    base: BaseKind | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from roboyard.simulation.assembly.records import (
 )
 from roboyard.simulation.assembly.scenery import MaterialStore, add_scenery, set_view
 from roboyard.simulation.assembly.tree import Branch, plan
+from roboyard.simulation.base import add_base
 from roboyard.simulation.layout import quiet_engine
 from roboyard.simulation.naming import scoped
 from roboyard.simulation.servos import add_servos
@@ -122,6 +123,9 @@ def _draft(spec: mujoco.MjSpec, maker: GeomMaker, entry: Entry, index: int, note
     _sites(spec, draft)
     _excludes(spec, draft)
     add_servos(spec, entry.model, entry.name, draft.all_scalars())
+    flying = next((branch.link.name for branch in draft.branches if branch.free), None)
+    if entry.base is not None and flying is not None:
+        add_base(spec, draft.bodies[flying], entry.name, entry.base)
     return draft
 
 

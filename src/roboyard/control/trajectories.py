@@ -1,0 +1,142 @@
+"""Joint trajectories: way points in time, joined by splines as ROS's joint trajectory controller joins them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+class JointSample(NamedTuple):
+    """Where the joints shall be at a moment; (n,) each.
+
+    Attributes:
+        position: [rad or m].
+        velocity: [rad/s or m/s].
+        acceleration: [rad/s² or m/s²].
+    """
+
+    position: Array
+    velocity: Array
+    acceleration: Array
+
+
+@dataclass(frozen=True, slots=True)
+class WayPoint:
+    """A point that the joints pass.
+
+    Attributes:
+        time: From the trajectory's start [s].
+        position: (n,) [rad or m].
+        velocity: (n,); None: not said.
+        acceleration: (n,); None: not said.
+    """
+
+    time: float
+    position: Array
+    velocity: Array | None = None
+    acceleration: Array | None = None
+
+
+class Trajectory:
+    """A spline through way points.
+
+    Between two points that both say velocities and accelerations it is the quintic that meets them; where they say
+    velocities only, the cubic; where they say positions only, the straight line (M. Spong, S. Hutchinson, M. Vidyasagar,
+    Robot Modeling and Control, 5.5; ROS's joint_trajectory_controller chooses in the same way).  So position, velocity
+    and acceleration are continuous as far as the points say them.  Before the first point it stands there, after the
+    last one too.
+
+    Args:
+        points: At least one, later ones at later times.
+
+    Raises:
+        InputError: times do not grow, sizes differ, or a number is not finite.
+    """
+
+    def __init__(self, points: list[WayPoint]) -> None:
+        if not points:
+            raise InputError("a trajectory without points", valid="at least one way point")
+        size = points[0].position.size
+        for index, point in enumerate(points):
+            _check(point, size, f"point {index}")
+        self._times = np.array([point.time for point in points], dtype=np.float64)
+        if not np.isfinite(self._times).all() or self._times[0] < 0.0 or (np.diff(self._times) <= 0.0).any():
+            raise InputError(f"times {_listed(self._times)} of the points", valid="each later than the one before")
+        self._pieces = [_piece(a, b) for a, b in zip(points, points[1:], strict=False)]
+        self._ends = points[0].position, points[-1].position
+        self._rest = np.zeros(size)
+
+    @property
+    def start(self) -> float:
+        """Time of the first point [s]."""
+        return float(self._times[0])
+
+    @property
+    def end(self) -> float:
+        """Time of the last point [s]."""
+        return float(self._times[-1])
+
+    @property
+    def goal(self) -> Array:
+        """(n,) position of the last point."""
+        return self._ends[1]
+
+    def sample(self, time: float) -> JointSample:
+        """Where the joints shall be ``time`` seconds after the start."""
+        if time >= self.end:
+            return JointSample(self._ends[1], self._rest, self._rest)
+        if time < self.start:
+            return JointSample(self._ends[0], self._rest, self._rest)
+        index = int(np.searchsorted(self._times, time, side="right")) - 1
+        s = time - self._times[index]
+        c = self._pieces[index]
+        position = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
+        velocity = c[1] + s * (2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5])))
+        acceleration = 2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * 20.0 * c[5]))
+        return JointSample(position, velocity, acceleration)
+
+
+def _check(point: WayPoint, size: int, name: str) -> None:
+    for what, values in (
+        ("positions", point.position),
+        ("velocities", point.velocity),
+        ("accelerations", point.acceleration),
+    ):
+        if values is None:
+            continue
+        if values.shape != (size,):
+            raise InputError(f"{values.size} {what} at {name}", valid=f"{size}, one for each joint")
+        if not np.isfinite(values).all():
+            raise InputError(f"{what} {_listed(values)} at {name}", valid="finite numbers")
+
+
+def _listed(values: Array) -> str:
+    return ", ".join(f"{value:g}" for value in values[:8].tolist()) + (", …" if values.size > 8 else "")
+
+
+def _piece(a: WayPoint, b: WayPoint) -> Array:
+    """(6, n) coefficients of the powers of the time since ``a``."""
+    T = b.time - a.time
+    c = np.zeros((6, a.position.size))
+    c[0], way = a.position, b.position - a.position
+    if a.velocity is None or b.velocity is None:
+        c[1] = way / T
+        return c
+    c[1] = a.velocity
+    if a.acceleration is None or b.acceleration is None:
+        c[2] = (3.0 * way / T - 2.0 * a.velocity - b.velocity) / T
+        c[3] = (-2.0 * way / T + a.velocity + b.velocity) / T**2
+        return c
+    va, vb, aa, ab = a.velocity * T, b.velocity * T, a.acceleration * T**2, b.acceleration * T**2
+    c[2] = 0.5 * a.acceleration
+    c[3] = (10.0 * way - 6.0 * va - 4.0 * vb - 1.5 * aa + 0.5 * ab) / T**3
+    c[4] = (-15.0 * way + 8.0 * va + 7.0 * vb + 1.5 * aa - ab) / T**4
+    c[5] = (6.0 * way - 3.0 * (va + vb) - 0.5 * (aa - ab)) / T**5
+    return c
