@@ -18,3 +18,9 @@ def external_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("needs data that is not part of the project: set ROBOYARD_DATA to its folder")
     return Path(folder)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_calibrations(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Robots as they come: what their user has calibrated must not change what tests see."""
+    os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from roboyard.description import load_model
+from roboyard.description import Model, load_model
 from roboyard.errors import ConfigError, DescriptionError
 from roboyard.record import open_recording
 from roboyard.scenarios import Run, load_spec, run_scenario
 from roboyard.scenarios.bringup import derive_package, package_of
 from roboyard.scenarios.robot_package import load_robot
 from roboyard.scenarios.size import lowest, reach
-from roboyard.scenarios.wheels import find_drive
 
 URDF = """<robot name="cart">
   <link name="base"><collision><origin xyz="0 0 0.15"/><geometry><box size="0.4 0.3 0.1"/></geometry></collision>
@@ -78,14 +77,17 @@ def test_what_cannot_drive_stands_and_says_so() -> None:
 
 
 def test_mistakes_in_plugins() -> None:
+    def of(model: Model) -> object:
+        return package_of(model, Path("cart.urdf"))
+
     with pytest.raises(DescriptionError, match=r"no joint 'lift'.*left_joint"):
-        find_drive(load_model(cart(PLUGIN.replace(">left_joint<", ">lift<"))))
+        of(load_model(cart(PLUGIN.replace(">left_joint<", ">lift<"))))
     with pytest.raises(DescriptionError, match="not a number"):
-        find_drive(load_model(cart(PLUGIN.replace("0.41", "wide"))))
+        of(load_model(cart(PLUGIN.replace("0.41", "wide"))))
     with pytest.raises(DescriptionError, match="positive"):
-        find_drive(load_model(cart(PLUGIN.replace("0.41", "-0.4"))))
+        of(load_model(cart(PLUGIN.replace("0.41", "-0.4"))))
     with pytest.raises(DescriptionError, match="turn backwards"):
-        find_drive(load_model(cart(axis=-1)))
+        of(load_model(cart(axis=-1)))
 
 
 @pytest.mark.parametrize("extra", ["", PLUGIN])

@@ -15,9 +15,9 @@ AT_REST: State = (RampState(), RampState(), RampState())
 class PlanarLimits:
     """What a base may do forward, sideways and turning."""
 
-    forward: RampLimits = RampLimits()
-    sideways: RampLimits = RampLimits()
-    turning: RampLimits = RampLimits()
+    forward: RampLimits
+    sideways: RampLimits
+    turning: RampLimits
 
     def step(self, state: State, wanted: PlanarTwist, dt: float) -> State:
         """The velocities ``dt`` seconds later on their way to ``wanted``; see ``next_velocity``."""

@@ -2,88 +2,115 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from roboyard.description import load_model
 from roboyard.description.model import Model
+from roboyard.scenarios.calibrated import with_calibration
+from roboyard.scenarios.plugins import Part, map_plugins
+from roboyard.scenarios.plugins.differential import drive_parameters, two_sided
+from roboyard.scenarios.plugins.joints import trajectories
+from roboyard.scenarios.plugins.odometry import OdometryPlace
+from roboyard.scenarios.plugins.speeds import Speeds
 from roboyard.scenarios.robot_package import Limits, NodeSpec, RobotFile, RobotPackage
-from roboyard.scenarios.wheels import Drive, find_drive
+from roboyard.scenarios.wheels import find_wheels
+from roboyard.simulation.modes import modes_of
 
 _JOINT_RATE = 50.0
-_SPEED, _TURN_RATE = 1.0, 2.0
-"""For drives whose description states no limits [m/s, rad/s]."""
+_JOINT_KEYS = ("joints", "left_joints", "right_joints", "left_steered_joints", "right_steered_joints")
 
 
 def derive_package(path: Path, arguments: dict[str, str], *, repair: bool = False) -> RobotPackage:
-    """The package of a bare description.
+    """The package of a bare description, with its drive's calibration if there is one.
 
     Raises:
         DescriptionError: it cannot be read, or its drive makes no sense.
     """
-    return package_of(load_model(path, arguments=arguments, repair=repair), path, arguments)
+    return with_calibration(package_of(load_model(path, arguments=arguments, repair=repair), path, arguments))
 
 
 def package_of(model: Model, path: Path, arguments: dict[str, str] | None = None) -> RobotPackage:
-    """The package of a model that is loaded already: drive and odometry if it has wheels, joint states if joints."""
-    nodes: dict[str, NodeSpec] = {}
-    findings: tuple[str, ...] = ()
-    limits = Limits()
-    base_frame = model.roots[0].name if model.roots else "base_link"
-    topics: dict[str, str] = {}
+    """The package of a model that is loaded already.
+
+    Its plugins say what drives it and what commands its joints; without any, its wheels and its position interfaces do.
+    """
+    part = map_plugins(model)
+    root = model.roots[0].name if model.roots else "base_link"
     movable = [joint for joint in model.joints if joint.type != "fixed"]
-    drive = find_drive(model)
+    findings = list(part.findings)
+    if not part.drives:
+        drive = find_wheels(model)
+        if drive is not None:
+            place = OdometryPlace({"base_frame": root}, {}, None, None, True)
+            guess = two_sided(drive_parameters(drive), drive.axle_x, Speeds(), place, drive.findings)
+            part = replace(part, nodes={**guess.nodes, **part.nodes}, drives=True)
+            findings += drive.findings
+        elif movable and not part.groups:
+            findings.append("no drive was found: the robot stands where it is put")
+    part, added = _with_trajectories(model, part)
+    nodes: dict[str, NodeSpec] = {}
     if movable:
-        rate = max(_JOINT_RATE, drive.odometry_rate or 0.0) if drive else _JOINT_RATE
-        nodes["joint_states"] = NodeSpec("joint_states", {"rate": rate})
+        nodes["joint_states"] = NodeSpec(
+            "joint_states", {"rate": min(max(_JOINT_RATE, part.joint_rate or 0.0), 1000.0)}
+        )
     nodes["robot_state"] = NodeSpec("robot_state")
-    if drive is None:
-        if movable:
-            findings = ("no drive was found: the robot stands where it is put",)
-    else:
-        findings = drive.findings
-        base_frame = drive.base_frame or base_frame
-        limits = Limits(drive.speed, drive.turn_rate, drive.acceleration, drive.turn_acceleration)
-        nodes |= _drive_nodes(drive, base_frame)
-        topics = {k: v for k, v in (("cmd_vel", drive.command_topic), ("odom", drive.odometry_topic)) if v and v != k}
+    nodes |= _apart(part.nodes, findings)
+    refused = _refused(model, nodes)
     file = RobotFile(
         description=Path(path.name),
         about=f"{model.name}, brought up by its description",
         arguments=arguments or {},
-        base_frame=base_frame,
-        limits=limits,
-        topics=topics,
+        base_frame=part.base_frame or root,
+        limits=part.limits or Limits(),
+        base=part.base if any(link.name == root for link in model.roots) else None,
+        topics=part.topics,
         nodes=nodes,
-        default=tuple(nodes),
+        default=tuple(name for name in nodes if name not in (*part.standby, *refused)),
     )
-    return RobotPackage(model.name, file, path, findings)
+    return RobotPackage(model.name, file, path, (*findings, *added, *refused.values()))
 
 
-def _drive_nodes(drive: Drive, base_frame: str) -> dict[str, NodeSpec]:
-    wheels: dict[str, Any] = {
-        "left_joints": list(drive.left),
-        "right_joints": list(drive.right),
-        "wheel_radius": drive.radius,
-        "track": drive.track,
-    }
-    limits: dict[str, Any] = {
-        "speed": drive.speed if drive.speed is not None else _SPEED,
-        "turn_rate": drive.turn_rate if drive.turn_rate is not None else _TURN_RATE,
-    }
-    if drive.acceleration is not None:
-        limits["acceleration"] = drive.acceleration
-    if drive.turn_acceleration is not None:
-        limits["turn_acceleration"] = drive.turn_acceleration
-    elif drive.acceleration is not None:
-        # a limit on the rims' acceleration, as gazebo_ros states it, limits turning about the middle too
-        limits["turn_acceleration"] = 2.0 * drive.acceleration / drive.track
-    odometry: dict[str, Any] = {**wheels, "axle_x": drive.axle_x, "base_frame": base_frame}
-    if drive.odometry_frame:
-        odometry["odom_frame"] = drive.odometry_frame
-    if drive.odometry_rate:
-        odometry["rate"] = drive.odometry_rate
-    return {
-        "arbiter": NodeSpec("arbiter"),
-        "drive": NodeSpec("drive", {**wheels, **limits}),
-        "odometry": NodeSpec("odometry", odometry),
-    }
+def _with_trajectories(model: Model, part: Part) -> tuple[Part, tuple[str, ...]]:
+    """A group of the joints whose interfaces say that they take positions, unless something commands them already."""
+    taken = {joint for group in part.groups for joint in group.joints}
+    for spec in part.nodes.values():
+        for value in spec.parameters.values():
+            taken.update(value if isinstance(value, list) and all(isinstance(one, str) for one in value) else ())
+    declared = {i.joint for i in model.interfaces if any(mode == "position" for mode, _, _ in i.commands)}
+    free = tuple(
+        joint.name
+        for joint in model.joints
+        if joint.name in declared and joint.name not in taken and "position" in modes_of(model, joint.name)
+    )
+    if not free or "joint_trajectory_controller" in part.nodes:
+        return part, ()
+    finding = f"joint_trajectory_controller holds the joints that take positions: {', '.join(free)}"
+    nodes = {**part.nodes, "joint_trajectory_controller": trajectories(free)}
+    return replace(part, nodes=nodes), (finding,)
+
+
+def _apart(nodes: dict[str, NodeSpec], findings: list[str]) -> dict[str, NodeSpec]:
+    """Truth under another name than the wheels' odometry, if both would be told as ``odom``."""
+    if "odometry" not in nodes or "odometry_truth" not in nodes:
+        return nodes
+    spec = nodes["odometry_truth"]
+    remap = spec.remap if spec.remap.get("odom", "odom") != "odom" else {"odom": "odom_truth"}
+    if remap is not spec.remap:
+        findings.append("the true pose is on odom_truth, since the wheels' odometry is on odom")
+    return {**nodes, "odometry_truth": replace(spec, remap=remap, parameters={**spec.parameters, "publish_tf": False})}
+
+
+def _refused(model: Model, nodes: dict[str, NodeSpec]) -> dict[str, str]:
+    """Nodes that command joints in a way their interfaces do not offer, and why: they stay down."""
+    found: dict[str, str] = {}
+    for name, spec in nodes.items():
+        if name in ("joint_states", "robot_state", "odometry", "arbiter"):
+            continue
+        mode: Any = spec.parameters.get("mode", "velocity")
+        for key in _JOINT_KEYS:
+            bad = [joint for joint in spec.parameters.get(key, ()) if mode not in modes_of(model, joint)]
+            if bad:
+                found[name] = f"{name} stays down: joint {bad[0]} takes no {mode} commands"
+    return found

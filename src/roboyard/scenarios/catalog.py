@@ -118,11 +118,12 @@ def find_robot(
     Raises:
         UnknownNameError, InputError: as ``find``; ConfigError, DescriptionError: the file is not right.
     """
+    from roboyard.scenarios.calibrated import with_calibration
     from roboyard.scenarios.robot_package import load_robot
 
     path = find("robot", name, base)
     if path.suffix in (".yaml", ".yml"):
-        return load_robot(path)
+        return with_calibration(load_robot(path))
     from roboyard.scenarios.bringup import derive_package
 
     return derive_package(path, arguments or {}, repair=repair)

@@ -111,7 +111,9 @@ class RobotHandle:
 
     def resources(self) -> dict[str, Any]:
         """What its nodes may be handed, by name."""
-        return {"hardware": self.hardware, "description": self.model}
+        base = self._run.simulation.base(self.name)
+        found = {"hardware": self.hardware, "description": self.model, "truth_topic": self.topics.truth}
+        return found if base is None else {**found, "base": base}
 
     def publish(self, topic: str, message: Any) -> None:
         """Send a message in the robot's namespace, in the name of ``script``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from roboyard.config import field, load
 from roboyard.config.describe import near
@@ -41,6 +41,9 @@ class RobotFile:
     base_frame: str = field("base_link", doc="the frame that odometry moves")
     footprint: tuple[tuple[float, float], ...] = field((), unit="m", doc="outline on the ground in base_frame")
     limits: Limits = field(Limits(), doc="")
+    base: Literal["planar", "free"] | None = field(
+        None, doc="its body takes velocities: in the plane, or all six; for drives whose wheels are not simulated"
+    )
     topics: dict[str, str] = field(factory=dict, doc="where its standard topics are if elsewhere: {cmd_vel: /cmd}")
     nodes: dict[str, NodeSpec] = field(factory=dict, doc="what it offers, by name")
     default: tuple[str, ...] = field((), doc="what comes up unless the scenario says otherwise, in this order")

@@ -173,7 +173,7 @@ class Run:
         if namespace is None:
             namespace = "" if not self.robots else f"/{name}"
         namespace = f"/{namespace.strip('/')}" if namespace.strip("/") else ""
-        self.simulation.add(description, name, place(at, description), namespace, robot=True)
+        self.simulation.add(description, name, place(at, description), namespace, robot=True, base=package.file.base)
         robot = RobotHandle(self, name, namespace, description, package)
         self.robots[name] = self.known_robots[name] = robot
         self.evaluation.add_robot(name, robot.topics)

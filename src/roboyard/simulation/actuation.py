@@ -14,7 +14,8 @@ from roboyard.errors import InputError
 from roboyard.hardware.interface import CommandMode
 from roboyard.simulation import servo_loop as s
 from roboyard.simulation.assembly import Assembled, JointPlace
-from roboyard.simulation.servos import Gains, default_gains, effort_limit, modes_of, overridden
+from roboyard.simulation.modes import modes_of
+from roboyard.simulation.servos import Gains, default_gains, effort_limit, overridden
 
 _CODES: dict[CommandMode, int] = {"position": s.POSITION, "velocity": s.VELOCITY, "effort": s.EFFORT}
 

@@ -2,7 +2,8 @@
 
 A servo for each component acts on the root link in its own axes, force = gain · (wanted - present), which the engine
 takes implicitly: it is stable at any gain and no velocity is ever overwritten, so contacts, gravity and other bodies
-still act on it.  A planar base pushes no harder than a vehicle that grips as hard as it weighs; a free one has no limit.
+still act on it.  A planar base pushes no harder than three times its weight, enough to drag its wheels over the ground but not through a
+wall; a free one has no limit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _AXES: dict[BaseKind, tuple[int, ...]] = {"planar": (0, 1, 5), "free": (0, 1, 2, 3, 4, 5)}
 _TIME = 0.001
 """Within which a servo closes the gap to its command [s]; full friction takes this times 9.81 off the speed."""
-_GRIP = 1.0
+_GRIP = 3.0
 """Largest force of a planar base over its weight."""
 _ENGAGED = 1.0
 """Stands in the position input of an engaged servo, which has no position gain: so that saved controls say it too."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.hardware.interface import CommandMode, JointCommand, JointReadings
+from roboyard.simulation.modes import modes_of
 from roboyard.simulation.sensors.encoder import Encoder
-from roboyard.simulation.servos import modes_of
 
 if TYPE_CHECKING:
     from roboyard.simulation.engine import Simulation

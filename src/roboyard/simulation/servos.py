@@ -17,6 +17,7 @@ from roboyard.description.model import Axis, JointInterface, Model
 from roboyard.errors import DescriptionError
 from roboyard.hardware.interface import CommandMode
 from roboyard.simulation.assembly.joints import Scalar
+from roboyard.simulation.modes import modes_of
 
 ALL_INPUTS = int(mujoco.mjtCtrlInput.mjINPUT_POS | mujoco.mjtCtrlInput.mjINPUT_VEL | mujoco.mjtCtrlInput.mjINPUT_FF)
 
@@ -46,21 +47,6 @@ class Gains:
     d: float = 0.0
     windup: float = math.inf
     ramp: float = math.inf
-
-
-def modes_of(model: Model, joint: str) -> tuple[CommandMode, ...]:
-    """Modes in which ``joint`` takes commands.
-
-    What the model's interfaces say; where a model declares no interface at all, every joint takes every mode, so that
-    a description whose plugins alone name its motors can be driven.  Mimicking joints take none.
-    """
-    if any(item.mimic is not None and item.name == joint for item in model.joints):
-        return ()
-    if not any(interface.commands for interface in model.interfaces):
-        return ("position", "velocity", "effort")
-    declared = [mode for item in model.interfaces if item.joint == joint for mode, _, _ in item.commands]
-    known: tuple[CommandMode, ...] = ("position", "velocity", "effort")
-    return tuple(mode for mode in known if mode in declared)
 
 
 def effort_limit(axis: Axis) -> float:

@@ -122,31 +122,34 @@ class OdometryNode(Node):
         self._right = [names.index(name) for name in self.right_joints] if present else []
 
     def _publish(self, estimate: OdometryEstimate) -> None:
-        pose, twist = estimate.T_odom_base, estimate.twist
-        odom_frame, base_frame = self._frames
-        half = 0.5 * pose.theta
-        message = msg.Odometry(
-            header=msg.Header(stamp=stamp(estimate.time_ns), frame_id=odom_frame),
-            child_frame_id=base_frame,
-            pose=msg.PoseWithCovariance(
-                pose=msg.Pose(
-                    position=msg.Point(x=pose.x, y=pose.y),
-                    orientation=msg.Quaternion(z=math.sin(half), w=math.cos(half)),
-                ),
-                covariance=spatial_covariance(estimate.covariance),
-            ),
-            twist=msg.TwistWithCovariance(
-                twist=msg.Twist(linear=msg.Vector3(x=twist.vx, y=twist.vy), angular=msg.Vector3(z=twist.wz)),
-                covariance=spatial_covariance(estimate.twist_covariance),
-            ),
-        )
-        self._publisher.publish(message)
+        self._publisher.publish(odometry_message(estimate, *self._frames))
         if self.publish_tf:
-            self.broadcast(pose.to_se3(), odom_frame, base_frame, time_ns=estimate.time_ns)
+            self.broadcast(estimate.T_odom_base.to_se3(), *self._frames, time_ns=estimate.time_ns)
 
     def _on_reset(self, request: Any) -> Any:
         self._odometry.reset()
         return srv.Trigger.Response(success=True, message="odometry is at the origin")
+
+
+def odometry_message(estimate: OdometryEstimate, odom_frame: str, base_frame: str) -> Any:
+    """nav_msgs/Odometry of an estimate."""
+    pose, twist = estimate.T_odom_base, estimate.twist
+    half = 0.5 * pose.theta
+    return msg.Odometry(
+        header=msg.Header(stamp=stamp(estimate.time_ns), frame_id=odom_frame),
+        child_frame_id=base_frame,
+        pose=msg.PoseWithCovariance(
+            pose=msg.Pose(
+                position=msg.Point(x=pose.x, y=pose.y),
+                orientation=msg.Quaternion(z=math.sin(half), w=math.cos(half)),
+            ),
+            covariance=spatial_covariance(estimate.covariance),
+        ),
+        twist=msg.TwistWithCovariance(
+            twist=msg.Twist(linear=msg.Vector3(x=twist.vx, y=twist.vy), angular=msg.Vector3(z=twist.wz)),
+            covariance=spatial_covariance(estimate.twist_covariance),
+        ),
+    )
 
 
 def spatial_covariance(planar: NDArray[np.float64]) -> NDArray[np.float64]:

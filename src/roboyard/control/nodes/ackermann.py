@@ -1,0 +1,74 @@
+"""The Ackermann node: wanted twist in, steering angles and wheel speeds out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from roboyard.bus import param, resource
+from roboyard.control.ackermann import AckermannDrive
+from roboyard.control.kinematics import PlanarTwist
+from roboyard.control.nodes.twist import TwistNode, check_modes
+from roboyard.control.ramps import RampLimits, RampState, next_velocity
+from roboyard.hardware.interface import Hardware, JointCommand
+
+
+class AckermannNode(TwistNode):
+    """Drives a car: both steered wheels by the geometry of Ackermann, every driven wheel at its own speed.
+
+    in: cmd_vel_out (geometry_msgs/Twist, body frame)   out: steering positions and wheel speeds to the hardware
+
+    ``angular.z`` over ``linear.x`` is the curvature; standing, a wish to turn only steers.  Steering goes at most at
+    ``steering_rate``, and the wheels turn as the steering stands, not as it shall.
+    """
+
+    hardware: Hardware = resource(Hardware)
+    left_joints: tuple[str, ...] = param((), doc="driven left wheels that do not steer", fixed=True)
+    right_joints: tuple[str, ...] = param((), doc="driven right wheels that do not steer", fixed=True)
+    left_steered_joints: tuple[str, ...] = param((), doc="driven left wheels that steer", fixed=True)
+    right_steered_joints: tuple[str, ...] = param((), doc="driven right wheels that steer", fixed=True)
+    left_steering_joints: tuple[str, ...] = param(("left_steering_joint",), fixed=True)
+    right_steering_joints: tuple[str, ...] = param(("right_steering_joint",), fixed=True)
+    wheel_radius: float = param(0.1, unit="m", low=1e-3, high=10.0)
+    wheelbase: float = param(1.0, unit="m", low=-50.0, high=50.0, doc="from the unsteered to the steered axle")
+    track: float = param(1.0, unit="m", low=1e-3, high=20.0, doc="between the middles of left and right wheels")
+    kingpin_width: float = param(0.8, unit="m", low=1e-3, high=20.0, doc="between the steering axes")
+    steering_limit: float = param(0.5, unit="rad", low=1e-3, high=1.57)
+    steering_rate: float = param(2.0, unit="rad/s", low=1e-3, high=1e3, doc="of the curvature's mean steering angle")
+
+    fields: tuple[str, ...] = (*TwistNode.fields, "_steer")
+
+    def setup(self) -> None:
+        """Check the joints and start."""
+        self._steer = 0.0
+        super().setup()
+
+    def configure(self, given: Mapping[str, Any]) -> None:
+        """Take the geometry."""
+        self._sides = (self.left_joints, self.right_joints, self.left_steered_joints, self.right_steered_joints)
+        self._wheels = tuple(joint for side in self._sides for joint in side)
+        self._steering = (*self.left_steering_joints, *self.right_steering_joints)
+        check_modes(self.hardware, self._wheels, "velocity", self.full_name)
+        check_modes(self.hardware, self._steering, "position", self.full_name)
+        self._drive = AckermannDrive(
+            given["wheel_radius"], given["wheelbase"], given["track"], given["kingpin_width"], given["steering_limit"]
+        )
+        self._rate_limit = RampLimits(speed=math.inf, acceleration=given["steering_rate"])
+
+    def move(self, twist: PlanarTwist) -> None:
+        """Steer towards the curvature, and turn the wheels as it is now."""
+        drive = self._drive
+        # the middle wheel of a bicycle with the same curvature: its angle moves at the rate limit
+        wanted = math.atan(drive.wheelbase * drive.curvature(twist))
+        self._steer = next_velocity(RampState(self._steer), wanted, 1.0 / self.rate, self._rate_limit).velocity
+        curvature = math.tan(self._steer) / drive.wheelbase
+        left, right = drive.steering(curvature)
+        angles = [left] * len(self.left_steering_joints) + [right] * len(self.right_steering_joints)
+        self.hardware.write(JointCommand("position", self._steering, np.array(angles)))
+        if self._wheels:
+            rims = drive.wheel_speeds(twist.vx, curvature)
+            speeds = [rim for rim, side in zip(rims, self._sides, strict=True) for _ in side]
+            self.hardware.write(JointCommand("velocity", self._wheels, np.array(speeds)))

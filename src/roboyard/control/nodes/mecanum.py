@@ -1,0 +1,44 @@
+"""The mecanum node: wanted twist in, speeds of four wheels out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from roboyard.bus import param, resource
+from roboyard.control.kinematics import PlanarTwist
+from roboyard.control.mecanum import MecanumDrive
+from roboyard.control.nodes.twist import TwistNode, check_modes
+from roboyard.hardware.base import Base
+from roboyard.hardware.interface import Hardware, JointCommand
+
+
+class MecanumNode(TwistNode):
+    """Drives four mecanum wheels along ramps.
+
+    in: cmd_vel_out (geometry_msgs/Twist, body frame)   out: velocity set-points to the hardware, and to the base
+
+    Where the wheels' rollers are not there to move the body, as in most descriptions, the robot comes with a ``base``,
+    which is driven alike: the wheels then only turn and are counted.
+    """
+
+    hardware: Hardware = resource(Hardware)
+    base: Base | None = resource(Base, optional=True)
+    joints: tuple[str, ...] = param(
+        ("front_left", "front_right", "rear_left", "rear_right"), doc="wheels in this order", fixed=True
+    )
+    wheel_radius: float = param(0.1, unit="m", low=1e-3, high=10.0)
+    wheelbase: float = param(0.4, unit="m", low=1e-3, high=20.0, doc="between front and rear axles")
+    track: float = param(0.35, unit="m", low=1e-3, high=20.0, doc="between the middles of left and right wheels")
+    axle_x: float = param(0.0, unit="m", low=-10.0, high=10.0, doc="of the wheels' middle ahead of the base frame")
+
+    def configure(self, given: Mapping[str, Any]) -> None:
+        """Take the geometry."""
+        check_modes(self.hardware, self.joints, "velocity", self.full_name)
+        self._drive = MecanumDrive(given["wheel_radius"], given["wheelbase"], given["track"], given["axle_x"])
+
+    def move(self, twist: PlanarTwist) -> None:
+        """Turn the wheels, and move the base."""
+        self.hardware.write(JointCommand("velocity", self.joints, self._drive.wheel_speeds(twist)))
+        if self.base is not None:
+            self.base.drive((twist.vx, twist.vy, 0.0), (0.0, 0.0, twist.wz))

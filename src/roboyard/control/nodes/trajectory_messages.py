@@ -1,0 +1,107 @@
+"""Trajectories and tolerances from ROS messages, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.control.tracking import Tolerances
+from roboyard.control.trajectories import WayPoint
+from roboyard.errors import InputError
+from roboyard.messages import msg
+
+
+class TrajectoryError(InputError):
+    """A goal that cannot be taken; ``cause`` is the name of control_msgs' error code."""
+
+    def __init__(self, what: str, cause: str, valid: str | None = None) -> None:
+        super().__init__(what, valid=valid)
+        self.cause = cause
+
+
+def read_trajectory(message: Any, joints: Sequence[str], present: NDArray[np.float64]) -> list[WayPoint]:
+    """The way points of a trajectory_msgs/JointTrajectory, in the order of ``joints``.
+
+    Args:
+        message: May name only some of the joints, in any order; the others stay.
+        joints: All joints of the group.
+        present: (n,) their positions now [rad or m].
+
+    Raises:
+        TrajectoryError: it names others, or some twice, has no points, or sizes that do not fit.
+    """
+    names = list(message.joint_names)
+    strange = [name for name in names if name not in joints]
+    if strange or not names or len(set(names)) != len(names):
+        what = f"joint {strange[0]!r} is not of the group" if strange else "no joints, or some twice"
+        raise TrajectoryError(what, "INVALID_JOINTS", f"joints: {', '.join(joints)}")
+    if not message.points:
+        raise TrajectoryError("a trajectory without points", "INVALID_GOAL", "at least one point")
+    where = np.array([list(joints).index(name) for name in names])
+    rest = np.zeros(len(joints))
+    points = []
+    for number, point in enumerate(message.points):
+        rows: list[NDArray[np.float64] | None] = []
+        for what, values, others in (
+            ("positions", point.positions, present),
+            ("velocities", point.velocities, rest),
+            ("accelerations", point.accelerations, rest),
+        ):
+            if len(values) == 0 and what != "positions":
+                rows.append(None)
+                continue
+            if len(values) != len(names):
+                raise TrajectoryError(
+                    f"{len(values)} {what} at point {number}", "INVALID_GOAL", f"{len(names)}, one for each joint"
+                )
+            row = others.copy()
+            row[where] = values
+            rows.append(row)
+        position, velocity, acceleration = rows
+        time = point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
+        points.append(WayPoint(time, present if position is None else position, velocity, acceleration))
+    return points
+
+
+def read_tolerances(goal: Any, joints: Sequence[str], default: Tolerances) -> Tolerances:
+    """Tolerances of a FollowJointTrajectory goal: 0 is the default, a negative one none, as control_msgs defines.
+
+    Raises:
+        TrajectoryError: one is for a joint of no concern, or no number.
+    """
+    rows = []
+    for given, row in ((goal.path_tolerance, default.path.copy()), (goal.goal_tolerance, default.goal.copy())):
+        for tolerance in given:
+            if tolerance.name not in joints:
+                raise TrajectoryError(
+                    f"tolerance of joint {tolerance.name!r}", "INVALID_JOINTS", f"joints: {', '.join(joints)}"
+                )
+            if math.isnan(tolerance.position):
+                raise TrajectoryError(f"tolerance of joint {tolerance.name} is no number", "INVALID_GOAL")
+            if tolerance.position != 0.0:
+                value = tolerance.position if tolerance.position > 0.0 else math.inf
+                row[list(joints).index(tolerance.name)] = value
+        rows.append(row)
+    time = goal.goal_time_tolerance.sec + goal.goal_time_tolerance.nanosec * 1e-9
+    return Tolerances(rows[0], rows[1], default.goal_time if time == 0.0 else time if time > 0.0 else math.inf)
+
+
+def point_message(
+    time_ns: int,
+    positions: NDArray[np.float64],
+    velocities: NDArray[np.float64] | None = None,
+    accelerations: NDArray[np.float64] | None = None,
+) -> Any:
+    """A trajectory_msgs/JointTrajectoryPoint."""
+    sec, nanosec = divmod(max(time_ns, 0), 1_000_000_000)
+    empty = np.zeros(0)
+    return msg.JointTrajectoryPoint(
+        positions=positions.copy(),
+        velocities=empty if velocities is None else velocities.copy(),
+        accelerations=empty if accelerations is None else accelerations.copy(),
+        time_from_start=msg.Duration(sec=sec, nanosec=nanosec),
+    )

@@ -1,0 +1,111 @@
+"""What all nodes have in common that follow a twist with ramps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from roboyard.bus import Node, param
+from roboyard.control.kinematics import STANDSTILL, PlanarTwist
+from roboyard.control.planar_ramps import AT_REST, PlanarLimits, twist_of
+from roboyard.control.ramps import RampLimits
+from roboyard.errors import ConfigError
+from roboyard.hardware.interface import CommandMode, Hardware
+from roboyard.messages import msg
+
+
+class TwistNode(Node):
+    """Takes the newest twist, brings it through limits and ramps, and hands it to ``move`` at a fixed rate.
+
+    in: cmd_vel_out (geometry_msgs/Twist, body frame)
+
+    A command older than ``timeout`` counts as standstill; one that is not finite is dropped.  Subclasses fill in
+    ``configure`` and ``move``.
+    """
+
+    rate: float = param(50.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
+    timeout: float = param(0.5, unit="s", low=0.01, high=1e9, doc="older commands count as standstill")
+    speed: float = param(1.0, unit="m/s", low=0.0, high=50.0, doc="forward")
+    reverse_speed: float = param(-1.0, unit="m/s", low=-1.0, high=50.0, doc="largest backwards; -1: as speed")
+    side_speed: float = param(1.0, unit="m/s", low=0.0, high=50.0, doc="sideways, where the base can")
+    turn_rate: float = param(2.0, unit="rad/s", low=0.0, high=50.0)
+    acceleration: float = param(1.0, unit="m/s²", low=1e-3, high=1e6)
+    deceleration: float = param(0.0, unit="m/s²", low=0.0, high=1e6, doc="when slowing down; 0: as acceleration")
+    turn_acceleration: float = param(3.0, unit="rad/s²", low=1e-3, high=1e6)
+
+    fields: tuple[str, ...] = ("_wanted", "_heard_ns", "_state")
+
+    def setup(self) -> None:
+        """Start the control loop."""
+        self._ready = False
+        self._wanted = STANDSTILL
+        self._heard_ns = -1
+        self._state = AT_REST
+        self._configure(self.parameters())
+        self._ready = True
+        self.subscribe("cmd_vel_out", msg.Twist, self._on_command)
+        self.timer(rate=self.rate, callback=self._tick)
+        self.report_health("ok", "standing")
+
+    def configure(self, given: Mapping[str, Any]) -> None:
+        """Take new parameters; raise ConfigError to refuse."""
+
+    def move(self, twist: PlanarTwist) -> None:
+        """Have the robot move so from now on."""
+
+    def on_parameter(self, name: str, value: Any) -> None:
+        """Rebuild kinematics and limits; refuses combinations that make no sense."""
+        self._configure({**self.parameters(), name: value})
+
+    def close(self) -> None:
+        """Leave the robot standing."""
+        if self._ready:  # False if setup failed
+            self.move(STANDSTILL)
+
+    def _configure(self, given: Mapping[str, Any]) -> None:
+        self.configure(given)
+        reverse, slowing = given["reverse_speed"], given["deceleration"] or None
+        self._limits = PlanarLimits(
+            RampLimits(
+                speed=given["speed"],
+                acceleration=given["acceleration"],
+                deceleration=slowing,
+                reverse_speed=None if reverse < 0.0 else reverse,
+            ),
+            RampLimits(speed=given["side_speed"], acceleration=given["acceleration"], deceleration=slowing),
+            RampLimits(speed=given["turn_rate"], acceleration=given["turn_acceleration"]),
+        )
+
+    def _on_command(self, command: Any) -> None:
+        wanted = PlanarTwist(command.linear.x, command.linear.y, command.angular.z)
+        if not all(map(math.isfinite, wanted)):
+            self.log.error(f"dropped a command that is not finite: {tuple(wanted)}", every=5.0)
+            return
+        if self._heard_ns < 0:
+            self.report_health("ok", "driving")
+        self._wanted, self._heard_ns = wanted, self.now_ns
+
+    def _tick(self) -> None:
+        if self._heard_ns >= 0 and self.now_ns - self._heard_ns > self.timeout * 1e9:
+            self._wanted, self._heard_ns = STANDSTILL, -1
+            self.report_health("ok", "standing: no command")
+        self._state = self._limits.step(self._state, self._wanted, 1.0 / self.rate)
+        self.move(twist_of(self._state))
+
+
+def check_modes(hardware: Hardware, joints: tuple[str, ...], mode: CommandMode, where: str) -> None:
+    """Whether all ``joints`` take commands of ``mode``.
+
+    Raises:
+        ConfigError: one does not.
+        UnknownNameError: there is no such joint.
+    """
+    for joint in joints:
+        modes = hardware.command_modes(joint)
+        if mode not in modes:
+            raise ConfigError(
+                f"joint '{joint}' takes no {mode} commands",
+                where=where,
+                valid=f"it takes: {', '.join(modes) or 'none'}",
+            )

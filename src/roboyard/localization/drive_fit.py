@@ -1,0 +1,191 @@
+"""Calibration of a two-sided drive from straights and turns: wheel radii and track, with their uncertainty.
+
+With wheel angles φ and the real way D of the axle's middle and turn θ of a move,
+
+    D = (a_l φ_l + a_r φ_r) / 2,    θ = (a_r φ_r - a_l φ_l) / b,
+
+where a are the rolling radii and b = k·c is the effective track: nominal track c times slip factor k.  Three unknowns
+are fitted to all moves at once by least squares, ways and turns each weighted by what the fit leaves of them.
+Straights tell the radii, turns the track, and how straight the straights are tells left from right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from roboyard.control.kinematics import DifferentialDrive
+from roboyard.errors import InputError
+
+_REWEIGHTINGS = 3
+_ITERATIONS = 30
+_LEAST = 1e-9
+"""Of a spread, so that exact data can be weighted [m, rad]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its uncertainty.
+
+    Attributes:
+        value: Most likely.
+        standard_error: Of it.
+        interval: That holds the true value with the fit's confidence.
+    """
+
+    value: float
+    standard_error: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class DriveFit:
+    """A calibrated drive.
+
+    Attributes:
+        drive: With the fitted numbers; its track is the nominal one.
+        wheel_radius: Mean of both sides [m].
+        left_radius_scale: Left over mean radius.
+        right_radius_scale: Right over mean radius.
+        slip_factor: k.
+        effective_track: k·c [m].
+        confidence: Of the intervals.
+        way_residuals: (n,) measured less fitted ways [m].
+        turn_residuals: (n,) measured less fitted turns [rad].
+    """
+
+    drive: DifferentialDrive
+    wheel_radius: Estimate
+    left_radius_scale: Estimate
+    right_radius_scale: Estimate
+    slip_factor: Estimate
+    effective_track: Estimate
+    confidence: float
+    way_residuals: NDArray[np.float64]
+    turn_residuals: NDArray[np.float64]
+
+
+def fit_drive(
+    nominal: DifferentialDrive,
+    left: ArrayLike,
+    right: ArrayLike,
+    way: ArrayLike,
+    turn: ArrayLike,
+    confidence: float = 0.95,
+) -> DriveFit:
+    """Fit radii and track to driven moves.
+
+    Args:
+        nominal: What the drive was taken for; gives track, axle and where to begin.
+        left: (n,) angles that the left wheels turned [rad].
+        right: (n,) the right ones.
+        way: (n,) real ways of the axle's middle, along its heading [m].
+        turn: (n,) real turns [rad], not wrapped.
+        confidence: Of the intervals.
+
+    Raises:
+        InputError: fewer than three moves, unequal lengths, numbers that are not finite, or moves that do not tell the
+            numbers apart: no straights, or no turns.
+    """
+    data = [np.asarray(values, dtype=np.float64) for values in (left, right, way, turn)]
+    size = data[0].size
+    if any(row.ndim != 1 or row.size != size for row in data) or size < 3:
+        raise InputError(f"moves of shapes {[row.shape for row in data]}", valid="equally long lists of at least 3 moves")
+    if not all(np.isfinite(row).all() for row in data):
+        raise InputError("a move is not finite", valid="finite angles [rad] and ways [m]")
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence {confidence}", valid="between 0 and 1")
+    phi_l, phi_r, D, theta = data
+    if np.abs(theta).max() < 0.1 or np.abs(D).max() < 1e-3:
+        raise InputError("the moves tell nothing", valid="turns of some radians and straights of some wheel turns")
+    p = np.array(
+        [
+            nominal.wheel_radius * nominal.left_radius_scale,
+            nominal.wheel_radius * nominal.right_radius_scale,
+            nominal.effective_track,
+        ]
+    )
+    spread = np.ones(2)
+    for _ in range(_REWEIGHTINGS):
+        p = _solve(p, phi_l, phi_r, D, theta, spread)
+        left_over = _residuals(p, phi_l, phi_r, D, theta)
+        freedom = size - 1.5  # three unknowns shared by ways and turns
+        spread = np.maximum(np.sqrt((left_over.reshape(2, size) ** 2).sum(axis=1) / freedom), _LEAST)
+    jacobian = _jacobian(p, phi_l, phi_r) / np.repeat(spread, size)[:, None]
+    covariance = np.linalg.inv(jacobian.T @ jacobian)
+    return _result(nominal, p, covariance, left_over.reshape(2, size), confidence)
+
+
+def _residuals(p: NDArray[np.float64], phi_l, phi_r, D, theta) -> NDArray[np.float64]:  # type: ignore[no-untyped-def]
+    way = 0.5 * (p[0] * phi_l + p[1] * phi_r)
+    turn = (p[1] * phi_r - p[0] * phi_l) / p[2]
+    return np.concatenate([D - way, theta - turn])
+
+
+def _jacobian(
+    p: NDArray[np.float64], phi_l: NDArray[np.float64], phi_r: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(2n, 3) of ways and turns by the unknowns."""
+    none = np.zeros_like(phi_l)
+    ways = np.column_stack([0.5 * phi_l, 0.5 * phi_r, none])
+    turns = np.column_stack([-phi_l / p[2], phi_r / p[2], -(p[1] * phi_r - p[0] * phi_l) / p[2] ** 2])
+    return np.vstack([ways, turns])
+
+
+def _solve(p, phi_l, phi_r, D, theta, spread) -> NDArray[np.float64]:  # type: ignore[no-untyped-def]
+    """Gauss and Newton's method, which needs a few steps: only b enters not linearly.
+
+    Raises:
+        InputError: the moves do not tell the unknowns apart.
+    """
+    weights = np.repeat(1.0 / spread, phi_l.size)
+    for _ in range(_ITERATIONS):
+        jacobian = _jacobian(p, phi_l, phi_r) * weights[:, None]
+        scale = np.linalg.norm(jacobian, axis=0)
+        if scale.min() <= 0.0 or np.linalg.cond(jacobian / scale) > 1e6:
+            raise InputError("the moves do not tell radii and track apart", valid="straights and turns, both ways")
+        step, *_ = np.linalg.lstsq(jacobian, _residuals(p, phi_l, phi_r, D, theta) * weights, rcond=None)
+        # the track must stay a length: never halve it at once
+        p = p + step * min(1.0, 0.5 * abs(p[2] / step[2]) if step[2] else 1.0)
+        if np.abs(step).max() < 1e-14:
+            break
+    if not (np.isfinite(p).all() and (p > 0.0).all()):
+        raise InputError(f"radii {p[0]:.3g}, {p[1]:.3g} and track {p[2]:.3g} m", valid="moves as the wheels made them")
+    return np.asarray(p, dtype=np.float64)
+
+
+def _result(
+    nominal: DifferentialDrive,
+    p: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    left_over: NDArray[np.float64],
+    confidence: float,
+) -> DriveFit:
+    from scipy.stats import t as student  # heavy, and only calibration needs it
+
+    quantile = float(student.ppf(0.5 + 0.5 * confidence, 2 * left_over.shape[1] - 3))
+    mean = 0.5 * (p[0] + p[1])
+
+    def estimate(value: float, gradient: list[float]) -> Estimate:
+        slope = np.array(gradient)
+        error = float(np.sqrt(slope @ covariance @ slope))
+        return Estimate(float(value), error, (float(value - quantile * error), float(value + quantile * error)))
+
+    part = 0.5 / mean**2
+    left, right = p[0] / mean, p[1] / mean
+    drive = DifferentialDrive(
+        float(mean), nominal.track, float(p[2] / nominal.track), float(left), float(right), nominal.axle_x
+    )
+    return DriveFit(
+        drive,
+        wheel_radius=estimate(mean, [0.5, 0.5, 0.0]),
+        left_radius_scale=estimate(left, [part * p[1], -part * p[0], 0.0]),
+        right_radius_scale=estimate(right, [-part * p[1], part * p[0], 0.0]),
+        slip_factor=estimate(p[2] / nominal.track, [0.0, 0.0, 1.0 / nominal.track]),
+        effective_track=estimate(p[2], [0.0, 0.0, 1.0]),
+        confidence=confidence,
+        way_residuals=left_over[0],
+        turn_residuals=left_over[1],
+    )

@@ -1,0 +1,165 @@
+"""Odometry nodes of mecanum and Ackermann drives."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus import Node, param
+from roboyard.control.ackermann import AckermannDrive, WheelRims
+from roboyard.control.kinematics import PlanarTwist
+from roboyard.control.mecanum import MecanumDrive
+from roboyard.control.throttle import Throttle
+from roboyard.errors import ConfigError
+from roboyard.localization.nodes.odometry import odometry_message
+from roboyard.localization.odometry import OdometryNoise
+from roboyard.localization.planar import PlanarOdometry
+from roboyard.messages import msg, srv
+from roboyard.messages.time import nanoseconds
+
+
+class PlanarOdometryNode(Node):
+    """Adds up the way that joint angles say; subclasses fill in ``connect`` and ``way``.
+
+    in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
+    """
+
+    odom_frame: str = param("odom", fixed=True)
+    base_frame: str = param("base_link", fixed=True)
+    publish_tf: bool = param(True, doc="False when a filter publishes the transform", fixed=True)
+    rate: float = param(0.0, unit="Hz", low=0.0, high=1000.0, doc="largest rate; 0: every joint_states", fixed=True)
+    way_variance: float = param(4e-4, unit="m²/m", low=0.0, high=1.0, doc="of the way, per metre", fixed=True)
+    turn_variance_per_way: float = param(1e-4, unit="rad²/m", low=0.0, high=1.0, fixed=True)
+    turn_variance: float = param(5e-4, unit="rad²/rad", low=0.0, high=1.0, doc="per radian", fixed=True)
+
+    fields = ("_angles",)
+
+    def setup(self) -> None:
+        """Connect."""
+        self._joints = self.connect()
+        self._names: list[str] = []
+        self._where: NDArray[np.int64] | None = None
+        self._angles: NDArray[np.float64] | None = None
+        self._throttle = Throttle(self.rate)
+        noise = OdometryNoise(self.way_variance, self.turn_variance_per_way, self.turn_variance)
+        self._odometry = PlanarOdometry(noise)
+        self._frames = (self.frame(self.odom_frame), self.frame(self.base_frame))
+        self._publisher = self.publisher("odom", msg.Odometry)
+        self.subscribe("joint_states", msg.JointState, self._on_joints)
+        self.service("~reset", srv.Trigger, self._on_reset)
+
+    def connect(self) -> tuple[str, ...]:
+        """Take the geometry; gives the joints whose angles ``way`` wants."""
+        return ()
+
+    def way(self, before: NDArray[np.float64], now: NDArray[np.float64]) -> PlanarTwist:
+        """Way of the base frame [m, m, rad], in its own axes, between joint angles (n,) [rad]."""
+        return PlanarTwist()
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {"odometry": self._odometry.save(), "throttle": self._throttle.save()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._odometry.load(state["odometry"])
+        self._throttle.load(state["throttle"])
+
+    def _on_joints(self, state: Any) -> None:
+        if state.name != self._names:
+            self._find(list(state.name))
+        if self._where is None:
+            return
+        angles = np.asarray(state.position, dtype=np.float64)[self._where]
+        time_ns = nanoseconds(state.header.stamp)
+        if not np.isfinite(angles).all():
+            self.log.warn("left out joint angles that are not finite", every=5.0)
+            return
+        if not self._throttle.passes(time_ns):
+            return
+        before, self._angles = self._angles, angles
+        estimate = self._odometry.update(time_ns, PlanarTwist() if before is None else self.way(before, angles))
+        if estimate is None:
+            return
+        self._publisher.publish(odometry_message(estimate, *self._frames))
+        if self.publish_tf:
+            self.broadcast(estimate.T_odom_base.to_se3(), *self._frames, time_ns=time_ns)
+
+    def _find(self, names: list[str]) -> None:
+        """Places of the joints; messages of others only are passed over."""
+        present = [joint for joint in self._joints if joint in names]
+        if present and len(present) < len(self._joints):
+            missing = next(joint for joint in self._joints if joint not in names)
+            raise ConfigError(f"joint_states has no joint '{missing}'", where=self.full_name, valid=", ".join(names))
+        self._names = names
+        self._where = np.array([names.index(joint) for joint in self._joints]) if present else None
+
+    def _on_reset(self, request: Any) -> Any:
+        self._odometry.reset()
+        self._angles = None
+        return srv.Trigger.Response(success=True, message="odometry is at the origin")
+
+
+class MecanumOdometryNode(PlanarOdometryNode):
+    """Odometry of four mecanum wheels; the drive's parameters are those of the mecanum node.
+
+    in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
+    """
+
+    joints: tuple[str, ...] = param(("front_left", "front_right", "rear_left", "rear_right"), fixed=True)
+    wheel_radius: float = param(0.1, unit="m", low=1e-3, high=10.0, fixed=True)
+    wheelbase: float = param(0.4, unit="m", low=1e-3, high=20.0, fixed=True)
+    track: float = param(0.35, unit="m", low=1e-3, high=20.0, fixed=True)
+    axle_x: float = param(0.0, unit="m", low=-10.0, high=10.0, fixed=True)
+
+    def connect(self) -> tuple[str, ...]:
+        """The four wheels."""
+        self._drive = MecanumDrive(self.wheel_radius, self.wheelbase, self.track, self.axle_x)
+        return self.joints
+
+    def way(self, before: NDArray[np.float64], now: NDArray[np.float64]) -> PlanarTwist:
+        """By the wheels' own angles."""
+        return self._drive.body_twist(now - before)
+
+
+class AckermannOdometryNode(PlanarOdometryNode):
+    """Odometry of a car: the way by its wheels, the turn by how its steered wheels stand.
+
+    in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
+    """
+
+    left_joints: tuple[str, ...] = param((), fixed=True)
+    right_joints: tuple[str, ...] = param((), fixed=True)
+    left_steered_joints: tuple[str, ...] = param((), fixed=True)
+    right_steered_joints: tuple[str, ...] = param((), fixed=True)
+    left_steering_joints: tuple[str, ...] = param(("left_steering_joint",), fixed=True)
+    right_steering_joints: tuple[str, ...] = param(("right_steering_joint",), fixed=True)
+    wheel_radius: float = param(0.1, unit="m", low=1e-3, high=10.0, fixed=True)
+    wheelbase: float = param(1.0, unit="m", low=-50.0, high=50.0, fixed=True)
+    track: float = param(1.0, unit="m", low=1e-3, high=20.0, fixed=True)
+    kingpin_width: float = param(0.8, unit="m", low=1e-3, high=20.0, fixed=True)
+    axle_x: float = param(0.0, unit="m", low=-50.0, high=50.0, doc="unsteered axle ahead of the base", fixed=True)
+
+    def connect(self) -> tuple[str, ...]:
+        """Wheels and steering."""
+        self._drive = AckermannDrive(
+            self.wheel_radius, self.wheelbase, self.track, self.kingpin_width, axle_x=self.axle_x
+        )
+        groups = (
+            self.left_joints, self.right_joints, self.left_steered_joints, self.right_steered_joints,
+            self.left_steering_joints, self.right_steering_joints,
+        )  # fmt: skip
+        joints = tuple(joint for group in groups for joint in group)
+        self._groups = [np.array([joints.index(joint) for joint in group], dtype=np.int64) for group in groups]
+        return joints
+
+    def way(self, before: NDArray[np.float64], now: NDArray[np.float64]) -> PlanarTwist:
+        """By the wheels' angles, and the steering in the middle of the step."""
+        middle = 0.5 * (before + now)
+        curvature = self._drive.curvature_of(*(float(middle[group].mean()) for group in self._groups[4:]))
+        rolled = [float((now - before)[group].mean()) if len(group) else math.nan for group in self._groups[:4]]
+        return self._drive.body_twist(self._drive.way(WheelRims(*rolled), curvature), curvature)

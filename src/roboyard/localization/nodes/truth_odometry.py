@@ -1,0 +1,87 @@
+"""Fake localisation: the truth under the name of odometry, for who explicitly asks for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from roboyard.bus import Node, param, resource
+from roboyard.control.throttle import Throttle
+from roboyard.geometry import SE3
+from roboyard.messages import msg
+from roboyard.messages.time import nanoseconds
+
+
+class TruthOdometryNode(Node):
+    """Passes the robot's true pose on as odometry, as simulators' odometry and p3d plugins do.
+
+    in: the robot's truth   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   health: warn, "this is the truth"
+
+    No real robot has this.  It comes up only where a description, a robot's file or a scenario names it; what is judged
+    with it is marked by the node's health in /diagnostics, and by a line in the log.
+    """
+
+    truth_topic: str = resource(str)
+    odom_frame: str = param("odom", fixed=True)
+    base_frame: str = param("base_link", fixed=True)
+    publish_tf: bool = param(True, fixed=True)
+    from_start: bool = param(True, doc="the first pose is the origin; False: coordinates of the world", fixed=True)
+    noise: float = param(0.0, unit="m, rad", low=0.0, high=1e3, doc="standard deviation laid on each coordinate")
+    rate: float = param(50.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
+
+    fields = ("_start",)
+
+    def setup(self) -> None:
+        """Connect, and say what this is."""
+        self._start: tuple[tuple[float, float, float, float], tuple[float, float, float]] | None = None
+        self._throttle = Throttle(self.rate)
+        self._publisher = self.publisher("odom", msg.Odometry)
+        self.subscribe(self.truth_topic, msg.Odometry, self._on_truth)
+        self.log.warn(f"{self.resolve('odom')} is the truth of the simulation, no estimate")
+        self.report_health("warn", "this is the truth, no estimate")
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {"throttle": self._throttle.save()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._throttle.load(state["throttle"])
+
+    def _on_truth(self, truth: Any) -> None:
+        time_ns = nanoseconds(truth.header.stamp)
+        if not self._throttle.passes(time_ns):
+            return
+        p, q = truth.pose.pose.position, truth.pose.pose.orientation
+        T_world_base = SE3((q.w, q.x, q.y, q.z), (p.x, p.y, p.z))
+        if self._start is None:
+            self._start = _plain(T_world_base)
+        T_odom_base = SE3(*self._start).inverse() @ T_world_base if self.from_start else T_world_base
+        if self.noise:
+            dx, dy, dz, roll, pitch, yaw = (self.random.standard_normal(6) * self.noise).tolist()
+            T_odom_base = T_odom_base @ SE3.from_xyz_rpy((dx, dy, dz), (roll, pitch, yaw))
+        covariance = np.eye(6).reshape(36) * self.noise**2
+        (w, x, y, z), (px, py, pz) = _plain(T_odom_base)
+        odom_frame, base_frame = self.frame(self.odom_frame), self.frame(self.base_frame)
+        self._publisher.publish(
+            msg.Odometry(
+                header=msg.Header(stamp=truth.header.stamp, frame_id=odom_frame),
+                child_frame_id=base_frame,
+                pose=msg.PoseWithCovariance(
+                    pose=msg.Pose(position=msg.Point(x=px, y=py, z=pz), orientation=msg.Quaternion(x=x, y=y, z=z, w=w)),
+                    covariance=covariance,
+                ),
+                twist=truth.twist,
+            )
+        )
+        if self.publish_tf:
+            self.broadcast(T_odom_base, odom_frame, base_frame, time_ns=time_ns)
+
+
+def _plain(T: SE3) -> tuple[tuple[float, float, float, float], tuple[float, float, float]]:
+    """Quaternion and place as numbers."""
+    w, x, y, z = T.rotation.tolist()
+    px, py, pz = T.translation.tolist()
+    return (w, x, y, z), (px, py, pz)

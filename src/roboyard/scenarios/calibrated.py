@@ -1,0 +1,136 @@
+"""A robot's stored calibration: where it lies, what it says, and how it becomes the nodes' parameters.
+
+For a robot that is a file of the user's it lies beside that file, ``NAME.calibration.yaml``; for one that is installed,
+or whose folder cannot be written, in the user's own folder.  It holds for the description it was made with: after a
+change of that file it is not used, and that is said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from roboyard.config import dumps, field, load
+from roboyard.errors import RunError
+from roboyard.scenarios.robot_package import RobotPackage
+
+USES = ("drive", "odometry", "roboyard.control.nodes:DriveNode", "roboyard.localization.nodes:OdometryNode")
+"""Nodes that take the numbers."""
+
+
+@dataclass(frozen=True)
+class DriveCalibration:
+    """What `roboyard calibrate drive` found."""
+
+    robot: str = field(doc="name of its kind")
+    description: str = field(doc="first 16 digits of the SHA-256 of its description")
+    wheel_radius: float = field(unit="m", low=1e-3, high=10.0, doc="mean of both sides")
+    left_radius_scale: float = field(low=0.5, high=2.0, doc="left over mean radius")
+    right_radius_scale: float = field(low=0.5, high=2.0, doc="right over mean radius")
+    slip_factor: float = field(low=0.1, high=10.0, doc="k: effective over nominal track")
+    track: float = field(unit="m", low=1e-3, high=20.0, doc="nominal, which k belongs to")
+    standard_errors: dict[str, float] = field(factory=dict, doc="of the numbers above, by name")
+    intervals: dict[str, tuple[float, float]] = field(factory=dict, doc="that hold them at 95 %, by name")
+    made: str = field("", doc="the command that made it")
+
+    def parameters(self) -> dict[str, float]:
+        """Of drive and odometry nodes."""
+        return {
+            "wheel_radius": self.wheel_radius,
+            "track": self.track,
+            "slip_factor": self.slip_factor,
+            "left_radius_scale": self.left_radius_scale,
+            "right_radius_scale": self.right_radius_scale,
+        }
+
+
+def user_folder() -> Path:
+    """Where calibrations of installed robots are kept: `roboyard/calibrations` in the XDG data folder."""
+    # An XDG path that is not absolute is to be ignored, says the XDG base directory specification.
+    xdg = os.environ.get("XDG_DATA_HOME", "")
+    home = Path(xdg) if xdg.startswith("/") else Path(os.path.expanduser("~")) / ".local" / "share"  # noqa: PTH111
+    return home / "roboyard" / "calibrations"
+
+
+def digest(package: RobotPackage) -> str:
+    """Tells descriptions apart."""
+    return hashlib.sha256(package.description.read_bytes()).hexdigest()[:16]
+
+
+def places(package: RobotPackage) -> tuple[Path, Path]:
+    """Beside the robot's file, and in the user's folder."""
+    name = f"{package.name}.calibration.yaml"
+    beside = package.source.with_name(f"{package.source.stem}.calibration.yaml")
+    return beside, user_folder() / name
+
+
+def is_installed(package: RobotPackage) -> bool:
+    """Whether the robot comes with a package, whose folder is not the user's to write into."""
+    from roboyard.scenarios import catalog
+
+    source = package.source.resolve()
+    return any(entry.path.resolve() == source for entry in catalog.robots().values())
+
+
+def store(package: RobotPackage, calibration: DriveCalibration) -> Path:
+    """Keep a calibration, so that the robot's next run uses it; gives the file.
+
+    Raises:
+        RunError: it can be written nowhere.
+    """
+    beside, own = places(package)
+    trouble: OSError | None = None
+    for path in (own,) if is_installed(package) else (beside, own):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(dumps(calibration), encoding="utf-8")
+        except OSError as error:
+            trouble = error
+        else:
+            return path
+    raise RunError(f"the calibration cannot be stored: {trouble}", valid="--out DIR, and --no-store")
+
+
+def stored(package: RobotPackage) -> tuple[DriveCalibration | None, tuple[str, ...]]:
+    """The robot's calibration if one is kept and holds, and what is to be said about it.
+
+    Raises:
+        ConfigError: its file says something it may not.
+    """
+    for path in places(package):
+        if not path.is_file():
+            continue
+        found = load(DriveCalibration, path)
+        if found.description != digest(package):
+            return None, (f"{path.name} is not used: the description has changed since the robot was calibrated",)
+        error = found.standard_errors.get("slip_factor")
+        shown = f"k {found.slip_factor:.4g}" + (f" ± {error:.2g}" if error is not None else "")
+        return found, (f"drive as calibrated in {path.name}: {shown}, wheel radius {found.wheel_radius:.4g} m",)
+    return None, ()
+
+
+def with_calibration(package: RobotPackage) -> RobotPackage:
+    """The package with its drive's calibration in its nodes, if one is kept.
+
+    Raises:
+        ConfigError: the calibration's file says something it may not.
+    """
+    if not package.description.is_file():
+        return package
+    found, findings = stored(package)
+    if found is None:
+        return replace(package, findings=(*package.findings, *findings)) if findings else package
+    changed = package.customised(parameters_of(package, found), {})
+    return replace(changed, findings=(*package.findings, *findings))
+
+
+def parameters_of(package: RobotPackage, found: DriveCalibration) -> dict[str, dict[str, Any]]:
+    """The calibration's numbers for each of the robot's nodes that takes them."""
+    return {
+        name: {**found.parameters()}
+        for name, spec in package.file.nodes.items()
+        if spec.use in USES and "left_joints" in spec.parameters
+    }

@@ -1,0 +1,102 @@
+"""Joint plugins: state publisher, position, velocity and force commands, trajectories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roboyard.errors import DescriptionError
+from roboyard.scenarios.plugins.odometry import RATE
+from roboyard.scenarios.plugins.part import JointGroup, Part
+from roboyard.scenarios.plugins.reading import PluginReader
+from roboyard.scenarios.robot_package import NodeSpec
+from roboyard.simulation.modes import modes_of
+
+TRAJECTORIES = "roboyard.control.nodes:JointTrajectoryNode"
+_GAINS = tuple(f"{gain}_gain" for gain in ("p", "i", "d")) + ("i_max", "i_min", "cmd_max", "cmd_min", "cmd_offset")
+_OWN_SERVO = "the joint's servo has gains and limits of its own, or those of its ros2_control interface"
+
+
+def joint_states(reader: PluginReader) -> Part:
+    """Joint state publishers: ours tells all joints, always."""
+    named = {child.text.strip() for child in reader.all("joint_name", "joint")}
+    gone = sorted(named - {joint.name for joint in reader.model.joints})
+    if gone:
+        reader.note(f"there is no joint {gone[0][:60]!r}")
+    topic = reader.remapped("joint_states") or reader.text("topic")
+    rate = reader.number(*RATE)
+    if named:
+        reader.note("all joints are told, not only those that it names")
+    topics = {"joint_states": topic} if topic and topic != "joint_states" else {}
+    return Part(topics=topics, joint_rate=rate, findings=reader.findings())
+
+
+def position_controller(reader: PluginReader) -> Part:
+    """Gazebo's JointPositionController: set-points of one or more joints from one topic."""
+    reader.ignore(_GAINS, _OWN_SERVO)
+    reader.ignore(["use_velocity_commands"], "set-points go to the servo as positions")
+    return _commands(reader, "position", "cmd_pos", "initial_position")
+
+
+def velocity_controller(reader: PluginReader) -> Part:
+    """Gazebo's JointController: speeds of one or more joints from one topic."""
+    reader.ignore(_GAINS, _OWN_SERVO)
+    reader.ignore(["use_force_commands"], "set-points go to the servo as speeds")
+    return _commands(reader, "velocity", "cmd_vel", "initial_velocity")
+
+
+def force_controller(reader: PluginReader) -> Part:
+    """Gazebo's ApplyJointForce: the effort of a joint from a topic."""
+    return _commands(reader, "effort", "cmd_force", "initial_force")
+
+
+def _commands(reader: PluginReader, mode: str, name: str, initial: str) -> Part:
+    joints = reader.joints("joint_name")
+    if not joints:
+        raise DescriptionError("no joint_name", where=reader.where, valid="the name of a joint")
+    reader.ignore(["use_actuator_msg", "actuator_number"], "set-points come as std_msgs/Float64")
+    index = reader.text("joint_index") or "0"
+    if index != "0":
+        reader.note(f"<joint_index> {index} not followed: the first axis is commanded")
+    topic = reader.text("topic") or reader.text("sub_topic")
+    begins = reader.number(initial)
+    group = JointGroup(
+        mode,
+        joints,
+        tuple(topic or f"joint/{joint}/{index}/{name}" for joint in joints),
+        () if begins is None else (begins,) * len(joints),
+    )
+    return Part(groups=(group,), findings=reader.findings())
+
+
+def trajectory_controller(reader: PluginReader) -> Part:
+    """Trajectories for the joints it names, or for all that take positions."""
+    named = reader.joints("joint_name")
+    initial = reader.numbers("initial_position")
+    gains = [f"{what}_{gain}" for what in ("position", "velocity") for gain in
+             ("p_gain", "i_gain", "d_gain", "i_min", "i_max", "cmd_min", "cmd_max", "cmd_offset")]  # fmt: skip
+    speeds_only = reader.has("velocity_p_gain") and not reader.has("position_p_gain")
+    reader.ignore(gains, _OWN_SERVO)
+    reader.ignore(["use_header_start_time"], "a stamp in the header is its start")
+    reader.ignore(["serviceName", "updateRate", "update_rate"], "trajectories come by topic and action")
+    model = reader.model
+    takes = {joint.name: modes_of(model, joint.name) for joint in model.joints if joint.axes}
+    mode = "velocity" if speeds_only else "position"
+    joints = tuple(name for name in named or takes if mode in takes.get(name, ()))
+    if not joints:
+        reader.note(f"left out: no joint takes {mode} commands")
+        return Part(findings=reader.findings())
+    topic = reader.remapped("set_joint_trajectory") or reader.text("topic", "topicName") or "joint_trajectory"
+    spec = trajectories(joints, mode=mode, topic=topic, initial=initial if len(initial) == len(joints) else ())
+    if initial and len(initial) != len(joints):
+        reader.note(f"{len(initial)} initial positions for {len(joints)} joints not followed")
+    return Part(nodes={"joint_trajectory_controller": spec}, findings=reader.findings())
+
+
+def trajectories(
+    joints: tuple[str, ...], mode: str = "position", topic: str = "", initial: tuple[float, ...] = ()
+) -> NodeSpec:
+    """A trajectory node for a group."""
+    parameters: dict[str, Any] = {"joints": list(joints), "mode": mode}
+    if initial:
+        parameters["initial"] = list(initial)
+    return NodeSpec(TRAJECTORIES, parameters, {"~joint_trajectory": topic} if topic else {})

@@ -1,0 +1,47 @@
+"""What a mapped plugin adds to a robot's package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from roboyard.hardware.base import BaseKind
+from roboyard.scenarios.robot_package import Limits, NodeSpec
+
+
+@dataclass(frozen=True)
+class JointGroup:
+    """Joints that take set-points from topics, in one mode."""
+
+    mode: str
+    joints: tuple[str, ...]
+    topics: tuple[str, ...]
+    initial: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """Nodes, and what goes with them.
+
+    Attributes:
+        nodes: By name, in the order in which they come up.
+        drives: Whether they move the robot (there can be one such part).
+        groups: Joints for the joint command nodes.
+        topics: Where standard topics lie.
+        limits: Of the drive.
+        base: What of the body's velocity is commanded.
+        base_frame: That odometry moves.
+        joint_rate: At which joints must be read at least [Hz].
+        standby: Nodes that are offered, but do not come up by themselves.
+        findings: What was guessed or left out.
+    """
+
+    nodes: dict[str, NodeSpec] = field(default_factory=dict)
+    drives: bool = False
+    groups: tuple[JointGroup, ...] = ()
+    topics: dict[str, str] = field(default_factory=dict)
+    limits: Limits | None = None
+    base: BaseKind | None = None
+    base_frame: str | None = None
+    joint_rate: float | None = None
+    standby: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()

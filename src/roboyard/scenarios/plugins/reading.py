@@ -1,0 +1,135 @@
+"""Reads a plugin's parameters, and remembers which nobody asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from roboyard.description.model import Element, Model, Plugin
+from roboyard.errors import DescriptionError
+
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+_SHOWN = 60
+
+
+class PluginReader:
+    """The parameters of one plugin.
+
+    Args:
+        model: Whose.
+        plugin: Which.
+
+    Attributes:
+        where: File, line and name, for messages.
+    """
+
+    def __init__(self, model: Model, plugin: Plugin) -> None:
+        self.model, self.plugin = model, plugin
+        self.where = f"{model.source or model.name}:{plugin.element.line}, plugin {plugin.name}"
+        self._asked: set[str] = set()
+        self._notes: list[str] = []
+        self._joints = [joint.name for joint in model.joints]
+
+    # -- values --------------------------------------------------------------------------------------------------------
+    def has(self, *tags: str) -> bool:
+        """Whether one of the parameters is given."""
+        return any(self.plugin.element.find(tag) is not None for tag in tags)
+
+    def all(self, *tags: str) -> list[Element]:
+        """Every element with one of these tags, tag by tag."""
+        self._asked.update(tags)
+        return [child for tag in tags for child in self.plugin.element.find_all(tag)]
+
+    def text(self, *tags: str) -> str | None:
+        """The first of these parameters that says something."""
+        return next((child.text.strip() for child in self.all(*tags) if child.text.strip()), None)
+
+    def number(self, *tags: str) -> float | None:
+        """A parameter as a number.
+
+        Raises:
+            DescriptionError: it is none, or not finite.
+        """
+        text = self.text(*tags)
+        return None if text is None else self._number(tags[0], text)
+
+    def numbers(self, *tags: str) -> tuple[float, ...]:
+        """All numbers of a repeated or listed parameter."""
+        return tuple(self._number(tags[0], part) for child in self.all(*tags) for part in child.text.split())
+
+    def flag(self, *tags: str, default: bool) -> bool:
+        """A parameter as yes or no.
+
+        Raises:
+            DescriptionError: it is neither.
+        """
+        text = self.text(*tags)
+        if text is None:
+            return default
+        if text.lower() not in (*_TRUE, *_FALSE):
+            raise DescriptionError(f"{tags[0]} {text[:_SHOWN]!r}", where=self.where, valid="true or false")
+        return text.lower() in _TRUE
+
+    def joints(self, *tags: str) -> tuple[str, ...]:
+        """Names of joints.
+
+        Raises:
+            DescriptionError: there is none of a name.
+        """
+        found = tuple(dict.fromkeys(child.text.strip() for child in self.all(*tags)))
+        for name in found:
+            if name not in self._joints:
+                raise DescriptionError(
+                    f"there is no joint {name[:_SHOWN]!r}", where=self.where, valid=f"joints: {', '.join(self._joints)}"
+                )
+        return found
+
+    def remapped(self, name: str) -> str | None:
+        """Where ``<ros><remapping>name:=…`` puts a topic."""
+        for ros in self.all("ros"):
+            for one in (*ros.find_all("remapping"), *ros.find_all("argument")):
+                source, arrow, target = one.text.strip().partition(":=")
+                if arrow and source.strip("/~") == name:
+                    return target
+        return None
+
+    # -- what is left --------------------------------------------------------------------------------------------------
+    def note(self, text: str) -> None:
+        """Say something about the plugin."""
+        self._notes.append(text)
+
+    def ignore(self, tags: Sequence[str], why: str) -> None:
+        """Parameters that are known and not followed; said if they are given."""
+        given = [tag for tag in tags if self.plugin.element.find(tag) is not None]
+        self._asked.update(tags)
+        if given:
+            self._notes.append(f"{_listed(given)} not followed: {why}")
+
+    def findings(self) -> tuple[str, ...]:
+        """Everything said, and the parameters that nobody asked for."""
+        self._look_at_ros()
+        rest = list(dict.fromkeys(c.tag for c in self.plugin.element.children if c.tag not in self._asked))
+        notes = [*self._notes, *([f"{_listed(rest)} not followed: nothing here does that"] if rest else [])]
+        return tuple(f"plugin {self.plugin.name}: {note}" for note in notes)
+
+    def _look_at_ros(self) -> None:
+        namespace = self.text("robotNamespace", "robot_namespace")
+        for ros in self.all("ros"):
+            for child in ros.children:
+                if child.tag == "namespace":
+                    namespace = child.text.strip() or namespace
+        if namespace and namespace.strip("/"):
+            self._notes.append(f"namespace {namespace[:_SHOWN]!r} not followed: the run or scenario names it")
+
+    def _number(self, tag: str, text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError as error:
+            raise DescriptionError(f"{tag} {text[:_SHOWN]!r} is not a number", where=self.where) from error
+        if not math.isfinite(value):
+            raise DescriptionError(f"{tag} {text[:_SHOWN]!r} is not finite", where=self.where)
+        return value
+
+
+def _listed(tags: Sequence[str]) -> str:
+    return ", ".join(f"<{tag[:_SHOWN]}>" for tag in tags)

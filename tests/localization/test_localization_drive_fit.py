@@ -1,0 +1,85 @@
+"""Laws of the drive's regression."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.control import DifferentialDrive
+from roboyard.errors import InputError
+from roboyard.localization import fit_drive
+
+NOMINAL = DifferentialDrive(0.1, 0.35)
+
+
+def moves(drive: DifferentialDrive, seed: int, count: int = 18, noise: tuple[float, float] = (0.0, 0.0)):
+    """Straights, turns on the spot and arcs, with noise of way and turn."""
+    random = np.random.default_rng(seed)
+    way, turn = random.uniform(-2.0, 2.0, count), random.uniform(-3.0, 3.0, count)
+    way[::3] = 0.0
+    turn[1::3] = 0.0
+    sides = np.array([drive.side_speeds(d, t) for d, t in zip(way, turn, strict=True)])
+    noisy = way + noise[0] * random.standard_normal(count), turn + noise[1] * random.standard_normal(count)
+    return sides[:, 0], sides[:, 1], *noisy
+
+
+@given(st.floats(0.05, 0.2), st.floats(0.9, 1.1), st.floats(1.0, 2.5), st.integers(0, 100))
+def test_exact_moves_give_the_exact_drive(radius: float, left: float, k: float, seed: int) -> None:
+    drive = DifferentialDrive(radius, 0.35, k, left, 2.0 - left)
+    fit = fit_drive(NOMINAL, *moves(drive, seed))
+    assert fit.wheel_radius.value == pytest.approx(radius)
+    assert fit.left_radius_scale.value == pytest.approx(left)
+    assert fit.right_radius_scale.value == pytest.approx(2.0 - left)
+    assert fit.slip_factor.value == pytest.approx(k)
+    assert fit.drive.effective_track == pytest.approx(drive.effective_track)
+    assert fit.slip_factor.standard_error < 1e-6
+
+
+def test_it_agrees_with_scipys_least_squares() -> None:
+    from scipy.optimize import least_squares
+
+    left, right, way, turn = moves(DifferentialDrive(0.104, 0.35, 1.7, 0.99, 1.01), 4, noise=(0.02, 0.05))
+    fit = fit_drive(NOMINAL, left, right, way, turn)
+    spread = [np.sqrt((r**2).sum() / (way.size - 1.5)) for r in (fit.way_residuals, fit.turn_residuals)]
+
+    def residuals(p: np.ndarray) -> np.ndarray:
+        drive = DifferentialDrive(p[0], 0.35, p[1], 1.0 - p[2], 1.0 + p[2])
+        steps = np.array([drive.travel(a, b) for a, b in zip(left, right, strict=True)])
+        return np.concatenate([(steps[:, 0] - way) / spread[0], (steps[:, 1] - turn) / spread[1]])
+
+    found = least_squares(residuals, [0.1, 1.5, 0.0], x_scale=[0.1, 1.0, 0.01], xtol=1e-14, ftol=1e-14, gtol=1e-14)
+    errors = np.sqrt(np.diag(np.linalg.inv(found.jac.T @ found.jac)))
+    for value, error, mine in zip(
+        found.x, errors, (fit.wheel_radius, fit.slip_factor, fit.right_radius_scale), strict=True
+    ):
+        assert mine.value - (mine is fit.right_radius_scale) == pytest.approx(value, rel=1e-3, abs=1e-5)
+        assert mine.standard_error == pytest.approx(error, rel=0.02)
+
+
+def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    drive = DifferentialDrive(0.104, 0.35, 1.7, 0.99, 1.01)
+    hits = np.zeros(3)
+    for seed in range(300):
+        fit = fit_drive(NOMINAL, *moves(drive, seed, noise=(0.02, 0.05)), confidence=0.9)
+        for k, (found, truth) in enumerate(
+            ((fit.wheel_radius, 0.104), (fit.slip_factor, 1.7), (fit.left_radius_scale, 0.99))
+        ):
+            hits[k] += found.interval[0] <= truth <= found.interval[1]
+    assert (hits / 300 >= 0.85).all()
+    assert (hits / 300 <= 0.95).all()
+
+
+def test_moves_that_tell_nothing_are_refused() -> None:
+    left, right, way, turn = moves(NOMINAL, 1)
+    with pytest.raises(InputError, match="at least 3"):
+        fit_drive(NOMINAL, left[:2], right[:2], way[:2], turn[:2])
+    with pytest.raises(InputError, match="equally long"):
+        fit_drive(NOMINAL, left, right, way, turn[:-1])
+    with pytest.raises(InputError, match="finite"):
+        fit_drive(NOMINAL, left, right, way, turn * np.nan)
+    with pytest.raises(InputError, match="straights"):
+        fit_drive(NOMINAL, left, right, way, np.zeros_like(turn))
+    with pytest.raises(InputError, match="confidence"):
+        fit_drive(NOMINAL, left, right, way, turn, confidence=1.0)

@@ -1,0 +1,276 @@
+"""Simulator plugins of every generation become our nodes, and nothing that is not followed goes unsaid."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.description import Model, load_model, load_world
+from roboyard.description.model import Element, Plugin
+from roboyard.errors import DescriptionError
+from roboyard.scenarios import Run
+from roboyard.scenarios.bringup import package_of
+from roboyard.scenarios.plugins import canonical, map_plugins
+from roboyard.scenarios.plugins.mapping import DONE_ALREADY, TABLE
+
+WHEEL = """<link name="{name}"><pose>{x} {y} 0.1 0 0 0</pose>
+  <inertial><mass>0.5</mass><inertia><ixx>2e-3</ixx><iyy>2.5e-3</iyy><izz>2e-3</izz></inertia></inertial>
+  <collision name="c"><pose>0 0 0 1.5707963 0 0</pose><geometry><cylinder><radius>0.1</radius><length>0.05</length>
+  </cylinder></geometry></collision></link>
+<joint name="{name}_joint" type="revolute"><parent>{parent}</parent><child>{name}</child><axis><xyz>0 1 0</xyz></axis></joint>"""
+PIN = """<link name="{name}"><pose>{x} {y} 0.1 0 0 0</pose>
+  <inertial><mass>0.3</mass><inertia><ixx>3e-2</ixx><iyy>3e-2</iyy><izz>3e-2</izz></inertia></inertial></link>
+<joint name="{name}_joint" type="revolute"><parent>body</parent><child>{name}</child>
+  <axis><xyz>0 0 1</xyz><limit><lower>-0.6</lower><upper>0.6</upper></limit></axis></joint>"""
+BODY = """<link name="body"><inertial><pose>0 0 0.12 0 0 0</pose><mass>8</mass>
+  <inertia><ixx>0.1</ixx><iyy>0.2</iyy><izz>0.25</izz></inertia></inertial>
+  <collision name="c"><pose>0 0 0.17 0 0 0</pose><geometry><box><size>0.5 0.25 0.1</size></box></geometry></collision></link>"""
+PLACES = {"fl": (0.2, 0.2), "fr": (0.2, -0.2), "bl": (-0.2, 0.2), "br": (-0.2, -0.2)}
+
+
+def car(plugin: str, steered: bool = False) -> str:
+    parts = [BODY]
+    for name, (x, y) in PLACES.items():
+        parent = "body"
+        if steered and x > 0:
+            parent = f"{name}_pin"
+            parts.append(PIN.format(name=parent, x=x, y=y * 0.8))
+        parts.append(WHEEL.format(name=name, x=x, y=y, parent=parent))
+    return f'<sdf version="1.9"><model name="car">{"".join(parts)}{plugin}</model></sdf>'
+
+
+def package(plugin: str, steered: bool = False):
+    return package_of(load_model(car(plugin, steered)), Path("car.sdf"))
+
+
+def plug(filename: str, inside: str, name: str = "p") -> str:
+    return f'<plugin filename="{filename}" name="{name}">{inside}</plugin>'
+
+
+WHEELS = "".join(f"<{side}_joint>{name}_joint</{side}_joint>" for side, names in
+                 (("left", ("fl", "bl")), ("right", ("fr", "br"))) for name in names)  # fmt: skip
+MECANUM = """<front_left_joint>fl_joint</front_left_joint><front_right_joint>fr_joint</front_right_joint>
+<back_left_joint>bl_joint</back_left_joint><back_right_joint>br_joint</back_right_joint>"""
+STEERING = f"""{WHEELS}<left_steering_joint>fl_pin_joint</left_steering_joint>
+<right_steering_joint>fr_pin_joint</right_steering_joint><steering_limit>0.5</steering_limit>"""
+
+
+@pytest.mark.parametrize(
+    ("filename", "name", "kind"),
+    [
+        ("gz-sim-diff-drive-system", "gz::sim::systems::DiffDrive", "diff-drive"),
+        ("libgz-sim7-diff-drive-system.so", "x", "diff-drive"),
+        ("ignition-gazebo-diff-drive-system", "x", "diff-drive"),
+        ("libignition-gazebo6-diff-drive-system.so", "x", "diff-drive"),
+        ("", "ignition::gazebo::systems::DiffDrive", "diff-drive"),
+        ("libgazebo_ros_diff_drive.so", "x", "diff-drive"),
+        ("libDiffDrivePlugin.so", "x", "diff-drive"),
+        ("libSkidSteerDrivePlugin.so", "x", "diff-drive"),
+        ("libgazebo_ros_skid_steer_drive.so", "x", "diff-drive"),
+        ("/opt/ros/lib/libgazebo_ros_ackermann_drive.so", "x", "ackermann-steering"),
+        ("gz-sim-joint-position-controller-system", "x", "joint-position-controller"),
+        ("libgazebo_ros_joint_state_publisher.so", "x", "joint-state-publisher"),
+        ("libgazebo_ros_p3d.so", "x", "p3d"),
+        ("libmy_own.so", "x", "my-own"),
+    ],
+)
+def test_every_spelling_has_one_name(filename: str, name: str, kind: str) -> None:
+    assert canonical(Plugin(name, filename, Element("plugin"))) == kind
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_any_spelling_has_some_name(filename: str, name: str) -> None:
+    assert isinstance(canonical(Plugin(name, filename, Element("plugin"))), str)
+
+
+def test_the_table_is_apart_from_what_is_done_already() -> None:
+    assert not set(TABLE) & DONE_ALREADY
+
+
+@pytest.mark.parametrize("tag", ["made_up", "wheel_torque", "tf_topic"])
+@pytest.mark.parametrize(
+    ("filename", "inside", "steered"),
+    [
+        ("gz-sim-diff-drive-system", WHEELS, False),
+        ("gz-sim-mecanum-drive-system", MECANUM, False),
+        ("gz-sim-ackermann-steering-system", STEERING, True),
+        ("gz-sim-velocity-control-system", "", False),
+        ("libgazebo_ros_planar_move.so", "", False),
+        ("gz-sim-joint-state-publisher-system", "", False),
+        ("gz-sim-joint-position-controller-system", "<joint_name>fl_joint</joint_name>", False),
+        ("gz-sim-joint-trajectory-controller-system", "", False),
+        ("gz-sim-odometry-publisher-system", "", False),
+        ("libgazebo_ros_p3d.so", "", False),
+    ],
+)
+def test_what_is_not_followed_is_said(filename: str, inside: str, steered: bool, tag: str) -> None:
+    found = package(plug(filename, f"{inside}<{tag}>1</{tag}>"), steered).findings
+    assert any(f"<{tag}>" in finding and "not followed" in finding for finding in found), found
+
+
+def test_the_limits_of_both_generations() -> None:
+    text = f"""{WHEELS}<wheel_separation>0.4</wheel_separation><wheel_radius>0.1</wheel_radius>
+    <min_linear_velocity>-0.5</min_linear_velocity><max_linear_velocity>1.5</max_linear_velocity>
+    <min_linear_acceleration>-3</min_linear_acceleration><max_linear_acceleration>2</max_linear_acceleration>
+    <max_angular_velocity>0.7</max_angular_velocity><max_angular_acceleration>4</max_angular_acceleration>
+    <topic>/go</topic><odom_topic>/where</odom_topic><frame_id>map</frame_id><child_frame_id>body</child_frame_id>
+    <odom_publish_frequency>20</odom_publish_frequency>"""
+    file = package(plug("gz-sim-diff-drive-system", text)).file
+    drive = file.nodes["drive"].parameters
+    wanted = {
+        "speed": 1.5,
+        "reverse_speed": 0.5,
+        "acceleration": 2.0,
+        "deceleration": 3.0,
+        "turn_rate": 0.7,
+        "turn_acceleration": 4.0,
+    }
+    assert {name: drive[name] for name in wanted} == wanted
+    assert file.topics == {"cmd_vel": "/go", "odom": "/where"}
+    assert file.nodes["odometry"].parameters["rate"] == 20.0
+    assert (file.limits.speed, file.limits.turn_rate) == (1.5, 0.7)
+    both = package(plug("gz-sim-diff-drive-system", f"{WHEELS}<max_velocity>0.6</max_velocity>")).file.nodes["drive"]
+    assert both.parameters["speed"] == both.parameters["turn_rate"] == 0.6
+
+
+def test_of_two_drives_the_first_drives() -> None:
+    found = package(plug("gz-sim-diff-drive-system", WHEELS) + plug("libgazebo_ros_planar_move.so", "", "second"))
+    assert found.file.nodes["drive"].use == "drive"
+    assert any("second" in finding and "a drive already" in finding for finding in found.findings)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (plug("gz-sim-mecanum-drive-system", MECANUM.replace(">fl_joint<", ">gone<")), "no joint 'gone'"),
+        (plug("gz-sim-mecanum-drive-system", "<front_left_joint>fl_joint</front_left_joint>"), "1 wheels"),
+        (plug("gz-sim-mecanum-drive-system", MECANUM + "<wheel_radius>-1</wheel_radius>"), "radius"),
+        (plug("gz-sim-ackermann-steering-system", WHEELS), "no joint that steers"),
+        (plug("gz-sim-joint-position-controller-system", ""), "no joint_name"),
+        (plug("gz-sim-velocity-control-system", "<initial_linear>1 2</initial_linear>"), "three numbers"),
+        (plug("gz-sim-velocity-control-system", "<initial_linear>1 2 inf</initial_linear>"), "finite"),
+        (plug("gz-sim-diff-drive-system", WHEELS + "<publish_odom>maybe</publish_odom>"), "true or false"),
+    ],
+)
+def test_mistakes_have_a_place(text: str, message: str) -> None:
+    with pytest.raises(DescriptionError, match=message) as caught:
+        package(text)
+    assert "plugin p" in str(caught.value)
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted({"topic", "left_joint", "right_joint", "joint_name", "wheel_radius",
+                "max_velocity", "ros", "update_rate", "initial_position", "steering_limit", "dimensions"})),
+                st.sampled_from(["1", "-1", "nan", "x", "", "fl_joint", "1e400"])), max_size=6), st.sampled_from(sorted(TABLE)))  # fmt: skip
+def test_nonsense_is_mapped_or_refused(children: list[tuple[str, str]], kind: str) -> None:
+    element = Element("plugin", children=tuple(Element(tag, text) for tag, text in children))
+    model = Model(MODEL.name, MODEL.links, MODEL.joints, plugins=(Plugin("p", f"gz-sim-{kind}-system", element),))
+    try:
+        map_plugins(model)
+    except DescriptionError:
+        return
+
+
+MODEL = load_model(car(""))
+
+
+# -- driven ----------------------------------------------------------------------------------------------------------
+def drive_about(text: str, tmp_path: Path, twist: tuple[float, float, float], seconds: float = 2.0):
+    from roboyard.messages import msg
+
+    path = tmp_path / "car.sdf"
+    path.write_text(text)
+    run = Run("empty", record=False)
+    robot = run.add(path, at=(0, 0, 0))
+    run.run_for(0.4)
+    vx, vy, wz = twist
+    command = msg.Twist(linear=msg.Vector3(x=vx, y=vy), angular=msg.Vector3(z=wz))
+    for _ in range(round(seconds / 0.1)):
+        run.publish(robot.topics.command, command)
+        run.run_for(0.1)
+    return run, robot
+
+
+def test_a_mecanum_base_goes_sideways_and_counts_it(tmp_path: Path) -> None:
+    text = car(plug("gz-sim-mecanum-drive-system", MECANUM + "<max_acceleration>4</max_acceleration>"))
+    run, robot = drive_about(text, tmp_path, (0.2, 0.3, 0.0))
+    with run:
+        assert robot.truth.pose.y > 0.45
+        assert robot.truth.pose.x == pytest.approx(robot.truth.pose.y * 2 / 3, rel=0.1)
+        assert run.evaluation.by_robot()["car"]["odom_final_error"] < 0.03
+
+
+def test_an_ackermann_car_drives_the_circle_that_it_is_told(tmp_path: Path) -> None:
+    text = car(plug("gz-sim-ackermann-steering-system", STEERING + "<max_acceleration>4</max_acceleration>"), True)
+    run, robot = drive_about(text, tmp_path, (0.5, 0.0, 0.4), 5.0)
+    with run:
+        truth = robot.truth
+        speed = float(truth.linear_velocity[0])
+        assert speed == pytest.approx(0.5, abs=0.03)
+        assert float(truth.angular_velocity[2]) / speed == pytest.approx(0.8, rel=0.08)
+        steering = [
+            robot.hardware.read().position[robot.hardware.joint_names.index(f"{pin}_pin_joint")] for pin in ("fl", "fr")
+        ]
+        # the two axes meet with the rear axle's, 1.25 m to the left
+        assert np.tan(steering) == pytest.approx([0.4 / (1.25 - 0.16), 0.4 / (1.25 + 0.16)], rel=0.05)
+        assert run.evaluation.by_robot()["car"]["odom_final_heading_error"] < 0.1
+
+
+def test_a_body_takes_velocities(tmp_path: Path) -> None:
+    text = car(plug("libgazebo_ros_planar_move.so", "<odometryFrame>home</odometryFrame>"))
+    run, robot = drive_about(text, tmp_path, (0.1, -0.3, 0.0))
+    with run:
+        assert robot.truth.pose.y == pytest.approx(-0.6, abs=0.05)
+        assert robot.nodes["odometry_truth"].health.text.startswith("this is the truth")
+        assert run.evaluation.by_robot()["car"]["odom_final_error"] < 1e-6
+
+
+def test_velocity_control_starts_as_told(tmp_path: Path) -> None:
+    path = tmp_path / "car.sdf"
+    path.write_text(car(plug("gz-sim-velocity-control-system", "<initial_linear>0.3 0 0</initial_linear>")))
+    with Run("empty", record=False) as run:
+        robot = run.add(path)
+        run.run_for(1.0)
+        assert robot.truth.pose.x == pytest.approx(0.3, abs=0.02)
+
+
+def test_joints_follow_their_topics_within_their_limits(tmp_path: Path) -> None:
+    from roboyard.messages import msg
+
+    path = tmp_path / "car.sdf"
+    pins = "".join(plug("gz-sim-joint-position-controller-system", f"<joint_name>{n}_pin_joint</joint_name>"
+                        f"<topic>{n}</topic><initial_position>0.1</initial_position>", n) for n in ("fl", "fr"))  # fmt: skip
+    path.write_text(car(pins, steered=True))
+    with Run("empty", record=False) as run:
+        robot = run.add(path)
+        where = [robot.hardware.joint_names.index(f"{n}_pin_joint") for n in ("fl", "fr")]
+        run.run_for(0.5)
+        assert robot.hardware.read().position[where] == pytest.approx([0.1, 0.1], abs=0.02)
+        run.publish("/fl", msg.Float64(data=-0.3))
+        run.publish("/fr", msg.Float64(data=9.0))
+        run.run_for(1.0)
+        assert robot.hardware.read().position[where] == pytest.approx([-0.3, 0.6], abs=0.02)
+        run.publish("/joint_position/commands", msg.Float64MultiArray(data=np.array([0.2, -0.2])))
+        run.publish("/fr", msg.Float64(data=math.nan))
+        run.run_for(1.0)
+        assert robot.hardware.read().position[where] == pytest.approx([0.2, -0.2], abs=0.02)
+
+
+def test_gazebos_own_worlds(external_data: Path) -> None:
+    """Each model of Gazebo's worlds that has a plugin of the table is mapped, or refused with a place."""
+    folder, seen = external_data / "descriptions" / "gz_sim_test_worlds" / "test" / "worlds", set()
+    for file in ("ackermann_steering_limited_joints_pub", "mecanum_drive", "diff_drive_skid", "velocity_control",
+                 "joint_position_controller", "joint_trajectory_controller", "odometry_publisher"):  # fmt: skip
+        path = folder / f"{file}.sdf"
+        if not path.is_file():
+            continue
+        for placed in load_world(path).models:
+            if placed.model.plugins:
+                found = package_of(placed.model, path)
+                assert not any("nothing here does what gz-sim" in finding for finding in found.findings)
+                seen |= {canonical(plugin) for plugin in placed.model.plugins}
+    assert {"ackermann-steering", "mecanum-drive"} <= seen
