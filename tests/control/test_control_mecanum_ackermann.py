@@ -34,7 +34,7 @@ def test_mecanum_backward_is_least_squares(drive: MecanumDrive, speeds: list[flo
 
 
 def test_mecanum_wheels_turn_as_their_rollers_allow() -> None:
-    """Independent: the contact point's velocity has no part along the roller's rolling direction but the wheel's own."""
+    """Independent: along the roller's axle the contact point moves as the wheel turns, and no other way."""
     drive = MecanumDrive(0.3, 1.5, 1.2, axle_x=0.1)
     twist = PlanarTwist(0.4, -0.3, 0.7)
     places = [(0.85, 0.6, 1), (0.85, -0.6, -1), (-0.65, 0.6, -1), (-0.65, -0.6, 1)]

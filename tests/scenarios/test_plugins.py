@@ -22,14 +22,16 @@ WHEEL = """<link name="{name}"><pose>{x} {y} 0.1 0 0 0</pose>
   <inertial><mass>0.5</mass><inertia><ixx>2e-3</ixx><iyy>2.5e-3</iyy><izz>2e-3</izz></inertia></inertial>
   <collision name="c"><pose>0 0 0 1.5707963 0 0</pose><geometry><cylinder><radius>0.1</radius><length>0.05</length>
   </cylinder></geometry></collision></link>
-<joint name="{name}_joint" type="revolute"><parent>{parent}</parent><child>{name}</child><axis><xyz>0 1 0</xyz></axis></joint>"""
+<joint name="{name}_joint" type="revolute"><parent>{parent}</parent><child>{name}</child>
+  <axis><xyz>0 1 0</xyz></axis></joint>"""
 PIN = """<link name="{name}"><pose>{x} {y} 0.1 0 0 0</pose>
   <inertial><mass>0.3</mass><inertia><ixx>3e-2</ixx><iyy>3e-2</iyy><izz>3e-2</izz></inertia></inertial></link>
 <joint name="{name}_joint" type="revolute"><parent>body</parent><child>{name}</child>
   <axis><xyz>0 0 1</xyz><limit><lower>-0.6</lower><upper>0.6</upper></limit></axis></joint>"""
 BODY = """<link name="body"><inertial><pose>0 0 0.12 0 0 0</pose><mass>8</mass>
   <inertia><ixx>0.1</ixx><iyy>0.2</iyy><izz>0.25</izz></inertia></inertial>
-  <collision name="c"><pose>0 0 0.17 0 0 0</pose><geometry><box><size>0.5 0.25 0.1</size></box></geometry></collision></link>"""
+  <collision name="c"><pose>0 0 0.17 0 0 0</pose>
+  <geometry><box><size>0.5 0.25 0.1</size></box></geometry></collision></link>"""
 PLACES = {"fl": (0.2, 0.2), "fr": (0.2, -0.2), "bl": (-0.2, 0.2), "br": (-0.2, -0.2)}
 
 
@@ -163,9 +165,12 @@ def test_mistakes_have_a_place(text: str, message: str) -> None:
     assert "plugin p" in str(caught.value)
 
 
-@given(st.lists(st.tuples(st.sampled_from(sorted({"topic", "left_joint", "right_joint", "joint_name", "wheel_radius",
-                "max_velocity", "ros", "update_rate", "initial_position", "steering_limit", "dimensions"})),
-                st.sampled_from(["1", "-1", "nan", "x", "", "fl_joint", "1e400"])), max_size=6), st.sampled_from(sorted(TABLE)))  # fmt: skip
+TAGS = ("topic", "left_joint", "right_joint", "joint_name", "wheel_radius", "max_velocity", "ros", "update_rate",
+        "initial_position", "steering_limit", "dimensions")  # fmt: skip
+TEXTS = ("1", "-1", "nan", "x", "", "fl_joint", "1e400")
+
+
+@given(st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(TEXTS)), max_size=6), st.sampled_from(sorted(TABLE)))
 def test_nonsense_is_mapped_or_refused(children: list[tuple[str, str]], kind: str) -> None:
     element = Element("plugin", children=tuple(Element(tag, text) for tag, text in children))
     model = Model(MODEL.name, MODEL.links, MODEL.joints, plugins=(Plugin("p", f"gz-sim-{kind}-system", element),))
@@ -212,9 +217,8 @@ def test_an_ackermann_car_drives_the_circle_that_it_is_told(tmp_path: Path) -> N
         speed = float(truth.linear_velocity[0])
         assert speed == pytest.approx(0.5, abs=0.03)
         assert float(truth.angular_velocity[2]) / speed == pytest.approx(0.8, rel=0.08)
-        steering = [
-            robot.hardware.read().position[robot.hardware.joint_names.index(f"{pin}_pin_joint")] for pin in ("fl", "fr")
-        ]
+        names, angles = robot.hardware.joint_names, robot.hardware.read().position
+        steering = [angles[names.index(f"{pin}_pin_joint")] for pin in ("fl", "fr")]
         # the two axes meet with the rear axle's, 1.25 m to the left
         assert np.tan(steering) == pytest.approx([0.4 / (1.25 - 0.16), 0.4 / (1.25 + 0.16)], rel=0.05)
         assert run.evaluation.by_robot()["car"]["odom_final_heading_error"] < 0.1
@@ -242,8 +246,9 @@ def test_joints_follow_their_topics_within_their_limits(tmp_path: Path) -> None:
     from roboyard.messages import msg
 
     path = tmp_path / "car.sdf"
-    pins = "".join(plug("gz-sim-joint-position-controller-system", f"<joint_name>{n}_pin_joint</joint_name>"
-                        f"<topic>{n}</topic><initial_position>0.1</initial_position>", n) for n in ("fl", "fr"))  # fmt: skip
+    inside = "<joint_name>{n}_pin_joint</joint_name><topic>{n}</topic><initial_position>0.1</initial_position>"
+    kind = "gz-sim-joint-position-controller-system"
+    pins = "".join(plug(kind, inside.format(n=n), n) for n in ("fl", "fr"))
     path.write_text(car(pins, steered=True))
     with Run("empty", record=False) as run:
         robot = run.add(path)

@@ -12,7 +12,8 @@ from roboyard.hardware import Base
 from roboyard.simulation import Simulation
 
 TOP = Collision("top", Plane(), SE3.identity())
-FLAT = World("flat", (Placed("floor", Model("floor", (Link("f", SE3.identity(), collisions=(TOP,)),), static=True), SE3.identity()),))  # fmt: skip
+FLOOR = Model("floor", (Link("floor", SE3.identity(), collisions=(TOP,)),), static=True)
+FLAT = World("flat", (Placed("floor", FLOOR, SE3.identity()),))
 BOX = Link(
     "box", SE3.identity(), Inertial(4.0, SE3.identity(), (0.05, 0.06, 0.07, 0.0, 0.0, 0.0)),
     (Collision("box", Box((0.4, 0.3, 0.2)), SE3.identity()),),

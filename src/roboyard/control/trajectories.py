@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -48,8 +49,8 @@ class Trajectory:
     """A spline through way points.
 
     Between two points that both say velocities and accelerations it is the quintic that meets them; where they say
-    velocities only, the cubic; where they say positions only, the straight line (M. Spong, S. Hutchinson, M. Vidyasagar,
-    Robot Modeling and Control, 5.5; ROS's joint_trajectory_controller chooses in the same way).  So position, velocity
+    velocities only, the cubic; where they say positions only, the straight line (M. Spong et al., Robot Modeling and
+    Control, 5.5; ROS's joint_trajectory_controller chooses in the same way).  So position, velocity
     and acceleration are continuous as far as the points say them.  Before the first point it stands there, after the
     last one too.
 
@@ -69,7 +70,7 @@ class Trajectory:
         self._times = np.array([point.time for point in points], dtype=np.float64)
         if not np.isfinite(self._times).all() or self._times[0] < 0.0 or (np.diff(self._times) <= 0.0).any():
             raise InputError(f"times {_listed(self._times)} of the points", valid="each later than the one before")
-        self._pieces = [_piece(a, b) for a, b in zip(points, points[1:], strict=False)]
+        self._pieces = [_piece(a, b) for a, b in pairwise(points)]
         self._ends = points[0].position, points[-1].position
         self._rest = np.zeros(size)
 

@@ -92,7 +92,9 @@ def fit_drive(
     data = [np.asarray(values, dtype=np.float64) for values in (left, right, way, turn)]
     size = data[0].size
     if any(row.ndim != 1 or row.size != size for row in data) or size < 3:
-        raise InputError(f"moves of shapes {[row.shape for row in data]}", valid="equally long lists of at least 3 moves")
+        raise InputError(
+            f"moves of shapes {[row.shape for row in data]}", valid="equally long lists of at least 3 moves"
+        )
     if not all(np.isfinite(row).all() for row in data):
         raise InputError("a move is not finite", valid="finite angles [rad] and ways [m]")
     if not 0.0 < confidence < 1.0:
@@ -114,7 +116,7 @@ def fit_drive(
         freedom = size - 1.5  # three unknowns shared by ways and turns
         spread = np.maximum(np.sqrt((left_over.reshape(2, size) ** 2).sum(axis=1) / freedom), _LEAST)
     jacobian = _jacobian(p, phi_l, phi_r) / np.repeat(spread, size)[:, None]
-    covariance = np.linalg.inv(jacobian.T @ jacobian)
+    covariance: NDArray[np.float64] = np.asarray(np.linalg.inv(jacobian.T @ jacobian), dtype=np.float64)
     return _result(nominal, p, covariance, left_over.reshape(2, size), confidence)
 
 
@@ -124,9 +126,7 @@ def _residuals(p: NDArray[np.float64], phi_l, phi_r, D, theta) -> NDArray[np.flo
     return np.concatenate([D - way, theta - turn])
 
 
-def _jacobian(
-    p: NDArray[np.float64], phi_l: NDArray[np.float64], phi_r: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _jacobian(p: NDArray[np.float64], phi_l: NDArray[np.float64], phi_r: NDArray[np.float64]) -> NDArray[np.float64]:
     """(2n, 3) of ways and turns by the unknowns."""
     none = np.zeros_like(phi_l)
     ways = np.column_stack([0.5 * phi_l, 0.5 * phi_r, none])

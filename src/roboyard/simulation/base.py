@@ -2,8 +2,8 @@
 
 A servo for each component acts on the root link in its own axes, force = gain · (wanted - present), which the engine
 takes implicitly: it is stable at any gain and no velocity is ever overwritten, so contacts, gravity and other bodies
-still act on it.  A planar base pushes no harder than three times its weight, enough to drag its wheels over the ground but not through a
-wall; a free one has no limit.
+still act on it.  A planar base pushes no harder than three times its weight, enough to drag its wheels over the ground
+but not through a wall; a free one has no limit.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from roboyard.description.model import Collision, Joint, Link, Model, Placed, Pl
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
 from roboyard.simulation.engine import Simulation
+from roboyard.simulation.modes import modes_of
 from roboyard.simulation.naming import COLLISION_BITS
-from roboyard.simulation.servos import modes_of
 from roboyard.simulation.settings import PhysicsSettings
 
 FEET = 0.01

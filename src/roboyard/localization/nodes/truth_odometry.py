@@ -16,7 +16,7 @@ from roboyard.messages.time import nanoseconds
 class TruthOdometryNode(Node):
     """Passes the robot's true pose on as odometry, as simulators' odometry and p3d plugins do.
 
-    in: the robot's truth   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   health: warn, "this is the truth"
+    in: the robot's truth   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   health: "this is the truth"
 
     No real robot has this.  It comes up only where a description, a robot's file or a scenario names it; what is judged
     with it is marked by the node's health in /diagnostics, and by a line in the log.

@@ -12,7 +12,7 @@ from roboyard.scenarios.robot_package import NodeSpec
 from roboyard.simulation.modes import modes_of
 
 TRAJECTORIES = "roboyard.control.nodes:JointTrajectoryNode"
-_GAINS = tuple(f"{gain}_gain" for gain in ("p", "i", "d")) + ("i_max", "i_min", "cmd_max", "cmd_min", "cmd_offset")
+_GAINS = ("p_gain", "i_gain", "d_gain", "i_max", "i_min", "cmd_max", "cmd_min", "cmd_offset")
 _OWN_SERVO = "the joint's servo has gains and limits of its own, or those of its ros2_control interface"
 
 

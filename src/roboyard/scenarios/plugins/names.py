@@ -29,7 +29,7 @@ _SAME = {
 
 
 def canonical(plugin: Plugin) -> str:
-    """The plugin's name in lower case with hyphens, e.g. ``diff-drive``; its bare file name if nobody knows the form."""
+    """The plugin's name in lower case with hyphens, e.g. ``diff-drive``; else its bare file name."""
     file = plugin.filename.replace("\\", "/").rsplit("/", 1)[-1]
     for pattern, text in ((_NEW, file), (_CLASSIC, file), (_CLASS, plugin.name), (_OLD, file)):
         found = pattern.match(text)
