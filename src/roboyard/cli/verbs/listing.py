@@ -23,7 +23,9 @@ class Kind(enum.StrEnum):
 
 
 def list_things(
-    kind: Annotated[Kind | None, typer.Argument(metavar="[robots|worlds|scenarios|nodes|sensors|runs]")] = None,
+    kind: Annotated[
+        Kind | None, typer.Argument(metavar="[KIND]", help="robots, worlds, scenarios, nodes, sensors or runs.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """What there is by name, and which runs are live."""
