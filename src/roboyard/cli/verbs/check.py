@@ -58,8 +58,9 @@ def robot(
     repair: RepairOption = False,
     json: JsonOption = False,
 ) -> None:
-    """A robot: its description, how it stands, and the nodes that bring it up.
+    """A robot: what it is made of, and how it stands.
 
+    Its description, the nodes that bring it up, and whether it keeps its balance.
     Every fault is said with its file and line.  With --repair each is mended where that can be, and listed.
     """
     from roboyard.cli import robot_report as report

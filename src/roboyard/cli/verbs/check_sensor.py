@@ -22,7 +22,9 @@ def sensor(
     ],
     json: JsonOption = False,
 ) -> None:
-    """A sensor: frozen readings, chance from the seed, nothing disturbed, state saved.
+    """A sensor: whether it keeps the contract.
+
+    Frozen readings, chance from the seed, nothing disturbed, state saved.
 
     Exit code 1 if it breaks the contract.
     """
