@@ -49,6 +49,13 @@ def load(node: Node, saved: dict[str, Any]) -> None:
         setattr(node, name, copy.deepcopy(value))
 
 
+def release(node: Node, item: Any) -> None:
+    """Close a publisher, subscription or timer of ``node`` and forget it, as if it had never been made."""
+    item.close()
+    node._open = [other for other in node._open if other is not item]
+    node._timers = [timer for timer in node._timers if timer is not item]
+
+
 def unfinished(node: Node) -> list[str]:
     """What the node waits for that `save` cannot hold, in words."""
     found = [f"{len(node._works)} pieces of offloaded work are under way"] if node._works else []

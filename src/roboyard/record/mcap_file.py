@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from roboyard.errors import RecordingError
 from roboyard.record import mcap_format as mcap
@@ -125,6 +126,43 @@ class McapFile:
         self._chunks.append(entry)
         for channel_id, index in messages.items():
             self._counts[channel_id] += len(index) // 2
+
+    def save(self) -> dict[str, Any]:
+        """All that was written so far and what the index needs, as plain data.
+
+        Raises:
+            RecordingError: it is no file of a folder, or cannot be read.
+        """
+        if self._path is None:
+            raise RecordingError("cannot be part of a saved state", where=self.name, valid="a recording in a folder")
+        try:
+            with self._path.open("rb") as file:
+                written = file.read(self.size)
+        except OSError as error:
+            raise RecordingError(f"cannot be read: {error.strerror or error}", where=self.name) from error
+        return {
+            "written": written,
+            "schemas": dict(self._schemas),
+            "channels": dict(self._channels),
+            "counts": dict(self._counts),
+            "chunks": [{**asdict(chunk), "index_offsets": dict(chunk.index_offsets)} for chunk in self._chunks],
+            "metadata": list(self._metadata),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from `save` in place of what was written here so far.
+
+        Raises:
+            RecordingError: the file cannot be written.
+        """
+        self._output.seek(0)
+        self._output.truncate()
+        self.size = 0
+        self._schemas, self._channels = dict(saved["schemas"]), dict(saved["channels"])
+        self._counts, self._metadata = dict(saved["counts"]), list(saved["metadata"])
+        self._chunks = []  # until it is written: a full disk must not leave an index of what is not there
+        self._append(saved["written"])
+        self._chunks = [mcap.ChunkIndex(**chunk) for chunk in saved["chunks"]]
 
     def close(self) -> None:
         """Write the index and close the file; harmless when already closed.

@@ -115,6 +115,17 @@ class Recorder:
         while self._detach:
             self._detach.pop()()
 
+    def save(self) -> dict[str, Any]:
+        """All that was recorded so far, as plain data. Raises RecordingError."""
+        channels = [(*key, channel is not None) for key, channel in self._channels.items()]
+        return {"count": self.count, "channels": channels, "writer": self._writer.save()}
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from `save`, as if everything up to there had been recorded here. Raises RecordingError."""
+        self._writer.restore(saved["writer"])
+        self.count = saved["count"]
+        self._channels = {(topic, node): None for topic, node, taken in saved["channels"] if not taken}
+
     def close(self) -> None:
         """Stop recording and finish the file; harmless when already closed.
 

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 import zstandard
 
@@ -179,6 +179,31 @@ class McapWriter:
         """
         self.flush()
         self._file.close()
+
+    def save(self) -> dict[str, Any]:
+        """What was written so far, the open chunk included, as plain data. Raises RecordingError."""
+        return {
+            "file": self._file.save(),
+            "due_ns": self._due_ns,
+            "channels": [
+                (*key, channel.id, channel.count, list(channel.index)) for key, channel in self._channels.items()
+            ],
+            "schemas": [(*key, number) for key, number in self._schema_ids.items()],
+            "chunk": bytes(self._chunk),
+            "span": (self._start_ns, self._end_ns),
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Go on from `save` in place of what was written here so far. Raises RecordingError."""
+        self._file.restore(saved["file"])
+        self._due_ns = saved["due_ns"]
+        self._channels = {}
+        for topic, type_name, publisher, number, count, index in saved["channels"]:
+            channel = self._channels[topic, type_name, publisher] = ChannelWriter(number)
+            channel.count, channel.index = count, list(index)
+        self._schema_ids = {(type_name, text): number for type_name, text, number in saved["schemas"]}
+        self._chunk = bytearray(saved["chunk"])
+        self._start_ns, self._end_ns = saved["span"]
 
     def discard(self) -> None:
         """Remove the file, with all that was written."""

@@ -15,6 +15,17 @@ from roboyard.scenarios.spec import Spec
 
 def scenario_as_run(spec: Spec) -> str:
     """YAML that ``roboyard run`` takes again and that gives the same run: scripts written out, overrides in place."""
+    data = plain_scenario(spec)
+    for key in ("smoke", "elsewhere"):
+        data.pop(key, None)  # they are in place already
+    about = {"scenario": spec.name, "smoke": spec.smoke, **provenance().to_dict()}
+    data["run"] = {**about, "seed": spec.scenario.seed}
+    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
+    return text
+
+
+def plain_scenario(spec: Spec) -> dict[str, Any]:
+    """The scenario as plain data: complete, with scripts written out and paths that hold from anywhere."""
     data: dict[str, Any] = _without_nothing(dump(spec.scenario))
     base = spec.base
     data["world"] = _absolute(data["world"], base)
@@ -32,12 +43,7 @@ def scenario_as_run(spec: Spec) -> str:
         data["operator"] = {robot: _script(script, base) for robot, script in operator.items()}
     elif operator is not None:
         data["operator"] = _script(operator, base)
-    for key in ("smoke", "elsewhere"):
-        data.pop(key, None)  # they are in place already
-    about = {"scenario": spec.name, "smoke": spec.smoke, **provenance().to_dict()}
-    data["run"] = {**about, "seed": spec.scenario.seed}
-    text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
-    return text
+    return data
 
 
 def _absolute(name: str, base: Path) -> str:

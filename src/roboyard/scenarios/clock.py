@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from roboyard.errors import RoboyardError
 from roboyard.scenarios.control import Control
@@ -46,6 +47,7 @@ def let_run(
     control: Control,
     until: Criterion | None = None,
     progress: Callable[[Progress], None] | None = None,
+    save: Callable[[Path], None] | None = None,
 ) -> Ending:
     """Run to the end, or until somebody stops it, something fails, or ``until`` holds.
 
@@ -55,10 +57,14 @@ def let_run(
         control: The hand on the clock.
         until: Ends it early.
         progress: Called every 0.1 simulated seconds.
+        save: Saves the run's state to a file when ``control`` wants it.
     """
     end_ns = round(duration * 1e9)
     try:
         while run.bus.now_ns < end_ns and not control.stopping:
+            if save is not None and (wanted := control.next_save()) is not None:
+                _save(run, save, *wanted)
+                continue
             step = control.next_step()
             if step is not None:
                 _step(run, step, end_ns)
@@ -71,6 +77,8 @@ def let_run(
                 progress(Progress(run.time, duration, run.wall_seconds))
             if until is not None and until.judge(run.evaluation.flat(totals(run))).passed:
                 break
+        while save is not None and (wanted := control.next_save()) is not None:
+            _save(run, save, *wanted)
     except KeyboardInterrupt:
         return Ending("interrupted")
     except RoboyardError as error:
@@ -79,6 +87,15 @@ def let_run(
         text = f"{type(error).__name__}: {error}"
         return Ending("failed", text, "".join(traceback.format_exception(error)), error)
     return Ending("interrupted" if control.stopping else "done")
+
+
+def _save(run: Run, save: Callable[[Path], None], path: Path, must: bool) -> None:
+    try:
+        save(path)
+    except RoboyardError as error:
+        if must:
+            raise
+        run.bus.log.error(f"the state was not saved: {error}")
 
 
 def _step(run: Run, seconds: float, end_ns: int) -> None:

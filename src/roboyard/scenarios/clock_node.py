@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from roboyard.bus import Node, resource
@@ -14,9 +15,13 @@ _STOPPED, _PLAYING, _PAUSED, _QUITTING = 0, 1, 2, 3
 
 
 class ClockNode(Node):
-    """serves: /set_simulation_state /get_simulation_state /step_simulation /reset_simulation"""
+    """serves: /set_simulation_state /get_simulation_state /step_simulation /reset_simulation /save_state
+
+    ``/save_state`` saves the run's whole state into a new file of its folder at the end of the present instant.
+    """
 
     control: Control = resource(Control)
+    states: Path = resource(Path)
 
     def setup(self) -> None:
         """Serve."""
@@ -28,6 +33,12 @@ class ClockNode(Node):
         ):
             kind = service_type(f"simulation_interfaces/srv/{name.title().replace('_', '')}")
             self.service(f"/{name}", kind, self._answering(handler, kind.Response))
+        self.service("/save_state", service_type("std_srvs/srv/Trigger"), self._save_state)
+
+    def _save_state(self, request: Any) -> Any:
+        path = self.states.resolve() / f"state-{self.now_ns}.state"
+        self.control.save(path, must=False)
+        return service_type("std_srvs/srv/Trigger").Response(success=True, message=str(path))
 
     def _answering(self, handler: Callable[[Any, Any], None], response_type: Callable[[], Any]) -> Callable[[Any], Any]:
         def answer(request: Any) -> Any:

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 from roboyard.bus import Bus, Executor
@@ -29,6 +30,7 @@ class Control:
         self._pace = pace
         self._steps: deque[float] = deque()
         self._executor: Executor | None = None
+        self._saves: deque[tuple[int, Path, bool]] = deque()
         self.stopping = False
         self.resetting = False
 
@@ -58,6 +60,15 @@ class Control:
         if self._executor is not None:
             self._executor.wake.set()
 
+    def save(self, path: Path, time: float = 0.0, *, must: bool = True) -> None:
+        """Save the run's state at the first instant at or after ``time`` [s] (now, if that has passed).
+
+        If it cannot be saved the run fails, or says so in its log where it is no ``must``.
+        """
+        self._saves.append((round(time * 1e9), path, must))
+        if self._executor is not None:
+            self._executor.wake.set()
+
     def stop(self) -> None:
         """End the run in order."""
         self.stopping = True
@@ -71,7 +82,23 @@ class Control:
 
     def wanted(self) -> bool:
         """Whether the runner should look here; it asks whenever an instant is complete."""
-        return self.stopping or bool(self._steps)
+        return self.stopping or bool(self._steps) or (bool(self._saves) and self._is_due())
+
+    def _is_due(self) -> bool:
+        now_ns = self._executor.now_ns if self._executor is not None else 0
+        return any(item[0] <= now_ns for item in tuple(self._saves))
+
+    def next_save(self) -> tuple[Path, bool] | None:
+        """Where to save the state now, and whether it must be; None if nobody wants it.
+
+        The runner calls it between two instants.
+        """
+        now_ns = self._executor.now_ns if self._executor is not None else 0
+        for item in tuple(self._saves):
+            if item[0] <= now_ns:
+                self._saves.remove(item)
+                return item[1], item[2]
+        return None
 
     def next_step(self) -> float | None:
         """The step to take next [s], None if none is wanted; the runner calls it."""

@@ -23,7 +23,7 @@ def totals(run: Run) -> dict[str, Value]:
     return {
         "sim_seconds": sim,
         "wall_seconds": wall,
-        "real_time_factor": sim / wall if wall > 0.0 else None,
+        "real_time_factor": (sim - run.start_ns * 1e-9) / wall if wall > 0.0 else None,
         "messages": run.evaluation.messages,
     }
 

@@ -82,8 +82,9 @@ class Operator(Node):
         return v * (1.0 + self._stray[0]), w + (abs(w) + abs(v)) * self._stray[1]
 
     def save(self) -> dict[str, Any]:
-        """State of the node and of the script."""
-        return {**super().save(), "pilot": self._pilot.save(), "over": self.over, "stray": list(self._stray)}
+        """State of the node and of the script, and what it saw last."""
+        seen = {"pose": self._pose, "sight": self._sight, "lidars": dict(self._lidars)}
+        return {**super().save(), "pilot": self._pilot.save(), "over": self.over, "stray": list(self._stray), **seen}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take it back."""
@@ -91,3 +92,4 @@ class Operator(Node):
         self._pilot.load(state["pilot"])
         self.over = state["over"]
         self._stray = list(state["stray"])
+        self._pose, self._sight, self._lidars = state["pose"], state["sight"], dict(state["lidars"])

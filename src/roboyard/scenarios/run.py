@@ -71,6 +71,8 @@ class Run:
         evaluation: Its metrics so far.
         events: What happened to it from outside: faults that began and ended, things that came and went.
         folder: Where the recording lies; None if nothing is recorded.
+        recorder: Writes the recording; None if nothing is recorded.
+        start_ns: Where the clock began: zero, or where a saved state stood [ns].
         graph: Nodes, topics and what they cost, once it has ended.
         wall_seconds: Wall time spent running so far.
 
@@ -103,11 +105,12 @@ class Run:
         self.known_robots: dict[str, RobotHandle] = {}
         self.evaluation = Evaluation()
         self.wall_seconds = 0.0
+        self.start_ns = 0
         self.events: list[dict[str, Any]] = []
         self.folder: RunFolder | None = None
         self.graph: Graph | None = None
         self._temporary: Path | None = None
-        self._recorder: Recorder | None = None
+        self.recorder: Recorder | None = None
         self._publishers: dict[str, Publisher] = {}
         self._attached: list[Attached] = []
         self._closed = False
@@ -127,7 +130,7 @@ class Run:
             self._temporary = Path(tempfile.mkdtemp(prefix="roboyard-"))
         self.folder = RunFolder(self._temporary) if self._temporary else given_folder(out or "")
         metadata = provenance().metadata() | {"run": self.name, "seed": str(self.seed)}
-        self._recorder = Recorder(self.bus, self.folder.recording, exclude=exclude, metadata=metadata)
+        self.recorder = Recorder(self.bus, self.folder.recording, exclude=exclude, metadata=metadata)
 
     # -- what is in it -------------------------------------------------------------------------------------------------
     def add(
@@ -256,7 +259,7 @@ class Run:
     @property
     def recorded(self) -> int:
         """Messages recorded so far."""
-        return self._recorder.count if self._recorder else 0
+        return self.recorder.count if self.recorder else 0
 
     def finish(self) -> None:
         """End recording and metrics; the run cannot go on, but truth can still be read."""
@@ -270,8 +273,8 @@ class Run:
                 attached.close()
             self.bus.close()
         finally:
-            if self._recorder is not None:
-                self._recorder.close()
+            if self.recorder is not None:
+                self.recorder.close()
 
     def report(self, folder: str | Path | None = None) -> Path:
         """End the run and write recording, metrics and report into ``folder`` (new or empty).

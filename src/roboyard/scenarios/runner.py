@@ -11,6 +11,7 @@ from roboyard.bus import Input
 from roboyard.bus.log import Record
 from roboyard.bus.socket import SocketServer
 from roboyard.compute import limit_blas_threads
+from roboyard.errors import InputError
 from roboyard.record import inputs_of, open_recording
 from roboyard.scenarios.as_run import scenario_as_run
 from roboyard.scenarios.assemble import assemble, read_criteria
@@ -26,6 +27,7 @@ from roboyard.scenarios.report import write_report
 from roboyard.scenarios.run import Attach, Run
 from roboyard.scenarios.run_folder import RunFolder, given_folder, new_folder
 from roboyard.scenarios.spec import Spec
+from roboyard.scenarios.state import restore_run, save_run
 
 
 def run_scenario(
@@ -37,6 +39,8 @@ def run_scenario(
     report: bool = True,
     video: bool | Literal["failed"] | None = None,
     inputs: str | Path | None = None,
+    from_state: str | Path | None = None,
+    save_states: Iterable[tuple[float, str | Path]] = (),
     control: Control | None = None,
     progress: Callable[[Progress], None] | None = None,
     log: Callable[[Record], None] | None = None,
@@ -58,6 +62,9 @@ def run_scenario(
         report: False leaves the report out.
         video: Make a film; "failed": only of a run that is no success; None: if the scenario always wants one.
         inputs: A recording (or a run's folder) whose inputs from outside are repeated.
+        from_state: A state that this scenario saved: go on from there.  Recording, metrics and report are those of the
+            whole run; the recording is byte for byte that of a run that was never interrupted.
+        save_states: Times [s] and files: the state is saved at the first instant at or after each time.
         control: The hand on its clock.
         progress: Called every 0.1 simulated seconds.
         log: Called with every line of the log.
@@ -80,21 +87,26 @@ def run_scenario(
         stack.callback(run.close)
         if log is not None:
             run.bus.log_sinks.append(log)
-        run.bus.inputs.schedule(repeated)
-        filming = _filming(run, spec, folder, video)
+        for time, path in save_states:
+            control.save(Path(path), time)
         control.bind(run.bus)
-        run.bus.add(ClockNode(control=control), "clock")
+        states = folder.path if folder is not None else Path()
+        run.bus.add(ClockNode(control=control, states=states), "clock")
+        notes = _restore(run, spec, from_state, folder)
+        run.bus.inputs.schedule(item for item in repeated if from_state is None or item[0] > run.bus.now_ns)
+        filming = _filming(run, spec, folder, video)
         compile_kernels()  # before anybody can call, for nobody is answered meanwhile
         if serve:
             stack.callback(SocketServer(run.bus, spec.name).close)
         if started is not None:
             started(run)
-        ending = finish(run, let_run(run, spec.scenario.duration, control, until, progress))
+        ending = finish(
+            run, let_run(run, spec.scenario.duration, control, until, progress, lambda path: save_run(run, spec, path))
+        )
         document = make_document(
             run, about=spec.scenario.about, world=spec.scenario.world, state=ending.state, error=ending.error,
             verdicts=_judge(run, criteria, ending.state), smoke=spec.smoke,
         )  # fmt: skip
-        notes: list[str] = []
         if folder is not None:
             _write_numbers(folder, document, ending)
             if filming is not None and _is_filmed(video, document):
@@ -134,6 +146,25 @@ def _assemble(spec: Spec, folder: RunFolder | None, attach: Iterable[Attach]) ->
             folder.discard()
         raise
     return run
+
+
+def _restore(run: Run, spec: Spec, path: str | Path | None, folder: RunFolder | None) -> list[str]:
+    """Go on from a saved state, if there is one; if that cannot be, nothing is left behind."""
+    if path is None:
+        return []
+    try:
+        notes = restore_run(run, spec, Path(path))
+        if run.bus.now_ns >= round(spec.scenario.duration * 1e9):
+            raise InputError(
+                f"the state is of {run.time:g} s, and the run ends at {spec.scenario.duration:g} s",
+                where=str(path), valid="a longer duration",
+            )  # fmt: skip
+    except BaseException:
+        run.close()
+        if folder is not None:
+            folder.discard()
+        raise
+    return list(notes)
 
 
 def _judge(run: Run, criteria: dict[str, Criterion], state: State) -> tuple[Verdict, ...]:

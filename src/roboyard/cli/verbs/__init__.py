@@ -15,7 +15,7 @@ from roboyard.cli.verbs.bench import bench
 from roboyard.cli.verbs.check_sensor import sensor
 from roboyard.cli.verbs.doctor import doctor
 from roboyard.cli.verbs.listing import list_things
-from roboyard.cli.verbs.live import pause, rate, resume, step, stop
+from roboyard.cli.verbs.live import pause, rate, resume, save, step, stop
 from roboyard.cli.verbs.replay import replay
 from roboyard.cli.verbs.report import report
 from roboyard.cli.verbs.run import run
@@ -42,7 +42,7 @@ check.app.command("sensor")(sensor)
 
 _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
     {"list": list_things, "run": run, "batch": batch, "report": report, "check": check.app},
-    {"pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop},
+    {"pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop, "save": save},
     {
         "topic": topic.app, "node": node.app, "service": service.app, "action": action.app, "param": param.app,
         "tf": tf.app, "interface": interface.app,

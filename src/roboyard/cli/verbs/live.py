@@ -1,4 +1,4 @@
-"""``roboyard pause``, ``resume``, ``step``, ``rate`` and ``stop``: the clock of a live run, from another terminal."""
+"""``roboyard pause``, ``resume``, ``step``, ``rate``, ``stop`` and ``save``: a live run's clock and state."""
 
 from __future__ import annotations
 
@@ -41,6 +41,26 @@ def rate(
 def stop(run: RunOption = None, json: JsonOption = False) -> None:
     """End it in order, with a complete folder."""
     _steer(run, "stop", json)
+
+
+def save(run: RunOption = None, json: JsonOption = False) -> None:
+    """Save its whole state into its folder, for `roboyard run --from-state`."""
+    from roboyard.cli.lookup import live
+    from roboyard.cli.terminal import emit, say
+    from roboyard.errors import RunError
+    from roboyard.messages import service_type
+
+    with live(run) as source:
+        if "/save_state" not in source.connection.graph()["services"]:
+            raise RunError(f"{source.where} cannot be saved", valid="a run of a scenario")
+        kind = service_type("std_srvs/srv/Trigger")
+        answer = source.connection.call("/save_state", kind, kind.Request())
+    if not answer.success:
+        raise RunError(answer.message)
+    if json:
+        emit({"run": source.connection.run.name, "state": answer.message})
+    else:
+        say(answer.message)
 
 
 def _steer(run: str | None, action: str, json: bool, **values: Any) -> None:

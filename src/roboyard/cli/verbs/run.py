@@ -32,6 +32,12 @@ def run(
     inputs: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Repeat what came from outside in this run or recording.")
     ] = None,
+    from_state: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Go on from a state that this scenario saved.")
+    ] = None,
+    save_state: Annotated[
+        list[str] | None, typer.Option(metavar="T:FILE", help="Save the whole state at this simulated time [s].")
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="New folder; default: runs/SCENARIO-NNN.")] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="The short variant, at most 5 s.")] = False,
     video: Annotated[
@@ -59,6 +65,8 @@ def run(
             spec,
             out=out,
             inputs=inputs,
+            from_state=from_state,
+            save_states=[_moment(text, spec.scenario.duration) for text in save_state or []],
             video=video,
             control=control,
             progress=lambda _: display.tick(),
@@ -73,6 +81,27 @@ def run(
         for line in outcome.notes:
             note(line)
     raise typer.Exit(_exit_code(outcome, display.signal))
+
+
+def _moment(text: str, duration: float) -> tuple[float, Path]:
+    """Time and file of ``T:FILE``."""
+    from roboyard.config import UnitError, parse_quantity
+    from roboyard.errors import InputError
+
+    time, colon, file = text.partition(":")
+    where = f"--save-state {text}"
+    try:
+        seconds = float(time) if time.strip("+-.0123456789") == "" else parse_quantity(time, "s")
+    except (UnitError, ValueError) as error:
+        raise InputError(str(error), where=where, valid="T:FILE, as 12.5:later.state") from None
+    if not colon or not file:
+        raise InputError("names no file", where=where, valid="T:FILE, as 12.5:later.state")
+    if not 0.0 <= seconds <= duration:
+        raise InputError(f"{seconds:g} s is not in the run", where=where, valid=f"0 to {duration:g} s")
+    path = Path(file)
+    if path.is_dir() or not path.parent.is_dir():
+        raise InputError(f"{path} cannot be a file", where=where, valid="a file in a folder that exists")
+    return seconds, path
 
 
 def _started(made: Run, display: Display) -> None:

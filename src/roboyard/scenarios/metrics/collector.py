@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -31,6 +32,14 @@ class Collector(ABC):
     @abstractmethod
     def result(self) -> dict[str, Value]:
         """The metrics so far."""
+
+    def save(self) -> dict[str, Any]:
+        """All it knows, as plain data; one whose attributes are no plain data overrides this and `load`."""
+        return copy.deepcopy(vars(self))
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Counterpart of `save`."""
+        vars(self).update(copy.deepcopy(saved))
 
     def finish(self, time_ns: int) -> None:  # noqa: B027 - most have nothing to conclude
         """The run ended at this time [ns]."""

@@ -98,6 +98,18 @@ class Evaluation:
             for handler in handlers:
                 handler(message, time_ns)
 
+    def save(self) -> dict[str, Any]:
+        """What all collectors know so far, as plain data."""
+        robots = {robot: [collector.save() for collector in collectors] for robot, collectors in self.robots.items()}
+        return {"messages": self.messages, "robots": robots}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Counterpart of `save`, for the same robots."""
+        self.messages = saved["messages"]
+        for robot, states in saved["robots"].items():
+            for collector, state in zip(self.robots[robot], states, strict=True):
+                collector.load(state)
+
     def finish(self, time_ns: int) -> None:
         """The run ended at this time [ns]."""
         for collectors in self.robots.values():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import SENSOR, Publisher
 from roboyard.bus.executor import ARRIVAL
+from roboyard.bus.node_state import release
 from roboyard.messages import deserialize, msg, serialize
 from roboyard.simulation.engine import Handle, Simulation
 from roboyard.simulation.faults import FaultTable
@@ -55,6 +56,13 @@ class Outlet:
         self._events.popleft()
         self._publisher.publish(self._waiting.popleft()[1])
 
+    def close(self) -> None:
+        """What is on its way does not arrive."""
+        for event in self._events:
+            event.cancel()
+        self._events.clear()
+        self._waiting.clear()
+
     def save(self) -> list[tuple[int, bytes]]:
         """What is on its way: when it is due [ns], and the message as CDR."""
         return [(due_ns, serialize(message)) for due_ns, message in self._waiting]
@@ -74,7 +82,7 @@ class Outlets:
     """Publishers and timers of one model; `close` takes them down."""
 
     def __init__(self, node: Node, simulation: Simulation, handle: Handle, truth_rate: float) -> None:
-        self._simulation, self._handle = simulation, handle
+        self._node, self._simulation, self._handle = node, simulation, handle
         self._frame_prefix = f"{handle.namespace.strip('/')}/" if handle.namespace.strip("/") else ""
         self._open: list[Publisher | Timer] = []
         self.sensors: dict[str, Outlet] = {}
@@ -129,6 +137,8 @@ class Outlets:
 
     def close(self) -> None:
         """Stop publishing."""
+        for outlet in self.sensors.values():
+            outlet.close()
         for item in self._open:
-            item.close()
+            release(self._node, item)
         self._open.clear()

@@ -1,0 +1,112 @@
+"""A run's state: what the scenario was, which models are there, the bus with all its nodes, metrics and recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from roboyard.errors import ConfigError, InputError, RoboyardError
+from roboyard.scenarios.provenance import provenance
+from roboyard.scenarios.state.file import read_state, write_state
+
+if TYPE_CHECKING:
+    from roboyard.scenarios.run import Run
+    from roboyard.scenarios.spec import Spec
+
+_FREE = ("about", "duration", "criteria", "until", "video", "smoke", "elsewhere", "run")
+"""Keys of a scenario that do not change what happens up to a moment: they may be others when a run goes on."""
+
+
+def save_run(run: Run, spec: Spec, path: Path) -> None:
+    """Save ``run`` as it stands between two instants.
+
+    Args:
+        run: Standing still: between two calls of `Run.advance`.
+        spec: What it was made from.
+        path: Of the file; one that is there is replaced.
+
+    Raises:
+        RunError: a node cannot be saved (it is named), or the file cannot be written.
+        RecordingError: the recording so far cannot be read.
+    """
+    simulation = run.simulation
+    handles = simulation.models
+    state = {
+        "scenario": _essence(spec),
+        "made": provenance().metadata(),
+        "models": [
+            (name, handle.namespace, handle.model, simulation.placement(name).entry.T_world_model, handle.robot)
+            for name, handle in handles.items()
+        ],
+        "robots": list(run.robots),
+        "bus": run.bus.save(),
+        "metrics": run.evaluation.save(),
+        "recorder": run.recorder.save() if run.recorder is not None else None,
+    }
+    write_state(path, state)
+
+
+def restore_run(run: Run, spec: Spec, path: Path) -> tuple[str, ...]:
+    """Let a run that was just assembled stand where the saved one stood.
+
+    Args:
+        run: At time zero, with all its nodes.
+        spec: What it was made from.
+        path: Of the state's file.
+
+    Returns:
+        What may keep it from going on byte for byte (another processor, other versions), in words.
+
+    Raises:
+        InputError: the file is no state, is damaged, or belongs to another scenario.
+    """
+    state = read_state(path)
+    try:
+        _check_scenario(state["scenario"], _essence(spec))
+        _models(run, state)
+        run.bus.load(state["bus"])
+        run.evaluation.load(state["metrics"])
+        if run.recorder is not None:
+            if state["recorder"] is None:
+                raise InputError("was saved by a run that recorded nothing", valid="run without a recording")
+            run.recorder.restore(state["recorder"])
+    except RoboyardError as error:
+        raise InputError(error.what, where=f"{path}" + (f", {error.where}" if error.where else ""), valid=error.valid) \
+            from error  # fmt: skip
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise InputError(
+            f"is no state of a run: {type(error).__name__}: {error}", where=str(path), valid="what a run saved"
+        ) from error
+    run.start_ns = run.bus.now_ns
+    here = provenance().metadata()
+    other = sorted(key for key in here | state["made"] if here.get(key) != state["made"].get(key))
+    return tuple(f"the state was saved with another {key}: its continuation may differ in last bits" for key in other)
+
+
+def _essence(spec: Spec) -> dict[str, Any]:
+    """What of a scenario decides what happens, with scripts written out."""
+    from roboyard.scenarios.as_run import plain_scenario
+
+    data = plain_scenario(spec)
+    return {key: value for key, value in data.items() if key not in _FREE}
+
+
+def _check_scenario(saved: dict[str, Any], here: dict[str, Any]) -> None:
+    other = [key for key in dict.fromkeys([*saved, *here]) if saved.get(key) != here.get(key)]
+    if other:
+        raise ConfigError(
+            f"belongs to another scenario: {', '.join(other)} differ",
+            valid="the scenario that saved it; " + ", ".join(_FREE[:5]) + " may differ",
+        )
+
+
+def _models(run: Run, state: dict[str, Any]) -> None:
+    """Take out what had gone, and put in what had come, in the same order."""
+    wanted = {name: rest for name, *rest in state["models"]}
+    for name in [name for name in run.simulation.models if name not in wanted]:
+        run.remove(name)
+    for name, (namespace, model, T_world_model, robot) in wanted.items():
+        if name not in run.simulation.models:
+            run.simulation.add(model, name, T_world_model, namespace, robot=robot)
+    if list(run.simulation.models) != list(wanted) or list(run.robots) != state["robots"]:
+        raise InputError(f"holds the models {', '.join(wanted)}", valid=f"here are {', '.join(run.simulation.models)}")

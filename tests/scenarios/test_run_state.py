@@ -1,0 +1,238 @@
+"""A run goes on from a saved state as if nothing had happened: its whole recording is the same, byte for byte."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roboyard.errors import InputError, RunError
+from roboyard.messages import msg
+from roboyard.record import open_recording
+from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios.state.codec import decode, encode
+
+SCENARIO = """\
+world: empty
+robots:
+  rover: {model: rover}
+  second: {model: rover, at: [0, 2, 0]}
+operator:
+  rover: [{wander: {for: 60}}]
+  second: {tremor: 0.1, steps: [{drive: {v: 0.4, w: 0.2, for: 60}}]}
+faults:
+  - {at: 0.2 s, for: 1 s, what: sensor_delayed, sensor: lidar, delay: 0.3 s}
+  - {at: 0.3 s, for: 1 s, what: sensor_noisy, sensor: imu, stddev: 0.1}
+  - {at: 0.3 s, for: 1 s, what: sensor_stuck, sensor: wheel_encoders}
+  - {at: 0.3 s, for: 1 s, what: joint_blocked, joint: rear_left_wheel_joint}
+  - {at: 0.3 s, for: 1 s, what: message_loss, topic: /imu, share: 0.4}
+  - {at: 0.3 s, for: 1 s, what: message_delay, topic: /second/cmd_vel, delay: 30 ms}
+  - {at: 0.4 s, for: 1 s, what: slip_patch, pose: [0, 2, 0], size: [2, 2], friction: 0.1}
+  - {at: 0.5 s, what: spawn, model: sphere, pose: [1, 1, 0.5, 0, 0, 0]}
+  - {at: 0.6 s, what: spawn, model: box, pose: [0.9, 0, 0]}
+  - {at: 1.0 s, what: remove, name: second}
+  - {at: 1.2 s, what: remove, name: sphere_7}
+duration: 1.8
+criteria: {moves: path_length > 0.01}
+"""
+MOMENTS = (0.5, 0.7771, 1.1)
+
+_CHILD = """
+import sys
+from roboyard.scenarios import load_spec, run_scenario
+outcome = run_scenario(load_spec(sys.argv[1]), out=sys.argv[2], from_state=sys.argv[3], report=False, serve=False)
+assert outcome.success, outcome.reason
+"""
+
+
+def digest(folder: Path) -> str:
+    return hashlib.sha256((folder / "recording.mcap").read_bytes()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the scenario, its run in `whole` that was never saved, and states of another run of it."""
+    place = tmp_path_factory.mktemp("state")
+    path = place / "mine.yaml"
+    path.write_text(SCENARIO)
+    spec = load_spec(path)
+    outcome = run_scenario(spec, out=place / "whole", report=False, serve=False)
+    assert outcome.success, outcome.reason
+    states = [(time, place / f"{time}.state") for time in MOMENTS]
+    run_scenario(spec, out=place / "saving", save_states=states, report=False, serve=False)
+    return place
+
+
+def test_saving_leaves_no_trace(saved: Path) -> None:
+    assert digest(saved / "saving") == digest(saved / "whole")
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_fresh_process_goes_on_to_the_same_bytes(saved: Path, moment: float, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": "5"}
+    environment.setdefault("XDG_CACHE_HOME", str(Path("~/.cache").expanduser()))
+    arguments = [saved / "mine.yaml", tmp_path / "out", saved / f"{moment}.state"]
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, *map(str, arguments)], cwd=tmp_path, env=environment, capture_output=True,
+        text=True, check=False, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert digest(tmp_path / "out") == digest(saved / "whole")
+
+
+def test_metrics_and_events_are_those_of_the_whole_run(saved: Path, tmp_path: Path) -> None:
+    spec = load_spec(saved / "mine.yaml")
+    outcome = run_scenario(spec, out=tmp_path / "out", from_state=saved / "1.1.state", report=False, serve=False)
+    whole = run_scenario(spec, keep=False, serve=False)
+    assert outcome.metrics["robots"] == whole.metrics["robots"]
+    assert outcome.metrics["events"] == whole.metrics["events"]
+    counts = [{topic["name"]: topic["count"] for topic in o.metrics["topics"]} for o in (outcome, whole)]
+    assert {name: count for name, count in counts[0].items() if "second" not in name} == {
+        name: count for name, count in counts[1].items() if "second" not in name
+    }
+
+
+def test_the_end_may_be_another_but_not_the_beginning(saved: Path, tmp_path: Path) -> None:
+    state = saved / "0.7771.state"
+    longer = load_spec(saved / "mine.yaml", overrides=["duration=2", "criteria.moves=path_length > 100"])
+    outcome = run_scenario(longer, out=tmp_path / "out", from_state=state, report=False, serve=False)
+    assert (outcome.state, outcome.success) == ("done", False)
+    with open_recording(tmp_path / "out") as recording:
+        assert recording.end_ns == 2_000_000_000
+    for override, text in (
+        ("seed=4", "another scenario: seed"),
+        ("world=arena", "another scenario: world"),
+        ("robots.rover.at=[1, 0, 0]", "another scenario: robots"),
+        ("duration=0.7", "the run ends at 0.7 s"),
+    ):
+        spec = load_spec(saved / "mine.yaml", overrides=[override])
+        with pytest.raises(InputError, match=text):
+            run_scenario(spec, out=tmp_path / "not", from_state=state, serve=False)
+        assert not (tmp_path / "not").exists()
+
+
+def test_what_is_no_state_is_refused_in_one_line(saved: Path, tmp_path: Path) -> None:
+    whole = (saved / "0.5.state").read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    spec = load_spec(saved / "mine.yaml")
+    for content, text in (
+        (None, "no such file"),
+        (b"", "no saved state"),
+        (b"\x00" * 100, "no saved state"),
+        (whole[:1000], "checksum"),
+        (bytes(flipped), "checksum"),
+        (whole[:17], "checksum"),
+        (whole.replace(b"STATE 1", b"STATE 9", 1), "no saved state"),
+    ):
+        path = tmp_path / "bad.state"
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(InputError, match=text) as caught:
+            run_scenario(spec, out=tmp_path / "not", from_state=path, serve=False)
+        assert str(path) in str(caught.value)
+        assert not (tmp_path / "not").exists()
+    with pytest.raises(InputError, match="folder"):
+        run_scenario(spec, out=tmp_path / "not", from_state=tmp_path, serve=False)
+
+
+WAITS = """\
+from roboyard import Node
+
+
+class Waits(Node):
+    def setup(self):
+        self.after(100.0, self.wake)
+
+    def wake(self):
+        pass
+"""
+
+
+def test_a_node_that_cannot_be_saved_is_named(tmp_path: Path) -> None:
+    (tmp_path / "waits.py").write_text(WAITS)
+    path = tmp_path / "mine.yaml"
+    path.write_text("world: empty\nduration: 1\nnodes: {waits: {use: 'waits.py:Waits'}}\n")
+    outcome = run_scenario(
+        load_spec(path), keep=False, serve=False, save_states=[(0.5, tmp_path / "x.state")]
+    )  # fmt: skip
+    assert outcome.state == "failed"
+    assert "node /waits" in str(outcome.error)
+    assert not (tmp_path / "x.state").exists()
+
+
+# -- the codec ---------------------------------------------------------------------------------------------------------
+numbers = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8) | st.binary(max_size=8)
+)
+keys = st.text(max_size=4) | st.integers() | st.tuples(st.text(max_size=3), st.integers())
+plain = st.recursive(
+    numbers,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(keys, inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.frozensets(st.integers(), max_size=4)
+        | st.builds(deque, st.lists(inner, max_size=3), st.just(7))
+    ),
+    max_leaves=20,
+)
+
+
+@given(plain)
+def test_what_is_written_is_read(value: Any) -> None:
+    made = decode(*encode(value))
+    assert made == value
+    assert pickle.dumps(type(made)) == pickle.dumps(type(value))
+
+
+def test_arrays_and_messages_keep_their_bits() -> None:
+    array = np.array([[0.1, np.nan], [-0.0, np.inf]])
+    twist = msg.Twist(linear=msg.Vector3(x=0.1))
+    made = decode(*encode([array, twist, np.float64(0.3), np.int32(4)]))
+    assert made[0].tobytes() == array.tobytes()
+    assert made[0].shape == (2, 2)
+    assert made[1] == twist
+    assert made[2:] == [0.3, 4]
+    with pytest.raises(RunError, match="is a function"):
+        encode({"a": test_arrays_and_messages_keep_their_bits})
+
+
+@settings(max_examples=300)
+@given(st.binary(max_size=80) | st.text(max_size=80).map(str.encode), st.binary(max_size=16))
+def test_noise_is_refused_or_harmless(text: bytes, block: bytes) -> None:
+    try:
+        decode(text, block)
+    except InputError as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"$record": ["os:system", {}]}',
+        '{"$record": ["roboyard.scenarios.runner:run_scenario", {}]}',
+        '{"$record": ["roboyard.bus.bus:Bus", {}]}',
+        '{"$enum": ["roboyard.record.recorder:Recorder", 1]}',
+        '{"$array": ["O", [1], 0, 8]}',
+        '{"$array": ["<f8", [1000000000000], 0, 8]}',
+        '{"$array": ["<f8", [-1, -1], 0, 8]}',
+        '{"$bytes": [0, 1000]}',
+        '{"$bytes": [-4, 4]}',
+        '{"$what": 1}',
+        "[" * 100_000,
+    ],
+)
+def test_a_file_cannot_make_what_it_likes(text: str) -> None:
+    with pytest.raises(InputError):
+        decode(text.encode(), b"12345678")
