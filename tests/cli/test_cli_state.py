@@ -31,7 +31,7 @@ def test_a_live_run_is_saved(command: Command, scenario: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--save-state", "soon:x"), "valid: T:FILE"),
+        (("--save-state", "soon:x"), "T:FILE, as 12.5"),
         (("--save-state", "0.3"), "names no file"),
         (("--save-state", "0.3:"), "names no file"),
         (("--save-state", "3:x.state"), "3 s is not in the run"),
