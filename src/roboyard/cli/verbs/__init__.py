@@ -9,7 +9,7 @@ import typer
 
 from roboyard import __version__
 from roboyard.cli.grammar import HEADINGS, group
-from roboyard.cli.verbs import action, bag, check, interface, node, param, service, tf, topic
+from roboyard.cli.verbs import action, bag, check, interface, mesh, node, param, service, tf, topic
 from roboyard.cli.verbs.batch import batch
 from roboyard.cli.verbs.bench import bench
 from roboyard.cli.verbs.check_sensor import sensor
@@ -48,7 +48,7 @@ _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
         "tf": tf.app, "interface": interface.app,
     },
     {"replay": replay, "bag": bag.app},
-    {"bench": bench, "doctor": doctor},
+    {"mesh": mesh.app, "bench": bench, "doctor": doctor},
 )  # fmt: skip
 
 for _heading, _verbs in zip(HEADINGS, _VERBS, strict=True):

@@ -1,0 +1,110 @@
+"""Mesh files that anybody sent: read within limits, written as binary STL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from roboyard.description.mesh_tools.surface import Surface, welded
+from roboyard.errors import DescriptionError, InputError
+
+KINDS = (".stl", ".obj", ".ply", ".off", ".glb")
+MAX_BYTES = 256 << 20
+MAX_TRIANGLES = 2_000_000
+"""Whole-robot exports have a million; more than two take minutes and gigabytes."""
+FAR = 1e6
+"""Coordinates beyond are no robot's [m]."""
+UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254}
+
+
+def read_surface(file: Path, unit: str = "m") -> Surface:
+    """Triangles of a mesh file, vertices at one place merged.
+
+    Args:
+        file: STL, OBJ, PLY, OFF or GLB.
+        unit: Of its numbers: a key of `UNITS`; STL does not say.
+
+    Raises:
+        InputError: there is no such file or unit.
+        DescriptionError: it is too large, cannot be read, or holds no triangle with an area.
+    """
+    if unit not in UNITS:
+        raise InputError(f"unit {unit!r}", valid=", ".join(UNITS))
+    if not file.is_file():
+        raise InputError("there is no such file", where=str(file))
+    kind = file.suffix.lower()
+    if kind not in KINDS:
+        raise DescriptionError(f"{kind or 'no suffix'} is no kind of mesh", where=str(file), valid=", ".join(KINDS))
+    octets = file.stat().st_size
+    if octets > MAX_BYTES:
+        raise DescriptionError(
+            f"the file has {octets >> 20} MiB", where=str(file), valid=f"at most {MAX_BYTES >> 20} MiB"
+        )
+    surface = _binary_stl(file) if kind == ".stl" else None
+    if surface is None:
+        surface = _by_trimesh(file)
+    _check(surface, file)
+    surface = welded(Surface(surface.vertices * UNITS[unit], surface.faces))
+    if not len(surface.faces) or surface.area <= 0.0:
+        raise DescriptionError("mesh holds no triangle with an area", where=str(file))
+    return surface
+
+
+def _binary_stl(file: Path) -> Surface | None:
+    """A binary STL file's triangles; None if its size is not what its header says (a text, or no STL at all)."""
+    with file.open("rb") as stream:
+        head = stream.read(84)
+        count = int.from_bytes(head[80:84], "little") if len(head) == 84 else 0
+        if not count or file.stat().st_size < 84 + 50 * count or (head.startswith(b"solid") and b"facet" in head):
+            return None
+        _refuse_crowd(count, file)
+        record = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("colour", "<u2")])
+        rows = np.frombuffer(stream.read(50 * count), record)
+    return Surface(rows["corners"].astype(float).reshape(-1, 3), np.arange(3 * count).reshape(-1, 3))
+
+
+def _by_trimesh(file: Path) -> Surface:
+    import trimesh
+
+    options = {"skip_materials": True} if file.suffix.lower() == ".obj" else {}
+    try:
+        with file.open("rb") as stream:  # a stream: no other file is looked for beside it
+            mesh = trimesh.load(stream, file_type=file.suffix.lower()[1:], force="mesh", process=False, **options)
+        surface = Surface(np.asarray(mesh.vertices, float), np.asarray(mesh.faces, np.int64))
+    except MemoryError:
+        raise
+    except Exception as error:
+        why = str(error).partition("\n")[0][:200] or type(error).__name__
+        raise DescriptionError(f"mesh cannot be read: {why}", where=str(file)) from error
+    return surface
+
+
+def _check(surface: Surface, file: Path) -> None:
+    vertices, faces = surface.vertices, surface.faces
+    _refuse_crowd(len(faces), file)
+    if not len(faces) or vertices.ndim != 2 or vertices.shape[1] != 3 or faces.shape[1] != 3:
+        raise DescriptionError("mesh holds no triangles", where=str(file))
+    if faces.min() < 0 or faces.max() >= len(vertices):
+        raise DescriptionError("a triangle names a vertex that is not there", where=str(file))
+    if not np.isfinite(vertices).all() or np.abs(vertices).max() > FAR:
+        raise DescriptionError("mesh reaches too far", where=str(file), valid=f"coordinates below {FAR:g} m")
+
+
+def _refuse_crowd(triangles: int, file: Path) -> None:
+    if triangles > MAX_TRIANGLES:
+        raise DescriptionError(
+            f"mesh has {triangles} triangles", where=str(file), valid=f"at most {MAX_TRIANGLES}: split or reduce it"
+        )
+
+
+def write_stl(file: Path, surface: Surface) -> None:
+    """Write a binary STL file [m]. Raises OSError."""
+    record = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("colour", "<u2")])
+    rows = np.zeros(len(surface.faces), record)
+    lengths = np.linalg.norm(surface.normals, axis=1, keepdims=True)
+    rows["normal"] = surface.normals / np.where(lengths > 0.0, lengths, 1.0)
+    rows["corners"] = surface.triangles
+    header = b"binary STL, lengths in metres".ljust(80)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(header + len(rows).to_bytes(4, "little") + rows.tobytes())

@@ -1,0 +1,102 @@
+"""Mass, centre and inertia of a closed surface, filled evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.description.mesh_tools.surface import Surface
+from roboyard.description.model import Inertial
+from roboyard.errors import InputError
+from roboyard.geometry import SE3
+
+
+@dataclass(frozen=True)
+class MassProperties:
+    """Of a rigid body.
+
+    Attributes:
+        mass: [kg].
+        centre: (3,) centre of mass [m].
+        inertia: (3, 3) about the centre of mass, along the frame's axes [kg m²].
+        volume: [m³].
+    """
+
+    mass: float
+    centre: NDArray[np.float64]
+    inertia: NDArray[np.float64]
+    volume: float
+
+    @property
+    def density(self) -> float:
+        """Mass over volume [kg/m³]."""
+        return self.mass / self.volume
+
+    @property
+    def principal(self) -> NDArray[np.float64]:
+        """(3,) principal moments, rising [kg m²]."""
+        found: NDArray[np.float64] = np.asarray(np.linalg.eigvalsh(self.inertia), float)
+        return found
+
+    def about(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(3, 3) inertia about another point: the parallel axis theorem [kg m²]."""
+        d = np.asarray(point, float) - self.centre
+        moved: NDArray[np.float64] = self.inertia + self.mass * (d @ d * np.eye(3) - np.outer(d, d))
+        return moved
+
+    def moved(self, T_new_old: SE3) -> MassProperties:
+        """In another frame."""
+        turn = T_new_old.rotation_matrix()
+        return MassProperties(self.mass, T_new_old @ self.centre, turn @ self.inertia @ turn.T, self.volume)
+
+    def inertial(self) -> Inertial:
+        """As descriptions have it."""
+        i = self.inertia
+        six = (i[0, 0], i[1, 1], i[2, 2], i[0, 1], i[0, 2], i[1, 2])
+        ixx, iyy, izz, ixy, ixz, iyz = (float(value) for value in six)
+        return Inertial(self.mass, SE3(translation=self.centre), (ixx, iyy, izz, ixy, ixz, iyz))
+
+
+def mass_properties(surface: Surface, mass: float | None = None, density: float | None = None) -> MassProperties:
+    """Of the body inside a closed surface, by its mass [kg] or its density [kg/m³].
+
+    Every triangle and a point make a tetrahedron; volumes, first and second moments are their signed sums
+    (D. Eberly, "Polyhedral Mass Properties", 2002; here by the second moments of a simplex).
+
+    Raises:
+        InputError: not exactly one of mass and density is given and above zero; or there is no volume.
+    """
+    given = [value for value in (mass, density) if value is not None]
+    if len(given) != 1 or not 0.0 < given[0] < np.inf:
+        raise InputError("a mass or a density is needed", valid="one of them, above zero")
+    middle = surface.vertices[np.unique(surface.faces)].mean(axis=0)
+    corners = surface.triangles - middle
+    a, b, c = corners.transpose(1, 0, 2)
+    volumes = np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0
+    volume = float(volumes.sum())
+    if not volume > 0.0:
+        raise InputError(f"the surface encloses {volume:g} m³", valid="a closed surface with its normals outwards")
+    sums = corners.sum(axis=1)
+    first = (volumes[:, None] * sums).sum(axis=0) / 4.0
+    # ∫ x xᵀ over a tetrahedron from the origin: V/20 (Σ vᵢ vᵢᵀ + s sᵀ)
+    second = (
+        np.einsum("i,ijk,ijl->kl", volumes, corners, corners) + np.einsum("i,ik,il->kl", volumes, sums, sums)
+    ) / 20.0
+    centre = first / volume
+    second -= volume * np.outer(centre, centre)
+    heavy = density if density is not None else given[0] / volume
+    inertia = heavy * (np.trace(second) * np.eye(3) - second)
+    return MassProperties(heavy * volume, middle + centre, (inertia + inertia.T) / 2.0, volume)
+
+
+def combined(parts: Sequence[MassProperties]) -> MassProperties:
+    """Several bodies as one rigid body. Raises InputError without any."""
+    if not parts:
+        raise InputError("no body", valid="at least one")
+    mass = sum(part.mass for part in parts)
+    centre = sum((part.mass * part.centre for part in parts), np.zeros(3)) / mass
+    inertia = sum((part.about(centre) for part in parts), np.zeros((3, 3)))
+    return MassProperties(mass, centre, inertia, sum(part.volume for part in parts))
