@@ -173,6 +173,8 @@ EXPLAINED = {
     "sdf/merge_include_with_interface_api_reposture.sdf": "a placeholder",
     "sdf/model_link_joint_same_name.sdf": "SDF before 1.7 may share names; named",
     "sdf/world_model_frame_same_name_1_6.sdf": "SDF before 1.7 may share names; named",
+    "sdf/world_joint_invalid_child_world.sdf": "joints in worlds are read here, and this one is wrong",
+    "sdf/world_joint_invalid_resolved_parent_same_as_child.sdf": "joints in worlds are read here; it is wrong",
     "sdf/world_sibling_same_names.sdf": "SDF before 1.7 may share names; a lamp's name is nobody's",
     "sdf/model_invalid_top_level_frame.sdf": "an element without effect here is named",
     "sdf/joint_nested_parent_child.sdf": "M1::__model__ may be named as SDF 1.8 says",

@@ -392,13 +392,14 @@ def test_world() -> None:
     assert read.ambient == (0.1, 0.2, 0.3, 1.0)
     assert [light.name for light in read.lights] == ["sun"]
     assert np.allclose(read.lights[0].T_world_light.xyz, (0, 0, 5))
-    table, cup = read.models
+    table, cup, walker = read.models
     assert table.model.static
+    assert walker.model.links[0].name == "figure"
     assert np.allclose(table.T_world_model.xyz, (10, 1, 0))
     assert np.allclose(cup.T_world_model.xyz, (10, 1, 0.8))
     assert [plugin.name for plugin in read.plugins] == ["gz::sim::systems::Physics"]
     said = [finding.what for finding in read.findings]
-    assert any("<actor>" in one and "no effect" in one for one in said)
+    assert any("actor 'walker'" in one and "no effect" in one for one in said)
     assert any("<mystery>" in one and "not understood" in one for one in said)
     assert any("<fog>" in one for one in said)
 

@@ -154,9 +154,9 @@ def test_a_mesh_too_fine_to_be_taken_apart_is_taken_whole_and_it_is_said(tmp_pat
     assert sim.model.ngeom == 1
 
 
-def test_a_part_of_a_mesh_that_is_not_picked_out_is_said(tmp_path: Path) -> None:
+def test_a_part_that_a_mesh_does_not_have_is_a_marked_box(tmp_path: Path) -> None:
     sim = Simulation(world(still(Mesh("ring.stl", ring(tmp_path), submesh="left"))))
-    assert "'left'" in "; ".join(sim.notes)
+    assert "no part 'left'" in "; ".join(sim.notes)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"not a picture", b"huge"])

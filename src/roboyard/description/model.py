@@ -295,11 +295,15 @@ class Geodetic:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A place: models, lamps, gravity, the magnetic field [T] in its own axes, and where on Earth it is."""
+    """A place: models, lamps, gravity, the magnetic field [T] in its own axes, and where on Earth it is.
+
+    ``joints`` hold models to each other or to the world; their ends are called ``model::link``.
+    """
 
     name: str
     models: tuple[Placed, ...] = ()
     lights: tuple[Light, ...] = ()
+    joints: tuple[Joint, ...] = ()
     gravity: Vec3 = (0.0, 0.0, -9.8)
     physics: Physics = Physics()
     ambient: Rgba = (0.4, 0.4, 0.4, 1.0)

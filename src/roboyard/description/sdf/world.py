@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 from roboyard.description.fields import colour_of, number_of, text_of, vector_of
-from roboyard.description.model import Geodetic, Light, Physics, Placed, Vec3, World
+from roboyard.description.model import Geodetic, Joint, Light, Physics, Placed, Vec3, World
 from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
-from roboyard.description.sdf.includes import Included, Version, read_include
+from roboyard.description.sdf.actors import read_actor, standing
+from roboyard.description.sdf.includes import Included, Version, is_placeholder, read_include
+from roboyard.description.sdf.joint import end, read_joint
 from roboyard.description.sdf.lights import read_light
 from roboyard.description.sdf.model import model_entry, read_model
 from roboyard.description.sdf.scope import WORLD, Entry, Scope
@@ -19,10 +22,10 @@ from roboyard.description.xml import Node
 
 _KNOWN = {
     "model", "include", "light", "physics", "gravity", "scene", "frame", "plugin", "name", "magnetic_field",
-    "spherical_coordinates",
+    "spherical_coordinates", "actor", "joint",
 }  # fmt: skip
 _UNUSED = {
-    "actor", "joint", "gui", "atmosphere", "wind", "audio", "road", "state", "population", "model_group",
+    "gui", "atmosphere", "wind", "audio", "road", "state", "population", "model_group",
 }  # fmt: skip
 _EARTH: Vec3 = (0.0, 0.0, -9.8)
 
@@ -39,20 +42,24 @@ def read_world(reading: Reading, node: Node, version: Version) -> World:
     reading.unknown(node, _KNOWN, _UNUSED)
     scope = Scope(f"world '{name}'", WORLD, strict=version >= (1, 7))
     lamps: list[Included] = []
+    actors: list[Included] = []
     for child in node.children:
         called, where = child.get("name").strip(), child.child("pose")
         if child.tag == "model":
             model = read_model(reading, child, version)
             entry = model_entry(Included(called, model, child, where, child.get("placement_frame").strip()), WORLD)
+        elif child.tag == "actor":
+            actors.append(Included(called, None, child, where))
+            continue
+        elif child.tag == "joint":
+            moved = end(child, "child")
+            entry = Entry(called, "joint", child, where, moved, attached=moved)
         elif child.tag == "include":
             if child.get("merge").strip() in ("true", "1"):
                 reading.note(child, "merging a world into a world is not understood: included as it is")
             found = read_include(reading, child, read_model)
             if found.model is None:
-                if found.node.tag == "light":
-                    lamps.append(found)
-                else:
-                    reading.note(child, f"the {found.node.tag} '{found.name}' has no effect here")
+                (lamps if found.node.tag == "light" else actors).append(found)
                 continue
             entry = model_entry(found, WORLD)
         elif child.tag == "light":
@@ -72,6 +79,8 @@ def read_world(reading: Reading, node: Node, version: Version) -> World:
         for key, entry in scope.entries("model")
         if entry.model is not None
     )
+    placed += tuple(_figures(reading, scope, actors, {one.name for one in placed}))
+    joints = _joints(reading, scope, placed, version)
     physics = _physics(reading, node)
     scene = node.child("scene")
     if scene is not None:
@@ -79,6 +88,7 @@ def read_world(reading: Reading, node: Node, version: Version) -> World:
     return World(
         name=name,
         models=placed,
+        joints=joints,
         lights=_lights(reading, scope, lamps),
         gravity=_gravity(node),
         physics=physics,
@@ -109,6 +119,35 @@ def _origin(reading: Reading, node: Node | None) -> Geodetic:
 
 
 _SCENE = World("defaults")
+
+
+def _figures(reading: Reading, scope: Scope, actors: list[Included], taken: set[str]) -> Iterator[Placed]:
+    names = dict.fromkeys(taken, 0)
+    for one in actors:
+        actor = read_actor(reading, one.node)
+        T_world_actor = scope.relative(one.pose_node, WORLD, one.node, f"actor '{one.name}'")
+        name = free_name(one.name, names)
+        yield Placed(name, replace(actor.model, name=name), standing(actor.start or T_world_actor))
+
+
+def _joints(reading: Reading, scope: Scope, placed: tuple[Placed, ...], version: Version) -> tuple[Joint, ...]:
+    """Joints between models, their ends called ``model::link``."""
+    missing = {one.name for one in placed if is_placeholder(one.model)}
+    poses = {
+        f"{one.name}::{link.name}": one.T_world_model @ link.T_model_link for one in placed for link in one.model.links
+    }
+    found = []
+    for key, entry in scope.entries("joint"):
+        if any(end(entry.node, role).partition("::")[0] in missing for role in ("parent", "child")):
+            reading.note(entry.node, f"joint '{entry.name}' leads to a model that is not there: left out")
+            continue
+        joint = read_joint(reading, entry.node, scope, key, poses, version)
+        if joint.parent == joint.child:
+            what = f"joint '{joint.name}' joins link '{joint.child}' to itself"
+            reading.mend(entry.node, what, "two different links", "left out")
+            continue
+        found.append(joint)
+    return tuple(found)
 
 
 def _gravity(node: Node) -> Vec3:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from roboyard.description.model import Joint
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly.joints import Scalar, couple
-from roboyard.simulation.naming import scoped
 
 LEVER = 0.1
 """Distance along a hinge's axis of the two points that hold it [m]."""
@@ -41,7 +40,7 @@ class Step:
 def close_loop(
     spec: mujoco.MjSpec,
     joint: Joint,
-    model: str,
+    name: str,
     bodies: Bodies,
     path: Sequence[Step],
     axes: Sequence[NDArray[np.float64]],
@@ -51,33 +50,30 @@ def close_loop(
     Args:
         spec: Takes the constraints.
         joint: The joint.
-        model: Its model's name.
+        name: What the constraints are called.
         bodies: Finds the links' bodies.
         path: Scalar joints of the tree from its parent to its child.
         axes: Its axes in the model, all joints at zero.
     """
-    name = scoped(model, joint.name)
     if joint.type in ("screw", "gearbox"):
-        return _couple(spec, joint, name, path, axes)
-    child, T_child = bodies(joint.child)
-    parent, T_parent = bodies(joint.parent)
+        return _couple(spec, joint, path, axes)
+    (child, T_child), (parent, T_parent) = bodies(joint.child), bodies(joint.parent)
     if child == parent:
         return ""
+    first = child, T_child @ joint.T_child_joint
+    second = parent, T_parent @ joint.T_parent_child @ joint.T_child_joint
     if child == "world":
-        child, parent, T_child, T_parent = parent, child, T_parent, T_child
-        T_body_joint = T_child @ joint.T_parent_child @ joint.T_child_joint
-    else:
-        T_body_joint = T_child @ joint.T_child_joint
+        first, second = second, first
     if joint.type == "fixed":
-        _hold(spec, mujoco.mjtEq.mjEQ_WELD, name, child, parent, T_body_joint.xyz)
+        _hold(spec, mujoco.mjtEq.mjEQ_WELD, name, first[0], second[0], second[1].xyz)
     elif joint.type in ("ball", "revolute", "continuous", "universal"):
         points = [np.zeros(3)]
         if joint.type in ("revolute", "continuous"):
             direction = np.asarray(joint.axes[0].xyz, float)
             points = [-0.5 * LEVER * direction, 0.5 * LEVER * direction]
         for index, point in enumerate(points):
-            at = T_body_joint @ point
-            _hold(spec, mujoco.mjtEq.mjEQ_CONNECT, f"{name}#{index}" if index else name, child, parent, at)
+            element = f"{name}#{index}" if index else name
+            _hold(spec, mujoco.mjtEq.mjEQ_CONNECT, element, first[0], second[0], first[1] @ point)
         if joint.type == "universal":
             return "it is held as a ball joint: its axes are not kept at right angles"
     else:
@@ -90,17 +86,14 @@ def _hold(spec: mujoco.MjSpec, kind: int, name: str, first: str, second: str, an
     equality.objtype = mujoco.mjtObj.mjOBJ_BODY
     equality.name1, equality.name2 = first, second
     data = np.zeros(mujoco.mjNEQDATA)
+    data[:3] = anchor  # of a connection in the first body, of a weld in the second
     if kind == mujoco.mjtEq.mjEQ_WELD:
-        data[10] = 1.0  # as stiff in turning as in moving; the poses are those at the start
-    else:
-        data[:3] = anchor
+        data[10] = 1.0  # as stiff in turning as in moving; the relative pose is that at the start
     equality.data = data
     equality.solref = STIFF
 
 
-def _couple(
-    spec: mujoco.MjSpec, joint: Joint, name: str, path: Sequence[Step], axes: Sequence[NDArray[np.float64]]
-) -> str:
+def _couple(spec: mujoco.MjSpec, joint: Joint, path: Sequence[Step], axes: Sequence[NDArray[np.float64]]) -> str:
     """A thread or a pair of gears between two scalar joints of the tree."""
     if joint.type == "screw":
         along = [(step, step.sign * float(step.axis @ axes[0])) for step in path]

@@ -13,6 +13,7 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from roboyard.errors import DescriptionError
+from roboyard.simulation.assembly.parts import missing
 
 Triangles = NDArray[np.float64]  # (n, 3, 3): triangle, corner, xyz
 
@@ -22,18 +23,20 @@ MAX_INSTANCES = 100_000
 """Visits of nodes: a few that each instance the one before twice would fill any memory."""
 
 
-def read_collada(file: Path, most: int = 10_000_000) -> Triangles:
+def read_collada(file: Path, most: int = 10_000_000, part: str = "") -> Triangles:
     """Triangles of the file's scene in metres, in the file's own axes.
 
     Args:
         file: The file.
         most: Triangles that are taken at most.
+        part: Name of the node or geometry that alone is taken, with what hangs on it; empty: all.
 
     Raises:
-        DescriptionError: the file is no COLLADA, is inconsistent, holds no triangle or more than ``most``.
+        DescriptionError: the file is no COLLADA, is inconsistent, has no such part, holds no triangle or more than
+            ``most``.
     """
     try:
-        triangles = _scene(file, most)
+        triangles = _scene(file, most, part)
     except (KeyError, IndexError, StopIteration, ValueError, ArithmeticError, TypeError) as error:
         why = f"it refers to {error}, which it does not have" if isinstance(error, KeyError) else str(error)[:120]
         raise DescriptionError(f"mesh is inconsistent COLLADA: {why}", where=str(file)) from None
@@ -42,7 +45,7 @@ def read_collada(file: Path, most: int = 10_000_000) -> Triangles:
     return triangles
 
 
-def _scene(file: Path, most: int) -> Triangles:
+def _scene(file: Path, most: int, part: str) -> Triangles:
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False, remove_comments=True)
     try:
         root = etree.parse(str(file), parser).getroot()
@@ -57,9 +60,12 @@ def _scene(file: Path, most: int) -> Triangles:
     parts: list[Triangles] = []
     scene = root.find(".//visual_scene")
     if scene is not None:
-        room = _Room(MAX_INSTANCES, most)
+        room = _Room(MAX_INSTANCES, most, part)
         for node in scene.findall("node"):
             _collect(node, np.eye(4), ids, shapes, parts, room, 0)
+    if part and not parts:
+        there = [str(e.get("name")) for e in root.iter("node", "geometry") if e.get("name")]
+        raise missing(part, list(dict.fromkeys(there)), file)
     if not parts:
         parts = list(shapes.values())  # a bare library: take all of it where it stands
     triangles = np.concatenate(parts) if parts else np.zeros((0, 3, 3))
@@ -74,8 +80,14 @@ def _scene(file: Path, most: int) -> Triangles:
 class _Room:
     """What instances may still bring."""
 
-    def __init__(self, visits: int, triangles: int) -> None:
+    def __init__(self, visits: int, triangles: int, part: str) -> None:
         self._visits, self._triangles = visits, triangles
+        self._part = part
+
+    def wants(self, *elements: etree._Element | None) -> bool:
+        """Whether one of these is the part that is asked for; any is where none is asked for."""
+        named = (one.get(key) for one in elements if one is not None for key in ("name", "id"))
+        return not self._part or self._part in named
 
     def take(self, visits: int, triangles: int) -> None:
         """Raises ValueError when there is none left."""
@@ -144,24 +156,27 @@ def _collect(
     parts: list[Triangles],
     room: _Room,
     depth: int,
+    wanted: bool = False,
 ) -> None:
     if depth > MAX_DEPTH:
         return
     room.take(1, 0)
+    wanted = wanted or room.wants(node)
     T = parent
     for child in node:
         T = T @ _transform(child)
     for instance in node.findall("instance_geometry"):
-        triangles = shapes.get(str(instance.get("url"))[1:])
-        if triangles is not None:
+        name = str(instance.get("url"))[1:]
+        triangles = shapes.get(name)
+        if triangles is not None and (wanted or room.wants(ids.get(name))):
             room.take(0, len(triangles))
             parts.append(triangles @ T[:3, :3].T + T[:3, 3])
     for child in node.findall("node"):
-        _collect(child, T, ids, shapes, parts, room, depth + 1)
+        _collect(child, T, ids, shapes, parts, room, depth + 1, wanted)
     for instance in node.findall("instance_node"):
         target = ids.get(str(instance.get("url"))[1:])
         if target is not None:
-            _collect(target, T, ids, shapes, parts, room, depth + 1)
+            _collect(target, T, ids, shapes, parts, room, depth + 1, wanted)
 
 
 def _transform(element: etree._Element) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from roboyard.simulation.assembly.cells import Cells
 from roboyard.simulation.assembly.meshes import MeshStore
 from roboyard.simulation.assembly.scenery import MaterialStore, seen_colour
 from roboyard.simulation.assembly.shapes import Shape, shapes_of
-from roboyard.simulation.assembly.surfaces import contact_of
+from roboyard.simulation.assembly.surfaces import contact_of, differs
 from roboyard.simulation.naming import (
     COLLISION,
     COLLISION_BITS,
@@ -89,6 +89,8 @@ class GeomMaker:
     ) -> None:
         where = scoped(model, link.name, collision.name)
         contact = contact_of(collision.surface, self.contact_time)
+        if differs(collision.surface):
+            self.notes.append(f"{where}: friction differs along two directions: the mean of both is taken")
         for shape in shapes_of(
             collision.geometry, self.store, collides=True, still=still, notes=self.notes, where=where
         ):

@@ -14,6 +14,7 @@ from roboyard.description.model import Heightmap, Mesh
 from roboyard.errors import DescriptionError
 from roboyard.simulation.assembly.collada import read_collada
 from roboyard.simulation.assembly.convex import convex_pieces, is_flat
+from roboyard.simulation.assembly.parts import centred, pick
 from roboyard.simulation.assembly.pictures import opened
 
 Surface = tuple[NDArray[np.float64], NDArray[np.int64]]  # vertices (n, 3) [m], faces (m, 3)
@@ -31,21 +32,34 @@ NO_DEPTH = 1e-3
 
 
 @lru_cache(maxsize=256)
-def load_surface(file: Path, modified_ns: int) -> Surface:
-    """Vertices and faces of a mesh file (STL, OBJ, DAE, glTF, PLY); ``modified_ns`` keys the cache.
+def load_surface(file: Path, modified_ns: int, part: str = "") -> Surface:
+    """Vertices and faces of a mesh file (STL, OBJ, DAE, glTF, PLY), or of one named part of it.
+
+    ``modified_ns`` keys the cache.
 
     Raises:
-        DescriptionError: the file cannot be read, or holds no triangle, too many, or none with an area.
+        DescriptionError: the file cannot be read, has no such part, or holds no triangle, too many, or none with an
+            area.
     """
     import trimesh
 
     _refuse_crowd(file, _stated_triangles(file))
     if file.suffix.lower() == ".dae":
-        triangles = read_collada(file, MAX_TRIANGLES)
+        triangles = read_collada(file, MAX_TRIANGLES, part)
         mesh = trimesh.Trimesh(**trimesh.triangles.to_kwargs(triangles))
     else:
         try:
-            mesh = trimesh.load(str(file), force="mesh")
+            if part:  # an OBJ's parts are its objects and groups
+                split = (
+                    {"split_objects": True, "split_groups": True, "group_material": False}
+                    if file.suffix.lower() == ".obj"
+                    else {}
+                )
+                mesh = pick(trimesh.load(str(file), force="scene", **split), part, file)
+            else:
+                mesh = trimesh.load(str(file), force="mesh")
+        except DescriptionError:
+            raise
         except Exception as error:
             why = str(error).partition("\n")[0][:200] or type(error).__name__
             raise DescriptionError(f"mesh cannot be read: {why}", where=str(file)) from error
@@ -91,7 +105,9 @@ def surface_of(mesh: Mesh) -> Surface:
         stamp = mesh.file.stat().st_mtime_ns
     except OSError as error:
         raise DescriptionError(f"mesh cannot be read: {error}", where=str(mesh.file)) from error
-    vertices, faces = load_surface(mesh.file, stamp)
+    vertices, faces = load_surface(mesh.file, stamp, mesh.submesh or "")
+    if mesh.submesh and mesh.center_submesh:
+        vertices = centred(vertices)
     vertices = vertices * np.asarray(mesh.scale)
     return vertices, faces[:, ::-1] if np.prod(mesh.scale) < 0.0 else faces
 
@@ -173,7 +189,7 @@ class MeshStore:
         return self._names[key], low * shape.size[2]
 
     def _key(self, mesh: Mesh, use: str) -> tuple[object, ...]:
-        return (use, str(mesh.file), mesh.scale)
+        return (use, str(mesh.file), mesh.scale, mesh.submesh, mesh.center_submesh)
 
     def _named(self, key: tuple[object, ...], surface: Callable[[], Surface]) -> str:
         if key not in self._names:

@@ -25,6 +25,7 @@ from roboyard.description.model import (
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly.meshes import PLACEHOLDER_SIZE, MeshStore
+from roboyard.simulation.assembly.prisms import convex_prisms
 
 _G = mujoco.mjtGeom
 CONE_SIDES = 32
@@ -79,12 +80,13 @@ def shapes_of(
             extent = (0.0, 0.0, 1.0) if collides else (size[0] / 2, size[1] / 2, 1.0)
             return [Shape(_G.mjGEOM_PLANE, extent, SE3(_rotation_to(normal), (0.0, 0.0, 0.0)))]
         case Polyline(points=outlines, height=height):
-            flat = np.array([point for outline in outlines for point in outline], float)
-            if np.linalg.matrix_rank(flat - flat[0], tol=1e-9) < 2:
-                raise DescriptionError("the points of a polyline lie on a line", where=where, valid="an area")
-            prism = np.concatenate([np.c_[flat, np.zeros(len(flat))], np.c_[flat, np.full(len(flat), height)]])
-            notes.append(f"{where}: a polyline is taken as the convex hull of its outlines")
-            return [Shape(_G.mjGEOM_MESH, (0.0, 0.0, 0.0), identity, mesh=store.points(geometry, prism))]
+            try:
+                prisms = convex_prisms(outlines, height)
+            except DescriptionError as error:
+                raise DescriptionError(error.what, where=where, valid=error.valid) from None
+            keys = [(geometry, index) for index in range(len(prisms))]
+            names = [store.points(key, prism) for key, prism in zip(keys, prisms, strict=True)]
+            return [Shape(_G.mjGEOM_MESH, (0.0, 0.0, 0.0), identity, mesh=name) for name in names]
         case Mesh() | Heightmap():
             try:
                 return _from_file(geometry, store, collides=collides, still=still, notes=notes, where=where)
@@ -104,8 +106,6 @@ def _from_file(
         name, base = store.heightmap(geometry)
         x, y, z = geometry.position
         return [Shape(_G.mjGEOM_HFIELD, (0.0, 0.0, 0.0), SE3(translation=(x, y, z + base)), terrain=name)]
-    if geometry.submesh:
-        notes.append(f"{where}: the part '{geometry.submesh}' is not picked out of {geometry.uri}: all of it is taken")
     pieces = store.concave(geometry) if collides and still and not (geometry.convex or store.is_flat(geometry)) else []
     if pieces is None:
         notes.append(

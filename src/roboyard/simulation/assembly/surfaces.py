@@ -53,6 +53,14 @@ def contact_of(surface: Surface, contact_time: float) -> Contact:
     return Contact((mu, torsional, rolling), dimensions, priority, _softness(surface, contact_time))
 
 
+def differs(surface: Surface) -> bool:
+    """Whether friction differs along two directions by more than the engine would see."""
+    if surface.friction2 is None:
+        return False
+    first, second = (min(max(value, MIN_FRICTION), MAX_FRICTION) for value in (surface.friction, surface.friction2))
+    return abs(first - second) > 0.05 * max(first, second)
+
+
 def _softness(surface: Surface, contact_time: float) -> tuple[float, float] | None:
     if surface.restitution <= 0.0:
         return None

@@ -14,6 +14,9 @@ from roboyard.simulation.naming import scoped
 LENT = 1e-6
 """Share of a child's mass lent to a massless link between two joints (the engine refuses moving massless bodies)."""
 
+LEAST = 1e-14
+"""Mass [kg] and moment [kg m²] that are lent at least."""
+
 
 @dataclass(frozen=True, slots=True)
 class Branch:
@@ -126,8 +129,10 @@ def _first_heavy(name: str, branches: dict[str, Branch], children: dict[str, lis
 def _split(inertial: Inertial | None, borrower: Branch, lender: Branch) -> tuple[Inertial, Inertial]:
     if inertial is None:
         raise DescriptionError(f"link {lender.link.name} has no mass to lend to {borrower.link.name}")
-    xx, yy, zz, *_ = (float(value) for value in np.asarray(inertial.inertia) * LENT)
+    # The engine takes no mass or moment below 1e-15; a light child lends a larger share.
+    share = min(max(LENT, LEAST / inertial.mass, LEAST / max(inertial.inertia[:3])), 0.5)
+    xx, yy, zz, *_ = (float(value) for value in np.asarray(inertial.inertia) * share)
     round_inertia = max(xx, yy, zz)
-    lent = Inertial(inertial.mass * LENT, SE3.identity(), (round_inertia, round_inertia, round_inertia, 0.0, 0.0, 0.0))
-    ixx, iyy, izz, ixy, ixz, iyz = (value * (1.0 - LENT) for value in inertial.inertia)
-    return lent, Inertial(inertial.mass * (1.0 - LENT), inertial.T_link_com, (ixx, iyy, izz, ixy, ixz, iyz))
+    lent = Inertial(inertial.mass * share, SE3.identity(), (round_inertia, round_inertia, round_inertia, 0.0, 0.0, 0.0))
+    ixx, iyy, izz, ixy, ixz, iyz = (value * (1.0 - share) for value in inertial.inertia)
+    return lent, Inertial(inertial.mass * (1.0 - share), inertial.T_link_com, (ixx, iyy, izz, ixy, ixz, iyz))

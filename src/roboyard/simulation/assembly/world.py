@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 
 import mujoco
@@ -31,7 +33,7 @@ from roboyard.simulation.assembly.scenery import MaterialStore, add_scenery, set
 from roboyard.simulation.assembly.tree import Branch, plan
 from roboyard.simulation.base import add_base
 from roboyard.simulation.layout import quiet_engine
-from roboyard.simulation.naming import scoped
+from roboyard.simulation.naming import SEPARATOR, scoped
 from roboyard.simulation.servos import add_servos
 from roboyard.simulation.settings import PhysicsSettings
 
@@ -78,12 +80,16 @@ def assemble(world: World, entries: Sequence[Entry], settings: PhysicsSettings, 
         if entry.name in drafts:
             raise DescriptionError(f"two models named {entry.name!r}", where=f"world {world.name}")
         drafts[entry.name] = _draft(spec, maker, entry, index, notes)
+    _join_models(spec, world, drafts, notes)
     try:
-        model = spec.compile()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            model = spec.compile()
     except ValueError as error:
         raise DescriptionError(
             f"the physics engine refuses the world: {_plain(error)}", where=f"world {world.name}"
         ) from error
+    notes += [f"the physics engine warns: {str(one.message).partition(' Check model')[0]}" for one in said]
     if looks:
         set_view(model)
     placements = {name: _place(model, draft) for name, draft in drafts.items()}
@@ -129,31 +135,46 @@ def _draft(spec: mujoco.MjSpec, maker: GeomMaker, entry: Entry, index: int, note
     return draft
 
 
+def _body_of(draft: _Draft, link: str) -> tuple[str, SE3]:
+    if link in draft.bodies:
+        return scoped(draft.entry.name, link), SE3.identity()
+    return "world", draft.still.get(link, draft.entry.T_world_model)
+
+
 def _close_loops(spec: mujoco.MjSpec, draft: _Draft, notes: list[str]) -> None:
     model, name = draft.entry.model, draft.entry.name
     poses = {link.name: link.T_model_link for link in model.links}
-
-    def body(link: str) -> tuple[str, SE3]:
-        if link in draft.bodies:
-            return scoped(name, link), SE3.identity()
-        return "world", draft.still.get(link, draft.entry.T_world_model)
 
     def axis(joint: Joint, index: int) -> NDArray[np.float64]:
         T_model_joint = poses[joint.child] @ joint.T_child_joint
         return np.asarray(T_model_joint.rotation_matrix() @ np.asarray(joint.axes[index].xyz, float))
 
     for joint in model.closures:
-        way = path_between(model.joints, joint.parent, joint.child)
         steps = [
             Step(scalar, sign, axis(one, index))
-            for one, sign in way or ()
+            for one, sign in path_between(model.joints, joint.parent, joint.child) or ()
             for index, scalar in enumerate(draft.scalars.get(one.name, ()))
             if index < len(one.axes)
         ]
         axes = [axis(joint, index) for index in range(len(joint.axes))]
-        why = close_loop(spec, joint, name, body, steps, axes)
+        why = close_loop(spec, joint, scoped(name, joint.name), partial(_body_of, draft), steps, axes)
         if why:
             notes.append(f"{scoped(name, joint.name)}: {why}")
+
+
+def _join_models(spec: mujoco.MjSpec, world: World, drafts: Mapping[str, _Draft], notes: list[str]) -> None:
+    """Joints between models, and between a model and the world: all as constraints."""
+
+    def body(end: str) -> tuple[str, SE3]:
+        model, _, link = end.partition(SEPARATOR)
+        return _body_of(drafts[model], link) if link else ("world", SE3.identity())
+
+    for joint in world.joints:
+        models = {end.partition(SEPARATOR)[0] for end in (joint.parent, joint.child) if end != "world"}
+        if models <= drafts.keys():
+            why = close_loop(spec, joint, scoped("world", joint.name), body, (), [])
+            if why:
+                notes.append(f"world::{joint.name}: {why}")
 
 
 def _moving(branches: Sequence[Branch]) -> set[str]:

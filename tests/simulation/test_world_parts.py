@@ -1,0 +1,74 @@
+"""What stands in worlds beside models: joints between models, and actors."""
+
+import numpy as np
+import pytest
+
+from roboyard.description import load_world
+from roboyard.simulation import Simulation
+
+SHAPE = '<collision name="c"><geometry><box><size>0.1 0.1 0.1</size></box></geometry></collision>'
+INERTIAL = "<inertial><mass>1</mass><inertia><ixx>0.01</ixx><iyy>0.01</iyy><izz>0.01</izz></inertia></inertial>"
+
+
+def box(name: str, x: float, z: float, static: bool = False) -> str:
+    still = "<static>1</static>" if static else ""
+    return f'<model name="{name}">{still}<pose>{x} 0 {z} 0 0 0</pose><link name="l">{INERTIAL}{SHAPE}</link></model>'
+
+
+def joint(kind: str, parent: str, child: str, at: str = "0 0 0") -> str:
+    axis = "<axis><xyz>0 1 0</xyz></axis>" if kind == "revolute" else ""
+    return (
+        f'<joint name="j" type="{kind}"><pose>{at} 0 0 0</pose>'
+        f"<parent>{parent}</parent><child>{child}</child>{axis}</joint>"
+    )
+
+
+def started(inside: str) -> Simulation:
+    return Simulation(load_world(f'<sdf version="1.9"><world name="w">{inside}</world></sdf>'))
+
+
+@pytest.mark.parametrize("parent", ["world", "wall::l", "wall"])
+def test_a_joint_holds_a_model_to_the_world(parent: str) -> None:
+    sim = started(box("wall", 0.0, 2.0, static=True) + box("held", 0.5, 2.0) + joint("fixed", parent, "held::l"))
+    assert sim.world.joints[0].child == "held::l"
+    sim.step(500)
+    assert np.allclose(sim.truth("held").T_world_base.xyz, (0.5, 0.0, 2.0), atol=2e-3)
+
+
+def test_a_hinge_between_two_models_keeps_its_length_and_plane() -> None:
+    sim = started(
+        box("wall", 0.0, 2.0, static=True) + box("swing", 0.5, 2.0) + joint("revolute", "wall", "swing::l", "-0.5 0 0")
+    )
+    lowest = 2.0
+    for _ in range(40):
+        sim.step(20)
+        x, y, z = sim.truth("swing").T_world_base.xyz
+        assert np.hypot(x, z - 2.0) == pytest.approx(0.5, abs=0.005)
+        assert abs(y) < 1e-3
+        lowest = min(lowest, z)
+    assert lowest < 1.55
+
+
+def test_a_joint_goes_with_its_model() -> None:
+    sim = started(box("a", 0.0, 5.0) + box("b", 0.5, 5.0) + joint("fixed", "a", "b"))
+    assert sim.model.neq == 1
+    sim.remove("a")
+    assert sim.model.neq == 0
+
+
+def test_actors_are_marked_figures_that_touch() -> None:
+    trajectory = (
+        '<script><trajectory id="0" type="walk"><waypoint><time>0</time><pose>2 -2 1.0 0 0 1.5</pose></waypoint>'
+        "<waypoint><time>2</time><pose>5 -2 1.0 0 0 1.5</pose></waypoint></trajectory></script>"
+    )
+    sim = started(f'<actor name="walker">{trajectory}</actor><actor name="idler"><pose>1 1 0 0 0 0</pose></actor>')
+    walker, idler = sim.world.models
+    assert [finding.what for finding in sim.world.findings] == [
+        f"actor '{name}' is a figure 1.75 m high that stands: its skin and motion have no effect yet"
+        for name in ("walker", "idler")
+    ]
+    assert np.allclose(walker.T_world_model.xyz, (2.0, -2.0, 0.0))
+    assert np.allclose(idler.T_world_model.xyz, (1.0, 1.0, 0.0))
+    assert walker.model.links[0].visuals[0].material.rgba == (1.0, 0.0, 1.0, 0.5)
+    assert sim.model.ngeom == 2
+    assert sim.data.geom_xpos[0][2] == pytest.approx(0.875)
