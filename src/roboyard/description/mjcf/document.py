@@ -17,7 +17,6 @@ from roboyard.description.model import (
     Frame,
     Inertial,
     Joint,
-    JointInterface,
     Link,
     Mimic,
     Model,
@@ -27,6 +26,7 @@ from roboyard.description.model import (
 )
 from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
+from roboyard.description.renaming import renamed
 from roboyard.description.values import fault, number
 from roboyard.description.xml import Node
 from roboyard.errors import DescriptionError
@@ -226,32 +226,5 @@ def _unscoped(model: Model, prefix: str) -> Model:
     def bare(name: str) -> str:
         return name.removeprefix(prefix)
 
-    def joint(one: Joint) -> Joint:
-        mimic = replace(one.mimic, joint=bare(one.mimic.joint)) if one.mimic else None
-        return replace(one, name=bare(one.name), parent=bare(one.parent), child=bare(one.child), mimic=mimic)
-
-    def interface(one: JointInterface) -> JointInterface:
-        return replace(one, joint=bare(one.joint))
-
-    return replace(
-        model,
-        links=tuple(
-            replace(
-                link,
-                name=bare(link.name),
-                collisions=tuple(replace(one, name=bare(one.name)) for one in link.collisions),
-                visuals=tuple(replace(one, name=bare(one.name)) for one in link.visuals),
-            )
-            for link in model.links
-        ),
-        joints=tuple(map(joint, model.joints)),
-        closures=tuple(map(joint, model.closures)),
-        sensors=tuple(
-            replace(one, name=bare(one.name), link=bare(one.link), topic=bare(one.topic), frame=bare(one.frame))
-            for one in model.sensors
-        ),
-        interfaces=tuple(map(interface, model.interfaces)),
-        frames=tuple(replace(one, name=bare(one.name), link=bare(one.link)) for one in model.frames),
-        excludes=tuple((bare(one), bare(other)) for one, other in model.excludes),
-        canonical_link=bare(model.canonical_link or "") or None,
-    )
+    model = replace(model, sensors=tuple(replace(one, topic=one.name) for one in model.sensors))
+    return renamed(model, links=bare, joints=bare, others=bare)

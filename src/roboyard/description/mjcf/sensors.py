@@ -20,6 +20,7 @@ from roboyard.description.sensors import (
     Sensor,
     SensorSpec,
     TruthSpec,
+    VectorSpec,
 )
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
@@ -29,7 +30,7 @@ ORIENTATION = "framequat"
 JOINTS = ("jointpos", "jointvel")
 _MOTORS = ("actuatorpos", "actuatorvel")
 _TRUTH = ("framepos", "framelinvel", "frameangvel")
-_RATES = {"imu": 100.0, "lidar": 10.0, "contact": 50.0, "encoder": 50.0, "truth": 50.0}
+_RATES = {"imu": 100.0, "lidar": 10.0, "contact": 50.0, "encoder": 50.0, "truth": 50.0, "magnetometer": 50.0}
 _FAR = 100.0  # [m]
 
 Place = tuple[str, SE3]
@@ -115,6 +116,10 @@ def read_sensors(reading: Reading, source: Compiled, bodies: Iterable[str]) -> l
         elif part.tag == "touch":
             spec = ContactSpec()
             sensors.append(_made(reading, part, part.name or part.site, "contact", part.T_link_sensor, spec))
+        elif part.tag == "magnetometer":
+            noise = Noise(stddev=part.noise)
+            axes = VectorSpec((noise, noise, noise))
+            sensors.append(_made(reading, part, part.name or part.site, "magnetometer", part.T_link_sensor, axes))
         elif part.tag in (*JOINTS, *_MOTORS) and part.joint:
             turning.setdefault(part.joint, part)
         elif part.tag in _TRUTH and not part.site and not part.joint:

@@ -1,0 +1,177 @@
+"""Converting a description: what it is read as, where its meshes go, and whether the result reads back."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from roboyard.description import Model, World, load_model, load_world
+from roboyard.errors import DescriptionError, InputError
+
+Format = Literal["urdf", "sdf", "mjcf"]
+Kind = Literal["robot", "world"]
+SUFFIXES: dict[str, str] = {"urdf": ".urdf", "sdf": ".sdf", "mjcf": ".xml"}
+_MUJOCO_MESHES = (".stl", ".obj")
+
+
+@dataclass(slots=True)
+class Beside:
+    """Names files in a document: relative where they lie below its folder, else as copies beside it.
+
+    Attributes:
+        out: The document.
+        to: Its format; MuJoCo reads STL and OBJ, so other meshes become STL for it.
+        copied: Copies by what they were made of.
+    """
+
+    out: Path
+    to: Format
+    copied: dict[Path, Path] = field(default_factory=dict)
+
+    def __call__(self, file: Path, uri: str) -> str:
+        """What the document says for ``file``. Raises DescriptionError when it cannot be converted or copied."""
+        home = self.out.absolute().parent
+        file = file.absolute()
+        suffix = file.suffix.lower()
+        mesh = suffix in (".stl", ".obj", ".dae", ".gltf", ".glb")
+        convert = mesh and (suffix == ".gltf" or (self.to == "mjcf" and suffix not in _MUJOCO_MESHES))
+        if not convert and file.resolve().is_relative_to(home.resolve()):
+            return file.resolve().relative_to(home.resolve()).as_posix()
+        if file not in self.copied:
+            folder = home / f"{self.out.stem}_meshes"
+            target = self._free(folder / (f"{file.stem}.stl" if convert else file.name))
+            try:
+                folder.mkdir(exist_ok=True)
+                if convert:
+                    _as_stl(file, target)
+                else:
+                    shutil.copyfile(file, target)
+            except OSError as error:
+                raise InputError(f"{target} cannot be written: {error.strerror}") from None
+            self.copied[file] = target
+        return self.copied[file].relative_to(home).as_posix()
+
+    def _free(self, target: Path) -> Path:
+        taken = set(self.copied.values())
+        count = 1
+        start = target
+        while target in taken or target.exists():
+            count += 1
+            target = start.with_stem(f"{start.stem}_{count}")
+        return target
+
+
+def _as_stl(file: Path, target: Path) -> None:
+    import trimesh
+
+    from roboyard.simulation.assembly.meshes import load_surface
+
+    vertices, faces = load_surface(file, file.stat().st_mtime_ns)
+    target.write_bytes(trimesh.Trimesh(vertices, faces, process=False).export(file_type="stl"))
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What became of a description.
+
+    Attributes:
+        out: The written file.
+        copied: Meshes and pictures copied beside it.
+        losses: What its format cannot say.
+        findings: What was not understood in the original.
+        mass: Of all that is not static, before and after [kg].
+    """
+
+    out: Path
+    copied: tuple[Path, ...]
+    losses: tuple[str, ...]
+    findings: tuple[str, ...]
+    mass: tuple[float, float]
+
+
+def convert(name: str, to: Format, out: Path | None, kind: Kind | None) -> Converted:
+    """Write a robot or world in another format, and read the result back.
+
+    Args:
+        name: A file, or a name of ``roboyard list``.
+        to: The format.
+        out: The file; None: in the working directory, called like the original.
+        kind: As what to read it; None: as what it is.
+
+    Raises:
+        InputError and its kinds: it cannot be read, the format cannot hold it, or the file exists already.
+    """
+    from roboyard.description.write import write_mjcf, write_sdf, write_urdf
+
+    thing, source = _read(name, to, kind)
+    out = out or Path(f"{source.name.partition('.')[0]}{SUFFIXES[to]}")
+    if out.exists():
+        raise InputError(f"{out} exists already", valid="another name with --out")
+    if not out.absolute().parent.is_dir():
+        raise InputError(f"there is no folder {out.parent}", valid="a folder that exists")
+    files = Beside(out, to)
+    try:
+        if to == "urdf":
+            if isinstance(thing, World):
+                raise DescriptionError("a world cannot be written as URDF", where=str(source), valid="sdf or mjcf")
+            written = write_urdf(thing, files)
+        else:
+            written = (write_sdf if to == "sdf" else write_mjcf)(thing, files)
+        out.write_text(written.text, "utf-8")
+        again = load_world(out) if isinstance(thing, World) else load_model(out)
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error.strerror}") from None
+    except DescriptionError as error:
+        _take_back(out, files)
+        if error.where and error.where.startswith(str(out)):
+            raise DescriptionError(f"the result does not read back: {error.what}", where=str(source)) from None
+        raise
+    findings = tuple(map(str, thing.findings))
+    return Converted(out, tuple(files.copied.values()), written.losses, findings, (_mass(thing), _mass(again)))
+
+
+def _take_back(out: Path, files: Beside) -> None:
+    out.unlink(missing_ok=True)
+    for copy in files.copied.values():
+        copy.unlink(missing_ok=True)
+    folder = out.absolute().parent / f"{out.stem}_meshes"
+    if files.copied and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _mass(thing: Model | World) -> float:
+    models = [thing] if isinstance(thing, Model) else [placed.model for placed in thing.models]
+    return sum(model.mass for model in models if not model.static)
+
+
+def _read(name: str, to: Format, kind: Kind | None) -> tuple[Model | World, Path]:
+    from roboyard.scenarios.catalog import find, robots, worlds
+
+    known = name in robots() or name in worlds()
+    if known:
+        kind = "robot" if name in robots() else "world"
+    path = find(kind or "robot", name)
+    if path.suffix in (".yaml", ".yml"):
+        from roboyard.scenarios.robot_package import load_robot
+
+        package = load_robot(path)
+        return load_model(package.description, arguments=package.file.arguments), package.description
+    if kind is None:
+        kind = "robot" if to == "urdf" or not _holds_world(path) else "world"
+    return (load_world(path) if kind == "world" else load_model(path)), path
+
+
+def _holds_world(path: Path) -> bool:
+    """Whether a file describes a world: SDF says so; MJCF does where something stands in the world beside one body."""
+    from roboyard.description.load import read_file
+    from roboyard.description.xml import parse
+
+    root, _ = parse(read_file(path)[1], str(path))
+    if root.tag == "mujoco":
+        inside = [child.tag for section in root.all("worldbody") for child in section.children]
+        return inside.count("body") > 1 or "geom" in inside or "light" in inside
+    return root.child("world") is not None
+
+

@@ -1,0 +1,51 @@
+"""Other names for a model's parts, wherever they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from roboyard.description.model import Joint, Model
+from roboyard.description.sensors import ContactSpec, EncoderSpec, ForceTorqueSpec, Sensor
+
+Rename = Callable[[str], str]
+
+
+def renamed(model: Model, *, links: Rename, joints: Rename, others: Rename) -> Model:
+    """The model with other names for links, joints, and sensors with frames, wherever they stand."""
+
+    def joint(one: Joint) -> Joint:
+        mimic = replace(one.mimic, joint=joints(one.mimic.joint)) if one.mimic else None
+        return replace(one, name=joints(one.name), parent=links(one.parent), child=links(one.child), mimic=mimic)
+
+    def sensor(one: Sensor) -> Sensor:
+        spec = one.spec
+        if isinstance(spec, EncoderSpec):
+            spec = replace(spec, joints=tuple(map(joints, spec.joints)))
+        elif isinstance(spec, ForceTorqueSpec):
+            spec = replace(spec, joint=joints(spec.joint))
+        elif isinstance(spec, ContactSpec):
+            spec = replace(spec, collisions=tuple(map(others, spec.collisions)))
+        frame = links(one.frame) if one.frame == one.link else others(one.frame)
+        topic = others(one.topic) if one.topic == one.name else one.topic
+        return replace(one, name=others(one.name), link=links(one.link), topic=topic, frame=frame, spec=spec)
+
+    return replace(
+        model,
+        links=tuple(
+            replace(
+                link,
+                name=links(link.name),
+                collisions=tuple(replace(one, name=others(one.name)) for one in link.collisions),
+                visuals=tuple(replace(one, name=others(one.name)) for one in link.visuals),
+            )
+            for link in model.links
+        ),
+        joints=tuple(map(joint, model.joints)),
+        closures=tuple(map(joint, model.closures)),
+        sensors=tuple(map(sensor, model.sensors)),
+        interfaces=tuple(replace(one, joint=joints(one.joint)) for one in model.interfaces),
+        frames=tuple(replace(one, name=others(one.name), link=links(one.link)) for one in model.frames),
+        excludes=tuple((links(one), links(other)) for one, other in model.excludes),
+        canonical_link=links(model.canonical_link) if model.canonical_link else None,
+    )

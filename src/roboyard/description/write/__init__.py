@@ -1,0 +1,8 @@
+"""Writers: a `Model` or `World` as URDF, SDF or MJCF text, with a list of what the format cannot say."""
+
+from roboyard.description.write.mjcf import write_mjcf
+from roboyard.description.write.sdf import write_sdf
+from roboyard.description.write.urdf import write_urdf
+from roboyard.description.write.written import Files, Written
+
+__all__ = ["Files", "Written", "write_mjcf", "write_sdf", "write_urdf"]
