@@ -32,7 +32,7 @@ def body(inside: str, before: str = "") -> str:
         (body('<inertial pos="0 0 0" mass="1" diaginertia="1 1 5"/><freejoint/>'), 2, "A + B >= C"),
         (body('<geom size="1" name="a"/>\n<geom size="1" name="a"/>'), 4, "repeated"),
         (body('<geom size="1" type="mesh" mesh="m"/>'), 3, "m"),
-        (body('<replicate count="9999999">\n<geom size="1"/></replicate>'), 3, "replicate"),
+        (body('<replicate count="9999999" >\n<geom size="1"/></replicate>'), 3, "replicate"),
         (body('<include file="nothing.xml"/>'), 3, "no such file"),
         (body("<include/>"), 3, "names no file"),
         ("<mujoco/>", 1, "no body"),

@@ -173,5 +173,3 @@ def _holds_world(path: Path) -> bool:
         inside = [child.tag for section in root.all("worldbody") for child in section.children]
         return inside.count("body") > 1 or "geom" in inside or "light" in inside
     return root.child("world") is not None
-
-

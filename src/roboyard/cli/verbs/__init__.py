@@ -13,6 +13,7 @@ from roboyard.cli.verbs import action, bag, check, interface, mesh, node, param,
 from roboyard.cli.verbs.batch import batch
 from roboyard.cli.verbs.bench import bench
 from roboyard.cli.verbs.check_sensor import sensor
+from roboyard.cli.verbs.convert import convert
 from roboyard.cli.verbs.doctor import doctor
 from roboyard.cli.verbs.listing import list_things
 from roboyard.cli.verbs.live import pause, rate, resume, save, step, stop
@@ -41,7 +42,7 @@ def _roboyard(
 check.app.command("sensor")(sensor)
 
 _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
-    {"list": list_things, "run": run, "batch": batch, "report": report, "check": check.app},
+    {"list": list_things, "run": run, "batch": batch, "report": report, "check": check.app, "convert": convert},
     {"pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop, "save": save},
     {
         "topic": topic.app, "node": node.app, "service": service.app, "action": action.app, "param": param.app,

@@ -13,8 +13,10 @@ from roboyard.description.reading import Reading
 from roboyard.description.values import fault, integer, shown
 from roboyard.description.xml import Node
 
-MAX_COPIES = 100_000
-"""Elements that ``<replicate>`` may make."""
+MAX_COPYING = 15_000_000
+"""What ``<replicate>`` may cost: MuJoCo's time grows with the square of the count, and 25-fold where a sensor or motor
+refers to what is copied; so much takes it about eight seconds (a lidar of 720 range finders)."""
+_REFERRED = 25
 
 _KEPT = {
     "compiler", "option", "default", "asset", "worldbody", "contact", "equality", "tendon", "actuator", "sensor",
@@ -121,13 +123,14 @@ def _plain(reading: Reading, node: Node, noted: set[tuple[str, str]], only: set[
 
 def _count_copies(root: Node) -> None:
     """Refuse a document whose ``<replicate>`` elements would make too much. Raises DescriptionError."""
-    total = 0
+    refers = any(root.child(tag) is not None for tag in ("sensor", "actuator", "equality", "contact", "tendon"))
+    cost = 0
     waiting = [(root, 1)]
     while waiting:
         node, copies = waiting.pop()
         if node.tag == "replicate":
             copies *= max(integer(node.get("count", "1"), node, "count of <replicate>"), 0)
-        total += copies if copies > 1 else 0
-        if total > MAX_COPIES or copies > MAX_COPIES:
-            raise fault("<replicate> makes too much", node, f"at most {MAX_COPIES} elements in all")
+        cost += copies * copies * (_REFERRED if refers else 1) if copies > 1 else 0
+        if cost > MAX_COPYING:
+            raise fault("<replicate> makes too much", node, "a few hundred copies in all")
         waiting += [(child, copies) for child in node.children]

@@ -116,9 +116,7 @@ class _Document:
             keys = add(self._root, "keyframe")
             add(keys, "key", name="home", qpos=numbers(self._start))
 
-    def _add(
-        self, tree: _Tree, parent: ET.Element, link: Link, T: SE3, chain: Chain, *, free: bool = False
-    ) -> None:
+    def _add(self, tree: _Tree, parent: ET.Element, link: Link, T: SE3, chain: Chain, *, free: bool = False) -> None:
         """The link's body at ``T`` in its parent's, moved by ``chain``, and all that hangs on it."""
         children = tree.below.get(link.name, [])
         if chain and not free and tree.passes(link) and not tree.model.static:
@@ -179,9 +177,7 @@ class _Document:
 class _Tree:
     """A model, and what hangs on what."""
 
-    def __init__(
-        self, model: Model, prefix: str, below: dict[str, list[Joint]]
-    ) -> None:
+    def __init__(self, model: Model, prefix: str, below: dict[str, list[Joint]]) -> None:
         self.model, self.prefix, self.below = model, prefix, below
         self._used = {sensor.link for sensor in model.sensors} | {frame.link for frame in model.frames}
         self._used |= {name for loop in model.closures for name in (loop.parent, loop.child)}

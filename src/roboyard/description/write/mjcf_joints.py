@@ -74,7 +74,11 @@ def _parts(joint: Joint) -> list[tuple[str, Axis]]:
             flat = [Axis((float(w[0]), float(w[1]), float(w[2]))) for w in (u, v)]
             return [("slide", flat[0]), ("slide", flat[1]), ("hinge", Axis(axes[0].xyz))]
         case "floating":
-            return [("slide", Axis((1.0, 0.0, 0.0))), ("slide", Axis((0.0, 1.0, 0.0))), ("slide", Axis((0.0, 0.0, 1.0)))]
+            return [
+                ("slide", Axis((1.0, 0.0, 0.0))),
+                ("slide", Axis((0.0, 1.0, 0.0))),
+                ("slide", Axis((0.0, 0.0, 1.0))),
+            ]
     return []
 
 

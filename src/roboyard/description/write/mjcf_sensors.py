@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from roboyard.description.model import Link, Model
 from roboyard.description.sensors import EncoderSpec, ImuSpec, LidarSpec, Noise, Sensor
 from roboyard.description.write.mjcf_geoms import place
 from roboyard.description.write.written import Losses, add, number, numbers
-from roboyard.geometry import SE3
 
 _SITES = ("imu", "contact", "magnetometer")
 
@@ -28,14 +29,22 @@ def add_frames(body: ET.Element, model: Model, link: Link, prefix: str) -> None:
 
 
 def _rays(body: ET.Element, sensor: Sensor, spec: LidarSpec, prefix: str) -> None:
-    """A site for each ray; a range finder looks along its z."""
+    """A site for each ray, along whose z a range finder looks; MuJoCo's ``<replicate>`` takes seconds for hundreds."""
     frame = add(body, "frame")
-    place(frame, sensor.T_link_sensor @ SE3.from_xyz_rpy(rpy=(0.0, 0.0, spec.angle_min)))
-    where = frame
-    if spec.samples > 1:
-        step = (spec.angle_max - spec.angle_min) / (spec.samples - 1)
-        where = add(frame, "replicate", count=str(spec.samples), euler=numbers((0.0, 0.0, step)), sep="-")
-    add(where, "site", name=prefix + sensor.name, zaxis="1 0 0", group="5")
+    place(frame, sensor.T_link_sensor)
+    for name, angle in _beams(sensor, spec):
+        ray = numbers((math.cos(angle), math.sin(angle), 0.0))
+        add(frame, "site", name=prefix + name, zaxis=ray, group="5")
+
+
+def _beams(sensor: Sensor, spec: LidarSpec) -> Iterator[tuple[str, float]]:
+    """Name and angle of each ray."""
+    if spec.samples == 1:
+        yield sensor.name, spec.angle_min
+        return
+    step = (spec.angle_max - spec.angle_min) / (spec.samples - 1)
+    for index in range(spec.samples):
+        yield f"{sensor.name}-{index}", spec.angle_min + index * step
 
 
 def add_sensors(section: ET.Element, model: Model, prefix: str, losses: Losses) -> None:
@@ -55,9 +64,10 @@ def add_sensors(section: ET.Element, model: Model, prefix: str, losses: Losses) 
                 if len(set(sensor.spec.angular_velocity)) > 1 or len(set(sensor.spec.linear_acceleration)) > 1:
                     losses.say(f"sensor '{sensor.name}': the noise of its first axis is written for all")
             case LidarSpec():
-                node = add(section, "rangefinder", name=name, site=name, **rate)
-                node.attrib.update(_noise(sensor.spec.noise, sensor, losses))
-                node.set("cutoff", number(min(sensor.spec.range_max, 1e9)))
+                more = {**_noise(sensor.spec.noise, sensor, losses), **rate}
+                far = number(min(sensor.spec.range_max, 1e9))
+                for beam, _ in _beams(sensor, sensor.spec):
+                    add(section, "rangefinder", name=prefix + beam, site=prefix + beam, cutoff=far, **more)
                 if sensor.spec.vertical_samples > 1:
                     losses.say(f"sensor '{sensor.name}': one of its {sensor.spec.vertical_samples} rows is written")
                 if sensor.spec.range_min or sensor.spec.resolution:

@@ -12,7 +12,8 @@ from roboyard.description.write.written import Losses
 
 def plain_names(model: Model, losses: Losses) -> Model:
     """The model with ``__`` for ``::`` in names, which only nested models of SDF may have."""
-    if not any("::" in one.name for one in (*model.links, *model.joints, *model.sensors, *model.frames)):
+    parts = (model.links, model.joints, model.closures, model.sensors, model.frames)
+    if not any("::" in name for part in parts for name in (one.name for one in part)):
         return model
     losses.say("the model is written flat: names of nested parts have '__' for '::'")
 

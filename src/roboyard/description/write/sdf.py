@@ -30,9 +30,9 @@ from roboyard.description.model import (
     Visual,
     World,
 )
+from roboyard.description.write.names import distinct, plain_names
 from roboyard.description.write.sensors import add_sensor
 from roboyard.description.write.simpler import split
-from roboyard.description.write.names import distinct, plain_names
 from roboyard.description.write.weights import lent
 from roboyard.description.write.written import Files, Losses, Written, add, add_element, add_pose, numbers
 from roboyard.geometry import SE3

@@ -148,7 +148,8 @@ def _noise(parent: ET.Element, noise: Noise) -> None:
         return
     node = add(parent, "noise", type="gaussian_quantized" if noise.precision else "gaussian")
     for tag in (
-        "mean", "stddev", "bias_mean", "bias_stddev", "dynamic_bias_stddev", "dynamic_bias_correlation_time", "precision",
+        "mean", "stddev", "bias_mean", "bias_stddev", "dynamic_bias_stddev", "dynamic_bias_correlation_time",
+        "precision",
     ):  # fmt: skip
         if getattr(noise, tag) or tag in ("mean", "stddev"):
             add(node, tag, getattr(noise, tag))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -51,7 +51,10 @@ def split(model: Model, kinds: Collection[JointType], losses: Losses) -> Model:
     return replace(model, links=tuple(links.values()), joints=tuple(joints))
 
 
-def _parts(joint: Joint) -> list[tuple[JointType, Axis, Mimic | None]]:
+_UNIT = (Axis((1.0, 0.0, 0.0)), Axis((0.0, 1.0, 0.0)), Axis((0.0, 0.0, 1.0)))
+
+
+def _parts(joint: Joint) -> Sequence[tuple[JointType, Axis, Mimic | None]]:
     def turning(axis: Axis) -> JointType:
         return "continuous" if math.isinf(axis.limits.lower) and math.isinf(axis.limits.upper) else "revolute"
 
@@ -72,19 +75,16 @@ def _parts(joint: Joint) -> list[tuple[JointType, Axis, Mimic | None]]:
             slides = [Axis((float(w[0]), float(w[1]), float(w[2]))) for w in (u, v)]
             return [("prismatic", slides[0], None), ("prismatic", slides[1], None), ("continuous", axes[0], None)]
         case "floating":
-            unit = [Axis((1.0, 0.0, 0.0)), Axis((0.0, 1.0, 0.0)), Axis((0.0, 0.0, 1.0))]
-            return [("prismatic", axis, None) for axis in unit] + [("continuous", axis, None) for axis in unit]
+            return [("prismatic", axis, None) for axis in _UNIT] + [("continuous", axis, None) for axis in _UNIT]
         case _:  # ball
-            return [
-                ("continuous", Axis(xyz), None) for xyz in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-            ]
+            return [("continuous", axis, None) for axis in _UNIT]
 
 
 def joints_at_links(model: Model, losses: Losses) -> Model:
     """The model with every joint frame equal to its child link's frame, as URDF has it.
 
-    Axes are turned into the link's frame.  Where a hinge does not pass through the link's origin, the link's frame moves
-    onto it, and what sits on the link is given anew.
+    Axes are turned into the link's frame.  Where a hinge does not pass through the link's origin, the link's frame
+    moves onto it, and what sits on the link is given anew.
     """
     moved: dict[str, SE3] = {}  # T_old_new by link
     joints = []

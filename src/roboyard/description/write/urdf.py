@@ -16,6 +16,7 @@ from roboyard.description.model import (
     Geometry,
     Joint,
     JointInterface,
+    JointType,
     Link,
     Material,
     Mesh,
@@ -24,15 +25,15 @@ from roboyard.description.model import (
     Sphere,
     Surface,
 )
+from roboyard.description.write.names import plain_names
 from roboyard.description.write.sensors import add_sensor
 from roboyard.description.write.simpler import joints_at_links, split
-from roboyard.description.write.names import plain_names
 from roboyard.description.write.written import Files, Losses, Written, add, add_element, number, numbers
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
 _CONTROL = "ros2_control"
-_SPLIT = ("ball", "universal", "screw", "revolute2", "gearbox")
+_SPLIT: tuple[JointType, ...] = ("ball", "universal", "screw", "revolute2", "gearbox")
 _MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 _THICK = 0.01
 """Of the box that stands for a plane [m]."""
@@ -52,7 +53,8 @@ def write_urdf(model: Model, files: Files | None = None) -> Written:
     hung = [joint for joint in model.joints if joint.parent == "world"]
     if len(model.roots) + len(hung) != 1:
         raise DescriptionError(
-            f"model '{model.name}' has {len(model.roots) + len(hung)} roots", valid="one root for URDF; SDF may have more"
+            f"model '{model.name}' has {len(model.roots) + len(hung)} roots",
+            valid="one root for URDF; SDF may have more",
         )
     model = joints_at_links(split(plain_names(model, losses), _SPLIT, losses), losses)
     root = ET.Element("robot", name=model.name)
@@ -85,7 +87,7 @@ def write_urdf(model: Model, files: Files | None = None) -> Written:
 
 # -- links -------------------------------------------------------------------------------------------------------------
 def _origin(parent: ET.Element, T: SE3) -> None:
-    if T != SE3.identity():
+    if SE3.identity() != T:
         add(parent, "origin", xyz=numbers(T.translation), rpy=numbers(T.rpy))
 
 
@@ -134,9 +136,7 @@ def _named(file: Path | None, uri: str, files: Files | None) -> str:
     return files(file, uri) if files is not None and file is not None else uri
 
 
-def _geometry(
-    geometry: Geometry, files: Files | None, losses: Losses, where: str
-) -> tuple[ET.Element, SE3] | None:
+def _geometry(geometry: Geometry, files: Files | None, losses: Losses, where: str) -> tuple[ET.Element, SE3] | None:
     """The shape, and where it sits in the geometry's frame."""
     here = SE3.identity()
     match geometry:
@@ -191,9 +191,7 @@ def _joint(root: ET.Element, joint: Joint, losses: Losses) -> None:
         if any(not math.isinf(value) for value in values.values()):
             add(node, "limit", **{key: number(value) for key, value in values.items()})
         if axis.dynamics.damping or axis.dynamics.friction:
-            add(
-                node, "dynamics", damping=number(axis.dynamics.damping), friction=number(axis.dynamics.friction)
-            )
+            add(node, "dynamics", damping=number(axis.dynamics.damping), friction=number(axis.dynamics.friction))
         if axis.dynamics.armature:
             losses.say("the inertia of motors' rotors (armature) is lost")
     if joint.mimic is not None:

@@ -80,7 +80,7 @@ def add_element(parent: ET.Element, element: Element) -> ET.Element:
 
 def add_pose(parent: ET.Element, T: SE3, **attributes: str) -> None:
     """SDF's ``<pose>``: roll, pitch and yaw, or a quaternion where those would lose digits; nothing for none."""
-    if T == SE3.identity() and not attributes:
+    if SE3.identity() == T and not attributes:
         return
     if SE3.from_xyz_rpy(T.translation, T.rpy).almost_equal(T, _EXACT):
         add(parent, "pose", numbers((*T.translation, *T.rpy)), **attributes)
