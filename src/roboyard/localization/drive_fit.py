@@ -5,8 +5,9 @@ With wheel angles φ and the real way D of the axle's middle and turn θ of a mo
     D = (a_l φ_l + a_r φ_r) / 2,    θ = (a_r φ_r - a_l φ_l) / b,
 
 where a are the rolling radii and b = k·c is the effective track: nominal track c times slip factor k.  Three unknowns
-are fitted to all moves at once by least squares, ways and turns each weighted by what the fit leaves of them.
-Straights tell the radii, turns the track, and how straight the straights are tells left from right.
+are fitted to all moves at once by least squares.  Straights tell the radii, turns the track, and how straight the
+straights are tells left from right.  A straight is far more certain than a turn, in which wheels slip; so ways and
+turns of both kinds of moves are weighted by what the fit leaves of each.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.control.kinematics import DifferentialDrive
 from roboyard.errors import InputError
 
-_REWEIGHTINGS = 3
+_REWEIGHTINGS = 8
 _ITERATIONS = 30
+_STRAIGHT = 0.1
+"""Moves that turn less count as straights [rad]."""
 _LEAST = 1e-9
 """Of a spread, so that exact data can be weighted [m, rad]."""
 
@@ -109,15 +112,28 @@ def fit_drive(
             nominal.effective_track,
         ]
     )
-    spread = np.ones(2)
+    kind = np.concatenate([np.abs(theta) < _STRAIGHT, 2 + (np.abs(theta) < _STRAIGHT)])
+    spread = np.ones(2 * size)
     for _ in range(_REWEIGHTINGS):
         p = _solve(p, phi_l, phi_r, D, theta, spread)
         left_over = _residuals(p, phi_l, phi_r, D, theta)
-        freedom = size - 1.5  # three unknowns shared by ways and turns
-        spread = np.maximum(np.sqrt((left_over.reshape(2, size) ** 2).sum(axis=1) / freedom), _LEAST)
-    jacobian = _jacobian(p, phi_l, phi_r) / np.repeat(spread, size)[:, None]
+        spread = _spread(left_over, kind)
+    jacobian = _jacobian(p, phi_l, phi_r) / spread[:, None]
     covariance: NDArray[np.float64] = np.asarray(np.linalg.inv(jacobian.T @ jacobian), dtype=np.float64)
-    return _result(nominal, p, covariance, left_over.reshape(2, size), confidence)
+    # four spreads are found from few moves each: the rarer kind says how sure that is
+    freedom = max(int(np.unique(kind, return_counts=True)[1].min()) - 1, 1)
+    return _result(nominal, p, covariance, left_over.reshape(2, size), confidence, freedom)
+
+
+def _spread(left_over: NDArray[np.float64], kind: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(2n,) standard deviation of each residual: that of its kind, each paying its share of the three unknowns."""
+    share = 1.0 - 3.0 / left_over.size
+    spread = np.empty_like(left_over)
+    for k in range(4):
+        where = kind == k
+        if where.any():
+            spread[where] = max(float(np.sqrt((left_over[where] ** 2).mean() / share)), _LEAST)
+    return spread
 
 
 def _residuals(p: NDArray[np.float64], phi_l, phi_r, D, theta) -> NDArray[np.float64]:  # type: ignore[no-untyped-def]
@@ -140,7 +156,7 @@ def _solve(p, phi_l, phi_r, D, theta, spread) -> NDArray[np.float64]:  # type: i
     Raises:
         InputError: the moves do not tell the unknowns apart.
     """
-    weights = np.repeat(1.0 / spread, phi_l.size)
+    weights = 1.0 / spread
     for _ in range(_ITERATIONS):
         jacobian = _jacobian(p, phi_l, phi_r) * weights[:, None]
         scale = np.linalg.norm(jacobian, axis=0)
@@ -162,10 +178,11 @@ def _result(
     covariance: NDArray[np.float64],
     left_over: NDArray[np.float64],
     confidence: float,
+    freedom: int,
 ) -> DriveFit:
     from scipy.stats import t as student  # heavy, and only calibration needs it
 
-    quantile = float(student.ppf(0.5 + 0.5 * confidence, 2 * left_over.shape[1] - 3))
+    quantile = float(student.ppf(0.5 + 0.5 * confidence, freedom))
     mean = 0.5 * (p[0] + p[1])
 
     def estimate(value: float, gradient: list[float]) -> Estimate:

@@ -8,7 +8,8 @@ from typing import Any
 import yaml
 
 from roboyard.config import dump, read_file
-from roboyard.scenarios.catalog import find_file
+from roboyard.scenarios.calibrated import may_exist, parameters_of, stored
+from roboyard.scenarios.catalog import find_file, find_robot
 from roboyard.scenarios.provenance import provenance
 from roboyard.scenarios.spec import Spec
 
@@ -30,6 +31,7 @@ def plain_scenario(spec: Spec) -> dict[str, Any]:
     base = spec.base
     data["world"] = _absolute(data["world"], base)
     for robot in data.get("robots", {}).values():
+        _write_out_calibration(robot, base)
         robot["model"] = _absolute(robot["model"], base)
     for node in data.get("nodes", {}).values():
         place, colon, name = node["use"].rpartition(":")
@@ -44,6 +46,21 @@ def plain_scenario(spec: Spec) -> dict[str, Any]:
     elif operator is not None:
         data["operator"] = _script(operator, base)
     return data
+
+
+def _write_out_calibration(robot: dict[str, Any], base: Path) -> None:
+    """The numbers of a stored calibration, which may be another one day; what the scenario says goes before."""
+    package = (
+        find_robot(robot["model"], base, robot.get("arguments"), calibrated=False)
+        if may_exist(robot["model"], base)
+        else None
+    )
+    found, _ = stored(package) if package is not None else (None, ())
+    if package is None or found is None:
+        return
+    given = robot.get("parameters", {})
+    numbers = parameters_of(package, found)
+    robot["parameters"] = {**given, **{node: {**values, **given.get(node, {})} for node, values in numbers.items()}}
 
 
 def _absolute(name: str, base: Path) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 from roboyard.description import load_model
 from roboyard.description.model import Model
-from roboyard.scenarios.calibrated import with_calibration
 from roboyard.scenarios.plugins import Part, map_plugins
 from roboyard.scenarios.plugins.differential import drive_parameters, two_sided
 from roboyard.scenarios.plugins.joints import trajectories
@@ -23,12 +22,12 @@ _JOINT_KEYS = ("joints", "left_joints", "right_joints", "left_steered_joints", "
 
 
 def derive_package(path: Path, arguments: dict[str, str], *, repair: bool = False) -> RobotPackage:
-    """The package of a bare description, with its drive's calibration if there is one.
+    """The package of a bare description.
 
     Raises:
         DescriptionError: it cannot be read, or its drive makes no sense.
     """
-    return with_calibration(package_of(load_model(path, arguments=arguments, repair=repair), path, arguments))
+    return package_of(load_model(path, arguments=arguments, repair=repair), path, arguments)
 
 
 def package_of(model: Model, path: Path, arguments: dict[str, str] | None = None) -> RobotPackage:

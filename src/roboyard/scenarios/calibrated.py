@@ -67,6 +67,12 @@ def places(package: RobotPackage) -> tuple[Path, Path]:
     return beside, user_folder() / name
 
 
+def may_exist(robot: str, base: Path) -> bool:
+    """Whether a calibration could be kept for ``robot`` (a name or a path), told without reading any description."""
+    beside = (base / robot).parent if "/" in robot or (base / robot).is_file() else None
+    return user_folder().is_dir() or (beside is not None and any(beside.glob("*.calibration.yaml")))
+
+
 def is_installed(package: RobotPackage) -> bool:
     """Whether the robot comes with a package, whose folder is not the user's to write into."""
     from roboyard.scenarios import catalog

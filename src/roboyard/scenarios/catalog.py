@@ -109,11 +109,17 @@ def find_file(name: str, base: Path | None = None) -> Path:
 
 
 def find_robot(
-    name: str, base: Path | None = None, arguments: dict[str, str] | None = None, *, repair: bool = False
+    name: str,
+    base: Path | None = None,
+    arguments: dict[str, str] | None = None,
+    *,
+    repair: bool = False,
+    calibrated: bool = True,
 ) -> RobotPackage:
     """A robot's package, from its name, its YAML, or a bare description (then its nodes are derived from that).
 
-    With ``repair`` faults of a bare description that can be mended do not keep it from being read.
+    With ``repair`` faults of a bare description that can be mended do not keep it from being read.  The drive's stored
+    calibration is in its nodes, unless ``calibrated`` is False.
 
     Raises:
         UnknownNameError, InputError: as ``find``; ConfigError, DescriptionError: the file is not right.
@@ -123,10 +129,12 @@ def find_robot(
 
     path = find("robot", name, base)
     if path.suffix in (".yaml", ".yml"):
-        return with_calibration(load_robot(path))
-    from roboyard.scenarios.bringup import derive_package
+        package = load_robot(path)
+    else:
+        from roboyard.scenarios.bringup import derive_package
 
-    return derive_package(path, arguments or {}, repair=repair)
+        package = derive_package(path, arguments or {}, repair=repair)
+    return with_calibration(package) if calibrated else package
 
 
 def node_class(use: str, base: Path | None = None) -> type[Node]:

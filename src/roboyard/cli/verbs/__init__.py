@@ -9,7 +9,7 @@ import typer
 
 from roboyard import __version__
 from roboyard.cli.grammar import HEADINGS, group
-from roboyard.cli.verbs import action, bag, check, interface, mesh, node, param, service, tf, topic
+from roboyard.cli.verbs import action, bag, calibrate, check, interface, mesh, node, param, service, tf, topic
 from roboyard.cli.verbs.batch import batch
 from roboyard.cli.verbs.bench import bench
 from roboyard.cli.verbs.check_sensor import sensor
@@ -42,7 +42,8 @@ def _roboyard(
 check.app.command("sensor")(sensor)
 
 _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
-    {"list": list_things, "run": run, "batch": batch, "report": report, "check": check.app, "convert": convert},
+    {"list": list_things, "run": run, "batch": batch, "report": report, "check": check.app,
+     "calibrate": calibrate.app, "convert": convert},
     {"pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop, "save": save},
     {
         "topic": topic.app, "node": node.app, "service": service.app, "action": action.app, "param": param.app,

@@ -1,0 +1,167 @@
+"""Calibration of drives: moves, what is found, and where it is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.errors import ConfigError, InputError
+from roboyard.scenarios import load_spec
+from roboyard.scenarios.as_run import scenario_as_run
+from roboyard.scenarios.calibrated import DriveCalibration, digest, store, stored, user_folder
+from roboyard.scenarios.calibration import Calibrated, calibrate_drive, plan_moves
+from roboyard.scenarios.calibration.report import write_calibration
+from roboyard.scenarios.catalog import find_robot
+
+WHEEL = """<link name="{name}"><collision><origin rpy="1.5707963 0 0"/>
+      <geometry><cylinder radius="{radius}" length="0.02"/></geometry></collision>
+    <inertial><mass value="0.5"/><inertia ixx="2e-3" iyy="2.5e-3" izz="2e-3" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="{name}_joint" type="continuous"><parent link="base"/><child link="{name}"/>
+    <origin xyz="0.1 {y} {radius}"/><axis xyz="0 1 0"/><limit effort="5" velocity="30"/></joint>"""
+CART = f"""<robot name="cart">
+  <link name="base"><inertial><origin xyz="0.06 0 0.1"/><mass value="5"/>
+      <inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  {WHEEL.format(name="left", y=0.2, radius=0.1)}{WHEEL.format(name="right", y=-0.2, radius=0.098)}
+  <link name="caster"><collision><geometry><sphere radius="0.03"/></geometry></collision>
+    <inertial><mass value="0.2"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="caster_joint" type="fixed"><parent link="base"/><child link="caster"/>
+    <origin xyz="-0.15 0 0.03"/></joint>
+  <gazebo reference="caster"><mu1>0.001</mu1><mu2>0.001</mu2></gazebo>
+  <gazebo><plugin name="diff" filename="libgazebo_ros_diff_drive.so"><left_joint>left_joint</left_joint>
+    <right_joint>right_joint</right_joint><wheel_separation>0.43</wheel_separation><wheel_diameter>0.22</wheel_diameter>
+    </plugin></gazebo>
+</robot>"""
+
+
+@pytest.fixture(scope="module")
+def cart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cart") / "cart.urdf"
+    path.write_text(CART)
+    return path
+
+
+@pytest.fixture(scope="module")
+def found(cart: Path) -> Calibrated:
+    return calibrate_drive(find_robot(str(cart), calibrated=False), turns=6, seed=2)
+
+
+@given(st.integers(4, 60), st.floats(0.05, 2.0), st.floats(0.2, 3.0), st.floats(0.3, 5.0), st.integers(0, 99))
+def test_every_second_move_takes_back_the_one_before(n: int, v: float, w: float, room: float, seed: int) -> None:
+    moves = plan_moves(n, v, w, room, seed)
+    assert all(back == there.back() for there, back in zip(moves[::2], moves[1::2], strict=True))
+    assert sum(move.kind != "straight" for move in moves) == n + n % 2
+    assert all(abs(move.v) <= v and abs(move.w) <= w for move in moves)
+    assert all(abs(move.v) * move.seconds <= 2.0 * room + 1e-9 for move in moves)
+    assert moves == plan_moves(n, v, w, room, seed)
+
+
+def test_it_finds_the_wheels_as_they_are_and_not_as_they_are_said(found: Calibrated) -> None:
+    """Said: radius 0.11 m, track 0.43 m.  Built: 0.100 and 0.098 m, 0.40 m apart."""
+    drive = found.fit.drive
+    assert drive.wheel_radius * drive.left_radius_scale == pytest.approx(0.100, rel=0.01)
+    assert drive.wheel_radius * drive.right_radius_scale == pytest.approx(0.098, rel=0.01)
+    assert drive.left_radius_scale - drive.right_radius_scale == pytest.approx(0.02 / 0.99, rel=0.1)
+    assert drive.effective_track == pytest.approx(0.40, rel=0.04)
+    before, after = found.turn_errors()
+    assert np.sqrt(np.mean(after**2)) < 0.3 * np.sqrt(np.mean(before**2))
+    for estimate in found.estimates.values():
+        low, high = estimate.interval
+        assert low < estimate.value < high
+
+
+def test_its_report_holds_everything(found: Calibrated, tmp_path: Path) -> None:
+    paths = write_calibration(found, tmp_path)
+    assert paths["picture"].read_bytes().startswith(b"\x89PNG")
+    assert "data:image/png;base64," in paths["report"].read_text()
+    rows = paths["moves"].read_text().splitlines()
+    assert len(rows) == len(found.driven.moves) + 1
+    assert write_calibration(found, tmp_path)["picture"].read_bytes() == paths["picture"].read_bytes()
+
+
+def test_the_next_run_uses_it_until_the_robot_changes(found: Calibrated, tmp_path: Path) -> None:
+    path = tmp_path / "cart.urdf"
+    path.write_text(CART)
+    package = find_robot(str(path))
+    assert package.node("drive").parameters["wheel_radius"] == 0.11
+    kept = store(package, found.record)
+    assert kept == tmp_path / "cart.calibration.yaml"
+    again = find_robot(str(path))
+    for node in ("drive", "odometry"):
+        numbers = again.node(node).parameters
+        assert {name: numbers[name] for name in found.record.parameters()} == found.record.parameters()
+    assert any("calibrated" in finding and str(tmp_path) not in finding for finding in again.findings)
+    assert find_robot(str(path), calibrated=False).node("drive").parameters["wheel_radius"] == 0.11
+    path.write_text(CART.replace("0.098", "0.097"))
+    changed = find_robot(str(path))
+    assert changed.node("drive").parameters["wheel_radius"] == 0.11
+    assert any("has changed" in finding for finding in changed.findings)
+
+
+def test_a_run_writes_out_what_it_was_calibrated_with(found: Calibrated, tmp_path: Path) -> None:
+    (tmp_path / "cart.urdf").write_text(CART)
+    (tmp_path / "s.yaml").write_text(
+        "world: empty\nduration: 1 s\nrobots: {cart: {model: cart.urdf, parameters: {drive: {track: 0.5}}}}\n"
+    )
+    spec = load_spec(str(tmp_path / "s.yaml"))
+    assert "slip_factor" not in scenario_as_run(spec)
+    store(find_robot(str(tmp_path / "cart.urdf")), found.record)
+    written = yaml.safe_load(scenario_as_run(spec))["robots"]["cart"]["parameters"]
+    assert written["odometry"]["slip_factor"] == found.record.slip_factor
+    assert written["drive"] == {**found.record.parameters(), "track": 0.5}
+
+
+def test_an_installed_robots_calibration_goes_to_the_users_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    package = find_robot("rover")
+    numbers = {"wheel_radius": 0.101, "left_radius_scale": 1.0, "right_radius_scale": 1.0, "slip_factor": 1.7}
+    record = DriveCalibration("rover", digest(package), **numbers, track=0.35)
+    kept = store(package, record)
+    assert kept == user_folder() / "rover.calibration.yaml"
+    assert str(kept).startswith(str(tmp_path))
+    assert find_robot("rover").node("odometry").parameters["slip_factor"] == 1.7
+    kept.write_text(kept.read_text().replace("1.7", "-1"))
+    with pytest.raises(ConfigError, match="slip_factor"):
+        stored(package)
+
+
+def test_what_cannot_be_calibrated_says_why(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="at least 4"):
+        plan_moves(3, 1.0, 1.0, 1.0, 0)
+    path = tmp_path / "stone.urdf"
+    path.write_text('<robot name="stone"><link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" '
+                    'ixy="0" ixz="0" iyz="0"/></inertial></link></robot>')  # fmt: skip
+    with pytest.raises(InputError, match="no drive with a left and a right side"):
+        calibrate_drive(find_robot(str(path)))
+
+
+@pytest.mark.slow
+def test_robots_of_others(external_data: Path) -> None:
+    folder = external_data / "descriptions"
+    burger = folder / "turtlebot3_burger/turtlebot3_gazebo/models/turtlebot3_burger/model.sdf"
+    jackal = folder / "jackal/jackal_description/urdf/jackal.expanded.urdf"
+    slip = {path: calibrate_drive(find_robot(str(path), calibrated=False)).fit.slip_factor for path in (burger, jackal)}
+    assert slip[burger].value == pytest.approx(1.0, abs=0.02), "two wheels do not slip"
+    # (wheelbase / track)² + 1, of wheels with equal loads: 0.262 m and 0.376 m
+    assert slip[jackal].value == pytest.approx(1.0 + (0.262 / 0.376) ** 2, rel=0.05)
+
+
+@pytest.mark.slow
+def test_the_calibrated_rover_keeps_its_heading_on_the_course() -> None:
+    import importlib.util
+
+    path = Path(__file__).parents[2] / "benchmarks" / "calibration.py"
+    spec = importlib.util.spec_from_file_location("calibration_benchmark", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = calibrate_drive(find_robot("rover", calibrated=False), seed=11)
+    without, with_it = module.course(found, 11)
+    assert abs(with_it) <= 0.05 * abs(without)
