@@ -29,6 +29,7 @@ URDF = {
     "mass overflows": (body("1e999"), ["mass of link 'a'"]),
     "no mass": (robot('<link name="a"><inertial><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'), ["<mass"]),
     "no inertia": (robot('<link name="a"><inertial><mass value="1"/></inertial></link>'), ["without <inertia>"]),
+    "inertia endless": (body("1", 'ixx="1e308" iyy="1" izz="1"'), ["link 'a'", "at most 1e+15"]),
     "inertia negative": (body("1", 'ixx="-1" iyy="1" izz="1"'), ["link 'a'", "not positive definite", "-1"]),
     "inertia zero": (body("1", 'ixx="0" iyy="0" izz="0"'), ["link 'a'", "not positive definite"]),
     "inertia indefinite": (body("1", 'ixx="1" iyy="1" izz="1" ixy="3"'), ["not positive definite"]),

@@ -1,6 +1,7 @@
 """Broken and hostile descriptions: they load into a consistent model, or end in DescriptionError; nothing else."""
 
 import re
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from tests.description.samples import ARM, INERTIAL, consistent
 
 from roboyard.description import load_model, load_world
-from roboyard.errors import DescriptionError
+from roboyard.errors import DescriptionError, RoboyardError
 
 URDF = f"""<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:property name="h" value="0.5"/><xacro:arg name="side" default="1"/><xacro:macro name="leg" params="n:=1 *o">
@@ -37,6 +38,7 @@ URDF = f"""<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 </command_interface><state_interface name="position"/></joint></ros2_control>
 <transmission name="t"><joint name="j"><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
 </transmission>
+<gazebo><joint name="loop" type="ball"><pose>0 0 1 0 0 0</pose><parent>a</parent><child>b</child></joint></gazebo>
 </robot>"""
 SDF = """<sdf version="1.9"><model name="m"><static>false</static>
 <link name="a"><inertial><mass>2</mass><inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz><ixy>0.1</ixy></inertia>
@@ -65,7 +67,10 @@ WORLD = """<sdf version="1.9"><world name="w"><gravity>0 0 -9.8</gravity><physic
 <light name="l" type="point"><pose>0 0 1 0 0 0</pose><diffuse>1 1 1 1</diffuse></light><frame name="f">
 <pose>1 0 0 0 0 0</pose>
 </frame><model name="m"><pose relative_to="f">0 0 0 0 0 0</pose><static>1</static><link name="a"/></model>
-<include><uri>https://fuel.gazebosim.org/1.0/O/models/Ground Plane</uri></include></world></sdf>"""
+<include><uri>https://fuel.gazebosim.org/1.0/O/models/Ground Plane</uri></include>
+<actor name="p"><pose>1 0 1 0 0 0</pose><script><trajectory id="0" type="t"><waypoint><time>0</time>
+<pose>1 2 1 0 0 0</pose></waypoint></trajectory></script></actor>
+<joint name="h" type="fixed"><parent>world</parent><child>m::a</child></joint></world></sdf>"""
 NASTY = st.sampled_from(
     ["", " ", "0", "-1", "1e308", "-1e308", "1e-320", "nan", "inf", "-inf", "1 2 3", "0 0 0", "1 2 3 4 5 6", "a", "b",
      "j", "world", "__model__", "n::c", "::", "a::b", "true", "revolute", "../../..", "/etc/passwd", "model://m",
@@ -125,19 +130,21 @@ def spans(tokens: list[str]) -> list[tuple[int, int]]:
 
 
 def judge(text: str) -> None:
-    with suppress(DescriptionError):
-        model = load_model(text)
-        consistent(model, atol=1e-3)  # far away, digits are few
-        assert len(model.findings) < 6000
-    with suppress(DescriptionError):
-        for placed in load_world(text).models:
-            consistent(placed.model, atol=1e-3)
+    for repair in (False, True):
+        with suppress(DescriptionError):
+            model = load_model(text, repair=repair)
+            consistent(model, atol=1e-3)  # far away, digits are few
+            assert len(model.findings) < 6000
+            assert repair or not model.mendings
+        with suppress(DescriptionError):
+            for placed in load_world(text, repair=repair).models:
+                consistent(placed.model, atol=1e-3)
 
 
 @pytest.mark.parametrize("text", [URDF, SDF, WORLD])
 def test_the_seeds_themselves_load(text: str) -> None:
     if text == WORLD:
-        assert len(load_world(text).models) == 2
+        assert len(load_world(text).models) == 3
     else:
         consistent(load_model(text))
 
@@ -153,6 +160,26 @@ def test_changed(text: str, changes: list[tuple[int, int, str]]) -> None:
 @settings(max_examples=10_000)
 def test_changed_often(text: str, changes: list[tuple[int, int, str]]) -> None:
     judge(changed(text, changes))
+
+
+@pytest.mark.slow
+@given(st.sampled_from([URDF, SDF, WORLD]), CHANGES)
+@settings(max_examples=2_000, deadline=None)
+def test_changed_and_simulated(text: str, changes: list[tuple[int, int, str]]) -> None:
+    """Whatever the readers let through, physics takes or refuses."""
+    from roboyard.simulation import Simulation
+
+    text = changed(text, changes)
+    with suppress(RoboyardError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model = load_model(text, repair=True)
+        except DescriptionError:
+            Simulation(load_world(text, repair=True)).step(2)
+        else:
+            sim = Simulation(load_world('<sdf version="1.9"><world name="w"/></sdf>'))
+            sim.add(model, "m")
+            sim.step(2)
 
 
 @given(

@@ -16,6 +16,7 @@ from roboyard.description.values import fault, shown, unit_vector, vector
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
+_HEAVIEST = 1e15  # beyond, digits are lost in every sum
 _ROUNDING = 1e-4  # relative breach of the triangle inequality that printed digits explain
 
 
@@ -50,6 +51,12 @@ def inertial(
         if mass == 0.0:
             return None
         mass = -mass
+    if mass > _HEAVIEST or max(map(abs, moments)) > _HEAVIEST:
+        raise fault(
+            f"link '{link}' has a mass of {mass:g} kg and moments up to {max(map(abs, moments)):g} kg m²",
+            node,
+            f"at most {_HEAVIEST:g}",
+        )
     values = np.linalg.eigvalsh(matrix_of(moments))
     a, b, c = (float(value) for value in values)
     said = f"principal moments {a:.6g}, {b:.6g}, {c:.6g} kg m²"

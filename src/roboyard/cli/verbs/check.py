@@ -12,12 +12,14 @@ from roboyard.cli.grammar import JsonOption, group
 
 if TYPE_CHECKING:
     from roboyard.description import Mending, Model
+    from roboyard.simulation import Simulation
 
 app = group("Check a scenario, robot or world without running it.")
 
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another value, e.g. robots.rover.at=[1,0,0].")
 ]
+PictureOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: a .png or .jpg file.")]
 RepairOption = Annotated[bool, typer.Option("--repair", help="Mend what can be mended, and say what was done.")]
 
 
@@ -56,6 +58,7 @@ def scenario(
 def robot(
     file: Annotated[str, typer.Argument(metavar="ROBOT", help="A file, or a name of `roboyard list`.")],
     repair: RepairOption = False,
+    picture: PictureOption = None,
     json: JsonOption = False,
 ) -> None:
     """A robot: what it is made of, and how it stands.
@@ -69,10 +72,13 @@ def robot(
     from roboyard.scenarios import Run
     from roboyard.scenarios.catalog import find_robot
 
+    _can_draw(picture)
     package = find_robot(file, repair=True)  # so that all faults are found, not only the first
     with Run(World("nowhere"), record=False) as run:  # what physics or a node cannot take is found out by trying
         model = run.add(package, "robot", nodes="all", repair=True).model
         findings = list(dict.fromkeys([*package.findings, *map(str, model.findings), *run.simulation.notes]))
+        if repair or not model.mendings:
+            _draw(run.simulation, picture)
     _judge(model.mendings, repair, json)
     standing = _stands(model)
     moving = report.joints(model)
@@ -91,6 +97,7 @@ def robot(
         "standing": standing,
         "findings": findings,
         "mendings": [str(one) for one in model.mendings],
+        "picture": picture,
     }
     if json:
         emit({"ok": True, **data})
@@ -122,6 +129,7 @@ def robot(
 def world(
     file: Annotated[str, typer.Argument(metavar="WORLD", help="A file, or a name of `roboyard list`.")],
     repair: RepairOption = False,
+    picture: PictureOption = None,
     json: JsonOption = False,
 ) -> None:
     """A world: what stands in it.
@@ -133,20 +141,37 @@ def world(
     from roboyard.scenarios.catalog import find
     from roboyard.simulation import Simulation
 
+    _can_draw(picture)
     path: Path = find("world", file)
     found = load_world(path, repair=True)
     simulation = Simulation(found)  # what physics cannot take is found out by trying
     findings = [*map(str, found.findings), *simulation.notes]
+    if repair or not found.mendings:
+        _draw(simulation, picture)
     simulation.close()
     _judge(found.mendings, repair, json)
     models = [placed.name for placed in found.models]
     mendings = [str(one) for one in found.mendings]
     if json:
         about = {"world": found.name, "path": path, "models": models}
-        emit({"ok": True, **about, "findings": findings, "mendings": mendings})
+        emit({"ok": True, **about, "findings": findings, "mendings": mendings, "picture": picture})
         return
     fields([("world", found.name), ("file", path), ("models", ", ".join(models) or "none")])
     _show_findings(findings, found.mendings)
+
+
+def _can_draw(picture: Path | None) -> None:
+    if picture is not None:
+        from roboyard.simulation.render.portrait import check_picture
+
+        check_picture(picture)
+
+
+def _draw(simulation: Simulation, picture: Path | None) -> None:
+    if picture is not None:
+        from roboyard.simulation.render.portrait import save_portrait
+
+        save_portrait(simulation, picture)
 
 
 def _judge(mendings: Sequence[Mending], repair: bool, json: bool) -> None:

@@ -1,0 +1,58 @@
+"""`roboyard check robot|world`: all faults at once, mended on request, and what is told of a sound one."""
+
+from pathlib import Path
+
+from tests.cli.conftest import Command
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="{0}" iyy="{0}" izz="0.1"/></inertial>'
+SHAPE = '<collision><geometry><box size="0.2 0.2 0.1"/></geometry></collision>'
+ROBOT = f"""<robot name="r">
+<link name="base">{INERTIAL}{SHAPE}</link>
+<link name="arm">
+{INERTIAL}</link>
+<joint name="j" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/>
+<limit lower="-1" upper="2" velocity="3" effort="4"/></joint></robot>"""
+WORLD = """<sdf version="1.9"><world name="w"><model name="m"><link name="l">
+<inertial><mass>-2</mass></inertial></link></model></world></sdf>"""
+
+
+def test_faults(command: Command) -> None:
+    Path("r.urdf").write_text(ROBOT.format(0.01))
+    done = command("check", "robot", "r.urdf")
+    assert done.code == 2
+    lines = [line for line in done.err.splitlines() if line.startswith("error:")]
+    assert ["link 'base'" in lines[0], "link 'arm'" in lines[1], len(lines)] == [True, True, 2]
+    assert "r.urdf:2:" in lines[0]
+    assert "r.urdf:4:" in lines[1]
+    assert "--repair mends them" in done.err
+    found = command("check", "robot", "r.urdf", "--json")
+    assert found.code == 2
+    assert found.json["ok"] is False
+    assert len(found.json["faults"]) == 2
+    mended = command("check", "robot", "r.urdf", "--repair", "--json")
+    assert mended.code == 0
+    assert len(mended.json["mendings"]) == 2
+    assert "smaller moments raised to 0.05 and 0.05" in mended.json["mendings"][0]
+
+
+def test_what_is_told(command: Command) -> None:
+    Path("r.urdf").write_text(ROBOT.format(0.1))
+    found = command("check", "robot", "r.urdf", "--json", "--picture", "r.png").json
+    assert found["tree"] == ["base 1 kg", "  arm 1 kg, revolute by j"]
+    assert found["limits"][0]["limits"] == [{"lower": -1.0, "upper": 2.0, "velocity": 3.0, "effort": 4.0}]
+    assert found["masses"][1] == {"name": "arm", "mass": 1.0, "com": [0, 0, 0], "inertia": [0.1, 0.1, 0.1, 0, 0, 0]}
+    assert found["standing"].startswith("it rests")
+    assert not found["mendings"]
+    assert Path("r.png").read_bytes().startswith(b"\x89PNG")
+    for name, word in (("r.txt", "ends in"), ("no/r.png", "no folder")):
+        done = command("check", "robot", "r.urdf", "--picture", name)
+        assert done.code == 2
+        assert word in done.error
+
+
+def test_worlds(command: Command) -> None:
+    Path("w.sdf").write_text(WORLD)
+    done = command("check", "world", "w.sdf")
+    assert done.code == 2
+    assert "link 'l' has mass -2 kg" in done.error
+    assert command("check", "world", "w.sdf", "--repair", "--json").json["mendings"][0].endswith("2 kg taken")
