@@ -132,7 +132,7 @@ def test_what_has_no_mass_is_refused() -> None:
 # -- open and crooked ------------------------------------------------------------------------------------------------
 def test_open_surfaces_are_refused_or_closed_and_both_is_said() -> None:
     holed = Surface(SMOOTH_BALL.vertices, np.delete(SMOOTH_BALL.faces, [0, 100, 101], axis=0))
-    with pytest.raises(DescriptionError, match="open: .* holes.*--repair"):
+    with pytest.raises(DescriptionError, match="open: .* hole.*--repair"):
         closed_surface(holed, False, "ball.stl")
     mended, done = closed_surface(holed, True, "ball.stl")
     assert mended.closed

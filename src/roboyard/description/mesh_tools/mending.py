@@ -10,6 +10,8 @@ from roboyard.errors import DescriptionError
 
 WELD = 1e-5
 """Gaps narrower than this share of the size are rounding of the exporter."""
+MAX_HOLES = 2000
+"""More are no holes but triangles that do not hang together."""
 MAX_CAPS = 0.2
 """More than this share of the area is not invented: what lies behind so large a hole is a guess."""
 
@@ -27,17 +29,16 @@ def closed_surface(surface: Surface, repair: bool, where: str) -> tuple[Surface,
     if not surface.closed:
         surface = _cleaned(surface, mended)
     if not surface.closed:
-        holes, open_ = len(_loops(surface.open_edges)), len(surface.open_edges)
+        holes, open_ = _holes(len(_loops(surface.open_edges))), len(surface.open_edges)
         if not repair:
             raise DescriptionError(
-                f"the surface is open: {open_} edges have no neighbour ({holes} holes), so that it has no volume",
+                f"the surface is open: {open_} edges have no neighbour ({holes}), so that it has no volume",
                 where=where,
                 valid="a closed surface, or --repair to close it",
             )
         surface = _turned(surface, mended)
         surface = _capped(surface, mended, where)
-    parts = [surface.part(group) for group in surface.components()]
-    if surface.volume < 0.0 and all(part.volume <= 0.0 for part in parts):
+    if surface.volume < 0.0:
         surface = Surface(surface.vertices, surface.faces[:, ::-1])
         mended.append("turned inside out: its normals pointed inwards")
     if not surface.volume > 1e-9 * surface.area * surface.size:
@@ -75,20 +76,25 @@ def _turned(surface: Surface, mended: list[str]) -> Surface:
     first, second = order[:-1][alone], order[1:][alone]
     against = (edges[first, 0] == edges[second, 0]).astype(np.int64)  # the same direction: one of the two is crooked
     a, b = owners[first], owners[second]
-    links = coo_array((np.ones(len(a), np.int8), (a, b)), shape=(len(faces),) * 2).tocsr()
-    flips: NDArray[np.int64] = np.zeros(len(faces), np.int64)
-    pairs = {(int(i), int(j)): int(k) for i, j, k in zip(a, b, against, strict=True)}
-    number, labels = connected_components(links, directed=False)
+    count = len(faces)
+    number, labels = connected_components(coo_array((np.ones(len(a), np.int8), (a, b)), shape=(count, count)), False)
+    # One node more, a neighbour of every part's first triangle: one walk from there reaches everything.
+    roots = np.unique(labels, return_index=True)[1]
+    ends = np.concatenate([a, np.full(len(roots), count)]), np.concatenate([b, roots])
+    links = coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(count + 1, count + 1)).tocsr()
+    reached, before = breadth_first_order(links, count, directed=False)
+    keys = np.minimum(a, b) * (count + 1) + np.maximum(a, b)
+    order = np.argsort(keys, kind="stable")
+    wanted = np.minimum(before[:count], np.arange(count)) * (count + 1) + np.maximum(before[:count], np.arange(count))
+    place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)] if len(keys) else None
+    differs = np.where(keys[place] == wanted, against[place], 0).tolist() if place is not None else [0] * count
+    parents, turned = before.tolist(), [0] * (count + 1)
+    for face in reached[1:].tolist():
+        turned[face] = turned[parents[face]] ^ differs[face]
+    flips: NDArray[np.int64] = np.array(turned[:count], np.int64)
     areas = np.linalg.norm(surface.normals, axis=1)
-    starts = np.unique(labels, return_index=True)[1]
-    for label in range(number):
-        reached, before = breadth_first_order(links, int(starts[label]), directed=False)
-        for face in reached[1:]:
-            parent = int(before[face])
-            pair = pairs.get((parent, int(face)), pairs.get((int(face), parent), 0))
-            flips[face] = flips[parent] ^ pair
-        if areas[reached][flips[reached] == 1].sum() > areas[reached].sum() / 2.0:
-            flips[reached] ^= 1
+    wrong = np.bincount(labels, areas * flips, minlength=number) > np.bincount(labels, areas, minlength=number) / 2.0
+    flips ^= wrong[labels]
     if flips.any():
         mended.append(f"turned {int(flips.sum())} triangles that faced the wrong way")
     return Surface(surface.vertices, np.where(flips[:, None] == 1, faces[:, ::-1], faces))
@@ -117,6 +123,11 @@ def _capped(surface: Surface, mended: list[str], where: str) -> Surface:
     caps, vertices = [], [surface.vertices]
     total = len(surface.vertices)
     loops = _loops(surface.open_edges)
+    if len(loops) > MAX_HOLES:
+        raise DescriptionError(
+            f"the surface has {len(loops)} holes: its triangles do not hang together", where=where,
+            valid=f"at most {MAX_HOLES} holes",
+        )  # fmt: skip
     for loop in loops:
         corners = surface.vertices[loop]
         vertices.append(corners.mean(axis=0, keepdims=True))
@@ -134,8 +145,12 @@ def _capped(surface: Surface, mended: list[str], where: str) -> Surface:
     added = closed.part(np.arange(len(surface.faces), len(everything))).area
     if added > MAX_CAPS * closed.area:
         raise DescriptionError(
-            f"{len(loops)} holes make {added / closed.area:.0%} of the surface", where=where,
+            f"{_holes(len(loops))} of {added / closed.area:.0%} of the surface cannot be closed", where=where,
             valid=f"at most {MAX_CAPS:.0%}: what is behind larger ones would be a guess",
         )  # fmt: skip
-    mended.append(f"capped {len(loops)} holes, {added / closed.area:.2%} of the surface")
+    mended.append(f"capped {_holes(len(loops))}, {added / closed.area:.2%} of the surface")
     return closed
+
+
+def _holes(number: int) -> str:
+    return "1 hole" if number == 1 else f"{number} holes"
