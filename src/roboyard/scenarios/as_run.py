@@ -33,6 +33,8 @@ def plain_scenario(spec: Spec) -> dict[str, Any]:
     for robot in data.get("robots", {}).values():
         _write_out_calibration(robot, base)
         robot["model"] = _absolute(robot["model"], base)
+    for thing in data.get("furniture", {}).values():
+        thing["model"] = _absolute(thing["model"], base)
     for node in data.get("nodes", {}).values():
         place, colon, name = node["use"].rpartition(":")
         if place.endswith(".py"):

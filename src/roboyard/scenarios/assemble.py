@@ -18,7 +18,7 @@ from roboyard.scenarios.operator import Operator
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.run import Attach, Run
-from roboyard.scenarios.schema import RobotEntry, Scenario
+from roboyard.scenarios.schema import FurnitureEntry, RobotEntry, Scenario
 from roboyard.scenarios.script import Script, load_script
 from roboyard.scenarios.size import reach
 from roboyard.scenarios.spec import Spec
@@ -48,6 +48,8 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True, attach
         name=spec.name,
     )
     try:
+        for name, thing in scenario.furniture.items():
+            _add_furniture(run, name, thing)
         for name, entry in scenario.robots.items():
             _add_robot(run, name, entry, spec.base)
         for name, script in read_scripts(spec).items():
@@ -106,6 +108,15 @@ def _add_robot(run: Run, name: str, entry: RobotEntry, base: Path) -> None:
         raise
     except RoboyardError as error:
         raise type(error)(error.what, where=error.where or where, valid=error.valid) from error
+
+
+def _add_furniture(run: Run, name: str, entry: FurnitureEntry) -> None:
+    try:
+        run.add_furniture(entry.model, name, entry.at, entry.start)
+    except ConfigError:
+        raise
+    except RoboyardError as error:
+        raise type(error)(error.what, where=error.where or f"furniture.{name}", valid=error.valid) from error
 
 
 def _free_place(run: Run, package: RobotPackage, arguments: dict[str, str]) -> tuple[float, float, float]:

@@ -65,6 +65,21 @@ def worlds() -> dict[str, Entry]:
     return _collect("roboyard.worlds", find)
 
 
+def furniture() -> dict[str, Entry]:
+    """All installed furniture that moves, by name: `furniture/<name>.sdf` in the folders of worlds."""
+    return _collect("roboyard.worlds", lambda folder: sorted((folder / "furniture").glob("*.sdf")))
+
+
+def find_furniture(name: str, base: Path | None = None) -> Path:
+    """The file of a piece of furniture, by its name or a path. Raises UnknownNameError, InputError."""
+    if _is_path(name):
+        return find_file(name, base)
+    known = furniture()
+    if name not in known:
+        raise unknown("furniture", name, list(known), "or a path to a file")
+    return known[name].path
+
+
 def scenarios() -> dict[str, Entry]:
     """All installed scenarios by name: `<name>.yaml` in the registered folders."""
     return _collect("roboyard.scenarios", lambda folder: sorted(folder.glob("*.yaml")))

@@ -10,6 +10,7 @@ run.report("runs/first")
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +34,8 @@ from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.run_folder import RunFolder, given_folder
 from roboyard.simulation import Simulation
-from roboyard.simulation.nodes import SimulationNode
+from roboyard.simulation.furniture import FILENAME, furniture_of
+from roboyard.simulation.nodes import FurnitureNode, SimulationNode
 
 
 class Attached(Protocol):
@@ -68,6 +70,7 @@ class Run:
         world: Its description.
         robots: By name, the first is the main one.
         known_robots: Those that were removed too.
+        furniture: What moves by itself, by name.
         evaluation: Its metrics so far.
         events: What happened to it from outside: faults that began and ended, things that came and went.
         folder: Where the recording lies; None if nothing is recorded.
@@ -103,6 +106,7 @@ class Run:
         self.bus = Bus(seed=seed)
         self.robots: dict[str, RobotHandle] = {}
         self.known_robots: dict[str, RobotHandle] = {}
+        self.furniture: dict[str, FurnitureNode] = {}
         self.evaluation = Evaluation()
         self.wall_seconds = 0.0
         self.start_ns = 0
@@ -119,6 +123,9 @@ class Run:
             if record:
                 self._record(out, exclude)
             self.simulation_node = self.bus.add(SimulationNode(simulation=self.simulation), "simulation")
+            for name_of, handle in self.simulation.models.items():
+                if furniture_of(handle.model) is not None:
+                    self._bring_up(name_of, handle.model)
             for make in attach:
                 self.attach(make)
         except BaseException:
@@ -189,6 +196,38 @@ class Run:
         """Put a thing without nodes into the world; gives its name."""
         return self.simulation.add(model, name, place(at, model), robot=False).name
 
+    def add_furniture(
+        self, model: str | Path | Model, name: str, at: Place = (0.0, 0.0, 0.0), start: float = 0.0
+    ) -> Node:
+        """Put furniture that moves into the world: a conveyor belt, a door, a turntable.
+
+        Args:
+            model: Its name (``conveyor``, ``door``, ``sliding_door``, ``turntable``), a path to a file with such a
+                plugin, or a ``Model``.
+            name: In the run; its topics are ``/<name>/command`` and ``/<name>/state``.
+            at: As for robots.
+            start: First command: a belt's speed [m/s], a turntable's rate [rad/s], how far a door is open (0 to 1).
+
+        Raises:
+            UnknownNameError, InputError: there is no such furniture, nothing of the model moves, or the name is taken.
+            DescriptionError: its file is not right.
+        """
+        made = model if isinstance(model, Model) else load_model(catalog.find_furniture(str(model), self.base))
+        if furniture_of(made) is None:
+            raise InputError(f"nothing of {made.name} moves", where=str(model), valid=f"a plugin {FILENAME}")
+        self.add_object(made, name, at)
+        try:
+            return self._bring_up(name, made, start)
+        except BaseException:
+            self.simulation.remove(name)
+            raise
+
+    def _bring_up(self, name: str, model: Model, start: float = 0.0) -> Node:
+        moving = furniture_of(model)
+        node = FurnitureNode(simulation=self.simulation, furniture=moving, model=name, start=start)
+        self.furniture[name] = self.bus.add(node, re.sub(r"[^A-Za-z0-9_]", "_", name))
+        return node
+
     def remove(self, name: str) -> None:
         """Take a robot or thing out of the world.
 
@@ -198,6 +237,8 @@ class Run:
         if name in self.robots and self.robots[name].nodes:
             self.robots[name].remove()
             return
+        if name in self.furniture:
+            self.bus.remove(self.furniture.pop(name))
         self.simulation.remove(name)
         self.robots.pop(name, None)
 

@@ -15,7 +15,17 @@ from roboyard.errors import ConfigError
 from roboyard.scenarios.faults.kinds import POSE, Fault, Pose, Remove, Spawn
 from roboyard.scenarios.script import Script, Step
 
-__all__ = ["NodeEntry", "Pose", "RecordEntry", "Remove", "RobotEntry", "Scenario", "Spawn", "VideoEntry"]
+__all__ = [
+    "FurnitureEntry",
+    "NodeEntry",
+    "Pose",
+    "RecordEntry",
+    "Remove",
+    "RobotEntry",
+    "Scenario",
+    "Spawn",
+    "VideoEntry",
+]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -51,6 +61,15 @@ class RobotEntry:
 
 
 @dataclass(frozen=True)
+class FurnitureEntry:
+    """Furniture that moves: a conveyor belt, a door, a turntable."""
+
+    model: str = field(doc="`conveyor`, `door`, `sliding_door`, `turntable`, or a path to a file")
+    at: Pose = field((0.0, 0.0, 0.0), doc=f"{POSE} in m and rad")
+    start: float = field(0.0, low=-100.0, high=100.0, doc="first command: m/s of a belt, rad/s, how far open (0 to 1)")
+
+
+@dataclass(frozen=True)
 class RecordEntry:
     """What is recorded."""
 
@@ -82,6 +101,7 @@ class Scenario:
     duration: float = field(unit="s", low=0.001, high=1e6, doc="simulated time at which it ends")
     about: str = field("", doc="one line for `roboyard list`")
     robots: dict[str, RobotEntry] = field(factory=dict, doc="by name, the first is the main one")
+    furniture: dict[str, FurnitureEntry] = field(factory=dict, doc="what moves by itself, by name")
     operator: str | tuple[Step, ...] | Script | dict[str, str | tuple[Step, ...] | Script] | None = field(
         None, doc="a script file, or the script itself, for the main robot; or {robot: script}"
     )
@@ -100,6 +120,7 @@ class Scenario:
     def __post_init__(self) -> None:
         _check_names(tuple(self.robots), "robot name")
         _check_names(tuple(self.nodes), "node name")
+        _check_names(tuple(self.furniture), "furniture name")
         _check_names(tuple(self.criteria), "criterion name")
         for name, entry in self.nodes.items():
             if entry.robot is not None and entry.robot not in self.robots:

@@ -102,6 +102,8 @@ def _deed(run: Run, fault: k.Fault, index: int) -> Deed:
     if isinstance(fault, k.Remove):
         gone = fault.name
         return deed(f"{gone} vanished", lambda: run.remove(gone))
+    if isinstance(fault, k.Move):
+        return deed(f"{fault.name} moves to {fault.to:g}", _move(run, fault))
     if isinstance(fault, k.MessageLoss | k.MessageDelay):
         return _of_topic(run, fault, name, begin_ns, end_ns)
     inside, text = _inside(run, fault)
@@ -117,6 +119,21 @@ def _deed(run: Run, fault: k.Fault, index: int) -> Deed:
             table.begin(name, inside)
 
     return deed(text, begin, lambda: table.end(name))
+
+
+def _move(run: Run, fault: k.Move) -> Do:
+    if fault.name not in run.furniture:
+        known = list(run.furniture)
+        raise _KeyError(
+            f"no furniture {fault.name!r}{near(fault.name, known)}", where="name",
+            valid=f"there are: {', '.join(known) or 'none'}",
+        )  # fmt: skip
+
+    def move() -> None:
+        if fault.name in run.furniture:  # it may have been removed
+            run.furniture[fault.name].move(fault.to)
+
+    return move
 
 
 def _inside(run: Run, fault: k.Fault) -> tuple[Fault, str]:

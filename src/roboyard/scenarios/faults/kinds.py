@@ -45,6 +45,18 @@ class Remove:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Move:
+    """At a time furniture gets a command: a belt runs, a door opens."""
+
+    at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time")
+    what: Literal["furniture"]
+    name: str = field(doc="of the furniture")
+    to: float = field(
+        low=-100.0, high=100.0, doc="m/s of a belt, rad/s of a turntable, how far a door is open (0 to 1)"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Lasting:
     """A fault that begins and, unless it lasts to the end, ends."""
 
@@ -141,6 +153,7 @@ class MessageDelay(Lasting):
 Fault = (
     Spawn
     | Remove
+    | Move
     | SensorSilent
     | SensorDelayed
     | SensorNoisy

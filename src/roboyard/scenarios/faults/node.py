@@ -47,7 +47,7 @@ class Faults(Node):
         self._wait()
 
     def _tell(self, deed: Deed, begins: bool) -> None:
-        momentary = deed.kind in ("spawn", "remove")
+        momentary = deed.kind in ("spawn", "remove", "furniture")
         state = "happened" if momentary else "began" if begins else "ended"
         self.events.append({"time": self.now, "kind": deed.kind, "state": state, "text": deed.text})
         if momentary:
