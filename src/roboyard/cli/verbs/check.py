@@ -151,12 +151,23 @@ def world(
     simulation.close()
     _judge(found.mendings, repair, json)
     models = [placed.name for placed in found.models]
+    moving = {placed.name: placed.model.mass for placed in found.models if not placed.model.static}
+    lamps = [light.name for light in found.lights]
     mendings = [str(one) for one in found.mendings]
     if json:
-        about = {"world": found.name, "path": path, "models": models}
+        about = {"world": found.name, "path": path, "models": models, "moving": moving, "lamps": lamps}
         emit({"ok": True, **about, "findings": findings, "mendings": mendings, "picture": picture})
         return
-    fields([("world", found.name), ("file", path), ("models", ", ".join(models) or "none")])
+    moves = ", ".join(f"{name} ({mass:.4g} kg)" for name, mass in moving.items())
+    fields(
+        [
+            ("world", found.name),
+            ("file", path),
+            ("models", ", ".join(models) or "none"),
+            ("that can move", moves or "none"),
+            ("lamps", ", ".join(lamps) or "none"),
+        ]
+    )
     _show_findings(findings, found.mendings)
 
 

@@ -13,7 +13,7 @@ from roboyard.description.reading import Reading
 from roboyard.description.values import fault, integer, shown
 from roboyard.description.xml import Node
 
-MAX_COPYING = 15_000_000
+MAX_COPYING = 30_000_000
 """What ``<replicate>`` may cost: MuJoCo's time grows with the square of the count, and 25-fold where a sensor or motor
 refers to what is copied; so much takes it about eight seconds (a lidar of 720 range finders)."""
 _REFERRED = 25
