@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roboyard.bus.names import resolve
 from roboyard.description import Model, load_model, load_world
 from roboyard.description.model import Element, Plugin
 from roboyard.errors import DescriptionError
@@ -17,6 +18,7 @@ from roboyard.scenarios import Run
 from roboyard.scenarios.bringup import package_of
 from roboyard.scenarios.plugins import canonical, map_plugins
 from roboyard.scenarios.plugins.mapping import DONE_ALREADY, TABLE
+from roboyard.scenarios.plugins.names import as_topic
 
 WHEEL = """<link name="{name}"><pose>{x} {y} 0.1 0 0 0</pose>
   <inertial><mass>0.5</mass><inertia><ixx>2e-3</ixx><iyy>2.5e-3</iyy><izz>2e-3</izz></inertia></inertial>
@@ -88,6 +90,14 @@ def test_every_spelling_has_one_name(filename: str, name: str, kind: str) -> Non
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_any_spelling_has_some_name(filename: str, name: str) -> None:
     assert isinstance(canonical(Plugin(name, filename, Element("plugin"))), str)
+
+
+@given(st.text(max_size=30) | st.from_regex(r"~?/?[a-z0-9:/ -]{0,20}", fullmatch=True))
+def test_any_topic_becomes_one_that_is_allowed(text: str) -> None:
+    name = as_topic(text)
+    assert not name or resolve(name, "", "node").startswith("/")
+    assert as_topic(name) == name
+    assert as_topic("/model/foo/cmd_vel") == "/model/foo/cmd_vel"
 
 
 def test_the_table_is_apart_from_what_is_done_already() -> None:
@@ -279,3 +289,29 @@ def test_gazebos_own_worlds(external_data: Path) -> None:
                 assert not any("nothing here does what gz-sim" in finding for finding in found.findings)
                 seen |= {canonical(plugin) for plugin in placed.model.plugins}
     assert {"ackermann-steering", "mecanum-drive"} <= seen
+
+
+@pytest.mark.slow
+def test_every_model_of_others_with_known_plugins_comes_up(external_data: Path) -> None:
+    """All nodes that are derived find their joints, topics and modes; what is refused says where."""
+    driven, refused = 0, []
+    for file in sorted((external_data / "descriptions").glob("gz_sim*/**/*.sdf")):
+        if "<plugin" not in file.read_text(errors="replace"):
+            continue
+        try:
+            models = [placed.model for placed in load_world(file).models]
+        except DescriptionError:
+            continue
+        for model in models:
+            if not any(canonical(plugin) in TABLE for plugin in model.plugins):
+                continue
+            try:
+                with Run("empty", record=False) as run:
+                    run.add(model, "robot")
+                    run.run_for(0.1)
+                driven += 1
+            except DescriptionError as error:
+                assert "plugin" in str(error)
+                refused.append(file.stem)
+    assert refused == ["joint_controller_invalid"]
+    assert driven > 50

@@ -78,7 +78,7 @@ def velocity_control(reader: PluginReader) -> Part:
             if len(values) != 3:
                 raise DescriptionError(f"{name} of {len(values)} numbers", where=reader.where, valid="three numbers")
             parameters[name] = list(values)
-    command = reader.text("topic")
+    command = reader.topic("topic")
     reader.ignore(["link_name"], "commands are for the whole model, not for single links")
     reader.note(f"a command holds for {_HOLDS:g} s, not for ever")
     arbiter = NodeSpec("arbiter", {"unknown_timeout": _HOLDS})

@@ -18,6 +18,9 @@ LEFT = ("left_joint", "leftJoint", "left_front_joint", "leftFrontJoint", "left_r
         "front_left_joint", "back_left_joint", "rear_left_joint")  # fmt: skip
 RIGHT = tuple(tag.replace("left", "right") for tag in LEFT)
 
+_GAZEBO_RADIUS = 0.2
+"""What Gazebo's drives take where nobody says [m]."""
+
 
 def names_two_sides(reader: PluginReader) -> bool:
     """Whether a plugin nobody knows still says which joints are left and right."""
@@ -97,10 +100,10 @@ def read_drive(reader: PluginReader, place: OdometryPlace) -> Drive:
 
 
 def read_radius(reader: PluginReader, shapes: list[float | None]) -> float:
-    """The wheels' radius [m]: stated, or of their shape.
+    """The wheels' radius [m]: stated, or of their shape, or Gazebo's default.
 
     Raises:
-        DescriptionError: it is not positive, or nobody knows it.
+        DescriptionError: it is not positive.
     """
     radius = reader.number("wheel_radius", "wheelRadius")
     diameter = reader.number("wheel_diameter", "wheelDiameter")
@@ -108,8 +111,10 @@ def read_radius(reader: PluginReader, shapes: list[float | None]) -> float:
         radius = diameter / 2.0
     if radius is None:
         radius = next((shape for shape in shapes if shape), None)
-        reader.note(f"wheel radius {radius} m taken from the wheels' shape: the plugin gives none")
-    if radius is None or radius <= 0.0:
+        source = "the wheels' shape" if radius is not None else "Gazebo's default"
+        radius = _GAZEBO_RADIUS if radius is None else radius
+        reader.note(f"wheel radius {radius} m taken from {source}: the plugin gives none")
+    if radius <= 0.0:
         raise DescriptionError(f"wheel radius {radius}", where=reader.where, valid="a positive length [m]")
     return radius
 

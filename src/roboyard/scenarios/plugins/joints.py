@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from roboyard.errors import DescriptionError
+from roboyard.scenarios.plugins.names import as_topic
 from roboyard.scenarios.plugins.odometry import RATE
 from roboyard.scenarios.plugins.part import JointGroup, Part
 from roboyard.scenarios.plugins.reading import PluginReader
@@ -22,7 +23,7 @@ def joint_states(reader: PluginReader) -> Part:
     gone = sorted(named - {joint.name for joint in reader.model.joints})
     if gone:
         reader.note(f"there is no joint {gone[0][:60]!r}")
-    topic = reader.remapped("joint_states") or reader.text("topic")
+    topic = reader.remapped("joint_states") or reader.topic("topic")
     rate = reader.number(*RATE)
     if named:
         reader.note("all joints are told, not only those that it names")
@@ -57,12 +58,12 @@ def _commands(reader: PluginReader, mode: str, name: str, initial: str) -> Part:
     index = reader.text("joint_index") or "0"
     if index != "0":
         reader.note(f"<joint_index> {index} not followed: the first axis is commanded")
-    topic = reader.text("topic") or reader.text("sub_topic")
+    topic = reader.topic("topic", "sub_topic")
     begins = reader.number(initial)
     group = JointGroup(
         mode,
         joints,
-        tuple(topic or f"joint/{joint}/{index}/{name}" for joint in joints),
+        tuple(topic or as_topic(f"joint/{joint}/{name}") for joint in joints),
         () if begins is None else (begins,) * len(joints),
     )
     return Part(groups=(group,), findings=reader.findings())
@@ -85,7 +86,7 @@ def trajectory_controller(reader: PluginReader) -> Part:
     if not joints:
         reader.note(f"left out: no joint takes {mode} commands")
         return Part(findings=reader.findings())
-    topic = reader.remapped("set_joint_trajectory") or reader.text("topic", "topicName") or "joint_trajectory"
+    topic = reader.remapped("set_joint_trajectory") or reader.topic("topic", "topicName") or "joint_trajectory"
     spec = trajectories(joints, mode=mode, topic=topic, initial=initial if len(initial) == len(joints) else ())
     if initial and len(initial) != len(joints):
         reader.note(f"{len(initial)} initial positions for {len(joints)} joints not followed")

@@ -28,6 +28,20 @@ _SAME = {
 }
 
 
+_BAD = re.compile(r"[^A-Za-z0-9_/]")
+_DIGIT = re.compile(r"(^|/)(?=[0-9])")
+
+
+def as_topic(text: str) -> str:
+    """``text`` as a name that ROS allows; "" if nothing of it is left.
+
+    Simulators allow any sign in a topic, and parts that begin with a digit.
+    """
+    absolute = "/" if text.strip().startswith("/") else ""
+    parts = [part for part in _BAD.sub("_", text.strip().lstrip("~").replace("::", "/")).split("/") if part.strip("_")]
+    return _DIGIT.sub(r"\1_", absolute + "/".join(parts)) if parts else ""
+
+
 def canonical(plugin: Plugin) -> str:
     """The plugin's name in lower case with hyphens, e.g. ``diff-drive``; else its bare file name."""
     file = plugin.filename.replace("\\", "/").rsplit("/", 1)[-1]

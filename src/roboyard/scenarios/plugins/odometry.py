@@ -42,8 +42,8 @@ class OdometryPlace:
 
 def read_place(reader: PluginReader, default_frame: str) -> OdometryPlace:
     """What the drive plugins of all generations say about topics, frames and rate."""
-    command = reader.remapped("cmd_vel") or reader.text("topic", "command_topic", "commandTopic", "sub_topic")
-    topic = reader.remapped("odom") or reader.text("odom_topic", "odometry_topic", "odometryTopic")
+    command = reader.remapped("cmd_vel") or reader.topic("topic", "command_topic", "commandTopic", "sub_topic")
+    topic = reader.remapped("odom") or reader.topic("odom_topic", "odometry_topic", "odometryTopic")
     frame = reader.text("frame_id", "odometry_frame", "odometryFrame")
     base_frame = reader.text("child_frame_id", "robot_base_frame", "robotBaseFrame")
     rate = reader.number(*RATE)
@@ -80,7 +80,7 @@ def odometry_publisher(reader: PluginReader) -> Part:
     reader.ignore(["odom_covariance_topic"], "odometry carries its covariance")
     reader.ignore(["xyz_offset", "rpy_offset"], "the root link's own frame is told")
     reader.note("its odometry is the simulation's truth, no estimate")
-    topic = reader.text("odom_topic") or reader.remapped("odom")
+    topic = reader.topic("odom_topic") or reader.remapped("odom")
     spec = NodeSpec(TRUTH, parameters, {"odom": topic} if topic else {})
     return Part(nodes={"odometry_truth": spec}, findings=reader.findings())
 
@@ -104,7 +104,7 @@ def p3d(reader: PluginReader) -> Part:
     if any(offsets):
         reader.note("its offsets not followed: the root link's own frame is told")
     reader.note("its pose is the simulation's truth, no estimate")
-    topic = reader.remapped("odom") or reader.text("topicName", "topic_name") or "odom"
+    topic = reader.remapped("odom") or reader.topic("topicName", "topic_name") or "odom"
     return Part(nodes={"pose_truth": NodeSpec(TRUTH, parameters, {"odom": topic})}, findings=reader.findings())
 
 

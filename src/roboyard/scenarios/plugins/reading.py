@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from roboyard.description.model import Element, Model, Plugin
 from roboyard.errors import DescriptionError
+from roboyard.scenarios.plugins.names import as_topic
 
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 _SHOWN = 60
@@ -76,13 +77,23 @@ class PluginReader:
         Raises:
             DescriptionError: there is none of a name.
         """
-        found = tuple(dict.fromkeys(child.text.strip() for child in self.all(*tags)))
-        for name in found:
-            if name not in self._joints:
-                raise DescriptionError(
-                    f"there is no joint {name[:_SHOWN]!r}", where=self.where, valid=f"joints: {', '.join(self._joints)}"
-                )
-        return found
+        return tuple(dict.fromkeys(self._joint(child.text.strip()) for child in self.all(*tags)))
+
+    def _joint(self, name: str) -> str:
+        """The joint that a plugin calls ``name``: in a nested model, whose names got its prefix, by the name's end."""
+        nested = [joint for joint in self._joints if joint.endswith(f"::{name}")]
+        if name not in self._joints and len(nested) != 1:
+            raise DescriptionError(
+                f"there is {'no' if not nested else 'more than one'} joint {name[:_SHOWN]!r}",
+                where=self.where,
+                valid=f"joints: {', '.join(self._joints) or 'none'}",
+            )
+        return name if name in self._joints else nested[0]
+
+    def topic(self, *tags: str) -> str | None:
+        """A parameter that names a topic, as ROS allows it."""
+        text = self.text(*tags)
+        return None if text is None else as_topic(text) or None
 
     def remapped(self, name: str) -> str | None:
         """Where ``<ros><remapping>name:=…`` puts a topic."""
@@ -90,7 +101,7 @@ class PluginReader:
             for one in (*ros.find_all("remapping"), *ros.find_all("argument")):
                 source, arrow, target = one.text.strip().partition(":=")
                 if arrow and source.strip("/~") == name:
-                    return target
+                    return as_topic(target) or None
         return None
 
     # -- what is left --------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def ackermann(reader: PluginReader) -> Part:
         limits=speeds.limits,
         base_frame=place.base_frame,
         joint_rate=place.rate,
-        standby=() if place.wanted else ("odometry",),
+        standby=() if place.wanted and wheels else ("odometry",),  # steering alone tells no way
         findings=reader.findings(),
     )  # fmt: skip
 
