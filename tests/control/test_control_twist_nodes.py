@@ -101,8 +101,14 @@ def test_a_mecanum_node_without_a_base_drives_its_wheels() -> None:
 
 def test_ackermann_steers_at_its_rate_to_the_geometry() -> None:
     geometry = {"wheel_radius": 0.1, "wheelbase": 0.6, "track": 0.4, "kingpin_width": 0.3}
-    names = {"left_joints": ("rl",), "right_joints": ("rr",), "left_steered_joints": ("fl",),
-             "right_steered_joints": ("fr",), "left_steering_joints": ("sl",), "right_steering_joints": ("sr",)}  # fmt: skip
+    names = {
+        "left_joints": ("rl",),
+        "right_joints": ("rr",),
+        "left_steered_joints": ("fl",),
+        "right_steered_joints": ("fr",),
+        "left_steering_joints": ("sl",),
+        "right_steering_joints": ("sr",),
+    }
     joints = Joints()
     with Bus() as bus:
         bus.add(
