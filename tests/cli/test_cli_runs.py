@@ -139,6 +139,7 @@ def test_lists(command: Command) -> None:
     assert "rover-drive" in {scenario["name"] for scenario in found["scenarios"]}
     assert "rover-drive" in command("list", "scenarios").out
     assert "odometry" in command("list", "nodes").out
+    assert "turntable" in command("list", "furniture").out
 
 
 def test_inputs_are_repeated(command: Command, scenario: Path) -> None:

@@ -16,6 +16,7 @@ class Kind(enum.StrEnum):
 
     ROBOTS = "robots"
     WORLDS = "worlds"
+    FURNITURE = "furniture"
     SCENARIOS = "scenarios"
     NODES = "nodes"
     SENSORS = "sensors"
@@ -24,14 +25,15 @@ class Kind(enum.StrEnum):
 
 def list_things(
     kind: Annotated[
-        Kind | None, typer.Argument(metavar="[KIND]", help="robots, worlds, scenarios, nodes, sensors or runs.")
+        Kind | None,
+        typer.Argument(metavar="[KIND]", help="robots, worlds, furniture, scenarios, nodes, sensors or runs."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """What there is by name, and which runs are live."""
     from roboyard.cli.terminal import columns, emit, heading, say
 
-    kinds = [kind] if kind else [each for each in Kind if each not in (Kind.NODES, Kind.SENSORS)]
+    kinds = [kind] if kind else [each for each in Kind if each not in (Kind.NODES, Kind.SENSORS, Kind.FURNITURE)]
     found = {each.value: _entries(each) for each in kinds}
     if json:
         emit(found)
@@ -61,7 +63,12 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
             {"name": name, "about": _first_line(catalog.node_class(name).__doc__), "class": point.value}
             for name, point in catalog.nodes().items()
         ]
-    entries = {Kind.ROBOTS: catalog.robots, Kind.WORLDS: catalog.worlds, Kind.SCENARIOS: catalog.scenarios}[kind]()
+    entries = {
+        Kind.ROBOTS: catalog.robots,
+        Kind.WORLDS: catalog.worlds,
+        Kind.FURNITURE: catalog.furniture,
+        Kind.SCENARIOS: catalog.scenarios,
+    }[kind]()
     return [{"name": e.name, "about": e.about, "path": str(e.path), "origin": e.origin} for e in entries.values()]
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import zstandard
 
-from roboyard.errors import InputError, RoboyardError
+from roboyard.errors import InputError, RoboyardError, RunError
 from roboyard.scenarios.run_folder import unwritable
 from roboyard.scenarios.state.codec import decode, encode
 
 _MAGIC = b"ROBOYARD STATE 1\n"
 _CHECKSUM = 32
-_MOST = 4 << 30
-"""Largest state that is read [bytes, uncompressed]; a recording of hours is a part of it."""
+_MOST = 2 << 30
+"""Largest state [bytes, uncompressed]; the recording so far is a part of it."""
 _PIECE = 1 << 20
 _LENGTH = struct.Struct("<Q")
 
@@ -30,6 +30,8 @@ def write_state(path: Path, data: Any) -> None:
         RunError: something in it is no plain data, or the file cannot be written.
     """
     text, block = encode(data)
+    if len(text) + len(block) >= _MOST:
+        raise RunError(f"the state is larger than {_MOST >> 30} GiB", where=str(path), valid="record less of the run")
     packed = zstandard.ZstdCompressor(level=1).compress(_LENGTH.pack(len(text)) + text + block)
     temporary = path.with_name(f".{path.name}.part")
     try:

@@ -73,7 +73,7 @@ def restore_run(run: Run, spec: Spec, path: Path) -> tuple[str, ...]:
     except RoboyardError as error:
         raise InputError(error.what, where=f"{path}" + (f", {error.where}" if error.where else ""), valid=error.valid) \
             from error  # fmt: skip
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InputError(
             f"is no state of a run: {type(error).__name__}: {error}", where=str(path), valid="what a run saved"
         ) from error

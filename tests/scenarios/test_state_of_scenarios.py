@@ -1,0 +1,66 @@
+"""Every scenario's smoke run goes on from its middle, and so does a run into which others put models meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from roboyard.bus import Input
+from roboyard.messages import serialize, srv
+from roboyard.scenarios import Run, load_spec, run_scenario
+from roboyard.scenarios.catalog import scenarios
+
+
+@pytest.mark.parametrize("name", sorted(scenarios()))
+def test_smoke_runs_go_on_from_their_middle(name: str, tmp_path: Path) -> None:
+    spec = load_spec(name, smoke=True)
+    middle = spec.scenario.duration / 2.0 + 0.0123
+    whole = run_scenario(
+        spec, out=tmp_path / "whole", save_states=[(middle, tmp_path / "x")], report=False, serve=False
+    )
+    again = run_scenario(spec, out=tmp_path / "again", from_state=tmp_path / "x", report=False, serve=False)
+    assert (tmp_path / "whole/recording.mcap").read_bytes() == (tmp_path / "again/recording.mcap").read_bytes()
+    assert again.metrics["criteria"] == whole.metrics["criteria"]
+
+
+SEEING = """<sdf version="1.10"><model name="seeing"><link name="l">
+<inertial><mass>1</mass><inertia><ixx>0.01</ixx><iyy>0.01</iyy><izz>0.01</izz></inertia></inertial>
+<collision name="c"><geometry><box><size>0.2 0.2 0.2</size></box></geometry></collision>
+<sensor name="eye" type="imu"><update_rate>50</update_rate><topic>{topic}</topic></sensor></link></model></sdf>"""
+
+
+def test_models_that_came_through_services_are_there_again(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("world: empty\nrobots: {rover: {model: rover}}\nduration: 1.2\n")
+
+    def call(service: str, request: object) -> Input:
+        kind = f"simulation_interfaces/srv/{service.title().replace('_', '')}"
+        return Input("call", f"/{service}", kind, "somebody", serialize(request))
+
+    def spawn(name: str, x: float) -> Input:
+        request = srv.SpawnEntity.Request(name=name)
+        request.entity_resource.resource_string = SEEING.format(topic=f"/{name}/eye")
+        request.initial_pose.pose.position.x, request.initial_pose.pose.position.z = x, 0.5
+        return call("spawn_entity", request)
+
+    def meddle(run: Run) -> None:
+        inputs = [
+            (0.2, spawn("one", 1.0)), (0.3, spawn("two", 2.0)),
+            (0.5, call("delete_entity", srv.DeleteEntity.Request(entity="one"))), (0.7, spawn("three", 3.0)),
+            (1.0, call("delete_entity", srv.DeleteEntity.Request(entity="two"))),
+        ]  # fmt: skip
+        run.bus.inputs.schedule((round(time * 1e9), item) for time, item in inputs if time * 1e9 > run.bus.now_ns)
+
+    spec = load_spec(path)
+    states = [(time, tmp_path / f"{time}.state") for time in (0.4, 0.6, 0.9)]
+    run_scenario(spec, out=tmp_path / "whole", save_states=states, started=meddle, report=False, serve=False)
+    whole = (tmp_path / "whole/recording.mcap").read_bytes()
+    assert b"three" in whole
+    for _, state in states:
+        out = tmp_path / state.stem
+        outcome = run_scenario(spec, out=out, from_state=state, started=meddle, report=False, serve=False)
+        assert outcome.state == "done", outcome.error
+        assert (out / "recording.mcap").read_bytes() == whole
+        again = run_scenario(spec, keep=False, from_state=state, inputs=tmp_path / "whole", serve=False)
+        assert again.metrics["messages"] == outcome.metrics["messages"]
