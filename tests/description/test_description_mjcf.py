@@ -125,6 +125,18 @@ def test_mesh_shapes_stand_where_mujoco_puts_them(tmp_path: Path) -> None:
     assert fitted.radius == pytest.approx(float(plain.geom_size[2][0]))
 
 
+def test_files_are_found_by_their_last_part_where_the_compiler_says_so(tmp_path: Path) -> None:
+    (tmp_path / "assets").mkdir()
+    trimesh.creation.box((1.0, 2.0, 3.0)).export(tmp_path / "assets" / "box.stl")
+    text = """<mujoco><compiler meshdir="assets" strippath="{}"/><asset><mesh file="C:\\robots/box.stl"/></asset>
+    <worldbody><body name="a"><freejoint/><geom type="mesh" mesh="box"/></body></worldbody></mujoco>"""
+    for strip, found in (("true", True), ("false", False)):
+        (tmp_path / "r.xml").write_text(text.format(strip))
+        shape = load_model(tmp_path / "r.xml").link("a").collisions[0].geometry
+        assert isinstance(shape, Mesh)
+        assert (shape.file is not None) is found
+
+
 def test_joints_limits_motors_and_couplings() -> None:
     model = load_model(RICH)
     shoulder, lift, slide = (model.joint(name).axes[0] for name in ("shoulder", "lift", "slide"))

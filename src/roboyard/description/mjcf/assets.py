@@ -53,6 +53,20 @@ class Assets:
     skins: dict[str, Skin] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Folders:
+    """What ``<compiler>`` says of files: their folders, and whether only the last part of their names counts."""
+
+    meshes: str
+    textures: str
+    bare: bool
+
+    def path(self, name: str, folder: str) -> str:
+        name = name.strip().replace("\\", "/")
+        name = PurePosixPath(name).name if self.bare else name
+        return f"{folder.rstrip('/')}/{name}" if folder else name
+
+
 def gather(reading: Reading, document: Node, clean: Node) -> tuple[Node, Assets]:
     """``clean`` with its meshes and terrains made safe to compile, and what they stand for.
 
@@ -72,40 +86,41 @@ def gather(reading: Reading, document: Node, clean: Node) -> tuple[Node, Assets]
             parts = []
             for part in section.children:
                 if part.tag == "mesh":
-                    part = _mesh(reading, part, assets, folders["meshdir"], clean.file)
+                    part = _mesh(reading, part, assets, folders, clean.file)
                 elif part.tag == "hfield":
-                    part = _terrain(reading, part, assets, folders["meshdir"], clean.file)
+                    part = _terrain(reading, part, assets, folders, clean.file)
                 parts.append(part)
             section = replace(section, children=parts)
         children.append(section)
     return replace(clean, children=children), assets
 
 
-def _folders(document: Node) -> dict[str, str]:
-    folders = {"meshdir": "", "texturedir": "", "strip": ""}
+def _folders(document: Node) -> _Folders:
+    meshes = textures = ""
+    bare = False
     for node in document.all("compiler"):
         common = node.get("assetdir")
-        for key in ("meshdir", "texturedir"):
-            folders[key] = node.get(key) or common or folders[key]
-    return folders
+        meshes = node.get("meshdir") or common or meshes
+        textures = node.get("texturedir") or common or textures
+        bare = node.get("strippath", "true" if bare else "false") == "true"
+    return _Folders(meshes, textures, bare)
 
 
 def _name(node: Node) -> str:
     return node.get("name") or PurePosixPath(node.get("file").replace("\\", "/")).stem
 
 
-def _file(reading: Reading, node: Node, folder: str, main: str, what: str) -> Path | None:
+def _file(reading: Reading, node: Node, asked: str, main: str, what: str) -> Path | None:
     """The readable file that ``node`` names; None with a finding."""
-    name = node.get("file").strip().replace("\\", "/")
-    path = find(reading, f"{folder.rstrip('/')}/{name}" if folder else name, node, main)
+    path = find(reading, asked, node, main)
     problem = path if isinstance(path, str) else reading.resources.unreadable(path, MESH_BYTES)
     if not problem and isinstance(path, Path):
         return path
-    reading.note(node, f"{what} {shown(name, 200)}: {problem}; a placeholder stands for it")
+    reading.note(node, f"{what} {shown(node.get('file'), 200)}: {problem}; a placeholder stands for it")
     return None
 
 
-def _mesh(reading: Reading, node: Node, assets: Assets, folder: str, main: str) -> Node:
+def _mesh(reading: Reading, node: Node, assets: Assets, folders: _Folders, main: str) -> Node:
     attributes = {key: value for key, value in node.attributes.items() if key != "file"}
     if not node.get("file").strip():
         for text in node.get("params").split():
@@ -114,7 +129,7 @@ def _mesh(reading: Reading, node: Node, assets: Assets, folder: str, main: str) 
         assets.meshes[node.get("name")] = MeshSource("", None)
         return node
     name = attributes["name"] = _name(node)
-    path = _file(reading, node, folder, main, "mesh")
+    path = _file(reading, node, folders.path(node.get("file"), folders.meshes), main, "mesh")
     if path is not None and path.suffix.lower() != ".msh":
         problem = mesh_problem(path)
         if problem:
@@ -134,11 +149,11 @@ def _mesh(reading: Reading, node: Node, assets: Assets, folder: str, main: str) 
     return replace(node, attributes={**attributes, "file": called})
 
 
-def _terrain(reading: Reading, node: Node, assets: Assets, folder: str, main: str) -> Node:
+def _terrain(reading: Reading, node: Node, assets: Assets, folders: _Folders, main: str) -> Node:
     name = _name(node)
     path = None
     if node.get("file").strip():
-        path = _file(reading, node, folder, main, "terrain")
+        path = _file(reading, node, folders.path(node.get("file"), folders.meshes), main, "terrain")
     else:
         reading.note(node, f"terrain '{name}' has its heights in the document: left out")
     assets.terrains[name] = MeshSource(node.get("file"), path)
@@ -146,7 +161,7 @@ def _terrain(reading: Reading, node: Node, assets: Assets, folder: str, main: st
     return replace(node, attributes={key: value for key, value in kept.items() if value})
 
 
-def _skins(reading: Reading, document: Node, folders: dict[str, str]) -> dict[str, Skin]:
+def _skins(reading: Reading, document: Node, folders: _Folders) -> dict[str, Skin]:
     parts = [part for section in document.all("asset") for part in section.children]
     textures = {_name(node): node for node in parts if node.tag == "texture"}
     read: dict[str, Skin] = {}
@@ -162,14 +177,14 @@ def _skins(reading: Reading, document: Node, folders: dict[str, str]) -> dict[st
             reading.note(node, f"material '{node.get('name')}' names the texture {shown(name)}, which is not there")
             continue
         if name not in read:
-            read[name] = _skin(reading, textures[name], folders["texturedir"], document.file)
+            read[name] = _skin(reading, textures[name], folders, document.file)
         skins[node.get("name")] = read[name]
     return skins
 
 
-def _skin(reading: Reading, node: Node, folder: str, main: str) -> Skin:
+def _skin(reading: Reading, node: Node, folders: _Folders, main: str) -> Skin:
     if node.get("file").strip():
-        return Skin(_file(reading, node, folder, main, "texture"))
+        return Skin(_file(reading, node, folders.path(node.get("file"), folders.textures), main, "texture"))
     if node.get("builtin", "none") == "none":
         return Skin()
     reading.note(node, f"the pattern of texture '{_name(node)}' is not drawn: its mean colour taken")
