@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 
 
 def load(file: Path, unit: str) -> Surface:
-    """A mesh file's surface."""
+    """A mesh file's surface, gaps by rounding closed."""
     from roboyard.description.mesh_tools import read_surface
+    from roboyard.description.mesh_tools.mending import without_gaps
 
-    return read_surface(file, unit)
+    return without_gaps(read_surface(file, unit))
 
 
 def load_closed(file: Path, unit: str, repair: bool) -> tuple[Surface, tuple[str, ...]]:
     """A mesh file's closed surface, and what was mended."""
-    from roboyard.description.mesh_tools import closed_surface
+    from roboyard.description.mesh_tools import closed_surface, read_surface
 
-    return closed_surface(load(file, unit), repair, str(file))
+    return closed_surface(read_surface(file, unit), repair, str(file))
 
 
 def numbers(text: str, count: int, what: str) -> tuple[float, ...]:

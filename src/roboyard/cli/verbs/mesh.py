@@ -17,8 +17,12 @@ app = group("Make links of meshes: split, reduce, place, collide, weigh; or all 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="STL, OBJ, PLY, OFF or GLB.")]
 UnitOption = Annotated[str, typer.Option("--unit", metavar="m|cm|mm|in", help="Of the file's numbers.")]
 RepairOption = Annotated[bool, typer.Option("--repair", help="Close holes and turn triangles; each mending is said.")]
-OutFolder = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to; default: beside the file.")]
-OutFile = Annotated[Path | None, typer.Option("--out", metavar="STL", help="Where to; default: beside the file.")]
+OutFolder = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Where to; default: here, named after the file.")
+]
+OutFile = Annotated[
+    Path | None, typer.Option("--out", metavar="STL", help="Where to; default: here, named after the file.")
+]
 FormatOption = Annotated[str, typer.Option("--format", metavar="urdf|sdf", help="Of what is printed.")]
 PlaneOption = Annotated[
     list[str] | None, typer.Option("--plane", metavar="x=D|a,b,c,d", help="Cut where a x + b y + c z = d; repeatable.")
@@ -53,7 +57,7 @@ def split(
         raise InputError(f"--by {how}", valid="components alone, planes with --plane, boxes with --box")
     surface, mended = load_closed(file, unit, repair) if how != "components" or repair else (load(file, unit), ())
     parts, how = parted(surface, planes or [], boxes or [], names)
-    folder = out or file.with_name(f"{file.stem}_parts")
+    folder = out or Path(f"{file.stem}_parts")
     rows: list[dict[str, Any]] = []
     for name, part in parts.items():
         target = folder / f"{name}.stl"
@@ -92,7 +96,7 @@ def reduce(
         made = to_error(surface, error)
     else:
         raise InputError("reduce to what?", valid="--triangles N or --error M")
-    target = out or file.with_name(f"{file.stem}_reduced.stl")
+    target = out or Path(f"{file.stem}_reduced.stl")
     write_stl(target, made.surface)
     before, after = len(surface.faces), len(made.surface.faces)
     if json:
@@ -132,7 +136,7 @@ def origin(
     surface, mended = load_closed(file, unit, repair) if needs_body else (load(file, unit), ())
     place = at if at in ("com", "base", "centre") else np.array(numbers(at, 3, "origin"))
     T = T_new_old(surface, place, (roll, pitch, yaw))
-    target = out or file.with_name(f"{file.stem}_placed.stl")
+    target = out or Path(f"{file.stem}_placed.stl")
     write_stl(target, surface.moved(T))
     back = T.inverse()
     if json:
@@ -177,7 +181,7 @@ def collision(
     surface, mended = load_closed(file, unit, repair) if repair else (load(file, unit), ())
     kinds = tuple(kind.strip() for kind in shapes.split(","))
     found = cover(surface, kinds, 16 if kinds == ("decompose",) and most == 1 else most)
-    folder = out or file.with_name(f"{file.stem}_collision")
+    folder = out or Path(f"{file.stem}_collision")
     placed: list[Placed] = [*found.shapes]
     for number, piece in enumerate(found.pieces):
         target = folder / f"{file.stem}_{number}.stl"
@@ -273,7 +277,7 @@ def robot(
         mended += [f"{name}: {line}" for line in done]
     shared = share_mass({name: part.volume for name, part in parts.items()}, total, weighed)
     kinds = tuple(kind.strip() for kind in shapes.split(","))
-    folder = out or file.with_name(f"{file.stem}_robot")
+    folder = out or Path(f"{file.stem}_robot")
     made = make_robot(parts, shared, hung, folder, file.stem, triangles, kinds, most)
     urdf = folder / f"{file.stem}.urdf"
     model = load_model(urdf)  # what our own reader refuses is no result

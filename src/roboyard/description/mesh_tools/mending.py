@@ -46,6 +46,11 @@ def closed_surface(surface: Surface, repair: bool, where: str) -> tuple[Surface,
     return surface, tuple(mended)
 
 
+def without_gaps(surface: Surface) -> Surface:
+    """The surface without gaps as narrow as an exporter's rounding, if that makes it more closed."""
+    return surface if surface.closed else _cleaned(surface, [])
+
+
 def _cleaned(surface: Surface, mended: list[str]) -> Surface:
     merged = welded(surface, WELD * surface.size)
     _, first, counts = np.unique(np.sort(merged.faces, axis=1), axis=0, return_index=True, return_counts=True)

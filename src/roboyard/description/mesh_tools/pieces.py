@@ -11,7 +11,7 @@ from roboyard.description.mesh_tools.nearness import Nearness, scattered
 from roboyard.description.mesh_tools.surface import Surface
 from roboyard.errors import DescriptionError, InputError
 
-MAX_TRIANGLES = 20_000
+MAX_TRIANGLES = 5_000
 """Larger surfaces are reduced before they are taken apart."""
 MAX_PIECES = 256
 SAMPLES = 4000
@@ -77,15 +77,17 @@ def decomposed(surface: Surface, most: int = 16, concavity: float = 0.05) -> Dec
         return _judged(surface, (hull,))
     import coacd
 
+    from roboyard.description.mesh_tools.mending import without_gaps
     from roboyard.description.mesh_tools.reducing import to_triangles
 
-    light = to_triangles(surface, MAX_TRIANGLES).surface
+    light = to_triangles(without_gaps(surface), MAX_TRIANGLES).surface
     coacd.set_log_level("off")
     parts = coacd.run_coacd(
         coacd.Mesh(light.vertices, light.faces.astype(np.int32)),
         threshold=concavity,
         max_convex_hull=most,
         mcts_iterations=60,
+        resolution=1000,
         seed=0,
     )
     pieces = [hull_of(Surface(np.asarray(points, float), np.asarray(faces, np.int64))) for points, faces in parts]

@@ -10,6 +10,8 @@ from roboyard.description.mesh_tools.nearness import hausdorff
 from roboyard.description.mesh_tools.surface import Surface, welded
 from roboyard.errors import InputError
 
+COARSENESS = (1, 3, 5, 7, 9)
+"""Of the rounds in which edges are collapsed."""
 ROUNDS = 14
 """Numbers of triangles that are tried to come near an error."""
 
@@ -56,8 +58,14 @@ def to_error(surface: Surface, error: float) -> Reduced:
 def _collapsed(surface: Surface, triangles: int) -> Surface:
     import fast_simplification
 
-    vertices, faces = fast_simplification.simplify(
-        np.ascontiguousarray(surface.vertices), np.ascontiguousarray(surface.faces, np.int32), target_count=triangles
-    )
-    light = welded(Surface(np.asarray(vertices, float), np.asarray(faces, np.int64)))
-    return light if len(light.faces) >= 4 else surface
+    light, faces = surface, np.ascontiguousarray(surface.faces, np.int32)
+    # Edges are taken in rounds of rising thresholds.  The finer the rounds the nearer the surface stays, but the fewest
+    # triangles are out of their reach.
+    for coarseness in COARSENESS:
+        corners, left = fast_simplification.simplify(surface.vertices, faces, target_count=triangles, agg=coarseness)
+        made = welded(Surface(np.asarray(corners, float), np.asarray(left, np.int64)))
+        if len(made.faces) >= 4:
+            light = made
+        if len(made.faces) <= 1.02 * triangles:
+            break
+    return light
