@@ -171,6 +171,50 @@ def test_a_node_that_cannot_be_saved_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "x.state").exists()
 
 
+WORKS = """\
+import time
+
+from roboyard import Node, msg
+
+
+def work(number):
+    time.sleep(0.01)
+    return 2 * number
+
+
+class Works(Node):
+    fields = ("count",)
+
+    def setup(self):
+        self.count = 0
+        self.out = self.publisher("found", msg.Float64)
+        self.timer(0.5, self.begin)
+
+    def begin(self):
+        self.count += 1
+        self.offload(work, self.count, latency=0.31, then=self.found)
+
+    def found(self, future):
+        self.out.publish(msg.Float64(data=float(future.result)))
+"""
+
+
+def test_saving_waits_for_offloaded_work(tmp_path: Path) -> None:
+    (tmp_path / "works.py").write_text(WORKS)
+    path, state = tmp_path / "mine.yaml", tmp_path / "x.state"
+    path.write_text("world: empty\nduration: 2\nnodes: {works: {use: 'works.py:Works'}}\n")
+    run_scenario(load_spec(path), out=tmp_path / "whole", save_states=[(0.6, state)], report=False, serve=False)
+    moments: list[float] = []
+    run_scenario(
+        load_spec(path), out=tmp_path / "again", from_state=state, report=False, serve=False,
+        started=lambda run: moments.append(run.time),
+    )  # fmt: skip
+    assert moments == [pytest.approx(0.81)]
+    assert (tmp_path / "whole/recording.mcap").read_bytes() == (tmp_path / "again/recording.mcap").read_bytes()
+    with open_recording(tmp_path / "whole") as recording:
+        assert [item.message.data for item in recording.messages(["/found"])] == [2.0, 4.0, 6.0]
+
+
 # -- the codec ---------------------------------------------------------------------------------------------------------
 numbers = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8) | st.binary(max_size=8)

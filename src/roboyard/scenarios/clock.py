@@ -17,6 +17,10 @@ _SLICE_NS = 100_000_000
 """How often progress is told and ``until`` is looked at [ns of simulated time]."""
 
 
+_PATIENCE_NS = 10_000_000_000
+"""How long saving a state waits for offloaded work [ns of simulated time]."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a run is: simulated time and duration [s], wall time [s]."""
@@ -63,6 +67,7 @@ def let_run(
     try:
         while run.bus.now_ns < end_ns and not control.stopping:
             if save is not None and (wanted := control.next_save()) is not None:
+                _drain(run, control, end_ns)
                 _save(run, save, *wanted)
                 continue
             step = control.next_step()
@@ -87,6 +92,12 @@ def let_run(
         text = f"{type(error).__name__}: {error}"
         return Ending("failed", text, "".join(traceback.format_exception(error)), error)
     return Ending("interrupted" if control.stopping else "done")
+
+
+def _drain(run: Run, control: Control, end_ns: int) -> None:
+    """Go on to the first instant at which no offloaded work is under way, if there is one soon."""
+    until_ns = min(run.bus.now_ns + _PATIENCE_NS, end_ns)
+    run.advance(until_ns, lambda: control.stopping or not run.bus.offload.pending)
 
 
 def _save(run: Run, save: Callable[[Path], None], path: Path, must: bool) -> None:
