@@ -16,11 +16,12 @@ _FIXED, _AFFINE = 0, 1  # mjtGain, and mjtBias counts none, affine
 
 @dataclass(slots=True)
 class Drive:
-    """What the actuators of one joint amount to."""
+    """What the actuators of one joint amount to; ``effort`` bounds their force, ``reach`` that of what they are told."""
 
     commands: dict[str, tuple[float, float]] = field(default_factory=dict)
     parameters: dict[str, str] = field(default_factory=dict)
     effort: float = 0.0
+    reach: float = 0.0
 
 
 def read_actuators(reading: Reading, source: Compiled) -> dict[str, Drive]:
@@ -63,7 +64,7 @@ def _add(reading: Reading, source: Compiled, number: int, joint: int, name: str,
         scale = gear * gain
         bounds = sorted((scale * low, scale * high))
         drive.commands["effort"] = bounds[0], bounds[1]
-        effort = min(effort, max(map(abs, bounds)))
+        drive.reach = max(drive.reach, min(effort, max(map(abs, bounds))))
         if int(m.jnt_type[joint]) == HINGE and not m.jnt_limited[joint]:
             drive.commands.setdefault("velocity", (-math.inf, math.inf))  # a wheel: its torque may hold a speed
     elif kp:
@@ -81,10 +82,13 @@ def _add(reading: Reading, source: Compiled, number: int, joint: int, name: str,
 def limited(joint: Joint, drives: dict[str, Drive]) -> Joint:
     """The joint with its effort bounded by what its actuators can give."""
     drive = drives.get(joint.name)
-    if drive is None or not joint.axes or not 0.0 < drive.effort < math.inf:
+    if drive is None or not joint.axes:
         return joint
     axis = joint.axes[0]
-    limits = replace(axis.limits, effort=min(axis.limits.effort, drive.effort))
+    effort = min(axis.limits.effort, drive.effort or math.inf)
+    if math.isinf(effort):  # the file states no limit, but a motor cannot be told to give more
+        effort = drive.reach or math.inf
+    limits = replace(axis.limits, effort=effort)
     return replace(joint, axes=(replace(axis, limits=limits), *joint.axes[1:]))
 
 

@@ -11,6 +11,8 @@ from roboyard.description.model import Axis, Joint, Model
 from roboyard.description.write.written import Losses, add, number, numbers
 from roboyard.geometry import SE3
 
+LOCKED = 1e-6
+"""Play left to a joint whose limits coincide [rad or m]; the engine wants a range."""
 FAR = 1e9
 """Stands for an open side of a one-sided range, as in simulation."""
 
@@ -30,7 +32,9 @@ def add_joints(body: ET.Element, joint: Joint, T_body_joint: SE3, prefix: str, l
         if math.isfinite(limits.lower) or math.isfinite(limits.upper):
             node.set("limited", "true")
             low, high = max(limits.lower, -FAR), min(limits.upper, FAR)
-            node.set("range", numbers((low, high if high > low else low + 1e-6)))
+            node.set("range", numbers((low, high if high > low else low + LOCKED)))
+            if low == high:
+                losses.say(f"joint '{name}', whose limits coincide, gets a play of {LOCKED:g}")
         if math.isfinite(limits.effort) and limits.effort > 0.0:
             node.set("actuatorfrclimited", "true")
             node.set("actuatorfrcrange", numbers((-limits.effort, limits.effort)))

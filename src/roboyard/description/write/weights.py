@@ -37,7 +37,7 @@ def lent(
         fixed = joint is not None and joint.type == "fixed"
         if link.name in spared or link.inertial is not None or (fixed and (moving_only or _bare(model, link))):
             continue
-        if not fixed and _carries(model, link.name):
+        if not fixed and (moving_only or not (link.collisions or link.visuals)) and _carries(model, link.name):
             continue
         lender = "" if fixed else _behind(model, link.name)
         mass, moment = LEAST, LEAST * _ARM**2
@@ -60,10 +60,7 @@ def _bare(model: Model, link: Link) -> bool:
 
 
 def _carries(model: Model, name: str) -> bool:
-    """Whether any link of the group that is fixed together with ``name`` has mass, and ``name`` itself is bare."""
-    link = model.link(name)
-    if link.collisions or link.visuals:
-        return False
+    """Whether any link of the group that is fixed together with ``name`` has mass."""
     group, waiting = {name}, [name]
     while waiting:
         here = waiting.pop()
