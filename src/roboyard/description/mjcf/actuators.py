@@ -16,7 +16,7 @@ _FIXED, _AFFINE = 0, 1  # mjtGain, and mjtBias counts none, affine
 
 @dataclass(slots=True)
 class Drive:
-    """What the actuators of one joint amount to; ``effort`` bounds their force, ``reach`` that of what they are told."""
+    """What the actuators of a joint amount to; ``effort`` bounds their force, ``reach`` is what they can be told."""
 
     commands: dict[str, tuple[float, float]] = field(default_factory=dict)
     parameters: dict[str, str] = field(default_factory=dict)
