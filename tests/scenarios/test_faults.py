@@ -134,3 +134,17 @@ def test_mistakes_are_refused_with_file_line_and_choices(write: Any, fault: str,
     assert place in str(caught.value)
     assert message in str(caught.value)
     assert caught.value.valid
+
+
+@pytest.mark.parametrize("mu", [0.02, 0.05])
+def test_odometry_drifts_on_ice_by_what_the_wheels_slip(mu: float, tmp_path: Path) -> None:
+    """Wheels ramp up at a, the rover at mu g: until it is as fast as they are it loses v² / 2 (1 / mu g - 1 / a)."""
+    path = tmp_path / "ice.yaml"
+    path.write_text(
+        "world: empty\nrobots: {rover: {model: rover}}\noperator: [{wait: 0.5}, {drive: {v: 0.4, for: 60}}]\n"
+        f"faults: [{{at: 0, what: slip_patch, pose: [0, 0, 0], size: [20, 20], friction: {mu}}}]\nduration: 4\n"
+    )
+    outcome = run_scenario(load_spec(path), keep=False, serve=False)
+    speed, ramp = 0.4, 1.5
+    lost = speed**2 / 2.0 * (1.0 / (mu * 9.81) - 1.0 / ramp)
+    assert outcome.metrics["odom_final_error"] == pytest.approx(lost, rel=0.06)
