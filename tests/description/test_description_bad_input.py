@@ -264,7 +264,7 @@ def test_folder(tmp_path: Path) -> None:
 def test_empty_file(tmp_path: Path) -> None:
     file = tmp_path / "robot.urdf"
     file.write_text("")
-    assert refused(file) == f"{file}: the file is empty (a URDF, xacro or SDF document)"
+    assert refused(file) == f"{file}: the file is empty (a URDF, xacro, SDF or MJCF document)"
 
 
 def test_unknown_extension(tmp_path: Path) -> None:

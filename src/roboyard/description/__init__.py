@@ -1,4 +1,4 @@
-"""Readers for URDF, xacro and SDF: files in standard formats become one `Model` or `World`.
+"""Readers for URDF, xacro, SDF and MJCF: files in standard formats become one `Model` or `World`.
 
 `load_model` and `load_world` are the way in; ``model.py`` and ``sensors.py`` hold the records that come out.
 """

@@ -88,7 +88,7 @@ def decode(data: bytes, source: str) -> tuple[str, tuple[Finding, ...]]:
         DescriptionError: the file is empty, too large, binary, or in an encoding that is none.
     """
     if not data.strip():
-        raise DescriptionError("the file is empty", where=source, valid="a URDF, xacro or SDF document")
+        raise DescriptionError("the file is empty", where=source, valid="a URDF, xacro, SDF or MJCF document")
     if len(data) > MAX_CHARACTERS:
         raise DescriptionError(f"the file has {len(data)} bytes", where=source, valid=f"at most {MAX_CHARACTERS}")
     encoding = "utf-8"
@@ -103,7 +103,7 @@ def decode(data: bytes, source: str) -> tuple[str, tuple[Finding, ...]]:
             if not _TEXT_ENCODING.fullmatch(encoding):
                 raise DescriptionError(f"unknown encoding {encoding!r}", where=f"{source}:1", valid="utf-8")
     if encoding.startswith("utf-8") and b"\x00" in data:
-        raise DescriptionError("this is a binary file", where=source, valid="an XML file: URDF, xacro or SDF")
+        raise DescriptionError("this is a binary file", where=source, valid="an XML file: URDF, xacro, SDF or MJCF")
     try:
         return data.decode(encoding), ()
     except (UnicodeDecodeError, LookupError):
@@ -126,7 +126,7 @@ def parse(text: str | bytes, source: str = "<text>") -> tuple[Node, tuple[Findin
         text, notes = decode(text, source)
         findings.extend(notes)
     if not text.strip():
-        raise DescriptionError("the text is empty", where=source, valid="a URDF, xacro or SDF document")
+        raise DescriptionError("the text is empty", where=source, valid="a URDF, xacro, SDF or MJCF document")
     if len(text) > MAX_CHARACTERS:
         raise DescriptionError(f"the text has {len(text)} characters", where=source, valid=f"at most {MAX_CHARACTERS}")
     text = _mend(text.removeprefix("\ufeff"), source, findings)

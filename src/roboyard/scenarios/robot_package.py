@@ -35,7 +35,7 @@ class Limits:
 class RobotFile:
     """What `<robot>.yaml` may say."""
 
-    description: Path = field(doc="URDF, xacro or SDF, beside this file")
+    description: Path = field(doc="URDF, xacro, SDF or MJCF, beside this file")
     about: str = field("", doc="one line for `roboyard list`")
     arguments: dict[str, str] = field(factory=dict, doc="xacro arguments")
     base_frame: str = field("base_link", doc="the frame that odometry moves")
