@@ -148,6 +148,7 @@ def test_what_is_off_its_path_or_its_goal_is_told_with_its_cause() -> None:
         (trajectory(), "INVALID_GOAL"),
         (trajectory((3.0, [2.5, 0.0])), "from -2 to 2"),
         (trajectory((0.1, [1.5, 0.0])), "more time"),
+        (trajectory((0.0, [1.5, 0.0]), (1.0, [1.5, 0.0])), "would jump"),
         (trajectory((1.0, [math.nan, 0.0])), "finite"),
         (trajectory((1.0, [0.5, 0.0]), (1.0, [0.6, 0.0])), "later"),
     ],

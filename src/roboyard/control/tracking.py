@@ -74,6 +74,20 @@ class JointBounds:
                 valid=f"at most {self.speed[k]:.4g}; give it more time",
             )
 
+    def check_start(self, first: Array, present: Array, dt: float, joints: Sequence[str]) -> None:
+        """Whether the joints can come from where they are to a trajectory's first set-point within ``dt`` [s].
+
+        Raises:
+            InputError: they would have to jump.
+        """
+        far = np.abs(first - present) > self.speed * dt + _ROUNDING
+        if far.any():
+            k = int(np.argmax(far))
+            raise InputError(
+                f"joint {joints[k]} would jump from {present[k]:.4g} to {first[k]:.4g}",
+                valid="a first point later than now",
+            )
+
     def hold(self, position: Array) -> Array:
         """The nearest positions within them."""
         held: Array = np.clip(position, self.lower, self.upper)

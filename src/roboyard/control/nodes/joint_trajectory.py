@@ -141,6 +141,8 @@ class JointTrajectoryNode(Node):
         points = from_present(present, given)
         trajectory = Trajectory(points)
         self._bounds.check(trajectory, self.joints, points)
+        first = trajectory.sample((self.now_ns - began_ns) * 1e-9).position
+        self._bounds.check_start(first, present.position, 1.0 / self.rate, self.joints)
         self._points = points
         self._tracking = Tracking(trajectory, began_ns * 1e-9, tolerances)
 
