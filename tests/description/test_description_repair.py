@@ -32,7 +32,7 @@ def link(inside: str, name: str = "l") -> str:
 
 FAULTS = {
     "negative mass": (BASE + link(inertial(-2, 1, 1, 1)) + joint("l"), "link 'l' has mass -2 kg", "2 kg taken"),
-    "no mass": (BASE + link(inertial(0, 0, 0, 0)) + joint("l", kind="fixed"), "mass 0 kg", "mere frame"),
+    "no mass": (link(inertial(0, 0, 0, 0)), "mass 0 kg", "mere frame"),
     "mass missing": (
         BASE + link('<inertial><inertia ixx="1" iyy="1" izz="1"/></inertial>') + joint("l", kind="fixed"),
         "without <mass>",
@@ -105,6 +105,18 @@ def test_inertia_of_shapes() -> None:
     assert np.allclose(mended.inertia, (6.5, 5.0, 2.5, 0, 0, 0))  # m (b² + c²) / 12
 
 
+def test_no_mass_where_a_link_is_fixed_is_a_frame() -> None:
+    """As many files write their frames; but what moves needs mass."""
+    nothing = link(inertial(0, 0, 0, 0))
+    read = load_model(robot(BASE + nothing + joint("l", kind="fixed")))
+    assert read.link("l").inertial is None
+    assert any("link 'l' has mass 0 kg: a mere frame" in finding.what for finding in read.findings)
+    with pytest.raises(DescriptionError, match="link 'l' has mass 0 kg"):
+        load_model(robot(BASE + nothing + joint("l")))
+    (mending,) = load_model(robot(BASE + nothing + joint("l")), repair=True).mendings
+    assert "moves but has no mass" in mending.what
+
+
 def test_a_massless_link_with_shapes_gets_their_mass() -> None:
     shape = '<collision><geometry><box size="0.1 0.2 0.3"/></geometry></collision>'
     mended = load_model(robot(BASE + link(shape) + joint("l")), repair=True)
@@ -133,6 +145,15 @@ def test_sdf() -> None:
     assert not still.mendings, "of no matter, the model is static"
     inside = text.removeprefix('<sdf version="1.9">').removesuffix("</sdf>")
     assert len(load_world(f'<sdf version="1.9"><world name="w">{inside}</world></sdf>', repair=True).mendings) == 1
+    shape = "<geometry><mesh><uri>no.stl</uri><scale>2</scale></mesh></geometry>"
+    scaled = load_model(model(f'<link name="a"><visual name="v">{shape}</visual></link>'), repair=True)
+    assert scaled.links[0].visuals[0].geometry.scale == (2.0, 2.0, 2.0)  # type: ignore[union-attr]
+    assert len(scaled.mendings) == 1
+    same = '<model name="n"><link name="l"/></model>'
+    named = load_model(model('<link name="a"/>' + 3 * same), repair=True)
+    assert [one.name for one in named.links] == ["a", "n::l", "n_1::l", "n_2::l"]
+    world = load_world(f'<sdf version="1.9"><world name="w">{2 * same}</world></sdf>', repair=True)
+    assert [one.name for one in world.models] == ["n", "n_1"]
     twice = model(
         '<link name="a"/><link name="b"/><joint name="j" type="fixed"><parent>a</parent><child>a</child></joint>'
     )

@@ -24,7 +24,7 @@ def overhanging(reach: float) -> Model:
 @pytest.mark.parametrize(("reach", "falls"), [(0.0, False), (0.19, False), (0.21, True), (0.5, True)])
 def test_the_centre_of_mass_decides(reach: float, falls: bool) -> None:
     """It stands as long as half of the reach is less than half of the foot."""
-    found = stand(overhanging(reach), seconds=1.5)
+    found = stand(overhanging(reach), seconds=1.5, servos=True)
     assert found is not None
     assert found.overhang == pytest.approx(max(0.0, reach / 2 - 0.1), abs=1e-9)
     assert found.fell() == falls
@@ -32,6 +32,11 @@ def test_the_centre_of_mass_decides(reach: float, falls: bool) -> None:
     if not falls:
         assert found.rests()
         assert found.tilt < 0.01
+    locked = stand(overhanging(reach), seconds=1.5)
+    assert locked is not None
+    assert (locked.held, locked.locked) == (0, 1)
+    assert locked.fell() == falls
+    assert locked.overhang == pytest.approx(found.overhang)
 
 
 def test_the_rover_rests() -> None:
@@ -49,7 +54,7 @@ def test_joints_that_take_no_positions_are_locked_where_they_start() -> None:
     foot = Link("foot", at(), foot.inertial, foot.collisions)
     for angle, falls in ((0.0, False), (math.pi, True)):
         interface = JointInterface("turn", (("effort", -1.0, 1.0),), ("position",), (("position", angle),))
-        found = stand(Model("m", (foot, weight), (turn,), interfaces=(interface,)), seconds=1.5)
+        found = stand(Model("m", (foot, weight), (turn,), interfaces=(interface,)), seconds=1.5, servos=True)
         assert found is not None
         assert (found.held, found.locked) == (0, 1)
         assert found.fell() == falls, angle

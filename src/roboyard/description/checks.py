@@ -16,6 +16,7 @@ from roboyard.description.values import fault, shown, unit_vector, vector
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
+WEIGHTLESS = "a mass above 0; leave <inertial> out for a mere frame"
 _HEAVIEST = 1e15  # beyond, digits are lost in every sum
 _ROUNDING = 1e-4  # relative breach of the triangle inequality that printed digits explain
 
@@ -46,8 +47,7 @@ def inertial(
     """
     if mass <= 0.0:
         done = f"{-mass:g} kg taken" if mass < 0.0 else "taken as a mere frame without mass"
-        valid = "a mass above 0; leave <inertial> out for a mere frame"
-        reading.mend(node, f"link '{link}' has mass {mass:g} kg", valid, done)
+        reading.mend(node, f"link '{link}' has mass {mass:g} kg", WEIGHTLESS, done)
         if mass == 0.0:
             return None
         mass = -mass

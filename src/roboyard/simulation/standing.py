@@ -33,8 +33,9 @@ class Standing:
         spin: Of the fastest turning link at the end [rad/s].
         tilt: Angle between the model's vertical axis at the start and at the end [rad].
         overhang: How far the centre of mass lay outside what touched the ground at the start [m]; 0: above it.
+        slack: Angle by which it could tip before its centre of mass leaves what touched the ground [rad].
         held: Joints held by their position servos.
-        locked: Joints that take no positions and were locked instead.
+        locked: Joints that were locked.
         loose: Root links with nothing to touch the ground with, left out.
     """
 
@@ -43,6 +44,7 @@ class Standing:
     spin: float
     tilt: float
     overhang: float
+    slack: float
     held: int
     locked: int
     loose: tuple[str, ...] = ()
@@ -51,20 +53,25 @@ class Standing:
         """Whether overlap [m] and speeds [m/s, rad/s] are within these bounds."""
         return self.depth <= depth and self.speed <= speed and self.spin <= spin
 
+    def balances(self, slack: float = 0.03) -> bool:
+        """Whether its pose can stand at all: its centre of mass above its feet, with ``slack`` [rad] to spare."""
+        return self.overhang == 0.0 and self.slack >= slack
+
     def fell(self, tilt: float = 0.2) -> bool:
         """Whether it tipped by more than ``tilt`` [rad]."""
         return self.tilt > tilt
 
 
-def stand(model: Model, seconds: float = 1.0, settings: PhysicsSettings | None = None) -> Standing | None:
-    """Put ``model`` on level ground, hold its joints, and let time pass.
-
-    Joints that take positions are held by their servos, all others are locked where the description starts them.
+def stand(
+    model: Model, seconds: float = 1.0, settings: PhysicsSettings | None = None, *, servos: bool = False
+) -> Standing | None:
+    """Put ``model`` on level ground, hold its joints where the description starts them, and let time pass.
 
     Args:
         model: The robot.
         seconds: How long [s].
         settings: Of the engine.
+        servos: Whether joints that take positions are held by their servos; all others are locked.
 
     Returns:
         What became of it; None if nothing of it can touch the ground.
@@ -73,7 +80,7 @@ def stand(model: Model, seconds: float = 1.0, settings: PhysicsSettings | None =
         DescriptionError: the engine refuses the model.
         RunError: the physics diverged.
     """
-    held = _locked(_grounded(model))
+    held = _locked(_grounded(model), servos)
     if not held.links or not any(one.surface.collide for link in held.links for one in link.collisions):
         return None
     floor = Link("floor", SE3.identity(), collisions=(Collision("floor", Plane(), SE3.identity()),))
@@ -87,12 +94,12 @@ def stand(model: Model, seconds: float = 1.0, settings: PhysicsSettings | None =
     sim = Simulation(World("level", (place,)), settings=settings)
     sim.add(held, "robot", SE3(translation=(0.0, 0.0, -float(feet[:, 2].min()))))
     hardware = sim.hardware("robot")
-    servos = [one for one in sim.placement("robot").joints if "position" in hardware.command_modes(one.name)]
-    if servos:
-        starts = np.array([sim.data.qpos[one.qpos] for one in servos])
-        hardware.write(JointCommand("position", tuple(one.name for one in servos), starts))
+    places = [one for one in sim.placement("robot").joints if "position" in hardware.command_modes(one.name)]
+    if places:
+        starts = np.array([sim.data.qpos[one.qpos] for one in places])
+        hardware.write(JointCommand("position", tuple(one.name for one in places), starts))
     body = sim.placement("robot").links[sim.placement("robot").root].body
-    overhang, upright = _overhang(sim, feet), sim.data.xmat[body].reshape(3, 3)[2].copy()
+    (margin, height), upright = _margin(sim, feet), sim.data.xmat[body].reshape(3, 3)[2].copy()
     sim.step(round(seconds * 1e9 / sim.timestep_ns))
     speed, spin = _speeds(sim)
     lean = float(np.clip(upright @ sim.data.xmat[body].reshape(3, 3)[2], -1.0, 1.0))
@@ -102,8 +109,9 @@ def stand(model: Model, seconds: float = 1.0, settings: PhysicsSettings | None =
         speed=speed,
         spin=spin,
         tilt=float(np.arccos(lean)),
-        overhang=overhang,
-        held=len(servos),
+        overhang=max(0.0, -margin),
+        slack=float(np.arctan2(max(margin, 0.0), max(height, 1e-6))),
+        held=len(places),
         locked=sum(joint.type != "fixed" for joint in model.joints) - sum(j.type != "fixed" for j in held.joints),
         loose=tuple(link.name for link in model.links if all(link.name != one.name for one in held.links)),
     )
@@ -135,12 +143,12 @@ def _grounded(model: Model) -> Model:
     )
 
 
-def _locked(model: Model) -> Model:
-    """The model with those joints fixed at their start that no position servo can hold, and without a mind to sense."""
+def _locked(model: Model, servos: bool) -> Model:
+    """The model with its joints fixed where they start, but for those that servos can hold; without sensors."""
     starts = {one.joint: dict(one.initial).get("position", 0.0) for one in model.interfaces}
 
     def lock(joint: Joint) -> Joint:
-        if joint.type == "fixed" or (joint.axes and "position" in modes_of(model, joint.name)):
+        if joint.type == "fixed" or (servos and joint.axes and "position" in modes_of(model, joint.name)):
             return joint
         moved = joint.T_parent_child
         start = starts.get(joint.name, 0.0)
@@ -191,21 +199,24 @@ def _corners(model: mujoco.MjModel, geom: int, up: Points) -> Points:
     return np.asarray(-size[0] * up[None])
 
 
-def _overhang(sim: Simulation, feet: Points) -> float:
-    """Distance of the centre of mass, seen from above, to the hull of what touches the ground [m]; 0 inside."""
+def _margin(sim: Simulation, feet: Points) -> tuple[float, float]:
+    """How far inside the hull of what touches the ground the centre of mass lies, seen from above, and its height [m].
+
+    Negative outside.
+    """
     from scipy.spatial import ConvexHull, QhullError
 
     bodies = list(sim.placement("robot").bodies)
     masses = sim.model.body_mass[bodies]
     if masses.sum() <= 0.0:
-        return 0.0
-    centre = (masses[:, None] * sim.data.xipos[bodies]).sum(axis=0)[:2] / masses.sum()
+        return 0.0, 0.0
+    centre = (masses[:, None] * sim.data.xipos[bodies]).sum(axis=0) / masses.sum()
     standing = feet[feet[:, 2] <= feet[:, 2].min() + FEET][:, :2]
     try:
         faces = ConvexHull(standing).equations
     except (QhullError, ValueError):  # a point or a line
-        return float(_to_segment(centre, standing))
-    return max(0.0, float((faces[:, :2] @ centre + faces[:, 2]).max()))
+        return -float(_to_segment(centre[:2], standing)), float(centre[2])
+    return -float((faces[:, :2] @ centre[:2] + faces[:, 2]).max()), float(centre[2])
 
 
 def _to_segment(point: Points, points: Points) -> float:

@@ -218,7 +218,7 @@ def _stands(model: Model) -> str:
     if standing is None:
         return ""
     if standing.fell():
-        why = "its centre of mass lies beside what it stands on" if standing.overhang > 0.0 else "it tips"
+        why = "it tips" if standing.balances() else "its centre of mass does not lie above what it stands on"
         return f"it falls over with its joints held: {why}"
     if not standing.rests():
         return f"it does not come to rest: {standing.speed:.2g} m/s after a second, {standing.depth * 1e3:.2g} mm deep"

@@ -9,6 +9,7 @@ from roboyard.description import checks
 from roboyard.description.assembly import settle_sensors
 from roboyard.description.fields import boolean_of, pose
 from roboyard.description.model import Frame, Joint, Model
+from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
 from roboyard.description.sdf import merging
 from roboyard.description.sdf.bare_links import weightless
@@ -107,8 +108,18 @@ def _declare(reading: Reading, scope: Scope, children: Iterable[Node], version: 
                 entry = Entry(name, "frame", child, where, MODEL, attached=child.get("attached_to"))
             case _:
                 continue
+        distinct(reading, scope, entry)
         if not scope.declare(entry):
             reading.note(child, f"the {entry.kind} '{entry.name}' shares its name with another part")
+
+
+def distinct(reading: Reading, scope: Scope, entry: Entry) -> None:
+    """A model whose name another model has gets a number, if mending is asked for; nothing can refer to it then."""
+    if reading.repair and entry.kind == "model" and scope.kind(entry.name) == "model":
+        name = free_name(entry.name, {taken: 0 for taken, _ in scope.entries("model")})
+        what = f"model '{entry.name}' in {scope.owner} exists twice"
+        reading.mend(entry.node, what, "unique names", f"this one becomes '{name}'")
+        entry.name = name
 
 
 def model_entry(found: Included, default: str) -> Entry:

@@ -23,7 +23,7 @@ from roboyard.description.model import (
     Vec3,
 )
 from roboyard.description.reading import Reading
-from roboyard.description.values import fault, integer, numbers, positive, positives, shown, unit_vector
+from roboyard.description.values import fault, integer, number, numbers, positive, positives, shown, unit_vector
 from roboyard.description.xml import Node
 
 _UNUSED_SURFACE = {"soft_contact", "bullet"}
@@ -114,7 +114,7 @@ def _mesh(reading: Reading, node: Node, label: str) -> Mesh:
     uri = text_of(node, "uri")
     if not uri:
         raise fault(f"{label} has no <uri>", node, "<uri>model://…</uri>")
-    scale = vector_of(node, "scale", (1.0, 1.0, 1.0))
+    scale = _scale(reading, node, label)
     if 0.0 in scale:
         raise fault(f"scale of {label} is {shown(text_of(node, 'scale'))}", node, "no zeros")
     part = node.child("submesh")
@@ -126,6 +126,15 @@ def _mesh(reading: Reading, node: Node, label: str) -> Mesh:
         center_submesh=boolean_of(part, "center", False),
         convex=node.get("optimization") in ("convex_hull", "convex_decomposition"),
     )
+
+
+def _scale(reading: Reading, node: Node, label: str) -> Vec3:
+    given = node.child("scale")
+    if given is None or len(given.text.split()) != 1:
+        return vector_of(node, "scale", (1.0, 1.0, 1.0))
+    value = number(given.text, given, f"scale of {label}")
+    reading.mend(given, f"scale of {label} is {shown(given.text)}", "3 numbers", "taken along all axes")
+    return value, value, value
 
 
 def _polyline(reading: Reading, node: Node, label: str) -> Polyline:

@@ -14,7 +14,7 @@ from roboyard.description.sdf.actors import read_actor, standing
 from roboyard.description.sdf.includes import Included, Version, is_placeholder, read_include
 from roboyard.description.sdf.joint import end, read_joint
 from roboyard.description.sdf.lights import read_light
-from roboyard.description.sdf.model import model_entry, read_model
+from roboyard.description.sdf.model import distinct, model_entry, read_model
 from roboyard.description.sdf.scope import WORLD, Entry, Scope
 from roboyard.description.sensing import read_plugin
 from roboyard.description.values import fault, shown
@@ -70,6 +70,7 @@ def read_world(reading: Reading, node: Node, version: Version) -> World:
             entry = Entry(called, "frame", child, where, attached or WORLD, attached=attached)
         else:
             continue
+        distinct(reading, scope, entry)
         if not scope.declare(entry):
             reading.note(child, f"the {entry.kind} '{entry.name}' shares its name with another part")
     for key, entry in scope.entries("frame"):

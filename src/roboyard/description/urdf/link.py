@@ -109,6 +109,8 @@ def _inertial(reading: Reading, node: Node, link: str, collisions: list[Collisio
         reading.mend(given, f"{where} <mass>", "<mass …/>, or no <inertial>", "taken as a mere frame without mass")
         return None
     kilograms = number(mass.get("value"), mass, f"mass of link '{link}'")
+    if kilograms == 0.0:
+        return None  # a mere frame, if it is fixed to what has mass: see `massless`
     T_link_com = origin(given, f"link '{link}'")
     if inertia is None:
         moments, whose = plausible(abs(kilograms), T_link_com, collisions)

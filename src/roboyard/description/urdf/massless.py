@@ -5,10 +5,49 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from roboyard.description import checks
 from roboyard.description.model import Joint, Link
 from roboyard.description.reading import Reading
 from roboyard.description.remedies import filled
 from roboyard.description.xml import Node
+
+
+def check_weightless(
+    reading: Reading, nodes: Mapping[str, Node], links: Mapping[str, Link], joints: Mapping[str, Joint]
+) -> None:
+    """Links that state a mass of 0 kg are mere frames where they are fixed to something with mass, which is noted.
+
+    Raises:
+        DescriptionError: elsewhere; unless mended.
+    """
+    stated = {name: _stated(node) for name, node in nodes.items()}
+    zero = {name: found for name, found in stated.items() if found is not None and links[name].inertial is None}
+    if not zero:
+        return
+    group = {name: name for name in nodes}
+
+    def head(name: str) -> str:
+        while group[name] != name:
+            name = group[name]
+        return name
+
+    for joint in joints.values():
+        if joint.type == "fixed" and joint.parent in group and joint.child in group:
+            group[head(joint.child)] = head(joint.parent)
+    carried = {head(name) for name, link in links.items() if link.inertial is not None or name == "world"}
+    moved = {head(joint.child) for joint in joints.values() if joint.type != "fixed"}
+    for name, node in zero.items():
+        if head(name) in carried:
+            reading.note(node, f"link '{name}' has mass 0 kg: a mere frame")
+        elif not (reading.repair and head(name) in moved):  # what moves is mended as such
+            done = "taken as a mere frame without mass"
+            reading.mend(node, f"link '{name}' has mass 0 kg", checks.WEIGHTLESS, done)
+
+
+def _stated(node: Node) -> Node | None:
+    """The ``<inertial>`` of a link that states a mass."""
+    given = node.child("inertial")
+    return given if given is not None and given.child("mass") is not None else None
 
 
 def mend_massless(

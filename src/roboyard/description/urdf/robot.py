@@ -14,7 +14,7 @@ from roboyard.description.urdf.extra_joints import read_extra_joints
 from roboyard.description.urdf.gazebo import apply_blocks
 from roboyard.description.urdf.joint import read_joint
 from roboyard.description.urdf.link import read_link, read_materials
-from roboyard.description.urdf.massless import mend_massless
+from roboyard.description.urdf.massless import check_weightless, mend_massless
 from roboyard.description.values import fault
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
@@ -53,6 +53,7 @@ def read_robot(reading: Reading, root: Node, name: str | None = None) -> Model:
     interfaces, systems = read_control(reading, root, joints)
     sensors = [*blocks.sensors, *control_encoders(root, joints, blocks.sensors)]
 
+    check_weightless(reading, nodes, links, joints)
     mend_massless(reading, nodes, links, joints)
     poses = {next(iter(_roots(nodes, order))): SE3.identity()}
     for joint in order:
