@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from xml.etree import ElementTree as ET
 
 from roboyard.description.model import Inertial, Joint, Light, Link, Model, World
+from roboyard.description.sensors import EncoderSpec
 from roboyard.description.write.mjcf_actuators import add_actuator
 from roboyard.description.write.mjcf_geoms import Shelf, add_geoms, place
 from roboyard.description.write.mjcf_joints import add_joints, add_loops, starts
@@ -54,6 +56,18 @@ def write_mjcf(thing: Model | World, files: Files | None = None) -> Written:
     return losses.finish(root)
 
 
+def _called_by_topic(model: Model, losses: Losses) -> Model:
+    """The model with sensors called like their topics: MJCF knows names only, and the topic is what nodes ask for."""
+    topics = [sensor.topic for sensor in model.sensors]
+    if len(set(topics)) < len(topics):
+        losses.say("topics of sensors are lost: several share one")
+        return model
+    for sensor in model.sensors:
+        if sensor.name != sensor.topic and not isinstance(sensor.spec, EncoderSpec):
+            losses.say(f"the sensor '{sensor.name}' is called '{sensor.topic}', as its topic")
+    return replace(model, sensors=tuple(replace(sensor, name=sensor.topic) for sensor in model.sensors))
+
+
 def _light(parent: ET.Element, light: Light) -> None:
     node = add(
         parent,
@@ -80,6 +94,7 @@ class _Document:
 
     def add_model(self, model: Model, prefix: str, T_world_model: SE3) -> None:
         """Put a model's bodies into the world."""
+        model = _called_by_topic(model, self._losses)
         below: dict[str, list[Joint]] = {}
         for joint in model.joints:
             below.setdefault(joint.parent, []).append(joint)
