@@ -56,3 +56,13 @@ def test_worlds(command: Command) -> None:
     assert done.code == 2
     assert "link 'l' has mass -2 kg" in done.error
     assert command("check", "world", "w.sdf", "--repair", "--json").json["mendings"][0].endswith("2 kg taken")
+
+
+def test_a_mended_file(command: Command) -> None:
+    """What is mended can be written, and what is written is right."""
+    Path("r.urdf").write_text(ROBOT.format(0.01))
+    assert command("convert", "r.urdf", "--to", "urdf", "--out", "m.urdf").code == 2
+    done = command("convert", "r.urdf", "--to", "urdf", "--out", "m.urdf", "--repair", "--json")
+    assert done.code == 0
+    assert len(done.json["mendings"]) == 2
+    assert command("check", "robot", "m.urdf").code == 0

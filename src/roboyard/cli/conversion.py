@@ -82,6 +82,7 @@ class Converted:
         losses: What its format cannot say.
         findings: What was not understood in the original.
         mass: Of all that is not static, before and after [kg].
+        mendings: Faults of the original that were mended, if that was asked for.
     """
 
     out: Path
@@ -89,9 +90,10 @@ class Converted:
     losses: tuple[str, ...]
     findings: tuple[str, ...]
     mass: tuple[float, float]
+    mendings: tuple[str, ...] = ()
 
 
-def convert(name: str, to: Format, out: Path | None, kind: Kind | None) -> Converted:
+def convert(name: str, to: Format, out: Path | None, kind: Kind | None, *, repair: bool = False) -> Converted:
     """Write a robot or world in another format, and read the result back.
 
     Args:
@@ -99,13 +101,14 @@ def convert(name: str, to: Format, out: Path | None, kind: Kind | None) -> Conve
         to: The format.
         out: The file; None: in the working directory, called like the original.
         kind: As what to read it; None: as what it is.
+        repair: Mend what can be mended, so that a mended file is written.
 
     Raises:
         InputError and its kinds: it cannot be read, the format cannot hold it, or the file exists already.
     """
     from roboyard.description.write import write_mjcf, write_sdf, write_urdf
 
-    thing, source = _read(name, to, kind)
+    thing, source = _read(name, to, kind, repair)
     out = out or Path(f"{source.name.partition('.')[0]}{SUFFIXES[to]}")
     if out.exists():
         raise InputError(f"{out} exists already", valid="another name with --out")
@@ -129,7 +132,10 @@ def convert(name: str, to: Format, out: Path | None, kind: Kind | None) -> Conve
             raise DescriptionError(f"the result does not read back: {error.what}", where=str(source)) from None
         raise
     findings = tuple(map(str, thing.findings))
-    return Converted(out, tuple(files.copied.values()), written.losses, findings, (_mass(thing), _mass(again)))
+    between = thing.joints if isinstance(thing, World) else ()
+    losses = (*written.losses, *(f"joint '{joint.name}' between models" for joint in between))
+    mendings = tuple(map(str, thing.mendings))
+    return Converted(out, tuple(files.copied.values()), losses, findings, (_mass(thing), _mass(again)), mendings)
 
 
 def _take_back(out: Path, files: Beside) -> None:
@@ -146,7 +152,7 @@ def _mass(thing: Model | World) -> float:
     return sum(model.mass for model in models if not model.static)
 
 
-def _read(name: str, to: Format, kind: Kind | None) -> tuple[Model | World, Path]:
+def _read(name: str, to: Format, kind: Kind | None, repair: bool) -> tuple[Model | World, Path]:
     from roboyard.scenarios.catalog import find, robots, worlds
 
     known = name in robots() or name in worlds()
@@ -157,10 +163,11 @@ def _read(name: str, to: Format, kind: Kind | None) -> tuple[Model | World, Path
         from roboyard.scenarios.robot_package import load_robot
 
         package = load_robot(path)
-        return load_model(package.description, arguments=package.file.arguments), package.description
+        model = load_model(package.description, arguments=package.file.arguments, repair=repair)
+        return model, package.description
     if kind is None:
         kind = "robot" if to == "urdf" or not _holds_world(path) else "world"
-    return (load_world(path) if kind == "world" else load_model(path)), path
+    return (load_world(path, repair=repair) if kind == "world" else load_model(path, repair=repair)), path
 
 
 def _holds_world(path: Path) -> bool:

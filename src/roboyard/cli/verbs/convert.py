@@ -19,6 +19,7 @@ def convert(
     kind: Annotated[
         Literal["robot", "world"] | None, typer.Option("--as", help="Read it as this; default: as what it is.")
     ] = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended, and say what was done.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Write a robot or world as URDF, SDF or MJCF.
@@ -29,7 +30,7 @@ def convert(
     from roboyard.cli.findings import shortened
     from roboyard.cli.terminal import count, emit, note, say
 
-    done = converted(file, to, out, kind)
+    done = converted(file, to, out, kind, repair=repair)
     if json:
         emit(
             {
@@ -38,6 +39,7 @@ def convert(
                 "copied": [str(path) for path in done.copied],
                 "losses": list(done.losses),
                 "findings": list(done.findings),
+                "mendings": list(done.mendings),
                 "mass": done.mass[0],
                 "mass_written": done.mass[1],
             }
@@ -45,6 +47,8 @@ def convert(
         return
     for finding in shortened(done.findings):
         note(f"warning: {finding}")
+    for mending in done.mendings:
+        note(f"mended: {mending}")
     for loss in done.losses:
         note(f"lost: {loss}")
     files = f" and {count(len(done.copied), 'file')} beside it" if done.copied else ""
