@@ -9,12 +9,12 @@ import typer
 
 from roboyard.cli.grammar import JsonOption, group
 
-app = group("Find numbers of a robot by experiment, with their uncertainty, and keep them.")
+app = group("Find numbers of a robot by experiment.")
 
 
 @app.callback()
 def _calibrate() -> None:
-    """Find numbers of a robot by experiment, with their uncertainty, and keep them."""
+    """Find numbers of a robot by experiment."""
 
 
 @app.command("drive")

@@ -44,7 +44,7 @@ def stop(run: RunOption = None, json: JsonOption = False) -> None:
 
 
 def save(run: RunOption = None, json: JsonOption = False) -> None:
-    """Save its whole state into its folder, for `roboyard run --from-state`."""
+    """Save its whole state, for `roboyard run --from-state`."""
     from roboyard.cli.lookup import live
     from roboyard.cli.terminal import emit, say
     from roboyard.errors import RunError

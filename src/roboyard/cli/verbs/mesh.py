@@ -12,7 +12,7 @@ from roboyard.cli.grammar import JsonOption, group
 if TYPE_CHECKING:
     from roboyard.description.mesh_tools import Surface
 
-app = group("Make links of meshes: split, reduce, place, collide, weigh; or all at once.")
+app = group("Make links of meshes: split, reduce, weigh, …")
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="STL, OBJ, PLY, OFF or GLB.")]
 UnitOption = Annotated[str, typer.Option("--unit", metavar="m|cm|mm|in", help="Of the file's numbers.")]
@@ -45,7 +45,7 @@ def split(
     repair: RepairOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Part a surface: what hangs together, or by planes or boxes, with closed cuts."""
+    """Part a surface: what hangs together, or by cuts."""
     from roboyard.cli.mesh_words import load, load_closed, parted
     from roboyard.cli.terminal import emit, note, say, table
     from roboyard.description.mesh_tools import write_stl
@@ -83,7 +83,7 @@ def reduce(
     unit: UnitOption = "m",
     json: JsonOption = False,
 ) -> None:
-    """Make do with fewer triangles, and say how far the surface has moved (Hausdorff distance)."""
+    """Make do with fewer triangles, within an error."""
     from roboyard.cli.mesh_words import load, millimetres
     from roboyard.cli.terminal import emit, fields
     from roboyard.description.mesh_tools import to_error, to_triangles, write_stl
@@ -214,7 +214,7 @@ def inertia(
     dialect: FormatOption = "urdf",
     json: JsonOption = False,
 ) -> None:
-    """Mass, centre and inertia of the body inside a closed surface, filled evenly; as an inertial element."""
+    """Mass, centre and inertia of a closed surface."""
     from roboyard.cli.mesh_words import load_closed
     from roboyard.cli.terminal import emit, note, say
     from roboyard.description.mesh_tools import mass_properties
