@@ -17,11 +17,12 @@ _STOPPED, _PLAYING, _PAUSED, _QUITTING = 0, 1, 2, 3
 class ClockNode(Node):
     """serves: /set_simulation_state /get_simulation_state /step_simulation /reset_simulation /save_state
 
-    ``/save_state`` saves the run's whole state into a new file of its folder at the end of the present instant.
+    ``/save_state``, where there is a folder for it, saves the run's whole state into a new file of it at the end of the
+    present instant.
     """
 
     control: Control = resource(Control)
-    states: Path = resource(Path)
+    states: Path | None = resource(Path, optional=True)
 
     def setup(self) -> None:
         """Serve."""
@@ -33,10 +34,11 @@ class ClockNode(Node):
         ):
             kind = service_type(f"simulation_interfaces/srv/{name.title().replace('_', '')}")
             self.service(f"/{name}", kind, self._answering(handler, kind.Response))
-        self.service("/save_state", service_type("std_srvs/srv/Trigger"), self._save_state)
+        if self.states is not None:
+            self.service("/save_state", service_type("std_srvs/srv/Trigger"), self._save_state)
 
     def _save_state(self, request: Any) -> Any:
-        path = self.states.resolve() / f"state-{self.now_ns}.state"
+        path = (self.states or Path()).resolve() / f"state-{self.now_ns}.state"
         self.control.save(path, must=False)
         return service_type("std_srvs/srv/Trigger").Response(success=True, message=str(path))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,11 @@ def fit(surface: Surface, kinds: Sequence[str] = KINDS) -> Fitted:
         UnknownNameError: a kind is unknown.
         DescriptionError: the surface is flat.
     """
-    return min(fits(surface, kinds), key=lambda fitted: fitted.volume)
+    found = fits(surface, kinds)
+    least = min(one.volume for one in found)
+    # A ball is also a capsule without length: of shapes alike to rounding the simplest counts.
+    alike = [one for one in found if one.volume <= least * (1.0 + 1e-9)]
+    return min(alike, key=lambda one: len(fields(one.shape)))
 
 
 def fits(surface: Surface, kinds: Sequence[str] = KINDS) -> list[Fitted]:
