@@ -97,6 +97,24 @@ def test_a_stopped_batch_goes_on_where_it_was(scenario: str, tmp_path: Path) -> 
     assert (more.resumed, len(more.results)) == (4, 5)
 
 
+def test_a_run_that_ended_but_was_not_counted_is_made_again(scenario: str, tmp_path: Path) -> None:
+    """Killed between a run's last file and its line in the results, its complete folder stands in the way."""
+    out = tmp_path / "batch"
+    whole = run_batch(scenario, 2, out=out, pool=Here(), keep="all")
+    lines = (out / "results.jsonl").read_text().splitlines()
+    (out / "results.jsonl").write_text(lines[0] + "\n" + lines[1].replace('"done"', '"interrupted"') + "\n")
+    again = run_batch(scenario, 2, out=out, pool=Here(), keep="all")
+    assert again.resumed == 1
+    assert [r.success for r in again.results] == [True, True]
+    moved = [
+        {k: v for k, v in r.metrics.items() if k not in ("wall_seconds", "real_time_factor")} for r in again.results
+    ]
+    first = [
+        {k: v for k, v in r.metrics.items() if k not in ("wall_seconds", "real_time_factor")} for r in whole.results
+    ]
+    assert moved == first
+
+
 def test_a_worker_that_dies_costs_one_run_and_that_is_tried_again(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "batch"
     result = run_batch(scenario, 3, out=out, pool=Here(dies=(1,)))

@@ -48,7 +48,7 @@ def test_a_full_scenario(write) -> None:  # type: ignore[no-untyped-def]
         Remove(at=100.0, what="remove", name="box_0"),
     )
     assert list(read_scripts(spec)) == ["rover"]
-    assert set(read_criteria(scenario)[0]) == {"success"}
+    assert set(read_criteria(spec)[0]) == {"success"}
 
 
 def test_smoke_is_short_and_differs_only_where_it_says(write) -> None:  # type: ignore[no-untyped-def]
@@ -107,7 +107,7 @@ def test_mistakes_name_file_line_and_cure(write, change: tuple[str, str], where:
 def test_expressions_and_scripts_are_checked_before_anything_runs(write, change: tuple[str, str], message: str) -> None:  # type: ignore[no-untyped-def]
     spec = load_spec(write(GOOD.replace(*change)))
     with pytest.raises(InputError, match=message):
-        _ = read_criteria(spec.scenario), read_scripts(spec)
+        _ = read_criteria(spec), read_scripts(spec)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{", "a: &a [*a]", "world: !!python/object:os.system {}", "\x00"])
@@ -138,5 +138,5 @@ def test_every_scenario_of_the_package_has_a_smoke_variant_and_says_what_it_is()
         spec = load_spec(name, smoke=True)
         assert spec.scenario.duration <= 5.0
         assert spec.scenario.about
-        read_criteria(spec.scenario)
+        read_criteria(spec)
         read_scripts(spec)

@@ -34,7 +34,7 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True, attach
         InputError and its kinds: something the scenario names is not there or not right.
     """
     scenario = spec.scenario
-    read_criteria(scenario)
+    read_criteria(spec)
     read_scripts(spec)
     run = Run(
         scenario.world,
@@ -64,15 +64,21 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True, attach
     return run
 
 
-def read_criteria(scenario: Scenario) -> tuple[dict[str, Criterion], Criterion | None]:
+def read_criteria(spec: Spec) -> tuple[dict[str, Criterion], Criterion | None]:
     """The criteria by name, and the one that ends the run; their metrics are checked.
 
     Raises:
         ConfigError: one is no expression or uses a metric that the run will not have.
     """
+    scenario = spec.scenario
     known = metric_names(tuple(scenario.robots))
-    criteria = {name: Criterion(text, f"criteria.{name}") for name, text in scenario.criteria.items()}
-    until = Criterion(scenario.until, "until") if scenario.until else None
+
+    def where(key: str) -> str:
+        place = spec.place(key)
+        return f"{place}, {key}" if place else key
+
+    criteria = {name: Criterion(text, where(f"criteria.{name}")) for name, text in scenario.criteria.items()}
+    until = Criterion(scenario.until, where("until")) if scenario.until else None
     for criterion in [*criteria.values(), *([until] if until else [])]:
         criterion.check_names(known)
     return criteria, until

@@ -114,7 +114,7 @@ def run_batch(
     first = spec.scenario.seed if seed is None else seed
     header = {"scenario": spec.name, "overrides": list(overrides), "smoke": smoke, "lock": provenance().lock}
     folder = _open(spec.name, out, base, header)
-    done = {result.seed: result for result in _read(folder / RESULTS) if result.state != "lost"}
+    done = {result.seed: result for result in _read(folder / RESULTS) if result.state not in ("lost", "interrupted")}
     seeds = range(first, first + runs)
     resumed = sum(number in done for number in seeds)
     jobs = [
@@ -122,6 +122,8 @@ def run_batch(
         for number in seeds
         if number not in done
     ]
+    for job in jobs:  # what was under way when the batch was stopped or killed, however far it had come
+        shutil.rmtree(job.folder, ignore_errors=True)
     with ExitStack() as stack:
         if pool is None and jobs:
             count = max(1, min(workers or usable_cores(), len(jobs)))
@@ -189,9 +191,6 @@ def _open(name: str, out: str | Path | None, base: str | Path, header: dict[str,
                 raise InputError(
                     f"the batch in {folder} ran with {key} {before.get(key)!r}, not {value!r}", valid="another folder"
                 )
-        for path in folder.glob("seed-*"):
-            if not (path / "metrics.json").is_file():
-                shutil.rmtree(path)  # was under way when the batch was killed
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     RunFolder(folder).write_json(summary, header)

@@ -55,7 +55,7 @@ def check_scenario(
         InputError and its kinds: the first thing that is not right.
     """
     spec = load_spec(name, overrides=overrides, smoke=smoke, robot=robot, world=world)
-    read_criteria(spec.scenario)
+    read_criteria(spec)
     with assemble(spec, record=False) as run:
         findings = [str(finding) for finding in run.world.findings]
         for handle in run.robots.values():

@@ -80,7 +80,7 @@ def run_scenario(
     limit_blas_threads(1)
     control = control or Control()
     repeated = _read_inputs(inputs)
-    criteria, until = read_criteria(spec.scenario)
+    criteria, until = read_criteria(spec)
     folder = _folder(spec, out, runs) if keep else None
     with interruptible(control), ExitStack() as stack:
         run = _assemble(spec, folder, attach)
