@@ -143,10 +143,11 @@ def test_ending_at_once_never_waits_for_work_whatever_its_workers_are_at(delay: 
 
 
 SCRIPT = """
-    import os, sys, time
+    import os, signal, sys, time
     from roboyard.compute import ProcessPool
 
     if __name__ == "__main__":
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # else ignored where the tests run in the background
         pool = ProcessPool(2)
         futures = [pool.submit(os.getpid) for _ in range(8)]
         print(*sorted({future.result() for future in futures}), flush=True)

@@ -161,8 +161,9 @@ def test_a_file_that_cannot_be_written_is_an_error_with_its_name(tmp_path):
 def test_an_interrupted_film_plays(tmp_path, end):
     path = tmp_path / "j.mp4"
     script = f"""
-        import time, numpy as np
+        import signal, time, numpy as np
         from roboyard.scenarios.video import Mp4Writer
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # else ignored where the tests run in the background
         with Mp4Writer({str(path)!r}, 64, 48, 20) as writer:
             for k in range(100000):
                 writer.add(np.full((48, 64, 3), k % 255, np.uint8))
