@@ -43,13 +43,14 @@ def test_digest_depends_on_names_and_contents_only(tmp_path: Path) -> None:
             (tmp_path / root / name).write_text(text)
         return source_digest((tmp_path / root,))
 
-    first = write("a", {"x.py": "1", "sub/y.py": "2", "data.txt": "3"})
-    assert write("elsewhere", {"sub/y.py": "2", "x.py": "1"}) == first
-    assert write("b", {"x.py": "1", "sub/y.py": "4"}) != first
-    assert write("c", {"x.py": "1", "sub/z.py": "2"}) != first
-    assert write("d", {"x.py": "1", "y.py": "2"}) != first
+    first = write("a", {"x.py": "kernel 1", "sub/y.py": "numba 2", "data.txt": "kernel 3", "plain.py": "4"})
+    assert write("elsewhere", {"sub/y.py": "numba 2", "x.py": "kernel 1", "other.py": "5"}) == first
+    assert write("b", {"x.py": "kernel 1", "sub/y.py": "numba 4"}) != first
+    assert write("c", {"x.py": "kernel 1", "sub/z.py": "numba 2"}) != first
+    assert write("d", {"x.py": "kernel 1", "y.py": "numba 2"}) != first
     os.utime(tmp_path / "a/x.py", (0, 0))
     assert source_digest((tmp_path / "a",)) == first
+    assert source_digest((tmp_path / "a/plain.py",)) != source_digest((tmp_path / "a/data.txt",))
 
 
 def test_a_function_of_the_package_belongs_to_the_whole_package() -> None:
@@ -143,7 +144,9 @@ OTHER = {
         import json
         from roboyard.compute import kernel
         import constants, library
+        from constants import Shade
         from library.inner import through
+        from named import named
 
         def made(offset):
             @kernel
@@ -155,7 +158,7 @@ OTHER = {
 
         @kernel
         def run(x):
-            return shift(x) + library.direct(x) + constants.TABLE[1] + constants.LEVEL
+            return shift(x) + library.direct(x) + constants.TABLE[1] + constants.LEVEL + 1.0 * (Shade.DARK.value) + named(x)
 
         result = {"kernel": run(1.0)}
         result["hits"] = sum(run.stats.cache_hits.values())
@@ -184,10 +187,27 @@ OTHER = {
             return x
     """,
     "constants.py": """
+        import enum
+
         import numpy as np
 
         TABLE = np.array([0.0, 0.0])
         LEVEL = 0.0
+
+        class Shade(enum.IntEnum):
+            DARK = 0
+    """,
+    "compiled.py": """
+        import numba
+
+        fast = numba.njit
+    """,
+    "named.py": """
+        from compiled import fast
+
+        @fast
+        def named(x):
+            return x - x
     """,
 }
 CHANGES = [
@@ -196,6 +216,8 @@ CHANGES = [
     ("deep.py", "return x", "return x + 5.0", 6.0),
     ("constants.py", "[0.0, 0.0]", "[0.0, 7.0]", 8.0),
     ("constants.py", "LEVEL = 0.0", "LEVEL = 9.0", 10.0),
+    ("constants.py", "DARK = 0", "DARK = 14", 15.0),
+    ("named.py", "x - x", "x + x - x + x + 13.0", 16.0),
     ("offset.txt", "0.0", "11.0", 12.0),
 ]
 
@@ -215,6 +237,8 @@ def test_neither_do_changes_in_other_packages_run_stale_code(mirror, monkeypatch
         (root / name).write_text(before.replace(old, new))
         assert mirror()[0]["kernel"] == wanted, name
         (root / name).write_text(before)
+    (mirror.folder / "words.py").write_text("SAID = 'nothing that could be compiled'\n")
+    assert mirror()[0] == {"kernel": 1.0, "hits": 1}, "a file without compiled code starts nothing anew"
 
 
 def test_source_edited_while_running_is_not_kept_under_the_old_name(mirror) -> None:

@@ -1,9 +1,9 @@
 """`kernel`: a function over numbers and arrays, compiled by numba and kept on disk without ever running stale code.
 
 numba's own `cache=True` looks only at the file that holds the function: change a helper in another file and the old
-machine code goes on running. Here the cache folder's name is a hash of the whole package, so any change of source
-starts an empty one, and so does a change in another package whose kernels it calls. Nothing is written once the source
-on disk differs from what this process began with.
+machine code goes on running. Here the cache folder's name is a hash of all files of the package that speak of kernels,
+so any change in one of them starts an empty one, and so does a change in another package whose kernels it calls, and of
+a constant from wherever it comes. Nothing is written once the source on disk differs from what this process began with.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -33,7 +34,8 @@ def referenced(function: Callable[..., Any]) -> tuple[frozenset[Source], str]:
             continue
         seen.add(id(here.__code__))
         _, folders, recursive = owner_of(here)
-        sources.add((folders, recursive))
+        # the file itself counts as well: its functions may be compiled by a decorator of any name
+        sources |= {(folders, recursive), ((Path(here.__code__.co_filename),), False)}
         for name, value in _names(here):
             inner = getattr(value, "py_func", None)
             if inner is not None:
@@ -52,6 +54,8 @@ def _names(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
         if isinstance(value, ModuleType):
             if value.__name__.partition(".")[0] != "numpy":
                 yield from ((f"{name}.{part}", vars(value)[part]) for part in code.co_names if part in vars(value))
+        elif isinstance(value, type) and issubclass(value, Enum):
+            yield from ((f"{name}.{member.name}", member.value) for member in value)
         elif value is not None:
             yield name, value
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):

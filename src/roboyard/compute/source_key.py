@@ -17,23 +17,34 @@ KEPT_FOLDERS = 8
 
 
 @lru_cache(maxsize=4096)
-def _file_digest(path: str, mtime_ns: int, size: int) -> bytes:
-    return hashlib.sha256(Path(path).read_bytes()).digest()
+def _file_digest(path: str, mtime_ns: int, size: int) -> bytes | None:
+    """Of a file that can hold compiled code; None of another."""
+    text = Path(path).read_bytes()
+    return hashlib.sha256(text).digest() if b"kernel" in text or b"numba" in text else None
 
 
 def _tree_files(folder: Path, recursive: bool) -> Iterator[tuple[str, Path]]:
+    if folder.is_file():
+        yield folder.name, folder
+        return
     files = folder.rglob("*.py") if recursive else folder.glob("*.py")
     for path in sorted(files):
         yield path.relative_to(folder).as_posix(), path
 
 
 def source_digest(folders: tuple[Path, ...], *, recursive: bool = True) -> str:
-    """Hash of names and contents of every `.py` file below `folders`; independent of where they lie and of times."""
+    """Hash of names and contents of the `.py` files below `folders` that can hold compiled code.
+
+    These are the ones that speak of kernels or numba; the others cannot define anything that a kernel calls. What is
+    given as a file counts whatever it speaks of. Independent of where the folders lie, and of times.
+    """
     total = hashlib.sha256()
     for folder in folders:
         for name, path in _tree_files(folder, recursive):
             status = path.stat()
-            total.update(name.encode() + b"\0" + _file_digest(str(path), status.st_mtime_ns, status.st_size))
+            digest = _file_digest(str(path), status.st_mtime_ns, status.st_size)
+            if digest is not None or path == folder:
+                total.update(name.encode() + b"\0" + (digest or path.read_bytes()))
         total.update(b"\1")
     return total.hexdigest()[:24]
 
