@@ -1,0 +1,81 @@
+"""Trajectories, grid frames and scans: inverses, and what no such thing is."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.errors import InputError
+from roboyard.geometry import SE2
+from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.mapping import PoseGraph, Scan, Trajectory
+
+finite = st.floats(-50.0, 50.0)
+
+
+@given(st.integers(1, 20), st.integers(0, 2**32 - 1))
+def test_a_trajectory_gives_its_own_poses_back_and_goes_straight_between(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    times = np.cumsum(rng.integers(2, 1000, n)) * 2
+    poses = np.column_stack([rng.normal(size=(n, 2)), rng.uniform(-math.pi, math.pi, n)])
+    track = Trajectory(times, poses)
+    again, known = track.at(times)
+    assert known.all()
+    assert np.allclose(again, poses, atol=1e-12)
+    between, known = track.at((times[:-1] + times[1:]) // 2)
+    assert known.all()
+    assert np.allclose(between[:, :2], 0.5 * (poses[:-1] + poses[1:])[:, :2], atol=1e-9)
+    turn = np.angle(np.exp(1j * (poses[1:, 2] - poses[:-1, 2])))
+    assert np.allclose(np.angle(np.exp(1j * (between[:, 2] - poses[:-1, 2] - 0.5 * turn))), 0.0, atol=1e-9)
+    assert track.at([times[0] - 1, times[-1] + 1])[1].tolist() == [False, False]
+    assert track.at([times[0] - 1, times[-1] + 1], beyond_ns=1)[1].all()
+
+
+@given(finite, finite, st.floats(-math.pi, math.pi), st.floats(0.01, 1.0), st.integers(0, 99), st.integers(0, 49))
+def test_cells_and_points_of_a_grid_are_inverses(x, y, theta, resolution, row, column) -> None:
+    frame = GridFrame(resolution, (100, 50), SE2(x, y, theta))
+    assert frame.cells(frame.points([row, column])).tolist() == [row, column]
+    assert frame.contains([row, column])
+    assert not frame.contains([row + 100, column])
+
+
+@given(finite, finite, st.floats(0.0, 20.0), st.floats(0.0, 20.0), st.floats(0.02, 0.5))
+def test_a_grid_around_a_box_holds_it_and_little_more(x, y, width, height, resolution) -> None:
+    frame = GridFrame.around((x, y), (x + width, y + height), resolution)
+    low, size = frame.T_map_grid.xy, np.array(frame.size)
+    assert (low <= np.array([x, y]) + 1e-6).all()
+    assert (low + size >= np.array([x + width, y + height]) - 1e-6).all()
+    assert (size <= np.array([width, height]) + 2.001 * resolution).all()
+
+
+def test_points_of_a_scan_leave_out_what_hit_nothing() -> None:
+    ranges = np.array([1.0, 0.0, np.nan, np.inf, 30.0, 2.0], dtype=np.float32)
+    scan = Scan(0, ranges, 0.0, math.pi / 2, 0.05, 30.0, T_base_laser=SE2(1.0, 0.0, math.pi / 2))
+    assert scan.hits.tolist() == [True, False, False, False, False, True]
+    assert np.allclose(scan.points(), [[1.0, 1.0], [-1.0, 0.0]], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Trajectory([0, 0], np.zeros((2, 3))),
+        lambda: Trajectory([0, 1], np.zeros((3, 3))),
+        lambda: Trajectory([0], np.full((1, 3), np.nan)),
+        lambda: GridFrame(0.0, (1, 1)),
+        lambda: GridFrame(0.1, (1, -1)),
+        lambda: OccupancyGrid(np.zeros((2, 2), np.int8), GridFrame(0.1, (2, 3))),
+        lambda: OccupancyGrid(np.full((2, 2), 101), GridFrame(0.1, (2, 2))),
+        lambda: OccupancyGrid(np.zeros((2, 2)), GridFrame(0.1, (2, 2))),
+        lambda: Scan(0, np.zeros((2, 2), np.float32), 0.0, 0.1, 0.0, 1.0),
+        lambda: Scan(0, np.zeros(2, np.float32), math.nan, 0.1, 0.0, 1.0),
+        lambda: PoseGraph(
+            np.zeros(1, np.int64), np.zeros((1, 3)), np.array([[0, 1]]), np.zeros((1, 3)), np.zeros((1, 3, 3)),
+            np.zeros(1, bool),
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_none_is_refused(make) -> None:
+    with pytest.raises(InputError):
+        make()
