@@ -5,7 +5,21 @@ A grid's array has shape (rows, columns): rows go along y, columns along x of th
 corner of cell (0, 0).
 """
 
+from roboyard.grids.distance import distance_to
+from roboyard.grids.evidence import BeamModel, Evidence
 from roboyard.grids.frame import GridFrame
 from roboyard.grids.occupancy import FREE, OCCUPIED, UNKNOWN, OccupancyGrid
+from roboyard.grids.rays import add_evidence, cast_rays
 
-__all__ = ["FREE", "OCCUPIED", "UNKNOWN", "GridFrame", "OccupancyGrid"]
+__all__ = [
+    "FREE",
+    "OCCUPIED",
+    "UNKNOWN",
+    "BeamModel",
+    "Evidence",
+    "GridFrame",
+    "OccupancyGrid",
+    "add_evidence",
+    "cast_rays",
+    "distance_to",
+]

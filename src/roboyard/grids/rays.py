@@ -1,0 +1,116 @@
+"""Rays through the cells of a grid: what a beam proves on its way, and how far one would reach.
+
+A ray visits every cell it touches, in order (Amanatides and Woo 1987, "A fast voxel traversal algorithm").  Coordinates
+are in cells of the grid: x along columns, y along rows, (0, 0) the outer corner of cell (0, 0).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+
+
+def _example_evidence() -> Iterable[tuple[Any, ...]]:
+    grid = np.zeros((4, 4), dtype=np.int32)
+    yield grid, grid.copy(), np.zeros((2, 2)), np.ones((2, 2)), np.ones(2, dtype=np.bool_)
+
+
+@kernel(examples=_example_evidence)
+def add_evidence(
+    hits: NDArray[np.int32],
+    misses: NDArray[np.int32],
+    starts: NDArray[np.float64],
+    ends: NDArray[np.float64],
+    hit: NDArray[np.bool_],
+) -> None:
+    """Count for each cell the beams that ended in it and those that passed through it.
+
+    Args:
+        hits: (rows, columns) counts, added to in place.
+        misses: Likewise.
+        starts: (n, 2) where the beams begin, x and y in cells.
+        ends: (n, 2) where they end.
+        hit: (n,) whether something stopped the beam at its end; else it proves no more than free cells.
+    """
+    rows, columns = hits.shape
+    for k in range(len(starts)):
+        x0, y0, x1, y1 = starts[k, 0], starts[k, 1], ends[k, 0], ends[k, 1]
+        dx, dy = x1 - x0, y1 - y0
+        column, row = int(math.floor(x0)), int(math.floor(y0))
+        last_column, last_row = int(math.floor(x1)), int(math.floor(y1))
+        step_column = 1 if dx > 0.0 else -1
+        step_row = 1 if dy > 0.0 else -1
+        t_column = ((column + (dx > 0.0)) - x0) / dx if dx != 0.0 else math.inf
+        t_row = ((row + (dy > 0.0)) - y0) / dy if dy != 0.0 else math.inf
+        each_column = abs(1.0 / dx) if dx != 0.0 else math.inf
+        each_row = abs(1.0 / dy) if dy != 0.0 else math.inf
+        for _ in range(abs(last_column - column) + abs(last_row - row)):
+            if 0 <= row < rows and 0 <= column < columns:
+                misses[row, column] += 1
+            if t_column < t_row:
+                column += step_column
+                t_column += each_column
+            else:
+                row += step_row
+                t_row += each_row
+        if 0 <= last_row < rows and 0 <= last_column < columns:
+            if hit[k]:
+                hits[last_row, last_column] += 1
+            else:
+                misses[last_row, last_column] += 1
+
+
+def _example_cast() -> Iterable[tuple[Any, ...]]:
+    yield np.zeros((4, 4), dtype=np.bool_), np.zeros((2, 3)), 5.0
+
+
+@kernel(examples=_example_cast)
+def cast_rays(blocked: NDArray[np.bool_], rays: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
+    """How far each ray gets before it enters a blocked cell.
+
+    Args:
+        blocked: (rows, columns).
+        rays: (n, 3) where they begin, x and y in cells, and their direction [rad].
+        reach: Longest length [cells].
+
+    Returns:
+        (n,) lengths [cells], ``reach`` for those that meet nothing; 0 for one that begins in a blocked cell.
+    """
+    rows, columns = blocked.shape
+    lengths = np.full(len(rays), reach)
+    for k in range(len(rays)):
+        x, y = rays[k, 0], rays[k, 1]
+        c, s = math.cos(rays[k, 2]), math.sin(rays[k, 2])
+        column, row = int(math.floor(x)), int(math.floor(y))
+        step_column = 1 if c > 0.0 else -1
+        step_row = 1 if s > 0.0 else -1
+        t_column = ((column + (c > 0.0)) - x) / c if c != 0.0 else math.inf
+        t_row = ((row + (s > 0.0)) - y) / s if s != 0.0 else math.inf
+        each_column = abs(1.0 / c) if c != 0.0 else math.inf
+        each_row = abs(1.0 / s) if s != 0.0 else math.inf
+        length = 0.0
+        while length < reach:
+            if 0 <= row < rows and 0 <= column < columns:
+                if blocked[row, column]:
+                    lengths[k] = length
+                    break
+            elif (
+                (column < 0 and step_column < 0) or (column >= columns and step_column > 0)
+                or (row < 0 and step_row < 0) or (row >= rows and step_row > 0)
+            ):  # fmt: skip
+                break  # outside, and leaving
+            if t_column < t_row:
+                length = t_column
+                column += step_column
+                t_column += each_column
+            else:
+                length = t_row
+                row += step_row
+                t_row += each_row
+    return lengths
