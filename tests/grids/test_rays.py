@@ -1,5 +1,6 @@
 """Laws of rays, evidence and distances."""
 
+import itertools
 import math
 
 import numpy as np
@@ -22,7 +23,7 @@ def touched(x0: float, y0: float, x1: float, y1: float) -> set[tuple[int, int]]:
             lines = np.arange(math.ceil(min(low, high)), math.floor(max(low, high)) + 1)
             cuts += [(line - low) / (high - low) for line in lines]
     cuts.sort()
-    middles = [(a + b) / 2 for a, b in zip(cuts, cuts[1:], strict=False) if b - a > 1e-9]
+    middles = [(a + b) / 2 for a, b in itertools.pairwise(cuts) if b - a > 1e-9]
     middles += [0.0, 1.0]
     return {(math.floor(y0 + t * (y1 - y0)), math.floor(x0 + t * (x1 - x0))) for t in middles}
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
-from roboyard.geometry import SE2
 from roboyard.grids.frame import GridFrame
 from roboyard.grids.occupancy import UNKNOWN, OccupancyGrid
 from roboyard.grids.rays import add_evidence

@@ -42,8 +42,8 @@ def add_evidence(
     for k in range(len(starts)):
         x0, y0, x1, y1 = starts[k, 0], starts[k, 1], ends[k, 0], ends[k, 1]
         dx, dy = x1 - x0, y1 - y0
-        column, row = int(math.floor(x0)), int(math.floor(y0))
-        last_column, last_row = int(math.floor(x1)), int(math.floor(y1))
+        column, row = math.floor(x0), math.floor(y0)
+        last_column, last_row = math.floor(x1), math.floor(y1)
         step_column = 1 if dx > 0.0 else -1
         step_row = 1 if dy > 0.0 else -1
         t_column = ((column + (dx > 0.0)) - x0) / dx if dx != 0.0 else math.inf
@@ -87,7 +87,7 @@ def cast_rays(blocked: NDArray[np.bool_], rays: NDArray[np.float64], reach: floa
     for k in range(len(rays)):
         x, y = rays[k, 0], rays[k, 1]
         c, s = math.cos(rays[k, 2]), math.sin(rays[k, 2])
-        column, row = int(math.floor(x)), int(math.floor(y))
+        column, row = math.floor(x), math.floor(y)
         step_column = 1 if c > 0.0 else -1
         step_row = 1 if s > 0.0 else -1
         t_column = ((column + (c > 0.0)) - x) / c if c != 0.0 else math.inf
