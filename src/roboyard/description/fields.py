@@ -16,6 +16,14 @@ def text_of(node: Node | None, tag: str, default: str = "") -> str:
     return (child.text.strip() if child is not None else "") or default
 
 
+def expressed_in(node: Node | None) -> str | None:
+    """The link that ``gz:expressed_in`` names, or ``ignition:expressed_in`` of older files."""
+    for name, value in node.attributes.items() if node is not None else ():
+        if name.rpartition(":")[2] == "expressed_in" and value.strip():
+            return value.strip()
+    return None
+
+
 def _filled(node: Node | None, tag: str) -> Node | None:
     child = node.child(tag) if node is not None else None
     return child if child is not None and child.text.strip() else None

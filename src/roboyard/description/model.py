@@ -65,7 +65,8 @@ class Surface:
     Attributes:
         friction: Coulomb coefficient along the first direction (ODE ``mu``, URDF ``mu1``).
         friction2: Along the second direction; None = same as ``friction``.
-        direction1: First friction direction in the link frame; None = isotropic.
+        direction1: First friction direction, a unit vector; None = not said.
+        direction1_in: Link in whose frame it is; None = the collision's own frame (``gz:expressed_in``).
         torsional: Torsional friction coefficient [m]; None = engine default.
         rolling: Rolling friction coefficient [m]; None = engine default.
         slip: ODE force-dependent slip 1/(N s/m) along both directions.
@@ -78,6 +79,7 @@ class Surface:
     friction: float = 1.0
     friction2: float | None = None
     direction1: Vec3 | None = None
+    direction1_in: str | None = None
     torsional: float | None = None
     rolling: float | None = None
     slip: tuple[float, float] = (0.0, 0.0)

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from roboyard.description.model import Joint, Model
+from roboyard.description.model import Collision, Joint, Model
 from roboyard.description.sensors import ContactSpec, EncoderSpec, ForceTorqueSpec, Sensor
 
 Rename = Callable[[str], str]
+
+
+def surface_renamed(collision: Collision, links: Rename) -> Collision:
+    """The collision with another name for the link in whose frame its direction of friction is."""
+    surface = collision.surface
+    if surface.direction1_in is None:
+        return collision
+    return replace(collision, surface=replace(surface, direction1_in=links(surface.direction1_in)))
 
 
 def renamed(model: Model, *, links: Rename, joints: Rename, others: Rename) -> Model:
@@ -36,7 +44,7 @@ def renamed(model: Model, *, links: Rename, joints: Rename, others: Rename) -> M
             replace(
                 link,
                 name=links(link.name),
-                collisions=tuple(replace(one, name=others(one.name)) for one in link.collisions),
+                collisions=tuple(replace(surface_renamed(one, links), name=others(one.name)) for one in link.collisions),
                 visuals=tuple(replace(one, name=others(one.name)) for one in link.visuals),
             )
             for link in model.links

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.simulation.grain_loop import follow_grain
 from roboyard.simulation.native import (
     AREF,
     CONTACT_SIZE,
@@ -36,6 +37,7 @@ _acceleration = stage("mj_fwdAcceleration")
 _constraint = stage("mj_fwdConstraint")
 _check = stage("mj_checkAcc")
 _integrate = stage("mj_implicit")
+_constrain, _refer = stage("mj_makeConstraint"), stage("mj_referenceConstraint")
 _forces = stage("mj_rnePostConstraint")
 
 CONJUGATE_GRADIENTS, NEWTON = int(mujoco.mjtSolver.mjSOL_CG), int(mujoco.mjtSolver.mjSOL_NEWTON)
@@ -150,7 +152,7 @@ def keep_sliding_contacts_down(data: int, layout: NDArray[np.int64]) -> None:
 
 def _example_surfaces() -> Iterable[tuple[Any, ...]]:
     table = np.zeros((1, 3))
-    yield (0, 0, np.zeros(1, np.int64), np.zeros((1, 7)), table, table, np.zeros(1, bool))
+    yield (0, 0, np.zeros(1, np.int64), np.zeros((1, 7)), table, table, np.zeros((1, 9)), np.zeros(1, bool))
 
 
 @kernel(examples=_example_surfaces)
@@ -161,9 +163,10 @@ def evaluate_on(
     patches: NDArray[np.float64],
     belts: NDArray[np.float64],
     friction: NDArray[np.float64],
+    grain: NDArray[np.float64],
     ground: NDArray[np.bool_],
 ) -> None:
-    """`evaluate` where some of the ground is slippery and some surfaces move.
+    """`evaluate` where some of the ground is slippery, some surfaces move and some have a grain.
 
     Args:
         model: Address of the engine's model.
@@ -172,11 +175,15 @@ def evaluate_on(
         patches: See `change_surfaces`; so are the others.
         belts: …
         friction: …
+        grain: See `follow_grain`.
         ground: …
     """
     _step1(model, data)
+    if grain.shape[0] > 0 and follow_grain(data, layout, grain, patches, ground):
+        _constrain(model, data)
+        _refer(model, data)
     if patches.shape[0] > 0 or belts.shape[0] > 0:
-        change_surfaces(data, layout, patches, belts, friction, ground)
+        change_surfaces(data, layout, patches, belts, friction, grain, ground)
     keep_sliding_contacts_down(data, layout)
 
 

@@ -41,7 +41,8 @@ class Layout(NamedTuple):
     accelerations, Jacobian, stiffness, dry friction, kinds and owners; pointers to the unconstrained accelerations, to
     the solver's starting point, and to the inertia; whether soft bodies change it; in the model its size, its sparsity,
     and its mean.  For surfaces that move or are slippery, a contact's position and frame, and in the data a pointer to
-    the rows' stiffness and damping.
+    the rows' stiffness and damping; for surfaces with a grain a pointer to the
+    bodies' orientations.
     """
 
     ncon: int
@@ -77,6 +78,7 @@ class Layout(NamedTuple):
     position: int
     frame: int
     gains: int
+    rotations: int
 
 
 @lru_cache(maxsize=1)
@@ -142,6 +144,7 @@ def layout() -> Layout:
         contact.pos.offset,
         contact.frame.offset,
         data.efc_KBIP.offset,
+        data.xmat.offset,
     )
     _check(found)
     return found
@@ -203,7 +206,7 @@ def _check(found: Layout) -> None:
         at_data + found.stiffness: data.efc_D, at_data + found.dryness: data.efc_frictionloss,
         at_data + found.kinds: data.efc_type, at_data + found.ids: data.efc_id,
         at_data + found.free: data.qacc_smooth, at_data + found.start: data.qacc_warmstart,
-        at_data + found.gains: data.efc_KBIP, at_data + found.inertia: data.M,
+        at_data + found.gains: data.efc_KBIP, at_data + found.rotations: data.xmat, at_data + found.inertia: data.M,
         at_model + found.inertia_lengths: model.M_rownnz,
         at_model + found.inertia_starts: model.M_rowadr, at_model + found.inertia_columns: model.M_colind,
     }  # fmt: skip

@@ -51,6 +51,7 @@ llvmlite.binding.load_library_permanently(library())
     POSITION,
     FRAME,
     GAINS,
+    ROTATIONS,
 ) = range(len(Layout._fields))
 
 

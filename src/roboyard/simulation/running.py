@@ -42,7 +42,7 @@ class Running:
         tables = self.surfaces
         friction.evaluate_on(
             self.model._address, self.data._address, self.watch.layout,
-            tables.patches, tables.belts, tables.friction, self.watch.ground,
+            tables.patches, tables.belts, tables.friction, tables.grain, self.watch.ground,
         )  # fmt: skip
         self.instant.moved()
 
@@ -77,6 +77,7 @@ class Running:
             self.surfaces.patches,
             self.surfaces.belts,
             self.surfaces.friction,
+            self.surfaces.grain,
         )
         if why == stepping.NO_ROOM:
             self.watch.make_room()

@@ -25,7 +25,7 @@ def _example() -> Iterable[tuple[Any, ...]]:
     f2, f1 = np.zeros((1, 9)), np.zeros(1)
     i2, i1 = np.zeros((1, 6), np.int64), np.zeros(1, np.int64)
     narrow = np.zeros(1, np.int32)
-    yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, narrow, narrow.astype(bool), narrow, i2, i2, 0, 0, 1, f2, f2, f2)
+    yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, narrow, narrow.astype(bool), narrow, i2, i2, 0, 0, 1, f2, f2, f2, f2)
 
 
 @kernel(examples=_example)
@@ -51,6 +51,7 @@ def run(
     patches: NDArray[np.float64],
     belts: NDArray[np.float64],
     friction: NDArray[np.float64],
+    grain: NDArray[np.float64],
 ) -> tuple[int, int, int]:
     """Take up to ``steps`` physics steps from a state whose positions and velocities are evaluated.
 
@@ -79,6 +80,7 @@ def run(
         patches: See `change_surfaces`; so are the others.
         belts: …
         friction: …
+        grain: See `follow_grain`.
 
     Returns:
         Steps taken, rows in use of the episode table, and why it ended: `DONE`, `NO_ROOM` in the episode table,
@@ -91,7 +93,7 @@ def run(
             return k, count, NO_ROOM
         run_servos(ints, floats, qpos, qvel, ctrl, dt)
         solve_and_integrate(model, data, layout)
-        evaluate_on(model, data, layout, patches, belts, friction, ground)
+        evaluate_on(model, data, layout, patches, belts, friction, grain, ground)
         count = watch_contacts(data, layout, owner, ground, robots, latest, episodes, count, first + k + 1, gap)
         if (
             int32(data + layout[DIVERGENCE]) != 0

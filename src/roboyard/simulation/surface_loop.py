@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.simulation.grain_loop import GRAINED, coefficient_at
 from roboyard.simulation.native import (
     AREF,
     CONTACT_SIZE,
@@ -25,22 +26,8 @@ from roboyard.simulation.native import (
     int64,
 )
 
-# Columns of the table of patches.
-X, Y, COS, SIN, HALF_LENGTH, HALF_WIDTH, COEFFICIENT = range(7)
 _DAMPING = 1
 """Of the four numbers the engine keeps for a row: stiffness, damping, impedance and its slope."""
-
-
-@kernel
-def _coefficient(patches: NDArray[np.float64], x: float, y: float) -> float:
-    """Friction of the last patch that a point lies in, -1 outside of all."""
-    for k in range(patches.shape[0] - 1, -1, -1):
-        patch = patches[k]
-        dx, dy = x - patch[X], y - patch[Y]
-        along, across = patch[COS] * dx + patch[SIN] * dy, patch[COS] * dy - patch[SIN] * dx
-        if abs(along) <= patch[HALF_LENGTH] and abs(across) <= patch[HALF_WIDTH]:
-            return float(patch[COEFFICIENT])
-    return -1.0
 
 
 @kernel
@@ -50,6 +37,7 @@ def change_surfaces(
     patches: NDArray[np.float64],
     belts: NDArray[np.float64],
     friction: NDArray[np.float64],
+    grain: NDArray[np.float64],
     ground: NDArray[np.bool_],
 ) -> None:
     """Give contacts on patches the patch's friction, and let surfaces move under what lies on them.
@@ -67,6 +55,7 @@ def change_surfaces(
         patches: (n, 7) centre [m], cosine and sine of its direction, half length, half width [m], coefficient.
         belts: (geoms, 3) velocity of each geom's surface in the world [m/s]; no rows if none moves.
         friction: (geoms, 3) the engine's coefficients.
+        grain: See `follow_grain`, which has put patches under those that have one.
         ground: (geoms,) whether it is ground.
     """
     contacts, references, gains = (
@@ -78,9 +67,10 @@ def change_surfaces(
         first, second = int32(contact + layout[GEOM1]), int32(contact + layout[GEOM2])
         if row < 0 or dim < 3 or first < 0 or second < 0:
             continue
-        if patches.shape[0] > 0 and ground[first] != ground[second]:
+        grained = grain.shape[0] > 0 and (grain[first, GRAINED] or grain[second, GRAINED])
+        if patches.shape[0] > 0 and ground[first] != ground[second] and not grained:
             position = float64s(contact + layout[POSITION], 3)
-            here = _coefficient(patches, position[0], position[1])
+            here = coefficient_at(patches, position[0], position[1])
             if here >= 0.0:
                 coefficients, cone = float64s(contact + layout[FRICTION], 5), float64s(contact + layout[MU], 1)
                 scale = min(friction[second if ground[first] else first, 0], here) / coefficients[0]

@@ -50,16 +50,18 @@ class SurfaceTables:
         patches: (n, 7), see `surface_loop`.
         belts: (geoms, 3) velocity of each geom's surface in the world [m/s]; no rows if none moves.
         friction: (geoms, 3) the engine's coefficients.
+        grain: (geoms, 9), see `grain_loop`; no rows if no surface has one.
     """
 
     friction: NDArray[np.float64]
+    grain: NDArray[np.float64]
     patches: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 7)))
     belts: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
 
     @classmethod
     def of(cls, assembled: Assembled) -> SurfaceTables:
         """Of a compiled world in which nothing is slippery and no surface moves."""
-        return cls(np.ascontiguousarray(assembled.model.geom_friction, float))
+        return cls(np.ascontiguousarray(assembled.model.geom_friction, float), assembled.geoms.grain)
 
     def set(self, assembled: Assembled, patches: list[Patch], belts: dict[tuple[str, str], Vector]) -> None:
         """Take these patches, and these velocities [m/s] of the surfaces of (model, link), in the link's frame.

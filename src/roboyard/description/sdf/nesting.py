@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from roboyard.description.assembly import topic_name
 from roboyard.description.model import Frame, Joint, JointInterface, Link, Mimic, Model, Plugin
+from roboyard.description.renaming import surface_renamed
 from roboyard.description.sdf.scope import MODEL, WORLD
 from roboyard.description.sensors import ContactSpec, EncoderSpec, ForceTorqueSpec, Sensor
 from roboyard.geometry import SE3
@@ -31,7 +32,11 @@ class Parts:
             return inner if inner == WORLD else f"{name}::{inner}"
 
         for link in model.links:
-            self.links.append(replace(link, name=scoped(link.name), T_model_link=T_model_nested @ link.T_model_link))
+            collisions = tuple(surface_renamed(one, scoped) for one in link.collisions)
+            T_model_link = T_model_nested @ link.T_model_link
+            self.links.append(
+                replace(link, name=scoped(link.name), T_model_link=T_model_link, collisions=collisions)
+            )
         for joint in model.joints:
             self.joints.append(_joint(joint, scoped, T_model_nested))
         for joint in model.closures:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from roboyard.description.colours import gazebo_material
-from roboyard.description.fields import boolean_of, colour_of, number_of, text_of, vector_of
+from roboyard.description.fields import boolean_of, colour_of, expressed_in, number_of, text_of, vector_of
 from roboyard.description.model import (
     Box,
     Capsule,
@@ -168,6 +168,7 @@ def read_surface(reading: Reading, node: Node | None) -> Surface:
         friction=mu if mu >= 0.0 else 1.0,
         friction2=mu2 if mu2 >= 0.0 and mu2 != mu else None,
         direction1=unit_vector(direction.text, direction, "<fdir1>") if direction and any(along) else None,
+        direction1_in=expressed_in(direction),
         torsional=_optional(torsional, "coefficient"),
         rolling=_optional(bullet, "rolling_friction"),
         slip=(number_of(ode, "slip1", 0.0, low=0.0), number_of(ode, "slip2", 0.0, low=0.0)),

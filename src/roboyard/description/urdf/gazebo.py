@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from roboyard.description.colours import gazebo_material
-from roboyard.description.fields import boolean_of, colour_of, number_of, pose, text_of
+from roboyard.description.fields import boolean_of, colour_of, expressed_in, number_of, pose, text_of
 from roboyard.description.model import Joint, Link, Material, Plugin, Surface, Vec3
 from roboyard.description.reading import Reading
 from roboyard.description.sensing import read_plugin, read_sensor
@@ -21,8 +21,8 @@ _UNUSED = {
     "disableFixedJointLumping", "dampingFactor", "velocity_decay", "enable_wind", "initial_joint_position",
 }  # fmt: skip
 _LINK_TAGS = {
-    "material", "mu1", "mu2", "mu", "fdir1", "kp", "kd", "turnGravityOff", "gravity", "selfCollide", "self_collide",
-    "sensor", "plugin", "visual", "collision",
+    "material", "mu1", "mu2", "mu", "fdir1", "slip1", "slip2", "kp", "kd", "turnGravityOff", "gravity", "selfCollide",
+    "self_collide", "sensor", "plugin", "visual", "collision",
 }  # fmt: skip
 _JOINT_TAGS = {"springStiffness", "springReference", "sensor", "plugin"}
 
@@ -45,6 +45,8 @@ class _Overlay:
     stiffness: float | None = None
     damping: float | None = None
     direction1: Vec3 | None = None
+    direction1_in: str | None = None
+    slip: tuple[float, float] | None = None
     material: Material | None = None
     gravity: bool | None = None
     self_collide: bool | None = None
@@ -60,6 +62,8 @@ class _Overlay:
                 stiffness=old.stiffness if self.stiffness is None else self.stiffness,
                 damping=old.damping if self.damping is None else self.damping,
                 direction1=self.direction1 or old.direction1,
+                direction1_in=self.direction1_in if self.direction1 else old.direction1_in,
+                slip=self.slip or old.slip,
             )
 
         return replace(
@@ -155,6 +159,10 @@ def _contact(node: Node, overlay: _Overlay) -> None:
         direction = _said(body, "fdir1")
         if direction is not None and any(vector(_value(direction), direction, "<fdir1>")):
             overlay.direction1 = unit_vector(_value(direction), direction, "<fdir1>")
+            overlay.direction1_in = expressed_in(direction)
+        slip = _number(body, "slip1"), _number(body, "slip2")
+        if slip != (None, None):
+            overlay.slip = (slip[0] or 0.0, slip[1] or 0.0)
 
 
 def _number(node: Node, tag: str) -> float | None:

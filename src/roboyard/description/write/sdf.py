@@ -34,7 +34,7 @@ from roboyard.description.write.names import distinct, plain_names
 from roboyard.description.write.sensors import add_sensor
 from roboyard.description.write.simpler import split
 from roboyard.description.write.weights import lent
-from roboyard.description.write.written import Files, Losses, Written, add, add_element, add_pose, numbers
+from roboyard.description.write.written import Files, Losses, Written, add, add_direction, add_element, add_pose, numbers
 from roboyard.geometry import SE3
 
 _VERSION = "1.11"
@@ -154,8 +154,7 @@ def _surface(parent: ET.Element, surface: Surface) -> None:
     ode = add(friction, "ode")
     add(ode, "mu", surface.friction)
     add(ode, "mu2", surface.friction if surface.friction2 is None else surface.friction2)
-    if surface.direction1 is not None:
-        add(ode, "fdir1", numbers(surface.direction1))
+    add_direction(ode, surface)
     if any(surface.slip):
         add(ode, "slip1", surface.slip[0])
         add(ode, "slip2", surface.slip[1])

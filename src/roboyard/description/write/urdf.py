@@ -28,7 +28,7 @@ from roboyard.description.model import (
 from roboyard.description.write.names import plain_names
 from roboyard.description.write.sensors import add_sensor
 from roboyard.description.write.simpler import joints_at_links, split
-from roboyard.description.write.written import Files, Losses, Written, add, add_element, number, numbers
+from roboyard.description.write.written import Files, Losses, Written, add, add_direction, add_element, number, numbers
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
@@ -249,14 +249,16 @@ def _surface(node: ET.Element, collisions: tuple[Collision, ...], link: str, los
     if first.friction != plain.friction or first.friction2 is not None:
         add(node, "mu1", first.friction)
         add(node, "mu2", first.friction if first.friction2 is None else first.friction2)
-    if first.direction1 is not None:
-        add(node, "fdir1", numbers(first.direction1))
+    add_direction(node, first)
+    if any(first.slip):
+        add(node, "slip1", first.slip[0])
+        add(node, "slip2", first.slip[1])
     if first.stiffness is not None:
         add(node, "kp", first.stiffness)
     if first.damping is not None:
         add(node, "kd", first.damping)
-    if first.torsional is not None or first.rolling is not None or first.restitution or any(first.slip):
-        losses.say("torsional and rolling friction, slip and bounce of surfaces are lost")
+    if first.torsional is not None or first.rolling is not None or first.restitution:
+        losses.say("torsional and rolling friction and bounce of surfaces are lost")
 
 
 def _interfaces(root: ET.Element, model: Model) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from roboyard.description.model import Element
+from roboyard.description.model import Element, Surface
 from roboyard.geometry import SE3
 
 Files = Callable[[Path, str], str]
@@ -57,6 +57,16 @@ def number(value: float) -> str:
 def numbers(values: Iterable[float]) -> str:
     """Several, separated by blanks."""
     return " ".join(number(float(value)) for value in values)
+
+
+def add_direction(parent: ET.Element, surface: Surface) -> None:
+    """The first direction of friction, and the link in whose frame it is."""
+    if surface.direction1 is None:
+        return
+    node = add(parent, "fdir1", numbers(surface.direction1))
+    if surface.direction1_in is not None:
+        node.set("xmlns:gz", "http://gazebosim.org/schema")
+        node.set("gz:expressed_in", surface.direction1_in)
 
 
 def add(parent: ET.Element, tag: str, text: str | float | bool | None = None, **attributes: str) -> ET.Element:

@@ -9,6 +9,7 @@ import mujoco
 from roboyard.description.model import Collision, Link, Rgba, Visual
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly.cells import Cells
+from roboyard.simulation.assembly.grain import Grain, grain_of
 from roboyard.simulation.assembly.meshes import MeshStore
 from roboyard.simulation.assembly.scenery import MaterialStore, seen_colour
 from roboyard.simulation.assembly.shapes import Shape, shapes_of
@@ -36,6 +37,7 @@ class GeomMark:
     link: str
     part: str
     ground: bool
+    grain: Grain | None = None
 
 
 @dataclass(slots=True)
@@ -89,8 +91,11 @@ class GeomMaker:
     ) -> None:
         where = scoped(model, link.name, collision.name)
         contact = contact_of(collision.surface, self.contact_time)
-        if differs(collision.surface):
-            self.notes.append(f"{where}: friction differs along two directions: the mean of both is taken")
+        if differs(collision.surface) and collision.surface.direction1 is None:
+            self.notes.append(
+                f"{where}: friction differs along two directions, but no <fdir1> says which: their mean is taken"
+            )
+        grain = grain_of(collision.surface, T_base_link @ collision.T_link_geom)
         for shape in shapes_of(
             collision.geometry, self.store, collides=True, still=still, notes=self.notes, where=where
         ):
@@ -101,7 +106,7 @@ class GeomMaker:
             geom.friction, geom.condim, geom.priority = contact.friction, contact.dimensions, contact.priority
             if contact.solref is not None:
                 geom.solref = contact.solref
-            self.marks.append(GeomMark(geom.name, index, link.name, collision.name, ground or flat))
+            self.marks.append(GeomMark(geom.name, index, link.name, collision.name, ground or flat, grain))
 
     def _visual(
         self,

@@ -82,12 +82,13 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class GeomTables:
-    """Per engine geom: model number (-1: none), link, part, whether it is ground, whether it touches."""
+    """Per engine geom: model number (-1: none), whether it is ground, link, part, grain (see `grain_loop`)."""
 
     model: NDArray[np.int32]
     ground: NDArray[np.bool_]
     links: tuple[str, ...]
     parts: tuple[str, ...]
+    grain: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,8 @@ def contact_of(surface: Surface, contact_time: float) -> Contact:
     It does give the word to the geom of higher priority, so priority falls as friction grows: the slippery one decides.
 
     Args:
-        surface: As the description says.  Where friction differs along two directions, which the engine cannot
-            represent, their geometric mean is used.
+        surface: As the description says.  Where friction differs along two directions, their geometric mean is used;
+            `grain` then sees to the directions, if there are any.
         contact_time: The engine's contact time constant [s]; a stated restitution lowers the damping at this time.
     """
     mu = surface.friction
@@ -48,7 +48,8 @@ def contact_of(surface: Surface, contact_time: float) -> Contact:
         mu = math.sqrt(max(mu, 0.0) * max(surface.friction2, 0.0))
     mu = min(max(mu, MIN_FRICTION), MAX_FRICTION)
     torsional, rolling = surface.torsional or 0.0, surface.rolling or 0.0
-    dimensions = 6 if rolling > 0.0 else 4 if torsional > 0.0 else 1 if mu <= MIN_FRICTION else 3
+    slick = mu <= MIN_FRICTION and not differs(surface)
+    dimensions = 6 if rolling > 0.0 else 4 if torsional > 0.0 else 1 if slick else 3
     priority = -round(1000.0 * math.log2(mu))
     return Contact((mu, torsional, rolling), dimensions, priority, _softness(surface, contact_time))
 

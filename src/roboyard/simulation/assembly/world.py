@@ -19,6 +19,7 @@ from roboyard.geometry import SE3
 from roboyard.simulation.assembly.cells import Cells
 from roboyard.simulation.assembly.closures import Step, close_loop, path_between
 from roboyard.simulation.assembly.geoms import GeomMaker
+from roboyard.simulation.assembly.grain import grain_table
 from roboyard.simulation.assembly.joints import Scalar, add_couplings, add_joint
 from roboyard.simulation.assembly.meshes import MeshStore
 from roboyard.simulation.assembly.records import (
@@ -93,7 +94,8 @@ def assemble(world: World, entries: Sequence[Entry], settings: PhysicsSettings, 
     if looks:
         set_view(model)
     placements = {name: _place(model, draft) for name, draft in drafts.items()}
-    return Assembled(spec, model, placements, _tables(model, maker), tuple(notes))
+    tables = _tables(model, maker, list(placements.values()))
+    return Assembled(spec, model, placements, tables, tuple(notes))
 
 
 def _plain(error: ValueError) -> str:
@@ -274,7 +276,7 @@ def _place(model: mujoco.MjModel, draft: _Draft) -> Placement:
     return Placement(draft.index, draft.entry, links, tuple(joints), sites, tuple(bodies), root)
 
 
-def _tables(model: mujoco.MjModel, maker: GeomMaker) -> GeomTables:
+def _tables(model: mujoco.MjModel, maker: GeomMaker, placements: Sequence[Placement]) -> GeomTables:
     owner = np.full(model.ngeom, -1, np.int32)
     ground = np.zeros(model.ngeom, bool)
     links, parts = [""] * model.ngeom, [""] * model.ngeom
@@ -282,4 +284,5 @@ def _tables(model: mujoco.MjModel, maker: GeomMaker) -> GeomTables:
         geom = model.geom(mark.name).id
         owner[geom], ground[geom] = mark.model, mark.ground
         links[geom], parts[geom] = mark.link, mark.part
-    return GeomTables(owner, ground, tuple(links), tuple(parts))
+    grains = ((model.geom(m.name).id, m.grain, placements[m.model]) for m in maker.marks if m.grain is not None)
+    return GeomTables(owner, ground, tuple(links), tuple(parts), grain_table(model, grains, maker.notes))
