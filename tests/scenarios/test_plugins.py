@@ -219,6 +219,26 @@ def test_a_mecanum_base_goes_sideways_and_counts_it(tmp_path: Path) -> None:
         assert run.evaluation.by_robot()["car"]["odom_final_error"] < 0.03
 
 
+def test_wheels_with_rollers_push_the_body_themselves(tmp_path: Path) -> None:
+    """The same car with friction along the rollers only, as Gazebo's example has it: no base is driven."""
+    text = car(plug("gz-sim-mecanum-drive-system", MECANUM + "<max_acceleration>4</max_acceleration>"))
+    for name, (x, y) in PLACES.items():
+        grip = f"1 {-1 if x * y > 0 else 1} 0"
+        surface = f"""<surface><friction><ode><mu>1</mu><mu2>0</mu2><fdir1 gz:expressed_in="body">{grip}</fdir1></ode>
+          </friction></surface>"""
+        start = text.index(f'<link name="{name}">')
+        end = text.index("</collision>", start)
+        text = text[:end] + surface + text[end:]
+        cylinder = "<cylinder><radius>0.1</radius><length>0.05</length>\n  </cylinder>"
+        text = text[:start] + text[start:].replace(cylinder, "<sphere><radius>0.1</radius></sphere>", 1)
+    assert package_of(load_model(text), Path("car.sdf")).file.base is None
+    run, robot = drive_about(text, tmp_path, (0.2, 0.3, 0.0))
+    with run:
+        assert robot.truth.pose.y > 0.45
+        assert robot.truth.pose.x == pytest.approx(robot.truth.pose.y * 2 / 3, rel=0.02)
+        assert run.evaluation.by_robot()["car"]["odom_final_error"] < 0.01
+
+
 def test_an_ackermann_car_drives_the_circle_that_it_is_told(tmp_path: Path) -> None:
     text = car(plug("gz-sim-ackermann-steering-system", STEERING + "<max_acceleration>4</max_acceleration>"), True)
     run, robot = drive_about(text, tmp_path, (0.5, 0.0, 0.4), 5.0)

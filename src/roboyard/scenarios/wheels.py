@@ -12,6 +12,8 @@ from roboyard.description.model import Cylinder, Joint, Model, Sphere
 from roboyard.errors import DescriptionError
 from roboyard.simulation.modes import modes_of
 
+_WEAK = 0.2
+"""Of the friction along the better direction that is left along the other where a surface stands for rollers."""
 _LATERAL = 0.9
 """Share of a wheel's axis that must point sideways."""
 
@@ -116,6 +118,24 @@ def wheel_of(model: Model, joint: Joint) -> Wheel:
             middle, radius = link.T_model_link @ collision.T_link_geom, collision.geometry.radius
             break
     return Wheel(joint.name, middle.x, middle.y, radius, bool(joint.axes) and axis_of(model, joint)[1] > 0.0)
+
+
+def rolls_sideways(model: Model, joint: str) -> bool:
+    """Whether the wheel on ``joint`` has rollers: links of their own, or friction that is weak along one direction."""
+    wheel = model.joint(joint).child
+    rigid, rollers = {wheel}, set[str]()
+    for one in model.joints:  # parents come before children
+        if one.parent in rigid:
+            (rigid if one.type == "fixed" else rollers).add(one.child)
+    surfaces = [one.surface for link in model.links if link.name in rigid for one in link.collisions]
+    weak = [
+        surface.direction1 is not None
+        and surface.friction2 is not None
+        and min(surface.friction, surface.friction2) <= _WEAK * max(surface.friction, surface.friction2)
+        for surface in surfaces
+        if surface.collide
+    ]
+    return bool(weak and all(weak)) or any(link.collisions for link in model.links if link.name in rollers)
 
 
 def axis_of(model: Model, joint: Joint) -> NDArray[np.float64]:

@@ -13,14 +13,16 @@ from roboyard.scenarios.plugins.part import Part
 from roboyard.scenarios.plugins.reading import PluginReader
 from roboyard.scenarios.plugins.speeds import read_speeds
 from roboyard.scenarios.robot_package import NodeSpec
-from roboyard.scenarios.wheels import axle_of, wheels_of
+from roboyard.scenarios.wheels import axle_of, rolls_sideways, wheels_of
 
 _HOLDS = 60.0
 """How long a command holds [s]: the arbiter's longest; Gazebo holds it for ever."""
 
 
 def mecanum(reader: PluginReader) -> Part:
-    """Gazebo's MecanumDrive: four wheels that turn, and the body that moves as their rollers would move it.
+    """Gazebo's MecanumDrive: four wheels that turn, and push the body along their rollers.
+
+    Where the wheels have no rollers, neither links nor friction along one direction, the body is driven in the plane.
 
     Raises:
         DescriptionError: it names joints that are not there, or its numbers make no sense.
@@ -51,7 +53,12 @@ def mecanum(reader: PluginReader) -> Part:
         geometry[name] = value
     geometry["axle_x"] = axle_of(reader.model, wheels, place.base_frame)
     side = {} if speeds.speed is None else {"side_speed": speeds.speed}
-    reader.note("the wheels' rollers are not simulated: the body is driven in the plane, the wheels turn with it")
+    rollers = all(rolls_sideways(reader.model, joint) for joint in joints)
+    if not rollers:
+        reader.note(
+            "the wheels have no rollers (links that turn, or <fdir1> with a small <mu2>): the body is driven in the "
+            "plane, the wheels turn with it"
+        )
     return Part(
         nodes={
             "arbiter": NodeSpec("arbiter"),
@@ -61,7 +68,7 @@ def mecanum(reader: PluginReader) -> Part:
         drives=True,
         topics=place.topics,
         limits=speeds.limits,
-        base="planar",
+        base=None if rollers else "planar",
         base_frame=place.base_frame,
         joint_rate=place.rate,
         standby=() if place.wanted else ("odometry",),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from roboyard.errors import UnknownNameError
-from roboyard.simulation.proof import driving, falling, sensing, sliding, spinning, striking
+from roboyard.simulation.proof import driving, falling, grain, sensing, sliding, spinning, striking
 from roboyard.simulation.proof.check import Check, Proof
 from roboyard.simulation.settings import PhysicsSettings
 
@@ -20,6 +20,8 @@ PROOFS: Mapping[str, Proof] = MappingProxyType(
         "stopping": sliding.stopping,
         "rolling": sliding.rollers,
         "bowling": sliding.bowling,
+        "grain": grain.grains,
+        "mecanum": grain.mecanum,
         "impact": striking.impacts,
         "bouncing": striking.bounces,
         "rebound": striking.drop,
