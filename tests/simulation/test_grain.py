@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.simulation.builders import I, at, free_box, ground, world
 
 from roboyard.description import load_model
 from roboyard.description.model import Collision, Frame, Model, Placed, Surface
@@ -17,7 +18,6 @@ from roboyard.simulation.faults import GroundFault
 from roboyard.simulation.proof.grain import drive, mecanum_cart
 from roboyard.simulation.settings import PhysicsSettings
 from roboyard.simulation.surface_tables import Patch
-from tests.simulation.builders import I, at, free_box, ground, world
 
 SKATE = Surface(friction=1.0, friction2=0.0, direction1=(1.0, 0.0, 0.0))  # grips along its x, glides along its y
 
@@ -25,7 +25,9 @@ SKATE = Surface(friction=1.0, friction2=0.0, direction1=(1.0, 0.0, 0.0))  # grip
 def with_surface(model: Model, surface: Surface, T: SE3 = I) -> Model:
     """The model, its shapes with another surface, turned by T."""
     links = tuple(
-        replace(link, collisions=tuple(Collision(c.name, c.geometry, c.T_link_geom @ T, surface) for c in link.collisions))
+        replace(
+            link, collisions=tuple(Collision(c.name, c.geometry, c.T_link_geom @ T, surface) for c in link.collisions)
+        )
         for link in model.links
     )
     return replace(model, links=links)
@@ -129,7 +131,9 @@ def test_a_mecanum_cart_pushed_by_hand_rolls_along_no_wheels_grip() -> None:
     sim.step(100)
     sim.data.qvel[0] = 0.5
     sim.step(500)
-    assert sim.data.qvel[0] == pytest.approx(0.5 / (1.0 + 4 * 0.4 * 0.5 / 10.0), abs=0.02)  # some of it spins the wheels
+    assert sim.data.qvel[0] == pytest.approx(
+        0.5 / (1.0 + 4 * 0.4 * 0.5 / 10.0), abs=0.02
+    )  # some of it spins the wheels
     assert abs(sim.data.qvel[1]) < 1e-3
 
 

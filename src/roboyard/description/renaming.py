@@ -44,7 +44,9 @@ def renamed(model: Model, *, links: Rename, joints: Rename, others: Rename) -> M
             replace(
                 link,
                 name=links(link.name),
-                collisions=tuple(replace(surface_renamed(one, links), name=others(one.name)) for one in link.collisions),
+                collisions=tuple(
+                    replace(surface_renamed(one, links), name=others(one.name)) for one in link.collisions
+                ),
                 visuals=tuple(replace(one, name=others(one.name)) for one in link.visuals),
             )
             for link in model.links

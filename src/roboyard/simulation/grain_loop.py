@@ -1,4 +1,4 @@
-"""Friction along two directions: contacts turned to the grain of their surfaces before the solver sees them; compiled."""
+"""Friction along two directions: contacts turned to the grain of their surfaces before they are solved; compiled."""
 
 from __future__ import annotations
 

@@ -34,9 +34,7 @@ class Parts:
         for link in model.links:
             collisions = tuple(surface_renamed(one, scoped) for one in link.collisions)
             T_model_link = T_model_nested @ link.T_model_link
-            self.links.append(
-                replace(link, name=scoped(link.name), T_model_link=T_model_link, collisions=collisions)
-            )
+            self.links.append(replace(link, name=scoped(link.name), T_model_link=T_model_link, collisions=collisions))
         for joint in model.joints:
             self.joints.append(_joint(joint, scoped, T_model_nested))
         for joint in model.closures:

@@ -34,7 +34,16 @@ from roboyard.description.write.names import distinct, plain_names
 from roboyard.description.write.sensors import add_sensor
 from roboyard.description.write.simpler import split
 from roboyard.description.write.weights import lent
-from roboyard.description.write.written import Files, Losses, Written, add, add_direction, add_element, add_pose, numbers
+from roboyard.description.write.written import (
+    Files,
+    Losses,
+    Written,
+    add,
+    add_direction,
+    add_element,
+    add_pose,
+    numbers,
+)
 from roboyard.geometry import SE3
 
 _VERSION = "1.11"

@@ -84,7 +84,7 @@ def grains(settings: PhysicsSettings) -> tuple[Check, ...]:
 
 
 def mecanum_cart() -> Model:
-    """A cart on four driven balls whose friction stands for rollers at 45°, as in Gazebo's example of a mecanum drive."""
+    """A cart on four driven balls whose friction stands for rollers at 45°, as in Gazebo's mecanum example."""
     links = [Link("base", SE3.identity(), Inertial(8.0, SE3.identity(), (0.1, 0.1, 0.2, 0.0, 0.0, 0.0)))]
     joints, interfaces = [], []
     moment = 0.4 * 0.5 * RADIUS**2
@@ -135,9 +135,11 @@ def mecanum(settings: PhysicsSettings) -> tuple[Check, ...]:
         ("turning", 2, (0.0, 0.0, 0.8)),
     ):
         found = drive(settings, twist)[axis]
-        checks.append(Check(f"{name} of a mecanum cart by its wheels", form, twist[axis], found, "rad/s" if axis == 2 else "m/s"))
+        checks.append(
+            Check(f"{name} of a mecanum cart by its wheels", form, twist[axis], found, "rad/s" if axis == 2 else "m/s")
+        )
     slanted = (0.3, -0.2, 0.5)
-    found = drive(settings, slanted)
-    worst = max(abs(a - b) for a, b in zip(found, slanted, strict=True))
+    all_three = drive(settings, slanted)
+    worst = max(abs(a - b) for a, b in zip(all_three, slanted, strict=True))
     checks.append(Check("slip of a mecanum cart that does all three at once", "0", 0.0, worst, "m/s", 0.3))
     return tuple(checks)
