@@ -1,0 +1,47 @@
+"""Many poses in the plane at once: rows x, y [m], theta [rad] instead of one ``SE2`` each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from roboyard.geometry.angles import wrap_angle
+
+Poses = NDArray[np.float64]
+
+
+def compose(T_a_b: ArrayLike, T_b_c: ArrayLike) -> Poses:
+    """``T_a_c`` (..., 3) row by row; one side may be a single pose (3,)."""
+    first, second = np.asarray(T_a_b, dtype=np.float64), np.asarray(T_b_c, dtype=np.float64)
+    c, s = np.cos(first[..., 2]), np.sin(first[..., 2])
+    return np.stack(
+        [
+            first[..., 0] + c * second[..., 0] - s * second[..., 1],
+            first[..., 1] + s * second[..., 0] + c * second[..., 1],
+            np.asarray(wrap_angle(first[..., 2] + second[..., 2])),
+        ],
+        axis=-1,
+    )
+
+
+def invert(T_a_b: ArrayLike) -> Poses:
+    """``T_b_a`` (..., 3) row by row."""
+    pose = np.asarray(T_a_b, dtype=np.float64)
+    c, s = np.cos(pose[..., 2]), np.sin(pose[..., 2])
+    return np.stack(
+        [
+            -c * pose[..., 0] - s * pose[..., 1],
+            s * pose[..., 0] - c * pose[..., 1],
+            np.asarray(wrap_angle(-pose[..., 2])),
+        ],
+        axis=-1,
+    )
+
+
+def between(T_w_a: ArrayLike, T_w_b: ArrayLike) -> Poses:
+    """``T_a_b`` (..., 3) row by row: b as seen from a."""
+    first, second = np.asarray(T_w_a, dtype=np.float64), np.asarray(T_w_b, dtype=np.float64)
+    c, s = np.cos(first[..., 2]), np.sin(first[..., 2])
+    dx, dy = second[..., 0] - first[..., 0], second[..., 1] - first[..., 1]
+    turn = np.asarray(wrap_angle(second[..., 2] - first[..., 2]))
+    return np.stack([c * dx + s * dy, -s * dx + c * dy, turn], axis=-1)
