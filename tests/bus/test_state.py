@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import roboyard as ry
+from roboyard.bus.futures import Future
 from roboyard.errors import RunError
 from roboyard.geometry import SE3
 from roboyard.messages import serialize
+from roboyard.scenarios.state.codec import decode, encode
 
 
 class Walker(ry.Node):
@@ -96,6 +98,111 @@ class Server(ry.Node):
 
     def setup(self) -> None:
         self.server = self.action_server("count", ry.action.Fibonacci, lambda goal: goal.accept())
+
+
+class Counter(ry.Node):
+    """Counts up to a goal's order, and takes its goals up again."""
+
+    def setup(self) -> None:
+        self.goals: dict[bytes, ry.GoalHandle] = {}
+        self.server = self.action_server("count", ry.action.Fibonacci, self.take, preempt=False, on_restored=self.mine)
+        self.timer(0.1, self.tick)
+
+    def take(self, goal: ry.GoalHandle) -> None:
+        if goal.goal.order > 9:
+            goal.reject("too far")
+            return
+        goal.accept()
+        self.mine(goal)
+
+    def mine(self, goal: ry.GoalHandle) -> None:
+        self.goals[goal.id] = goal
+
+    def tick(self) -> None:
+        for goal in list(self.goals.values()):
+            done = round((self.now_ns - goal.accepted_ns) / 1e8)
+            if goal.canceling or done >= goal.goal.order:
+                result = ry.action.Fibonacci.Result(sequence=list(range(done)))
+                (goal.cancel if goal.canceling else goal.succeed)(result)
+                del self.goals[goal.id]
+            else:
+                goal.feedback(ry.action.Fibonacci.Feedback(sequence=[done]))
+
+
+class Asker(ry.Node):
+    """Sends goals one after the other, some side by side, cancels a few, and publishes all that it hears of them."""
+
+    fields = ("sent",)
+
+    def setup(self) -> None:
+        self.sent = 0
+        self.open: list[ry.GoalFuture] = []
+        self.out = self.publisher("heard", ry.msg.String)
+        self.client = self.action_client("count", ry.action.Fibonacci, on_restored=self.follow)
+        self.timer(0.35, self.send)
+        self.timer(0.9, self.cancel)
+
+    def send(self) -> None:
+        self.sent += 1
+        self.follow(self.client.send(ry.action.Fibonacci.Goal(order=3 + 4 * (self.sent % 3))))
+
+    def cancel(self) -> None:
+        waiting = [goal for goal in self.open if not goal.done()]
+        if waiting:
+            waiting[0].cancel()
+
+    def follow(self, goal: ry.GoalFuture) -> None:
+        self.open.append(goal)
+        goal.on_feedback(lambda feedback: self.say(f"{goal.id.hex()[:6]} at {feedback.sequence[0]}"))
+        goal.then(lambda end: self.say(f"{goal.id.hex()[:6]} {goal.status.name} {end.error or end.result.sequence}"))
+
+    def say(self, text: str) -> None:
+        self.out.publish(ry.msg.String(data=text))
+
+
+@given(st.integers(0, 3_900_000_000))
+def test_goals_under_way_go_on_from_a_saved_state(moment_ns: int) -> None:
+    """Feedback, results, cancels, ids, the list of what was: every message is what it would have been."""
+
+    def begin() -> tuple[ry.Bus, list[tuple[int, str, str, bytes]]]:
+        bus, seen = ry.Bus(seed=5), []
+        bus.tap(lambda topic, message, node, now: seen.append((now, topic.name, node, serialize(message))))
+        bus.add(Asker(), "asker")
+        bus.add(Counter(), "counter")
+        return bus, seen
+
+    whole, all_seen = begin()
+    whole.executor.run_until(moment_ns)
+    saved = decode(*encode(whole.save()))
+    whole.executor.run_until(4 * 10**9)
+    again, seen = begin()
+    again.load(saved)
+    assert decode(*encode(again.save())).keys() == saved.keys()  # at once: nothing is on its way
+    again.executor.run_until(4 * 10**9)
+    assert [item for item in seen if item[0] > moment_ns] == [item for item in all_seen if item[0] > moment_ns]
+    assert any("CANCELED" in str(item[3]) for item in all_seen)
+    whole.close()
+    again.close()
+
+
+class Slow(ry.Node):
+    """Answers later."""
+
+    def setup(self) -> None:
+        self.answer = Future()
+        self.service("ask", ry.srv.Trigger, lambda _: self.answer)
+
+
+def test_a_service_that_owes_an_answer_is_named() -> None:
+    with ry.Bus() as bus:
+        slow, asker = bus.add(Slow(), "slow"), bus.add(ry.Node(), "asker")
+        asker.service_client("ask", ry.srv.Trigger).call(ry.srv.Trigger.Request())
+        bus.executor.run_for(0.1)
+        with pytest.raises(RunError, match="node /slow: cannot be saved: 1 calls of /ask are unanswered"):
+            bus.save()
+        slow.answer.resolve(ry.srv.Trigger.Response())
+        bus.executor.run_for(0.1)
+        bus.save()
 
 
 def _generator(node: Any) -> None:

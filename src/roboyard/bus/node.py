@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from roboyard.bus import node_state, parameter_services
-from roboyard.bus.actions import ActionClient, ActionServer, GoalHandle
+from roboyard.bus.actions import ActionClient, ActionServer, OnFuture, OnGoal
 from roboyard.bus.broadcasting import Broadcaster
 from roboyard.bus.configurable import Configurable
 from roboyard.bus.executor import TIMER, Scheduled
@@ -255,16 +255,15 @@ class Node(Configurable):
             InputError: another node serves the name.
         """
         absolute = self.resolve(name)
-        return self._keep(
-            self.bus.serve(absolute, service_type, self.full_name, self._meter(f"service {absolute}", handler))
-        )
+        meter = self._meter(f"service {absolute}", handler)
+        return self._keep(self.bus.serve(absolute, service_type, self.full_name, meter))
 
     def service_client(self, name: str, service_type: Any) -> ServiceClient:
         """A client of the service ``name``."""
         return self.bus.service_client(self.resolve(name), service_type, self.full_name)
 
     def action_server(
-        self, name: str, action_type: Any, on_goal: Callable[[GoalHandle], None], *, preempt: bool = True
+        self, name: str, action_type: Any, on_goal: OnGoal, *, preempt: bool = True, on_restored: OnGoal | None = None
     ) -> ActionServer:
         """Offer the action ``name``.
 
@@ -272,13 +271,14 @@ class Node(Configurable):
             name: Relative to the node's namespace.
             action_type: E.g. ``ry.action.NavigateToPose``.
             on_goal: Called for each goal; must ``accept()`` or ``reject(reason)`` the handle before it returns.
-            preempt: An accepted goal aborts the one before it; False lets several run side by side.
+            preempt: An accepted goal aborts the one before it; False: several run side by side.
+            on_restored: Called by ``load`` for each goal under way; without it a node that has goals cannot be saved.
         """
-        return self._keep(ActionServer(self, name, action_type, on_goal, preempt=preempt))
+        return self._keep(ActionServer(self, name, action_type, on_goal, preempt=preempt, on_restored=on_restored))
 
-    def action_client(self, name: str, action_type: Any) -> ActionClient:
-        """A client of the action ``name``."""
-        return self._keep(ActionClient(self, name, action_type))
+    def action_client(self, name: str, action_type: Any, *, on_restored: OnFuture | None = None) -> ActionClient:
+        """A client of the action ``name``; ``on_restored`` as for servers: says again what shall come of a goal."""
+        return self._keep(ActionClient(self, name, action_type, on_restored=on_restored))
 
     # -- transforms ------------------------------------------------------------------------------------------------
     def broadcast(

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import state
 from roboyard.bus.actions import ActionClient, ActionServer
+from roboyard.bus.actions.status import endpoint
 from roboyard.bus.health import Health
+from roboyard.bus.services import Service
 from roboyard.errors import RunError
 
 if TYPE_CHECKING:
@@ -18,9 +20,7 @@ def save(node: Node) -> dict[str, Any]:
     """See `Node.save`."""
     waiting = unfinished(node)
     if waiting:
-        raise RunError(
-            f"cannot be saved: {', '.join(waiting)}", where=f"node {node.full_name}", valid="save when they are done"
-        )
+        raise RunError(f"cannot be saved: {', '.join(waiting)}", where=f"node {node.full_name}", valid=_advice(node))
     health = node.health
     return {
         "parameters": node.parameters(),
@@ -28,13 +28,16 @@ def save(node: Node) -> dict[str, Any]:
         "timers": [timer.next_ns for timer in node.timers],
         "health": None if health is None else (health.level, health.text, health.values),
         "log": node.log.save(),
+        "actions": [item.save() for item in _actions(node)],
         "fields": {name: state.copied(node, name) for name in node.fields},
     }
 
 
 def load(node: Node, saved: dict[str, Any]) -> None:
     """See `Node.load`."""
-    if len(saved["timers"]) != len(node.timers) or set(saved["parameters"]) != set(node.parameters()):
+    actions = _actions(node)
+    alike = len(saved["timers"]) == len(node.timers) and len(saved["actions"]) == len(actions)
+    if not alike or set(saved["parameters"]) != set(node.parameters()):
         raise RunError("was set up otherwise when it was saved", where=f"node {node.full_name}")
     for event in [event for event, restored in node._one_shots.items() if not restored]:
         event.cancel()
@@ -45,6 +48,8 @@ def load(node: Node, saved: dict[str, Any]) -> None:
         timer.reschedule(next_ns)
     node.health = None if saved["health"] is None else Health(*saved["health"])
     node.log.load(saved["log"])
+    for item, state_of in zip(actions, saved["actions"], strict=True):
+        item.load(state_of)
     for name, value in saved["fields"].items():
         setattr(node, name, copy.deepcopy(value))
 
@@ -62,5 +67,23 @@ def unfinished(node: Node) -> list[str]:
     shots = sum(not restored and not event.cancelled for event, restored in node._one_shots.items())
     if shots:
         found.append(f"{shots} one-shot timers are pending")
-    actions = [item for item in node._open if isinstance(item, (ActionServer, ActionClient))]
-    return found + [f"{item.goals_open} goals of {item.name} are under way" for item in actions if item.goals_open]
+    found += [
+        f"{count} calls of {service.name} are unanswered"
+        for service in node._open
+        if isinstance(service, Service) and not service.name.endswith(_RESULT) and (count := service.unanswered)
+    ]
+    return found + [f"{n} goals of {item.name} are under way" for item in _actions(node) if (n := item.goals_open)]
+
+
+_RESULT = endpoint("", "get_result")
+"""Clients ask again for the results of their goals when they are loaded."""
+
+
+def _actions(node: Node) -> list[ActionServer | ActionClient]:
+    return [item for item in node._open if isinstance(item, (ActionServer, ActionClient))]
+
+
+def _advice(node: Node) -> str:
+    if any(item.goals_open for item in _actions(node)):
+        return "save when they are done, or take goals up again: action_server(…, on_restored=…), or action_client's"
+    return "save when they are done"

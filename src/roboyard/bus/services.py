@@ -88,6 +88,11 @@ class Service:
             )
         self._bus.executor.ready.append((reply, response, self.node))
 
+    @property
+    def unanswered(self) -> int:
+        """How many calls wait for their answer."""
+        return len(self._waiting)
+
     def close(self) -> None:
         """Serve no more; calls that are still unanswered fail."""
         if not self.closed:

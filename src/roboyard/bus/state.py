@@ -87,8 +87,16 @@ def load(bus: Bus, saved: dict[str, Any]) -> None:
         if topic is not None:
             topic.count, topic.first_ns, topic.last_ns = counted
     bus.executor.seek(saved["now_ns"])
+    _ask_again(bus.executor)
     bus.post.load(saved["post"])
     bus.log.load(saved["log"])
+
+
+def _ask_again(executor: Executor) -> None:
+    """Let clients that were loaded ask for the results of their goals now that all servers are loaded, too."""
+    while executor.ready:
+        receiver, message, source = executor.ready.popleft()
+        receiver.deliver(message, source)
 
 
 def _check_barrier(executor: Executor) -> None:

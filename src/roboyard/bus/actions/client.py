@@ -42,6 +42,10 @@ class GoalFuture(Future):
         self.status = Status.UNKNOWN
         self.reason = ""
 
+    def on_feedback(self, callback: Callable[[Any], None]) -> None:
+        """Have ``callback`` called with each feedback message from now on, in place of another one."""
+        self._feedback = callback
+
     @property
     def succeeded(self) -> bool:
         """Done, and the server says it reached the goal."""
@@ -52,16 +56,20 @@ class GoalFuture(Future):
         return self._client.cancel(self)
 
 
+OnFuture = Callable[[GoalFuture], None]
+
+
 class ActionClient:
     """Sends goals and follows them; made by ``Node.action_client``."""
 
-    def __init__(self, node: Node, name: str, action_type: Any) -> None:
+    def __init__(self, node: Node, name: str, action_type: Any, *, on_restored: OnFuture | None = None) -> None:
         check_action(action_type, node.full_name)
         self.type = action_type
         self.name = node.resolve(name)
         self._owner = node.full_name
         self._session = node.bus.session
         self._sent = 0
+        self._on_restored = on_restored
         self._goals: dict[bytes, GoalFuture] = {}
         self._uuid = message_type("unique_identifier_msgs/msg/UUID")
         self._cancel_type = service_type("action_msgs/srv/CancelGoal")
@@ -121,6 +129,9 @@ class ActionClient:
             return
         if future.status is Status.UNKNOWN:
             future.status = Status.EXECUTING
+        self._follow(future)
+
+    def _follow(self, future: GoalFuture) -> None:
         request = self.type.GetResult.Request(goal_id=self._goal_id(future.id))
         self._result.call(request).then(lambda result: self._on_result(future, result))
 
@@ -151,8 +162,26 @@ class ActionClient:
 
     @property
     def goals_open(self) -> int:
-        """How many goals were sent and have not ended."""
-        return len(self._goals)
+        """How many goals were sent and have not ended, and nobody takes them up again when a state is loaded."""
+        lost = [goal for goal in self._goals.values() if self._on_restored is None or goal.accepted is None]
+        return len(lost)
+
+    def save(self) -> dict[str, Any]:
+        """How many goals were sent, since their ids follow from that, and those that are under way; plain data."""
+        goals = [(goal.id, int(goal.status), goal.reason) for goal in self._goals.values()]
+        return {"sent": self._sent, "goals": goals}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Counterpart of `save`: ``on_restored`` gets a future for each goal that is under way."""
+        self._sent = saved["sent"]
+        self._goals.clear()
+        for goal_id, status, reason in saved["goals"]:
+            future = GoalFuture(self, goal_id, None)
+            future.accepted, future.status, future.reason = True, Status(status), reason
+            self._goals[goal_id] = future
+            if self._on_restored is not None:
+                self._on_restored(future)
+            self._follow(future)
 
     def close(self) -> None:
         """Follow no goal any more."""

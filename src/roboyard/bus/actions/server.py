@@ -10,7 +10,7 @@ import numpy as np
 from roboyard.bus.actions.status import Status, check_action, endpoint
 from roboyard.bus.futures import Future
 from roboyard.errors import MessageError, RunError
-from roboyard.messages import message_type, service_type, stamp
+from roboyard.messages import deserialize, message_type, serialize, service_type, stamp, type_name
 
 if TYPE_CHECKING:
     from roboyard.bus.node import Node
@@ -83,11 +83,21 @@ class GoalHandle:
         self._server.end(self, Status.CANCELED, result, reason)
 
 
+OnGoal = Callable[[GoalHandle], None]
+
+
 class ActionServer:
     """Takes goals, sends feedback and results; made by ``Node.action_server``."""
 
     def __init__(
-        self, node: Node, name: str, action_type: Any, on_goal: Callable[[GoalHandle], None], *, preempt: bool
+        self,
+        node: Node,
+        name: str,
+        action_type: Any,
+        on_goal: OnGoal,
+        *,
+        preempt: bool,
+        on_restored: OnGoal | None = None,
     ) -> None:
         check_action(action_type, node.full_name)
         self.node = node
@@ -95,6 +105,7 @@ class ActionServer:
         self.name = node.resolve(name)
         self._on_goal = on_goal
         self._preempt = preempt
+        self._on_restored = on_restored
         self.goals: dict[bytes, GoalHandle] = {}
         self._status_type = message_type("action_msgs/msg/GoalStatus")
         array_type = message_type("action_msgs/msg/GoalStatusArray")
@@ -115,8 +126,8 @@ class ActionServer:
 
     @property
     def goals_open(self) -> int:
-        """How many goals are active."""
-        return len(self.active)
+        """How many goals are active that nobody takes up again when a state is loaded."""
+        return 0 if self._on_restored is not None else len(self.active)
 
     # -- requests --------------------------------------------------------------------------------------------------
     def _on_send_goal(self, request: Any) -> Any:
@@ -192,6 +203,26 @@ class ActionServer:
             response.result = result
         handle.ended.resolve(response)
 
+    # -- state -----------------------------------------------------------------------------------------------------
+    def save(self) -> list[tuple[Any, ...]]:
+        """All goals that are remembered, as plain data, with the results of those that have ended."""
+        return [
+            (goal.id, serialize(goal.goal), goal.accepted_ns, int(goal.status), goal.reason, _result_of(goal))
+            for goal in self.goals.values()
+        ]
+
+    def load(self, saved: list[tuple[Any, ...]]) -> None:
+        """Counterpart of `save`: ``on_restored`` takes up the goals that are under way."""
+        self.goals.clear()
+        for goal_id, data, accepted_ns, status, reason, result in saved:
+            goal = GoalHandle(self, deserialize(data, type_name(self.type.Goal)), goal_id, accepted_ns)
+            goal.status, goal.reason = Status(status), reason
+            self.goals[goal_id] = goal
+            if result is not None:
+                goal.ended.resolve(deserialize(result, type_name(self.type.GetResult.Response)))
+            elif goal.active and self._on_restored is not None:
+                self._on_restored(goal)
+
     def _say_reason(self, handle: GoalHandle) -> None:
         self._reason.publish(self._reason.topic.type(goal_id=_uuid(handle.id), reason=handle.reason))
 
@@ -216,6 +247,10 @@ class ActionServer:
             self._publish_status()
         for goal in ended:
             goal.ended.fail(RunError(f"the server of {self.name} went away"))
+
+
+def _result_of(goal: GoalHandle) -> bytes | None:
+    return serialize(goal.ended.result) if goal.ended.done() and goal.ended.error is None else None
 
 
 def _uuid(goal_id: bytes) -> Any:

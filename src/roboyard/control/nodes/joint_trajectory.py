@@ -78,28 +78,42 @@ class JointTrajectoryNode(Node):
         elif self.hold:
             self._held = self._bounds.hold(self._actual())
         self._type = action.FollowJointTrajectory
-        self._server = self.action_server("~follow_joint_trajectory", self._type, self._on_goal)
+        self._server = self.action_server(
+            "~follow_joint_trajectory", self._type, self._on_goal, on_restored=self._take_up
+        )
         self.subscribe("~joint_trajectory", msg.JointTrajectory, self._on_message)
         self.timer(rate=self.rate, callback=self._tick, start=True)
 
     def save(self) -> dict[str, Any]:
-        """State as plain data: also a trajectory that a topic gave."""
+        """State as plain data, with the trajectory being followed; its goal, if it is one's, is the server's."""
         tracking = self._tracking
         points = [(point.time, point.position, point.velocity, point.acceleration) for point in self._points]
         return super().save() | {
             "held": None if self._held is None else self._held.copy(),
             "points": points if tracking is not None else [],
             "start": tracking.start if tracking is not None else 0.0,
+            "told_ns": self._told_ns,
         }
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
+        self._goal = None
+        super().load(state)  # which gives the goal back, if there is one
+        self._told_ns = state["told_ns"]
         self._held = None if state["held"] is None else np.array(state["held"])
         self._points = [WayPoint(*point) for point in state["points"]]
         self._tracking = (
-            Tracking(Trajectory(self._points), state["start"], self._tolerances()) if self._points else None
+            Tracking(Trajectory(self._points), state["start"], self._tolerances_now()) if self._points else None
         )
+
+    def _take_up(self, handle: GoalHandle) -> None:
+        """Go on with a goal that was under way when the state was saved."""
+        handle.on_cancel = self._on_cancel
+        self._goal = handle
+
+    def _tolerances_now(self) -> Tolerances:
+        own = self._tolerances()
+        return own if self._goal is None else read_tolerances(self._goal.goal, self.joints, own)
 
     # -- taking --------------------------------------------------------------------------------------------------------
     def _on_message(self, message: Any) -> None:
@@ -124,8 +138,7 @@ class JointTrajectoryNode(Node):
             return
         self._end_goal("preempted by a newer goal")
         handle.accept()
-        handle.on_cancel = self._on_cancel
-        self._goal = handle
+        self._take_up(handle)
 
     def _begin(self, message: Any, tolerances: Tolerances) -> None:
         """Follow a trajectory message from now on.
