@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from roboyard.errors import ConfigError
 from roboyard.record import open_recording
-from roboyard.scenarios import check_scenario, load_spec, run_scenario
+from roboyard.scenarios import check_scenario, load_spec, rewrite_report, run_scenario
 
 HEAD = """\
 world: empty
@@ -148,3 +150,23 @@ def test_odometry_drifts_on_ice_by_what_the_wheels_slip(mu: float, tmp_path: Pat
     speed, ramp = 0.4, 1.5
     lost = speed**2 / 2.0 * (1.0 / (mu * 9.81) - 1.0 / ramp)
     assert outcome.metrics["odom_final_error"] == pytest.approx(lost, rel=0.06)
+
+
+def test_a_killed_run_tells_the_events_that_had_come_by_then(write: Any, tmp_path: Path) -> None:
+    """The recording is cut anywhere: what is told again is the beginning of what the whole run tells."""
+    folder, cut = tmp_path / "a", tmp_path / "cut"
+    whole = go(write(MANY), folder).metrics
+    data = (folder / "recording.mcap").read_bytes()
+    counts = []
+    for share in (0.4, 0.7, 0.95):
+        cut.mkdir()
+        (cut / "recording.mcap").write_bytes(data[: int(share * len(data))])
+        (cut / "scenario.yaml").write_bytes((folder / "scenario.yaml").read_bytes())
+        rewrite_report(cut)
+        found = json.loads((cut / "metrics.json").read_text())
+        assert found["state"] == "killed"
+        assert found["events"] == [e for e in whole["events"] if e["time"] <= found["sim_seconds"]]
+        assert found["robots"]["rover"]["topics"] == whole["robots"]["rover"]["topics"]
+        counts.append(len(found["events"]))
+        shutil.rmtree(cut)
+    assert 0 < counts[0] <= counts[1] <= counts[2] <= len(whole["events"])

@@ -254,3 +254,23 @@ def test_what_cannot_fail_is_refused_with_the_choices() -> None:
     with pytest.raises(InputError, match="moves itself"):
         sim.move_surface("rover", "base_link", (1.0, 0.0, 0.0))
     assert not sim.belts
+
+
+DELAYS = (0.0137, 0.033, 0.25)
+
+
+@pytest.mark.parametrize("delay", DELAYS)
+def test_a_late_encoder_shows_what_it_showed_exactly_then(delay: float) -> None:
+    """Whatever the times are at which somebody looks: beside it, a twin that is looked at in every step."""
+    sim, twin = driving(), driving()
+    sim.faults.begin("queue", SensorFault("rover", sim.sensors("rover")[1].sensor.name, "delayed", delay))
+    step = sim.timestep_ns
+    told = {}
+    for _ in range(300):
+        told[twin.time_ns] = twin.hardware("rover").read().position
+        twin.step(1)
+    for steps in (11, 7, 140, 3, 60):
+        sim.step(steps)
+        then = (sim.time_ns - round(delay * 1e9)) // step * step
+        if then in told:
+            assert np.array_equal(sim.hardware("rover").read().position, told[then])

@@ -47,6 +47,7 @@ from roboyard.description.sensors import (
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
+from roboyard.simulation.faults import Fault, SensorFault
 from roboyard.simulation.nodes import SimulationNode
 from roboyard.simulation.sensors.base import SimulatedSensor
 from roboyard.simulation.sensors.check import SensorFaultError, check_sensor
@@ -283,6 +284,8 @@ def test_an_absolute_encoder_shows_the_angle_within_a_turn_and_an_incremental_on
         angle, shown = float(sim.data.qpos[-1]), float(sim.sensors("arm")[0].read().position[0])
         assert angle > 7.0
         assert shown == pytest.approx(angle % math.tau if absolute else angle, abs=math.tau / 4096)
+        told = float(sim.hardware("arm").read().position[-1])  # whoever reads it all the time counts its turns
+        assert told == pytest.approx(angle, abs=math.tau / 4096)
 
 
 def _spinner(one: Sensor) -> Model:
@@ -310,9 +313,11 @@ def test_miscounts_add_up_to_a_random_walk() -> None:
 
 
 # -- latency, outage ---------------------------------------------------------------------------------------------------
-def _heard(one: Sensor, seconds: float, seed: int = 0) -> list[tuple[int, int]]:
+def _heard(one: Sensor, seconds: float, seed: int = 0, faults: dict[str, Fault] | None = None) -> list[tuple[int, int]]:
     """(published, stamped) [ns] of the sensor's messages."""
     sim = crate(one, seed=seed)
+    for name, fault in (faults or {}).items():
+        sim.faults.begin(name, fault)
     found = []
     with ry.Bus() as bus:
         bus.tap(
@@ -330,6 +335,22 @@ def test_a_late_sensor_publishes_later_what_it_measured_then() -> None:
     found = _heard(sensor("gyroscope", VectorSpec(), latency=0.033), 1.0)
     assert len(found) >= 47
     assert {published - stamped for published, stamped in found} == {33_000_000}
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(st.integers(1, 300_000_000), min_size=1, max_size=3), st.sampled_from((0.0, 0.033)))
+def test_faults_and_latency_add_up_to_the_nanosecond(delays: list[int], latency: float) -> None:
+    """No matter how a delay and the sensor's period of 20 ms go together; silence on the way is silence."""
+    late: dict[str, Fault] = {
+        f"late{k}": SensorFault("crate", "gyroscope", "delayed", d * 1e-9) for k, d in enumerate(delays)
+    }
+    one = sensor("gyroscope", VectorSpec(), latency=latency)
+    found = _heard(one, 1.2, faults=late)
+    assert {published - stamped for published, stamped in found} == {sum(delays) + round(latency * 1e9)}
+    assert len(found) == pytest.approx((1.2e9 - sum(delays) - latency * 1e9) / 20e6, abs=2)
+    noisy: dict[str, Fault] = {"noise": SensorFault("crate", "gyroscope", "noisy", 0.1)}
+    assert _heard(one, 1.2, faults={**late, **noisy}) == found
+    assert _heard(one, 1.2, faults={**late, "silence": SensorFault("crate", "gyroscope", "silent")}) == []
 
 
 def test_outages_take_their_share_of_the_time() -> None:

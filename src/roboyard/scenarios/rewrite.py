@@ -9,13 +9,14 @@ from roboyard.config import load, read_file
 from roboyard.description import World, load_world
 from roboyard.errors import InputError, RoboyardError
 from roboyard.record import open_recording
-from roboyard.scenarios.catalog import find
+from roboyard.scenarios.catalog import find, find_robot
 from roboyard.scenarios.document import criterion
 from roboyard.scenarios.expressions import Verdict
+from roboyard.scenarios.faults.agenda import events_by
 from roboyard.scenarios.metrics import Evaluation, RobotTopics
 from roboyard.scenarios.report import write_report
 from roboyard.scenarios.run_folder import RunFolder
-from roboyard.scenarios.schema import Scenario
+from roboyard.scenarios.schema import RobotEntry, Scenario
 
 
 def rewrite_report(path: str | Path) -> Path:
@@ -57,18 +58,31 @@ def _world(scenario: Scenario | None) -> World | None:
         return None
 
 
+def _topics(entry: RobotEntry) -> dict[str, str]:
+    """Standard names that lie elsewhere with this robot; none if its files are gone."""
+    try:
+        return dict(find_robot(entry.model, arguments=entry.arguments).file.topics)
+    except RoboyardError:
+        return {}
+
+
 def _document(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
     """What metrics.json would have said, as far as the recording tells."""
     about = read_file(folder.scenario).plain().get("run", {})
     evaluation = Evaluation()
     namespaces: dict[str, str] = {}
+    topics: dict[str, dict[str, str]] = {}
     for index, (name, entry) in enumerate(scenario.robots.items()):
         given = entry.namespace if entry.namespace is not None else ("" if index == 0 else name)
         namespaces[name] = f"/{given.strip('/')}" if given.strip("/") else ""
-        evaluation.add_robot(name, RobotTopics.of(name, namespaces[name]))
+        topics[name] = _topics(entry)
+        evaluation.add_robot(name, RobotTopics.of(name, namespaces[name], topics[name]))
+    told: list[str] = []
     with open_recording(folder.recording) as recording:
         for item in recording.messages():
             evaluation.take(item.topic, item.message, item.time_ns)
+            if item.topic == "/rosout" and item.message.name == "/faults":
+                told.append(item.message.msg)
         end_ns, count = recording.end_ns, recording.count
     evaluation.finish(end_ns)
     robots = evaluation.by_robot()
@@ -93,7 +107,7 @@ def _document(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
             name: {
                 "model": scenario.robots[name].model,
                 "namespace": namespaces[name],
-                "topics": {},
+                "topics": topics[name],
                 "findings": [],
                 "metrics": metrics,
             }
@@ -103,6 +117,6 @@ def _document(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
         "jobs": [],
         "topics": [],
         "inputs": {},
-        "events": [],
+        "events": events_by(scenario.faults, told, end_ns),
         "provenance": {k: about[k] for k in ("versions", "lock", "cpu_class", "cpu", "renderer") if k in about},
     }

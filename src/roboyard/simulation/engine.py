@@ -191,9 +191,10 @@ class Simulation:
         Raises:
             RunError: the state became infinite or the engine ran out of memory.
         """
-        left = n
+        left, stride = n, self.faults.stride
         while left > 0:
-            done, why = self.running.advance(left, self._steps, self.settings.timestep_ns * 1e-9)
+            ahead = min(left, stride) if stride else left
+            done, why = self.running.advance(ahead, self._steps, self.settings.timestep_ns * 1e-9)
             self._steps += done
             left -= done
             if why == stepping.LOW_MEMORY:
@@ -203,8 +204,10 @@ class Simulation:
                     f"the physics diverged at {self.time_ns * 1e-9:.3f} s (a position or speed became infinite)",
                     valid="smaller gains, a smaller timestep, or heavier links",
                 )
-        self.data.time = self.time_ns * 1e-9  # the engine adds steps up, with rounding
-        self.instant.moved()
+            self.data.time = self.time_ns * 1e-9  # the engine adds steps up, with rounding
+            self.instant.moved()
+            if stride:
+                self.faults.look()
 
     def advance_to(self, time_ns: int) -> None:
         """Take the steps that end at or before ``time_ns``."""

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class SimulatedHardware:
     """Joints of one model.
 
-    Readings come from the model's encoders where it has some (quantised, noisy), and are exact elsewhere.  Commands
+    Readings come from the model's encoders where it has some (quantised, noisy), and are exact elsewhere.  Turns of
+    absolute encoders are counted, as a driver does.  Commands
     reach the servos inside the physics step.
 
     Args:
@@ -66,7 +67,7 @@ class SimulatedHardware:
         position, velocity = data.qpos[self._qpos], data.qvel[self._dof]
         for encoder, where in self._encoders:
             reading = simulation.faults.sensed(encoder, hold=True)
-            position[where], velocity[where] = reading.position, reading.velocity
+            position[where], velocity[where] = reading.position + reading.turned, reading.velocity
         readings = JointReadings(simulation.time_ns, position, velocity, data.qfrc_actuator[self._dof])
         for array in (readings.position, readings.velocity, readings.effort):
             array.flags.writeable = False

@@ -11,6 +11,7 @@ from roboyard.bus.disturbance import Disturbance
 from roboyard.config.describe import near
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.scenarios.faults import kinds as k
+from roboyard.scenarios.faults.agenda import times_of
 from roboyard.scenarios.faults.shapes import model_of
 from roboyard.simulation.faults import Fault, GroundFault, JointFault, PowerFault, SensorFault
 from roboyard.simulation.surface_tables import Patch
@@ -86,9 +87,7 @@ class _KeyError(ConfigError):
 
 def _deed(run: Run, fault: k.Fault, index: int) -> Deed:
     name = f"{fault.what}_{index}"
-    begin_ns = round(fault.at * 1e9)
-    lasts = fault.seconds if isinstance(fault, k.Lasting) else None
-    end_ns = None if lasts is None else begin_ns + max(1, round(lasts * 1e9))
+    begin_ns, end_ns = times_of(fault)
 
     def deed(text: str, begin: Do, end: Do = _nothing) -> Deed:
         return Deed(name, fault.what, text, begin_ns, end_ns, begin, end)

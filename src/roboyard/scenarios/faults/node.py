@@ -7,6 +7,7 @@ from typing import Any
 
 from roboyard.bus import FAULT, Node, resource
 from roboyard.bus.executor import Scheduled
+from roboyard.scenarios.faults.agenda import MOMENTARY, OVER, agenda, event
 from roboyard.scenarios.faults.deeds import Deed
 
 
@@ -22,9 +23,8 @@ class Faults(Node):
 
     def setup(self) -> None:
         """Wait for the first one."""
-        order = [(deed.begin_ns, 1, index, True) for index, deed in enumerate(self.deeds)]
-        order += [(deed.end_ns, 0, index, False) for index, deed in enumerate(self.deeds) if deed.end_ns is not None]
-        self._agenda = [(time_ns, self.deeds[index], begins) for time_ns, _, index, begins in sorted(order)]
+        order = agenda((deed.begin_ns, deed.end_ns) for deed in self.deeds)
+        self._agenda = [(time_ns, self.deeds[number], begins) for time_ns, number, begins in order]
         self._past = 0
         self._active: list[str] = []
         self._waiting: Scheduled | None = None
@@ -47,13 +47,11 @@ class Faults(Node):
         self._wait()
 
     def _tell(self, deed: Deed, begins: bool) -> None:
-        momentary = deed.kind in ("spawn", "remove", "furniture")
-        state = "happened" if momentary else "began" if begins else "ended"
-        self.events.append({"time": self.now, "kind": deed.kind, "state": state, "text": deed.text})
-        if momentary:
+        self.events.append(event(self.now, deed.kind, begins, deed.text))
+        if deed.kind in MOMENTARY:
             self.log.info(deed.text)
             return
-        self.log.warn(deed.text if begins else f"over: {deed.text}")
+        self.log.warn(deed.text if begins else f"{OVER}{deed.text}")
         self._active = [*self._active, deed.text] if begins else [text for text in self._active if text != deed.text]
         level = self.health.level if self.health else ""
         if self._active:

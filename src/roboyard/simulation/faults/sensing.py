@@ -37,6 +37,11 @@ class Impairment:
         self._kind, self._rng = kind, rng
         self._past: deque[tuple[int, Any]] = deque()
 
+    @property
+    def late_ns(self) -> int:
+        """By how much readings come late [ns]; 0: they do not."""
+        return round(self.fault.amount * 1e9) if self.fault.trouble == "delayed" else 0
+
     def apply(self, reading: Any, now_ns: int) -> Any:
         """What comes out when ``reading`` goes in at ``now_ns`` [ns]; None is silence. Once for each moment."""
         match self.fault.trouble:
@@ -45,7 +50,7 @@ class Impairment:
             case "stuck":
                 return None if self.held is None else replace(self.held, time_ns=now_ns)
             case "delayed":
-                return self._delayed(reading, now_ns - round(self.fault.amount * 1e9), now_ns)
+                return self._delayed(reading, now_ns - self.late_ns, now_ns)
             case "noisy":
                 return None if reading is None else self._noisy(reading)
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from roboyard.simulation.sensors import SimulatedSensor
 
 
+_SAMPLES = 5000
+"""Readings that a late encoder remembers: up to 10 s late it is exact, beyond that to a 5000th of its delay."""
+
+
 @dataclass(slots=True)
 class _Active:
     """A fault under way, with what it remembers: where a joint was, what a sensor had measured (by sensor's name)."""
@@ -25,6 +29,21 @@ class _Active:
     fault: Fault
     held: float = 0.0
     impairments: dict[str, Impairment] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """How far a reading has come on its way out.
+
+    Attributes:
+        reading: As it is by now.
+        held_by: Name of the fault that holds it back; "": it is out.
+        delay_ns: For how long [ns].
+    """
+
+    reading: Any
+    held_by: str = ""
+    delay_ns: int = 0
 
 
 class FaultTable:
@@ -35,6 +54,7 @@ class FaultTable:
         self._active: dict[str, _Active] = {}
         self._joints: JointFaults | None = None
         self._sensed: dict[tuple[str, str], tuple[int, Any]] = {}
+        self._late_encoders: tuple[tuple[SimulatedSensor[Any], int], ...] = ()
 
     @property
     def active(self) -> dict[str, Fault]:
@@ -106,11 +126,7 @@ class FaultTable:
             sensor: Of one of the simulation's models.
             hold: Instead of silence give what it measured last, as whoever polls a dead encoder gets.
         """
-        mine = [
-            active.impairments[sensor.sensor.name]
-            for active in self._active.values()
-            if _model_of(active.fault) == sensor.robot and sensor.sensor.name in active.impairments
-        ]
+        mine = [item for active in self._active.values() if (item := _impairment(active, sensor)) is not None]
         if not mine:
             return sensor.read()
         now, key = self._simulation.time_ns, (sensor.robot, sensor.sensor.name)
@@ -122,6 +138,43 @@ class FaultTable:
         reading = self._sensed[key][1]
         return mine[0].held if reading is None and hold else reading
 
+    def pass_on(self, sensor: SimulatedSensor[Any], reading: Any, after: str = "") -> Passage | None:
+        """Send a reading through the faults of its sensor, in the order in which they began, once.
+
+        Whoever publishes readings keeps one that a fault holds back, and sends it on when its delay is over.
+
+        Args:
+            sensor: That measured it.
+            reading: As it left the sensor, or the fault ``after``.
+            after: Name of the fault that held it back.
+
+        Returns:
+            How far it came; None if nothing comes of it, also because the fault that held it back is over.
+        """
+        if after and after not in self._active:
+            return None
+        beyond = not after
+        for name, active in self._active.items():
+            if beyond and (mine := _impairment(active, sensor)) is not None:
+                if mine.late_ns:
+                    return Passage(reading, name, mine.late_ns)
+                reading = mine.apply(reading, self._simulation.time_ns)
+                if reading is None:
+                    return None
+            beyond = beyond or name == after
+        return Passage(reading)
+
+    def look(self) -> None:
+        """Let encoders that are late measure now: whoever reads the joints asks for what they showed a while ago."""
+        for sensor, _ in self._late_encoders:
+            self.sensed(sensor)
+
+    @property
+    def stride(self) -> int:
+        """After how many physics steps `look` is due; 0: never."""
+        step_ns = self._simulation.timestep_ns
+        return min((-(-late_ns // (_SAMPLES * step_ns)) for _, late_ns in self._late_encoders), default=0)
+
     def rebind(self, *, look: bool = False) -> None:
         """Put the faults into the compiled world anew; ``look``: evaluate it again, since constraints changed."""
         running = self._simulation.running
@@ -130,6 +183,12 @@ class FaultTable:
         touching = {n: a.fault for n, a in self._active.items() if isinstance(a.fault, JointFault | PowerFault)}
         if touching or self._joints is not None:
             self._joint_faults().apply(touching, {name: active.held for name, active in self._active.items()})
+        self._late_encoders = tuple(
+            (sensor, item.late_ns)
+            for active in self._active.values()
+            for sensor in self._sensors_of(active.fault)
+            if sensor.sensor.kind == "encoder" and (item := _impairment(active, sensor)) is not None and item.late_ns
+        )
         patches = [active.fault.patch for active in self._active.values() if isinstance(active.fault, GroundFault)]
         running.surfaces.set(running.assembled, patches, self._simulation.belts)
         if look or patches or touching or running.surfaces.belts.size:
@@ -177,6 +236,11 @@ class FaultTable:
         mine = fault if isinstance(fault, SensorFault) else SensorFault(sensor.robot, sensor.sensor.name, "silent")
         rng = generator(self._simulation.seed, sensor.robot, sensor.sensor.name, "fault", name)
         return Impairment(mine, sensor.sensor.kind, held, rng)
+
+
+def _impairment(active: _Active, sensor: SimulatedSensor[Any]) -> Impairment | None:
+    """What a fault does to a sensor, if anything."""
+    return active.impairments.get(sensor.sensor.name) if _model_of(active.fault) == sensor.robot else None
 
 
 def _model_of(fault: Fault) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import SENSOR, Publisher
@@ -25,6 +26,23 @@ FASTEST_NS = 10_000_000
 """Period of sensors whose description asks for "as fast as possible" [ns]."""
 
 
+@dataclass(slots=True)
+class _OnItsWay:
+    """Something that arrives later.
+
+    Attributes:
+        due_ns: When [ns].
+        held_by: Name of the fault that holds a reading back; "": it is a message that the sensor's latency holds.
+        what: The reading, or the message.
+        event: The arrival, as the executor knows it.
+    """
+
+    due_ns: int
+    held_by: str
+    what: Any
+    event: Scheduled
+
+
 class Outlet:
     """Publishes what one sensor measures: at once or after its latency, and not while it has an outage or is silent."""
 
@@ -34,48 +52,63 @@ class Outlet:
         self._faults = faults
         self._node, self._sensor, self._convert, self._publisher = node, sensor, convert, publisher
         self._latency_ns = round(sensor.sensor.latency * 1e9)
-        self._waiting: deque[tuple[int, Any]] = deque()
-        self._events: deque[Scheduled] = deque()
+        self._waiting: dict[int, _OnItsWay] = {}
+        self._number = 0
 
     def read(self) -> None:
         """Measure now."""
-        reading = self._faults.sensed(self._sensor)
-        if self._sensor.is_out() or reading is None:
+        reading = self._sensor.read()
+        if not self._sensor.is_out():
+            self._send(reading, "")
+
+    def _send(self, reading: Any, after: str) -> None:
+        """Let a reading go on, from behind the fault ``after``."""
+        passage = self._faults.pass_on(self._sensor, reading, after)
+        if passage is None:
             return
-        message = self._convert(reading)
-        if self._latency_ns == 0:
+        if passage.held_by:
+            self.expect(self._node.now_ns + passage.delay_ns, passage.held_by, passage.reading)
+            return
+        message = self._convert(passage.reading)
+        if self._latency_ns:
+            self.expect(self._node.now_ns + self._latency_ns, "", message)
+        else:
             self._publisher.publish(message)
-            return
-        self._waiting.append((self._node.now_ns + self._latency_ns, message))
-        self._schedule(self._latency_ns)
 
-    def _schedule(self, delay_ns: int) -> None:
-        self._events.append(self._node.after(delay_ns * 1e-9, self._deliver, restored=True, priority=ARRIVAL))
+    def expect(self, due_ns: int, held_by: str, what: Any) -> None:
+        """Let something arrive at ``due_ns`` [ns]: a message, or a reading that a fault holds back."""
+        self._number += 1
+        number, delay_ns = self._number, due_ns - self._node.now_ns
+        event = self._node.after(delay_ns * 1e-9, lambda: self._arrive(number), restored=True, priority=ARRIVAL)
+        self._waiting[number] = _OnItsWay(due_ns, held_by, what, event)
 
-    def _deliver(self) -> None:
-        self._events.popleft()
-        self._publisher.publish(self._waiting.popleft()[1])
+    def _arrive(self, number: int) -> None:
+        item = self._waiting.pop(number)
+        if item.held_by:
+            self._send(item.what, item.held_by)
+        else:
+            self._publisher.publish(item.what)
 
     def close(self) -> None:
         """What is on its way does not arrive."""
-        for event in self._events:
-            event.cancel()
-        self._events.clear()
+        for item in self._waiting.values():
+            item.event.cancel()
         self._waiting.clear()
 
-    def save(self) -> list[tuple[int, bytes]]:
-        """What is on its way: when it is due [ns], and the message as CDR."""
-        return [(due_ns, serialize(message)) for due_ns, message in self._waiting]
+    def save(self, sequence: Mapping[Scheduled | None, int]) -> list[tuple[int, int, str, Any]]:
+        """What is on its way: its place in the executor's queue, due time [ns], the fault that holds it, and itself.
 
-    def load(self, saved: list[tuple[int, bytes]]) -> None:
-        """Counterpart of `save`."""
-        for event in self._events:
-            event.cancel()
-        self._events.clear()
+        Messages are CDR bytes.
+        """
+        return [
+            (sequence[item.event], item.due_ns, item.held_by, item.what if item.held_by else serialize(item.what))
+            for item in self._waiting.values()
+        ]
+
+    def restore(self, due_ns: int, held_by: str, what: Any) -> None:
+        """Expect again what ``save`` gave; all outlets' together in their order, once this one was closed."""
         kind = self._publisher.topic.type_name
-        self._waiting = deque((due_ns, deserialize(data, kind)) for due_ns, data in saved)
-        for due_ns, _ in self._waiting:
-            self._schedule(due_ns - self._node.now_ns)
+        self.expect(due_ns, held_by, what if held_by else deserialize(what, kind))
 
 
 class Outlets:

@@ -61,11 +61,19 @@ class SimulationNode(Node):
     def save(self) -> dict[str, Any]:
         """The node's state and the whole simulation's."""
         pairs = {name: sorted(outlets.pairs) for name, outlets in self._outlets.items()}
-        waiting = {
-            name: {sensor: outlet.save() for sensor, outlet in outlets.sensors.items()}
+        sequence = self.bus.executor.sequence_of()
+        waiting = sorted(
+            (place, name, sensor, due_ns, held_by, what)
             for name, outlets in self._outlets.items()
+            for sensor, outlet in outlets.sensors.items()
+            for place, due_ns, held_by, what in outlet.save(sequence)
+        )
+        return {
+            **super().save(),
+            "simulation": self.simulation.save(),
+            "pairs": pairs,
+            "waiting": [item[1:] for item in waiting],
         }
-        return {**super().save(), "simulation": self.simulation.save(), "pairs": pairs, "waiting": waiting}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what `save` gave; the simulation must hold the same models."""
@@ -73,9 +81,11 @@ class SimulationNode(Node):
         self.simulation.load(state["simulation"])
         for name, pairs in state["pairs"].items():
             self._outlets[name].pairs = frozenset((own, other) for own, other in pairs)
-        for name, sensors in state["waiting"].items():
-            for sensor, waiting in sensors.items():
-                self._outlets[name].sensors[sensor].load(waiting)
+        for outlets in self._outlets.values():
+            for outlet in outlets.sensors.values():
+                outlet.close()
+        for name, sensor, due_ns, held_by, what in state["waiting"]:
+            self._outlets[name].sensors[sensor].restore(due_ns, held_by, what)
 
     def _models_changed(self) -> None:
         handles = self.simulation.models

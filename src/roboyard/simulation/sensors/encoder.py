@@ -23,6 +23,8 @@ class EncoderReading:
         time_ns: When.
         joints: Names.
         position: (n,) [rad or m], in whole steps if the encoder has a resolution.
+        turned: (n,) whole turns on top of that [rad], which whoever reads an absolute encoder all the time has counted;
+            zero for others.
         velocity: (n,) [rad/s or m/s].
         effort: (n,) actuator effort [N m or N].
     """
@@ -30,6 +32,7 @@ class EncoderReading:
     time_ns: int
     joints: tuple[str, ...]
     position: NDArray[np.float64]
+    turned: NDArray[np.float64]
     velocity: NDArray[np.float64]
     effort: NDArray[np.float64]
 
@@ -78,11 +81,13 @@ class Encoder(SimulatedSensor[EncoderReading]):
         if self._step > 0.0:
             # A count is passed, not approached: the encoder shows the last one passed.
             position = np.where(self._turns, np.floor(position / self._step) * self._step, position)
+        turned = np.zeros_like(position)
         if self._spec.absolute:
-            position = np.where(self._turns, position % (2.0 * math.pi), position)
+            shown = np.where(self._turns, position % (2.0 * math.pi), position)
+            position, turned = shown, position - shown
         velocity = self.noisy(data.qvel[self._dof], elapsed_ns)
         effort = data.qfrc_actuator[self._dof]
-        return EncoderReading(time_ns, self.joints, frozen(position), frozen(velocity), frozen(effort))
+        return EncoderReading(time_ns, self.joints, frozen(position), frozen(turned), frozen(velocity), frozen(effort))
 
     @property
     def random(self) -> bool:

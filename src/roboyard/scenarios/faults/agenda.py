@@ -1,0 +1,51 @@
+"""In what order faults begin and end, and what of it has happened by what a recording says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from roboyard.scenarios.faults.kinds import Fault, Lasting
+
+MOMENTARY = ("spawn", "remove", "furniture")
+"""Kinds that happen and are over."""
+OVER = "over: "
+"""How the log begins to say that a fault has ended."""
+
+
+def times_of(fault: Fault) -> tuple[int, int | None]:
+    """When a fault begins and ends [ns]; None: it does not end."""
+    begin_ns = round(fault.at * 1e9)
+    lasts = fault.seconds if isinstance(fault, Lasting) else None
+    return begin_ns, None if lasts is None else begin_ns + max(1, round(lasts * 1e9))
+
+
+def agenda(times: Iterable[tuple[int, int | None]]) -> list[tuple[int, int, bool]]:
+    """(time [ns], number, whether it begins) in order; at one instant what ends goes before what begins."""
+    order = []
+    for number, (begin_ns, end_ns) in enumerate(times):
+        order.append((begin_ns, 1, number, True))
+        if end_ns is not None:
+            order.append((end_ns, 0, number, False))
+    return [(time_ns, number, begins) for time_ns, _, number, begins in sorted(order)]
+
+
+def event(time: float, kind: str, begins: bool, text: str) -> dict[str, Any]:
+    """What metrics.json says of it."""
+    state = "happened" if kind in MOMENTARY else "began" if begins else "ended"
+    return {"time": time, "kind": kind, "state": state, "text": text}
+
+
+def events_by(faults: Sequence[Fault], log: Iterable[str], end_ns: int) -> list[dict[str, Any]]:
+    """The events up to ``end_ns`` [ns], told again from the lines that the node ``faults`` has logged by then.
+
+    The node says one line for each, in the order of the agenda.  Without a line the kind is the text.
+    """
+    lines = iter(log)
+    found = []
+    for time_ns, number, begins in agenda(map(times_of, faults)):
+        if time_ns <= end_ns:
+            kind = faults[number].what
+            text = next(lines, kind).removeprefix(OVER)
+            found.append(event(time_ns * 1e-9, kind, begins, text))
+    return found
