@@ -4,6 +4,8 @@ Everything here works on arrays and whole logs; the nodes that connect it to top
 """
 
 from roboyard.mapping.evaluation import AbsoluteError, RelativeError, absolute_error, align, relative_error
+from roboyard.mapping.g2o import read_g2o, write_g2o
+from roboyard.mapping.map_files import MapInfo, MapMode, load_map, read_map_info, save_map
 from roboyard.mapping.pose_graph import PoseGraph
 from roboyard.mapping.relations import RelationErrors, Relations, read_relations, relation_errors, write_relations
 from roboyard.mapping.scan import Scan
@@ -15,6 +17,8 @@ from roboyard.mapping.tum import read_tum, write_tum
 __all__ = [
     "AbsoluteError",
     "ErrorStatistics",
+    "MapInfo",
+    "MapMode",
     "PoseGraph",
     "RelationErrors",
     "Relations",
@@ -24,10 +28,15 @@ __all__ = [
     "Trajectory",
     "absolute_error",
     "align",
+    "load_map",
+    "read_g2o",
+    "read_map_info",
     "read_relations",
     "read_tum",
     "relation_errors",
     "relative_error",
+    "save_map",
+    "write_g2o",
     "write_relations",
     "write_tum",
 ]

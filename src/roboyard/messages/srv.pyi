@@ -41,6 +41,43 @@ class AddTwoInts:
         __msgtype__: ClassVar[str]
         sum: int = ...
 
+class _nav2_msgs_LoadMap:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        map_url: str = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        RESULT_SUCCESS: ClassVar[int]
+        RESULT_MAP_DOES_NOT_EXIST: ClassVar[int]
+        RESULT_INVALID_MAP_DATA: ClassVar[int]
+        RESULT_INVALID_MAP_METADATA: ClassVar[int]
+        RESULT_UNDEFINED_FAILURE: ClassVar[int]
+        map: msg.OccupancyGrid = ...
+        result: int = ...
+
+class _nav2_msgs_SaveMap:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        map_topic: str = ...
+        map_url: str = ...
+        image_format: str = ...
+        map_mode: str = ...
+        free_thresh: float = ...
+        occupied_thresh: float = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        result: bool = ...
+
 class GetMap:
     name: ClassVar[str]
 
@@ -342,6 +379,37 @@ class StepSimulation:
         __msgtype__: ClassVar[str]
         result: msg.Result = ...
 
+class _slam_toolbox_SaveMap:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        name: msg.String = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        RESULT_SUCCESS: ClassVar[int]
+        RESULT_NO_MAP_RECEIEVD: ClassVar[int]
+        RESULT_UNDEFINED_FAILURE: ClassVar[int]
+        result: int = ...
+
+class SerializePoseGraph:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        filename: str = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        RESULT_SUCCESS: ClassVar[int]
+        RESULT_FAILED_TO_WRITE_FILE: ClassVar[int]
+        result: int = ...
+
 class Empty:
     name: ClassVar[str]
 
@@ -386,6 +454,10 @@ class action_msgs:
 class example_interfaces:
     AddTwoInts: TypeAlias = AddTwoInts
 
+class nav2_msgs:
+    LoadMap: TypeAlias = _nav2_msgs_LoadMap
+    SaveMap: TypeAlias = _nav2_msgs_SaveMap
+
 class nav_msgs:
     GetMap: TypeAlias = GetMap
     GetPlan: TypeAlias = GetPlan
@@ -411,6 +483,10 @@ class simulation_interfaces:
     SetSimulationState: TypeAlias = SetSimulationState
     SpawnEntity: TypeAlias = SpawnEntity
     StepSimulation: TypeAlias = StepSimulation
+
+class slam_toolbox:
+    SaveMap: TypeAlias = _slam_toolbox_SaveMap
+    SerializePoseGraph: TypeAlias = SerializePoseGraph
 
 class std_srvs:
     Empty: TypeAlias = Empty

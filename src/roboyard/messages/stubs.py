@@ -55,7 +55,7 @@ def _interfaces(kind: str) -> str:
     parts = [_HEAD + "\nfrom roboyard.messages import msg\n"]
     packages: dict[str, list[str]] = {}
     for full in known:
-        short = full.rsplit("/", 1)[1]
+        short = _own_name(full, known, kind)
         lines = [f"class {short}:", "    name: ClassVar[str]", ""]
         members = SERVICE_PARTS if kind == "srv" else ACTION_PARTS
         lines += [_class(f"{full}_{part}", part, "    ", messages, "msg.") for part in members]
@@ -68,9 +68,9 @@ def _interfaces(kind: str) -> str:
                 ]
             lines.append(_class(f"{full}_FeedbackMessage", "FeedbackMessage", "    ", messages, "msg.", short))
         parts.append("\n".join(lines))
-        packages.setdefault(full.split("/")[0], []).append(short)
-    for package, shorts in packages.items():
-        parts.append("\n".join([f"class {package}:", *(f"    {short}: TypeAlias = {short}" for short in shorts), ""]))
+        packages.setdefault(full.split("/")[0], []).append(f"    {full.rsplit('/', 1)[1]}: TypeAlias = {short}")
+    for package, lines in packages.items():
+        parts.append("\n".join([f"class {package}:", *lines, ""]))
     return "\n".join(parts) + _TAIL
 
 
@@ -107,13 +107,13 @@ def _scalar(kind: str) -> str:
     return {"string": "str", "bool": "bool", "float32": "float", "float64": "float"}.get(kind, "int")
 
 
-def _own_name(full: str, messages: list[str]) -> str:
+def _own_name(full: str, known: list[str], kind: str = "msg") -> str:
     """The bare name where it means this type, else one with its package."""
     from roboyard.errors import MessageError
 
     package, _, short = full.split("/")
     try:
-        if resolve(short, "msg", messages) == full:
+        if resolve(short, kind, known) == full:
             return short
     except MessageError:
         pass

@@ -1,6 +1,29 @@
 """What connects mapping to recordings and topics."""
 
-from roboyard.mapping.nodes.log_topics import LogTopics
-from roboyard.mapping.nodes.logs import ScanLog, read_log
+from __future__ import annotations
 
-__all__ = ["LogTopics", "ScanLog", "read_log"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from roboyard.mapping.nodes.log_topics import LogTopics
+    from roboyard.mapping.nodes.logs import ScanLog, read_log
+    from roboyard.mapping.nodes.map_server import MapSaverNode, MapServerNode
+
+_HOMES = {
+    "LogTopics": "log_topics",
+    "MapSaverNode": "map_server",
+    "MapServerNode": "map_server",
+    "ScanLog": "logs",
+    "read_log": "logs",
+}
+
+__all__ = ["LogTopics", "MapSaverNode", "MapServerNode", "ScanLog", "read_log"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'roboyard.mapping.nodes' has no attribute '{name}'")
+    value = getattr(import_module(f"roboyard.mapping.nodes.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,124 @@
+"""Publishes a map out of a file, as Nav2's map_server does, and saves published maps, as its map_saver does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from roboyard.bus import Future, Node, param
+from roboyard.bus.node_state import release
+from roboyard.errors import InputError, RoboyardError
+from roboyard.grids import OccupancyGrid
+from roboyard.mapping.map_files import load_map
+from roboyard.mapping.nodes.map_messages import file_of, map_from_msg, map_to_msg, save_as_asked
+from roboyard.messages import msg, srv
+
+
+class MapServerNode(Node):
+    """Publishes a map that was made before.
+
+    out: map (nav_msgs/OccupancyGrid), map_metadata (nav_msgs/MapMetaData), both latched
+    services: static_map, ~/map (nav_msgs/GetMap), ~/load_map (nav2_msgs/LoadMap)
+    """
+
+    map_file: str = param("", doc="YAML of the map to begin with; none when empty", fixed=True)
+    map_frame: str = param("map", fixed=True)
+
+    fields = ("_path",)
+
+    def setup(self) -> None:
+        """Connect, and load the first map."""
+        self._path = ""
+        self._map: Any = None
+        self._publisher = self.publisher("map", msg.OccupancyGrid, latched=True)
+        self._metadata = self.publisher("map_metadata", msg.MapMetaData, latched=True)
+        for name in ("static_map", "~/map"):
+            self.service(name, srv.GetMap, self._on_get)
+        self.service("~/load_map", srv.nav2_msgs.LoadMap, self._on_load)
+        if self.map_file:
+            self._show(self.map_file)
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave: the map is read from its file again."""
+        super().load(state)
+        if self._path:
+            self._map = map_to_msg(load_map(self._path), self.map_frame, self.now_ns)
+
+    def _show(self, path: str | Path) -> None:
+        grid = load_map(path)
+        self._path = str(path)
+        self._map = map_to_msg(grid, self.map_frame, self.now_ns)
+        self._publisher.publish(self._map)
+        self._metadata.publish(self._map.info)
+        rows, columns = grid.frame.shape
+        self.report_health("ok", f"map of {columns} x {rows} cells of {grid.frame.resolution:g} m")
+
+    def _on_get(self, request: Any) -> Any:
+        if self._map is None:
+            raise InputError("there is no map yet", where=f"node {self.full_name}", valid="load one first")
+        return srv.GetMap.Response(map=self._map)
+
+    def _on_load(self, request: Any) -> Any:
+        response = srv.nav2_msgs.LoadMap.Response
+        try:
+            path = file_of(request.map_url)
+            if not path.is_file():
+                self.log.error(f"there is no map {path.name}")
+                return response(result=response.RESULT_MAP_DOES_NOT_EXIST)
+            self._show(path)
+        except InputError as error:
+            self.log.error(f"the map was not loaded: {error.what}")
+            return response(result=_reason(error, response))
+        return response(map=self._map, result=response.RESULT_SUCCESS)
+
+
+class MapSaverNode(Node):
+    """Saves maps that others publish.
+
+    services: ~/save_map (nav2_msgs/SaveMap): waits for a message on the topic it names, and writes it into files
+    """
+
+    map_topic: str = param("map", doc="topic when the request names none")
+    save_map_timeout: float = param(2.0, unit="s", low=0.0, high=1e6, doc="so long a map is waited for")
+
+    def setup(self) -> None:
+        """Serve."""
+        self.service("~/save_map", srv.nav2_msgs.SaveMap, self._on_save)
+
+    def _on_save(self, request: Any) -> Any:
+        file_of(request.map_url)  # refuses at once what is no file
+        done = Future("saved map")
+        heard: list[Any] = []
+
+        def on_map(message: Any) -> None:
+            if not heard:
+                heard.append(message)
+                done.resolve(self._save(message, request))
+
+        subscription = self.subscribe(request.map_topic or self.map_topic, msg.OccupancyGrid, on_map)
+
+        def give_up() -> None:
+            if not heard:
+                heard.append(None)
+                self.log.error("no map came")
+                done.resolve(srv.nav2_msgs.SaveMap.Response(result=False))
+            release(self, subscription)
+
+        self.after(self.save_map_timeout, give_up)
+        return done
+
+    def _save(self, message: Any, request: Any) -> Any:
+        response = srv.nav2_msgs.SaveMap.Response
+        try:
+            grid: OccupancyGrid = map_from_msg(message)
+            save_as_asked(grid, request)
+        except RoboyardError as error:
+            self.log.error(f"the map was not saved: {error}")
+            return response(result=False)
+        return response(result=True)
+
+
+def _reason(error: InputError, response: Any) -> int:
+    """What went wrong as the service's result: the picture, or what the YAML says of it."""
+    of_picture = error.where is not None and not error.where.split(":")[0].split(",")[0].endswith((".yaml", ".yml"))
+    return int(response.RESULT_INVALID_MAP_DATA if of_picture else response.RESULT_INVALID_MAP_METADATA)
