@@ -76,6 +76,23 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert (hits / 300 <= 0.96).all()
 
 
+def test_straights_that_veer_without_slip_have_no_say_in_the_track() -> None:
+    """They are told to a tenth of a millirad, turns to 0.05 rad: k is that of the turns, and its interval holds it."""
+    turning, rolling = DifferentialDrive(0.1, 0.35, 1.7), DifferentialDrive(0.1, 0.35, 1.0)
+    hits = 0
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        turns = moves(turning, seed, 30, (0.01, 0.05))
+        moved = np.abs(turns[3]) > 0.5
+        way, veer = random.uniform(1.0, 2.0, 12), random.uniform(-0.02, 0.02, 12)
+        sides = np.array([rolling.side_speeds(d, t) for d, t in zip(way, veer, strict=True)])
+        straights = sides[:, 0], sides[:, 1], way, veer + 1e-4 * random.standard_normal(12)
+        fit = fit_drive(NOMINAL, *(np.concatenate([a[moved], b]) for a, b in zip(turns, straights, strict=True)))
+        assert fit.wheel_radius.value == pytest.approx(0.1, rel=1e-3)
+        hits += fit.slip_factor.interval[0] <= 1.7 <= fit.slip_factor.interval[1]
+    assert hits >= 52
+
+
 def test_moves_that_tell_nothing_are_refused() -> None:
     left, right, way, turn = moves(NOMINAL, 1)
     with pytest.raises(InputError, match="at least 3"):

@@ -102,6 +102,24 @@ def test_the_next_run_uses_it_until_the_robot_changes(found: Calibrated, tmp_pat
     assert any("has changed" in finding for finding in changed.findings)
 
 
+def test_what_counts_is_what_the_files_describe_together(found: Calibrated, tmp_path: Path) -> None:
+    """A comment changes nothing, nor does another folder; an included file's number does."""
+    part = CART[CART.index(">") + 1 :]
+    outer = '<robot name="cart" xmlns:xacro="http://ros.org/wiki/xacro"><xacro:include filename="part.xacro"/></robot>'
+
+    def write(folder: str, radius: str, text: str = "") -> Path:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        inner = f'<robot xmlns:xacro="http://ros.org/wiki/xacro">{text}{part}'
+        (tmp_path / folder / "part.xacro").write_text(inner.replace("0.098", radius))
+        path = tmp_path / folder / "cart.urdf.xacro"
+        path.write_text(outer)
+        return path
+
+    first = digest(find_robot(str(write("a", "0.098"))))
+    assert digest(find_robot(str(write("b", "0.098", "<!-- the same -->")))) == first
+    assert digest(find_robot(str(write("a", "0.097")))) != first
+
+
 def test_a_run_writes_out_what_it_was_calibrated_with(found: Calibrated, tmp_path: Path) -> None:
     (tmp_path / "cart.urdf").write_text(CART)
     (tmp_path / "s.yaml").write_text(

@@ -7,7 +7,8 @@ With wheel angles φ and the real way D of the axle's middle and turn θ of a mo
 where a are the rolling radii and b = k·c is the effective track: nominal track c times slip factor k.  Three unknowns
 are fitted to all moves at once by least squares.  Straights tell the radii, turns the track, and how straight the
 straights are tells left from right.  A straight is far more certain than a turn, in which wheels slip; so ways and
-turns of both kinds of moves are weighted by what the fit leaves of each.
+turns of both kinds of moves are weighted by what the fit leaves of each.  And so straights have no say in the track:
+what they turn by the way they turn almost without slip, and with a weight that would silence all turns.
 """
 
 from __future__ import annotations
@@ -112,13 +113,14 @@ def fit_drive(
             nominal.effective_track,
         ]
     )
-    kind = np.concatenate([np.abs(theta) < _STRAIGHT, 2 + (np.abs(theta) < _STRAIGHT)])
+    straight = np.abs(theta) < _STRAIGHT
+    kind = np.concatenate([straight, 2 + straight])
     spread = np.ones(2 * size)
     for _ in range(_REWEIGHTINGS):
-        p = _solve(p, phi_l, phi_r, D, theta, spread)
+        p = _solve(p, phi_l, phi_r, D, theta, spread, straight)
         left_over = _residuals(p, phi_l, phi_r, D, theta)
         spread = _spread(left_over, kind)
-    jacobian = _jacobian(p, phi_l, phi_r) / spread[:, None]
+    jacobian = _jacobian(p, phi_l, phi_r, straight) / spread[:, None]
     covariance: NDArray[np.float64] = np.asarray(np.linalg.inv(jacobian.T @ jacobian), dtype=np.float64)
     # four spreads are found from few moves each: the rarer kind says how sure that is
     freedom = max(int(np.unique(kind, return_counts=True)[1].min()) - 1, 1)
@@ -142,15 +144,18 @@ def _residuals(p: NDArray[np.float64], phi_l, phi_r, D, theta) -> NDArray[np.flo
     return np.concatenate([D - way, theta - turn])
 
 
-def _jacobian(p: NDArray[np.float64], phi_l: NDArray[np.float64], phi_r: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(2n, 3) of ways and turns by the unknowns."""
+def _jacobian(
+    p: NDArray[np.float64], phi_l: NDArray[np.float64], phi_r: NDArray[np.float64], straight: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """(2n, 3) of ways and turns by the unknowns, where straights do not know the track."""
     none = np.zeros_like(phi_l)
     ways = np.column_stack([0.5 * phi_l, 0.5 * phi_r, none])
-    turns = np.column_stack([-phi_l / p[2], phi_r / p[2], -(p[1] * phi_r - p[0] * phi_l) / p[2] ** 2])
+    by_track = np.where(straight, 0.0, -(p[1] * phi_r - p[0] * phi_l) / p[2] ** 2)
+    turns = np.column_stack([-phi_l / p[2], phi_r / p[2], by_track])
     return np.vstack([ways, turns])
 
 
-def _solve(p, phi_l, phi_r, D, theta, spread) -> NDArray[np.float64]:  # type: ignore[no-untyped-def]
+def _solve(p, phi_l, phi_r, D, theta, spread, straight) -> NDArray[np.float64]:  # type: ignore[no-untyped-def]
     """Gauss and Newton's method, which needs a few steps: only b enters not linearly.
 
     Raises:
@@ -158,7 +163,7 @@ def _solve(p, phi_l, phi_r, D, theta, spread) -> NDArray[np.float64]:  # type: i
     """
     weights = 1.0 / spread
     for _ in range(_ITERATIONS):
-        jacobian = _jacobian(p, phi_l, phi_r) * weights[:, None]
+        jacobian = _jacobian(p, phi_l, phi_r, straight) * weights[:, None]
         scale = np.linalg.norm(jacobian, axis=0)
         if scale.min() <= 0.0 or np.linalg.cond(jacobian / scale) > 1e6:
             raise InputError("the moves do not tell radii and track apart", valid="straights and turns, both ways")

@@ -1,16 +1,16 @@
 """A robot's stored calibration: where it lies, what it says, and how it becomes the nodes' parameters.
 
 For a robot that is a file of the user's it lies beside that file, ``NAME.calibration.yaml``; for one that is installed,
-or whose folder cannot be written, in the user's own folder.  It holds for the description it was made with: after a
-change of that file it is not used, and that is said.
+or whose folder cannot be written, in the user's own folder.  It holds for what was described when it was made: once
+that file, or one that it includes, describes another robot, it is not used, and that is said.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path, PurePath
 from typing import Any
 
 from roboyard.config import dumps, field, load
@@ -26,7 +26,7 @@ class DriveCalibration:
     """What `roboyard calibrate drive` found."""
 
     robot: str = field(doc="name of its kind")
-    description: str = field(doc="first 16 digits of the SHA-256 of its description")
+    description: str = field(doc="first 16 digits of the SHA-256 of what is described")
     wheel_radius: float = field(unit="m", low=1e-3, high=10.0, doc="mean of both sides")
     left_radius_scale: float = field(low=0.5, high=2.0, doc="left over mean radius")
     right_radius_scale: float = field(low=0.5, high=2.0, doc="right over mean radius")
@@ -56,8 +56,30 @@ def user_folder() -> Path:
 
 
 def digest(package: RobotPackage) -> str:
-    """Tells descriptions apart."""
-    return hashlib.sha256(package.description.read_bytes()).hexdigest()[:16]
+    """Tells apart what is described: links, joints, interfaces, sensors, whatever files and arguments say so.
+
+    Looks, texts and folders are left out.
+
+    Raises:
+        DescriptionError: the description cannot be read.
+    """
+    from roboyard.description import load_model
+
+    model = load_model(package.description, arguments=package.file.arguments, repair=True)
+    links = tuple(replace(link, visuals=()) for link in model.links)
+    told = repr(_plain((links, model.joints, model.interfaces, model.sensors)))
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def _plain(value: Any) -> Any:
+    """A record as nested tuples; of files their names alone, since a folder may be moved."""
+    if isinstance(value, PurePath):
+        return value.name
+    if is_dataclass(value) and not isinstance(value, type):
+        return type(value).__name__, *(_plain(getattr(value, item.name)) for item in fields(value))
+    if isinstance(value, tuple | list):
+        return tuple(map(_plain, value))
+    return value
 
 
 def places(package: RobotPackage) -> tuple[Path, Path]:
