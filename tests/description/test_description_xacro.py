@@ -107,7 +107,9 @@ def test_expressions(text: str, expected: object) -> None:
         "...",
         "a.b = 1",
         "import os",
-        "'%s' % 1",
+        "'%s' % [1]",
+        "'%*d' % (9, 1)",
+        "'%9999d' % 1",
         "'%999999999d' % 1",
     ],
 )

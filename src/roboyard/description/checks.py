@@ -11,13 +11,14 @@ import numpy as np
 
 from roboyard.description.model import Collision, Inertial, Joint, Limits, Vec3
 from roboyard.description.reading import Reading
-from roboyard.description.remedies import Moments, matrix_of, plausible, rounded, straightened
+from roboyard.description.remedies import Moments, lifted, matrix_of, plausible, rounded, straightened
 from roboyard.description.values import fault, shown, unit_vector, vector
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
 
 WEIGHTLESS = "a mass above 0; leave <inertial> out for a mere frame"
 _HEAVIEST = 1e15  # beyond, digits are lost in every sum
+_LOST_DIGITS = 1e-9  # relative depth below zero that sums and products of doubles explain
 _ROUNDING = 1e-4  # relative breach of the triangle inequality that printed digits explain
 
 
@@ -60,6 +61,10 @@ def inertial(
     values = np.linalg.eigvalsh(matrix_of(moments))
     a, b, c = (float(value) for value in values)
     said = f"principal moments {a:.6g}, {b:.6g}, {c:.6g} kg m²"
+    if a < 0.0 < b and -a < _LOST_DIGITS * c:
+        reading.note(node, f"link '{link}': {said}: the first is below 0 by rounding; {_LOST_DIGITS * c:.3g} taken")
+        moments, a = lifted(moments, _LOST_DIGITS * c), _LOST_DIGITS * c
+        b = max(b, c - a)
     if not a > 0.0:
         what = f"link '{link}' has an inertia that is not positive definite: {said}"
         moments, whose = plausible(mass, T_link_com, collisions)

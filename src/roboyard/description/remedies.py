@@ -43,6 +43,14 @@ def straightened(moments: Moments) -> Moments:
     return moments_of(axes @ np.diag(spread.sum() - spread) @ axes.T)
 
 
+def lifted(moments: Moments, least: float) -> Moments:
+    """The inertia with its smallest moment raised to ``least`` about the same axes, the others where they must be."""
+    values, axes = np.linalg.eigh(matrix_of(moments))
+    values[0] = least
+    values[1] = max(values[1], values[2] - least)
+    return moments_of(axes @ np.diag(values) @ axes.T)
+
+
 def rounded(moments: Moments) -> Moments:
     """The inertia with its largest moment lowered to the sum of the others, where only digits were lost."""
     values, axes = np.linalg.eigh(matrix_of(moments))

@@ -4,7 +4,7 @@ Folders that may be read are: the search folders the caller gives, those named b
 (``GZ_SIM_RESOURCE_PATH``, ``IGN_GAZEBO_RESOURCE_PATH``, ``SDF_PATH``, ``GAZEBO_MODEL_PATH``, ``GAZEBO_RESOURCE_PATH``,
 ``ROS_PACKAGE_PATH``, ``AMENT_PREFIX_PATH``), and those the description's own place implies: its folder, the packages
 (``package.xml``) and models (``model.config``) around it, and packages or models beside them or in ``models/`` folders
-up the tree.
+up the tree.  A package that is none of these is looked for by its name in the workspace or repository around the description.
 """
 
 from __future__ import annotations
@@ -189,12 +189,16 @@ class Resources:
                 if path.is_dir():
                     yield path
         for ancestor in ancestors:
-            for path in (ancestor / name, ancestor / "models" / name):
+            for path in (ancestor / name, ancestor / "models" / name, ancestor / name / "share" / name):
                 if _is_home(path):
                     yield path
         for root in self._crawled:
             path = self._crawl(root).get(name, root)
             if path != root:
+                yield path
+        for root in _workspaces(ancestors):
+            path = self._crawl(root).get(name, root)
+            if path != root and path.resolve().is_relative_to(root.resolve()):
                 yield path
 
     def _crawl(self, root: Path) -> dict[str, Path]:
@@ -292,6 +296,19 @@ def _package_name(folder: Path) -> str:
 def _ancestors(folder: Path) -> tuple[Path, ...]:
     """``folder`` and those above it, without the root of the file system and the folders just below it."""
     return tuple(path for path in (folder, *folder.parents)[:_LEVELS] if len(path.parts) > 2)
+
+
+def _workspaces(ancestors: tuple[Path, ...]) -> list[Path]:
+    """Where unbuilt packages lie side by side: two folders above the package, the repository, the workspace's src."""
+    home = next((index for index, one in enumerate(ancestors) if _exists(one / "package.xml", False)), len(ancestors))
+    found = []
+    for index, ancestor in enumerate(ancestors):
+        last = ancestor.name == "src" or _exists(ancestor / ".git", True) or _exists(ancestor / ".git", False)
+        if last or home < index <= home + 2:
+            found.append(ancestor)
+        if last:
+            break
+    return found
 
 
 def _subfolders(folder: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from roboyard.description.reading import Reading
 from roboyard.description.sensors import EncoderSpec, Sensor
 from roboyard.description.values import fault, integer, number, shown
 from roboyard.description.xml import Node
+from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
 _MODES = ("position", "velocity", "effort")
@@ -103,28 +104,32 @@ def _control_joint(reading: Reading, node: Node, draft: _Draft) -> None:
     reading.unknown(node, {"command_interface", "state_interface", "param", "limits"})
     for one in node.all("command_interface"):
         mode = one.get("name").strip()
-        low = _parameter(one, "min", -math.inf)
-        high = _parameter(one, "max", math.inf)
+        low = _parameter(reading, one, "min", -math.inf)
+        high = _parameter(reading, one, "max", math.inf)
         if mode not in _MODES:
             reading.note(one, f"command interface {shown(mode)} is not understood (position, velocity, effort)")
         draft.commands[mode] = (low, high)
-        _initial(one, mode, draft)
+        _initial(reading, one, mode, draft)
     for one in node.all("state_interface"):
         draft.states[one.get("name").strip()] = None
-        _initial(one, one.get("name").strip(), draft)
+        _initial(reading, one, one.get("name").strip(), draft)
     for one in node.all("param"):
         draft.parameters[one.get("name").strip()] = one.text.strip()
 
 
-def _parameter(node: Node, name: str, default: float) -> float:
+def _parameter(reading: Reading, node: Node, name: str, default: float) -> float:
     for one in node.all("param"):
         if one.get("name").strip() == name and one.text.strip():
-            return number(one.text, one, f"{name} of interface '{node.get('name')}'", infinite=True)
+            what = f"{name} of interface '{node.get('name')}'"
+            try:
+                return number(one.text, one, what, infinite=True)
+            except DescriptionError as error:
+                reading.mend(one, error.what, "a number", "left out")
     return default
 
 
-def _initial(node: Node, name: str, draft: _Draft) -> None:
-    value = _parameter(node, "initial_value", math.nan)
+def _initial(reading: Reading, node: Node, name: str, draft: _Draft) -> None:
+    value = _parameter(reading, node, "initial_value", math.nan)
     text = node.get("initial_value")
     if text:
         value = number(text, node, "initial_value")

@@ -21,6 +21,12 @@ _MAX_WRITTEN = 100_000  # elements and attributes of the expanded document; a PR
 _MAX_VISITED = 1_000_000  # elements walked over, macros' bodies each time they are called, whether they write or not
 _MAX_LEVELS = 200  # of elements, conditions, macro calls and includes within each other
 _PREFIX = "xacro:"
+_LEGACY = {
+    "property": ("name", "value"), "macro": ("name", "params"), "include": ("filename",), "if": ("value",),
+    "unless": ("value",), "insert_block": ("name",),
+}  # fmt: skip
+"""Tags that xacro took without its prefix before 2016, and what they must have to be meant."""
+_URDF = {"link", "joint", "material", "gazebo", "transmission", "ros2_control", "model", "world", "sdf"}
 
 
 class Expander:
@@ -45,9 +51,14 @@ class Expander:
         """The expanded document. Raises DescriptionError."""
         properties, macros = Properties(), Scope[Macro]()
         self._files.append(root.file)
-        out = self._element(root, properties, root.tag)
-        out.attributes.pop("xmlns:xacro", None)
+        try:
+            out, early = self._element(root, properties, root.tag), True
+        except DescriptionError:  # <robot name="$(arg name)"> stands above the argument's default
+            out, early = Node(root.tag, {}, root.file, root.line), False
         self._children(root.children, out, properties, macros, 1)
+        if not early:
+            out.attributes = self._element(root, properties, root.tag).attributes
+        out.attributes.pop("xmlns:xacro", None)
         for name in sorted(self._undeclared):
             self._reading.note(root, f"the argument '{name}' is given, but the document declares none of this name")
         return out
@@ -62,14 +73,15 @@ class Expander:
         if self._visited > _MAX_VISITED:
             raise fault(f"the expansion walks over more than {_MAX_VISITED} elements", out)
         for node in nodes:
-            if not node.tag.startswith(_PREFIX):
+            tag = node.tag if node.tag.startswith(_PREFIX) else self._prefixed(node, macros, depth)
+            if not tag:
                 made = self._element(node, properties, node.tag)
                 out.children.append(made)
                 if depth >= MAX_DEPTH:
                     raise fault(f"the expanded elements are nested more than {MAX_DEPTH} deep", node)
                 self._children(node.children, made, properties, macros, depth + 1)
                 continue
-            match node.tag[len(_PREFIX) :]:
+            match tag[len(_PREFIX) :]:
                 case "if" | "unless" as word:
                     if self._holds(node, properties) == (word == "if"):
                         self._append_text(node, out, properties)
@@ -101,6 +113,17 @@ class Expander:
                 case name:
                     self._call(node, name, out, properties, macros, depth)
         self._levels -= 1
+
+    def _prefixed(self, node: Node, macros: Scope[Macro], depth: int) -> str:
+        """The tag with the prefix that old files leave out; empty for what is no tag of xacro's."""
+        needed = _LEGACY.get(node.tag, ())
+        old = needed and all(node.get(name).strip() for name in needed)
+        if not old and (depth > 1 or node.tag in _URDF or not macros.has(node.tag)):
+            return ""
+        if depth > 1 and node.tag not in ("if", "unless", "insert_block"):
+            return ""
+        self._reading.note(node, f"<{node.tag}> is taken as <{_PREFIX}{node.tag}>: present xacro wants the prefix")
+        return _PREFIX + node.tag
 
     def _element(self, node: Node, properties: Properties, tag: str) -> Node:
         """A copy of the element itself with its attributes and text evaluated."""
@@ -195,7 +218,7 @@ class Expander:
         waiting = list(blocks.children)
         known = {one.name for one in macro.parameters if not one.block}
         for key, text in node.attributes.items():
-            if name != node.tag[len(_PREFIX) :] and key == "macro":
+            if key == "macro" and node.tag == _PREFIX + "call":
                 continue
             if key not in known:
                 valid = ", ".join(one.name for one in macro.parameters) or "none"

@@ -116,10 +116,11 @@ class _Walker:
                 pairs = zip(keys, values, strict=True)
                 visited = [(self.visit(key, deeper), self.visit(value, deeper)) for key, value in pairs if key]
                 return self._sized(dict(visited))
-            case ast.ListComp(
-                elt=element, generators=[ast.comprehension(target=ast.Name(id=name), iter=source, ifs=ifs)]
+            case (
+                ast.ListComp(elt=element, generators=[ast.comprehension(target=target, iter=source, ifs=ifs)])
+                | ast.GeneratorExp(elt=element, generators=[ast.comprehension(target=target, iter=source, ifs=ifs)])
             ):
-                return self._listed(element, name, source, ifs, deeper)
+                return self._listed(element, _targets(target), source, ifs, deeper)
         raise ExpressionError(f"'{type(node).__name__}' is not allowed in an expression")
 
     def _name(self, name: str) -> Any:
@@ -175,14 +176,27 @@ class _Walker:
                 self._budget.spend(len(value))
         return self._sized(function(*values, **named))
 
-    def _listed(self, element: ast.expr, name: str, source: ast.expr, ifs: list[ast.expr], depth: int) -> list[Any]:
+    def _listed(
+        self, element: ast.expr, names: list[str], source: ast.expr, ifs: list[ast.expr], depth: int
+    ) -> list[Any]:
         values = self.visit(source, depth)
         before = dict(self._locals)
         found = []
         for value in values:
-            self._locals[name] = value
+            parts = [value] if len(names) == 1 else list(value)
+            self._budget.spend(len(parts))
+            self._locals.update(zip(names, parts, strict=True))
             if all(self.visit(one, depth) for one in ifs):
                 found.append(self.visit(element, depth))
         self._locals = before
         self._sized(found)
         return found
+
+
+def _targets(target: ast.expr) -> list[str]:
+    """Names that ``for name in`` or ``for one, other in`` sets. Raises ExpressionError for anything else."""
+    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+    names = [part.id for part in parts if isinstance(part, ast.Name)]
+    if len(names) != len(parts) or not names:
+        raise ExpressionError("only names can run through a list")
+    return names

@@ -9,9 +9,9 @@ from roboyard.description.values import fault, shown
 from roboyard.description.xacro.tables import Properties, Scope
 from roboyard.description.xml import Node
 
-# name, or name:=default, name:=^ (take it from outside), name:=^|default; a default may be 'quoted'
+# name, or name:=default, name:=^ (take it from outside), name:=^|default; a default may be 'quoted' (a lone quote, too)
 _PARAMETER = re.compile(
-    r"\s*([^\s:=]{1,200})\s*(?::?=\s*(\^\|?)?((?:'[^']*'|\"[^\"]*\"|\$\{[^}]*\}|[^\s'\"])*))?(?=\s|$)"
+    r"\s*([^\s:=]{1,200})\s*(?::?=\s*(\^\|?)?((?:'''|'[^']*'|\"[^\"]*\"|\$\{[^}]*\}|[^\s'\"])*))?(?=\s|$)"
 )
 _MAX_PARAMETERS = 500
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -95,10 +96,23 @@ def power(a: Any, b: Any) -> Any:
 
 
 def remainder(a: Any, b: Any) -> Any:
-    """``a % b`` of numbers; formatting texts this way is not allowed."""
+    """``a % b`` of numbers, or a text with its ``%`` places filled."""
     if isinstance(a, str):
-        raise ExpressionError("'%' formats no text here: use str()")
+        return filled(a, b)
     return a % b
+
+
+_PLACE = re.compile(r"%(?:%|[-+ 0#]{0,5}[0-9]{0,3}(?:\.[0-9]{0,3})?[sdifeEgGxXo])")
+
+
+def filled(text: str, given: Any) -> str:
+    """``text % given`` with narrow places only, so that it stays short. Raises ExpressionError."""
+    values = given if isinstance(given, tuple) else (given,)
+    if "%" in _PLACE.sub("", text) or not all(isinstance(one, str | int | float | bool) for one in values):
+        raise ExpressionError("'%' fills places like %s, %d, %.3f with texts and numbers")
+    for one in values:
+        bounded(one)
+    return text % values
 
 
 BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {

@@ -35,6 +35,13 @@ class Scope(Generic[T]):
             scope = scope.parent
         raise KeyError(name)
 
+    def has(self, name: str) -> bool:
+        """Whether it is here or in a parent."""
+        scope: Scope[T] | None = self
+        while scope is not None and name not in scope.values:
+            scope = scope.parent
+        return scope is not None
+
     def root(self) -> Scope[T]:
         """The outermost table."""
         scope = self

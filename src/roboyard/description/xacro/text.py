@@ -12,12 +12,15 @@ from roboyard.description.values import fault, shown
 from roboyard.description.xacro import yaml_files
 from roboyard.description.xacro.expressions import Budget, evaluate
 from roboyard.description.xacro.operations import MAX_TEXT, ExpressionError, Namespace
-from roboyard.description.xacro.tables import Properties
+from roboyard.description.xacro.tables import Properties, literal
 from roboyard.description.xml import Node
 from roboyard.errors import DescriptionError
 
 # $${ and $$( are written for ${ and $( themselves.
-_TOKEN = re.compile(r"\$\$+(?=[{(])[{(]|\$\{[^}]*\}|\$\([^)]*\)|[^$]+|\$", re.S)
+# Parentheses within $(eval …) may nest twice.
+_TOKEN = re.compile(
+    r"\$\$+(?=[{(])[{(]|\$\{[^}]*\}|\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\$\([^)]*\)|[^$]+|\$", re.S
+)
 _MAX_NESTING = 20
 
 
@@ -106,11 +109,8 @@ class Texts:
                     return self.arguments[rest]
                 known = ", ".join(self.arguments) or "none"
                 raise ExpressionError(f"the argument '{rest}' is not declared and not given (arguments: {known})")
-            case "find":
-                folder = self._reading.resources.package(rest, node.file)
-                if folder is None:
-                    raise ExpressionError(f"package '{rest}' is not found: name the folder that holds it in search")
-                return str(folder)
+            case "find" | "find-pkg-share":
+                return self._package(rest, node)
             case "env":
                 if rest in self._environment:
                     return self._environment[rest]
@@ -120,9 +120,34 @@ class Texts:
                 return self._environment.get(name, default.strip())
             case "dirname" | "cwd":
                 return str(Path(node.file).parent)
+            case "anon":
+                return f"{rest}_anonymous"  # ROS adds the host and a number: the same name each time is as good
             case "eval":
-                return evaluate(rest, scope.lookup, self.budget)
-        raise ExpressionError(f"'$({word[:40]} …)' is not known: arg, find, env, optenv, dirname, eval")
+                return evaluate(rest, self._in_eval(scope, node), self.budget)
+        raise ExpressionError(f"'$({word[:40]} …)' is not known: arg, find, env, optenv, anon, dirname, eval")
+
+    def _package(self, name: str, node: Node) -> str:
+        folder = self._reading.resources.package(name, node.file)
+        if folder is None:
+            raise ExpressionError(f"package '{name}' is not found: name the folder that holds it in search")
+        return str(folder)
+
+    def _in_eval(self, scope: Properties, node: Node) -> Callable[[str], Any]:
+        """Names within ``$(eval …)``: properties, arguments, and the other substitutions as functions, as roslaunch."""
+
+        def substituted(word: str) -> Callable[..., Any]:
+            return lambda *parts: self._substitution(" ".join((word, *map(str, parts))), scope, node)
+
+        def names(name: str) -> Any:
+            if scope.has(name):
+                return scope.lookup(name)
+            if name in self.arguments:
+                return literal(self.arguments[name])
+            if name in ("arg", "find", "env", "optenv", "anon", "dirname"):
+                return substituted(name) if name != "arg" else lambda one: literal(substituted("arg")(one))
+            raise KeyError(name)
+
+        return names
 
     # -- functions with a place ----------------------------------------------------------------------------------------
     def _special(self, node: Node) -> dict[str, Any]:
