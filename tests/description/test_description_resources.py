@@ -314,3 +314,21 @@ def test_wrong_included_file_names_itself(tmp_path: Path) -> None:
     with pytest.raises(DescriptionError) as caught:
         load_world(world(include("model://bad")), search=[tmp_path])
     assert str(caught.value).startswith(f"{home / 'model.sdf'}:2: link 'l'")
+
+
+def test_packages_anywhere_in_the_workspace(tmp_path: Path) -> None:
+    """An unbuilt workspace: the folders of several repositories under src, packages at any depth, none beyond."""
+    home = package(tmp_path / "src" / "repo_a" / "robot_description", "robot_description")
+    far = package(tmp_path / "src" / "repo_b" / "deep" / "grip_files", "gripper")
+    package(tmp_path / "other" / "secret", "secret")
+    file = home / "urdf" / "r.urdf"
+    assert mesh_of(load(file, "package://gripper/meshes/part.stl")).file == far / "meshes" / "part.stl"
+    assert mesh_of(load(file, "package://secret/meshes/part.stl")).file is None
+
+
+def test_packages_installed_apart(tmp_path: Path) -> None:
+    """``install/a/share/a`` finds ``install/b/share/b``, as colcon lays them."""
+    home = package(tmp_path / "install" / "robot" / "share" / "robot", "robot")
+    other = package(tmp_path / "install" / "hand" / "share" / "hand", "hand")
+    found = load(home / "urdf" / "r.urdf", "package://hand/meshes/part.stl")
+    assert mesh_of(found).file == other / "meshes" / "part.stl"

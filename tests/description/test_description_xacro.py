@@ -351,7 +351,8 @@ def test_yaml_is_confined_and_bounded(tmp_path: Path) -> None:
         ("self.yaml", "&a [*a]", "too long"),
         ("code.yaml", "!!python/object/apply:os.system ['true']", "not valid YAML"),
         ("bad.yaml", "a: [", "line 1 is not valid YAML"),
-        ("deep.yaml", "[" * 5000, "not valid YAML"),
+        ("deep.yaml", "[" * 5000, "brackets within"),
+        ("steps.yaml", "- " * 5000, "not valid YAML"),
         ("large.yaml", "a: " + "x" * 300_000, "more than"),
         ("unit.yaml", "a: !degrees x", "nothing is called 'x'"),
         ("data.txt", "a: 1", "not a .yaml file"),
@@ -396,3 +397,60 @@ def test_robot_with_arguments(tmp_path: Path) -> None:
 def test_parts_only() -> None:
     with pytest.raises(DescriptionError, match="no robot, only parts"):
         load_model(robot('<xacro:macro name="m" params=""><link name="a"/></xacro:macro>'))
+
+
+# -- as people write it ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("'%s_%d' % ('a', 2)", "a_2"),
+        ("'%.3f' % (1 / 3)", "0.333"),
+        ("[k + str(v) for k, v in {'a': 1, 'b': 2}.items()]", ["a1", "b2"]),
+        ("sum(x * x for x in [1, 2, 3])", 14),
+        ("any(x > 2 for x in [1, 2, 3])", True),
+    ],
+)
+def test_more_expressions(text: str, expected: object) -> None:
+    assert value(text) == expected
+
+
+def test_root_may_use_an_argument_declared_below() -> None:
+    """Universal Robots name their robots so; xacro itself wants the argument given."""
+    text = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="$(arg name)">
+      <xacro:arg name="name" default="arm"/><link name="a"/></robot>"""
+    assert load_model(text).name == "arm"
+    assert load_model(text, arguments={"name": "leg"}).name == "leg"
+    with pytest.raises(DescriptionError, match="'name' is not declared"):
+        load_model(text.replace('<xacro:arg name="name" default="arm"/>', ""))
+
+
+def test_eval_knows_arguments_and_functions() -> None:
+    inside = """<xacro:arg name="n" default="3"/><xacro:arg name="kind" default="big"/>
+      <x v="$(eval n * 2)"/><x v="$(eval arg('kind') == 'big' and (n + (1)) > 3)"/><x v="$(anon cam)"/>"""
+    assert values(inside) == ["6", "True", "cam_anonymous"]
+
+
+def test_old_tags_without_prefix_are_taken_and_said() -> None:
+    text = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="r"><property name="h" value="0.25"/>
+      <property name="" value="1"/>
+      <macro name="leg" params="n"><link name="leg_${n}"><visual><geometry><sphere radius="${h}"/></geometry></visual>
+      </link></macro><leg n="1"/></robot>"""
+    model = load_model(text)
+    assert [link.name for link in model.links] == ["leg_1"]
+    assert sum("present xacro wants the prefix" in found.what for found in model.findings) == 3
+
+
+def test_a_lone_quote_is_a_default() -> None:
+    quotes = "'" * 3
+    inside = f'<xacro:macro name="m" params="a:={quotes} b:=2"><x v="${{b}}"/></xacro:macro><xacro:m/>'
+    assert values(inside) == ["2"]
+
+
+def test_brackets_without_end_are_no_hang(tmp_path: Path) -> None:
+    (tmp_path / "deep.yaml").write_text("[" * 100_000)
+    (tmp_path / "r.xacro").write_text(
+        """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="r"><xacro:property name="p"
+        value="${xacro.load_yaml('deep.yaml')}"/><link name="${p}"/></robot>"""
+    )
+    with pytest.raises(DescriptionError, match="brackets within each other"):
+        load_model(tmp_path / "r.xacro")

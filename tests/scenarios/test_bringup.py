@@ -86,8 +86,12 @@ def test_mistakes_in_plugins() -> None:
         of(load_model(cart(PLUGIN.replace("0.41", "wide"))))
     with pytest.raises(DescriptionError, match="positive"):
         of(load_model(cart(PLUGIN.replace("0.41", "-0.4"))))
-    with pytest.raises(DescriptionError, match="turn backwards"):
-        of(load_model(cart(axis=-1)))
+
+
+def test_wheels_that_turn_backwards_are_no_guess() -> None:
+    package = package_of(load_model(cart(axis=-1)), Path("cart.urdf"))
+    assert "drive" not in package.file.nodes
+    assert "turn backwards" in package.findings[0]
 
 
 @pytest.mark.parametrize("extra", ["", PLUGIN])

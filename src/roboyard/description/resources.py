@@ -4,7 +4,7 @@ Folders that may be read are: the search folders the caller gives, those named b
 (``GZ_SIM_RESOURCE_PATH``, ``IGN_GAZEBO_RESOURCE_PATH``, ``SDF_PATH``, ``GAZEBO_MODEL_PATH``, ``GAZEBO_RESOURCE_PATH``,
 ``ROS_PACKAGE_PATH``, ``AMENT_PREFIX_PATH``), and those the description's own place implies: its folder, the packages
 (``package.xml``) and models (``model.config``) around it, and packages or models beside them or in ``models/`` folders
-up the tree.  A package that is none of these is looked for by its name in the workspace or repository around the description.
+up the tree.  A package that is none of these is looked for by its name all over the workspace or repository around it.
 """
 
 from __future__ import annotations
@@ -244,6 +244,27 @@ class Resources:
         real = path.resolve()
         roots = (*homes, *self._homes, *(self._around(here) if here else ()))
         return any(path.is_relative_to(root) and real.is_relative_to(root.resolve()) for root in roots)
+
+
+def packages_around(file: Path) -> tuple[Path, ...]:
+    """The package that ``file`` lies in (its folder's parent, where it lies in none), and those beside it by name.
+
+    Of the neighbours only those that control or bring up the same robot: they share the beginning of its name.
+    """
+    ancestors = _ancestors(_absolute(file).parent)
+    home = next((one for one in ancestors if _exists(one / "package.xml", False)), None)
+    if home is None:
+        above = ancestors[1] if len(ancestors) > 1 else None
+        return tuple(one for one in (ancestors[0] if ancestors else None, above) if one is not None)
+    stem = (_package_name(home) or home.name).removesuffix("_description")
+    kin = [
+        one
+        for one in _subfolders(home.parent)
+        if one != home and one.name.startswith(stem) and _exists(one / "package.xml", False)
+    ]
+    order = ("control", "bringup", "gazebo", "gz", "sim")
+    rank = {one: next((k for k, word in enumerate(order) if word in one.name), None) for one in kin}
+    return (home, *sorted((one for one in kin if rank[one] is not None), key=lambda one: (rank[one], one.name)))
 
 
 def at_home(path: str | os.PathLike[str]) -> Path:

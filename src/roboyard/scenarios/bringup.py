@@ -8,6 +8,7 @@ from typing import Any
 
 from roboyard.description import load_model
 from roboyard.description.model import Model
+from roboyard.errors import DescriptionError
 from roboyard.scenarios.plugins import Part, map_plugins
 from roboyard.scenarios.plugins.differential import drive_parameters, two_sided
 from roboyard.scenarios.plugins.joints import trajectories
@@ -40,7 +41,11 @@ def package_of(model: Model, path: Path, arguments: dict[str, str] | None = None
     movable = [joint for joint in model.joints if joint.type != "fixed"]
     findings = list(part.findings)
     if not part.drives:
-        drive = find_wheels(model)
+        try:
+            drive = find_wheels(model)
+        except DescriptionError as error:  # a guess that does not work out keeps no robot from running
+            drive = None
+            findings.append(f"no drive is guessed: {error.what}")
         if drive is not None:
             place = OdometryPlace({"base_frame": root}, {}, None, None, True)
             guess = two_sided(drive_parameters(drive), drive.axle_x, Speeds(), place, drive.findings)

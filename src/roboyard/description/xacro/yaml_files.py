@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from roboyard.description.xacro.operations import ExpressionError, bounded
+from roboyard.description.yaml_guard import MAX_LEVELS, nesting
 
 MAX_BYTES = 256 * 1024
 _UNITS = {
@@ -45,6 +46,8 @@ def load(path: Path, number: Callable[[str], float]) -> Any:
         text = path.read_bytes()
         if len(text) > MAX_BYTES:
             raise ExpressionError(f"{path.name} has more than {MAX_BYTES} bytes")
+        if nesting(text) > MAX_LEVELS:
+            raise ExpressionError(f"{path.name} has more than {MAX_LEVELS} brackets within each other")
         data = yaml.load(text, Loader)  # noqa: S506  (a SafeLoader)
         bounded(data)
     except OSError as error:

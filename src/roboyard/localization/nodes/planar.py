@@ -160,6 +160,7 @@ class AckermannOdometryNode(PlanarOdometryNode):
     def way(self, before: NDArray[np.float64], now: NDArray[np.float64]) -> PlanarTwist:
         """By the wheels' angles, and the steering in the middle of the step."""
         middle = 0.5 * (before + now)
-        curvature = self._drive.curvature_of(*(float(middle[group].mean()) for group in self._groups[4:]))
+        left, right = (group if len(group) else self._groups[9 - k] for k, group in enumerate(self._groups[4:], 4))
+        curvature = self._drive.curvature_of(float(middle[left].mean()), float(middle[right].mean()))
         rolled = [float((now - before)[group].mean()) if len(group) else math.nan for group in self._groups[:4]]
         return self._drive.body_twist(self._drive.way(WheelRims(*rolled), curvature), curvature)

@@ -8,6 +8,7 @@ from typing import Any
 
 from roboyard.description.model import Model, Plugin
 from roboyard.scenarios.plugins import bodies, joints, odometry, steering
+from roboyard.scenarios.plugins.controllers import map_controllers
 from roboyard.scenarios.plugins.differential import differential, names_two_sides
 from roboyard.scenarios.plugins.names import canonical
 from roboyard.scenarios.plugins.part import JointGroup, Part
@@ -63,13 +64,15 @@ def map_plugins(model: Model) -> Part:
         if make is not None:
             whole = _joined(whole, make(reader), plugin.name or name)
         elif name in DONE_ALREADY and not _stands_alone(plugin):
-            if name.endswith("control") or name.endswith("control-system"):
-                whole = replace(whole, findings=(*whole.findings, *_of_controllers(reader)))
+            pass
         else:
             shown = plugin.filename or plugin.name or "without a name"
             text = f"plugin {plugin.name or shown}: nothing here does what {shown[:80]} does; it is left out"
             whole = replace(whole, findings=(*whole.findings, text))
-    return replace(whole, nodes={**whole.nodes, **_command_nodes(whole.groups)})
+    whole = replace(whole, nodes={**whole.nodes, **_command_nodes(whole.groups)})
+    for name, part in map_controllers(model):
+        whole = _joined(whole, part, name, "controller")
+    return whole
 
 
 def _stands_alone(plugin: Plugin) -> bool:
@@ -77,24 +80,14 @@ def _stands_alone(plugin: Plugin) -> bool:
     return plugin.link is None and any(plugin.element.find(tag) is not None for tag in ("bodyName", "body_name"))
 
 
-def _of_controllers(reader: PluginReader) -> tuple[str, ...]:
-    """What a ros2_control plugin says beside the interfaces."""
-    text = reader.text("parameters", "configuration")
-    if text is None:
-        return ()
-    return (
-        f"plugin {reader.plugin.name}: the controllers in {text[:120]!r} are not read: joints speak for themselves",
-    )
-
-
-def _joined(whole: Part, more: Part, name: str) -> Part:
+def _joined(whole: Part, more: Part, name: str, kind: str = "plugin") -> Part:
     """Two parts as one; of several drives the first drives."""
     findings = (*whole.findings, *more.findings)
     if whole.drives and more.drives:
-        return replace(whole, findings=(*findings, f"plugin {name}: left out, there is a drive already"))
+        return replace(whole, findings=(*findings, f"{kind} {name}: left out, there is a drive already"))
     clash = [node for node in more.nodes if node in whole.nodes]
     if clash:
-        findings = (*findings, f"plugin {name}: left out, there is a {clash[0]} already")
+        findings = (*findings, f"{kind} {name}: left out, there is a {clash[0]} already")
         more = replace(more, nodes={})
     rates = [rate for rate in (whole.joint_rate, more.joint_rate) if rate]
     return Part(

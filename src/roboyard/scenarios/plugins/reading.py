@@ -19,14 +19,15 @@ class PluginReader:
     Args:
         model: Whose.
         plugin: Which.
+        where: Its place, where that is not a line of the description.
 
     Attributes:
         where: File, line and name, for messages.
     """
 
-    def __init__(self, model: Model, plugin: Plugin) -> None:
+    def __init__(self, model: Model, plugin: Plugin, where: str = "") -> None:
         self.model, self.plugin = model, plugin
-        self.where = f"{model.source or model.name}:{plugin.element.line}, plugin {plugin.name}"
+        self.where = where or f"{model.source or model.name}:{plugin.element.line}, plugin {plugin.name}"
         self._asked: set[str] = set()
         self._notes: list[str] = []
         self._joints = [joint.name for joint in model.joints]
