@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from tests.simulation.builders import RIDE_HEIGHT, I, at, ground, rover, world
 
-from roboyard.description.model import Axis, Dynamics, Inertial, Joint, JointInterface, Limits, Link, Model
+from roboyard.description.model import Axis, Dynamics, Inertial, Joint, JointInterface, Limits, Link, Mimic, Model
 from roboyard.errors import DescriptionError, InputError, UnknownNameError
 from roboyard.hardware import Hardware, JointCommand
 from roboyard.simulation import Simulation
+from roboyard.simulation.servos import GIVE, POSITION_BANDWIDTH
 
 
 def arm(
@@ -155,3 +156,83 @@ def test_a_saturated_wheel_in_the_air_does_not_chatter() -> None:
         sim.step()
         speeds.append(sim.hardware("rover").read().velocity)
     assert np.ptp(speeds, axis=0).max() < 0.05
+
+
+def leg(effort: float, base: float = 20.0, own: float = 0.005) -> Model:
+    """A free body with a light shank on a hinge."""
+    body = Link("body", at(z=1.0), Inertial(base, I, (0.5, 0.5, 0.5, 0, 0, 0)))
+    shank = Link("shank", at(x=0.3, z=1.0), Inertial(0.2, I, (own, own, own, 0, 0, 0)))
+    knee = Joint("hinge", "revolute", "body", "shank", at(0.3), I, (Axis((0, 1, 0), Limits(effort=effort)),))
+    return Model("leg", (body, shank), (knee,))
+
+
+@pytest.mark.parametrize("target", [0.5, 0.02, -0.3])
+def test_a_strong_servo_does_not_throw_a_light_shank_to_and_fro(target: float) -> None:
+    """33 N m could turn it by 13 rad/s in one step; it goes one way, and settles, and never gives more."""
+    sim = Simulation(world(gravity=0.0))
+    sim.add(leg(33.0), "arm")
+    command(sim, "position", target)
+    speeds, efforts = [], []
+    for _ in range(300):
+        sim.step()
+        reading = sim.hardware("arm").read()
+        speeds.append(float(reading.velocity[0]))
+        efforts.append(float(reading.effort[0]))
+    signs = np.sign([speed for speed in speeds if abs(speed) > 1e-3])
+    assert np.count_nonzero(np.diff(signs)) <= 1
+    assert max(map(abs, efforts)) <= 33.0
+    assert sim.hardware("arm").read().position[0] == pytest.approx(target, abs=0.02)
+
+
+def test_a_servo_is_made_for_what_stands_on_it() -> None:
+    """A shank that stands turns its robot: the servo's effort is reached at its give, whatever the shank weighs."""
+    stiffness = []
+    for own in (1e-4, 5e-3):
+        sim = Simulation(world(gravity=0.0))
+        sim.add(leg(33.0, own=own), "arm")
+        stiffness.append(sim.servos.servos[("arm", "hinge")].gains["position"].p)
+    assert stiffness == pytest.approx([33.0 / GIVE] * 2)
+    # Without a limit: the weight at the lever of the mass it carries, or the bandwidth on that mass, whichever is less.
+    sim = Simulation(world())
+    sim.add(leg(math.inf), "arm")
+    carried = 0.5 + 20.0 * 0.3**2
+    least = min(carried * POSITION_BANDWIDTH**2, 9.81 * math.sqrt(20.0 * carried) / GIVE)
+    assert sim.servos.servos[("arm", "hinge")].gains["position"].p == pytest.approx(least)
+
+
+def test_a_joint_on_what_stands_fast_carries_only_its_own_link() -> None:
+    sim = Simulation(world())
+    sim.add(arm(), "arm")
+    own = 0.02 + 0.25
+    assert sim.servos.servos[("arm", "hinge")].gains["position"].p == pytest.approx(own * POSITION_BANDWIDTH**2)
+
+
+def test_a_joint_whose_limits_leave_out_zero_starts_within_them() -> None:
+    sim = Simulation(world(gravity=0.0))
+    sim.add(arm(lower=0.4, upper=1.0), "arm")
+    assert sim.hardware("arm").read().position[0] == 0.4
+    sim.step(200)
+    assert sim.hardware("arm").read().position[0] == pytest.approx(0.4, abs=1e-3)
+
+
+def test_followers_start_where_their_leaders_put_them() -> None:
+    """Along a chain: c follows b, which follows a."""
+    turning = Inertial(1.0, I, (0.01, 0.01, 0.01, 0, 0, 0))
+    links = tuple(Link(name, at(), turning) for name in "abc")
+    axes = (Axis((0.0, 0.0, 1.0)),)
+    joints = (
+        Joint("c", "revolute", "world", "c", I, I, axes, Mimic("b", -1.0, 0.1)),
+        Joint("b", "revolute", "world", "b", I, I, axes, Mimic("a", 2.0, 0.05)),
+        Joint("a", "revolute", "world", "a", I, I, axes),
+    )
+    start = JointInterface("a", (("position", -1.0, 1.0),), (), (("position", 0.3),))
+    sim = Simulation(world(gravity=0.0))
+    sim.add(Model("m", links, joints, interfaces=(start,)), "arm")
+    places = {one.name: one for one in sim.placement("arm").joints}
+    command(sim, "position", -0.2, joint="a")
+    for a in (0.3, -0.2):
+        q = {name: float(sim.data.qpos[place.qpos]) for name, place in places.items()}
+        assert q["a"] == pytest.approx(a, abs=2e-3)
+        assert q["b"] == pytest.approx(2.0 * q["a"] + 0.05, abs=1e-4)
+        assert q["c"] == pytest.approx(0.1 - q["b"], abs=1e-4)
+        sim.step(1500)

@@ -5,7 +5,18 @@ import math
 import pytest
 from tests.simulation.builders import I, at, box_inertia, rover
 
-from roboyard.description.model import Axis, Box, Collision, Inertial, Joint, JointInterface, Link, Model, Sphere
+from roboyard.description.model import (
+    Axis,
+    Box,
+    Collision,
+    Inertial,
+    Joint,
+    JointInterface,
+    Limits,
+    Link,
+    Model,
+    Sphere,
+)
 from roboyard.simulation.standing import stand
 
 
@@ -70,3 +81,46 @@ def test_a_ball_stands_on_a_point() -> None:
     assert found is not None
     assert found.overhang == pytest.approx(0.0, abs=1e-9)
     assert found.rests()
+
+
+def quadruped(effort: float, foot: float = 0.05) -> Model:
+    """A body of 20 kg on four legs of two light links each, bent at the knee."""
+    body = block("body", (0.5, 0.3, 0.1), 20.0, z=1.0)
+    links, joints = [body], []
+    for x in (-0.2, 0.2):
+        for y in (-0.15, 0.15):
+            name = f"{'fl' if x > 0 else 'hl'}{'l' if y > 0 else 'r'}"
+            thigh = Link(f"{name}_thigh", at(x, y, 1.0), Inertial(0.3, at(z=-0.1), (1e-3, 1e-3, 1e-4, 0, 0, 0)))
+            ball = Collision(f"{name}_foot", Sphere(0.02), at(z=-0.25))
+            shank = Link(
+                f"{name}_shank", at(x, y, 0.75), Inertial(foot, at(z=-0.12), (1e-4,) * 3 + (0.0,) * 3), (ball,)
+            )
+            axis = Axis((0.0, 1.0, 0.0), Limits(effort=effort))
+            knee = Axis((0.0, 1.0, 0.0), Limits(-2.5, -0.9, effort=effort))
+            joints += [
+                Joint(f"{name}_hip", "revolute", "body", thigh.name, at(x, y), I, (axis,)),
+                Joint(f"{name}_knee", "revolute", thigh.name, shank.name, at(z=-0.25), I, (knee,)),
+            ]
+            links += [thigh, shank]
+    starts = tuple(
+        JointInterface(one.name, (("position", -3.0, 3.0),), (), (("position", 0.6),) if "hip" in one.name else ())
+        for one in joints
+    )
+    return Model("dog", tuple(links), tuple(joints), interfaces=starts)
+
+
+@pytest.mark.parametrize("foot", [0.02, 0.2])
+def test_servos_hold_light_legs(foot: float) -> None:
+    """Legs of a fiftieth of the weight; the knees' limits leave out zero."""
+    found = stand(quadruped(30.0, foot), servos=True)
+    assert found is not None
+    assert found.held == 8
+    assert found.rests(depth=0.002, speed=0.02, spin=0.1)
+    assert found.tilt < 0.02
+    assert found.weak == ()
+
+
+def test_servos_that_are_too_weak_are_named() -> None:
+    found = stand(quadruped(3.0), servos=True)
+    assert found is not None
+    assert found.weak

@@ -14,8 +14,9 @@ from roboyard.errors import InputError
 from roboyard.hardware.interface import CommandMode
 from roboyard.simulation import servo_loop as s
 from roboyard.simulation.assembly import Assembled, JointPlace
+from roboyard.simulation.loads import beyond
 from roboyard.simulation.modes import modes_of
-from roboyard.simulation.servos import Gains, default_gains, effort_limit, overridden
+from roboyard.simulation.servos import GIVE, GIVE_SLIDE, Gains, default_gains, effort_limit, overridden
 
 _CODES: dict[CommandMode, int] = {"position": s.POSITION, "velocity": s.VELOCITY, "effort": s.EFFORT}
 
@@ -35,11 +36,13 @@ class Servos:
     """All servos of an assembly.
 
     ``ints`` and ``floats`` are the tables `stepping.run_servos` works on; ``servos`` maps (model, joint) to rows.
+    ``stale`` says that a gain changed what the engine has evaluated of the present: evaluate it anew.
     """
 
     servos: dict[tuple[str, str], Servo] = field(default_factory=dict)
+    stale: bool = False
     ints: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 4), np.int64))
-    floats: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 9)))
+    floats: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, s.WIDTH)))
 
     @classmethod
     def of(cls, assembled: Assembled) -> Servos:
@@ -50,6 +53,7 @@ class Servos:
         """
         made = cls()
         step = float(assembled.model.opt.timestep)
+        rests = beyond(assembled.model)
         for name, placement in assembled.placements.items():
             model = placement.entry.model
             for place in placement.joints:
@@ -57,13 +61,19 @@ class Servos:
                     continue
                 interface = next((i for i in model.interfaces if i.joint == place.name), None)
                 inertia, limit = float(assembled.model.dof_M0[place.dof]), effort_limit(place.axis)
+                rest, give = rests[place.dof], GIVE_SLIDE if place.prismatic else GIVE
                 gains = {
-                    mode: overridden(default_gains(mode, inertia, limit, model.mass, step), mode, interface, name)
+                    mode: overridden(
+                        default_gains(mode, inertia, limit, model.mass, step, rest, give), mode, interface, name
+                    )
                     for mode in modes_of(model, place.name)
                 }
+                if "position" in gains and gains["position"].d * step > inertia:  # see `run_servos`
+                    # The engine's guess of how joints give way under contacts would not know of the inertia added.
+                    assembled.model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_DIAGEXACT)
                 made.servos[(name, place.name)] = Servo(name, place, gains, len(made.servos))
         made.ints = np.zeros((len(made.servos), 4), np.int64)
-        made.floats = np.zeros((len(made.servos), 9))
+        made.floats = np.zeros((len(made.servos), s.WIDTH))
         for servo in made.servos.values():
             made.ints[servo.row, : s.MODE] = servo.place.qpos, servo.place.dof, servo.place.ctrl
             made.floats[servo.row, s.LIMIT] = effort_limit(servo.place.axis)
@@ -98,15 +108,24 @@ class Servos:
         }[mode]
         self.ints[servo.row, s.MODE] = _CODES[mode]
         self.floats[servo.row, : s.LIMIT] = gains.p, gains.i, gains.d, gains.windup, gains.ramp
-        self.floats[servo.row, s.SETPOINT :] = start, 0.0
+        self.floats[servo.row, s.SETPOINT : s.EASED] = start, 0.0
+        light = gains.d * float(model.opt.timestep) > float(model.dof_M0[place.dof])
+        self.floats[servo.row, s.EASED] = float(mode == "position" and light)
         data.ctrl[place.ctrl : place.ctrl + 3] = 0.0
         self.engage(servo, model)
 
     def engage(self, servo: Servo, model: Any) -> None:
         """Write the gains of the servo's mode into the engine's model."""
+        place = servo.place
         mode, (p, d) = self.ints[servo.row, s.MODE], self.floats[servo.row, [s.P, s.D]]
         kp, kv = {s.POSITION: (p, d), s.VELOCITY: (0.0, p)}.get(int(mode), (0.0, 0.0))
-        model.actuator_biasprm[servo.place.actuator, 1:3] = -kp, -kv
+        armature = max(place.axis.dynamics.armature, 0.0)
+        if mode == s.POSITION and self.floats[servo.row, s.EASED] > 0.0:  # see `run_servos`
+            kp = kv = 0.0
+            armature += float(model.opt.timestep) * d
+        self.stale |= float(model.dof_armature[place.dof]) != armature
+        model.dof_armature[place.dof] = armature
+        model.actuator_biasprm[place.actuator, 1:3] = -kp, -kv
 
     def efforts(self, places: list[JointPlace], data: Any) -> NDArray[np.float64]:
         """Actuator efforts of joints at the last evaluated accelerations [N m or N]."""

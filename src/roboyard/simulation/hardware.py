@@ -92,6 +92,9 @@ class SimulatedHardware:
         servos, simulation = self._simulation.servos, self._simulation
         for joint, value in zip(command.joints, values, strict=True):
             servos.command(servos.servos[(self._name, joint)], command.mode, value, simulation.model, simulation.data)
+        if servos.stale:
+            simulation.running.evaluate()
+            servos.stale = False
         simulation.instant.moved()
 
     def _check_modes(self, command: JointCommand) -> None:

@@ -9,7 +9,8 @@ from roboyard.compute import kernel
 
 # Columns of the servo tables.
 QPOS, DOF, CTRL, MODE = range(4)
-P, I, D, WINDUP, RAMP, LIMIT, TARGET, SETPOINT, INTEGRAL = range(9)  # noqa: E741
+P, I, D, WINDUP, RAMP, LIMIT, TARGET, SETPOINT, INTEGRAL, EASED = range(10)  # noqa: E741
+WIDTH = 10
 OFF, POSITION, VELOCITY, EFFORT = range(4)
 
 
@@ -31,12 +32,17 @@ def run_servos(
 ) -> None:
     """Set the servos' controls for the step from the present state: ramped set-points and integrals.
 
-    The proportional and derivative parts are the engine's own.  The integral stops where the servo's effort is at its
-    limit and the error asks for more.
+    The integral stops where the servo's effort is at its limit and the error asks for more.
+
+    The proportional and derivative parts are the engine's own, implicit in velocity, but for joints of little inertia
+    with a strong servo (EASED).  There the engine would reckon contacts without the damping, and a foot would sink and
+    bounce; and where it cuts the effort off it would leave the damping out, and throw the joint to and fro at every
+    step.  Such joints have ``step * damping`` added to their inertia instead (see `Servos.engage`) and get the whole
+    effort from here: the same step, ``(I + h d) v' = I v + h p e``, which contacts and limits now see.
 
     Args:
         ints: (n, 4) addresses and mode.
-        floats: (n, 9) gains, limits and state; set-point and integral are advanced.
+        floats: (n, 10) gains, limits and state; set-point and integral are advanced.
         qpos: Positions.
         qvel: Velocities.
         ctrl: Controls, written: (position, velocity, feed-forward) for each servo.
@@ -67,3 +73,5 @@ def run_servos(
             grown = floats[k, INTEGRAL] + floats[k, I] * error * dt
             floats[k, INTEGRAL] = _clip(grown, floats[k, WINDUP])
         ctrl[c + 2] = floats[k, INTEGRAL]
+        if mode == POSITION and floats[k, EASED] > 0.0:
+            ctrl[c + 2] = _clip(effort, floats[k, LIMIT])

@@ -17,15 +17,18 @@ from roboyard.description.model import Axis, JointInterface, Model
 from roboyard.errors import DescriptionError
 from roboyard.hardware.interface import CommandMode
 from roboyard.simulation.assembly.joints import Scalar
+from roboyard.simulation.loads import FAST, Rest
 from roboyard.simulation.modes import modes_of
 
 ALL_INPUTS = int(mujoco.mjtCtrlInput.mjINPUT_POS | mujoco.mjtCtrlInput.mjINPUT_VEL | mujoco.mjtCtrlInput.mjINPUT_FF)
 
 POSITION_BANDWIDTH = 40.0
-"""Natural frequency of the default position servo on its joint's own inertia [rad/s], critically damped."""
+"""Natural frequency of the default position servo on the inertia it is made for [rad/s], critically damped."""
 VELOCITY_TIME = 0.002
 """Time constant of the default velocity servo on its joint's own inertia [s], at least one physics step: half the
 stiffness at which a saturated servo begins to chatter."""
+GIVE, GIVE_SLIDE = 0.02, 0.005
+"""Error at which a servo made for its robot's weight gives all its effort, or holds all that weight [rad, m]."""
 POSITION_RESET, VELOCITY_RESET = 0.5, 0.05
 """Integral times of the default servos [s]."""
 
@@ -70,8 +73,21 @@ def add_servos(spec: mujoco.MjSpec, model: Model, name: str, scalars: Sequence[S
             servo.forcerange = [-limit, limit]
 
 
-def default_gains(mode: CommandMode, inertia: float, effort: float, mass: float, timestep: float) -> Gains:
+def default_gains(
+    mode: CommandMode,
+    inertia: float,
+    effort: float,
+    mass: float,
+    timestep: float,
+    rest: Rest = FAST,
+    give: float = GIVE,
+) -> Gains:
     """Gains that suit a joint.
+
+    A leg weighs little beside what it carries: on the ground its knee turns the robot, not the shank.  So a free
+    robot's servos are made for the larger of both inertias, but no stiffer than that their effort, or the weight at the
+    lever of the mass they carry, is reached at an error of ``give``.  The integral stays slow against the time in
+    which the damping brings that mass to rest (Routh's criterion of the loop with a factor of two to spare).
 
     Args:
         mode: Of the command.
@@ -79,11 +95,16 @@ def default_gains(mode: CommandMode, inertia: float, effort: float, mass: float,
         effort: Its limit [N m or N].
         mass: Of the whole model [kg]; bounds the integral where the effort has no limit.
         timestep: Physics step [s].
+        rest: What it carries when its far end stands on the ground.
+        give: See above [rad or m].
     """
     windup = effort if math.isfinite(effort) else 9.81 * mass
     if mode == "position":
-        p = inertia * POSITION_BANDWIDTH**2
-        return Gains(p, p / POSITION_RESET, 2.0 * inertia * POSITION_BANDWIDTH, windup)
+        need = min(effort, 9.81 * math.sqrt(rest.mass * rest.inertia))
+        inertia = max(inertia, min(rest.inertia, need / (give * POSITION_BANDWIDTH**2)))
+        p, d = inertia * POSITION_BANDWIDTH**2, 2.0 * inertia * POSITION_BANDWIDTH
+        slow = 4.0 * rest.inertia / d if d > 0.0 else 0.0
+        return Gains(p, p / max(POSITION_RESET, slow), d, windup)
     if mode == "velocity":
         p = inertia / max(VELOCITY_TIME, timestep)
         return Gains(p, p / VELOCITY_RESET, 0.0, windup)

@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 from roboyard.description.model import Collision, Joint, Link, Model, Placed, Plane, World
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
+from roboyard.simulation.assembly import JointPlace
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.modes import modes_of
 from roboyard.simulation.naming import COLLISION_BITS
+from roboyard.simulation.servos import effort_limit
 from roboyard.simulation.settings import PhysicsSettings
+from roboyard.simulation.starting import starting_positions
 
 FEET = 0.01
 """Shapes this close above the lowest point count as what the robot stands on [m]."""
+GAVE_WAY = 0.01
+"""Error at which a joint counts as not held [rad or m]."""
 _RIM = 24  # points taken of a round edge
 _K = mujoco.mjtGeom
 Points = NDArray[np.float64]
@@ -36,6 +41,7 @@ class Standing:
         slack: Angle by which it could tip before its centre of mass leaves what touched the ground [rad].
         held: Joints held by their position servos.
         locked: Joints that were locked.
+        weak: Joints that did not stay where they started although their servos gave all they may.
         loose: Root links with nothing to touch the ground with, left out.
     """
 
@@ -48,6 +54,7 @@ class Standing:
     held: int
     locked: int
     loose: tuple[str, ...] = ()
+    weak: tuple[str, ...] = ()
 
     def rests(self, depth: float = 0.005, speed: float = 0.1, spin: float = 0.5) -> bool:
         """Whether overlap [m] and speeds [m/s, rad/s] are within these bounds."""
@@ -95,8 +102,8 @@ def stand(
     sim.add(held, "robot", SE3(translation=(0.0, 0.0, -float(feet[:, 2].min()))))
     hardware = sim.hardware("robot")
     places = [one for one in sim.placement("robot").joints if "position" in hardware.command_modes(one.name)]
+    starts = np.array([sim.data.qpos[one.qpos] for one in places])
     if places:
-        starts = np.array([sim.data.qpos[one.qpos] for one in places])
         hardware.write(JointCommand("position", tuple(one.name for one in places), starts))
     body = sim.placement("robot").links[sim.placement("robot").root].body
     (margin, height), upright = _margin(sim, feet), sim.data.xmat[body].reshape(3, 3)[2].copy()
@@ -114,9 +121,15 @@ def stand(
         held=len(places),
         locked=sum(joint.type != "fixed" for joint in model.joints) - sum(j.type != "fixed" for j in held.joints),
         loose=tuple(link.name for link in model.links if all(link.name != one.name for one in held.links)),
+        weak=tuple(one.name for one, start in zip(places, starts, strict=True) if _gave_way(sim, one, float(start))),
     )
     sim.close()
     return found
+
+
+def _gave_way(sim: Simulation, place: JointPlace, start: float) -> bool:
+    limit, effort = effort_limit(place.axis), abs(float(sim.data.qfrc_actuator[place.dof]))
+    return effort >= 0.99 * limit and abs(float(sim.data.qpos[place.qpos]) - start) > GAVE_WAY
 
 
 def _grounded(model: Model) -> Model:
@@ -145,7 +158,7 @@ def _grounded(model: Model) -> Model:
 
 def _locked(model: Model, servos: bool) -> Model:
     """The model with its joints fixed where they start, but for those that servos can hold; without sensors."""
-    starts = {one.joint: dict(one.initial).get("position", 0.0) for one in model.interfaces}
+    starts = starting_positions(model, ((one.name, one.axes[0].limits) for one in model.joints if one.axes))
 
     def lock(joint: Joint) -> Joint:
         if joint.type == "fixed" or (servos and joint.axes and "position" in modes_of(model, joint.name)):

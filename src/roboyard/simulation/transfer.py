@@ -5,6 +5,7 @@ from __future__ import annotations
 import mujoco
 
 from roboyard.simulation.assembly import Assembled
+from roboyard.simulation.starting import starting_positions
 
 _WIDTHS = {  # positions and velocities of a joint, by its type
     int(mujoco.mjtJoint.mjJNT_FREE): (7, 6),
@@ -15,13 +16,14 @@ _WIDTHS = {  # positions and velocities of a joint, by its type
 
 
 def set_initial(assembled: Assembled, data: mujoco.MjData) -> None:
-    """Put joints to the positions their descriptions start them at."""
+    """Put joints to the positions their descriptions start them at, and into their limits where zero is outside."""
     for placement in assembled.placements.values():
-        starts = {interface.joint: dict(interface.initial) for interface in placement.entry.model.interfaces}
+        model = placement.entry.model
+        starts = {interface.joint: dict(interface.initial) for interface in model.interfaces}
+        positions = starting_positions(model, ((place.name, place.axis.limits) for place in placement.joints))
         for place in placement.joints:
-            initial = starts.get(place.name, {})
-            data.qpos[place.qpos] = initial.get("position", data.qpos[place.qpos])
-            data.qvel[place.dof] = initial.get("velocity", data.qvel[place.dof])
+            data.qpos[place.qpos] = positions[place.name]
+            data.qvel[place.dof] = starts.get(place.name, {}).get("velocity", data.qvel[place.dof])
 
 
 def carry_over(old: Assembled, old_data: mujoco.MjData, new: Assembled, data: mujoco.MjData) -> None:
