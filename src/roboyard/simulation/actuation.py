@@ -14,6 +14,7 @@ from roboyard.errors import InputError
 from roboyard.hardware.interface import CommandMode
 from roboyard.simulation import servo_loop as s
 from roboyard.simulation.assembly import Assembled, JointPlace
+from roboyard.simulation.assembly.exactness import reckon_exactly
 from roboyard.simulation.loads import beyond
 from roboyard.simulation.modes import modes_of
 from roboyard.simulation.servos import GIVE, GIVE_SLIDE, Gains, default_gains, effort_limit, overridden
@@ -70,7 +71,7 @@ class Servos:
                 }
                 if "position" in gains and gains["position"].d * step > inertia:  # see `run_servos`
                     # The engine's guess of how joints give way under contacts would not know of the inertia added.
-                    assembled.model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_DIAGEXACT)
+                    reckon_exactly(assembled.model)
                 made.servos[(name, place.name)] = Servo(name, place, gains, len(made.servos))
         made.ints = np.zeros((len(made.servos), 4), np.int64)
         made.floats = np.zeros((len(made.servos), s.WIDTH))

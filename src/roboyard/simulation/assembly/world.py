@@ -18,6 +18,7 @@ from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly.cells import Cells
 from roboyard.simulation.assembly.closures import Step, close_loop, path_between
+from roboyard.simulation.assembly.exactness import has_light_feet, reckon_exactly
 from roboyard.simulation.assembly.geoms import GeomMaker
 from roboyard.simulation.assembly.grain import grain_table
 from roboyard.simulation.assembly.joints import Scalar, add_couplings, add_joint
@@ -34,7 +35,7 @@ from roboyard.simulation.assembly.scenery import MaterialStore, add_scenery, set
 from roboyard.simulation.assembly.tree import Branch, plan
 from roboyard.simulation.base import add_base
 from roboyard.simulation.layout import quiet_engine
-from roboyard.simulation.naming import COLLISION_BITS, SEPARATOR, scoped
+from roboyard.simulation.naming import SEPARATOR, scoped
 from roboyard.simulation.servos import add_servos
 from roboyard.simulation.settings import PhysicsSettings
 
@@ -91,33 +92,13 @@ def assemble(world: World, entries: Sequence[Entry], settings: PhysicsSettings, 
             f"the physics engine refuses the world: {_plain(error)}", where=f"world {world.name}"
         ) from error
     notes += [f"the physics engine warns: {str(one.message).partition(' Check model')[0]}" for one in said]
-    if _has_loops(model) or _light_feet(model):
-        model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_DIAGEXACT)
+    if has_light_feet(model):
+        reckon_exactly(model)
     if looks:
         set_view(model)
     placements = {name: _place(model, draft) for name, draft in drafts.items()}
     tables = _tables(model, maker, list(placements.values()))
     return Assembled(spec, model, placements, tables, tuple(notes))
-
-
-def _has_loops(model: mujoco.MjModel) -> bool:
-    return bool(np.isin(model.eq_type, (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD)).any())
-
-
-LIGHT = 50.0
-"""A body whose share of its tree's mass, as the engine reckons contacts with it, is smaller than one in this many."""
-
-
-def _light_feet(model: mujoco.MjModel) -> bool:
-    """Whether a body that can touch is light beside the robot that stands on it.
-
-    The engine guesses how a body gives way under a contact from the mean over all directions.  A shank gives way to the
-    side and not along its length, and a heavy robot on light feet sinks in by millimetres: then it must reckon
-    exactly, which costs a seventh of a step more.
-    """
-    touching = np.unique(model.geom_bodyid[(model.geom_conaffinity & COLLISION_BITS) != 0])
-    share = model.body_invweight0[touching, 0] * model.body_subtreemass[model.body_rootid[touching]]
-    return bool((share[touching > 0] > LIGHT).any())
 
 
 def _plain(error: ValueError) -> str:
