@@ -8,7 +8,7 @@ import numpy as np
 from roboyard.simulation.naming import COLLISION_BITS
 
 LIGHT = 50.0
-"""A body is light whose share of its tree's mass, as the engine reckons contacts with it, is below one in this many."""
+"""A body is light whose share of its tree's mass, as the engine reckons contacts with it, is one in more than this."""
 
 
 def reckon_exactly(model: mujoco.MjModel) -> None:
