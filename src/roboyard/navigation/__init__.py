@@ -1,0 +1,1 @@
+"""Getting somewhere: costmaps, planners, controllers, recovery, and coming home."""

@@ -1,0 +1,53 @@
+"""Why there is no way: one error for each cause."""
+
+from __future__ import annotations
+
+from roboyard.errors import RoboyardError
+
+
+class NavigationError(RoboyardError):
+    """The robot cannot be brought there; ``cause`` names why in one word, for results and metrics."""
+
+    cause = "failed"
+
+
+class StartOutsideMap(NavigationError):
+    """The robot stands beyond the costmap."""
+
+    cause = "start_outside_map"
+
+
+class GoalOutsideMap(NavigationError):
+    """The goal lies beyond the costmap."""
+
+    cause = "goal_outside_map"
+
+
+class StartOccupied(NavigationError):
+    """The robot stands in an obstacle."""
+
+    cause = "start_occupied"
+
+
+class GoalOccupied(NavigationError):
+    """The goal lies in an obstacle, or so near to one that the robot does not fit."""
+
+    cause = "goal_occupied"
+
+
+class GoalUnknown(NavigationError):
+    """The goal lies where nobody has looked, and unknown space is not to be entered."""
+
+    cause = "goal_unknown"
+
+
+class NoWay(NavigationError):
+    """Start and goal are free, and no way joins them."""
+
+    cause = "no_way"
+
+
+class BudgetSpent(NavigationError):
+    """The search looked at as many places as it was allowed to, and had not arrived."""
+
+    cause = "budget_spent"

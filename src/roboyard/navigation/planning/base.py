@@ -1,0 +1,105 @@
+"""What every global planner offers, and what all check before they search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.errors import ConfigError
+from roboyard.geometry import SE2
+from roboyard.navigation.costmap import INSCRIBED, LETHAL, UNKNOWN, Costmap
+from roboyard.navigation.errors import GoalOccupied, GoalOutsideMap, GoalUnknown, StartOccupied, StartOutsideMap
+from roboyard.navigation.path import Path
+
+
+class GlobalPlanner(Protocol):
+    """Finds a way through a costmap."""
+
+    def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
+        """A way from ``start`` to ``goal``, poses in the costmap's map; the same input gives the same bits.
+
+        Raises:
+            NavigationError: there is none; its class says why.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """What a metre costs, depending on the cell.
+
+    A metre of free ground costs 1, one at the highest cost that is still free ``1 + cost_weight``.
+
+    Attributes:
+        cost_weight: How much more the dearest free cell costs than the cheapest.
+        allow_unknown: Whether to go where nobody has looked.
+        unknown_cost: What such a cell counts as, 0 to 252.
+
+    Raises:
+        ConfigError: a number out of range.
+    """
+
+    cost_weight: float = 3.0
+    allow_unknown: bool = True
+    unknown_cost: int = 50
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.cost_weight <= 1000.0:
+            raise ConfigError(f"cost_weight = {self.cost_weight}", where="Traversal", valid="0 to 1000")
+        if not 0 <= self.unknown_cost < INSCRIBED:
+            raise ConfigError(f"unknown_cost = {self.unknown_cost}", where="Traversal", valid="0 to 252")
+
+    def weights(self, cells: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Cost of a metre (rows + 2, columns + 2), 0 where the robot cannot be; a rim of such cells is added."""
+        table = (1.0 + self.cost_weight * np.arange(256) / (INSCRIBED - 1)).astype(np.float32)
+        table[INSCRIBED:] = 0.0
+        if self.allow_unknown:
+            table[UNKNOWN] = table[self.unknown_cost]
+        weights = np.zeros((cells.shape[0] + 2, cells.shape[1] + 2), dtype=np.float32)
+        np.take(table, cells, out=weights[1:-1, 1:-1])
+        return weights
+
+
+def start_and_goal(
+    costmap: Costmap, traversal: Traversal, start: SE2, goal: SE2
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Their cells (row, column).
+
+    Raises:
+        NavigationError: one of them lies outside of the map, in an obstacle, or in unknown space that must not be
+            entered.
+    """
+    cells = costmap.frame.cells(np.array([[start.x, start.y], [goal.x, goal.y]]))
+    inside = costmap.frame.contains(cells)
+    for is_inside, error, name, pose in (
+        (inside[0], StartOutsideMap, "start", start),
+        (inside[1], GoalOutsideMap, "goal", goal),
+    ):
+        if not is_inside:
+            raise error(f"the {name} ({pose.x:.2f}, {pose.y:.2f}) lies outside of the map", valid=_extent(costmap))
+    first, last = (int(cells[0, 0]), int(cells[0, 1])), (int(cells[1, 0]), int(cells[1, 1]))
+    for name, cell, pose, error in (("start", first, start, StartOccupied), ("goal", last, goal, GoalOccupied)):
+        value = int(costmap.cells[cell])
+        if value in (LETHAL, INSCRIBED):
+            what = "in an obstacle" if value == LETHAL else "so near to an obstacle that the robot does not fit"
+            raise error(f"the {name} ({pose.x:.2f}, {pose.y:.2f}) lies {what}", valid="a free place")
+    if costmap.cells[last] == UNKNOWN and not traversal.allow_unknown:
+        raise GoalUnknown(
+            f"the goal ({goal.x:.2f}, {goal.y:.2f}) lies where nobody has looked",
+            valid="a known place, or allow_unknown",
+        )
+    if costmap.cells[first] == UNKNOWN and not traversal.allow_unknown:
+        raise StartOccupied(
+            f"the start ({start.x:.2f}, {start.y:.2f}) lies where nobody has looked",
+            valid="a known place, or allow_unknown",
+        )
+    return first, last
+
+
+def _extent(costmap: Costmap) -> str:
+    corners = costmap.frame.T_map_grid @ np.array([[0.0, 0.0], costmap.frame.size])
+    (x0, y0), (x1, y1) = corners
+    return f"the map reaches from ({x0:.2f}, {y0:.2f}) to ({x1:.2f}, {y1:.2f})"

@@ -1,0 +1,73 @@
+"""Planners that step from cell to cell: Dijkstra's algorithm and A*."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.geometry import SE2
+from roboyard.navigation.costmap import Costmap
+from roboyard.navigation.errors import NoWay
+from roboyard.navigation.path import Path
+from roboyard.navigation.planning import octile
+from roboyard.navigation.planning.base import Traversal, start_and_goal
+from roboyard.navigation.planning.grid_ways import path_through
+
+
+@dataclass(frozen=True, slots=True)
+class GridSearch:
+    """Cheapest way over the eight neighbours of each cell, never across an obstacle's corner.
+
+    Attributes:
+        traversal: What a metre costs.
+        directed: A*, which looks towards the goal first; else Dijkstra's algorithm.  Both find ways of the same cost.
+    """
+
+    traversal: Traversal = field(default_factory=Traversal)
+    directed: bool = True
+
+    def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
+        """See ``GlobalPlanner``."""
+        first, last = start_and_goal(costmap, self.traversal, start, goal)
+        weights = self.traversal.weights(costmap.cells)
+        columns = weights.shape[1]
+        source, target = ((row + 1) * columns + column + 1 for row, column in (first, last))
+        costs = np.full(weights.size, np.inf)
+        queue = np.empty((octile.ring_size(float(weights.max())), weights.size), dtype=np.int32)
+        octile.search(weights, costs, source, target, self.directed, queue)
+        if not np.isfinite(costs[target]):
+            raise NoWay("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
+        cells = trace(weights, costs, source, target)
+        way = np.column_stack(np.divmod(cells, columns)) - 1.0
+        return path_through(costmap, way, start, goal, float(costs[target]))
+
+
+@kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.float32), np.zeros(25), 0, 0)])
+def trace(weights: NDArray[np.float32], costs: NDArray[np.float64], source: int, target: int) -> NDArray[np.int64]:
+    """Cells of the cheapest way, from the source to the target; arguments as in ``octile.search``."""
+    flat, stride = weights.ravel(), weights.shape[1]
+    way = np.empty(flat.size, dtype=np.int64)
+    here, count = target, 0
+    while here != source:
+        way[count] = here
+        count += 1
+        best, chosen = np.inf, here
+        for dr in (-1, 0, 1):
+            for dc in (-1, 0, 1):
+                there = here + dr * stride + dc
+                if flat[there] == 0.0 or there == here:
+                    continue
+                length = 1.0
+                if dr != 0 and dc != 0:
+                    if flat[here + dr * stride] == 0.0 or flat[here + dc] == 0.0:
+                        continue
+                    length = np.sqrt(2.0)
+                cost = costs[there] + 0.5 * length * (np.float64(flat[there]) + np.float64(flat[here]))
+                if cost < best:
+                    best, chosen = cost, there
+        here = chosen
+    way[count] = source
+    return way[: count + 1][::-1].copy()

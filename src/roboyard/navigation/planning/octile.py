@@ -1,0 +1,115 @@
+"""Kernels: cheapest ways over the eight neighbours of a cell, without cutting corners.
+
+A step from cell u to v costs its length, 1 or √2 cells, times the mean of both weights: the trapezoid rule for the line
+integral of the weight, so a way costs the same in both directions.  A diagonal step needs both cells beside it free.
+
+The queue is a ring of buckets half a cell's cost wide (Dial 1969; Denardo and Fox 1979: with real lengths and buckets no
+wider than the shortest step, whatever lies in the lowest bucket is final, in any order).  With a heuristic, steps may
+add nothing to the estimate; then a cell is looked at again whenever its cost falls, which keeps the result exact.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+
+_ROOT = math.sqrt(2.0)
+_ONE = np.uint64(1)
+_FINE = 2.0
+"""Buckets per cell's cost: with one, a directed search looks at twice as many cells; with four, it waits for memory."""
+
+
+def ring_size(largest_weight: float) -> int:
+    """Buckets that hold what a step can add to a cost or an estimate: a power of two."""
+    return 1 << math.ceil(math.log2(_FINE * 2.0 * _ROOT * largest_weight + 3.0))
+
+
+def _examples() -> list[tuple[object, ...]]:
+    weights, costs = np.zeros((5, 5), dtype=np.float32), np.zeros(25)
+    return [(weights, costs, 0, -1, False, np.zeros((4, 25), dtype=np.int32))]
+
+
+@kernel(examples=_examples)
+def search(
+    weights: NDArray[np.float32],
+    costs: NDArray[np.float64],
+    source: int,
+    target: int,
+    directed: bool,
+    queue: NDArray[np.int32],
+) -> int:
+    """Cheapest ways from ``source``, until the target's is known.
+
+    Args:
+        weights: (rows, columns) cost of a cell's width, at least 1, or 0 where nobody can be; its rim must be 0.
+        costs: (rows * columns,) in cells, filled with infinity; those up to the target's are final afterwards, and
+            where the search is directed, those along its way.
+        source: Flat index.
+        target: Flat index, or -1 for all cells.
+        directed: Whether to prefer cells nearer to the target (A*; else Dijkstra's algorithm).
+        queue: (``ring_size``, rows * columns) scratch.
+
+    Returns:
+        Number of cells taken from the queue.
+    """
+    flat = weights.ravel()
+    columns = np.int64(weights.shape[1])
+    stride = np.uint64(columns)
+    row, column = np.int64(target) // columns, np.int64(target) % columns
+    ring = queue.shape[0]
+    mask = np.int64(ring - 1)
+    counts = np.zeros(ring, dtype=np.int64)
+    waiting = np.zeros(flat.size, dtype=np.uint8)
+    costs[source] = 0.0
+    level = np.int64(0)
+    if directed:
+        dr, dc = abs(source // columns - row), abs(source % columns - column)
+        level = np.int64(_FINE * (max(dr, dc) + (_ROOT - 1.0) * min(dr, dc)))
+    queue[level & mask, 0] = source
+    counts[level & mask] = 1
+    waiting[source] = 1
+    seen = 0
+    empty = 0
+    while empty < ring:
+        k = np.uint64(level & mask)
+        if counts[k] == 0:
+            empty += 1
+            level += 1
+            if target >= 0 and costs[target] * _FINE < level:
+                break  # whatever is left costs more
+            continue
+        empty = 0
+        counts[k] -= 1
+        u = np.uint64(queue[k, counts[k]])
+        if waiting[u] == 0:
+            continue  # it came cheaper, and was looked at then
+        waiting[u] = 0
+        seen += 1
+        cost = costs[u]
+        here = np.float64(flat[u])
+        north, south, east, west = u + stride, u - stride, u + _ONE, u - _ONE
+        wn, ws, we, ww = flat[north], flat[south], flat[east], flat[west]
+        for step in range(8):
+            v = (north, south, east, west, north + _ONE, north - _ONE, south + _ONE, south - _ONE)[step]
+            if step < 4:
+                w = (wn, ws, we, ww)[step]
+                x = cost + 0.5 * (here + w)
+            else:
+                if (wn, wn, ws, ws)[step - 4] == 0.0 or (we, ww, we, ww)[step - 4] == 0.0:
+                    continue
+                w = flat[v]
+                x = cost + 0.5 * _ROOT * (here + w)
+            if w > 0.0 and x < costs[v]:
+                costs[v] = x
+                waiting[v] = 1
+                if directed:
+                    dr, dc = abs(np.int64(v) // columns - row), abs(np.int64(v) % columns - column)
+                    x += max(dr, dc) + (_ROOT - 1.0) * min(dr, dc)
+                q = np.uint64(np.int64(x * _FINE) & mask)
+                queue[q, counts[q]] = v
+                counts[q] += 1
+    return seen

@@ -1,0 +1,60 @@
+"""Planners that follow a wave's gradient: navfn's behaviour, and ways pulled taut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.geometry import SE2
+from roboyard.navigation.costmap import Costmap
+from roboyard.navigation.errors import NoWay
+from roboyard.navigation.path import Path
+from roboyard.navigation.planning.base import Traversal, start_and_goal
+from roboyard.navigation.planning.grid_ways import path_through, spaced
+from roboyard.navigation.planning.lines import line_cost, pull_taut
+from roboyard.navigation.planning.marching import descend, march, ring_size
+
+
+@dataclass(frozen=True, slots=True)
+class WavePlanner:
+    """Way down the potential that a wave from the goal leaves behind, as navfn finds it, in any direction.
+
+    Attributes:
+        traversal: What a metre costs.
+        taut: Pull the way taut: it bends at obstacles only, or where costs change.  Without, it is as smooth as the
+            potential.
+        spacing: Between the poses of a taut way, in cells.
+    """
+
+    traversal: Traversal = field(default_factory=Traversal)
+    taut: bool = True
+    spacing: float = 1.0
+
+    def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
+        """See ``GlobalPlanner``."""
+        first, last = start_and_goal(costmap, self.traversal, start, goal)
+        weights = self.traversal.weights(costmap.cells)
+        columns = weights.shape[1]
+        begin, end = ((row + 1) * columns + column + 1 for row, column in (first, last))
+        times = np.full(weights.size, np.inf)
+        march(weights, times, end, begin, np.empty((ring_size(float(weights.max())), weights.size), dtype=np.int32))
+        if not np.isfinite(times[begin]):
+            raise NoWay("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
+        way = _down(times.reshape(weights.shape), first[0] + 1.0, first[1] + 1.0)
+        if self.taut:
+            way = pull_taut(weights, way, 20)
+        cost = sum(line_cost(weights, *here, *there) for here, there in zip(way[:-1], way[1:], strict=True))
+        if self.taut:
+            way = spaced(way, self.spacing)
+        return path_through(costmap, way - 1.0, start, goal, cost)
+
+
+def _down(times: NDArray[np.float64], row: float, column: float) -> NDArray[np.float64]:
+    most = 256
+    while True:
+        way = descend(times, row, column, most, 0.5)
+        if len(way) < most:
+            return way
+        most *= 4
