@@ -1,0 +1,228 @@
+"""Global planners: optimal against independent methods, symmetric, never truncated, and clear about why there is none."""
+
+import gzip
+import math
+import os
+from pathlib import Path as File
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from roboyard.errors import ConfigError
+from roboyard.geometry import SE2, polygons
+from roboyard.grids import GridFrame
+from roboyard.navigation.costmap import FREE, INSCRIBED, LETHAL, UNKNOWN, Costmap
+from roboyard.navigation.errors import (
+    GoalOccupied,
+    GoalOutsideMap,
+    GoalUnknown,
+    NavigationError,
+    NoWay,
+    StartOccupied,
+    StartOutsideMap,
+)
+from roboyard.navigation.planning import GridSearch, Traversal, WavePlanner
+
+DATA = os.environ.get("ROBOYARD_DATA")
+needs_data = pytest.mark.skipif(DATA is None, reason="ROBOYARD_DATA does not name the folder of data from outside")
+UNIFORM = Traversal(cost_weight=0.0)
+PLANNERS = [GridSearch(), GridSearch(directed=False), WavePlanner(), WavePlanner(taut=False)]
+
+
+def _random(seed: int, rows: int, columns: int, blocked: float) -> tuple[Costmap, SE2, SE2]:
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(0, 253, (rows, columns)).astype(np.uint8)
+    cells[rng.random((rows, columns)) < blocked] = LETHAL
+    frame = GridFrame(0.1, (rows, columns), SE2(*rng.normal(size=3)))
+    ends = np.argwhere(cells < INSCRIBED)
+    start, goal = (SE2(*frame.points(ends[rng.integers(len(ends))]), 0.3) for _ in range(2))
+    return Costmap(cells, frame), start, goal
+
+
+def _independent(costmap: Costmap, traversal: Traversal, start: SE2, goal: SE2) -> float:
+    """The cheapest way's cost by scipy over an explicit graph [cells]."""
+    weights = traversal.weights(costmap.cells)[1:-1, 1:-1].astype(np.float64)
+    rows, columns = weights.shape
+    ends, others, costs = [], [], []
+    for r in range(rows):
+        for c in range(columns):
+            for dr, dc in ((0, 1), (1, 0), (1, 1), (1, -1)):
+                rr, cc = r + dr, c + dc
+                if rr >= rows or not 0 <= cc < columns or not weights[r, c] or not weights[rr, cc]:
+                    continue
+                if dr and dc and not (weights[rr, c] and weights[r, cc]):
+                    continue
+                ends.append(r * columns + c)
+                others.append(rr * columns + cc)
+                costs.append(math.hypot(dr, dc) * 0.5 * (weights[r, c] + weights[rr, cc]))
+    graph = csr_array((costs, (ends, others)), shape=(rows * columns, rows * columns))
+    first, last = (int(r * columns + c) for r, c in costmap.frame.cells([[start.x, start.y], [goal.x, goal.y]]))
+    return float(dijkstra(graph, directed=False, indices=first)[last])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 16), st.integers(2, 16), st.floats(0.0, 0.5), st.booleans())
+def test_cell_by_cell_ways_cost_what_scipy_finds_and_say_the_truth_of_themselves(
+    seed, rows, columns, blocked, directed
+):
+    costmap, start, goal = _random(seed, rows, columns, blocked)
+    planner = GridSearch(Traversal(cost_weight=5.0), directed)
+    wanted = _independent(costmap, planner.traversal, start, goal)
+    if math.isinf(wanted):
+        with pytest.raises(NoWay):
+            planner.plan(costmap, start, goal)
+        return
+    path = planner.plan(costmap, start, goal)
+    assert path.cost == pytest.approx(wanted * costmap.frame.resolution, rel=1e-6)
+    back = planner.plan(costmap, goal, start)
+    assert back.cost == pytest.approx(path.cost, rel=1e-6)
+    assert (path.poses[0, :2] == start.xy).all()
+    assert path.poses[-1].tolist() == [goal.x, goal.y, goal.theta]
+    cells = costmap.frame.cells(path.poses[:, :2])
+    assert (costmap.cells[cells[:, 0], cells[:, 1]] < INSCRIBED).all()
+    assert np.abs(np.diff(cells, axis=0)).max(initial=0) <= 1
+    lethal = costmap.frame.points(np.argwhere(costmap.cells == LETHAL))
+    if len(lethal):
+        # the clearance is to the squares of lethal cells; to their middles it is at most half a diagonal more
+        middles = np.linalg.norm(lethal[:, None] - path.poses[None, :, :2], axis=2).min()
+        assert path.clearance <= middles + 1e-9
+        assert path.clearance >= middles - 0.0708
+    else:
+        assert math.isinf(path.clearance)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(3, 40), st.integers(3, 40), st.floats(0.0, 0.3))
+def test_ways_of_any_direction_are_free_and_no_dearer_than_those_from_cell_to_cell(
+    seed, rows, columns, blocked
+) -> None:
+    costmap, start, goal = _random(seed, rows, columns, blocked)
+    try:
+        stepwise = GridSearch(UNIFORM).plan(costmap, start, goal)
+    except NoWay:
+        # the wave goes through the four sides of a cell, as do diagonal steps between free cells
+        with pytest.raises(NoWay):
+            WavePlanner(UNIFORM).plan(costmap, start, goal)
+        return
+    loose, taut = (
+        WavePlanner(UNIFORM, taut=False).plan(costmap, start, goal),
+        WavePlanner(UNIFORM).plan(costmap, start, goal),
+    )
+    assert taut.cost <= loose.cost * (1.0 + 1e-6)
+    assert taut.length <= stepwise.length * 1.03
+    assert taut.length >= math.hypot(goal.x - start.x, goal.y - start.y) - 1e-9
+    for path in (loose, taut):
+        steps = np.linspace(path.poses[:-1, :2], path.poses[1:, :2], 9).reshape(-1, 2)
+        cells = costmap.frame.cells(steps)
+        assert (costmap.cells[cells[:, 0], cells[:, 1]] < INSCRIBED).all()
+
+
+def _field(rng: np.random.Generator) -> tuple[Costmap, list[np.ndarray]]:
+    """Convex polygons on open ground of 20 x 20 m, as cells of 5 cm."""
+    frame = GridFrame(0.05, (400, 400))
+    middles = frame.points(np.stack(np.meshgrid(np.arange(400), np.arange(400), indexing="ij"), axis=-1))
+    cells = np.zeros((400, 400), dtype=np.uint8)
+    shapes: list[np.ndarray] = []
+    while len(shapes) < 9:
+        middle, radius = rng.uniform(3.0, 17.0, 2), rng.uniform(0.6, 2.0)
+        if any(np.linalg.norm(middle - s.mean(axis=0)) < radius + 2.8 for s in shapes):
+            continue
+        angles = np.sort((np.arange(5) + rng.uniform(0.0, 0.8, 5)) * 2.0 * math.pi / 5)
+        shapes.append(middle + radius * np.column_stack([np.cos(angles), np.sin(angles)]))
+        cells[polygons.contains(shapes[-1], middles)] = LETHAL
+    return Costmap(cells, frame), shapes
+
+
+def _true_shortest(shapes: list[np.ndarray], start: np.ndarray, goal: np.ndarray) -> float:
+    """Over the graph of corners that see each other."""
+    corners = np.concatenate([start[None], goal[None], *shapes])
+    middles = np.linspace(0.0, 1.0, 400)[1:-1, None]
+    n = len(corners)
+    graph = np.zeros((n, n))
+    shrunk = [s.mean(axis=0) + (s - s.mean(axis=0)) * 0.999 for s in shapes]
+    for i in range(n):
+        for j in range(i):
+            line = corners[i] + middles * (corners[j] - corners[i])
+            if not any(polygons.contains(s, line).any() for s in shrunk):
+                graph[i, j] = np.linalg.norm(corners[i] - corners[j])
+    return float(dijkstra(csr_array(graph), directed=False, indices=0)[1])
+
+
+def test_ways_of_any_direction_are_within_two_per_cent_of_the_true_shortest_among_polygons() -> None:
+    rng = np.random.default_rng(3)
+    ratios = []
+    for _ in range(4):
+        costmap, shapes = _field(rng)
+        for start, goal in (((1.0, 1.0), (19.0, 19.0)), ((1.0, 18.0), (19.0, 3.0)), ((10.0, 0.7), (9.0, 19.3))):
+            path = WavePlanner(UNIFORM).plan(costmap, SE2(*start), SE2(*goal))
+            ratios.append(path.length / _true_shortest(shapes, np.array(start), np.array(goal)))
+    assert max(ratios) < 1.02
+    assert min(ratios) > 0.99  # a cell's half may be cut off a corner
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["arena2", "den520d", "maze512-8-0", "random512-25-0"])
+def test_optimal_lengths_of_public_maps(name: str) -> None:
+    folder = File(str(DATA)) / "movingai"
+    lines = gzip.decompress((folder / f"{name}.map.gz").read_bytes()).decode().splitlines()
+    rows, columns = int(lines[1].split()[1]), int(lines[2].split()[1])
+    cells = np.array([[FREE if c in ".GS" else LETHAL for c in line[:columns]] for line in lines[4 : 4 + rows]])
+    costmap = Costmap(cells.astype(np.uint8), GridFrame(1.0, (rows, columns)))
+    problems = [line.split("\t") for line in
+                gzip.decompress((folder / f"{name}.map.scen.gz").read_bytes()).decode().splitlines()[1:] if line]  # fmt: skip
+    for i in np.linspace(0, len(problems) - 1, 25).astype(int):
+        x0, y0, x1, y1 = (int(word) + 0.5 for word in problems[i][4:8])
+        path = GridSearch(UNIFORM).plan(costmap, SE2(x0, y0), SE2(x1, y1))
+        assert path.length == pytest.approx(float(problems[i][8]), rel=1e-5, abs=1e-5)  # the file gives six digits
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_a_long_way_is_never_cut_short(planner) -> None:
+    cells = np.zeros((201, 301), dtype=np.uint8)
+    for row in range(1, 200, 4):
+        cells[row] = LETHAL
+        cells[row, 0 if row % 8 == 1 else -1] = FREE
+    costmap = Costmap(cells, GridFrame(0.05, cells.shape))
+    path = planner.plan(costmap, SE2(0.025, 0.025), SE2(15.0, 10.025))
+    assert path.length > 49 * 300 * 0.05
+    assert np.linalg.norm(np.diff(path.poses[:, :2], axis=0), axis=1).max() < 0.15
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_why_there_is_no_way(planner) -> None:
+    cells = np.zeros((40, 40), dtype=np.uint8)
+    cells[:, 20] = LETHAL
+    cells[:, 19] = cells[:, 21] = INSCRIBED
+    cells[0, 5] = UNKNOWN
+    costmap = Costmap(cells, GridFrame(0.1, cells.shape, SE2(-1.0, -1.0, 0.0)))
+    here = SE2(0.0, 0.0)
+    for start, goal, error in (
+        (here, SE2(50.0, 0.0), GoalOutsideMap),
+        (SE2(0.0, -1.1), here, StartOutsideMap),
+        (here, SE2(1.05, 0.0), GoalOccupied),
+        (here, SE2(0.95, 0.0), GoalOccupied),
+        (SE2(1.15, 0.0), here, StartOccupied),
+        (here, SE2(2.0, 0.0), NoWay),
+    ):
+        with pytest.raises(error) as caught:
+            planner.plan(costmap, start, goal)
+        assert caught.value.valid
+        assert isinstance(caught.value, NavigationError)
+        assert caught.value.cause != NavigationError.cause
+    careful = type(planner)(Traversal(allow_unknown=False))
+    with pytest.raises(GoalUnknown):
+        careful.plan(costmap, here, SE2(-0.45, -0.95))
+    assert len(planner.plan(costmap, here, SE2(-0.45, -0.95)))
+    stay = planner.plan(costmap, here, SE2(0.0, 0.0, 1.0))
+    assert stay.length == 0.0
+    assert stay.poses[-1, 2] == 1.0
+
+
+@pytest.mark.parametrize("wrong", [{"cost_weight": -1.0}, {"cost_weight": math.nan}, {"unknown_cost": 253}])
+def test_numbers_out_of_range_are_refused(wrong) -> None:
+    with pytest.raises(ConfigError):
+        Traversal(**wrong)
