@@ -1,0 +1,71 @@
+"""What every local controller offers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from roboyard.control import PlanarTwist
+from roboyard.errors import ConfigError
+from roboyard.geometry import SE2
+from roboyard.navigation.costmap import Costmap
+from roboyard.navigation.path import Path
+
+
+@dataclass(frozen=True, slots=True)
+class MotionLimits:
+    """What the base can do.
+
+    Attributes:
+        forward: Fastest ahead [m/s].
+        backward: Fastest back, as a positive number [m/s]; 0: never back.
+        sideways: Fastest to either side [m/s]; 0 for a base that cannot.
+        turn: Fastest turning to either side [rad/s].
+        acceleration: Of driving, either way [m/s²].
+        turn_acceleration: Of turning, either way [rad/s²].
+
+    Raises:
+        ConfigError: a number out of range.
+    """
+
+    forward: float = 0.5
+    backward: float = 0.2
+    sideways: float = 0.0
+    turn: float = 1.5
+    acceleration: float = 2.5
+    turn_acceleration: float = 3.2
+
+    def __post_init__(self) -> None:
+        for name in ("forward", "turn", "acceleration", "turn_acceleration"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                raise ConfigError(f"{name} = {value}", where="MotionLimits", valid="a positive number")
+        for name in ("backward", "sideways"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ConfigError(f"{name} = {value}", where="MotionLimits", valid="zero or more")
+
+
+class Controller(Protocol):
+    """Follows a path among obstacles, one command at a time.
+
+    Deterministic: the same calls give the same bits.
+    """
+
+    def follow(self, path: Path) -> None:
+        """Take a new path; poses in the map of the costmaps to come."""
+        ...
+
+    def command(self, pose: SE2, twist: PlanarTwist, costmap: Costmap) -> PlanarTwist:
+        """The velocity to drive until the next call.
+
+        Args:
+            pose: ``T_map_base`` now.
+            twist: Measured velocity now.
+            costmap: What is known about the surroundings now.
+
+        Raises:
+            NavigationError: there is no safe command; its class says why.
+        """
+        ...

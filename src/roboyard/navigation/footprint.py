@@ -1,0 +1,122 @@
+"""The robot's outline on the ground, and whether it fits at a pose."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from roboyard.compute import kernel
+from roboyard.errors import ConfigError
+from roboyard.geometry import polygons
+from roboyard.navigation.costmap import INSCRIBED, LETHAL
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Outline in the base's frame.
+
+    Attributes:
+        corners: (n, 2) [m], in order.
+
+    Raises:
+        ConfigError: fewer than three corners, not finite, crossing itself, or without area.
+    """
+
+    corners: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        corners = np.asarray(self.corners, dtype=np.float64)
+        if corners.ndim != 2 or corners.shape[1:] != (2,) or len(corners) < 3 or not np.isfinite(corners).all():
+            raise ConfigError(f"corners of shape {corners.shape}", where="footprint", valid="(n, 2), finite, at least 3")
+        if not polygons.is_simple(corners):
+            raise ConfigError("its outline crosses itself", where="footprint", valid="corners in order round the robot")
+        if abs(polygons.area(corners)) < 1e-6:
+            raise ConfigError("its outline holds no area", where="footprint", valid="corners that span an area")
+        object.__setattr__(self, "corners", corners)
+
+    @classmethod
+    def circle(cls, radius: float) -> Footprint:
+        """About the base's origin [m]."""
+        return cls(polygons.regular(radius, 16))
+
+    @cached_property
+    def inscribed_radius(self) -> float:
+        """Of the largest circle about the base's origin within the outline [m]; 0 if the origin lies outside."""
+        if not polygons.contains(self.corners, np.zeros((1, 2)))[0]:
+            return 0.0
+        return float(polygons.border_distance(self.corners, np.zeros((1, 2)))[0])
+
+    @cached_property
+    def circumscribed_radius(self) -> float:
+        """Of the smallest circle about the base's origin that holds the outline [m]."""
+        return float(np.linalg.norm(self.corners, axis=1).max())
+
+    def border(self, spacing: float) -> NDArray[np.float64]:
+        """Points on the outline (m, 2), no farther than ``spacing`` [m] from each other."""
+        pieces = []
+        for first, last in zip(self.corners, np.roll(self.corners, -1, axis=0), strict=True):
+            count = max(math.ceil(float(np.linalg.norm(last - first)) / spacing), 1)
+            pieces.append(first + (last - first) * (np.arange(count) / count)[:, None])
+        return np.concatenate(pieces)
+
+
+@kernel(
+    examples=lambda: [(np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)), 1.0, 1.0, 0.0)],
+)
+def pose_cost(cells: NDArray[np.uint8], border: NDArray[np.float64], x: float, y: float, theta: float) -> int:
+    """The highest cost under the outline; beyond the map counts as an obstacle, unknown cells as themselves.
+
+    Args:
+        cells: (rows, columns) of a costmap.
+        border: (n, 2) points of the outline [cells].
+        x: Of the base's origin, in cells from the grid's corner, along columns.
+        y: The same along rows.
+        theta: Heading in the grid's frame [rad].
+    """
+    rows, columns = cells.shape
+    c, s = math.cos(theta), math.sin(theta)
+    most = 0
+    for k in range(len(border)):
+        px = x + c * border[k, 0] - s * border[k, 1]
+        py = y + s * border[k, 0] + c * border[k, 1]
+        if px < 0.0 or py < 0.0 or px >= columns or py >= rows:
+            return LETHAL
+        cost = np.int64(cells[np.int64(py), np.int64(px)])
+        if cost > most and cost <= LETHAL:
+            most = cost
+    return most
+
+
+@kernel(
+    examples=lambda: [(np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)), 1, 1.0, 1.0, 0.0)],
+)
+def fitted_cost(
+    cells: NDArray[np.uint8], border: NDArray[np.float64], possible: int, x: float, y: float, theta: float
+) -> int:
+    """Cost of the robot's centre, or ``LETHAL`` where its outline touches an obstacle.
+
+    The outline is looked at only where the centre's cost says that an obstacle may lie within its circumscribed circle.
+
+    Args:
+        cells: As for ``pose_cost``, inflated.
+        border: As for ``pose_cost``.
+        possible: Cost of a centre whose nearest obstacle is a circumscribed radius away.
+        x: As for ``pose_cost``.
+        y: As for ``pose_cost``.
+        theta: As for ``pose_cost``.
+    """
+    rows, columns = cells.shape
+    if x < 0.0 or y < 0.0 or x >= columns or y >= rows:
+        return LETHAL
+    cost = np.int64(cells[np.int64(y), np.int64(x)])
+    if cost > LETHAL:
+        cost = 0
+    if cost >= INSCRIBED:
+        return LETHAL
+    if cost >= possible and pose_cost(cells, border, x, y, theta) == LETHAL:
+        return LETHAL
+    return cost
