@@ -1,4 +1,4 @@
-"""Global planners: optimal against independent methods, symmetric, never truncated, and clear about why there is none."""
+"""Global planners: optimal against independent methods, symmetric, never truncated; and why there is no way."""
 
 import gzip
 import math
@@ -21,7 +21,7 @@ from roboyard.navigation.errors import (
     GoalOutsideMap,
     GoalUnknown,
     NavigationError,
-    NoWay,
+    NoPath,
     StartOccupied,
     StartOutsideMap,
 )
@@ -73,7 +73,7 @@ def test_cell_by_cell_ways_cost_what_scipy_finds_and_say_the_truth_of_themselves
     planner = GridSearch(Traversal(cost_weight=5.0), directed)
     wanted = _independent(costmap, planner.traversal, start, goal)
     if math.isinf(wanted):
-        with pytest.raises(NoWay):
+        with pytest.raises(NoPath):
             planner.plan(costmap, start, goal)
         return
     path = planner.plan(costmap, start, goal)
@@ -103,9 +103,9 @@ def test_ways_of_any_direction_are_free_and_no_dearer_than_those_from_cell_to_ce
     costmap, start, goal = _random(seed, rows, columns, blocked)
     try:
         stepwise = GridSearch(UNIFORM).plan(costmap, start, goal)
-    except NoWay:
+    except NoPath:
         # the wave goes through the four sides of a cell, as do diagonal steps between free cells
-        with pytest.raises(NoWay):
+        with pytest.raises(NoPath):
             WavePlanner(UNIFORM).plan(costmap, start, goal)
         return
     loose, taut = (
@@ -172,8 +172,8 @@ def test_optimal_lengths_of_public_maps(name: str) -> None:
     rows, columns = int(lines[1].split()[1]), int(lines[2].split()[1])
     cells = np.array([[FREE if c in ".GS" else LETHAL for c in line[:columns]] for line in lines[4 : 4 + rows]])
     costmap = Costmap(cells.astype(np.uint8), GridFrame(1.0, (rows, columns)))
-    problems = [line.split("\t") for line in
-                gzip.decompress((folder / f"{name}.map.scen.gz").read_bytes()).decode().splitlines()[1:] if line]  # fmt: skip
+    listed = gzip.decompress((folder / f"{name}.map.scen.gz").read_bytes()).decode().splitlines()[1:]
+    problems = [line.split("\t") for line in listed if line]
     for i in np.linspace(0, len(problems) - 1, 25).astype(int):
         x0, y0, x1, y1 = (int(word) + 0.5 for word in problems[i][4:8])
         path = GridSearch(UNIFORM).plan(costmap, SE2(x0, y0), SE2(x1, y1))
@@ -206,7 +206,7 @@ def test_why_there_is_no_way(planner) -> None:
         (here, SE2(1.05, 0.0), GoalOccupied),
         (here, SE2(0.95, 0.0), GoalOccupied),
         (SE2(1.15, 0.0), here, StartOccupied),
-        (here, SE2(2.0, 0.0), NoWay),
+        (here, SE2(2.0, 0.0), NoPath),
     ):
         with pytest.raises(error) as caught:
             planner.plan(costmap, start, goal)

@@ -41,13 +41,19 @@ class GoalUnknown(NavigationError):
     cause = "goal_unknown"
 
 
-class NoWay(NavigationError):
+class NoPath(NavigationError):
     """Start and goal are free, and no way joins them."""
 
-    cause = "no_way"
+    cause = "no_path"
 
 
 class BudgetSpent(NavigationError):
     """The search looked at as many places as it was allowed to, and had not arrived."""
 
     cause = "budget_spent"
+
+
+class NoSafeCommand(NavigationError):
+    """Whatever the base could do, it would touch something."""
+
+    cause = "no_safe_command"

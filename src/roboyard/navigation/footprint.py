@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.errors import ConfigError
@@ -31,7 +31,9 @@ class Footprint:
     def __post_init__(self) -> None:
         corners = np.asarray(self.corners, dtype=np.float64)
         if corners.ndim != 2 or corners.shape[1:] != (2,) or len(corners) < 3 or not np.isfinite(corners).all():
-            raise ConfigError(f"corners of shape {corners.shape}", where="footprint", valid="(n, 2), finite, at least 3")
+            raise ConfigError(
+                f"corners of shape {corners.shape}", where="footprint", valid="(n, 2), finite, at least 3"
+            )
         if not polygons.is_simple(corners):
             raise ConfigError("its outline crosses itself", where="footprint", valid="corners in order round the robot")
         if abs(polygons.area(corners)) < 1e-6:
@@ -85,7 +87,7 @@ def pose_cost(cells: NDArray[np.uint8], border: NDArray[np.float64], x: float, y
         py = y + s * border[k, 0] + c * border[k, 1]
         if px < 0.0 or py < 0.0 or px >= columns or py >= rows:
             return LETHAL
-        cost = np.int64(cells[np.int64(py), np.int64(px)])
+        cost = int(cells[int(py), int(px)])
         if cost > most and cost <= LETHAL:
             most = cost
     return most
@@ -112,7 +114,7 @@ def fitted_cost(
     rows, columns = cells.shape
     if x < 0.0 or y < 0.0 or x >= columns or y >= rows:
         return LETHAL
-    cost = np.int64(cells[np.int64(y), np.int64(x)])
+    cost = int(cells[int(y), int(x)])
     if cost > LETHAL:
         cost = 0
     if cost >= INSCRIBED:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import InputError
+from roboyard.geometry import SE2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,10 @@ class Path:
 
     def __len__(self) -> int:
         return len(self.poses)
+
+    def pose(self, index: int) -> SE2:
+        """One of the poses."""
+        return SE2(*self.poses[index])
 
     @property
     def length(self) -> float:

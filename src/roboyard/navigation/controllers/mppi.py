@@ -24,15 +24,9 @@ from roboyard.navigation.controllers.mppi_kernels import (
     roll_out,
 )
 from roboyard.navigation.costmap import INSCRIBED, LETHAL, Costmap
-from roboyard.navigation.errors import NavigationError
+from roboyard.navigation.errors import NavigationError, NoSafeCommand
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.path import Path
-
-
-class NoSafeCommand(NavigationError):
-    """Whatever the base could do, it would touch something."""
-
-    cause = "no_safe_command"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +114,7 @@ class Mppi:
         config: Of the search.
     """
 
-    def __init__(self, footprint: Footprint, limits: MotionLimits, config: MppiConfig = MppiConfig()) -> None:  # noqa: B008
+    def __init__(self, footprint: Footprint, limits: MotionLimits, config: MppiConfig = MppiConfig()) -> None:
         self._footprint = footprint
         self._limits = limits
         self._config = config
@@ -193,9 +187,7 @@ class Mppi:
             reach = config.steps * config.dt * self._limits.forward
             last = int(np.searchsorted(along, along[nearest] + 1.5 * reach + 0.5))
             furthest = furthest_reached(xs[::8], ys[::8], path[: last + 1], nearest)
-            align_costs(
-                xs, ys, yaws, path, along, _blocked(path, costmap), nearest, furthest, 4, critics.align, costs
-            )
+            align_costs(xs, ys, yaws, path, along, _blocked(path, costmap), nearest, furthest, 4, critics.align, costs)
             ahead = min(int(np.searchsorted(along, along[furthest] + critics.follow_ahead)), len(path) - 1)
             look = ahead
             bend = abs(wrap_angle(math.atan2(path[look, 1] - here.y, path[look, 0] - here.x) - here.theta))
@@ -207,7 +199,7 @@ class Mppi:
         return int(free)
 
     def _take(self, costs: NDArray[np.float64]) -> PlanarTwist:
-        """The weighted mean becomes the plan; its first command is the answer, the rest is shifted for the next call."""
+        """The weighted mean becomes the plan; its first command is the answer, the rest waits for the next call."""
         config = self._config
         spreads = (config.spread_vx, config.spread_vy, config.spread_wz)
         for axis in range(3):

@@ -21,10 +21,22 @@ def _batch() -> F:
     return np.zeros((2, 4), dtype=np.float32)
 
 
-@kernel(examples=lambda: [(_batch(), _batch(), _batch(), np.zeros(3), np.zeros(3), np.ones(6), 0.05, _batch(), _batch(), _batch())])
+@kernel(
+    examples=lambda: [
+        (_batch(), _batch(), _batch(), np.zeros(3), np.zeros(3), np.ones(6), 0.05, _batch(), _batch(), _batch())
+    ]
+)
 def roll_out(
-    vx: F, vy: F, wz: F, pose: NDArray[np.float64], twist: NDArray[np.float64], limits: NDArray[np.float64],
-    dt: float, xs: F, ys: F, yaws: F,
+    vx: F,
+    vy: F,
+    wz: F,
+    pose: NDArray[np.float64],
+    twist: NDArray[np.float64],
+    limits: NDArray[np.float64],
+    dt: float,
+    xs: F,
+    ys: F,
+    yaws: F,
 ) -> None:
     """Drive every sequence of commands.
 
@@ -42,7 +54,12 @@ def roll_out(
     """
     batch, steps = vx.shape
     change, turn_change = np.float32(limits[4] * dt), np.float32(limits[5] * dt)
-    ahead, back, side, turn = np.float32(limits[0]), np.float32(-limits[1]), np.float32(limits[2]), np.float32(limits[3])
+    ahead, back, side, turn = (
+        np.float32(limits[0]),
+        np.float32(-limits[1]),
+        np.float32(limits[2]),
+        np.float32(limits[3]),
+    )
     step = np.float32(dt)
     omni = limits[2] > 0.0
     for k in range(batch):
@@ -67,13 +84,22 @@ def roll_out(
 
 @kernel(
     examples=lambda: [
-        (_batch(), _batch(), _batch(), np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)), 1, 20.0, 2, np.ones(4), False,
-         np.zeros(2)),
+        (_batch(), _batch(), _batch(), np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)), 1, 20.0, 2,
+         np.ones(4), False, np.zeros(2)),
     ]
 )  # fmt: skip
 def obstacle_costs(
-    xs: F, ys: F, yaws: F, cells: NDArray[np.uint8], border: NDArray[np.float64], possible: int, scale: float,
-    stride: int, weights: NDArray[np.float64], near_goal: bool, costs: NDArray[np.float64],
+    xs: F,
+    ys: F,
+    yaws: F,
+    cells: NDArray[np.uint8],
+    border: NDArray[np.float64],
+    possible: int,
+    scale: float,
+    stride: int,
+    weights: NDArray[np.float64],
+    near_goal: bool,
+    costs: NDArray[np.float64],
 ) -> int:
     """Add what each rollout pays for obstacles.
 
@@ -137,10 +163,35 @@ def furthest_reached(xs: F, ys: F, path: NDArray[np.float64], nearest: int) -> i
     return furthest
 
 
-@kernel(examples=lambda: [(_batch(), _batch(), _batch(), np.zeros((3, 3)), np.zeros(3), np.zeros(3, dtype=np.uint8), 0, 2, 4, 1.0, np.zeros(2))])
+@kernel(
+    examples=lambda: [
+        (
+            _batch(),
+            _batch(),
+            _batch(),
+            np.zeros((3, 3)),
+            np.zeros(3),
+            np.zeros(3, dtype=np.uint8),
+            0,
+            2,
+            4,
+            1.0,
+            np.zeros(2),
+        )
+    ]
+)
 def align_costs(
-    xs: F, ys: F, yaws: F, path: NDArray[np.float64], along: NDArray[np.float64], blocked: NDArray[np.uint8],
-    nearest: int, furthest: int, stride: int, weight: float, costs: NDArray[np.float64],
+    xs: F,
+    ys: F,
+    yaws: F,
+    path: NDArray[np.float64],
+    along: NDArray[np.float64],
+    blocked: NDArray[np.uint8],
+    nearest: int,
+    furthest: int,
+    stride: int,
+    weight: float,
+    costs: NDArray[np.float64],
 ) -> None:
     """Add how far each rollout lies from the path, mean over its points against the path's point as far along.
 
@@ -169,10 +220,7 @@ def align_costs(
             px, py = x, y
             while i < furthest and along[i + 1] <= travelled:
                 i += 1
-            if i < furthest and travelled - along[i] > along[i + 1] - travelled:
-                j = i + 1
-            else:
-                j = i
+            j = i + 1 if i < furthest and travelled - along[i] > along[i + 1] - travelled else i
             if blocked[j] == 0:
                 total += math.hypot(path[j, 0] - x, path[j, 1] - y)
                 count += 1
@@ -186,8 +234,16 @@ def align_costs(
     ]
 )
 def aim_costs(
-    xs: F, ys: F, yaws: F, vx: F, path: NDArray[np.float64], weights: NDArray[np.float64], dt: float,
-    ahead: int, look: int, costs: NDArray[np.float64],
+    xs: F,
+    ys: F,
+    yaws: F,
+    vx: F,
+    path: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    dt: float,
+    ahead: int,
+    look: int,
+    costs: NDArray[np.float64],
 ) -> None:
     """Add what each rollout pays for where it ends and how it drives.
 

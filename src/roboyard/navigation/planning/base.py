@@ -81,11 +81,12 @@ def start_and_goal(
         if not is_inside:
             raise error(f"the {name} ({pose.x:.2f}, {pose.y:.2f}) lies outside of the map", valid=_extent(costmap))
     first, last = (int(cells[0, 0]), int(cells[0, 1])), (int(cells[1, 0]), int(cells[1, 1]))
-    for name, cell, pose, error in (("start", first, start, StartOccupied), ("goal", last, goal, GoalOccupied)):
+    for name, cell, pose in (("start", first, start), ("goal", last, goal)):
         value = int(costmap.cells[cell])
         if value in (LETHAL, INSCRIBED):
             what = "in an obstacle" if value == LETHAL else "so near to an obstacle that the robot does not fit"
-            raise error(f"the {name} ({pose.x:.2f}, {pose.y:.2f}) lies {what}", valid="a free place")
+            occupied = StartOccupied if name == "start" else GoalOccupied
+            raise occupied(f"the {name} ({pose.x:.2f}, {pose.y:.2f}) lies {what}", valid="a free place")
     if costmap.cells[last] == UNKNOWN and not traversal.allow_unknown:
         raise GoalUnknown(
             f"the goal ({goal.x:.2f}, {goal.y:.2f}) lies where nobody has looked",

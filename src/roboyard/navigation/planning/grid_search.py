@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.geometry import SE2
 from roboyard.navigation.costmap import Costmap
-from roboyard.navigation.errors import NoWay
+from roboyard.navigation.errors import NoPath
 from roboyard.navigation.path import Path
 from roboyard.navigation.planning import octile
 from roboyard.navigation.planning.base import Traversal, start_and_goal
@@ -37,9 +37,9 @@ class GridSearch:
         source, target = ((row + 1) * columns + column + 1 for row, column in (first, last))
         costs = np.full(weights.size, np.inf)
         queue = np.empty((octile.ring_size(float(weights.max())), weights.size), dtype=np.int32)
-        octile.search(weights, costs, source, target, self.directed, queue)
+        octile.search(weights, costs, np.array([source]), target, self.directed, queue)
         if not np.isfinite(costs[target]):
-            raise NoWay("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
+            raise NoPath("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
         cells = trace(weights, costs, source, target)
         way = np.column_stack(np.divmod(cells, columns)) - 1.0
         return path_through(costmap, way, start, goal, float(costs[target]))

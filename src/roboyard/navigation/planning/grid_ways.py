@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -40,7 +41,7 @@ def path_through(costmap: Costmap, way: NDArray[np.float64], start: SE2, goal: S
 def spaced(way: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
     """The same line (n, 2) with points no farther than ``spacing`` from each other, its corners kept."""
     pieces = [way[:1]]
-    for first, last in zip(way[:-1], way[1:], strict=True):
+    for first, last in itertools.pairwise(way):
         count = max(math.ceil(float(np.hypot(*(last - first))) / spacing), 1)
         pieces.append(first + (last - first) * (np.arange(1, count + 1) / count)[:, None])
     return np.concatenate(pieces)
@@ -57,8 +58,8 @@ def nearest_obstacle(cells: NDArray[np.uint8], way: NDArray[np.float64]) -> floa
     found = False
     for k in range(len(way)):
         y, x = way[k]
-        r0, r1 = max(int(math.floor(y - best)), 0), min(int(math.ceil(y + best)), rows - 1)
-        c0, c1 = max(int(math.floor(x - best)), 0), min(int(math.ceil(x + best)), columns - 1)
+        r0, r1 = max(math.floor(y - best), 0), min(math.ceil(y + best), rows - 1)
+        c0, c1 = max(math.floor(x - best), 0), min(math.ceil(x + best), columns - 1)
         for r in range(r0, r1 + 1):
             dy = max(abs(r - y) - 0.5, 0.0)
             if dy >= best:

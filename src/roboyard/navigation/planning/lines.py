@@ -40,7 +40,7 @@ def line_cost(weights: NDArray[np.float32], row: float, column: float, to_row: f
         if weight == 0.0:
             return np.inf
         if r == last_r and c == last_c:
-            return cost + (1.0 - done) * length * weight
+            return float(cost + (1.0 - done) * length * weight)
         here = min(next_r, next_c, 1.0)
         cost += (here - done) * length * weight
         done = here
@@ -53,12 +53,12 @@ def line_cost(weights: NDArray[np.float32], row: float, column: float, to_row: f
             next_c += every_c
         elif next_r < next_c:
             if r == last_r:
-                return cost + (1.0 - done) * length * weight
+                return float(cost + (1.0 - done) * length * weight)
             r += step_r
             next_r += every_r
         else:
             if c == last_c:
-                return cost + (1.0 - done) * length * weight
+                return float(cost + (1.0 - done) * length * weight)
             c += step_c
             next_c += every_c
 

@@ -124,7 +124,7 @@ def descend(times: NDArray[np.float64], row: float, column: float, most: int, st
     way[0] = row, column
     count = 1
     while count < most:
-        r, c = np.int64(math.floor(row + 0.5)), np.int64(math.floor(column + 0.5))
+        r, c = math.floor(row + 0.5), math.floor(column + 0.5)
         here = times[r, c]
         if here == 0.0:
             break

@@ -3,10 +3,9 @@
 A step from cell u to v costs its length, 1 or √2 cells, times the mean of both weights: the trapezoid rule for the line
 integral of the weight, so a way costs the same in both directions.  A diagonal step needs both cells beside it free.
 
-The queue is a ring of buckets half a cell's cost wide (Dial 1969; Denardo and Fox 1979: with real lengths and buckets no
-wider than the shortest step, whatever lies in the lowest bucket is final, in any order).  With a heuristic, steps may
+The queue is a ring of buckets half a cell's cost wide.  Dial 1969; Denardo and Fox 1979: with real lengths and buckets no
+wider than the shortest step, whatever lies in the lowest bucket is final, in any order.  With a heuristic, steps may
 add nothing to the estimate; then a cell is looked at again whenever its cost falls, which keeps the result exact.
-"""
 
 from __future__ import annotations
 
@@ -30,27 +29,27 @@ def ring_size(largest_weight: float) -> int:
 
 def _examples() -> list[tuple[object, ...]]:
     weights, costs = np.zeros((5, 5), dtype=np.float32), np.zeros(25)
-    return [(weights, costs, 0, -1, False, np.zeros((4, 25), dtype=np.int32))]
+    return [(weights, costs, np.zeros(1, dtype=np.int64), -1, False, np.zeros((4, 25), dtype=np.int32))]
 
 
 @kernel(examples=_examples)
 def search(
     weights: NDArray[np.float32],
     costs: NDArray[np.float64],
-    source: int,
+    sources: NDArray[np.int64],
     target: int,
     directed: bool,
     queue: NDArray[np.int32],
 ) -> int:
-    """Cheapest ways from ``source``, until the target's is known.
+    """Cheapest ways from the nearest of ``sources``, until the target's is known.
 
     Args:
         weights: (rows, columns) cost of a cell's width, at least 1, or 0 where nobody can be; its rim must be 0.
         costs: (rows * columns,) in cells, filled with infinity; those up to the target's are final afterwards, and
             where the search is directed, those along its way.
-        source: Flat index.
+        sources: (n,) flat indices.
         target: Flat index, or -1 for all cells.
-        directed: Whether to prefer cells nearer to the target (A*; else Dijkstra's algorithm).
+        directed: Whether to prefer cells nearer to the target (A*, for one source; else Dijkstra's algorithm).
         queue: (``ring_size``, rows * columns) scratch.
 
     Returns:
@@ -64,14 +63,16 @@ def search(
     mask = np.int64(ring - 1)
     counts = np.zeros(ring, dtype=np.int64)
     waiting = np.zeros(flat.size, dtype=np.uint8)
-    costs[source] = 0.0
     level = np.int64(0)
     if directed:
-        dr, dc = abs(source // columns - row), abs(source % columns - column)
+        dr, dc = abs(sources[0] // columns - row), abs(sources[0] % columns - column)
         level = np.int64(_FINE * (max(dr, dc) + (_ROOT - 1.0) * min(dr, dc)))
-    queue[level & mask, 0] = source
-    counts[level & mask] = 1
-    waiting[source] = 1
+    for source in sources:
+        if waiting[source] == 0:
+            costs[source] = 0.0
+            queue[level & mask, counts[level & mask]] = source
+            counts[level & mask] += 1
+            waiting[source] = 1
     seen = 0
     empty = 0
     while empty < ring:

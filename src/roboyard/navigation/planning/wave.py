@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
 from roboyard.navigation.costmap import Costmap
-from roboyard.navigation.errors import NoWay
+from roboyard.navigation.errors import NoPath
 from roboyard.navigation.path import Path
 from roboyard.navigation.planning.base import Traversal, start_and_goal
 from roboyard.navigation.planning.grid_ways import path_through, spaced
@@ -41,11 +42,11 @@ class WavePlanner:
         times = np.full(weights.size, np.inf)
         march(weights, times, end, begin, np.empty((ring_size(float(weights.max())), weights.size), dtype=np.int32))
         if not np.isfinite(times[begin]):
-            raise NoWay("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
+            raise NoPath("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
         way = _down(times.reshape(weights.shape), first[0] + 1.0, first[1] + 1.0)
         if self.taut:
             way = pull_taut(weights, way, 20)
-        cost = sum(line_cost(weights, *here, *there) for here, there in zip(way[:-1], way[1:], strict=True))
+        cost = sum(line_cost(weights, *here, *there) for here, there in itertools.pairwise(way))
         if self.taut:
             way = spaced(way, self.spacing)
         return path_through(costmap, way - 1.0, start, goal, cost)

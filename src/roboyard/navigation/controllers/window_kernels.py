@@ -1,0 +1,121 @@
+"""Kernels of the dynamic window: what each sampled velocity would lead to.
+
+Positions are in the grid's frame: metres from the corner of its cell (0, 0).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.navigation.costmap import INSCRIBED
+from roboyard.navigation.footprint import fitted_cost
+
+
+def _examples() -> list[tuple[object, ...]]:
+    cells = np.zeros((5, 5), dtype=np.uint8)
+    return [
+        (np.zeros((2, 3)), np.zeros(3), np.zeros(3), np.zeros(3), 1.7, 0.025, 0.1, cells, np.zeros((4, 2)), 1, 20.0,
+         np.zeros((7, 7)), np.zeros((7, 7)), np.ones(6), 0.3, np.zeros(2))
+    ]  # fmt: skip
+
+
+@kernel(examples=_examples)
+def judge_velocities(
+    samples: NDArray[np.float64],
+    pose: NDArray[np.float64],
+    twist: NDArray[np.float64],
+    acceleration: NDArray[np.float64],
+    horizon: float,
+    way_step: float,
+    turn_step: float,
+    cells: NDArray[np.uint8],
+    border: NDArray[np.float64],
+    possible: int,
+    scale: float,
+    path_field: NDArray[np.float64],
+    goal_field: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    nose: float,
+    costs: NDArray[np.float64],
+) -> None:
+    """Simulate each sample and write what it costs, infinite where it touches an obstacle.
+
+    Args:
+        samples: (n, 3) velocities vx, vy, wz.
+        pose: x, y, theta now.
+        twist: vx, vy, wz now.
+        acceleration: (3,) with which the base goes from ``twist`` to the sample during the rollout [1/s²]; infinite:
+            at once.
+        horizon: Of the simulation [s].
+        way_step: Between looks at obstacles [m].
+        turn_step: The same for turning [rad].
+        cells: (rows, columns) of the costmap.
+        border: (m, 2) points of the outline [cells].
+        possible: Cost of a centre whose nearest obstacle is a circumscribed radius away.
+        scale: Cells per metre.
+        path_field: (rows + 2, columns + 2) distance from each cell to the path [cells].
+        goal_field: The same to the path's end.
+        weights: Of the distance of the end to the path and to the goal [1/m], of the same for the nose, of the highest
+            cost met, as a share, and of turning [1/rad].
+        nose: How far the nose lies ahead of the base's origin [m].
+        costs: (n,) result.
+    """
+    for k in range(len(samples)):
+        vx, vy, wz = samples[k]
+        speed = math.hypot(vx, vy)
+        count = max(math.ceil(max(speed * horizon / way_step, abs(wz) * horizon / turn_step)), 1)
+        dt = horizon / count
+        x, y, theta = pose
+        u, v, w = (twist[0], twist[1], twist[2])
+        highest = 0
+        touched = False
+        for _ in range(count):
+            u = _toward(u, vx, acceleration[0] * dt)
+            v = _toward(v, vy, acceleration[1] * dt)
+            w = _toward(w, wz, acceleration[2] * dt)
+            middle = theta + 0.5 * w * dt
+            c, s = math.cos(middle), math.sin(middle)
+            x += (c * u - s * v) * dt
+            y += (s * u + c * v) * dt
+            theta += w * dt
+            cost = fitted_cost(cells, border, possible, x * scale, y * scale, theta)
+            if cost >= INSCRIBED:
+                touched = True
+                break
+            highest = max(highest, cost)
+        if touched:
+            costs[k] = np.inf
+            continue
+        c, s = math.cos(theta), math.sin(theta)
+        nx, ny = x + c * nose, y + s * nose
+        total = weights[0] * _at(path_field, x * scale, y * scale) / scale
+        total += weights[1] * _at(goal_field, x * scale, y * scale) / scale
+        total += weights[2] * _at(path_field, nx * scale, ny * scale) / scale
+        total += weights[3] * _at(goal_field, nx * scale, ny * scale) / scale
+        total += weights[4] * highest / INSCRIBED + weights[5] * abs(wz)
+        costs[k] = total
+
+
+@kernel
+def _toward(value: float, wanted: float, change: float) -> float:
+    return min(max(wanted, value - change), value + change)
+
+
+@kernel
+def _at(field: NDArray[np.float64], x: float, y: float) -> float:
+    """Of a padded field, between the four middles about a point; of the nearest cell where one of them is unknown."""
+    rows, columns = field.shape
+    fx, fy = min(max(x + 0.5, 0.0), columns - 1.001), min(max(y + 0.5, 0.0), rows - 1.001)
+    c, r = np.int64(fx), np.int64(fy)
+    a, b = fx - c, fy - r
+    value = (1.0 - b) * ((1.0 - a) * field[r, c] + a * field[r, c + 1])
+    value += b * ((1.0 - a) * field[r + 1, c] + a * field[r + 1, c + 1])
+    if value < np.inf:
+        return float(value)
+    nearest = field[np.int64(fy + 0.5), np.int64(fx + 0.5)]
+    # nobody gets there: dearer than anything that can be reached, and finite, so that sums stay comparable
+    return float(nearest) if nearest < np.inf else float(rows * columns)
