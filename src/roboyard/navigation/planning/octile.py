@@ -3,9 +3,10 @@
 A step from cell u to v costs its length, 1 or √2 cells, times the mean of both weights: the trapezoid rule for the line
 integral of the weight, so a way costs the same in both directions.  A diagonal step needs both cells beside it free.
 
-The queue is a ring of buckets half a cell's cost wide.  Dial 1969; Denardo and Fox 1979: with real lengths and buckets no
-wider than the shortest step, whatever lies in the lowest bucket is final, in any order.  With a heuristic, steps may
+The queue is a ring of buckets half a cell's cost wide.  Dial 1969; Denardo and Fox 1979: with real lengths and buckets
+no wider than the shortest step, whatever lies in the lowest bucket is final, in any order.  With a heuristic, steps may
 add nothing to the estimate; then a cell is looked at again whenever its cost falls, which keeps the result exact.
+"""
 
 from __future__ import annotations
 
