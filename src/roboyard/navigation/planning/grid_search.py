@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +15,8 @@ from roboyard.navigation.errors import NoPath
 from roboyard.navigation.path import Path
 from roboyard.navigation.planning import octile
 from roboyard.navigation.planning.base import Traversal, start_and_goal
-from roboyard.navigation.planning.grid_ways import path_through
+from roboyard.navigation.planning.grid_ways import path_through, place
+from roboyard.navigation.planning.lines import line_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,25 @@ class GridSearch:
         if not np.isfinite(costs[target]):
             raise NoPath("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
         cells = trace(weights, costs, source, target)
-        way = np.column_stack(np.divmod(cells, columns)) - 1.0
+        middles = np.column_stack(np.divmod(cells, columns)).astype(np.float64)
+        way = _from_place_to_place(weights, middles, place(costmap, start) + 1.0, place(costmap, goal) + 1.0) - 1.0
         return path_through(costmap, way, start, goal, float(costs[target]))
+
+
+def _from_place_to_place(
+    weights: NDArray[np.float32], middles: NDArray[np.float64], start: NDArray[np.float64], goal: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The way through the cells' middles, from and to places in the first and last cell.
+
+    Those cells' own middles are left out where a straight line to the next is free.
+    """
+    if len(middles) < 2:
+        return np.stack([start, goal])
+    ahead = middles[1:] if math.isfinite(line_cost(weights, *start, *middles[1])) else middles
+    behind = ahead[:-1] if len(ahead) > 1 and math.isfinite(line_cost(weights, *ahead[-2], *goal)) else ahead
+    if len(ahead) == 1 and math.isfinite(line_cost(weights, *start, *goal)):
+        behind = ahead[:0]
+    return np.concatenate([start[None], behind, goal[None]])
 
 
 @kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.float32), np.zeros(25), 0, 0)])

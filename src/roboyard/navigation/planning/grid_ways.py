@@ -14,20 +14,24 @@ from roboyard.navigation.costmap import LETHAL, Costmap
 from roboyard.navigation.path import Path
 
 
+def place(costmap: Costmap, pose: SE2) -> NDArray[np.float64]:
+    """Row and column (2,) of a position; the middle of the costmap's cell (0, 0) is (0, 0)."""
+    inside = costmap.frame.T_map_grid.inverse() @ pose.xy
+    return np.asarray(inside[::-1] / costmap.frame.resolution - 0.5)
+
+
 def path_through(costmap: Costmap, way: NDArray[np.float64], start: SE2, goal: SE2, cost: float) -> Path:
-    """A path along ``way`` that begins at the start and ends at the goal exactly, looking where it goes.
+    """A path along ``way``, looking where it goes.
 
     Args:
         costmap: The map.
-        way: (n, 2) rows and columns; the middle of the costmap's cell (0, 0) is (0, 0).
-        start: Replaces the first.
-        goal: Replaces the last.
+        way: (n, 2) rows and columns from the start to the goal, see ``place``.
+        start: Where it begins.
+        goal: Where it ends, and how the robot looks there.
         cost: In cells.
     """
-    middles = (way[:, ::-1] + 0.5) * costmap.frame.resolution
-    points = costmap.frame.T_map_grid @ middles
-    if len(points) == 1:
-        points = np.repeat(points, 2, axis=0)
+    points = costmap.frame.T_map_grid @ ((way[:, ::-1] + 0.5) * costmap.frame.resolution)
+    # what was computed forth and back is the start and the goal but for rounding
     points[0], points[-1] = (start.x, start.y), (goal.x, goal.y)
     steps = np.diff(points, axis=0)
     headings = np.arctan2(steps[:, 1], steps[:, 0])

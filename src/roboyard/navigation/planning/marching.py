@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.navigation.planning.lines import line_cost
 
 _ONE = np.uint64(1)
 _HALF_ROOT = math.sqrt(0.5)
@@ -106,12 +107,15 @@ def march(
     return seen
 
 
-@kernel(examples=lambda: [(np.zeros((5, 5)), 2.5, 2.5, 10, 0.5)])
-def descend(times: NDArray[np.float64], row: float, column: float, most: int, step: float) -> NDArray[np.float64]:
+@kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.float32), np.zeros((5, 5)), 2.5, 2.5, 10, 0.5)])
+def descend(
+    weights: NDArray[np.float32], times: NDArray[np.float64], row: float, column: float, most: int, step: float
+) -> NDArray[np.float64]:
     """The way down the gradient of the times, to where they end.
 
     Args:
-        times: (rows, columns) as ``march`` leaves them, infinite at the rim.
+        weights: As for ``march``.
+        times: (rows, columns) as ``march`` leaves them.
         row: Where to begin, in cells; the middle of cell (0, 0) is (0, 0).
         column: The same along x.
         most: Points at most.
@@ -133,9 +137,14 @@ def descend(times: NDArray[np.float64], row: float, column: float, most: int, st
         nr, nc = row, column
         if size > 0.0:
             nr, nc = row - step * slope_r / size, column - step * slope_c / size
-        lands = times[np.int64(math.floor(nr + 0.5)), np.int64(math.floor(nc + 0.5))]
-        if size == 0.0 or lands > here:
-            # beside an obstacle the gradient may point into it: to the middle of the lowest neighbour instead
+        free = size > 0.0 and line_cost(weights, row, column, nr, nc) < np.inf
+        if free and times[math.floor(nr + 0.5), math.floor(nc + 0.5)] <= here:
+            row, column = nr, nc
+        elif row != r or column != c:
+            # beside an obstacle the gradient may point into it: to the middle of the cell instead,
+            row, column = float(r), float(c)
+        else:
+            # and from there to that of the lowest neighbour
             low_r, low_c, low = r, c, here
             for dr in range(-1, 2):
                 for dc in range(-1, 2):
@@ -143,8 +152,7 @@ def descend(times: NDArray[np.float64], row: float, column: float, most: int, st
                     beside = times[r + dr, c] < np.inf and times[r, c + dc] < np.inf
                     if time < low and beside:
                         low_r, low_c, low = r + dr, c + dc, time
-            nr, nc = float(low_r), float(low_c)
-        row, column = nr, nc
+            row, column = float(low_r), float(low_c)
         way[count] = row, column
         count += 1
     return way[:count]

@@ -13,7 +13,7 @@ from roboyard.navigation.costmap import Costmap
 from roboyard.navigation.errors import NoPath
 from roboyard.navigation.path import Path
 from roboyard.navigation.planning.base import Traversal, start_and_goal
-from roboyard.navigation.planning.grid_ways import path_through, spaced
+from roboyard.navigation.planning.grid_ways import path_through, place, spaced
 from roboyard.navigation.planning.lines import line_cost, pull_taut
 from roboyard.navigation.planning.marching import descend, march, ring_size
 
@@ -43,7 +43,8 @@ class WavePlanner:
         march(weights, times, end, begin, np.empty((ring_size(float(weights.max())), weights.size), dtype=np.int32))
         if not np.isfinite(times[begin]):
             raise NoPath("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
-        way = _down(times.reshape(weights.shape), first[0] + 1.0, first[1] + 1.0)
+        here, there = place(costmap, start) + 1.0, place(costmap, goal) + 1.0
+        way = np.concatenate([_down(weights, times.reshape(weights.shape), here[0], here[1]), there[None]])
         if self.taut:
             way = pull_taut(weights, way, 20)
         cost = sum(line_cost(weights, *here, *there) for here, there in itertools.pairwise(way))
@@ -52,10 +53,10 @@ class WavePlanner:
         return path_through(costmap, way - 1.0, start, goal, cost)
 
 
-def _down(times: NDArray[np.float64], row: float, column: float) -> NDArray[np.float64]:
+def _down(weights: NDArray[np.float32], times: NDArray[np.float64], row: float, column: float) -> NDArray[np.float64]:
     most = 256
     while True:
-        way = descend(times, row, column, most, 0.5)
+        way = descend(weights, times, row, column, most, 0.5)
         if len(way) < most:
             return way
         most *= 4
