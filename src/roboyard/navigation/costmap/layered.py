@@ -1,0 +1,131 @@
+"""A costmap made of layers, of which each knows one thing; only what changed is put together anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.errors import InputError
+from roboyard.geometry import SE2
+from roboyard.grids import GridFrame
+from roboyard.navigation.costmap.bounds import NOTHING, Bounds
+from roboyard.navigation.costmap.grid import FREE, UNKNOWN, Costmap
+
+
+class Layer(Protocol):
+    """What one source knows about the ground."""
+
+    name: str
+
+    def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
+        """The map's cells lie elsewhere now.
+
+        Args:
+            frame: Where.
+            moved: By how many rows and columns the same cells lie further, or None for other cells altogether.
+        """
+        ...
+
+    def changed(self) -> Bounds:
+        """Which cells this layer would set differently than when last asked."""
+        ...
+
+    def reach(self) -> int:
+        """How many cells beyond a change of the layers below this layer's own values change."""
+        ...
+
+    def apply(self, cells: NDArray[np.uint8], bounds: Bounds) -> None:
+        """Write what it knows into the map's cells (rows, columns), within the bounds only."""
+        ...
+
+
+class LayeredCostmap:
+    """The map and its layers, the lowest first.
+
+    Args:
+        frame: Where the cells lie.
+        layers: Each written over those before it, as it sees fit.
+        unknown: Whether cells that no layer knows count as unknown; else as free.
+
+    Raises:
+        InputError: two layers of one name.
+    """
+
+    def __init__(self, frame: GridFrame, layers: Sequence[Layer], *, unknown: bool = False) -> None:
+        names = [layer.name for layer in layers]
+        if len(set(names)) != len(names):
+            raise InputError(f"layers named {', '.join(names)}", valid="each name once")
+        self._layers = tuple(layers)
+        self._background = UNKNOWN if unknown else FREE
+        self._frame = frame
+        self._cells = np.full(frame.shape, self._background, dtype=np.uint8)
+        self._pending = Bounds.whole(frame.shape)
+        for layer in self._layers:
+            layer.fit(frame, None)
+
+    @property
+    def frame(self) -> GridFrame:
+        """Where the cells lie now."""
+        return self._frame
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The lowest first."""
+        return self._layers
+
+    def replace(self, frame: GridFrame) -> None:
+        """Go on with other cells altogether."""
+        self._frame = frame
+        self._cells = np.full(frame.shape, self._background, dtype=np.uint8)
+        self._pending = Bounds.whole(frame.shape)
+        for layer in self._layers:
+            layer.fit(frame, None)
+
+    def centre_on(self, pose: SE2) -> None:
+        """Shift the map by whole cells, so that the pose lies in its middle; what is kept in view is kept in mind."""
+        row, column = (int(i) for i in self._frame.cells(pose.xy))
+        rows, columns = self._frame.shape
+        moved = (row - rows // 2, column - columns // 2)
+        if moved == (0, 0):
+            return
+        origin = self._frame.T_map_grid @ SE2(moved[1] * self._frame.resolution, moved[0] * self._frame.resolution, 0.0)
+        self._frame = GridFrame(self._frame.resolution, self._frame.shape, origin)
+        for layer in self._layers:
+            layer.fit(self._frame, moved)
+        self._pending = Bounds.whole(self._frame.shape)
+
+    def update(self) -> Bounds:
+        """Put together what changed.
+
+        Returns:
+            Which cells may differ from before.
+        """
+        shape = self._frame.shape
+        bounds, self._pending = self._pending, NOTHING
+        for layer in self._layers:
+            bounds = bounds.union(layer.changed()).grown(layer.reach(), shape)
+        if bounds.is_empty:
+            return bounds
+        # layers that spread costs see what lies that far outside of the bounds, as it was put together before
+        self._cells[bounds.slices] = self._background
+        for layer in self._layers:
+            layer.apply(self._cells, bounds)
+        return bounds
+
+    def costmap(self) -> Costmap:
+        """A copy of the map as last put together."""
+        return Costmap(self._cells.copy(), self._frame)
+
+
+def shifted(cells: NDArray[np.uint8], moved: tuple[int, int], background: int) -> NDArray[np.uint8]:
+    """The cells as a map that has moved by so many rows and columns sees them."""
+    result = np.full_like(cells, background)
+    rows, columns = cells.shape
+    down, right = moved
+    if abs(down) < rows and abs(right) < columns:
+        source = cells[max(down, 0) : rows + min(down, 0), max(right, 0) : columns + min(right, 0)]
+        result[max(-down, 0) : rows + min(-down, 0), max(-right, 0) : columns + min(-right, 0)] = source
+    return result

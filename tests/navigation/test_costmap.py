@@ -1,0 +1,217 @@
+"""Costmaps: what changed alone is put together anew, and the result is as if all had been."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE2
+from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.navigation.costmap.bounds import Bounds
+from roboyard.navigation.costmap.denoise import DenoiseLayer
+from roboyard.navigation.costmap.filters import KeepoutLayer, SpeedZones
+from roboyard.navigation.costmap.grid import FREE, INSCRIBED, LETHAL, UNKNOWN, Costmap
+from roboyard.navigation.costmap.inflation import InflationLayer
+from roboyard.navigation.costmap.layered import LayeredCostmap
+from roboyard.navigation.costmap.obstacles import Observation, ObstacleConfig, ObstacleLayer
+from roboyard.navigation.costmap.static import StaticLayer
+
+
+def _grid(rng: np.random.Generator, shape=(30, 40), resolution=0.1, theta=0.0) -> OccupancyGrid:
+    cells = rng.choice(np.array([-1, 0, 40, 100], dtype=np.int8), shape, p=[0.1, 0.7, 0.1, 0.1])
+    return OccupancyGrid(cells, GridFrame(resolution, shape, SE2(-1.0, -1.5, theta)))
+
+
+def _scan(rng: np.random.Generator, pose: SE2, n: int = 60) -> Observation:
+    angles, ranges = np.linspace(-math.pi, math.pi, n, endpoint=False), rng.uniform(0.2, 3.0, n)
+    points = pose @ np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles)])
+    heights = rng.uniform(-0.3, 2.5, n)
+    return Observation(np.array([pose.x, pose.y, 0.2]), np.column_stack([points, heights]), rng.random(n) < 0.7)
+
+
+def _layers(rng: np.random.Generator):
+    static, obstacles, keepout = StaticLayer(trinary=False), ObstacleLayer(), KeepoutLayer()
+    static.take(_grid(rng))
+    keepout.take(_grid(rng, (7, 9), 0.37, 0.3))
+    return static, obstacles, keepout, [static, obstacles, DenoiseLayer(3), InflationLayer(0.15, 0.4), keepout]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_updates_of_what_changed_equal_putting_all_together_anew(seed: int, rolling: bool) -> None:
+    rng = np.random.default_rng(seed)
+    _, obstacles, _, layers = _layers(rng)
+    frame = GridFrame(0.1, (30, 40), SE2(-1.0, -1.5, 0.0))
+    costmap = LayeredCostmap(frame, layers, unknown=bool(seed % 2))
+    pose = SE2(1.0, 0.0, 0.0)
+    for k in range(5):
+        if rolling:
+            pose = SE2(*(pose.xy + rng.uniform(-0.4, 0.4, 2)), 0.0)
+            costmap.centre_on(pose)
+        if k:
+            obstacles.see([_scan(rng, pose), _scan(rng, pose, 5)])
+        if k == 3:
+            obstacles.forget()
+        costmap.update()
+        now = costmap.costmap()
+        again = LayeredCostmap.__new__(LayeredCostmap)
+        again.__dict__.update(costmap.__dict__)
+        again._cells, again._pending = np.zeros_like(now.cells), costmap._pending.whole(frame.shape)
+        again.update()
+        assert (again.costmap().cells == now.cells).all()
+        assert costmap.update().is_empty
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.0, 0.5), st.floats(0.0, 1.0), st.floats(0.5, 10.0), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_inflation_is_a_function_of_the_distance_to_the_nearest_obstacle(seed, inscribed, radius, scaling, unknown):
+    rng = np.random.default_rng(seed)
+    cells = rng.choice(np.array([FREE, 60, LETHAL, UNKNOWN], dtype=np.uint8), (24, 31), p=[0.8, 0.05, 0.1, 0.05])
+    frame = GridFrame(0.1, cells.shape)
+    layer = InflationLayer(inscribed, radius, scaling, unknown=unknown)
+    layer.fit(frame, None)
+    inflated = cells.copy()
+    layer.apply(inflated, Bounds.whole(cells.shape))
+    lethal = np.argwhere(cells == LETHAL)
+    for r in range(24):
+        for c in range(31):
+            distance = np.hypot(*(lethal - (r, c)).T).min() * 0.1 if len(lethal) else math.inf
+            cost = layer.cost_at(distance)
+            if distance <= inscribed + 1e-9 and distance > 0.0:
+                cost = INSCRIBED
+            if cells[r, c] == UNKNOWN:
+                wanted = cost if cost and (unknown or cost >= INSCRIBED) else UNKNOWN
+            else:
+                wanted = max(cost, cells[r, c])
+            assert inflated[r, c] == wanted or abs(distance - inscribed) < 1e-9 or abs(distance - radius) < 1e-9
+
+
+def test_costs_fall_with_the_distance() -> None:
+    layer = InflationLayer(0.2, 0.6, 3.0)
+    costs = [layer.cost_at(d) for d in np.linspace(0.0, 0.7, 200)]
+    assert costs == sorted(costs, reverse=True)
+    assert (costs[0], layer.cost_at(0.1), layer.cost_at(0.61)) == (LETHAL, INSCRIBED, 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_beams_clear_what_they_pass_and_mark_where_they_end(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    frame = GridFrame(0.1, (60, 60), SE2(-3.0, -3.0, float(rng.uniform(-0.3, 0.3))))
+    layer = ObstacleLayer(ObstacleConfig(min_height=-1.0, max_height=3.0, mark_to=2.0, clear_to=2.5))
+    layer.fit(frame, None)
+    pose = SE2(*rng.uniform(-0.5, 0.5, 2), 0.0)
+    seen = _scan(rng, pose, 12)
+    layer.see([seen])
+    cells = np.zeros(frame.shape, dtype=np.uint8)
+    cells[:] = UNKNOWN
+    layer.apply(cells, Bounds.whole(frame.shape))
+    marks = set()
+    for point, hit in zip(seen.points, seen.hits, strict=True):
+        reach = math.hypot(*(point[:2] - pose.xy))
+        cell = tuple(int(i) for i in frame.cells(point[:2]))
+        if hit and reach <= 2.0 and frame.contains(cell):
+            marks.add(cell)
+    assert {tuple(cell) for cell in np.argwhere(cells == LETHAL).tolist()} == marks
+    passed = np.zeros(frame.shape, dtype=bool)
+    ends = {tuple(int(i) for i in frame.cells(p[:2])) for p in seen.points}
+    for point in seen.points:
+        way = np.linspace(0.0, 1.0, 4000)[:, None]
+        line = pose.xy + way * (point[:2] - pose.xy)
+        line = line[np.hypot(*(line - pose.xy).T) <= 2.5]
+        under = frame.cells(line)
+        under = under[frame.contains(under)]
+        passed[under[:, 0], under[:, 1]] = True
+    free = cells == FREE
+    for r, c in np.argwhere(passed & ~free).tolist():
+        assert (r, c) in marks or (r, c) in ends or cells[r, c] == LETHAL or _grazed(frame, seen, (r, c))
+    assert not (free & ~passed).sum() > 3  # a cell touched at its very corner
+
+
+def _grazed(frame: GridFrame, seen: Observation, cell) -> bool:
+    """Whether the sampled line only touched the cell's rim, or the beam's last, uncleared cell."""
+    middle = frame.points(cell)
+    return bool(np.abs(np.hypot(*(middle - seen.origin[:2])) - 2.5) < 0.15)
+
+
+def test_what_moves_out_of_view_and_back_is_forgotten_and_the_rest_kept() -> None:
+    layer = ObstacleLayer()
+    costmap = LayeredCostmap(GridFrame(0.1, (20, 20), SE2(-1.0, -1.0)), [layer])
+    layer.see([Observation(np.zeros(3), np.array([[0.55, 0.05, 0.0], [-0.85, 0.05, 0.0]]), np.array([True, True]))])
+    costmap.update()
+    before = costmap.costmap()
+    costmap.centre_on(SE2(0.4, 0.0))
+    costmap.update()
+    moved = costmap.costmap()
+    lethal = [frame.frame.points(np.argwhere(frame.cells == LETHAL)) for frame in (before, moved)]
+    assert np.allclose(lethal[0], [[-0.85, 0.05], [0.55, 0.05]])
+    assert np.allclose(lethal[1], [[0.55, 0.05]])
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.02, 0.5), st.floats(0.02, 0.5), st.floats(-3.0, 3.0))
+@settings(max_examples=30, deadline=None)
+def test_no_wall_is_lost_between_maps_of_different_cells(seed, fine, coarse, theta) -> None:
+    rng = np.random.default_rng(seed)
+    cells = np.zeros((20, 20), dtype=np.int8)
+    cells[rng.integers(0, 20), rng.integers(0, 20)] = 100
+    grid = OccupancyGrid(cells, GridFrame(fine, cells.shape, SE2(0.3, -0.2, theta)))
+    middle = grid.frame.points(np.argwhere(cells == 100))[0]
+    half = 15 * coarse
+    frame = GridFrame(coarse, (30, 30), SE2(middle[0] - half, middle[1] - half, 0.0))
+    layer = StaticLayer()
+    layer.take(grid)
+    costmap = LayeredCostmap(frame, [layer])
+    costmap.update()
+    lethal = frame.points(np.argwhere(costmap.costmap().cells == LETHAL))
+    assert len(lethal)
+    assert np.hypot(*(lethal - middle).T).max() <= 0.71 * (fine + coarse) + 1e-9
+
+
+def test_small_noise_goes_and_real_things_stay() -> None:
+    cells = np.zeros((20, 20), dtype=np.int8)
+    cells[3, 3] = cells[10, 10] = cells[11, 11] = 100
+    cells[15, 4:8] = 100
+    static = StaticLayer()
+    static.take(OccupancyGrid(cells, GridFrame(0.1, cells.shape)))
+    for diagonal, left in (
+        (True, {(10, 10), (11, 11), *((15, c) for c in range(4, 8))}),
+        (False, {(15, c) for c in range(4, 8)}),
+    ):
+        costmap = LayeredCostmap(GridFrame(0.1, (20, 20)), [static, DenoiseLayer(2, diagonal=diagonal)])
+        costmap.update()
+        assert {tuple(cell) for cell in np.argwhere(costmap.costmap().cells == LETHAL).tolist()} == left
+
+
+def test_speed_zones_limit_where_they_lie() -> None:
+    cells = np.zeros((10, 10), dtype=np.int8)
+    cells[5, 5], cells[6, 6] = 50, -1
+    mask = OccupancyGrid(cells, GridFrame(1.0, cells.shape))
+    zones = SpeedZones(mask, base=100.0, multiplier=-1.0)
+    assert zones.limit(SE2(5.5, 5.5), 2.0) == 1.0
+    assert zones.limit(SE2(6.5, 6.5), 2.0) == zones.limit(SE2(-6.5, 6.5), 2.0) == zones.limit(SE2(1.5, 1.5), 2.0) == 2.0
+    assert SpeedZones(mask, multiplier=0.01, percent=False).limit(SE2(5.5, 5.5), 2.0) == 0.5
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: InflationLayer(-0.1),
+        lambda: InflationLayer(0.1, 1.0, 0.0),
+        lambda: InflationLayer(0.1, math.nan),
+        lambda: StaticLayer(lethal=0),
+        lambda: DenoiseLayer(0),
+        lambda: ObstacleConfig(min_height=2.0, max_height=1.0),
+        lambda: ObstacleConfig(mark_to=math.inf),
+        lambda: SpeedZones(OccupancyGrid(np.zeros((1, 1), np.int8), GridFrame(1.0, (1, 1))), base=math.nan),
+        lambda: Observation(np.zeros(2), np.zeros((1, 3)), np.ones(1, bool)),
+        lambda: Observation(np.zeros(3), np.full((1, 3), np.nan), np.ones(1, bool)),
+        lambda: LayeredCostmap(GridFrame(0.1, (2, 2)), [ObstacleLayer(), ObstacleLayer()]),
+        lambda: Costmap(np.zeros((2, 2)), GridFrame(0.1, (2, 2))),
+    ],
+)
+def test_what_cannot_be_is_refused(make) -> None:
+    with pytest.raises((ConfigError, InputError)):
+        make()
