@@ -1,1 +1,51 @@
-"""Getting somewhere: costmaps, planners, controllers, recovery, and coming home."""
+"""Getting somewhere: costmaps, global planners, local controllers.
+
+Everything here works on arrays; what there is no way for, or no safe command, is a ``NavigationError`` that names its
+cause.
+"""
+
+from roboyard.navigation.controllers import Controller, DynamicWindow, MotionLimits, Mppi, MppiConfig, WindowConfig
+from roboyard.navigation.costmap import (
+    Costmap,
+    DenoiseLayer,
+    InflationLayer,
+    KeepoutLayer,
+    Layer,
+    LayeredCostmap,
+    Observation,
+    ObstacleConfig,
+    ObstacleLayer,
+    SpeedZones,
+    StaticLayer,
+)
+from roboyard.navigation.errors import NavigationError
+from roboyard.navigation.footprint import Footprint
+from roboyard.navigation.path import Path
+from roboyard.navigation.planning import GlobalPlanner, GridSearch, Traversal, WavePlanner
+
+__all__ = [
+    "Controller",
+    "Costmap",
+    "DenoiseLayer",
+    "DynamicWindow",
+    "Footprint",
+    "GlobalPlanner",
+    "GridSearch",
+    "InflationLayer",
+    "KeepoutLayer",
+    "Layer",
+    "LayeredCostmap",
+    "MotionLimits",
+    "Mppi",
+    "MppiConfig",
+    "NavigationError",
+    "Observation",
+    "ObstacleConfig",
+    "ObstacleLayer",
+    "Path",
+    "SpeedZones",
+    "StaticLayer",
+    "Traversal",
+    "WavePlanner",
+    "WindowConfig",
+]

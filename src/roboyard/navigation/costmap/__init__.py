@@ -1,5 +1,29 @@
 """Costmaps: what it costs a robot to be at a place, put together from layers."""
 
+from roboyard.navigation.costmap.bounds import Bounds
+from roboyard.navigation.costmap.denoise import DenoiseLayer
+from roboyard.navigation.costmap.filters import KeepoutLayer, SpeedZones
 from roboyard.navigation.costmap.grid import FREE, INSCRIBED, LETHAL, UNKNOWN, Costmap
+from roboyard.navigation.costmap.inflation import InflationLayer
+from roboyard.navigation.costmap.layered import Layer, LayeredCostmap
+from roboyard.navigation.costmap.obstacles import Observation, ObstacleConfig, ObstacleLayer
+from roboyard.navigation.costmap.static import StaticLayer
 
-__all__ = ["FREE", "INSCRIBED", "LETHAL", "UNKNOWN", "Costmap"]
+__all__ = [
+    "FREE",
+    "INSCRIBED",
+    "LETHAL",
+    "UNKNOWN",
+    "Bounds",
+    "Costmap",
+    "DenoiseLayer",
+    "InflationLayer",
+    "KeepoutLayer",
+    "Layer",
+    "LayeredCostmap",
+    "Observation",
+    "ObstacleConfig",
+    "ObstacleLayer",
+    "SpeedZones",
+    "StaticLayer",
+]
