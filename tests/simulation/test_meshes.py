@@ -8,14 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.simulation.builders import I, at, free_ball, ground, world
+from tests.simulation.builders import RIDE_HEIGHT, I, at, free_ball, ground, rover, world
 
 from roboyard.description.model import Box, Collision, Heightmap, Inertial, Link, Material, Mesh, Model, Placed, Visual
 from roboyard.description.sensors import LidarSpec, Sensor
 from roboyard.errors import DescriptionError
+from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
+from roboyard.simulation.assembly.coarser import taken_apart
 from roboyard.simulation.assembly.collada import read_collada
-from roboyard.simulation.assembly.convex import MAX_PIECES, convex_pieces
+from roboyard.simulation.assembly.convex import MAX_PIECES, PLATE, convex_pieces
 from roboyard.simulation.assembly.meshes import MAX_TRIANGLES, load_surface
 
 DAE = """<?xml version="1.0"?>
@@ -146,12 +148,58 @@ def test_one_triangle_is_seen_and_touched(tmp_path: Path, static: bool) -> None:
     assert sim.model.ngeom == 1
 
 
-def test_a_mesh_too_fine_to_be_taken_apart_is_taken_whole_and_it_is_said(tmp_path: Path) -> None:
+def test_a_mesh_of_countless_crumbs_touches_in_lumps_and_it_is_said(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     crumbs = rng.random((MAX_PIECES + 10, 1, 3)) * 4.0 + rng.random((MAX_PIECES + 10, 3, 3)) * 0.01
+    pieces = taken_apart(crumbs.reshape(-1, 3), np.arange(crumbs.size // 3).reshape(-1, 3))
+    assert 1 < len(pieces.surfaces) <= MAX_PIECES
+    assert 0.0 < pieces.filled < 0.2
+    assert max(float(np.ptp(points, axis=0).max()) for points, _ in pieces.surfaces) < pieces.filled + 2.1 * PLATE
     sim = Simulation(world(still(Mesh("a.stl", stl(tmp_path / "a.stl", crumbs)))))
-    assert "hollows are filled" in "; ".join(sim.notes)
-    assert sim.model.ngeom == 1
+    assert f"{len(pieces.surfaces)} lumps" in "; ".join(sim.notes)
+    assert sim.model.ngeom == len(pieces.surfaces)
+
+
+def scanned_doorway(tmp_path: Path) -> Path:
+    """A wall across the x axis with a door 0.8 m wide, as a scanner sees it: fine, and nowhere quite flat."""
+    import trimesh
+
+    parts = []
+    for y, width, low, high in ((1.4, 2.0, 0.0, 2.2), (-1.4, 2.0, 0.0, 2.2), (0.0, 0.8, 1.8, 2.2)):
+        part = trimesh.creation.box((0.2, width, high - low))
+        part.apply_translation((0.0, y, 0.5 * (low + high)))
+        parts.append(part)
+    wall = trimesh.util.concatenate(parts)
+    wall = trimesh.Trimesh(*trimesh.remesh.subdivide_to_size(wall.vertices, wall.faces, 0.06, max_iter=20))
+    wall.merge_vertices()
+    wall.vertices += np.random.default_rng(3).normal(0.0, 0.002, wall.vertices.shape)
+    file = tmp_path / "doorway.stl"
+    wall.export(file)
+    assert len(wall.faces) > 2 * MAX_PIECES
+    return file
+
+
+def test_a_fine_building_has_doors_that_a_robot_drives_through(tmp_path: Path) -> None:
+    """Reduced, it touches within the distance that the note states; where its wall is, it stops the same robot."""
+    file = scanned_doorway(tmp_path)
+    house = Placed(
+        "house", Model("house", (Link("l", I, collisions=(Collision("c", Mesh("d", file), I),)),), static=True), I
+    )
+    ends = []
+    for y in (0.0, 1.2):
+        sim = Simulation(world(ground(), house))
+        stated = re.search(r"reduced to (\d+) triangles it touches within ([0-9.]+) mm", "; ".join(sim.notes))
+        assert stated is not None
+        assert int(stated[1]) <= MAX_PIECES
+        assert 0.0 < float(stated[2]) < 20.0
+        sim.add(rover(sensors=()), "rover", at(x=-1.2, y=y, z=RIDE_HEIGHT))
+        hardware = sim.hardware("rover")
+        hardware.write(JointCommand("velocity", hardware.joint_names, np.full(4, 10.0)))
+        sim.step(1250)
+        ends.append(sim.truth("rover").T_world_base.x)
+        assert bool(sim.contact_episodes("rover")) == (y != 0.0)
+    assert ends[0] > 1.0
+    assert ends[1] < 0.0
 
 
 def test_a_part_that_a_mesh_does_not_have_is_a_marked_box(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.errors import DescriptionError
+
 Points = NDArray[np.float64]
 
 PLATE = 0.02
@@ -93,13 +95,14 @@ def _plates(part: Any, most: int) -> list[Points]:
         normal = normals[facet[0]]
         points = vertices[np.unique(faces[facet])]
         if len(facet) == 1 or _hull_area(points, normal) <= 1.02 * areas[facet].sum():
-            plates.append(_thicken(points, normal))
+            plates.append(thicken(points, normal))
         else:
-            plates.extend(_thicken(vertices[faces[face]], normals[face]) for face in facet)
+            plates.extend(thicken(vertices[faces[face]], normals[face]) for face in facet)
     return plates
 
 
-def _thicken(points: Points, normal: Points) -> Points:
+def thicken(points: Points, normal: Points) -> Points:
+    """The corners of a plate that has depth against ``normal`` (3,)."""
     # A little wider than it is, so that no ray slips through the seam of two plates.
     outwards = points - points.mean(axis=0)
     wider = points + OVERLAP * outwards / np.maximum(np.linalg.norm(outwards, axis=1, keepdims=True), 1e-12)
@@ -117,6 +120,31 @@ def _hull_area(points: Points, normal: Points) -> float:
         return float(ConvexHull(flat).volume)
     except QhullError:
         return np.inf
+
+
+def hull_of(points: Points) -> tuple[Points, NDArray[np.int64]]:
+    """The points and the triangles (k, 3) of their convex hull, counter-clockwise seen from outside.
+
+    Raises:
+        DescriptionError: they lie on a line, or in one point.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        try:
+            faces = ConvexHull(points)
+        except QhullError:
+            faces = ConvexHull(points, qhull_options="QJ")  # nearly flat: may move corners by rounding's width
+    except (QhullError, ValueError):
+        raise DescriptionError("its points span no body", valid="corners that do not lie on a line") from None
+    centre = points[faces.vertices].mean(axis=0)
+    triangles = faces.simplices.astype(np.int64)
+    normals = np.cross(
+        points[triangles[:, 1]] - points[triangles[:, 0]], points[triangles[:, 2]] - points[triangles[:, 0]]
+    )
+    inward = np.einsum("ij,ij->i", normals, points[triangles[:, 0]] - centre) < 0.0
+    triangles[inward] = triangles[inward][:, ::-1]
+    return points, triangles
 
 
 def is_flat(vertices: Points) -> bool:

@@ -55,7 +55,7 @@ class GeomMaker:
     looks: bool
     notes: list[str]
     marks: list[GeomMark] = field(default_factory=list)
-    _taken: set[str] = field(default_factory=set)
+    _taken: dict[str, int] = field(default_factory=dict)
 
     def add(
         self, index: int, model: str, link: Link, body: mujoco.MjsBody | None, T_base_link: SE3, *, still: bool
@@ -144,11 +144,11 @@ class GeomMaker:
     ) -> mujoco.MjsGeom:
         T = T_base_geom @ shape.T_geom_shape
         target = self.cells.body(shape, T, looks=looks) if body is None else body
-        name, copy = where, 1
-        while name in self._taken:
-            copy += 1
-            name = f"{where}#{copy}"
-        self._taken.add(name)
+        name = where
+        while name in self._taken:  # the copies of a name are counted: a mesh has up to 5,000 pieces
+            self._taken[where] += 1
+            name = f"{where}#{self._taken[where]}"
+        self._taken[name] = 1
         geom = target.add_geom(name=name, type=shape.type, size=shape.size, pos=T.translation, quat=T.rotation)
         if shape.mesh:
             geom.meshname = shape.mesh

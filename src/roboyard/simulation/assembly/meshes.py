@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import mujoco
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from roboyard.description.model import Heightmap, Mesh
 from roboyard.errors import DescriptionError
+from roboyard.simulation.assembly.coarser import Pieces, taken_apart
 from roboyard.simulation.assembly.collada import read_collada
-from roboyard.simulation.assembly.convex import convex_pieces, is_flat
+from roboyard.simulation.assembly.convex import hull_of, is_flat
 from roboyard.simulation.assembly.parts import centred, pick
 from roboyard.simulation.assembly.pictures import opened
 
@@ -99,17 +100,28 @@ def _refuse_crowd(file: Path, triangles: int) -> None:
 
 def surface_of(mesh: Mesh) -> Surface:
     """A description's mesh, read and scaled. Raises DescriptionError."""
-    if mesh.file is None:
-        raise DescriptionError(f"mesh {mesh.uri} was not found", where=mesh.uri)
-    try:
-        stamp = mesh.file.stat().st_mtime_ns
-    except OSError as error:
-        raise DescriptionError(f"mesh cannot be read: {error}", where=str(mesh.file)) from error
-    vertices, faces = load_surface(mesh.file, stamp, mesh.submesh or "")
+    stamp = _stamp(mesh)
+    vertices, faces = load_surface(Path(str(mesh.file)), stamp, mesh.submesh or "")
     if mesh.submesh and mesh.center_submesh:
         vertices = centred(vertices)
     vertices = vertices * np.asarray(mesh.scale)
     return vertices, faces[:, ::-1] if np.prod(mesh.scale) < 0.0 else faces
+
+
+def _stamp(mesh: Mesh) -> int:
+    """When the mesh's file was written [ns]. Raises DescriptionError."""
+    if mesh.file is None:
+        raise DescriptionError(f"mesh {mesh.uri} was not found", where=mesh.uri)
+    try:
+        return mesh.file.stat().st_mtime_ns
+    except OSError as error:
+        raise DescriptionError(f"mesh cannot be read: {error}", where=str(mesh.file)) from error
+
+
+@lru_cache(maxsize=32)
+def _pieces_of(mesh: Mesh, stamp: int) -> Pieces:
+    """The mesh taken apart; a world is assembled anew whenever a model comes or goes. Raises DescriptionError."""
+    return taken_apart(*surface_of(mesh))
 
 
 class MeshStore:
@@ -118,19 +130,19 @@ class MeshStore:
     def __init__(self, spec: mujoco.MjSpec) -> None:
         self._spec = spec
         self._names: dict[tuple[object, ...], str] = {}
-        self._pieces: dict[tuple[object, ...], list[str] | None] = {}
+        self._pieces: dict[tuple[object, ...], tuple[list[str], Pieces]] = {}
 
     def whole(self, mesh: Mesh) -> str:
         """The asset of the mesh as it is (the engine touches its convex hull)."""
         return self._named(self._key(mesh, "whole"), lambda: surface_of(mesh))
 
-    def concave(self, mesh: Mesh) -> list[str] | None:
-        """Assets of convex pieces that follow the mesh's hollows; None where there would be too many."""
+    def concave(self, mesh: Mesh) -> tuple[list[str], Pieces]:
+        """Assets of convex pieces that follow the mesh's hollows, and how near they are."""
         key = self._key(mesh, "pieces")
         if key not in self._pieces:
-            pieces = convex_pieces(*surface_of(mesh))
-            named = None if pieces is None else [self.points(f"{key}#{i}", points) for i, points in enumerate(pieces)]
-            self._pieces[key] = named
+            pieces = _pieces_of(mesh, _stamp(mesh))
+            names = [self._named((key, i), partial(_same, surface)) for i, surface in enumerate(pieces.surfaces)]
+            self._pieces[key] = names, pieces
         return self._pieces[key]
 
     def sheet(self, mesh: Mesh) -> str:
@@ -149,26 +161,7 @@ class MeshStore:
 
     def points(self, key: object, points: NDArray[np.float64]) -> str:
         """The asset of a convex shape given by its corners."""
-        from scipy.spatial import ConvexHull, QhullError
-
-        def hull() -> Surface:
-            try:
-                try:
-                    faces = ConvexHull(points)
-                except QhullError:
-                    faces = ConvexHull(points, qhull_options="QJ")  # nearly flat: may move corners by rounding's width
-            except (QhullError, ValueError):
-                raise DescriptionError("its points span no body", valid="corners that do not lie on a line") from None
-            centre = points[faces.vertices].mean(axis=0)
-            triangles = faces.simplices.astype(np.int64)
-            normals = np.cross(
-                points[triangles[:, 1]] - points[triangles[:, 0]], points[triangles[:, 2]] - points[triangles[:, 0]]
-            )
-            inward = np.einsum("ij,ij->i", normals, points[triangles[:, 0]] - centre) < 0.0
-            triangles[inward] = triangles[inward][:, ::-1]
-            return points, triangles
-
-        return self._named(("points", key), hull)
+        return self._named(("points", key), lambda: hull_of(points))
 
     def heightmap(self, shape: Heightmap) -> tuple[str, float]:
         """The height field asset of a grey picture, black 0 and white ``size[2]`` high, and its base's height [m].
@@ -204,6 +197,10 @@ class MeshStore:
             asset.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
             self._names[key] = name
         return self._names[key]
+
+
+def _same(surface: Surface) -> Surface:
+    return surface
 
 
 def _grey(shape: Heightmap) -> NDArray[np.float32]:

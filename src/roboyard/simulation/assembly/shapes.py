@@ -106,11 +106,19 @@ def _from_file(
         name, base = store.heightmap(geometry)
         x, y, z = geometry.position
         return [Shape(_G.mjGEOM_HFIELD, (0.0, 0.0, 0.0), SE3(translation=(x, y, z + base)), terrain=name)]
-    pieces = store.concave(geometry) if collides and still and not (geometry.convex or store.is_flat(geometry)) else []
-    if pieces is None:
-        notes.append(
-            f"{where}: {geometry.uri} is too fine to be taken apart: its convex hull touches, hollows are filled"
-        )
+    pieces: list[str] = []
+    if collides and still and not (geometry.convex or store.is_flat(geometry)):
+        pieces, how = store.concave(geometry)
+        if how.triangles:
+            notes.append(
+                f"{where}: {geometry.uri} is too fine to be taken apart as it is: reduced to {how.triangles} triangles "
+                f"it touches within {1000.0 * how.error:.1f} mm of its surface"
+            )
+        elif how.filled:
+            notes.append(
+                f"{where}: {geometry.uri} is too fine to be taken apart as it is: it touches as {len(pieces)} lumps, "
+                f"hollows narrower than {how.filled:.2f} m are filled"
+            )
     if store.is_flat(geometry):
         names = [store.sheet(geometry)] if collides or store.is_single(geometry) else [store.whole(geometry)]
     else:
