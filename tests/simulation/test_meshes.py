@@ -179,6 +179,7 @@ def scanned_doorway(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_fine_building_has_doors_that_a_robot_drives_through(tmp_path: Path) -> None:
     """Reduced, it touches within the distance that the note states; where its wall is, it stops the same robot."""
     file = scanned_doorway(tmp_path)
