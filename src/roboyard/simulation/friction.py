@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.simulation.grain_loop import follow_grain
+from roboyard.simulation.grain_loop import follow_grain, let_creep
 from roboyard.simulation.native import (
     AREF,
     CONTACT_SIZE,
@@ -21,14 +21,16 @@ from roboyard.simulation.native import (
     ITERATIONS,
     NCON,
     ROW,
+    ROWS,
     SOLVER,
+    STIFFNESS,
     float64s,
     int32,
     int64,
     set_int32,
     stage,
 )
-from roboyard.simulation.newton import start_at_solution
+from roboyard.simulation.newton import FOUND, UNSOLVED, creeps_at, start_at_solution
 from roboyard.simulation.surface_loop import change_surfaces
 
 _step1 = stage("mj_step1")
@@ -78,14 +80,15 @@ def solve(model: int, data: int, layout: NDArray[np.int64]) -> None:
     """
     _actuation(model, data)
     _acceleration(model, data)
-    if start_at_solution(model, data, layout):
+    found = start_at_solution(model, data, layout)
+    if found == FOUND:
         bound = int32(model + layout[ITERATIONS])
         set_int32(model + layout[SOLVER], CONJUGATE_GRADIENTS)
         set_int32(model + layout[ITERATIONS], 0)
         _constraint(model, data)
         set_int32(model + layout[SOLVER], NEWTON)
         set_int32(model + layout[ITERATIONS], bound)
-    else:
+    elif found == UNSOLVED:
         _constraint(model, data)
 
 
@@ -134,7 +137,8 @@ def keep_sliding_contacts_down(data: int, layout: NDArray[np.int64]) -> None:
     ``v`` is pushed apart as if it approached at ``mu v``: a box sliding at 2 m/s hops 22 mm high, and a skid-steered
     robot turns at a quarter of its rate.  De Saxcé's correction adds ``mu |v|`` to the normal velocity, after which
     the convex problem has Coulomb's solution (G. De Saxcé, Z.-Q. Feng, Int. J. Engineering Science 36, 1998).
-    In the engine's terms the normal row's reference acceleration loses the lift.
+    In the engine's terms the normal row's reference acceleration loses the lift.  Contacts that creep are seen to by
+    `newton`: how fast they slide beside that depends on their force.
 
     Args:
         data: Address of the engine's data, velocities evaluated.
@@ -142,10 +146,11 @@ def keep_sliding_contacts_down(data: int, layout: NDArray[np.int64]) -> None:
     """
     contacts = int64(data + layout[CONTACTS])
     references = int64(data + layout[AREF])
+    stiffness = float64s(int64(data + layout[STIFFNESS]), int32(data + layout[ROWS]))
     for k in range(int32(data + layout[NCON])):
         contact = contacts + k * layout[CONTACT_SIZE]
         row, dim = int32(contact + layout[ROW]), int32(contact + layout[DIM])
-        if row < 0 or dim < 3:
+        if row < 0 or dim < 3 or creeps_at(contact, row, stiffness, layout):
             continue
         float64s(references + 8 * row, 1)[0] -= _lift(references + 8 * row, contact + layout[FRICTION], dim)
 
@@ -184,6 +189,8 @@ def evaluate_on(
         _refer(model, data)
     if patches.shape[0] > 0 or belts.shape[0] > 0:
         change_surfaces(data, layout, patches, belts, friction, grain, ground)
+    if grain.shape[0] > 0:
+        let_creep(model, data, layout, grain)
     keep_sliding_contacts_down(data, layout)
 
 

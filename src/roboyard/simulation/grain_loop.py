@@ -8,18 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.simulation.creep import LARGEST
 from roboyard.simulation.native import (
     CONTACT_SIZE,
     CONTACTS,
     DIM,
+    DOFS,
     FRAME,
     FRICTION,
+    GAINS,
     GEOM1,
     GEOM2,
     NCON,
     POSITION,
     ROTATIONS,
     ROW,
+    STIFFNESS,
     float64s,
     int32,
     int64,
@@ -33,6 +37,8 @@ X, Y, COS, SIN, HALF_LENGTH, HALF_WIDTH, COEFFICIENT = range(7)
 FIRST, SECOND, SLIP1, SLIP2, BODY, DX, DY, DZ, GRAINED = range(9)
 COLUMNS = 9
 
+DAMPING = 1
+"""Of the four numbers the engine keeps for a row: stiffness, damping, impedance and its slope."""
 _PARALLEL = 1e-6
 """Sine of the angle to the normal below which a direction is none in the contact's plane."""
 
@@ -131,3 +137,39 @@ def follow_grain(
         coefficients[0], coefficients[1] = one, two
         changed = True
     return changed
+
+
+@kernel
+def let_creep(model: int, data: int, layout: NDArray[np.int64], grain: NDArray[np.float64]) -> None:
+    """Soften the friction rows of contacts that creep.
+
+    As in ODE and Gazebo a tyre under a force ``f`` drifts at ``s f`` until Coulomb's limit; the slips of two surfaces
+    add up, since they give way one after the other.  A row with damping ``b`` and softness ``R`` is at rest when
+    ``b v = -R f``, so ``R`` grows by ``s b``.
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data, constraints made.
+        layout: The offsets of `Layout`.
+        grain: See `follow_grain`.
+    """
+    if int64(model + layout[DOFS]) > LARGEST:
+        return  # only our own solver knows contacts that creep
+    contacts, gains, stiffness = (
+        int64(data + layout[CONTACTS]), int64(data + layout[GAINS]), int64(data + layout[STIFFNESS]),
+    )  # fmt: skip
+    for k in range(int32(data + layout[NCON])):
+        contact = contacts + k * layout[CONTACT_SIZE]
+        row, dim = int32(contact + layout[ROW]), int32(contact + layout[DIM])
+        first, second = int32(contact + layout[GEOM1]), int32(contact + layout[GEOM2])
+        if row < 0 or dim < 3 or first < 0 or second < 0:
+            continue
+        one = grain[first, SLIP1] + grain[second, SLIP1]
+        two = grain[first, SLIP2] + grain[second, SLIP2]
+        if not (_has_direction(grain, first) or _has_direction(grain, second)):
+            one = two = 0.5 * (one + two)
+        for axis in range(1, 3):
+            slip = one if axis == 1 else two
+            if slip > 0.0:
+                here = float64s(stiffness + 8 * (row + axis), 1)
+                here[0] /= 1.0 + here[0] * slip * float64s(gains + 32 * (row + axis), 4)[DAMPING]

@@ -42,7 +42,7 @@ class Layout(NamedTuple):
     the solver's starting point, and to the inertia; whether soft bodies change it; in the model its size, its sparsity,
     and its mean.  For surfaces that move or are slippery, a contact's position and frame, and in the data a pointer to
     the rows' stiffness and damping; for surfaces with a grain a pointer to the
-    bodies' orientations.
+    bodies' orientations; and where solutions go: accelerations, the rows' forces, those of the joints.
     """
 
     ncon: int
@@ -79,6 +79,9 @@ class Layout(NamedTuple):
     frame: int
     gains: int
     rotations: int
+    accelerations: int
+    efc_forces: int
+    constraint_forces: int
 
 
 @lru_cache(maxsize=1)
@@ -145,6 +148,9 @@ def layout() -> Layout:
         contact.frame.offset,
         data.efc_KBIP.offset,
         data.xmat.offset,
+        data.qacc.offset,
+        data.efc_force.offset,
+        data.qfrc_constraint.offset,
     )
     _check(found)
     return found
@@ -206,7 +212,9 @@ def _check(found: Layout) -> None:
         at_data + found.stiffness: data.efc_D, at_data + found.dryness: data.efc_frictionloss,
         at_data + found.kinds: data.efc_type, at_data + found.ids: data.efc_id,
         at_data + found.free: data.qacc_smooth, at_data + found.start: data.qacc_warmstart,
-        at_data + found.gains: data.efc_KBIP, at_data + found.rotations: data.xmat, at_data + found.inertia: data.M,
+        at_data + found.gains: data.efc_KBIP, at_data + found.rotations: data.xmat,
+        at_data + found.accelerations: data.qacc, at_data + found.efc_forces: data.efc_force,
+        at_data + found.constraint_forces: data.qfrc_constraint, at_data + found.inertia: data.M,
         at_model + found.inertia_lengths: model.M_rownnz,
         at_model + found.inertia_starts: model.M_rowadr, at_model + found.inertia_columns: model.M_colind,
     }  # fmt: skip

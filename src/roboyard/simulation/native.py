@@ -52,6 +52,9 @@ llvmlite.binding.load_library_permanently(library())
     FRAME,
     GAINS,
     ROTATIONS,
+    ACCELERATIONS,
+    EFC_FORCES,
+    CONSTRAINT_FORCES,
 ) = range(len(Layout._fields))
 
 

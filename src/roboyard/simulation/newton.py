@@ -17,18 +17,29 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.simulation.constraint_terms import (
+    CREEPING,
+    ELLIPTIC,
+    add_sliding,
+    add_square,
+    forces,
+    slopes,
+)
+from roboyard.simulation.creep import LARGEST, SLIDING, creeping_force
 from roboyard.simulation.native import (
+    ACCELERATIONS,
     AREF,
+    CONSTRAINT_FORCES,
     CONTACT_SIZE,
     CONTACTS,
     DIM,
     DOFS,
     DRYNESS,
+    EFC_FORCES,
     EFFECTIVE,
     FREE,
     FRICTION,
@@ -50,183 +61,15 @@ from roboyard.simulation.native import (
     int64,
 )
 
-LARGEST = 59
-"""Degrees of freedom up to which the engine keeps its Jacobian dense, and this method is the faster one."""
 ITERATIONS = 30
 """Bound; two or three are usual, ten for a hard landing."""
 SEARCHES = 15
 """Bound of the steps of one line search."""
+LIFTS = 6
+"""Bound of the rounds in which creeping contacts that slide are kept down: each knows their forces better."""
+UNSOLVED, FOUND, TAKEN_OVER = range(3)
 TOLERANCE = 1e-9
 """Length of the scaled gradient at which it ends; the last iteration overshoots this by orders of magnitude."""
-
-_EQUALITY = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
-_FRICTION_DOF = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
-_FRICTION_TENDON = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON)
-_ELLIPTIC = int(mujoco.mjtConstraint.mjCNSTR_CONTACT_ELLIPTIC)
-
-
-@kernel(error_model="numpy")
-def _cone(residual: NDArray[np.float64], first: int, dim: int, mu: float, friction: NDArray[np.float64]) -> tuple:  # type: ignore[type-arg]
-    """Where a contact stands towards its cone: normal and tangential part in the cone's coordinates, and the zone:
-    -1 apart (no force), 0 sliding, 1 sticking (a parabola in every row)."""
-    normal = mu * residual[first]
-    squares = 0.0
-    for axis in range(1, dim):
-        squares += (friction[axis - 1] * residual[first + axis]) ** 2
-    tangential = math.sqrt(squares)
-    if normal >= mu * tangential:
-        return normal, tangential, -1
-    if mu * normal + tangential <= 0.0:
-        return normal, tangential, 1
-    return normal, tangential, 0
-
-
-@kernel(error_model="numpy")
-def _forces(
-    residual: NDArray[np.float64],
-    stiffness: NDArray[np.float64],
-    dryness: NDArray[np.float64],
-    kinds: NDArray[np.int32],
-    owners: NDArray[np.int64],
-    layout: NDArray[np.int64],
-    force: NDArray[np.float64],
-    weight: NDArray[np.float64],
-) -> None:
-    """Force of every row, and its second derivative where that belongs to the row alone (0 for sliding contacts)."""
-    row = 0
-    while row < len(residual):
-        kind, x, d = kinds[row], residual[row], stiffness[row]
-        if kind == _ELLIPTIC:
-            contact = owners[row]
-            dim, mu = int32(contact + layout[DIM]), float64s(contact + layout[MU], 1)[0]
-            friction = float64s(contact + layout[FRICTION], 5)
-            normal, tangential, zone = _cone(residual, row, dim, mu, friction)
-            for k in range(row, row + dim):
-                force[k] = -stiffness[k] * residual[k] if zone == 1 else 0.0
-                weight[k] = stiffness[k] if zone == 1 else 0.0
-            if zone == 0:
-                pull = d / (mu * mu * (1.0 + mu * mu)) * (normal - mu * tangential)
-                force[row] = -pull * mu
-                for axis in range(1, dim):
-                    u = friction[axis - 1] * residual[row + axis]
-                    force[row + axis] = pull * mu * u / tangential * friction[axis - 1]
-            row += dim
-            continue
-        force[row], weight[row] = -d * x, d
-        if kind in (_FRICTION_DOF, _FRICTION_TENDON):
-            if abs(d * x) >= dryness[row]:
-                force[row], weight[row] = -math.copysign(dryness[row], x), 0.0
-        elif kind != _EQUALITY and x >= 0.0:
-            force[row] = weight[row] = 0.0
-        row += 1
-
-
-@kernel(error_model="numpy")
-def _slopes(
-    step: float,
-    residual: NDArray[np.float64],
-    change: NDArray[np.float64],
-    stiffness: NDArray[np.float64],
-    dryness: NDArray[np.float64],
-    kinds: NDArray[np.int32],
-    owners: NDArray[np.int64],
-    layout: NDArray[np.int64],
-) -> tuple[float, float]:
-    """First and second derivative of all constraints' terms along a direction, ``step`` of it away."""
-    first = second = 0.0
-    row = 0
-    while row < len(residual):
-        kind, v, d = kinds[row], change[row], stiffness[row]
-        x = residual[row] + step * v
-        if kind == _ELLIPTIC:
-            contact = owners[row]
-            dim, mu = int32(contact + layout[DIM]), float64s(contact + layout[MU], 1)[0]
-            friction = float64s(contact + layout[FRICTION], 5)
-            normal, squares, along, across = mu * x, 0.0, 0.0, 0.0
-            for axis in range(1, dim):
-                u = friction[axis - 1] * (residual[row + axis] + step * change[row + axis])
-                w = friction[axis - 1] * change[row + axis]
-                squares += u * u
-                along += u * w
-                across += w * w
-            tangential = math.sqrt(squares)
-            if mu * normal + tangential <= 0.0 and normal < mu * tangential:
-                for k in range(row, row + dim):
-                    first += stiffness[k] * (residual[k] + step * change[k]) * change[k]
-                    second += stiffness[k] * change[k] * change[k]
-            elif normal < mu * tangential:
-                scale = d / (mu * mu * (1.0 + mu * mu))
-                speed = along / tangential
-                bend = (across - speed * speed) / tangential
-                gap, closing = normal - mu * tangential, mu * v - mu * speed
-                first += scale * gap * closing
-                second += scale * (closing * closing - gap * mu * bend)
-            row += dim
-            continue
-        if kind in (_FRICTION_DOF, _FRICTION_TENDON):
-            if abs(d * x) >= dryness[row]:
-                first += math.copysign(dryness[row], x) * v
-            else:
-                first += d * x * v
-                second += d * v * v
-        elif kind == _EQUALITY or x < 0.0:
-            first += d * x * v
-            second += d * v * v
-        row += 1
-    return first, second
-
-
-@kernel(error_model="numpy")
-def _add_square(matrix: NDArray[np.float64], factor: float, vector: NDArray[np.float64]) -> None:
-    """Add ``factor v vᵀ``."""
-    for r in range(len(vector)):
-        scaled = factor * vector[r]
-        if scaled != 0.0:
-            for c in range(len(vector)):
-                matrix[r, c] += scaled * vector[c]
-
-
-@kernel(error_model="numpy")
-def _add_sliding(
-    hessian: NDArray[np.float64],
-    jacobian: NDArray[np.float64],
-    residual: NDArray[np.float64],
-    stiffness: NDArray[np.float64],
-    kinds: NDArray[np.int32],
-    owners: NDArray[np.int64],
-    layout: NDArray[np.int64],
-    along: NDArray[np.float64],
-    across: NDArray[np.float64],
-) -> None:
-    """Add the second derivatives of every sliding contact's term.
-
-    With the normal part n and the tangential length t the term is ½ k (n - mu t)².  It bends with k towards the cone's
-    surface, and with k mu (mu t - n) / t in every tangential direction but the one it slides in.
-    """
-    row = 0
-    while row < len(residual):
-        if kinds[row] != _ELLIPTIC:
-            row += 1
-            continue
-        contact = owners[row]
-        dim, mu = int32(contact + layout[DIM]), float64s(contact + layout[MU], 1)[0]
-        friction = float64s(contact + layout[FRICTION], 5)
-        normal, tangential, zone = _cone(residual, row, dim, mu, friction)
-        if zone == 0:
-            scale = stiffness[row] / (mu * mu * (1.0 + mu * mu))
-            bend = scale * mu * (mu * tangential - normal) / tangential
-            along[:] = 0.0
-            for axis in range(1, dim):
-                factor = friction[axis - 1]
-                share = factor * residual[row + axis] / tangential * factor
-                for c in range(len(along)):
-                    along[c] += share * jacobian[row + axis, c]
-                _add_square(hessian, bend * factor * factor, jacobian[row + axis])
-            _add_square(hessian, -bend, along)
-            for c in range(len(along)):
-                across[c] = mu * (jacobian[row, c] - along[c])
-            _add_square(hessian, scale, across)
-        row += dim
 
 
 @kernel(error_model="numpy")
@@ -279,13 +122,99 @@ def _inertia(model: int, data: int, layout: NDArray[np.int64], dense: NDArray[np
             dense[r, columns[k]] = dense[columns[k], r] = values[k]
 
 
+@kernel(error_model="numpy")
+def creeps_at(contact: int, row: int, stiffness: NDArray[np.float64], layout: NDArray[np.int64]) -> bool:
+    """Whether a contact's rows are softened out of the proportion that the engine gives them."""
+    mu, first = float64s(contact + layout[MU], 1)[0], float64s(contact + layout[FRICTION], 5)
+    for axis in range(1, int32(contact + layout[DIM])):
+        share = stiffness[row + axis] * mu * mu / (stiffness[row] * first[axis - 1] * first[axis - 1])
+        if abs(share - 1.0) > 1e-6:
+            return True
+    return False
+
+
+@kernel(error_model="numpy")
+def _mark_creeping(
+    kinds: NDArray[np.int32], owners: NDArray[np.int64], stiffness: NDArray[np.float64], layout: NDArray[np.int64]
+) -> bool:
+    """Give rows of creeping contacts their kind; whether there are any."""
+    any_creeps, row = False, 0
+    while row < len(kinds):
+        if kinds[row] != ELLIPTIC:
+            row += 1
+            continue
+        dim = int32(owners[row] + layout[DIM])
+        if creeps_at(owners[row], row, stiffness, layout):
+            kinds[row : row + dim] = CREEPING
+            any_creeps = True
+        row += dim
+    return any_creeps
+
+
+@kernel(error_model="numpy")
+def _lift_creeping(
+    residual: NDArray[np.float64],
+    reference: NDArray[np.float64],
+    stiffness: NDArray[np.float64],
+    kinds: NDArray[np.int32],
+    owners: NDArray[np.int64],
+    layout: NDArray[np.int64],
+    lifts: NDArray[np.float64],
+) -> bool:
+    """Take back the lift of creeping contacts that slide, beyond ``lifts`` taken so far; whether much was left.
+
+    It is what `friction.keep_sliding_contacts_down` takes from others, for the speed that is left beside the creeping.
+    """
+    any_lifted, row = False, 0
+    force, bend = np.empty(6), np.empty((6, 6))
+    while row < len(residual):
+        if kinds[row] != CREEPING:
+            row += 1
+            continue
+        contact = owners[row]
+        dim, friction = int32(contact + layout[DIM]), float64s(contact + layout[FRICTION], 5)
+        zone = creeping_force(residual[row : row + dim], stiffness[row : row + dim], friction, force, bend)
+        if zone == SLIDING:
+            squares = 0.0
+            for axis in range(1, dim):
+                speed = force[axis] / stiffness[row + axis] - reference[row + axis]
+                squares += (friction[axis - 1] * speed) ** 2
+            lift = math.sqrt(squares)
+            any_lifted = any_lifted or abs(lift - lifts[row]) > 1e-3 * lift
+            residual[row] += lift - lifts[row]
+            lifts[row] = lift
+        row += dim
+    return any_lifted
+
+
+@kernel(error_model="numpy")
+def _take_over(
+    data: int,
+    layout: NDArray[np.int64],
+    solution: NDArray[np.float64],
+    force: NDArray[np.float64],
+    jacobian: NDArray[np.float64],
+) -> None:
+    """Write a solution where the engine's solver would."""
+    rows, nv = jacobian.shape
+    float64s(int64(data + layout[EFC_FORCES]), rows)[:] = force
+    float64s(int64(data + layout[ACCELERATIONS]), nv)[:] = solution
+    total = float64s(int64(data + layout[CONSTRAINT_FORCES]), nv)
+    for i in range(nv):
+        total[i] = 0.0
+        for row in range(rows):
+            total[i] += jacobian[row, i] * force[row]
+
+
 def _example() -> Iterable[tuple[Any, ...]]:
     yield (0, 0, np.zeros(1, np.int64))
 
 
 @kernel(examples=_example, error_model="numpy")
-def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> bool:
+def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> int:
     """Find the accelerations of an evaluated state and leave them where the engine's solver starts.
+
+    Where contacts creep the engine's formulas for forces do not hold: the whole solution is then written in its place.
 
     Args:
         model: Address of the engine's model.
@@ -293,17 +222,17 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> bool:
         layout: The offsets of `Layout`.
 
     Returns:
-        False if this is none of the problems it is made for (no constraint, too large, soft bodies), or it did not
-        reach the minimum; the starting point is then as it was.
+        `UNSOLVED` (0) if this is none of the problems it is made for (no constraint, too large, soft bodies), or it did
+        not reach the minimum, the starting point is then as it was; `FOUND`; or `TAKEN_OVER`.
     """
     nv, rows = int64(model + layout[DOFS]), 0 + int32(data + layout[ROWS])  # both 64 bits wide
     if rows == 0 or nv > LARGEST or int32(data + layout[EFFECTIVE]) != 0:
-        return False
+        return UNSOLVED
     jacobian = float64s(int64(data + layout[JACOBIAN]), rows * nv).reshape((rows, nv))
     reference = float64s(int64(data + layout[AREF]), rows)
     stiffness = float64s(int64(data + layout[STIFFNESS]), rows)
     dryness = float64s(int64(data + layout[DRYNESS]), rows)
-    kinds = int32s(int64(data + layout[KINDS]), rows)
+    kinds = int32s(int64(data + layout[KINDS]), rows).copy()
     ids = int32s(int64(data + layout[IDS]), rows)
     free = float64s(int64(data + layout[FREE]), nv)
     start = float64s(int64(data + layout[START]), nv)
@@ -312,7 +241,8 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> bool:
     contacts = int64(data + layout[CONTACTS])
     owners = np.empty(rows, np.int64)
     for row in range(rows):
-        owners[row] = contacts + ids[row] * layout[CONTACT_SIZE] if kinds[row] == _ELLIPTIC else 0
+        owners[row] = contacts + ids[row] * layout[CONTACT_SIZE] if kinds[row] == ELLIPTIC else 0
+    creeps, lifts, lifted = _mark_creeping(kinds, owners, stiffness, layout), np.zeros(rows), 0
 
     inertia, hessian = np.empty((nv, nv)), np.empty((nv, nv))
     _inertia(model, data, layout, inertia)
@@ -331,7 +261,7 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> bool:
             residual[row] += jacobian[row, j] * guess[j]
 
     for _ in range(ITERATIONS):
-        _forces(residual, stiffness, dryness, kinds, owners, layout, force, weight)
+        forces(residual, stiffness, dryness, kinds, owners, layout, force, weight)
         gradient[:] = inertial
         for row in range(rows):
             if force[row] != 0.0:
@@ -341,16 +271,23 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> bool:
         for j in range(nv):
             squares += gradient[j] * gradient[j]
         if math.sqrt(squares) * scale < TOLERANCE:
+            if creeps and lifted < LIFTS:  # what slides is known only now
+                lifted += 1
+                if _lift_creeping(residual, reference, stiffness, kinds, owners, layout, lifts):
+                    continue
             start[:] = guess
-            return True
+            if creeps:
+                _take_over(data, layout, guess, force, jacobian)
+                return TAKEN_OVER
+            return FOUND
 
         hessian[:] = inertia
         for row in range(rows):
             if weight[row] != 0.0:
-                _add_square(hessian, weight[row], jacobian[row])
-        _add_sliding(hessian, jacobian, residual, stiffness, kinds, owners, layout, along, across)
+                add_square(hessian, weight[row], jacobian[row])
+        add_sliding(hessian, jacobian, residual, stiffness, kinds, owners, layout, along, across)
         if not _factorise(hessian):
-            return False
+            return UNSOLVED
         direction[:] = -gradient
         _solve(hessian, direction)
 
@@ -370,7 +307,7 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> bool:
             first += gradient[j] * direction[j]
         enough, low, high, length = -0.01 * first, 0.0, math.inf, 1.0
         for _ in range(SEARCHES):
-            slope, curve = _slopes(length, residual, change, stiffness, dryness, kinds, owners, layout)
+            slope, curve = slopes(length, residual, change, stiffness, dryness, kinds, owners, layout)
             slope, curve = slope + straight + length * bend, curve + bend
             if abs(slope) <= enough:
                 break
@@ -386,4 +323,4 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> bool:
             inertial[j] += length * push[j]
         for row in range(rows):
             residual[row] += length * change[row]
-    return False
+    return UNSOLVED

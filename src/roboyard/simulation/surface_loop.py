@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.simulation.grain_loop import GRAINED, coefficient_at
+from roboyard.simulation.grain_loop import DAMPING, GRAINED, coefficient_at
 from roboyard.simulation.native import (
     AREF,
     CONTACT_SIZE,
@@ -25,9 +25,6 @@ from roboyard.simulation.native import (
     int32,
     int64,
 )
-
-_DAMPING = 1
-"""Of the four numbers the engine keeps for a row: stiffness, damping, impedance and its slope."""
 
 
 @kernel
@@ -84,5 +81,5 @@ def change_surfaces(
                 for c in range(3):
                     speed += (belts[second, c] - belts[first, c]) * frame[3 * axis + c]
                 if speed != 0.0:
-                    damping = float64s(gains + 32 * (row + axis), 4)[_DAMPING]
+                    damping = float64s(gains + 32 * (row + axis), 4)[DAMPING]
                     float64s(references + 8 * (row + axis), 1)[0] -= damping * speed

@@ -16,8 +16,8 @@ from roboyard.description.mesh_tools.surface import Surface, welded
 from roboyard.simulation.assembly.convex import MAX_PIECES, Points, convex_pieces, hull_of, thicken
 
 PASSES, GENTLE = 10, 3.0
-"""Passes of edge collapses, each of this aggressiveness: three gentle passes come as far as one rough one and stay three
-times nearer (18 mm, not 55, where a scanned building of 155,000 triangles is left with 5,000)."""
+"""Passes of edge collapses, each of this aggressiveness: three gentle passes come as far as one rough one and stay
+three times nearer (18 mm, not 55, where a scanned building of 155,000 triangles is left with 5,000)."""
 GROWTH = 1.25
 """Factor from one size of cells to the next."""
 

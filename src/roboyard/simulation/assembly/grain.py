@@ -13,6 +13,7 @@ from roboyard.description.model import Surface
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly.records import Placement
 from roboyard.simulation.assembly.surfaces import MAX_FRICTION, MIN_FRICTION, differs
+from roboyard.simulation.creep import LARGEST
 from roboyard.simulation.grain_loop import COLUMNS
 
 
@@ -71,6 +72,8 @@ def grain_table(
     table = np.zeros((model.ngeom if found else 0, COLUMNS))
     if found:
         table[:, 0] = table[:, 1] = model.geom_friction[:, 0]
+    if model.nv > LARGEST and any(any(grain.slip) for _, grain, _ in found):
+        notes.append(f"slip is left out: the world has {model.nv} degrees of freedom, it is simulated up to {LARGEST}")
     for geom, grain, placement in found:
         body, direction = int(model.geom_bodyid[geom]), grain.direction
         if grain.link is not None and direction is not None:

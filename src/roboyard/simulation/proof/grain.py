@@ -24,7 +24,7 @@ from roboyard.description.model import (
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
 from roboyard.simulation.engine import Simulation
-from roboyard.simulation.proof.bodies import GRAVITY, RADIUS, at, crate, floor, simulation, velocity
+from roboyard.simulation.proof.bodies import GRAVITY, MASS, RADIUS, at, crate, floor, simulation, velocity
 from roboyard.simulation.proof.check import Check
 from roboyard.simulation.proof.sliding import slip
 from roboyard.simulation.settings import PhysicsSettings
@@ -81,6 +81,35 @@ def grains(settings: PhysicsSettings) -> tuple[Check, ...]:
     checks.append(Check("box on skates at 45° to a slope of 30°, down", "g sin α cos² 45°", free, down, "m/s²"))
     checks.append(Check("the same, to the side", "g sin α cos 45° sin 45°", free, side, "m/s²"))
     return tuple(checks)
+
+
+def slips(settings: PhysicsSettings) -> tuple[Check, ...]:
+    """Boxes whose friction yields along their way, as with ODE's slip: they drift where it holds."""
+    checks = []
+    for yielding, degrees in ((0.035, 10.0), (0.2, 5.0)):
+        slope = math.radians(degrees)
+        sim = simulation(settings, _yielding(yielding, slope))
+        sim.add(crate(2.0), "body", at(pitch=slope) @ at(z=0.1))
+        sim.advance_to(1_500_000_000)
+        speed = _on_slope(sim, slope)[0]
+        drift = yielding * MASS * GRAVITY * math.sin(slope) / 4.0  # each of its corners bears a quarter
+        law = f"drift of a box on {degrees:g}° whose corners yield by {yielding:g} m/s a newton"
+        checks.append(Check(law, "s m g sin α/4", drift, speed, "m/s"))
+    steep = math.radians(40.0)
+    sim = simulation(settings, _yielding(0.01, steep))
+    sim.add(crate(2.0), "body", at(pitch=steep) @ at(z=0.1))
+    sim.advance_to(500_000_000)
+    before = _on_slope(sim, steep)[0]
+    sim.advance_to(1_500_000_000)
+    down = _on_slope(sim, steep)[0] - before
+    law = "box sliding down 40°, μ = 0.6, whose corners yield"
+    return (*checks, Check(law, "g (sin α − μ cos α)", slip(steep, 0.6), down, "m/s²"))
+
+
+def _yielding(share: float, slope: float) -> Placed:
+    surface = Surface(friction=0.6, direction1=(1.0, 0.0, 0.0), slip=(share, 0.0))
+    link = Link("plane", SE3.identity(), collisions=(Collision("plane", Plane(), SE3.identity(), surface),))
+    return Placed("floor", Model("floor", (link,), static=True), at(pitch=slope))
 
 
 def mecanum_cart() -> Model:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from roboyard.errors import UnknownNameError
-from roboyard.simulation.proof import driving, falling, grain, sensing, sliding, spinning, striking
+from roboyard.simulation.proof import climbing, driving, falling, grain, sensing, sliding, spinning, striking
 from roboyard.simulation.proof.check import Check, Proof
 from roboyard.simulation.settings import PhysicsSettings
 
@@ -21,6 +21,7 @@ PROOFS: Mapping[str, Proof] = MappingProxyType(
         "rolling": sliding.rollers,
         "bowling": sliding.bowling,
         "grain": grain.grains,
+        "slip": grain.slips,
         "mecanum": grain.mecanum,
         "impact": striking.impacts,
         "bouncing": striking.bounces,
@@ -29,6 +30,7 @@ PROOFS: Mapping[str, Proof] = MappingProxyType(
         "free rotation": spinning.free_bodies,
         "motor": driving.motors,
         "skid steering": driving.skidding,
+        "climbing": climbing.walls,
         "lidar": sensing.lidar,
         "inertial unit": sensing.inertial,
     }
