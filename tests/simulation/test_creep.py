@@ -1,4 +1,4 @@
-"""Contacts that creep: the force is the optimum that it should be, its derivative is true, and it becomes the engine's."""
+"""Contacts that creep: the force is the optimum, its derivative is true, and it becomes the engine's."""
 
 from __future__ import annotations
 

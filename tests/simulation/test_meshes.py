@@ -15,7 +15,6 @@ from roboyard.description.sensors import LidarSpec, Sensor
 from roboyard.errors import DescriptionError
 from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
-from roboyard.simulation.assembly.coarser import taken_apart
 from roboyard.simulation.assembly.collada import read_collada
 from roboyard.simulation.assembly.convex import MAX_PIECES, PLATE, convex_pieces
 from roboyard.simulation.assembly.meshes import MAX_TRIANGLES, load_surface
@@ -151,13 +150,12 @@ def test_one_triangle_is_seen_and_touched(tmp_path: Path, static: bool) -> None:
 def test_a_mesh_of_countless_crumbs_touches_in_lumps_and_it_is_said(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     crumbs = rng.random((MAX_PIECES + 10, 1, 3)) * 4.0 + rng.random((MAX_PIECES + 10, 3, 3)) * 0.01
-    pieces = taken_apart(crumbs.reshape(-1, 3), np.arange(crumbs.size // 3).reshape(-1, 3))
-    assert 1 < len(pieces.surfaces) <= MAX_PIECES
-    assert 0.0 < pieces.filled < 0.2
-    assert max(float(np.ptp(points, axis=0).max()) for points, _ in pieces.surfaces) < pieces.filled + 2.1 * PLATE
     sim = Simulation(world(still(Mesh("a.stl", stl(tmp_path / "a.stl", crumbs)))))
-    assert f"{len(pieces.surfaces)} lumps" in "; ".join(sim.notes)
-    assert sim.model.ngeom == len(pieces.surfaces)
+    stated = re.search(r"(\d+) lumps, hollows narrower than ([0-9.]+) m", "; ".join(sim.notes))
+    assert stated is not None
+    assert 1 < sim.model.ngeom == int(stated[1]) <= MAX_PIECES
+    assert 2.0 * sim.model.geom_aabb[:, 3:].max() < math.sqrt(3.0) * float(stated[2]) + 2.1 * PLATE
+    assert float(stated[2]) < 0.2
 
 
 def scanned_doorway(tmp_path: Path) -> Path:

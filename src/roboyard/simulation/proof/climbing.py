@@ -39,7 +39,7 @@ def climbs(settings: PhysicsSettings, friction: float) -> bool:
 def least_friction() -> float:
     """From which the cart climbs.
 
-    Its front wheels have just left the floor.  The rear ones push with ``μ N``, so does the wall, and its friction lifts
+    Its front wheels have just left the floor.  The rear ones push with ``μ N``, so does the wall, whose friction lifts
     with ``μ² N``; ``N (1 + μ²)`` is the weight.  Round the rear wheels' contacts the moments are in balance when
     ``μ r + μ² (r + l) = (1 + μ²) l/2``.
     """
