@@ -105,13 +105,13 @@ def slopes(
         if kind == CREEPING:
             contact = owners[row]
             dim, friction = int32(contact + layout[DIM]), float64s(contact + layout[FRICTION], 5)
-            here, bend = np.empty(6), np.empty((6, 6))
+            here, bends = np.empty(6), np.empty((6, 6))
             along_here = residual[row : row + dim] + step * change[row : row + dim]
-            creeping_force(along_here, stiffness[row : row + dim], friction, here, bend)
+            creeping_force(along_here, stiffness[row : row + dim], friction, here, bends)
             for i in range(dim):
                 first -= here[i] * change[row + i]
                 for j in range(dim):
-                    second += change[row + i] * bend[i, j] * change[row + j]
+                    second += change[row + i] * bends[i, j] * change[row + j]
             row += dim
             continue
         if kind == ELLIPTIC:
