@@ -5,9 +5,11 @@ A grid's array has shape (rows, columns): rows go along y, columns along x of th
 corner of cell (0, 0).
 """
 
-from roboyard.grids.distance import distance_to
+from roboyard.grids.casting import cast_scans
+from roboyard.grids.distance import distance_to, surface
 from roboyard.grids.evidence import BeamModel, Evidence
 from roboyard.grids.frame import GridFrame
+from roboyard.grids.likelihood import LikelihoodField
 from roboyard.grids.occupancy import FREE, OCCUPIED, UNKNOWN, OccupancyGrid
 from roboyard.grids.rays import add_evidence, cast_rays
 
@@ -18,8 +20,11 @@ __all__ = [
     "BeamModel",
     "Evidence",
     "GridFrame",
+    "LikelihoodField",
     "OccupancyGrid",
     "add_evidence",
     "cast_rays",
+    "cast_scans",
     "distance_to",
+    "surface",
 ]

@@ -1,4 +1,6 @@
-"""Where the robot is: odometry and its calibration; later filters and localisation in maps.
+"""Where the robot is: odometry and its calibration, filters that fuse it, localisation in maps.
+
+Monte-Carlo localisation is in ``roboyard.localization.amcl``, Kalman filters are in ``roboyard.localization.kalman``.
 
 The nodes that connect these to topics are in ``roboyard.localization.nodes``.
 """
@@ -6,11 +8,14 @@ The nodes that connect these to topics are in ``roboyard.localization.nodes``.
 from roboyard.localization.calibration import SlipFit, fit_slip_factor, rolled_turn
 from roboyard.localization.drive_fit import DriveFit, Estimate, fit_drive
 from roboyard.localization.odometry import OdometryEstimate, OdometryNoise, WheelOdometry, arc, arc_jacobian
+from roboyard.localization.odometry_errors import FaultyWheels, OdometryErrors, faulty_readings
 from roboyard.localization.planar import PlanarOdometry, screw
 
 __all__ = [
     "DriveFit",
     "Estimate",
+    "FaultyWheels",
+    "OdometryErrors",
     "OdometryEstimate",
     "OdometryNoise",
     "PlanarOdometry",
@@ -18,6 +23,7 @@ __all__ = [
     "WheelOdometry",
     "arc",
     "arc_jacobian",
+    "faulty_readings",
     "fit_drive",
     "fit_slip_factor",
     "rolled_turn",

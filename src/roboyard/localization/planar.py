@@ -12,20 +12,13 @@ from roboyard.control.kinematics import PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.localization.odometry import OdometryEstimate, OdometryNoise
 
-_SMALL = 1e-9
-"""A turn below it is none [rad]."""
-
 
 def screw(way: PlanarTwist) -> SE2:
     """Motion at constant velocity in the body's own axes over a way (vx [m], vy [m], wz [rad]), seen from its start.
 
     The exponential of SE(2) (e.g. K. Lynch, F. Park, Modern Robotics, 3.2).
     """
-    x, y, turn = way
-    if abs(turn) < _SMALL:
-        return SE2(x, y, turn)
-    s, c = math.sin(turn) / turn, (1.0 - math.cos(turn)) / turn
-    return SE2(s * x - c * y, c * x + s * y, turn)
+    return SE2.exp(way)
 
 
 class PlanarOdometry:

@@ -467,6 +467,18 @@ class IDAndFloat:
     value: float = ...
 
 @dataclass(slots=True)
+class Particle:
+    __msgtype__: ClassVar[str]
+    pose: Pose = ...
+    weight: float = ...
+
+@dataclass(slots=True)
+class ParticleCloud:
+    __msgtype__: ClassVar[str]
+    header: Header = ...
+    particles: list[Particle] = ...
+
+@dataclass(slots=True)
 class GridCells:
     __msgtype__: ClassVar[str]
     header: Header = ...
@@ -1744,6 +1756,10 @@ class lifecycle_msgs:
 
 class metralabs_msgs:
     IDAndFloat: TypeAlias = IDAndFloat
+
+class nav2_msgs:
+    Particle: TypeAlias = Particle
+    ParticleCloud: TypeAlias = ParticleCloud
 
 class nav_msgs:
     GridCells: TypeAlias = GridCells

@@ -78,6 +78,18 @@ class _nav2_msgs_SaveMap:
         __msgtype__: ClassVar[str]
         result: bool = ...
 
+class SetInitialPose:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        pose: msg.PoseWithCovarianceStamped = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+
 class GetMap:
     name: ClassVar[str]
 
@@ -457,6 +469,7 @@ class example_interfaces:
 class nav2_msgs:
     LoadMap: TypeAlias = _nav2_msgs_LoadMap
     SaveMap: TypeAlias = _nav2_msgs_SaveMap
+    SetInitialPose: TypeAlias = SetInitialPose
 
 class nav_msgs:
     GetMap: TypeAlias = GetMap

@@ -20,7 +20,8 @@ from roboyard.messages.time import nanoseconds, stamp
 _UNMEASURED = 1e6
 """Variance of what wheels cannot tell (z, roll, pitch); ROS drives use the same."""
 _TEMPLATE = np.diag([0.0, 0.0, _UNMEASURED, _UNMEASURED, _UNMEASURED, 0.0]).reshape(36)
-_PLANAR = np.array([6 * row + column for row in (0, 1, 5) for column in (0, 1, 5)])
+PLANAR = np.array([6 * row + column for row in (0, 1, 5) for column in (0, 1, 5)])
+"""Places of x, y, yaw in ROS's (36,) covariance."""
 
 
 class OdometryNode(Node):
@@ -155,5 +156,5 @@ def odometry_message(estimate: OdometryEstimate, odom_frame: str, base_frame: st
 def spatial_covariance(planar: NDArray[np.float64]) -> NDArray[np.float64]:
     """ROS's (36,) covariance of x, y, z, roll, pitch, yaw from (3, 3) of x, y, yaw."""
     full = _TEMPLATE.copy()
-    full[_PLANAR] = planar.reshape(9)
+    full[PLANAR] = planar.reshape(9)
     return full

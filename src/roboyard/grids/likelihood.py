@@ -1,0 +1,134 @@
+"""How well measured points lie on the surfaces of a map: sums over a table, for many poses at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from roboyard.compute import kernel
+from roboyard.errors import InputError
+from roboyard.geometry import SE2
+from roboyard.grids.distance import distance_to, surface
+from roboyard.grids.frame import GridFrame
+from roboyard.grids.occupancy import OccupancyGrid
+
+_BLOCK = 256
+"""Poses whose sums stay in the processor's first cache."""
+
+
+def _examples() -> Iterable[tuple[Any, ...]]:
+    few = np.zeros(1, np.float32)
+    yield (few, few, few, few, few, few, few, 1, 1)
+
+
+@kernel(examples=_examples)
+def sum_over_points(
+    column: NDArray[np.float32],
+    row: NDArray[np.float32],
+    cosine: NDArray[np.float32],
+    sine: NDArray[np.float32],
+    x: NDArray[np.float32],
+    y: NDArray[np.float32],
+    table: NDArray[np.float32],
+    rows: int,
+    columns: int,
+) -> NDArray[np.float32]:
+    """For each pose the sum of a table's cells on which points fall when they are seen from the pose.
+
+    Args:
+        column: (n,) of the poses [cells].
+        row: (n,) of the poses [cells].
+        cosine: (n,) of the poses' headings.
+        sine: (n,) of the poses' headings.
+        x: (m,) of the points, seen from the pose [cells].
+        y: (m,) of the points, seen from the pose [cells].
+        table: (rows · columns,) values; the outermost cells stand for all beyond them.
+        rows: Of the table.
+        columns: Of the table.
+
+    Returns:
+        (n,) sums.
+    """
+    sums = np.zeros(len(column), np.float32)
+    wide, last_column, last_row, zero = np.int32(columns), np.int32(columns - 1), np.int32(rows - 1), np.int32(0)
+    cell = np.empty(_BLOCK, np.int32)
+    # Points outside, poses inside, and cells apart from sums: each inner loop then takes many poses at once.
+    for first in range(0, len(column), _BLOCK):
+        count = min(_BLOCK, len(column) - first)
+        along, across = column[first : first + count], row[first : first + count]
+        c, s = cosine[first : first + count], sine[first : first + count]
+        total = sums[first : first + count]
+        for k in range(len(x)):
+            px, py = x[k], y[k]
+            for i in range(count):
+                u = np.int32(along[i] + c[i] * px - s[i] * py)
+                v = np.int32(across[i] + s[i] * px + c[i] * py)
+                u = last_column if u > last_column else (zero if u < zero else u)
+                v = last_row if v > last_row else (zero if v < zero else v)
+                cell[i] = v * wide + u
+            for i in range(count):
+                total[i] += table[np.uint32(cell[i])]
+    return sums
+
+
+@dataclass(frozen=True, slots=True)
+class LikelihoodField:
+    """Distances to the nearest surface of a map, from everywhere.
+
+    Distances grow inside of solid things too, so that a point behind a wall counts no more than one before it.
+
+    Attributes:
+        distances: (rows, columns) from the middle of each cell to that of the nearest surface cell [m], with a margin
+            of one cell around the map.
+        frame: Where those cells lie.
+        limit: Larger distances are this [m].
+    """
+
+    distances: NDArray[np.float32]
+    frame: GridFrame
+    limit: float
+
+    @classmethod
+    def of(cls, grid: OccupancyGrid, *, occupied: int = 65, limit: float = 2.0) -> LikelihoodField:
+        """Of an occupancy map.
+
+        Args:
+            grid: The map.
+            occupied: From this value on a cell is occupied (map_server's threshold).
+            limit: Largest distance that matters [m].
+
+        Raises:
+            InputError: the map has no occupied cell.
+        """
+        solid = grid.cells >= occupied
+        if not solid.any():
+            raise InputError("the map has no occupied cell: nothing can be located in it", valid=f"values ≥ {occupied}")
+        r, frame = grid.frame.resolution, grid.frame
+        margin = np.pad(surface(solid), 1)
+        place = GridFrame(r, (margin.shape[0], margin.shape[1]), frame.T_map_grid @ SE2(-r, -r, 0.0))
+        distances = distance_to(margin, r, limit)
+        distances.flags.writeable = False
+        return cls(distances, place, limit)
+
+    def table(self, value: Callable[[NDArray[np.float64]], ArrayLike]) -> NDArray[np.float32]:
+        """``value`` of each cell's distance [m], beyond the map that of the limit; flat, for ``sums``."""
+        distances = self.distances.astype(np.float64)
+        distances[[0, -1]], distances[:, [0, -1]] = self.limit, self.limit
+        return np.ascontiguousarray(value(distances), dtype=np.float32).ravel()
+
+    def sums(self, table: NDArray[np.float32], poses: NDArray[np.float64], points: ArrayLike) -> NDArray[np.float32]:
+        """Sums (n,) of a table over points (m, 2) [m] seen from poses (n, 3) in the map."""
+        frame = self.frame
+        place = frame.T_map_grid.inverse()
+        r = 1.0 / frame.resolution
+        where = (place @ poses[:, :2]) * r
+        heading = (poses[:, 2] + place.theta).astype(np.float32)
+        seen = (np.asarray(points, dtype=np.float64).reshape(-1, 2) * r).astype(np.float32)
+        return sum_over_points(
+            where[:, 0].astype(np.float32), where[:, 1].astype(np.float32), np.cos(heading), np.sin(heading),
+            np.ascontiguousarray(seen[:, 0]), np.ascontiguousarray(seen[:, 1]), table, *frame.shape,
+        )  # fmt: skip

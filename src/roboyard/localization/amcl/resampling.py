@@ -1,0 +1,69 @@
+"""How many particles are needed, and which ones live on."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+BIN_XY, BIN_THETA = 0.5, math.radians(10.0)
+"""Bins that particles are counted in [m], [rad]; as in ROS's amcl."""
+
+
+def bins(particles: Array) -> NDArray[np.int64]:
+    """Bin (n, 3) of every particle (n, 3); headings go round."""
+    cells = np.empty(particles.shape, dtype=np.int64)
+    cells[:, :2] = np.floor(particles[:, :2] / BIN_XY)
+    cells[:, 2] = np.floor(np.mod(particles[:, 2], math.tau) / BIN_THETA).astype(np.int64) % round(math.tau / BIN_THETA)
+    return cells
+
+
+def kld_bound(occupied: int, error: float, z: float) -> int:
+    """Samples with which the distribution over bins is nearer to the true one than ``error``.
+
+    D. Fox, Adapting the Sample Size in Particle Filters Through KLD-Sampling, IJRR 22, 2003, eq. 14.
+
+    Args:
+        occupied: Bins with at least one sample.
+        error: Kullback-Leibler distance.
+        z: Upper quantile of the standard normal distribution, for the chance that this holds.
+    """
+    if occupied <= 1:
+        return 1
+    free = occupied - 1
+    b = 2.0 / (9.0 * free)
+    return math.ceil(free / (2.0 * error) * (1.0 - b + math.sqrt(b) * z) ** 3)
+
+
+def needed(
+    particles: Array, weights: Array, low: int, high: int, error: float, z: float, rng: np.random.Generator
+) -> int:
+    """How many samples of weighted particles to draw: by KLD-sampling, as if they were drawn one after the other."""
+    drawn = np.searchsorted(np.cumsum(weights), rng.random(high) * weights.sum(), side="right")
+    drawn = np.minimum(drawn, len(particles) - 1)
+    _, first = np.unique(bins(particles[drawn]), axis=0, return_index=True)
+    # Before draw number i there are as many bins as first draws below i.
+    first.sort()
+    for occupied, draw in enumerate(first.tolist(), start=1):
+        limit = max(low, kld_bound(occupied, error, z))
+        until = first[occupied] if occupied < len(first) else high
+        if limit <= until:
+            return int(min(max(limit, draw + 1), high))
+    return high
+
+
+def low_variance(weights: Array, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Indices (count,) drawn with equal spacing: a particle of weight w comes floor or ceil of w · count times.
+
+    Probabilistic Robotics, table 4.4.
+    """
+    total = np.cumsum(weights)
+    marks = (rng.random() + np.arange(count)) * (total[-1] / count)
+    return np.asarray(np.minimum(np.searchsorted(total, marks, side="right"), len(weights) - 1), dtype=np.int64)
+
+
+def effective(weights: Array) -> float:
+    """How many particles count: 1 / sum of squares of normalised weights."""
+    return float(weights.sum() ** 2 / np.sum(weights**2))

@@ -1,0 +1,230 @@
+"""The amcl node: maps, scans and transforms in, the robot's pose in the map out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields as fields_of
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus.transforms import TransformError
+from roboyard.control.throttle import Throttle
+from roboyard.errors import ConfigError, RoboyardError
+from roboyard.geometry import SE2, SE3
+from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.localization.amcl import Amcl, AmclConfig, AmclEstimate
+from roboyard.localization.nodes.amcl_messages import cloud_message, pose_message, scan_of
+from roboyard.localization.nodes.amcl_parameters import AmclParameters
+from roboyard.localization.nodes.odometry import PLANAR
+from roboyard.messages import msg, srv
+from roboyard.messages.convert import grid_origin, grid_to_array, pose_to_se2
+from roboyard.messages.time import nanoseconds
+
+_WAITING = 20
+"""Scans of a laser that wait for their transform, at most."""
+
+
+class AmclNode(AmclParameters):
+    """Localises the robot in a map, by adaptive Monte-Carlo localisation.
+
+    in: map, scan (one topic or several), initialpose, /tf odom → base → laser
+    out: amcl_pose (geometry_msgs/PoseWithCovarianceStamped), particle_cloud (nav2_msgs/ParticleCloud), /tf map → odom
+    services: reinitialize_global_localization, request_nomotion_update (std_srvs/Empty), set_initial_pose (nav2_msgs)
+
+    Parameters are called as in Nav2's amcl.
+    """
+
+    fields = ("_map", "_waiting", "_last_ns", "_T_map_odom", "_dropped")
+
+    def setup(self) -> None:
+        """Connect."""
+        self.warn_of_unknown()
+        values = self.parameters()
+        known = {field.name for field in fields_of(AmclConfig)}
+        self._filter = Amcl(AmclConfig(**{key: value for key, value in values.items() if key in known}), self.random)
+        self._map: tuple[NDArray[np.int8], float, tuple[float, float, float]] | None = None
+        self._waiting: dict[str, list[Any]] = {}
+        self._last_ns: dict[str, int] = {}
+        self._T_map_odom: tuple[float, float, float] | None = None
+        self._dropped = 0
+        self._frames = tuple(map(self.frame, (self.global_frame_id, self.odom_frame_id, self.base_frame_id)))
+        self._cloud_throttle = Throttle(self.particle_cloud_rate)
+        self._pose = self.publisher("amcl_pose", msg.PoseWithCovarianceStamped, latched=True)
+        self._cloud = self.publisher("particle_cloud", msg.ParticleCloud, latched=True)
+        self.subscribe(self.map_topic, msg.OccupancyGrid, self._on_map)
+        self.subscribe("initialpose", msg.PoseWithCovarianceStamped, self._on_initial_pose)
+        for topic in self._topics():
+            self._waiting[topic] = []
+            self.subscribe(topic, msg.LaserScan, self._taker(topic))
+        self.service("reinitialize_global_localization", srv.Empty, self._on_global)
+        self.service("request_nomotion_update", srv.Empty, self._on_nomotion)
+        self.service("set_initial_pose", srv.SetInitialPose, self._on_set_pose)
+        self.timer(rate=50.0, callback=self._try_waiting)
+        if self.set_initial_pose:
+            spread = np.diag([self.initial_cov_xx, self.initial_cov_yy, self.initial_cov_aa])
+            self._filter.start(SE2(self.initial_pose_x, self.initial_pose_y, self.initial_pose_yaw), spread)
+        elif self.start_anywhere:
+            self._filter.start_anywhere()
+        self._tell()
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {"filter": self._filter.save(), "cloud": self._cloud_throttle.save()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        if self._map is not None:
+            cells, resolution, origin = self._map
+            self._filter.set_map(OccupancyGrid(cells, GridFrame(resolution, cells.shape, SE2(*origin))))
+        self._filter.load(state["filter"])
+        self._cloud_throttle.load(state["cloud"])
+
+    # -- what comes in -------------------------------------------------------------------------------------------------
+    def _topics(self) -> tuple[str, ...]:
+        topics = tuple(dict.fromkeys((self.scan_topic, *self.more_scan_topics)))
+        if "" in topics:
+            raise ConfigError(
+                "a scan topic without a name", where=self.full_name, valid="topics of sensor_msgs/LaserScan"
+            )
+        return topics
+
+    def _taker(self, topic: str) -> Any:
+        def on_scan(scan: Any) -> None:
+            waiting = self._waiting[topic]
+            waiting.append(scan)
+            if len(waiting) > _WAITING:
+                waiting.pop(0)
+                self._drop("scans whose transforms never came")
+            self._try_waiting()
+
+        return on_scan
+
+    def _on_map(self, message: Any) -> None:
+        frame = message.header.frame_id
+        if self.first_map_only and self._map is not None:
+            return
+        if frame not in (self._frames[0], self.global_frame_id):
+            self.log.error(f"left out a map of frame '{frame}': localisation is in '{self._frames[0]}'", every=5.0)
+            self.report_health("error", "the map is of another frame", frame=frame, wanted=self._frames[0])
+            return
+        try:
+            cells, origin = np.array(grid_to_array(message)), grid_origin(message)
+            place = GridFrame(float(message.info.resolution), (cells.shape[0], cells.shape[1]), origin)
+            self._filter.set_map(OccupancyGrid(cells, place))
+        except RoboyardError as error:
+            self.log.error(f"left out a map: {error}", every=5.0)
+            self.report_health("error", "the map cannot be used", reason=str(error))
+            return
+        self._map = (cells, place.resolution, (origin.x, origin.y, origin.theta))
+        self._tell()
+
+    def _on_initial_pose(self, message: Any) -> None:
+        frame = message.header.frame_id
+        if frame not in (self._frames[0], self.global_frame_id):
+            self.log.warn(f"left out a first pose in frame '{frame}'; it must be in '{self._frames[0]}'")
+            return
+        try:
+            covariance = np.asarray(message.pose.covariance, dtype=np.float64)[PLANAR].reshape(3, 3)
+            pose = pose_to_se2(message.pose.pose) @ self._moved_since(nanoseconds(message.header.stamp))
+            self._filter.start(pose, covariance)
+        except RoboyardError as error:
+            self.log.warn(f"left out a first pose: {error}")
+            return
+        self._tell()
+
+    def _moved_since(self, time_ns: int) -> SE2:
+        """How the base moved since a pose was stamped; not at all, if that is not known."""
+        _, odom, base = self._frames
+        try:
+            then, now = self.transforms.lookup(odom, base, time_ns), self.transforms.lookup(odom, base)
+        except TransformError:
+            return SE2.identity()
+        return SE2.from_se3(then.inverse() @ now)
+
+    def _on_set_pose(self, request: Any) -> Any:
+        self._on_initial_pose(request.pose)
+        return srv.SetInitialPose.Response()
+
+    def _on_global(self, request: Any) -> Any:
+        self._filter.start_anywhere()
+        self._T_map_odom = None
+        self._tell()
+        return srv.Empty.Response()
+
+    def _on_nomotion(self, request: Any) -> Any:
+        self._filter.request_update()
+        return srv.Empty.Response()
+
+    # -- scans ---------------------------------------------------------------------------------------------------------
+    def _try_waiting(self) -> None:
+        for topic, waiting in self._waiting.items():
+            while waiting and self._take(topic, waiting[0]):
+                waiting.pop(0)
+
+    def _take(self, topic: str, scan: Any) -> bool:
+        """Process a scan; False if it must wait for transforms."""
+        time_ns = nanoseconds(scan.header.stamp)
+        if time_ns <= self._last_ns.get(topic, -1):
+            self._drop("scans that are not later than the one before")
+            return True
+        if not (self._filter.has_map and self._filter.started):
+            self._tell()
+            return True
+        _, odom, base = self._frames
+        try:
+            T_odom_base = self.transforms.lookup(odom, base, time_ns)
+            T_base_laser = self.transforms.lookup(base, scan.header.frame_id, time_ns)
+        except TransformError as error:
+            if (self.now_ns - time_ns) * 1e-9 <= self.wait_for_transform:
+                return False
+            self._drop("scans without a transform", reason=str(error))
+            return True
+        self._last_ns[topic] = time_ns
+        try:
+            estimate = self._filter.process(scan_of(scan, topic, T_base_laser, T_odom_base))
+        except RoboyardError as error:
+            self._drop("scans that cannot be used", reason=str(error))
+            return True
+        if estimate is not None:
+            self._publish(estimate)
+        self._broadcast(time_ns)
+        return True
+
+    def _drop(self, what: str, **why: Any) -> None:
+        self._dropped += 1
+        reason = f": {why['reason']}" if "reason" in why else ""
+        self.log.warn(f"left out {what}{reason}", every=5.0)
+        self.report_health("warn", f"left out {what}", count=self._dropped, **why)
+
+    # -- what goes out -------------------------------------------------------------------------------------------------
+    def _publish(self, estimate: AmclEstimate) -> None:
+        correction = estimate.T_map_odom
+        self._T_map_odom = (correction.x, correction.y, correction.theta)
+        self._pose.publish(pose_message(estimate, self._frames[0]))
+        if self._cloud_throttle.passes(estimate.time_ns):
+            self._cloud.publish(
+                cloud_message(self._filter, self._frames[0], estimate.time_ns, self.particle_cloud_limit)
+            )
+        best, spread = estimate.clusters[0], math.sqrt(float(np.trace(estimate.covariance[:2, :2])))
+        sure = best.weight > 0.9 and estimate.explained > 0.5
+        self.report_health(
+            "ok" if sure else "warn", "localised" if sure else "not sure where the robot is",
+            explained=round(estimate.explained, 3), particles=estimate.particles, clusters=len(estimate.clusters),
+            spread=round(spread, 3),
+        )  # fmt: skip
+
+    def _broadcast(self, time_ns: int) -> None:
+        if self.tf_broadcast and self._T_map_odom is not None:
+            pose: SE3 = SE2(*self._T_map_odom).to_se3()
+            later = time_ns + round(self.transform_tolerance * 1e9)
+            self.broadcast(pose, self._frames[0], self._frames[1], time_ns=later)
+
+    def _tell(self) -> None:
+        """Health while something is missing."""
+        if not self._filter.has_map:
+            self.report_health("warn", f"waits for a map on {self.resolve(self.map_topic)}")
+        elif not self._filter.started:
+            self.report_health("warn", "waits for initialpose, or reinitialize_global_localization")

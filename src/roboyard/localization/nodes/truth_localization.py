@@ -1,0 +1,90 @@
+"""Ground-truth localisation: the transforms and topics of the amcl node from the simulation's truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from roboyard.bus import Node, param, resource
+from roboyard.bus.transforms import TransformError
+from roboyard.control.throttle import Throttle
+from roboyard.geometry import SE2, SE3
+from roboyard.localization.nodes.odometry import PLANAR
+from roboyard.messages import msg
+from roboyard.messages.convert import header, pose_to_msg, pose_to_se3
+from roboyard.messages.time import nanoseconds
+
+
+class TruthLocalizationNode(Node):
+    """Fake localisation: says where the robot truly is, as if a localisation in a map had found it.
+
+    in: the robot's truth, /tf odom → base
+    out: amcl_pose, particle_cloud (one particle), /tf map → odom   health: "this is the truth"
+
+    No real robot has this.  It comes up only where a scenario or a robot's file names it, says so in the log, and keeps
+    its health at "warn".  The map frame is the world's, moved by ``map_x``, ``map_y``, ``map_yaw``.
+    """
+
+    truth_topic: str = resource(str)
+    global_frame_id: str = param("map", fixed=True)
+    odom_frame_id: str = param("odom", fixed=True)
+    base_frame_id: str = param("base_link", fixed=True)
+    tf_broadcast: bool = param(True, fixed=True)
+    transform_tolerance: float = param(0.2, unit="s", low=0.0, high=60.0, doc="map → odom is stamped so much later")
+    rate: float = param(10.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
+    map_x: float = param(0.0, unit="m", low=-1e6, high=1e6, doc="origin of the map in the world", fixed=True)
+    map_y: float = param(0.0, unit="m", low=-1e6, high=1e6, fixed=True)
+    map_yaw: float = param(0.0, unit="rad", low=-10.0, high=10.0, fixed=True)
+
+    fields = ("_missed",)
+
+    def setup(self) -> None:
+        """Connect, and say what this is."""
+        self._missed = 0
+        self._throttle = Throttle(self.rate)
+        self._frames = tuple(map(self.frame, (self.global_frame_id, self.odom_frame_id, self.base_frame_id)))
+        self._T_map_world = SE2(self.map_x, self.map_y, self.map_yaw).inverse().to_se3()
+        self._pose = self.publisher("amcl_pose", msg.PoseWithCovarianceStamped, latched=True)
+        self._cloud = self.publisher("particle_cloud", msg.ParticleCloud, latched=True)
+        self.subscribe(self.truth_topic, msg.Odometry, self._on_truth)
+        self.log.warn(f"{self.resolve('amcl_pose')} is the truth of the simulation, no estimate")
+        self.report_health("warn", "this is the truth, no estimate")
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {"throttle": self._throttle.save()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._throttle.load(state["throttle"])
+
+    def _on_truth(self, truth: Any) -> None:
+        time_ns = nanoseconds(truth.header.stamp)
+        if not self._throttle.passes(time_ns):
+            return
+        map_frame, odom, base = self._frames
+        T_map_base = self._T_map_world @ pose_to_se3(truth.pose.pose)
+        flat = SE2.from_se3(T_map_base)
+        covariance = np.zeros(36)
+        covariance[PLANAR] = (1e-9 * np.eye(3)).reshape(9)
+        pose = msg.PoseWithCovariance(pose=pose_to_msg(flat), covariance=covariance)
+        self._pose.publish(msg.PoseWithCovarianceStamped(header=header(map_frame, time_ns), pose=pose))
+        particle = msg.Particle(pose=pose_to_msg(flat), weight=1.0)
+        self._cloud.publish(msg.ParticleCloud(header=header(map_frame, time_ns), particles=[particle]))
+        if self.tf_broadcast:
+            self._broadcast(T_map_base, odom, base, time_ns)
+
+    def _broadcast(self, T_map_base: SE3, odom: str, base: str, time_ns: int) -> None:
+        try:
+            T_odom_base = self.transforms.lookup(odom, base, time_ns)
+        except TransformError:
+            try:  # odometry of this moment may come after the truth of it
+                T_odom_base = self.transforms.lookup(odom, base)
+            except TransformError as error:
+                self._missed += 1
+                self.log.warn(f"no map → odom: {error}", every=5.0)
+                return
+        later = time_ns + round(self.transform_tolerance * 1e9)
+        self.broadcast(T_map_base @ T_odom_base.inverse(), self._frames[0], odom, time_ns=later)

@@ -1,0 +1,117 @@
+"""Distance fields, rays and sums over tables, against brute force."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.ndimage import distance_transform_edt
+
+from roboyard.errors import InputError
+from roboyard.geometry import SE2
+from roboyard.grids import GridFrame, LikelihoodField, OccupancyGrid, cast_scans, distance_to, surface
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_cells(seed: int, share: float = 0.1) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.random(rng.integers(1, 30, 2)) < share
+
+
+@given(SEEDS, st.sampled_from([0.002, 0.1, 0.7]))
+@settings(max_examples=25, deadline=None)
+def test_distances_are_those_of_brute_force(seed: int, share: float) -> None:
+    marked = random_cells(seed, share)
+    found = distance_to(marked, 0.05)
+    if not marked.any():
+        assert np.isinf(found).all()
+        return
+    cells, sources = np.indices(marked.shape).reshape(2, -1).T, np.argwhere(marked)
+    brute = np.linalg.norm(cells[:, None] - sources[None], axis=2).min(axis=1).reshape(marked.shape) * 0.05
+    assert np.allclose(found, brute, rtol=1e-6, atol=0.0)
+
+
+def test_distances_are_scipys_on_a_large_grid() -> None:
+    marked = np.random.default_rng(3).random((301, 407)) < 0.001
+    assert np.allclose(distance_to(marked), distance_transform_edt(~marked), rtol=1e-6)
+
+
+def test_a_limit_and_a_grid_without_marks() -> None:
+    assert distance_to(np.zeros((3, 4), bool), 0.1, limit=2.0).max() == 2.0
+    assert distance_to(np.eye(9, dtype=bool), 1.0, limit=2.0).max() == 2.0
+    with pytest.raises(InputError, match="shape"):
+        distance_to(np.zeros(3, bool))
+
+
+def test_the_surface_of_a_block_is_its_rim() -> None:
+    solid = np.zeros((8, 9), bool)
+    solid[2:6, 2:7] = True
+    rim = solid.copy()
+    rim[3:5, 3:6] = False
+    assert (surface(solid) == rim).all()
+    assert not surface(np.ones((4, 4), bool)).any()  # what lies beyond the grid counts as solid
+
+
+@given(SEEDS)
+@settings(max_examples=25, deadline=None)
+def test_rays_end_where_small_steps_meet_the_first_solid_cell(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    solid = random_cells(seed)
+    frame = GridFrame(0.1, solid.shape, SE2(*rng.uniform(-3, 3, 2), rng.uniform(-3, 3)))
+    start = frame.T_map_grid @ SE2(*(rng.random(2) * np.array(solid.shape)[::-1] * 0.1), rng.uniform(-3, 3))
+    found = cast_scans(solid, frame, [start.x, start.y, start.theta], [0.0, 1.0], 2.0)[0]
+    for way, angle in zip(found, (0.0, 1.0), strict=True):
+        steps = np.arange(0.0, 2.0, 1e-4)
+        points = start @ (steps[:, None] * [math.cos(angle), math.sin(angle)])
+        cells = frame.cells(points)
+        inside = frame.contains(cells)
+        hit = inside & solid[tuple(np.where(inside[:, None], cells, 0).T)]
+        left = np.flatnonzero(~inside)
+        first = np.flatnonzero(hit)
+        if len(first) and not (len(left) and left[0] < first[0]):
+            assert way <= steps[first[0]] + 2e-4  # a corner may be cut between two steps
+        if math.isfinite(way):
+            end = start @ ((way + 1e-6) * np.array([math.cos(angle), math.sin(angle)]))
+            assert solid[tuple(frame.cells(end))]
+
+
+def test_rays_out_of_the_grid_and_into_it() -> None:
+    solid = np.zeros((5, 5), bool)
+    solid[2, 4] = True
+    frame = GridFrame(1.0, (5, 5))
+    assert cast_scans(solid, frame, [0.5, 2.5, 0.0], [0.0, math.pi / 2], 30.0)[0].tolist() == [3.5, math.inf]
+    assert cast_scans(solid, frame, [0.5, 2.5, 0.0], [0.0], 3.0)[0].tolist() == [math.inf]
+    assert cast_scans(solid, frame, [4.5, 2.5, 0.0], [0.0], 3.0)[0].tolist() == [0.0]
+    assert cast_scans(solid, frame, [-9.0, 2.5, 0.0], [0.0], 30.0)[0].tolist() == [13.0]  # into it
+
+
+@given(SEEDS)
+@settings(max_examples=20, deadline=None)
+def test_sums_are_those_of_looking_up_each_point(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cells = np.where(random_cells(seed, 0.2), 100, 0).astype(np.int8)
+    cells[0, 0] = 100
+    frame = GridFrame(0.05, cells.shape, SE2(*rng.uniform(-3, 3, 2), rng.uniform(-3, 3)))
+    field = LikelihoodField.of(OccupancyGrid(cells, frame), limit=0.5)
+    table = field.table(lambda d: d + 1.0)
+    poses = np.column_stack([frame.points(rng.uniform(-3, 12, (40, 2))), rng.uniform(-9, 9, 40)])
+    points = rng.uniform(-1, 1, (7, 2))
+    sums = field.sums(table, poses, points)
+    for pose, total in zip(poses, sums, strict=True):
+        places = field.frame.cells(SE2(*pose) @ points)
+        inside = field.frame.contains(places)
+        edge = (places == 0) | (places == np.array(field.frame.shape) - 1)
+        values = np.where(
+            inside & ~edge.any(axis=1), field.distances[tuple(np.where(inside[:, None], places, 0).T)] + 1.0, 1.5
+        )
+        # single precision may put a point that lies on the border of two cells into the other
+        assert abs(total - values.sum()) < 0.08
+
+
+def test_a_map_without_walls_is_refused() -> None:
+    with pytest.raises(InputError, match="no occupied cell"):
+        LikelihoodField.of(OccupancyGrid(np.zeros((4, 4), np.int8), GridFrame(0.1, (4, 4))))

@@ -1,0 +1,297 @@
+"""Monte-Carlo localisation: its parts against independent methods, the whole against the truth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from tests.localization.rooms import drive, room, scan_at
+
+from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE2, wrap_angle
+from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.localization.amcl import Amcl, AmclConfig, SensorModel, clusters, search, sense
+from roboyard.localization.amcl.alignment import align
+from roboyard.localization.amcl.config import LASER_MODELS
+from roboyard.localization.amcl.motion import density, moved
+from roboyard.localization.amcl.resampling import effective, kld_bound, low_variance, needed
+from roboyard.localization.amcl.search import FreeSpace
+from roboyard.localization.amcl.visibility import merits
+
+SEEDS = st.integers(0, 2**32 - 1)
+START = SE2(3.0, 1.5, 0.4)
+SURE = np.diag([0.01, 0.01, 0.01])
+
+
+def row(pose: SE2) -> np.ndarray:
+    return np.array([[pose.x, pose.y, pose.theta]])
+
+
+# -- motion ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("model", ["diff", "diff-corrected", "omni", "omni-corrected"])
+@pytest.mark.parametrize("step", [SE2(0.3, 0.05, 0.2), SE2(0.2, -0.1, -0.3)])
+def test_samples_of_a_motion_have_the_density_that_is_said(model: str, step: SE2) -> None:
+    """Histogram over cells in the plane of the way against the density summed over the turn."""
+    config = AmclConfig(robot_model_type=model)
+    samples = moved(np.zeros((40_000, 3)), step, config, np.random.default_rng(1))
+    edges = [np.linspace(*np.quantile(samples[:, axis], [0.1, 0.9]), 4) for axis in range(3)]
+    counts, _ = np.histogramdd(samples, bins=edges)
+    middles = np.stack(np.meshgrid(*[np.linspace(e[0], e[-1], 37)[:-1] + (e[-1] - e[0]) / 72 for e in edges],
+                                   indexing="ij"), axis=-1)  # fmt: skip
+    volume = np.prod([(e[-1] - e[0]) / 36 for e in edges])
+    dense = density(middles.reshape(-1, 3), step, config).reshape(36, 36, 36) * volume
+    expected = dense.reshape(3, 12, 3, 12, 3, 12).sum(axis=(1, 3, 5)) * len(samples)
+    assert np.abs(counts - expected).max() < 6 * np.sqrt(expected.max())
+
+
+def test_without_noise_a_motion_is_exact() -> None:
+    still = dict.fromkeys(("alpha1", "alpha2", "alpha3", "alpha4", "alpha5"), 0.0)
+    start, step = SE2(1.0, 2.0, 0.5), SE2(0.3, 0.1, 0.4)
+    for model in ("diff", "omni"):
+        end = moved(row(start), step, AmclConfig(robot_model_type=model, **still), np.random.default_rng(0))
+        assert SE2(*end[0]).almost_equal(start @ step)
+
+
+def test_driving_backwards_is_not_taken_for_turning_about() -> None:
+    back = moved(np.zeros((2000, 3)), SE2(-0.3, 0.0, 0.0), AmclConfig(), np.random.default_rng(0))
+    there = moved(np.zeros((2000, 3)), SE2(0.3, 0.0, 0.0), AmclConfig(), np.random.default_rng(0))
+    assert back.std(axis=0) == pytest.approx(there.std(axis=0), rel=0.15)
+
+
+# -- resampling --------------------------------------------------------------------------------------------------------
+@given(SEEDS, st.integers(1, 200))
+@settings(max_examples=40, deadline=None)
+def test_low_variance_draws_each_as_often_as_its_weight_says(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights = rng.random(30) ** 3
+    drawn = np.bincount(low_variance(weights, count, rng), minlength=30)
+    wanted = weights / weights.sum() * count
+    assert drawn.sum() == count
+    assert (np.abs(drawn - wanted) < 1 + 1e-9).all()
+
+
+def test_the_kld_bound_is_the_quantile_it_stands_for() -> None:
+    """2 n ε is chi-square distributed with k - 1 degrees of freedom; 0.99 is the 83.9 % quantile of the normal one."""
+    for bins in (2, 10, 100, 1000):
+        exact = stats.chi2.ppf(stats.norm.cdf(0.99), bins - 1) / (2 * 0.05)
+        assert kld_bound(bins, 0.05, 0.99) == pytest.approx(exact, rel=0.02, abs=1.5)
+    assert kld_bound(1, 0.05, 0.99) == 1
+
+
+def test_spread_particles_need_more_samples() -> None:
+    rng = np.random.default_rng(0)
+    even = np.full(3000, 1 / 3000)
+    counts = [
+        needed(rng.normal(0, spread, (3000, 3)), even, 50, 3000, 0.05, 0.99, np.random.default_rng(0))
+        for spread in (0.01, 0.5, 2.0, 20.0)
+    ]
+    assert counts[0] < 200
+    assert counts == sorted(counts)
+    assert counts[-1] == 3000
+
+
+def test_effective_count() -> None:
+    assert effective(np.full(10, 0.1)) == pytest.approx(10)
+    assert effective(np.eye(10)[0]) == pytest.approx(1)
+
+
+def test_clusters_are_apart_and_headings_go_round() -> None:
+    rng = np.random.default_rng(0)
+    one = np.column_stack([rng.normal(0, 0.1, (300, 2)), wrap_angle(rng.normal(math.pi, 0.05, 300))])
+    two = np.column_stack([rng.normal(5, 0.1, (100, 2)), rng.normal(0, 0.05, 100)])
+    found = clusters(np.concatenate([one, two]), np.full(400, 1 / 400))
+    assert [round(c.weight, 2) for c in found] == [0.75, 0.25]
+    assert abs(wrap_angle(found[0].pose.theta - math.pi)) < 0.02
+    assert found[0].covariance == pytest.approx(np.cov(one[:, 0]) * np.diag([1, 1, 0.25]), abs=3e-3)
+
+
+# -- the map -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("model", LASER_MODELS)
+@pytest.mark.parametrize("place", [SE2(-1.0, -2.0, 0.0), SE2(4.0, 1.0, 2.1)])
+def test_a_scan_is_likeliest_where_it_was_taken(model: str, place: SE2) -> None:
+    grid = room(place)
+    pose = place @ SE2(4.0, 3.5, 0.4)
+    sensor = SensorModel(grid, AmclConfig(laser_model_type=model))
+    rng = np.random.default_rng(0)
+    around = row(pose) + rng.uniform(-1, 1, (300, 3)) * [1.0, 1.0, 0.6]
+    around = around[np.linalg.norm((around - row(pose)) / [0.3, 0.3, 0.15], axis=1) > 1.0]
+    total, _ = sensor.log_weights(np.concatenate([row(pose), around]), sense(scan_at(grid, pose), sensor.config))
+    assert np.argmax(total) == 0
+
+
+@given(SEEDS)
+@settings(max_examples=20, deadline=None)
+def test_alignment_finds_back(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    grid = room(SE2(*rng.uniform(-9, 9, 2), rng.uniform(-3, 3)))
+    pose = grid.frame.T_map_grid @ SE2(4.0 + rng.uniform(-0.3, 0.3), 3.5, rng.uniform(-3, 3))
+    sensor = SensorModel(grid, AmclConfig())
+    points = sense(scan_at(grid, pose), sensor.config).points
+    started = row(pose) + rng.uniform(-1, 1, (1, 3)) * [0.15, 0.15, 0.08]
+    ended = align(sensor.field, started, points)
+    assert SE2(*ended.poses[0]).distance(pose) < 0.03
+    assert abs(wrap_angle(ended.poses[0, 2] - pose.theta)) < 0.015
+    assert ended.shares[0] > 0.9
+
+
+def test_in_a_long_corridor_nothing_is_known_of_the_way_along_it() -> None:
+    cells = np.zeros((60, 400), np.int8)
+    cells[:3], cells[-3:] = 100, 100
+    grid = OccupancyGrid(cells, GridFrame(0.05, cells.shape))
+    sensor, pose = SensorModel(grid, AmclConfig()), SE2(10.0, 1.5, 0.1)
+    near = scan_at(grid, pose)
+    points = sense(near, sensor.config).points
+    points = points[np.abs(points[:, 0]) < 3.0]
+    ended = align(sensor.field, row(SE2(10.4, 1.55, 0.08)), points, prior=np.diag([100.0, 0.0, 0.0])[None])
+    assert ended.poses[0, 0] == pytest.approx(10.4, abs=0.01)
+    assert ended.poses[0, 1] == pytest.approx(1.5, abs=0.02)
+    covariance = np.linalg.inv(ended.information[0])
+    assert covariance[0, 0] == pytest.approx(0.01, rel=0.05)
+    assert covariance[1, 1] < 0.001
+
+
+def test_beams_through_walls_speak_against_a_pose() -> None:
+    grid = room()
+    sensor = SensorModel(grid, AmclConfig())
+    sensed = sense(scan_at(grid, START), sensor.config)
+    here, beside = merits(sensor, np.concatenate([row(START), row(SE2(1.0, 0.5, 0.4))]), sensed)
+    assert here > 0.9
+    assert beside < 0.2
+    blocked = scan_at(grid, START)
+    ranges = np.where(np.arange(121) < 40, 0.5, blocked.ranges)  # somebody stands there: no contradiction
+    seen = merits(sensor, row(START), sense(scan_at(grid, START, ranges=ranges.astype(np.float32)), sensor.config))
+    assert seen[0] == pytest.approx(2 / 3, abs=0.06)
+
+
+def test_a_search_finds_where_a_scan_was_taken() -> None:
+    grid = room()
+    sensor, space = SensorModel(grid, AmclConfig()), FreeSpace(grid)
+    for pose in (START, SE2(0.5, 2.5, -2.0), SE2(5.5, 0.0, 1.5)):
+        found = search(sensor, space, sense(scan_at(grid, pose), sensor.config), np.random.default_rng(0))
+        assert SE2(*found.poses[0]).distance(pose) < 0.05
+
+
+# -- the whole ---------------------------------------------------------------------------------------------------------
+def run(seed: int = 0, steps: int = 80, jump: SE2 | None = None, anywhere: bool = False, **config: object):
+    grid = room()
+    tested = Amcl(AmclConfig(**config), np.random.default_rng(seed))
+    tested.set_map(grid)
+    if anywhere:
+        tested.start_anywhere()
+    else:
+        tested.start(START, SURE)
+    errors, last = [], None
+    for pose, scan in drive(grid, START, steps, seed, jump):
+        last = tested.process(scan) or last
+        errors.append((last.T_map_odom @ scan.odometry).distance(pose))
+    return np.array(errors), tested, last
+
+
+@pytest.mark.parametrize("model", LASER_MODELS)
+def test_driving_it_knows_where_it_is(model: str) -> None:
+    errors, _, last = run(laser_model_type=model)
+    assert np.median(errors[10:]) < 0.03
+    assert last.explained > 0.9
+
+
+def test_from_nothing_and_when_carried_off() -> None:
+    assert run(seed=1, anywhere=True)[0][20:].max() < 0.1
+    assert run(seed=2, steps=160, jump=SE2(0.5, 2.3, -2.0))[0][-20:].max() < 0.1
+
+
+def test_runs_are_bit_equal_and_go_on_alike_when_saved() -> None:
+    grid = room()
+    scans = [scan for _, scan in drive(grid, START, 30, 0)]
+    ends = []
+    for kind in ("whole", "again", "saved"):
+        rng = np.random.default_rng(5)
+        tested = Amcl(rng=rng)
+        tested.set_map(grid)
+        tested.start(START, SURE)
+        for k, scan in enumerate(scans):
+            if kind == "saved" and k == 15:
+                state = tested.save()
+                tested = Amcl(rng=rng)
+                tested.set_map(grid)
+                tested.load(state)
+            tested.process(scan)
+        ends.append((tested.particles, tested.weights))
+    for particles, weights in ends[1:]:
+        assert (particles == ends[0][0]).all()
+        assert (weights == ends[0][1]).all()
+
+
+def test_standing_still_costs_nothing_and_drifts_nowhere() -> None:
+    """Forced updates as of an hour of standing, once every half minute, with the laser's noise each time."""
+    grid, rng = room(), np.random.default_rng(3)
+    tested = Amcl(rng=np.random.default_rng(3))
+    tested.set_map(grid)
+    tested.start(START, SURE)
+    places = []
+    for k in range(120):
+        scan = scan_at(grid, START, k, rng=rng)
+        assert k == 0 or tested.process(scan) is None  # nothing moved: nothing to do
+        tested.request_update()
+        places.append(tested.process(scan).T_map_base)
+    assert max(place.distance(places[5]) for place in places[5:]) < 0.02
+    assert max(place.distance(START) for place in places[5:]) < 0.02
+
+
+def test_lasers_take_turns() -> None:
+    """Each of two lasers is weighed when the base has moved since that laser's own last time."""
+    grid = room()
+    tested = Amcl()
+    tested.set_map(grid)
+    tested.start(START, SURE)
+    for pose in (START, START @ SE2(0.3, 0.0, 0.0)):
+        for laser in ("front", "rear"):
+            mount = SE2(0.1, 0.0, 0.0 if laser == "front" else math.pi)
+            scan = scan_at(grid, pose @ mount @ SE2(-0.1, 0.0, 0.0), odometry=pose, T_base_laser=mount, laser=laser)
+            found = tested.process(scan)
+            assert found is not None
+            assert tested.process(scan) is None
+    assert found.T_map_base.distance(pose) < 0.05
+
+
+def test_ranges_that_say_nothing_are_left_out() -> None:
+    grid = room()
+    tested = Amcl()
+    tested.set_map(grid)
+    tested.start(START, SURE)
+    ranges = scan_at(grid, START).ranges.copy()
+    ranges[::4] = [np.nan, np.inf, -np.inf, 0.0, -1.0, 0.05] * 5 + [np.nan]
+    found = tested.process(scan_at(grid, START, ranges=ranges))
+    assert found.T_map_base.distance(START) < 0.03
+    for nothing in (np.full(121, np.nan), np.full(121, np.inf), np.zeros(121), np.zeros(0)):
+        tested.request_update()
+        assert tested.process(scan_at(grid, START, ranges=nothing.astype(np.float32))) is None
+    tested.request_update()  # and another number of beams
+    few = scan_at(grid, START)
+    assert tested.process(
+        scan_at(grid, START, ranges=few.ranges[::3], angle_increment=3 * few.angle_increment)
+    ).T_map_base.distance(START) < 0.03  # fmt: skip
+
+
+def test_what_is_missing_is_said() -> None:
+    tested, scan = Amcl(), scan_at(room(), START)
+    with pytest.raises(InputError, match="no map"):
+        tested.process(scan)
+    with pytest.raises(InputError, match="no occupied cell"):
+        tested.set_map(OccupancyGrid(np.zeros((5, 5), np.int8), GridFrame(0.1, (5, 5))))
+    tested.set_map(room())
+    with pytest.raises(InputError, match="no pose to begin with"):
+        tested.process(scan)
+    for bad in (np.eye(2), np.full((3, 3), np.nan), -np.eye(3)):
+        with pytest.raises(InputError, match="covariance"):
+            tested.start(START, bad)
+    tested.start_anywhere()
+    with pytest.raises(InputError, match="without odometry"):
+        tested.process(scan_at(room(), START).__class__(0, scan.ranges, 0.0, 0.01, 0.1, 20.0))
+    for bad in ({"max_particles": 10}, {"laser_model_type": "x"}, {"robot_model_type": "x"}, {"alpha1": -1.0},
+                {"z_hit": 0.0, "z_rand": 0.0}, {"sigma_hit": math.nan}):  # fmt: skip
+        with pytest.raises(ConfigError):
+            AmclConfig(**bad)

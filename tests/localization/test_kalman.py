@@ -1,0 +1,340 @@
+"""Kalman filters: laws that any of them obeys, and robot_localization's ways with sources."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE3
+from roboyard.localization.kalman import (
+    NAMES,
+    ControlConfig,
+    Ekf,
+    Fusion,
+    FusionConfig,
+    Measurement,
+    RestBias,
+    Source,
+    SourceConfig,
+    Ukf,
+    jacobian,
+    moved,
+    twist_at_base,
+)
+from roboyard.localization.kalman.state import rotation
+
+SECOND = 1_000_000_000
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def flags(*names: str) -> np.ndarray:
+    return np.array([name in names for name in NAMES])
+
+
+def measured(time: float, covariance: float = 0.01, source: str = "test", threshold: float = math.inf, **values: float):
+    full = np.zeros(15)
+    for name, value in values.items():
+        full[NAMES.index(name)] = value
+    return Measurement(round(time * 1e9), source, full, flags(*values), covariance * np.eye(15), threshold)
+
+
+def random_covariance(rng: np.random.Generator, size: int = 15, scale: float = 0.1) -> np.ndarray:
+    root = rng.normal(0, scale, (size, size))
+    return root @ root.T + 1e-4 * np.eye(size)
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+@given(SEEDS)
+@settings(max_examples=15, deadline=None)
+def test_the_jacobian_is_the_slope(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    state = rng.uniform(-1, 1, 15)
+    slopes = np.array([(moved(state + h, 0.1) - moved(state - h, 0.1)) / 2e-6 for h in 1e-6 * np.eye(15)]).T
+    assert np.allclose(jacobian(state, 0.1), slopes, atol=1e-8)
+
+
+@given(SEEDS)
+@settings(max_examples=15, deadline=None)
+def test_small_steps_of_the_model_are_a_rigid_motion(seed: int) -> None:
+    """A constant twist over a second in many steps is the exponential of the twist."""
+    rng = np.random.default_rng(seed)
+    state = np.zeros(15)
+    state[3:6], state[6:12] = rng.uniform(-0.5, 0.5, 3), rng.uniform(-0.5, 0.5, 6)
+    start = SE3.from_xyz_rpy(state[:3], state[3:6])
+    truth = start @ SE3.exp(state[6:12])
+    for _ in range(300):
+        state = moved(state, 1.0 / 300)
+    found = SE3.from_xyz_rpy(state[:3], state[3:6])
+    assert found.distance(truth) < 5e-3
+    assert found.angle_to(truth) < 5e-3
+
+
+def test_straight_up_stays_finite() -> None:
+    state = np.zeros(15)
+    state[4], state[9:12] = math.pi / 2, 0.1
+    assert np.isfinite(moved(state, 0.1)).all()
+    assert np.isfinite(jacobian(state, 0.1)).all()
+
+
+# -- the filters -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", [Ekf, Ukf])
+def test_on_a_linear_system_it_is_the_kalman_filter(kind: type) -> None:
+    """Along a line, with no rotation, the model is linear: position, velocity, acceleration."""
+    rng = np.random.default_rng(1)
+    P, Q = np.diag([0.5, 0.2, 0.1]), np.diag([0.01, 0.02, 0.03])
+    x, where = np.array([0.0, 1.0, 0.2]), [0, 6, 12]
+    full, noise = 1e-12 * np.eye(15), np.zeros((15, 15))
+    full[np.ix_(where, where)], noise[np.ix_(where, where)] = P, Q
+    state = np.zeros(15)
+    state[where] = x
+    tested = kind(state, full)
+    for k in range(50):
+        dt = 0.1
+        F = np.array([[1, dt, dt * dt / 2], [0, 1, dt], [0, 0, 1]])
+        x, P = F @ x, F @ P @ F.T + Q * dt
+        tested.predict(dt, noise)
+        H = np.array([[1.0, 0.0, 0.0]]) if k % 2 else np.array([[0.0, 1.0, 0.0]])
+        z, R = rng.normal(size=1), np.array([[0.3]])
+        gain = P @ H.T @ np.linalg.inv(H @ P @ H.T + R)
+        x, P = x + gain @ (z - H @ x), (np.eye(3) - gain @ H) @ P
+        name = "x" if k % 2 else "vx"
+        values = np.zeros(15)
+        values[NAMES.index(name)] = z[0]
+        assert tested.correct(values, flags(name), 0.3 * np.eye(15))
+        # the unscented filter adds and takes away numbers a million times as large
+        tolerance = 1e-9 if kind is Ekf else 1e-5
+        assert np.allclose(tested.state[where], x, atol=tolerance)
+        assert np.allclose(tested.covariance[np.ix_(where, where)], P, atol=tolerance)
+
+
+@given(SEEDS)
+@settings(max_examples=15, deadline=None)
+def test_unscented_is_extended_where_the_model_is_nearly_linear(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    state, P = rng.uniform(-0.5, 0.5, 15), random_covariance(rng, scale=0.003)
+    noise = random_covariance(rng, scale=0.01)
+    both = [Ekf(state, P), Ukf(state, P)]
+    for one in both:
+        one.predict(0.05, noise)
+        one.correct(state + 0.01, flags("x", "yaw", "vx"), 1e-3 * np.eye(15))
+    assert np.allclose(both[0].state, both[1].state, atol=1e-4)
+    assert np.allclose(both[0].covariance, both[1].covariance, atol=1e-4)
+
+
+@given(SEEDS, st.sampled_from([Ekf, Ukf]))
+@settings(max_examples=15, deadline=None)
+def test_covariances_stay_covariances_and_measuring_makes_surer(seed: int, kind: type) -> None:
+    rng = np.random.default_rng(seed)
+    tested = kind(rng.uniform(-1, 1, 15), random_covariance(rng))
+    for _ in range(5):
+        tested.predict(float(rng.uniform(0.01, 0.3)), random_covariance(rng))
+        before = np.diag(tested.covariance).copy()
+        used = rng.random(15) < 0.4
+        tested.correct(tested.state + rng.normal(0, 0.1, 15), used, random_covariance(rng))
+        assert (np.diag(tested.covariance) <= before * (1 + 1e-6) + 1e-9).all()
+        assert np.linalg.eigvalsh(tested.covariance).min() > -1e-7
+        assert (np.abs(tested.state[3:6]) <= math.pi).all()
+
+
+@pytest.mark.parametrize("kind", ["ekf", "ukf"])
+def test_errors_are_as_large_as_the_filter_says(kind: str) -> None:
+    """NEES over 50 runs of a planar base whose truth obeys the model: within its 95 % bounds."""
+    runs, dt = 50, 0.05
+    noise = np.full(15, 0.0)
+    noise[[6, 11]] = 0.05, 0.08
+    where = np.array([0, 1, 5, 6, 11])
+    found = []
+    for run in range(runs):
+        rng = np.random.default_rng(run)
+        truth = np.zeros(15)
+        truth[6], truth[11] = 0.5 + rng.normal(0, 0.1), rng.normal(0, 0.1)
+        start = tuple(0.5 if k == 6 else 0.0 for k in range(15))
+        fusion = Fusion(
+            FusionConfig(kind, True, process_noise_covariance=tuple(noise.tolist()), initial_state=start,
+                         initial_estimate_covariance=tuple(1e-2 if k in (6, 11) else 1e-9 for k in range(15)))
+        )  # fmt: skip
+        fusion.set_pose(0, np.zeros(6), 1e-9 * np.eye(6))
+        fusion._filter.state[6] = 0.5
+        for k in range(1, 25):
+            truth = moved(truth, dt)
+            truth += rng.standard_normal(15) * np.sqrt(noise * dt)
+            said = {"vx": truth[6] + rng.normal(0, 0.05), "vyaw": truth[11] + rng.normal(0, 0.02)}
+            if k % 10 == 0:
+                said["yaw"] = truth[5] + rng.normal(0, 0.05)
+            for name, value in said.items():
+                fusion.add(measured(k * dt, {"vx": 0.05, "vyaw": 0.02, "yaw": 0.05}[name] ** 2, name, **{name: value}))
+            fusion.advance(round(k * dt * 1e9))
+        now = fusion.estimate
+        error = (now.state - truth)[where]
+        error[2] = math.remainder(error[2], math.tau)
+        found.append(error @ np.linalg.inv(now.covariance[np.ix_(where, where)]) @ error)
+    low, high = chi2.ppf([0.025, 0.975], runs * len(where)) / runs
+    assert low < np.mean(found) < high
+
+
+def test_gates_hold_back_what_is_too_far_off() -> None:
+    fusion = Fusion()
+    fusion.add(measured(0.0, x=0.0))
+    fusion.add(measured(0.1, x=100.0, threshold=3.0, source="wild"))
+    fusion.add(measured(0.2, x=0.1, threshold=3.0, source="tame"))
+    fusion.advance(SECOND // 4)
+    assert fusion.counts["wild"] == {"taken": 0, "gated": 1, "late": 0}
+    assert fusion.counts["tame"]["taken"] == 1
+    assert abs(fusion.estimate.state[0]) < 0.2
+
+
+@given(st.permutations(range(6)))
+@settings(max_examples=25, deadline=None)
+def test_late_measurements_come_to_the_same_as_punctual_ones(order: list[int]) -> None:
+    """With smooth_lagged_data the order of arrival does not matter, down to the last bit."""
+    items = [measured(1.0 + 0.1 * k, source=f"s{k}", vx=1.0 + 0.1 * k, vyaw=0.05 * k) for k in range(6)]
+    ends = []
+    for sequence in (range(6), order):
+        fusion = Fusion(FusionConfig(smooth_lagged_data=True, history_length=10.0, two_d_mode=True))
+        fusion.add(measured(0.9, x=0.0, y=0.0, yaw=0.0))
+        fusion.advance(SECOND)
+        for k in sequence:
+            fusion.add(items[k])
+            fusion.advance(SECOND + SECOND // 2)
+        ends.append((fusion.estimate, fusion.counts))
+    (a, counts_a), (b, counts_b) = ends
+    assert a.time_ns == b.time_ns
+    assert (a.state == b.state).all()
+    assert (a.covariance == b.covariance).all()
+    assert counts_a == counts_b
+
+
+def test_a_saved_fusion_goes_on_alike() -> None:
+    ends, saved = [], None
+    for again in (False, True):
+        fusion = Fusion(FusionConfig(smooth_lagged_data=True))
+        for k in range(20):
+            if again and k < 10:
+                continue
+            if again and k == 10:
+                fusion.load(saved)
+            if not again and k == 10:
+                saved = fusion.save()
+            fusion.add(measured(0.1 * k, vx=1.0, vyaw=0.3))
+            fusion.advance(k * SECOND // 10)
+        ends.append(fusion.estimate)
+    assert (ends[0].state == ends[1].state).all()
+
+
+def test_without_measurements_it_predicts_on() -> None:
+    fusion = Fusion(FusionConfig(sensor_timeout=0.5))
+    assert fusion.estimate is None
+    assert fusion.at(SECOND) is None
+    fusion.add(measured(0.0, 1e-6, vx=1.0))
+    fusion.advance(SECOND // 4)
+    assert fusion.estimate.time_ns == 0
+    fusion.advance(2 * SECOND)
+    assert fusion.estimate.state[0] == pytest.approx(2.0, abs=1e-3)
+    ahead = fusion.at(3 * SECOND)
+    assert ahead.state[0] == pytest.approx(3.0, abs=1e-3)
+    assert fusion.estimate.time_ns == 2 * SECOND
+
+
+def test_commands_push_the_velocity() -> None:
+    control = ControlConfig((True, *(False,) * 5), timeout=10.0, acceleration_limits=(0.5,) * 6)
+    fusion = Fusion(FusionConfig(control=control, sensor_timeout=0.01))
+    fusion.add(measured(0.0, 1e-9, vx=0.0, ax=0.0))
+    fusion.advance(0)
+    fusion.command(0, np.array([1.0, 0, 0, 0, 0, 0]))
+    for k in range(1, 101):
+        fusion.advance(k * SECOND // 100)
+    assert fusion.estimate.state[6] == pytest.approx(0.5, abs=0.05)
+    assert control.push(np.full(6, 2.0), np.zeros(6))[0] == -0.5
+
+
+# -- sources -----------------------------------------------------------------------------------------------------------
+def source(*names: str, **more: object) -> Source:
+    return Source(SourceConfig("odom0", tuple(flags(*names).tolist()), **more))
+
+
+def test_differential_poses_are_velocities() -> None:
+    one = source("x", "yaw", differential=True)
+    twist = np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.3])
+    start = SE3.from_xyz_rpy((3.0, -2.0, 0.0), (0.0, 0.0, 1.0))
+    assert one.pose(0, start, 0.01 * np.eye(6)) is None
+    found = one.pose(SECOND // 2, start @ SE3.exp(0.5 * twist), 0.01 * np.eye(6))
+    assert np.allclose(found.values[6:12], twist)
+    assert (found.used == flags("vx", "vyaw")).all()
+    assert found.covariance[6, 6] == pytest.approx(0.02 / 0.25)
+
+
+def test_relative_poses_count_from_the_first() -> None:
+    one = source("x", "y", "yaw", relative=True)
+    start = SE3.from_xyz_rpy((3.0, -2.0, 0.0), (0.0, 0.0, 1.0))
+    step = SE3.from_xyz_rpy((1.0, 0.2, 0.0), (0.0, 0.0, 0.1))
+    assert np.allclose(one.pose(0, start, np.eye(6)).values, 0.0)
+    found = one.pose(SECOND, start @ step, np.eye(6))
+    assert np.allclose(found.values[:6], [1.0, 0.2, 0.0, 0.0, 0.0, 0.1])
+
+
+def test_what_cannot_be_used_is_left_out() -> None:
+    one = source("vx", "vyaw")
+    good = np.array([0.5, 0, 0, 0, 0, 0.1])
+    assert one.twist(SECOND, good, np.eye(6)) is not None
+    assert one.twist(SECOND, good, np.eye(6)) is None  # the same moment again
+    assert one.twist(0, good, np.eye(6)) is None  # time went back
+    assert one.refused == 2
+    half = one.twist(2 * SECOND, np.array([np.nan, 0, 0, 0, 0, 0.1]), np.eye(6))
+    assert (half.used == flags("vyaw")).all()
+    assert one.twist(3 * SECOND, np.full(6, np.inf), np.eye(6)) is None
+    assert not one.assumed
+    unknown = one.twist(4 * SECOND, good, np.zeros((6, 6)))
+    assert one.assumed
+    assert unknown.covariance[11, 11] > 0.0
+
+
+def test_gravity_is_taken_off_by_the_attitude() -> None:
+    one = source("ax", "ay", "az", remove_gravitational_acceleration=True)
+    roll, pitch = 0.2, -0.3
+    felt = rotation(np.array(roll), np.array(pitch), np.array(0.7)).T @ np.array([0.0, 0.0, 9.80665])
+    found = one.acceleration(0, felt, np.eye(3), (roll, pitch))
+    assert np.allclose(found.values[12:], 0.0, atol=1e-12)
+
+
+def test_a_sensor_off_the_middle_moves_sideways() -> None:
+    mount = SE3.from_xyz_rpy((1.0, 0.0, 0.0), (0.0, 0.0, math.pi / 2))
+    values, _ = twist_at_base(mount, np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.3]), np.eye(6))
+    assert np.allclose(values, [0.0, 0.0, 0.0, 0.0, 0.0, 0.3], atol=1e-12)
+    with pytest.raises(InputError):
+        twist_at_base(mount, np.zeros(3), np.eye(6))
+
+
+def test_the_bias_of_a_gyroscope_at_rest() -> None:
+    rng = np.random.default_rng(0)
+    rest, bias = RestBias(), np.array([1e-3, -2e-3, 3e-3])
+    for k in range(300):
+        rest.moves(k * 10_000_000, still=k < 200)
+        out = rest.reading(k * 10_000_000, bias + rng.normal(0, 1e-3, 3))
+    assert np.abs(rest.bias - bias).max() < 3e-4
+    assert np.sqrt(rest.variance).max() < 1.5e-4
+    assert np.abs(out).max() < 5e-3
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: SourceConfig("odom0", (True,) * 14), "14 entries"),
+        (lambda: SourceConfig("odom0", (True,) * 15, True, True), "both"),
+        (lambda: SourceConfig("odom0", (True,) * 15, pose_rejection_threshold=0.0), "threshold"),
+        (lambda: FusionConfig(process_noise_covariance=(1.0,) * 14), "14 numbers"),
+        (lambda: FusionConfig(process_noise_covariance=(-1.0,) * 15), "no covariance"),
+        (lambda: FusionConfig(initial_state=(1.0,)), "initial_state"),
+        (lambda: FusionConfig(sensor_timeout=math.nan), "sensor_timeout"),
+        (lambda: FusionConfig("kf"), "kf"),
+        (lambda: ControlConfig((True,)), "used has 1"),
+    ],
+)
+def test_wrong_settings_are_refused(make, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        make()
