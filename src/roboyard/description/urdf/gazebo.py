@@ -11,6 +11,7 @@ from roboyard.description.model import Joint, Link, Material, Plugin, Surface, V
 from roboyard.description.reading import Reading
 from roboyard.description.sensing import read_plugin, read_sensor
 from roboyard.description.sensors import Sensor
+from roboyard.description.urdf.plugin_sensors import follow_mimic, read_plugin_sensor
 from roboyard.description.values import boolean, number, shown, unit_vector, vector
 from roboyard.description.xml import Node
 
@@ -93,22 +94,33 @@ def apply_blocks(reading: Reading, blocks: list[Node], links: dict[str, Link], j
             joints[target] = _joint(reading, node, joints[target], out)
         else:
             reading.note(node, f"<gazebo> refers to {shown(target)}, which is no link and no joint")
+            continue
+        _plugins(reading, node, target if target in links else None, links, joints, out)
     for name, overlay in overlays.items():
         links[name] = overlay.laid_over(links[name])
     return out
 
 
+def _plugins(
+    reading: Reading, node: Node, link: str | None, links: dict[str, Link], joints: dict[str, Joint], out: Blocks
+) -> None:
+    """Every plugin as written, and what those do that need nobody else: sensors of their own, joints that follow."""
+    for one in node.all("plugin"):
+        out.plugins.append(read_plugin(one, link))
+        sensor = read_plugin_sensor(reading, one, link, links, joints)
+        out.sensors += [sensor] if sensor is not None else []
+        follow_mimic(reading, one, joints)
+
+
 def _robot(reading: Reading, node: Node, out: Blocks) -> None:
     reading.unknown(node, {"plugin", "static", "joint"}, _UNUSED)
     out.static = boolean_of(node, "static", out.static)
-    out.plugins += [read_plugin(one) for one in node.all("plugin")]
 
 
 def _joint(reading: Reading, node: Node, joint: Joint, out: Blocks) -> Joint:
     reading.unknown(node, _JOINT_TAGS, _UNUSED)
     for one in node.all("sensor"):
         out.sensors.append(read_sensor(reading, one, joint.child, pose(one.child("pose")), joint.name))
-    out.plugins += [read_plugin(one) for one in node.all("plugin")]
     if not joint.axes or not any(node.child(tag) for tag in ("springStiffness", "springReference")):
         return joint
     dynamics = replace(
@@ -123,7 +135,6 @@ def _link(reading: Reading, node: Node, link: str, overlay: _Overlay, out: Block
     reading.unknown(node, _LINK_TAGS, _UNUSED)
     for one in node.all("sensor"):
         out.sensors.append(read_sensor(reading, one, link, pose(one.child("pose"))))
-    out.plugins += [read_plugin(one, link) for one in node.all("plugin")]
     _contact(node, overlay)
     overlay.material = _material(reading, node) or overlay.material
     if node.child("gravity"):

@@ -38,6 +38,11 @@ DONE_ALREADY = {
     "sensors", "imu", "contact", "touch", "altimeter", "magnetometer", "navsat", "air-pressure", "air-speed",
     "forcetorque", "force-torque", "logical-camera", "laser", "gpu-laser", "block-laser", "ray-sensor", "ray",
     "gpu-ray", "imu-sensor", "bumper", "gps-sensor", "sonar", "range",
+    # those that stand alone are made into sensors by the reader
+    "gps", "magnetic", "baro", "ft-sensor", "f3d",
+    # joints that follow others are read
+    "roboticsgroup-gazebo-mimic-joint-plugin", "gazebo-mimic-joint-plugin",
+    "roboticsgroup-upatras-gazebo-mimic-joint-plugin",
     # joints' interfaces are read from <transmission> and <ros2_control>
     "control", "gz-ros2-control-system", "ign-ros2-control-system", "gazebo-ros2-control", "gz-ros2-control",
     "ign-ros2-control", "init", "factory", "state", "api-plugin",
@@ -63,9 +68,7 @@ def map_plugins(model: Model) -> Part:
             make = differential
         if make is not None:
             whole = _joined(whole, make(reader), plugin.name or name)
-        elif name in DONE_ALREADY and not _stands_alone(plugin):
-            pass
-        else:
+        elif name not in DONE_ALREADY or _stands_alone(model, plugin):
             shown = plugin.filename or plugin.name or "without a name"
             text = f"plugin {plugin.name or shown}: nothing here does what {shown[:80]} does; it is left out"
             whole = replace(whole, findings=(*whole.findings, text))
@@ -75,9 +78,11 @@ def map_plugins(model: Model) -> Part:
     return whole
 
 
-def _stands_alone(plugin: Plugin) -> bool:
-    """Whether it makes a sensor of its own, with no <sensor> around it: the robot has none then."""
-    return plugin.link is None and any(plugin.element.find(tag) is not None for tag in ("bodyName", "body_name"))
+def _stands_alone(model: Model, plugin: Plugin) -> bool:
+    """Whether it would be a sensor of its own, with no <sensor> around it, and the reader made none of it."""
+    made = any(sensor.name == plugin.name for sensor in model.sensors)
+    told = any(plugin.element.find(tag) is not None for tag in ("bodyName", "body_name"))
+    return plugin.link is None and told and not made
 
 
 def _joined(whole: Part, more: Part, name: str, kind: str = "plugin") -> Part:
