@@ -66,3 +66,28 @@ def test_a_mended_file(command: Command) -> None:
     assert done.code == 0
     assert len(done.json["mendings"]) == 2
     assert command("check", "robot", "m.urdf").code == 0
+
+
+def test_all_faults_beside_one_that_cannot_be_mended(command: Command) -> None:
+    """Each with file and line, and whether --repair mends it; what only follows of another is not said."""
+    text = ROBOT.format(0.01).replace('<axis xyz="0 0 1"/>', '<axis xyz="0 zero 1"/>')
+    text = text.replace("</robot>", '\n<gazebo reference="arm"><mu1>slippery</mu1></gazebo></robot>')
+    Path("r.urdf").write_text(text)
+    for more in ((), ("--repair",)):
+        done = command("check", "robot", "r.urdf", "--json", *more)
+        assert done.code == 2
+        listed = [(one["fault"].split(" ")[0], one["mendable"]) for one in done.json["listed"]]
+        assert listed == [("r.urdf:5:", False), ("r.urdf:7:", False), ("r.urdf:2:", True), ("r.urdf:4:", True)]
+        assert len(done.json["faults"]) == 4
+    lines = [line for line in done.err.splitlines() if line.startswith("error:")]
+    assert [line.endswith("[--repair mends it]") for line in lines] == [False, False, True, True]
+    assert "2 faults cannot be mended, 2 can" in done.err
+
+
+def test_xacro_arguments(command: Command) -> None:
+    Path("r.xacro").write_text(
+        '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><link name="${1}_$(arg which)"/></robot>'
+    )
+    assert "'which' is not declared" in command("check", "robot", "r.xacro").error
+    assert command("check", "robot", "r.xacro", "--arg", "which=a", "--json").json["links"] == 1
+    assert "NAME=VALUE" in command("check", "robot", "r.xacro", "--arg", "which").error

@@ -3,7 +3,7 @@
 `load_model` and `load_world` are the way in; ``model.py`` and ``sensors.py`` hold the records that come out.
 """
 
-from roboyard.description.load import load_model, load_world
+from roboyard.description.load import load_model, load_world, survey_model
 from roboyard.description.model import (
     Axis,
     Box,
@@ -104,4 +104,5 @@ __all__ = [
     "World",
     "load_model",
     "load_world",
+    "survey_model",
 ]

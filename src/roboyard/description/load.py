@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from roboyard.description.findings import Mending
 from roboyard.description.model import Model, World
 from roboyard.description.reading import Reading
 from roboyard.description.resources import Resources, at_home
@@ -42,20 +43,50 @@ def load_model(
     Raises:
         DescriptionError: the file cannot be read, or what it describes is wrong; the message says what and where.
     """
-    root, reading, source = _open(path_or_text, search, arguments, repair)
+    reading = _reading(search, repair=repair)
+    root, source = _open(reading, path_or_text, arguments)
+    model = _model(reading, root, name)
+    return replace(model, source=source, findings=reading.findings, mendings=reading.mendings)
+
+
+def _model(reading: Reading, root: Node, name: str | None) -> Model:
     if root.tag == "robot":
         from roboyard.description.urdf import read_robot
 
-        model = read_robot(reading, root, name)
-    elif root.tag == "mujoco":
+        return read_robot(reading, root, name)
+    if root.tag == "mujoco":
         from roboyard.description.mjcf import read_model_document as read_mjcf
 
-        model = read_mjcf(reading, root, name)
-    else:
-        from roboyard.description.sdf import read_model_document
+        return read_mjcf(reading, root, name)
+    from roboyard.description.sdf import read_model_document
 
-        model = read_model_document(reading, root, name)
-    return replace(model, source=source, findings=reading.findings, mendings=reading.mendings)
+    return read_model_document(reading, root, name)
+
+
+def survey_model(
+    path_or_text: str | os.PathLike[str],
+    *,
+    search: Sequence[str | os.PathLike[str]] = (),
+    arguments: Mapping[str, str] | None = None,
+) -> tuple[tuple[DescriptionError, ...], tuple[Mending, ...]]:
+    """Everything that is wrong with a model: what cannot be mended, and what ``repair`` would mend.
+
+    Reading goes on after each fault as far as the format's reader can: in URDF from link to link, joint to joint and
+    block to block, elsewhere up to the first that cannot be mended.
+
+    Args:
+        path_or_text: As in `load_model`.
+        search: As there.
+        arguments: As there.
+    """
+    reading = _reading(search, repair=True, survey=True)
+    try:
+        root, _ = _open(reading, path_or_text, arguments)
+        _model(reading, root, None)
+    except DescriptionError as error:
+        if error not in reading.faults:
+            reading.faults.append(error)
+    return tuple(reading.faults), reading.mendings
 
 
 def load_world(
@@ -76,7 +107,8 @@ def load_world(
     Raises:
         DescriptionError: as `load_model`.
     """
-    root, reading, source = _open(path_or_text, search, arguments, repair)
+    reading = _reading(search, repair=repair)
+    root, source = _open(reading, path_or_text, arguments)
     if root.tag == "robot":
         raise fault("this describes a robot, not a world", root, "load it as a model")
     if root.tag == "mujoco":
@@ -90,16 +122,16 @@ def load_world(
     return replace(world, source=source, findings=reading.findings, mendings=reading.mendings)
 
 
-def _open(
-    given: str | os.PathLike[str],
-    search: Sequence[str | os.PathLike[str]],
-    arguments: Mapping[str, str] | None,
-    repair: bool,
-) -> tuple[Node, Reading, Path | None]:
+def _reading(search: Sequence[str | os.PathLike[str]], *, repair: bool, survey: bool = False) -> Reading:
     for folder in search:
         if not at_home(folder).is_dir():
             raise DescriptionError(f"the search folder {os.fspath(folder)!r} does not exist")
-    reading = Reading(Resources([Path(folder) for folder in search], os.environ), repair=repair)
+    return Reading(Resources([Path(folder) for folder in search], os.environ), repair=repair, survey=survey)
+
+
+def _open(
+    reading: Reading, given: str | os.PathLike[str], arguments: Mapping[str, str] | None
+) -> tuple[Node, Path | None]:
     if isinstance(given, str) and given.lstrip("\ufeff \t\r\n").startswith("<"):
         source, text = None, given
         root, findings = parse(text, "<text>")
@@ -107,7 +139,7 @@ def _open(
         source, data = read_file(given)
         root, findings = parse(data, str(given))
     reading.add(findings)
-    return known_root(_expand(reading, root, source, arguments)), reading, source
+    return known_root(_expand(reading, root, source, arguments)), source
 
 
 def read_file(given: str | os.PathLike[str]) -> tuple[Path, bytes]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from roboyard.description.findings import Finding, Mending
 from roboyard.description.meshes import mesh_problem
 from roboyard.description.resources import MESH_BYTES, Resources
 from roboyard.description.values import fault, shown
 from roboyard.description.xml import Node
+from roboyard.errors import DescriptionError
+
+T = TypeVar("T")
 
 MAX_ELEMENTS = 1_000_000  # over all files of one reading
 MAX_FILES = 4_000
@@ -24,17 +28,22 @@ class Reading:
     Args:
         resources: Resolves URIs.
         repair: Whether faults that can be mended are mended and listed instead of refused.
+        survey: Whether to read on after a fault that cannot be mended, to find those beside it; see ``attempt``.
 
     Attributes:
         resources: Resolves URIs.
         repair: See above.
+        survey: See above.
+        faults: What was found wrong in a survey and cannot be mended.
         parsed: Files read so far.
         stack: The models and files being read just now, outermost first.
     """
 
-    def __init__(self, resources: Resources, *, repair: bool = False) -> None:
+    def __init__(self, resources: Resources, *, repair: bool = False, survey: bool = False) -> None:
         self.resources = resources
         self.repair = repair
+        self.survey = survey
+        self.faults: list[DescriptionError] = []
         self.parsed: dict[Path, tuple[Node, tuple[Finding, ...]]] = {}
         self.stack: list[str] = []
         self._findings: dict[Finding, None] = {}
@@ -51,6 +60,21 @@ class Reading:
     def mendings(self) -> tuple[Mending, ...]:
         """Every fault that was mended so far, in order."""
         return tuple(self._mendings)
+
+    def attempt(self, read: Callable[[], T], otherwise: T) -> T:
+        """What ``read`` gives; in a survey its error is kept, and ``otherwise`` stands in, so that reading goes on.
+
+        Raises:
+            DescriptionError: as ``read``, unless in a survey.
+        """
+        if not self.survey:
+            return read()
+        try:
+            return read()
+        except DescriptionError as error:
+            if len(self.faults) < MAX_FINDINGS:
+                self.faults.append(error)
+            return otherwise
 
     def mend(self, node: Node, what: str, valid: str, done: str) -> None:
         """A fault at ``node`` with a remedy; returning means that the caller is to apply it.

@@ -12,6 +12,7 @@ from roboyard.cli.grammar import JsonOption, group
 
 if TYPE_CHECKING:
     from roboyard.description import Mending, Model
+    from roboyard.errors import DescriptionError
     from roboyard.simulation import Simulation
 
 app = group("Check a scenario, robot or world without running it.")
@@ -20,6 +21,9 @@ SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another value, e.g. robots.rover.at=[1,0,0].")
 ]
 PictureOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: a .png or .jpg file.")]
+ArgumentOption = Annotated[
+    list[str] | None, typer.Option("--arg", metavar="NAME=VALUE", help="A xacro argument, e.g. ur_type=ur5e.")
+]
 RepairOption = Annotated[bool, typer.Option("--repair", help="Mend what can be mended, and say what was done.")]
 
 
@@ -57,6 +61,7 @@ def scenario(
 @app.command("robot")
 def robot(
     file: Annotated[str, typer.Argument(metavar="ROBOT", help="A file, or a name of `roboyard list`.")],
+    arg: ArgumentOption = None,
     repair: RepairOption = False,
     picture: PictureOption = None,
     json: JsonOption = False,
@@ -69,11 +74,17 @@ def robot(
     from roboyard.cli import robot_report as report
     from roboyard.cli.terminal import columns, emit, fields, heading
     from roboyard.description import World
+    from roboyard.errors import DescriptionError
     from roboyard.scenarios import Run
     from roboyard.scenarios.catalog import find_robot
 
     _can_draw(picture)
-    package = find_robot(file, repair=True)  # so that all faults are found, not only the first
+    arguments = _arguments(arg or [])
+    try:
+        package = find_robot(file, arguments=arguments, repair=True)  # so that all faults are found, not only the first
+    except DescriptionError as error:
+        _refuse(file, arguments, error, json)
+        raise
     with Run(World("nowhere"), record=False) as run:  # what physics or a node cannot take is found out by trying
         model = run.add(package, "robot", nodes="all", repair=True).model
         findings = list(dict.fromkeys([*package.findings, *map(str, model.findings), *run.simulation.notes]))
@@ -169,6 +180,48 @@ def world(
         ]
     )
     _show_findings(findings, found.mendings)
+
+
+def _arguments(given: list[str]) -> dict[str, str]:
+    """``--arg NAME=VALUE`` as a mapping. Raises InputError."""
+    from roboyard.errors import InputError
+
+    found = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"--arg {one[:100]!r} is no argument", valid="NAME=VALUE, as in --arg ur_type=ur5e")
+        found[name.strip()] = value
+    return found
+
+
+def _refuse(file: str, arguments: dict[str, str], error: DescriptionError, json: bool) -> None:
+    """Say every fault of a robot of which one cannot be mended, and end with exit code 2.
+
+    Returns where the robot is no file of a description: then ``error`` says it all.
+    """
+    from roboyard.cli.failures import BAD_INPUT
+    from roboyard.cli.terminal import complain, count, emit, note
+    from roboyard.description import survey_model
+    from roboyard.scenarios.catalog import DESCRIPTION_SUFFIXES, find
+
+    path = find("robot", file)
+    if path.suffix not in DESCRIPTION_SUFFIXES:
+        return
+    faults, mendings = survey_model(path, arguments=arguments)
+    if not faults:
+        faults = (error,)
+    told = [(str(one), False) for one in faults] + [(one.fault, True) for one in mendings]
+    for text, mendable in told[:_SAID]:
+        complain(text + (" [--repair mends it]" if mendable else ""))
+    if len(told) > _SAID:
+        note(f"and {count(len(told) - _SAID, 'more fault')}")
+    note(f"{count(len(faults), 'fault')} cannot be mended, {len(mendings)} can")
+    if json:
+        listed = [{"fault": text, "mendable": mendable} for text, mendable in told]
+        faults_said = [text for text, _ in told]
+        emit({"ok": False, "error": told[0][0], "faults": faults_said, "listed": listed, "exit_code": BAD_INPUT})
+    raise typer.Exit(BAD_INPUT)
 
 
 def _can_draw(picture: Path | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 
 from roboyard.description.colours import gazebo_material
@@ -84,7 +85,8 @@ def apply_blocks(reading: Reading, blocks: list[Node], links: dict[str, Link], j
     """
     out = Blocks()
     overlays: dict[str, _Overlay] = {}
-    for node in blocks:
+
+    def lay(node: Node) -> None:
         target = node.get("reference").strip()
         if not target:
             _robot(reading, node, out)
@@ -94,8 +96,11 @@ def apply_blocks(reading: Reading, blocks: list[Node], links: dict[str, Link], j
             joints[target] = _joint(reading, node, joints[target], out)
         else:
             reading.note(node, f"<gazebo> refers to {shown(target)}, which is no link and no joint")
-            continue
+            return
         _plugins(reading, node, target if target in links else None, links, joints, out)
+
+    for block in blocks:
+        reading.attempt(partial(lay, block), None)
     for name, overlay in overlays.items():
         links[name] = overlay.laid_over(links[name])
     return out

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from roboyard.description import checks
 from roboyard.description.assembly import settle_sensors
-from roboyard.description.model import Joint, Link, Model
+from roboyard.description.model import Joint, JointInterface, Link, Material, Model, Plugin
 from roboyard.description.reading import Reading
 from roboyard.description.remedies import with_shapes
 from roboyard.description.urdf.control import control_encoders, read_control
@@ -34,23 +35,33 @@ def read_robot(reading: Reading, root: Node, name: str | None = None) -> Model:
         DescriptionError: anything that makes the robot inconsistent or physically impossible: see ``checks``.
     """
     reading.unknown(root, _KNOWN, {"sensor", "property"})
-    nodes = checks.unique("link", ((one.get("name").strip(), one) for one in root.all("link")))
+    nodes = _named(reading, "link", root)
     if not nodes:
         raise fault("the robot has no link", root, "at least one <link>")
     called = name or root.get("name").strip()
     if not called:
         raise fault("the robot has no name", root, '<robot name="…">')
-    joint_nodes = checks.unique("joint", ((one.get("name").strip(), one) for one in root.all("joint")))
-    drafts = [(read_joint(reading, node), node) for node in joint_nodes.values()]
-    drafts = checks.mimics(reading, checks.known_ends(reading, nodes, drafts))
-    order = checks.chain(drafts, nodes)
-    _one_root(called, root, nodes, order)
+    made = [(reading.attempt(partial(read_joint, reading, node), None), node)
+            for node in _named(reading, "joint", root).values()]  # fmt: skip
+    drafts = [(joint, node) for joint, node in made if joint is not None]
+    drafts = reading.attempt(lambda: checks.mimics(reading, checks.known_ends(reading, nodes, drafts)), [])
+    sound = not reading.faults  # what follows of a fault is none of its own
+    order = checks.chain(drafts, nodes) if sound else []
+    if sound:
+        reading.attempt(lambda: _one_root(called, root, nodes, order), None)
 
     materials = read_materials(reading, root)
-    links = {link: with_shapes(reading, node, read_link(reading, node, materials)) for link, node in nodes.items()}
+    links = {}
+    for link, node in nodes.items():
+        found = reading.attempt(partial(_link, reading, node, materials), None)
+        if found is not None:
+            links[link] = found
     joints = {joint.name: joint for joint, _ in drafts}
     blocks = apply_blocks(reading, root.all("gazebo"), links, joints)
-    interfaces, systems = read_control(reading, root, joints)
+    without: tuple[tuple[JointInterface, ...], tuple[Plugin, ...]] = ((), ())
+    interfaces, systems = reading.attempt(lambda: read_control(reading, root, joints), without)
+    if reading.faults:
+        raise reading.faults[0]
     sensors = [*blocks.sensors, *control_encoders(root, joints, blocks.sensors)]
 
     check_weightless(reading, nodes, links, joints)
@@ -75,6 +86,17 @@ def read_robot(reading: Reading, root: Node, name: str | None = None) -> Model:
         canonical_link=canonical,
         closures=closures,
     )
+
+
+def _named(reading: Reading, kind: str, root: Node) -> dict[str, Node]:
+    """Links or joints by name; in a survey the first of each."""
+    named = [(one.get("name").strip(), one) for one in root.all(kind)]
+    first = {name: one for name, one in reversed(named) if name}
+    return reading.attempt(lambda: checks.unique(kind, named), dict(reversed(first.items())))
+
+
+def _link(reading: Reading, node: Node, materials: dict[str, Material]) -> Link:
+    return with_shapes(reading, node, read_link(reading, node, materials))
 
 
 def _roots(nodes: dict[str, Node], order: list[Joint]) -> list[str]:
