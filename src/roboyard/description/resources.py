@@ -3,8 +3,9 @@
 Folders that may be read are: the search folders the caller gives, those named by the environment
 (``GZ_SIM_RESOURCE_PATH``, ``IGN_GAZEBO_RESOURCE_PATH``, ``SDF_PATH``, ``GAZEBO_MODEL_PATH``, ``GAZEBO_RESOURCE_PATH``,
 ``ROS_PACKAGE_PATH``, ``AMENT_PREFIX_PATH``), and those the description's own place implies: its folder, the packages
-(``package.xml``) and models (``model.config``) around it, and packages or models beside them or in ``models/`` folders
-up the tree.  A package that is none of these is looked for by its name all over the workspace or repository around it.
+(``package.xml``) and models (``model.config``) around it, the folder above it, and packages or models beside them or in
+``models/`` folders up the tree.  A package that is none of these is looked for by its name all over the workspace or
+repository around it.
 """
 
 from __future__ import annotations
@@ -21,9 +22,6 @@ _MARKS = ("package.xml", "model.config")
 _LEVELS = 8  # how far up the tree neighbours are looked for
 _CRAWL_DEPTH = 5
 _CRAWL_FOLDERS = 20_000
-_CONVENTIONAL = frozenset(
-    {"urdf", "xacro", "sdf", "robots", "robot", "worlds", "world", "models", "description", "mjcf"}
-)
 _MODEL_PATHS = (
     "GZ_SIM_RESOURCE_PATH",
     "IGN_GAZEBO_RESOURCE_PATH",
@@ -225,7 +223,7 @@ class Resources:
         """The folders that a file in ``here`` may read without being told: see the module's text."""
         if here not in self._implied:
             roots = [here]
-            if here.name.lower() in _CONVENTIONAL and len(here.parts) > 3:
+            if len(here.parts) > 3:  # ../meshes, ../scene.xml: one folder up is still the same project
                 roots.append(here.parent)
             for ancestor in _ancestors(here):
                 if _is_home(ancestor):
