@@ -49,6 +49,7 @@ class Material:
         texture: A resolved picture file.
         emissive: Colour of the light it gives off itself; black = none.
         mirror: Polished metal: light beams are thrown on.
+        stated: The description says so itself; a mesh file's own looks count only where it does not.
     """
 
     name: str = ""
@@ -56,6 +57,7 @@ class Material:
     texture: Path | None = None
     emissive: Vec3 = (0.0, 0.0, 0.0)
     mirror: bool = False
+    stated: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class Visual:
     name: str
     geometry: Geometry
     T_link_geom: SE3
-    material: Material = Material()
+    material: Material = Material(stated=False)
     cast_shadows: bool = True
 
 

@@ -206,7 +206,7 @@ def read_material(reading: Reading, node: Node | None, transparency: float) -> M
     alpha = 1.0 - min(max(transparency, 0.0), 1.0)
     if node is None:
         r, g, b, a = default.rgba
-        return Material(rgba=(r, g, b, a * alpha))
+        return Material(rgba=(r, g, b, a * alpha), stated=False)
     reading.unknown(
         node,
         {"ambient", "diffuse", "specular", "emissive", "script", "pbr", "lighting"},

@@ -85,7 +85,7 @@ def read_link(reading: Reading, node: Node, materials: dict[str, Material]) -> L
 
 def _looks(reading: Reading, node: Node | None, materials: dict[str, Material]) -> Material:
     if node is None:
-        return Material()
+        return Material(stated=False)
     if node.children:
         return _material(reading, node)
     name = node.get("name")

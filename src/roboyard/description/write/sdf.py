@@ -196,6 +196,10 @@ def _visual(parent: ET.Element, visual: Visual, files: Files | None) -> None:
 
 
 def _material(parent: ET.Element, material: Material, files: Files | None) -> None:
+    if not material.stated:  # a mesh keeps the looks of its own file
+        if material.rgba[3] < 1.0:
+            add(parent, "transparency", 1.0 - material.rgba[3])
+        return
     node = add(parent, "material")
     add(node, "ambient", numbers(material.rgba))
     add(node, "diffuse", numbers(material.rgba))

@@ -107,7 +107,8 @@ def _link(root: ET.Element, link: Link, files: Files | None, losses: Losses) -> 
         shape, T_geom_shape = made
         _origin(part, visual.T_link_geom @ T_geom_shape)
         add(part, "geometry").append(shape)
-        _material(part, visual.material, files, losses)
+        if visual.material.stated:  # else a mesh keeps the looks of its own file
+            _material(part, visual.material, files, losses)
         if not visual.cast_shadows:
             losses.say("that some visuals cast no shadow is lost")
     for collision in link.collisions:

@@ -1,4 +1,4 @@
-"""Triangles of a COLLADA (.dae) file: geometry, node transforms and unit; nothing of its looks.
+"""Triangles of a COLLADA (.dae) file: geometry, node transforms, unit, and which material each part has.
 
 ``up_axis`` is not applied: Gazebo and RViz ignore it, so descriptions are written for readers that do.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,28 @@ MAX_INSTANCES = 100_000
 """Visits of nodes: a few that each instance the one before twice would fill any memory."""
 
 
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Triangles of one material.
+
+    Attributes:
+        triangles: (n, 3, 3) [m].
+        uv: Place of each corner in the material's picture, (n, 3, 2), v upwards; None where the file gives none.
+        material: Its id; empty for none.
+    """
+
+    triangles: Triangles
+    uv: NDArray[np.float64] | None = None
+    material: str = ""
+
+
 def read_collada(file: Path, most: int = 10_000_000, part: str = "") -> Triangles:
-    """Triangles of the file's scene in metres, in the file's own axes.
+    """Triangles of the file's scene in metres, in the file's own axes; as `read_patches`, without looks."""
+    return np.concatenate([patch.triangles for patch in read_patches(file, most, part)[0]])
+
+
+def read_patches(file: Path, most: int = 10_000_000, part: str = "") -> tuple[list[Patch], etree._Element]:
+    """Patches of the file's scene in metres, in the file's own axes, and the file's root, its tags without prefixes.
 
     Args:
         file: The file.
@@ -36,16 +57,16 @@ def read_collada(file: Path, most: int = 10_000_000, part: str = "") -> Triangle
             ``most``.
     """
     try:
-        triangles = _scene(file, most, part)
+        patches, root = _scene(file, most, part)
     except (KeyError, IndexError, StopIteration, ValueError, ArithmeticError, TypeError) as error:
         why = f"it refers to {error}, which it does not have" if isinstance(error, KeyError) else str(error)[:120]
         raise DescriptionError(f"mesh is inconsistent COLLADA: {why}", where=str(file)) from None
-    if not len(triangles):
+    if not sum(len(patch.triangles) for patch in patches):
         raise DescriptionError("mesh holds no triangles", where=str(file))
-    return triangles
+    return patches, root
 
 
-def _scene(file: Path, most: int, part: str) -> Triangles:
+def _scene(file: Path, most: int, part: str) -> tuple[list[Patch], etree._Element]:
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False, remove_comments=True)
     try:
         root = etree.parse(str(file), parser).getroot()
@@ -56,8 +77,8 @@ def _scene(file: Path, most: int, part: str) -> Triangles:
             element.tag = etree.QName(element).localname
 
     ids = {str(element.get("id")): element for element in root.iter() if element.get("id")}
-    shapes = {name: _geometry_triangles(element, ids) for name, element in ids.items() if element.tag == "geometry"}
-    parts: list[Triangles] = []
+    shapes = {name: _geometry(element, ids) for name, element in ids.items() if element.tag == "geometry"}
+    parts: list[Patch] = []
     scene = root.find(".//visual_scene")
     if scene is not None:
         room = _Room(MAX_INSTANCES, most, part)
@@ -67,14 +88,13 @@ def _scene(file: Path, most: int, part: str) -> Triangles:
         there = [str(e.get("name")) for e in root.iter("node", "geometry") if e.get("name")]
         raise missing(part, list(dict.fromkeys(there)), file)
     if not parts:
-        parts = list(shapes.values())  # a bare library: take all of it where it stands
-    triangles = np.concatenate(parts) if parts else np.zeros((0, 3, 3))
+        parts = [patch for patches in shapes.values() for patch in patches]  # a bare library: all of it where it stands
 
     unit = root.find("asset/unit")
     metre = float(unit.get("meter", "1")) if unit is not None else 1.0
     if not 0.0 < metre < math.inf:
         raise ValueError(f"its unit is {metre:g} m")
-    return np.asarray(triangles * metre)
+    return [replace(patch, triangles=patch.triangles * metre) for patch in parts], root
 
 
 class _Room:
@@ -101,15 +121,16 @@ def _numbers(text: str | None, dtype: type = float) -> NDArray[np.float64]:
     return np.array((text or "").split(), dtype=dtype)
 
 
-def _geometry_triangles(geometry: etree._Element, ids: dict[str, etree._Element]) -> Triangles:
-    parts: list[Triangles] = []
-    for tag in ("triangles", "polylist", "polygons"):
-        for element in geometry.iter(tag):
-            parts.extend(_primitive(element, ids))
-    return np.concatenate(parts) if parts else np.zeros((0, 3, 3))
+def _geometry(geometry: etree._Element, ids: dict[str, etree._Element]) -> list[Patch]:
+    return [
+        patch
+        for tag in ("triangles", "polylist", "polygons")
+        for element in geometry.iter(tag)
+        for patch in _primitive(element, ids)
+    ]
 
 
-def _primitive(element: etree._Element, ids: dict[str, etree._Element]) -> list[Triangles]:
+def _primitive(element: etree._Element, ids: dict[str, etree._Element]) -> list[Patch]:
     inputs = element.findall("input")
     vertex = next((item for item in inputs if item.get("semantic") == "VERTEX"), None)
     if vertex is None:
@@ -117,23 +138,44 @@ def _primitive(element: etree._Element, ids: dict[str, etree._Element]) -> list[
     positions = _positions(str(vertex.get("source", ""))[1:], ids)
     stride = 1 + max(int(item.get("offset", "0")) for item in inputs)
     offset = int(vertex.get("offset", "0"))
-    lists = [_numbers(p.text, int).reshape(-1, stride)[:, offset].astype(int) for p in element.findall("p")]
+    lists = [_numbers(p.text, int).reshape(-1, stride).astype(int) for p in element.findall("p")]
     if element.tag == "triangles":
-        faces = [chunk.reshape(-1, 3) for chunk in lists]
+        faces = [chunk.reshape(-1, 3, stride) for chunk in lists]
     elif element.tag == "polylist":
         counts = _numbers(element.findtext("vcount"), int).astype(int)
-        flat = np.concatenate(lists) if lists else np.zeros(0, int)
+        flat = np.concatenate(lists) if lists else np.zeros((0, stride), int)
         faces = [_fan(polygon) for polygon in np.split(flat, np.cumsum(counts)[:-1])]
     else:
         faces = [_fan(polygon) for polygon in lists]
     faces = [face for face in faces if len(face)]
     if any(face.min() < 0 for face in faces):
         raise ValueError("a face has a corner of negative number")
-    return [positions[face] for face in faces]
+    if not faces:
+        return []
+    corners = np.concatenate(faces)
+    return [Patch(positions[corners[:, :, offset]], _pictured(inputs, corners, ids), str(element.get("material", "")))]
+
+
+def _pictured(
+    inputs: list[etree._Element], corners: NDArray[np.int_], ids: dict[str, etree._Element]
+) -> NDArray[np.float64] | None:
+    """Where the corners lie in the material's picture, by the first set of texture coordinates."""
+    found = next((one for one in inputs if one.get("semantic") == "TEXCOORD"), None)
+    if found is None:
+        return None
+    places = _values(ids[str(found.get("source", ""))[1:]])
+    index = corners[:, :, int(found.get("offset", "0"))]
+    if places.shape[1] < 2 or not len(places) or index.max() >= len(places):
+        return None  # looks are worth no refusal
+    return np.asarray(places[index][:, :, :2])
 
 
 def _fan(polygon: NDArray[np.int_]) -> NDArray[np.int_]:
-    return np.array([(polygon[0], polygon[i], polygon[i + 1]) for i in range(1, len(polygon) - 1)], int).reshape(-1, 3)
+    """Triangles (n, 3, stride) of a polygon (k, stride)."""
+    count = len(polygon)
+    if count < 3:
+        return np.zeros((0, 3, polygon.shape[1]), int)
+    return np.stack([np.repeat(polygon[:1], count - 2, axis=0), polygon[1:-1], polygon[2:]], axis=1)
 
 
 def _positions(name: str, ids: dict[str, etree._Element]) -> NDArray[np.float64]:
@@ -143,17 +185,22 @@ def _positions(name: str, ids: dict[str, etree._Element]) -> NDArray[np.float64]
         if not sources:
             raise ValueError(f"the vertices '{name}' have no positions")
         element = ids[str(sources[0].get("source"))[1:]]
-    accessor = element.find(".//accessor")
+    return _values(element)[:, :3]
+
+
+def _values(source: etree._Element) -> NDArray[np.float64]:
+    """Rows of a ``<source>``."""
+    accessor = source.find(".//accessor")
     stride = int(accessor.get("stride", "3")) if accessor is not None else 3
-    return np.asarray(_numbers(element.findtext("float_array")).reshape(-1, stride)[:, :3])
+    return np.asarray(_numbers(source.findtext("float_array")).reshape(-1, stride))
 
 
 def _collect(
     node: etree._Element,
     parent: NDArray[np.float64],
     ids: dict[str, etree._Element],
-    shapes: dict[str, Triangles],
-    parts: list[Triangles],
+    shapes: dict[str, list[Patch]],
+    parts: list[Patch],
     room: _Room,
     depth: int,
     wanted: bool = False,
@@ -167,10 +214,12 @@ def _collect(
         T = T @ _transform(child)
     for instance in node.findall("instance_geometry"):
         name = str(instance.get("url"))[1:]
-        triangles = shapes.get(name)
-        if triangles is not None and (wanted or room.wants(ids.get(name))):
-            room.take(0, len(triangles))
-            parts.append(triangles @ T[:3, :3].T + T[:3, 3])
+        if name in shapes and (wanted or room.wants(ids.get(name))):
+            bound = {str(one.get("symbol")): str(one.get("target"))[1:] for one in instance.iter("instance_material")}
+            for patch in shapes[name]:
+                room.take(0, len(patch.triangles))
+                there = patch.triangles @ T[:3, :3].T + T[:3, 3]
+                parts.append(replace(patch, triangles=there, material=bound.get(patch.material, patch.material)))
     for child in node.findall("node"):
         _collect(child, T, ids, shapes, parts, room, depth + 1, wanted)
     for instance in node.findall("instance_node"):

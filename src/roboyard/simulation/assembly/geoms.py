@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 
 import mujoco
 
-from roboyard.description.model import Collision, Link, Rgba, Visual
+from roboyard.description.model import Collision, Link, Mesh, Rgba, Visual
+from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly.cells import Cells
 from roboyard.simulation.assembly.grain import Grain, grain_of
+from roboyard.simulation.assembly.mesh_looks import drawn_as, looks_of
 from roboyard.simulation.assembly.meshes import MeshStore
 from roboyard.simulation.assembly.scenery import MaterialStore, seen_colour
 from roboyard.simulation.assembly.shapes import Shape, shapes_of
@@ -120,7 +122,7 @@ class GeomMaker:
         seen_only: bool,
     ) -> None:
         where = scoped(model, link.name, f"visual {visual.name}")
-        for shape in shapes_of(visual.geometry, self.store, collides=False, still=still, notes=self.notes, where=where):
+        for shape in self._seen(visual, still, where):
             geom = self._geom(where, shape, body, T_base_link @ visual.T_link_geom, looks=not seen_only)
             scanned = seen_only and not (shape.mesh and self._flat(visual))
             geom.group = SEEN_ONLY if scanned else VISUAL
@@ -129,14 +131,37 @@ class GeomMaker:
             if shape.placeholder:
                 geom.rgba = PLACEHOLDER_RGBA
             else:
-                geom.rgba = seen_colour(visual.material)
+                look = shape.look
+                material = visual.material if look is None else drawn_as(visual.material, look.material)
+                geom.rgba = seen_colour(material)
                 if self.looks:
-                    geom.material = self.materials.name(visual.material)
+                    own = look is not None and not visual.material.stated
+                    geom.material = self.materials.name(material, look.pixels if look and own else None)
             self.marks.append(GeomMark(geom.name, index, link.name, f"visual {visual.name}", False))
 
-    def _flat(self, visual: Visual) -> bool:
-        from roboyard.description.model import Mesh
+    def _seen(self, visual: Visual, still: bool, where: str) -> list[Shape]:
+        """Shapes of a visual; for pictures a mesh is taken apart by its materials."""
+        if self.looks and isinstance(visual.geometry, Mesh):
+            try:
+                looks = looks_of(visual.geometry)
+                identity, size = SE3.identity(), (0.0, 0.0, 0.0)
+                key = (visual.geometry, "look")
+                return [
+                    Shape(
+                        mujoco.mjtGeom.mjGEOM_MESH,
+                        size,
+                        identity,
+                        mesh=self.store.drawn((*key, i), (look.vertices, look.faces), look.uv),
+                        look=look,
+                    )
+                    for i, look in enumerate(looks)
+                    if len(look.faces)
+                ]
+            except DescriptionError:
+                pass  # said by what follows, with a placeholder
+        return shapes_of(visual.geometry, self.store, collides=False, still=still, notes=self.notes, where=where)
 
+    def _flat(self, visual: Visual) -> bool:
         return isinstance(visual.geometry, Mesh) and self.store.is_flat(visual.geometry)
 
     def _geom(

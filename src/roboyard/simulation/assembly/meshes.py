@@ -19,6 +19,7 @@ from roboyard.simulation.assembly.parts import centred, pick
 from roboyard.simulation.assembly.pictures import opened
 
 Surface = tuple[NDArray[np.float64], NDArray[np.int64]]  # vertices (n, 3) [m], faces (m, 3)
+Places = NDArray[np.float64]  # (n, 2): of each vertex in a picture, v upwards
 
 PLACEHOLDER_SIZE = 0.1
 """Edge of the marked box that stands for a mesh whose file is missing [m]."""
@@ -122,6 +123,10 @@ def _stamp(mesh: Mesh) -> int:
 def _pieces_of(mesh: Mesh, stamp: int) -> Pieces:
     """The mesh taken apart; a world is assembled anew whenever a model comes or goes. Raises DescriptionError."""
     return taken_apart(*surface_of(mesh))
+@lru_cache(maxsize=512)
+def _pieces_of(mesh: Mesh, modified_ns: int) -> list[NDArray[np.float64]] | None:
+    """Convex pieces of a mesh; asked for again whenever a model is added and for pictures. ``modified_ns`` is a key."""
+    return convex_pieces(*surface_of(mesh))
 
 
 class MeshStore:
@@ -143,6 +148,22 @@ class MeshStore:
             pieces = _pieces_of(mesh, _stamp(mesh))
             names = [self._named((key, i), partial(_same, surface)) for i, surface in enumerate(pieces.surfaces)]
             self._pieces[key] = names, pieces
+    def drawn(self, key: object, surface: Surface, uv: Places | None) -> str:
+        """The asset of a surface that is only seen, with its vertices' places in a picture."""
+        vertices, faces = surface
+        if len(vertices) < 4:  # the engine takes fewer for no mesh
+            extra = np.repeat(vertices[:1], 4 - len(vertices), axis=0) + NO_DEPTH * np.eye(4)[: 4 - len(vertices), :3]
+            vertices = np.concatenate([vertices, extra])
+            uv = None if uv is None else np.concatenate([uv, np.repeat(uv[:1], len(extra), axis=0)])
+        return self._named(("drawn", key), lambda: (vertices, faces), uv)
+
+    def concave(self, mesh: Mesh) -> list[str] | None:
+        """Assets of convex pieces that follow the mesh's hollows; None where there would be too many."""
+        key = self._key(mesh, "pieces")
+        if key not in self._pieces:
+            pieces = _pieces_of(mesh, mesh.file.stat().st_mtime_ns) if mesh.file else None
+            named = None if pieces is None else [self.points(f"{key}#{i}", points) for i, points in enumerate(pieces)]
+            self._pieces[key] = named
         return self._pieces[key]
 
     def sheet(self, mesh: Mesh) -> str:
@@ -184,7 +205,7 @@ class MeshStore:
     def _key(self, mesh: Mesh, use: str) -> tuple[object, ...]:
         return (use, str(mesh.file), mesh.scale, mesh.submesh, mesh.center_submesh)
 
-    def _named(self, key: tuple[object, ...], surface: Callable[[], Surface]) -> str:
+    def _named(self, key: tuple[object, ...], surface: Callable[[], Surface], uv: Places | None = None) -> str:
         if key not in self._names:
             vertices, faces = surface()
             name = f"mesh{len(self._names)}"
@@ -193,6 +214,9 @@ class MeshStore:
                 uservert=np.ascontiguousarray(vertices, np.float32).ravel(),
                 userface=np.ascontiguousarray(faces, np.int32).ravel(),
             )
+            if uv is not None:  # the engine's pictures begin at the top
+                places = np.stack([uv[:, 0], 1.0 - uv[:, 1]], axis=1)
+                asset.usertexcoord = np.ascontiguousarray(places, np.float32).ravel()
             # Masses come from the description; "shell" spares open surfaces the volume check.
             asset.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
             self._names[key] = name

@@ -9,6 +9,7 @@ import numpy as np
 
 from roboyard.description.model import Light, Material, Rgba, Vec3, World
 from roboyard.errors import DescriptionError
+from roboyard.simulation.assembly.mesh_looks import LARGEST_EDGE, Pixels
 from roboyard.simulation.assembly.pictures import opened
 
 NEAR_PLANE = 0.02
@@ -80,32 +81,53 @@ class MaterialStore:
 
     def __init__(self, spec: mujoco.MjSpec, notes: list[str]) -> None:
         self._spec, self._notes = spec, notes
-        self._names: dict[tuple[Rgba, Path | None, Vec3], str] = {}
+        self._names: dict[tuple[Rgba, Path | int | None, Vec3], str] = {}
+        self._pixels: dict[Path | int, Pixels | None] = {}
+        self._textures: dict[Path | int, str] = {}
 
-    def name(self, material: Material) -> str:
-        """The engine material for ``material``; a texture that cannot be read leaves its plain colour."""
-        key = (material.rgba, material.texture, material.emissive)
+    def name(self, material: Material, pixels: Pixels | None = None) -> str:
+        """The engine material for ``material``; a texture that cannot be read leaves its plain colour.
+
+        Args:
+            material: Its colours, and the file of its picture.
+            pixels: A picture (h, w, 3) that is no file, instead; it must outlive this store.
+        """
+        source = material.texture if pixels is None else id(pixels)
+        if pixels is not None:
+            self._pixels[id(pixels)] = pixels
+        key = (material.rgba, source, material.emissive)
         if key not in self._names:
             name = f"material{len(self._names)}"
             made = self._spec.add_material(name=name, rgba=seen_colour(material), specular=0.3, shininess=0.4)
             made.emission = glow(material)
-            texture = self._texture(f"texture{len(self._names)}", material.texture)
+            texture = self._texture(source)
             if texture:
                 made.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = texture
                 made.texrepeat = [1.0, 1.0]
             self._names[key] = name
         return self._names[key]
 
-    def _texture(self, name: str, file: Path | None) -> str:
-        if file is None:
+    def _texture(self, source: Path | int | None) -> str:
+        """The engine's texture of a picture, added once; empty where there is none."""
+        if source is None:
             return ""
+        if source not in self._textures:
+            pixels = self._pixels[source] if isinstance(source, int) else self._read(source)
+            name = f"texture{len(self._textures)}" if pixels is not None else ""
+            if pixels is not None:
+                texture = self._spec.add_texture(name=name, type=mujoco.mjtTexture.mjTEXTURE_2D)
+                texture.height, texture.width, texture.nchannel = pixels.shape
+                texture.data = pixels.tobytes()
+            self._textures[source] = name
+        return self._textures[source]
+
+    def _read(self, file: Path) -> Pixels | None:
         try:
             with opened(file, "texture", MAX_TEXELS) as picture:
-                pixels = np.asarray(picture.convert("RGB"), np.uint8)
+                picture.draft("RGB", (2 * LARGEST_EDGE, 2 * LARGEST_EDGE))
+                small = picture.convert("RGB")
+                small.thumbnail((LARGEST_EDGE, LARGEST_EDGE))
+                return np.asarray(small, np.uint8)
         except DescriptionError as error:
             self._notes.append(f"{error}; plain colour taken")
-            return ""
-        texture = self._spec.add_texture(name=name, type=mujoco.mjtTexture.mjTEXTURE_2D)
-        texture.height, texture.width, texture.nchannel = pixels.shape
-        texture.data = pixels.tobytes()
-        return name
+            return None

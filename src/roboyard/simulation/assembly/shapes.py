@@ -24,6 +24,7 @@ from roboyard.description.model import (
 )
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
+from roboyard.simulation.assembly.mesh_looks import Look
 from roboyard.simulation.assembly.meshes import PLACEHOLDER_SIZE, MeshStore
 from roboyard.simulation.assembly.prisms import convex_prisms
 
@@ -33,7 +34,7 @@ CONE_SIDES = 32
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One engine geom: its type, ``size`` (half lengths, radii [m]), the asset it needs and where it sits."""
+    """One engine geom: type, ``size`` (half lengths, radii [m]), the asset it needs, where it sits, how it looks."""
 
     type: int
     size: tuple[float, float, float]
@@ -41,6 +42,7 @@ class Shape:
     mesh: str = ""
     terrain: str = ""
     placeholder: bool = False
+    look: Look | None = None
 
 
 def shapes_of(

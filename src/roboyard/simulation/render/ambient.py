@@ -80,10 +80,7 @@ def bake_openness(scene: RayScene, *, spacing: float = SPACING) -> Openness:
     start[: len(corners)] = np.where(seen, np.cumsum(counts) - counts, -1)
     all_cells[: len(corners)] = cells
     numbers, values = spots.ravel().astype(np.int32), np.concatenate(looks)
-    for triangle in np.unique(np.repeat(np.arange(len(corners)), counts)[np.isnan(values[numbers])]):
-        rows, cols = cells[triangle] + 1
-        block = slice(start[triangle], start[triangle] + rows * cols)
-        values[numbers[block]] = _fill(values[numbers[block]].reshape(rows, cols)).ravel()
+    values = _filled(values, numbers, start, all_cells)
     return Openness(start, all_cells, numbers, values)
 
 
@@ -129,21 +126,42 @@ def _openness_at(scene: RayScene, points: Array, normals: Array) -> F32:
     return np.asarray(openness, dtype=np.float32)
 
 
-def _fill(grid: F32) -> F32:
-    """Give spots without a value that of their neighbours, or what is usual in corners."""
-    for _ in range(3):
-        padded = np.pad(grid, 1, constant_values=np.nan)
-        around = np.stack(
-            [
-                padded[1 + i : padded.shape[0] - 1 + i, 1 + j : padded.shape[1] - 1 + j]
-                for i in (-1, 0, 1)
-                for j in (-1, 0, 1)
-            ]
-        )
-        known = ~np.isnan(around)
-        mean = np.where(known, around, 0.0).sum(0) / np.maximum(known.sum(0), 1)
-        grid = np.where(np.isnan(grid) & known.any(0), mean, grid).astype(np.float32)
-    return np.where(np.isnan(grid), np.float32(0.5), grid)
+def _fill_examples() -> Cases:
+    yield np.zeros(1, np.float32), np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones((1, 2), np.int32)
+
+
+@kernel(examples=_fill_examples, error_model="numpy")
+def _filled(values: F32, numbers: NDArray[np.int32], start: NDArray[np.int32], cells: NDArray[np.int32]) -> F32:
+    """Give spots without a value the mean of their neighbours', three times over; then what is usual in corners."""
+    for triangle in range(len(start)):
+        first = start[triangle]
+        if first < 0:
+            continue
+        rows, cols = cells[triangle, 0] + 1, cells[triangle, 1] + 1
+        for _ in range(3):
+            missing = 0
+            known = np.empty(rows * cols, np.float32)
+            for i in range(rows * cols):
+                known[i] = values[numbers[first + i]]
+                missing += 1 if np.isnan(known[i]) else 0
+            if missing == 0 or missing == rows * cols:
+                break
+            for row in range(rows):
+                for col in range(cols):
+                    if not np.isnan(known[row * cols + col]):
+                        continue
+                    total, count = np.float32(0.0), 0
+                    for i in range(max(row - 1, 0), min(row + 2, rows)):
+                        for j in range(max(col - 1, 0), min(col + 2, cols)):
+                            if not np.isnan(known[i * cols + j]):
+                                total += known[i * cols + j]
+                                count += 1
+                    if count:
+                        values[numbers[first + row * cols + col]] = total / np.float32(count)
+    for i in range(len(values)):
+        if np.isnan(values[i]):
+            values[i] = np.float32(0.5)
+    return values
 
 
 def _room(scene: RayScene, points: Array, normals: Array, rays: int = RAYS) -> F32:

@@ -27,6 +27,7 @@ class RayScene:
         bodies: (p,) the body of each piece; 0 is what stands still, and comes first if there is any.
         corners: (t, 3, 3) corners of all triangles, in the frame of their piece [m].
         normals: (t, 3, 3) float32 unit normals at the corners, same frame.
+        uv: (t, 3, 2) float32 place of the corners in a picture, v downwards; not a number where it is not known.
         geoms: (t,) geom of each triangle.
         piece_of: (t,) piece of each triangle.
         halves: (t,) True: half of a rectangle; the other half continues it beyond its longest edge.
@@ -49,6 +50,7 @@ class RayScene:
         self.bodies = list(joined)
         self.corners = everything.corners
         self.normals: F32 = everything.normals.astype(np.float32)
+        self.uv: F32 = everything.places().astype(np.float32)
         each = [(geom, len(t.corners)) for part in parts.values() for geom, t in part]
         self.geoms: I32 = np.repeat([g for g, _ in each], [n for _, n in each]).astype(np.int32)
         self.piece_of: I32 = np.repeat(np.arange(len(counts)), counts).astype(np.int32)
@@ -82,4 +84,5 @@ def longest_edge_last(triangles: Triangles) -> Triangles:
     )
     order = (opposite.argmax(1)[:, None] + np.arange(3)) % 3
     rows = np.arange(len(corners))[:, None]
-    return Triangles(corners[rows, order], triangles.normals[rows, order])
+    uv = None if triangles.uv is None else triangles.uv[rows, order]
+    return Triangles(corners[rows, order], triangles.normals[rows, order], uv)

@@ -24,10 +24,14 @@ from roboyard.simulation.render.shading import shade, shadow_rays
 from roboyard.simulation.render.single import F32, I32
 from roboyard.simulation.render.sky import Sky
 from roboyard.simulation.render.surfaces import darken_below, edge_pixels, surfaces
+from roboyard.simulation.render.textures import Textures
 from roboyard.simulation.render.tone import light_for, linear, to_bytes, tone_table
 
 # Places of the finer rays inside an edge pixel (a turned triangle), next to the one in its middle.
 _FINE = np.array([[-0.33, -0.15], [0.3, -0.25], [0.05, 0.36]], dtype=np.float32)
+
+CLEAR_EXTENT = 40.0
+"""Up to this extent of a world [m] the haze is that of a hall; in larger ones it thins in proportion."""
 
 
 class _Traced(NamedTuple):
@@ -72,6 +76,10 @@ class RayRenderer:
         self._scene = RayScene(model)
         self._glass = RayScene(model, opaque=False)
         self._openness = bake_openness(self._scene)
+        self._pictures = {id(scene): Textures(model, scene) for scene in (self._scene, self._glass)}
+        # Large places are seen from afar: the haze must not swallow them.
+        self._clearness = np.float32(min(1.0, CLEAR_EXTENT / max(float(model.stat.extent), 1e-6)))
+        self._pixel = 0.0
         self._glass_open = Openness.all_open(len(self._glass.corners))
         threads = threads or min(usable_cores(), 4)
         self._threads = ThreadPool(threads) if threads > 1 else None
@@ -124,6 +132,17 @@ class RayRenderer:
         self._glass.update(data)
         self._balls = _balls(self._scene)
 
+    def _colours(self, scene: RayScene, hits: I32, inside: F32, distances: F32) -> tuple[I32, I32, F32]:
+        """``hits``, geoms and looks for ``shade``: where something has a picture, each ray has looks of its own."""
+        pictures = self._pictures[id(scene)]
+        if not pictures.used:
+            return hits, scene.geoms, self._looks
+        looks = self._looks[scene.geoms[np.maximum(hits, 0)]]
+        rows, colours = pictures.colours(hits, inside, distances, self._pixel)
+        looks[rows, :3] *= colours
+        each = np.arange(len(hits), dtype=np.int32)
+        return np.where(hits >= 0, each, np.int32(-1)), each, looks
+
     def _rays(self, camera: Camera, pixels: F32) -> tuple[F32, F32]:
         T = camera.T_world_camera
         return camera_rays(
@@ -145,6 +164,7 @@ class RayRenderer:
         return _Traced(*(np.concatenate(arrays) for arrays in zip(*(f.result() for f in futures), strict=True)))
 
     def _trace_part(self, camera: Camera, pixels: F32) -> _Traced:
+        self._pixel = 1.0 / camera.focal(self.height)
         origins, directions = self._rays(camera, pixels)
         hits, distances, inside = self._scene.meshes.nearest(origins, directions)
         light, normals, lit = self._shade(self._scene, self._openness, origins, directions, hits, distances, inside)
@@ -166,9 +186,10 @@ class RayRenderer:
             rows, starts, towards, lengths, key, share = shadow_rays(points, normals, hits, self._lamps)
             behind = rows[self._scene.meshes.blocked(starts, towards, lengths)]
             dark[behind] = key[behind]
+        numbers, geoms, looks = self._colours(scene, hits, inside, distances)
         light = shade(
-            points, normals, openness, directions, hits, distances,
-            scene.geoms, self._looks, dark, share, self._lamps, self._surround,
+            points, normals, openness, directions, numbers, distances * self._clearness,
+            geoms, looks, dark, share, self._lamps, self._surround,
         )  # fmt: skip
         return light, normals, dark < 0
 

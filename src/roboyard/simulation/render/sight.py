@@ -11,11 +11,15 @@ from roboyard.simulation.render.camera import Sight
 
 Array = NDArray[np.float64]
 
+STRAY = 30.0
+"""So many times farther from the middle than most things is a stray."""
+
 
 def world_bounds(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[Array, Array]:
-    """Lowest and highest corner (3,) of the box around everything but endless ground [m].
+    """Lowest and highest corner (3,) of the box around everything but endless ground and strays [m].
 
-    An empty world gives a few metres around the origin.
+    An empty world gives a few metres around the origin.  A stray is a thing so far from all others (a book that a
+    typing error put 300 km up) that nothing could be seen with it in the picture.
     """
     low, high = [], []
     for geom in range(model.ngeom):
@@ -27,12 +31,27 @@ def world_bounds(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[Array, Arr
         else:
             centre, half = np.split(np.asarray(model.geom_aabb[geom], dtype=np.float64), 2)
         rotation = data.geom_xmat[geom].reshape(3, 3)
+        if model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_MESH:  # turned to its principal axes: its box would be wide
+            points = _vertices(model, int(model.geom_dataid[geom])) @ rotation.T + data.geom_xpos[geom]
+            low.append(points.min(axis=0))
+            high.append(points.max(axis=0))
+            continue
         middle, reach = data.geom_xpos[geom] + rotation @ centre, np.abs(rotation) @ half
         low.append(middle - reach)
         high.append(middle + reach)
     if not low:
         return np.array([-3.0, -3.0, 0.0]), np.array([3.0, 3.0, 1.0])
-    return np.min(low, axis=0), np.max(high, axis=0)
+    lows, highs = np.array(low), np.array(high)
+    middles = (lows + highs) / 2
+    away = np.linalg.norm(middles - np.median(middles, axis=0), axis=1)
+    usual = max(float(np.quantile(away, 0.8)), float(np.max(highs - lows, axis=1)[away <= np.median(away)].max()), 1.0)
+    near = away <= STRAY * usual
+    return lows[near].min(axis=0), highs[near].max(axis=0)
+
+
+def _vertices(model: mujoco.MjModel, mesh: int) -> Array:
+    start, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+    return np.asarray(model.mesh_vert[start : start + count], dtype=np.float64)
 
 
 def reach_of(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> float:

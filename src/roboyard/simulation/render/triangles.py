@@ -23,10 +23,12 @@ class Triangles:
     Attributes:
         corners: (n, 3, 3) corner points, counter-clockwise from outside [m].
         normals: (n, 3, 3) unit normals at the corners, for smooth looks.
+        uv: (n, 3, 2) place of the corners in a picture, v downwards; None where it is not known.
     """
 
     corners: Array
     normals: Array
+    uv: Array | None = None
 
     @staticmethod
     def flat(corners: Array, *, keep_all: bool = False) -> Triangles:
@@ -42,11 +44,19 @@ class Triangles:
         """All triangles of all parts."""
         if not parts:
             return Triangles(np.zeros((0, 3, 3)), np.zeros((0, 3, 3)))
-        return Triangles(np.concatenate([p.corners for p in parts]), np.concatenate([p.normals for p in parts]))
+        return Triangles(
+            np.concatenate([p.corners for p in parts]),
+            np.concatenate([p.normals for p in parts]),
+            np.concatenate([p.places() for p in parts]) if any(p.uv is not None for p in parts) else None,
+        )
+
+    def places(self) -> Array:
+        """``uv``, not a number where there is none."""
+        return np.full((len(self.corners), 3, 2), np.nan) if self.uv is None else self.uv
 
     def placed(self, rotation: Array, translation: Array) -> Triangles:
         """The same triangles seen from the frame in which theirs stands at ``rotation``, ``translation``."""
-        return Triangles(self.corners @ rotation.T + translation, self.normals @ rotation.T)
+        return Triangles(self.corners @ rotation.T + translation, self.normals @ rotation.T, self.uv)
 
 
 def geom_triangles(model: mujoco.MjModel, geom: int, *, plane_reach: float = 200.0) -> Triangles:
@@ -60,9 +70,9 @@ def geom_triangles(model: mujoco.MjModel, geom: int, *, plane_reach: float = 200
     kind, size = int(model.geom_type[geom]), np.asarray(model.geom_size[geom])
     types = mujoco.mjtGeom
     if kind == types.mjGEOM_BOX:
-        return box(size)
+        return _spread(box(size), 2)
     if kind == types.mjGEOM_PLANE:
-        return rectangle(float(size[0]) or plane_reach, float(size[1]) or plane_reach)
+        return _spread(rectangle(float(size[0]) or plane_reach, float(size[1]) or plane_reach), 2)
     if kind == types.mjGEOM_SPHERE:
         return ellipsoid(np.full(3, size[0]))
     if kind == types.mjGEOM_ELLIPSOID:
@@ -76,6 +86,12 @@ def geom_triangles(model: mujoco.MjModel, geom: int, *, plane_reach: float = 200
     if kind == types.mjGEOM_HFIELD:
         return _height_field(model, int(model.geom_dataid[geom]))
     return Triangles.join([])
+
+
+def _spread(triangles: Triangles, to_a_face: int) -> Triangles:
+    """With a picture on each face of ``to_a_face`` triangles, from its first corner to the opposite one."""
+    face = np.array([[[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]])
+    return Triangles(triangles.corners, triangles.normals, np.tile(face, (len(triangles.corners) // to_a_face, 1, 1)))
 
 
 def segments(radius: float) -> int:
@@ -183,7 +199,15 @@ def _mesh(model: mujoco.MjModel, mesh: int) -> Triangles:
     flat, smooth = Triangles.flat(vertices[faces], keep_all=True), normals[face_normals]
     # The engine rounds the normals of sharp edges too: there the face's own is right.
     sharp = (flat.normals * smooth).sum(2, keepdims=True) < SHARP
-    return Triangles(flat.corners, np.where(sharp, flat.normals, smooth))
+    return Triangles(flat.corners, np.where(sharp, flat.normals, smooth), _pictured(model, mesh, first, count))
+
+
+def _pictured(model: mujoco.MjModel, mesh: int, first: int, count: int) -> Array | None:
+    start = int(model.mesh_texcoordadr[mesh])
+    if start < 0:
+        return None
+    places = np.asarray(model.mesh_texcoord[start:], dtype=np.float64)
+    return np.asarray(places[np.asarray(model.mesh_facetexcoord[first : first + count])])
 
 
 def _height_field(model: mujoco.MjModel, field: int) -> Triangles:
