@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from roboyard.description import Model, World, load_model, load_world
+from roboyard.description.model import Geometry, Mesh
 from roboyard.errors import DescriptionError, InputError
 
 Format = Literal["urdf", "sdf", "mjcf"]
@@ -53,6 +54,37 @@ class Beside:
             self.copied[file] = target
         return self.copied[file].relative_to(home).as_posix()
 
+    def kept(self, thing: Model | World) -> Model | World:
+        """The description with meshes whose points stand in the original as files beside the document."""
+        if self.to == "mjcf":  # which can hold them, too
+            return thing
+        if isinstance(thing, World):
+            models = tuple(replace(placed, model=self._with_files(placed.model)) for placed in thing.models)
+            return replace(thing, models=models)
+        return self._with_files(thing)
+
+    def _with_files(self, model: Model) -> Model:
+        links = []
+        for link in model.links:
+            collisions = tuple(replace(one, geometry=self._filed(one.geometry)) for one in link.collisions)
+            visuals = tuple(replace(one, geometry=self._filed(one.geometry)) for one in link.visuals)
+            links.append(replace(link, collisions=collisions, visuals=visuals))
+        return replace(model, links=tuple(links))
+
+    def _filed(self, shape: Geometry) -> Geometry:
+        if not isinstance(shape, Mesh) or shape.inline is None:
+            return shape
+        from roboyard.simulation.assembly.meshes import surface_of
+
+        key = Path(f"/points/{hash(shape)}")  # no file of anybody's
+        if key not in self.copied:
+            folder = self.out.absolute().parent / f"{self.out.stem}_meshes"
+            target = self._free(folder / "points.stl")
+            folder.mkdir(exist_ok=True)
+            _write_stl(surface_of(shape), target)
+            self.copied[key] = target
+        return replace(shape, file=self.copied[key], uri=self.copied[key].name, scale=(1.0, 1.0, 1.0), inline=None)
+
     def _free(self, target: Path) -> Path:
         taken = set(self.copied.values())
         count = 1
@@ -64,11 +96,15 @@ class Beside:
 
 
 def _as_stl(file: Path, target: Path) -> None:
-    import trimesh
-
     from roboyard.simulation.assembly.meshes import load_surface
 
-    vertices, faces = load_surface(file, file.stat().st_mtime_ns)
+    _write_stl(load_surface(file, file.stat().st_mtime_ns), target)
+
+
+def _write_stl(surface: tuple[Any, Any], target: Path) -> None:
+    import trimesh
+
+    vertices, faces = surface
     target.write_bytes(trimesh.Trimesh(vertices, faces, process=False).export(file_type="stl"))
 
 
@@ -116,6 +152,7 @@ def convert(name: str, to: Format, out: Path | None, kind: Kind | None, *, repai
         raise InputError(f"there is no folder {out.parent}", valid="a folder that exists")
     files = Beside(out, to)
     try:
+        thing = files.kept(thing)
         if to == "urdf":
             if isinstance(thing, World):
                 raise DescriptionError("a world cannot be written as URDF", where=str(source), valid="sdf or mjcf")

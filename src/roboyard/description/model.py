@@ -22,6 +22,7 @@ from roboyard.description.shapes import (
     Ellipsoid,
     Geometry,
     Heightmap,
+    Inline,
     Mesh,
     Plane,
     Polyline,
@@ -33,7 +34,8 @@ from roboyard.geometry import SE3
 
 __all__ = [
     "Axis", "Box", "Capsule", "Collision", "Cone", "Cylinder", "Dynamics", "Element", "Ellipsoid", "Finding", "Frame",
-    "Geodetic", "Geometry", "Heightmap", "Inertial", "Joint", "JointInterface", "JointType", "Light", "Limits", "Link",
+    "Geodetic", "Geometry", "Heightmap", "Inertial", "Inline",
+    "Joint", "JointInterface", "JointType", "Light", "Limits", "Link",
     "Material", "Mending", "Mesh", "Mimic", "Model", "Physics", "Placed", "Plane", "Plugin", "Polyline", "Rgba",
     "Safety", "Sphere", "Surface", "Vec3", "Visual", "World",
 ]  # fmt: skip

@@ -104,7 +104,12 @@ def with_shapes(reading: Reading, node: Node, link: Link) -> Link:
     found = []
     for index, collision in enumerate(link.collisions):
         mesh = collision.geometry
-        if not isinstance(mesh, Mesh) or mesh.file is not None or mesh.uri.startswith(("http", "model:")):
+        if (
+            not isinstance(mesh, Mesh)
+            or mesh.file is not None
+            or mesh.inline is not None
+            or mesh.uri.startswith(("http", "model:"))
+        ):
             found.append(collision)
             continue
         where = next((one for one in node.all("collision")[index : index + 1]), node)
@@ -117,7 +122,9 @@ def with_shapes(reading: Reading, node: Node, link: Link) -> Link:
 
 def _other_shape(link: Link, collision: Collision, index: int) -> tuple[Collision | None, str]:
     seen = [
-        one for one in link.visuals[index : index + 1] if not (isinstance(one.geometry, Mesh) and not one.geometry.file)
+        one
+        for one in link.visuals[index : index + 1]
+        if not (isinstance(one.geometry, Mesh) and not one.geometry.file and not one.geometry.inline)
     ]
     if seen:
         shape = replace(collision, geometry=seen[0].geometry, T_link_geom=seen[0].T_link_geom)

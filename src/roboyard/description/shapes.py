@@ -63,8 +63,21 @@ class Plane:
 
 
 @dataclass(frozen=True, slots=True)
+class Inline:
+    """Values that stand in the description itself, as the bytes of arrays, so that records stay comparable.
+
+    Of a mesh: ``values`` are float32 vertices (n, 3) [m], ``faces`` int32 (m, 3).  Of a terrain: ``values`` are float32
+    heights (rows, columns) from 0 to 1, the first row at the least y, and ``faces`` is empty.
+    """
+
+    values: bytes
+    faces: bytes = b""
+    columns: int = 3
+
+
+@dataclass(frozen=True, slots=True)
 class Mesh:
-    """Triangle mesh from a file.
+    """Triangle mesh from a file, or with its points in the description (``inline``).
 
     ``file`` is None where ``uri`` could not be resolved: the reader has said so in a finding, and consumers draw or
     collide with a marked placeholder.  ``convex`` asks for the convex hull in collision.
@@ -76,16 +89,18 @@ class Mesh:
     submesh: str | None = None
     center_submesh: bool = False
     convex: bool = False
+    inline: Inline | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Heightmap:
-    """Terrain from a grey picture stretched over ``size`` = (x, y, height) [m]."""
+    """Terrain from a grey picture, or heights in the description, stretched over ``size`` = (x, y, height) [m]."""
 
     uri: str
     file: Path | None
     size: Vec3
     position: Vec3 = (0.0, 0.0, 0.0)
+    inline: Inline | None = None
 
 
 @dataclass(frozen=True, slots=True)

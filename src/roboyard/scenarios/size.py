@@ -63,7 +63,7 @@ def _extent(geometry: Geometry) -> tuple[tuple[float, float, float], tuple[float
         half = geometry.radii
     elif isinstance(geometry, Polyline):
         half = (max(math.hypot(*p) for outline in geometry.points for p in outline),) * 3
-    elif isinstance(geometry, Mesh) and geometry.file is not None:
+    elif isinstance(geometry, Mesh) and (geometry.file or geometry.inline):
         return _mesh_extent(geometry)
     else:
         half = (_UNKNOWN,) * 3

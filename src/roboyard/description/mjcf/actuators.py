@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass, field, replace
 
 from roboyard.description.mjcf.compiled import Compiled
-from roboyard.description.mjcf.joints import FREE, HINGE, SLIDE
+from roboyard.description.mjcf.joints import FREE, HINGE, SLIDE, leaders
 from roboyard.description.model import Joint, JointInterface
 from roboyard.description.reading import Reading
 
-_JOINT, _JOINT_IN_PARENT = 0, 1  # mjtTrn
+_JOINT, _JOINT_IN_PARENT, _TENDON = 0, 1, 3  # mjtTrn
+_WRAP_JOINT = 1  # mjtWrap
 _FIXED, _AFFINE = 0, 1  # mjtGain, and mjtBias counts none, affine
 
 
@@ -30,23 +31,58 @@ def read_actuators(reading: Reading, source: Compiled) -> dict[str, Drive]:
     drives: dict[str, Drive] = {}
     for number in range(m.nactuator):
         name = m.actuator(number).name or f"actuator {number}"
-        joint = int(m.actuator_trnid[number][0])
-        if int(m.actuator_trntype[number]) not in (_JOINT, _JOINT_IN_PARENT) or int(m.jnt_type[joint]) not in (
-            SLIDE,
-            HINGE,
-        ):
-            reading.note(source.root, f"'{name}' drives no single joint that turns or slides: left out")
+        node = source.actuator_nodes[number]
+        lever = _lever(source, number)
+        if lever is None:
+            reading.note(node, f"'{name}' drives no single joint that turns or slides: left out")
         elif int(m.actuator_gaintype[number]) != _FIXED:
-            reading.note(source.root, f"'{name}' is neither a motor nor a servo of position or speed: left out")
+            reading.note(node, f"'{name}' is neither a motor nor a servo of position or speed: left out")
         else:
-            drive = drives.setdefault(source.joints[joint], Drive())
-            _add(reading, source, number, joint, name, drive)
+            drive = drives.setdefault(source.joints[lever.joint], Drive())
+            _add(reading, source, number, lever, name, drive)
     return drives
 
 
-def _add(reading: Reading, source: Compiled, number: int, joint: int, name: str, drive: Drive) -> None:
+@dataclass(frozen=True, slots=True)
+class _Lever:
+    """How an actuator acts on one joint: ``ratio`` of its length to the joint's position, which is ``zero`` at none."""
+
+    joint: int
+    ratio: float
+    zero: float
+
+
+def _lever(source: Compiled, number: int) -> _Lever | None:
+    """The one joint that an actuator drives; with a fixed tendon, the one that all its others follow."""
     m = source.model
+    kind, target = int(m.actuator_trntype[number]), int(m.actuator_trnid[number][0])
     gear = float(m.actuator_gear[number][0])
+    if kind in (_JOINT, _JOINT_IN_PARENT):
+        turns = int(m.jnt_type[target]) in (SLIDE, HINGE)
+        return _Lever(target, gear, float(m.qpos0[m.jnt_qposadr[target]])) if turns else None
+    if kind != _TENDON:
+        return None
+    first, count = int(m.tendon_adr[target]), int(m.tendon_num[target])
+    wraps = range(first, first + count)
+    if any(int(m.wrap_type[wrap]) != _WRAP_JOINT for wrap in wraps):
+        return None
+    leads = leaders(source)
+    slope: dict[int, float] = {}
+    length = 0.0
+    for wrap in wraps:
+        joint, share = int(m.wrap_objid[wrap]), float(m.wrap_prm[wrap])
+        leader, multiplier, offset = leads.get(joint, (joint, 1.0, 0.0))
+        slope[leader] = slope.get(leader, 0.0) + share * multiplier
+        length += share * (float(m.qpos0[m.jnt_qposadr[joint]]) + offset)
+    if len(slope) != 1:
+        return None
+    ((leader, ratio),) = slope.items()
+    return _Lever(leader, gear * ratio, length / ratio) if ratio else None
+
+
+def _add(reading: Reading, source: Compiled, number: int, lever: _Lever, name: str, drive: Drive) -> None:
+    m = source.model
+    joint, gear, zero = lever.joint, lever.ratio, lever.zero
     gain = float(m.actuator_gainprm[number][0])
     low, high = (float(value) for value in m.actuator_ctrlrange[number])
     if not m.actuator_ctrllimited[number]:
@@ -54,11 +90,12 @@ def _add(reading: Reading, source: Compiled, number: int, joint: int, name: str,
     effort = math.inf
     if m.actuator_forcelimited[number]:
         effort = abs(gear) * float(abs(m.actuator_forcerange[number]).max())
-    zero = float(m.qpos0[m.jnt_qposadr[joint]])
     _, kp, kv = (float(value) for value in m.actuator_biasprm[number][:3])
     affine = int(m.actuator_biastype[number]) == _AFFINE and (kp or kv)
     if gear == 0.0 or gain == 0.0 or kp > 0.0 or kv > 0.0:
-        reading.note(source.root, f"'{name}' has no gain, or one that drives away from its aim: left out")
+        reading.note(
+            source.actuator_nodes[number], f"'{name}' has no gain, or one that drives away from its aim: left out"
+        )
         return
     if not affine:
         scale = gear * gain

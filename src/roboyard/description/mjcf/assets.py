@@ -9,11 +9,13 @@ from roboyard.description.meshes import mesh_problem
 from roboyard.description.mjcf.includes import find
 from roboyard.description.model import Rgba
 from roboyard.description.reading import Reading
-from roboyard.description.values import fault, number, shown
+from roboyard.description.values import fault, integer, number, shown
 from roboyard.description.xml import Node
 
 MESH_BYTES = 64 * 2**20
 ALL_BYTES = 256 * 2**20
+MAX_HEIGHTS = 4_200_000
+"""Of a terrain whose heights stand in the document."""
 _COMPILED = (".stl", ".obj", ".msh")
 _STAND_IN = ".05 0 0 -.05 0 0 0 .05 0 0 -.05 0 0 0 .05 0 0 -.05"
 _MAX_PARAMETER = 100.0
@@ -154,9 +156,13 @@ def _terrain(reading: Reading, node: Node, assets: Assets, folders: _Folders, ma
     path = None
     if node.get("file").strip():
         path = _file(reading, node, folders.path(node.get("file"), folders.meshes), main, "terrain")
-    else:
-        reading.note(node, f"terrain '{name}' has its heights in the document: left out")
     assets.terrains[name] = MeshSource(node.get("file"), path)
+    if not node.get("file").strip():
+        rows, columns = (integer(node.get(key, "0"), node, f"{key} of <hfield>") for key in ("nrow", "ncol"))
+        if rows * columns > MAX_HEIGHTS:
+            raise fault(f"terrain '{name}' has {rows} x {columns} heights", node, f"at most {MAX_HEIGHTS}")
+        kept = {key: node.get(key) for key in ("size", "nrow", "ncol", "elevation") if node.get(key)}
+        return replace(node, attributes={"name": name, **kept})
     kept = {"name": name, "size": node.get("size"), "nrow": "2", "ncol": "2"}
     return replace(node, attributes={key: value for key, value in kept.items() if value})
 

@@ -85,7 +85,13 @@ def _section(reading: Reading, node: Node, noted: set[tuple[str, str]]) -> Node:
     if node.tag == "option":
         return replace(_plain(reading, node, noted, _OPTION), children=[])
     if node.tag == "keyframe":
-        return replace(node, children=[_part(reading, key, noted) for key in node.children if key.get("name") == HOME])
+        kept = [key for key in node.children if key.get("name") == HOME]
+        for key in node.children:
+            if key not in kept:
+                reading.note(
+                    key, f"the keyframe '{key.get('name')[:60]}' has no effect here: only '{HOME}' is where it starts"
+                )
+        return replace(node, children=[_part(reading, key, noted) for key in kept])
     return _part(reading, node, noted)
 
 

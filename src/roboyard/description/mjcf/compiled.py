@@ -44,6 +44,8 @@ class Compiled:
         joint_nodes: Place of each joint.
         geom_nodes: Place of each geom.
         sensor_nodes: Place of each sensor.
+        actuator_nodes: Place of each actuator.
+        tendon_nodes: Place of each tendon.
     """
 
     root: Node
@@ -56,6 +58,8 @@ class Compiled:
     joint_nodes: list[Node]
     geom_nodes: list[Node]
     sensor_nodes: list[Node]
+    actuator_nodes: list[Node]
+    tendon_nodes: list[Node]
 
     def pose(self, body: int) -> SE3:
         """Pose of a body in its parent, every joint where the file draws it."""
@@ -107,6 +111,8 @@ def compile_document(reading: Reading, root: Node) -> Compiled:
         _places(spec.joints, nodes, root),
         _places(spec.geoms, nodes, root),
         _places(spec.sensors, nodes, root),
+        _places(spec.actuators, nodes, root),
+        _places(spec.tendons, nodes, root),
     )
 
 

@@ -52,7 +52,9 @@ def read_model_document(reading: Reading, root: Node, name: str | None = None) -
         raise fault("the document has no body", root, "<worldbody><body>…, or load it as a world")
     if source.geoms_of(0) or source.model.nlight:
         reading.note(root, "geoms and lamps of the world itself are left out: load it as a world to have them")
-    return _Models(reading, source).model(name or root.get("model") or "robot", _tops(source))
+    models = _Models(reading, source)
+    models.say_left_out()
+    return models.model(name or root.get("model") or "robot", _tops(source))
 
 
 def read_world_document(reading: Reading, root: Node) -> World:
@@ -65,6 +67,7 @@ def read_world_document(reading: Reading, root: Node) -> World:
     """
     source = compile_document(reading, root)
     models = _Models(reading, source)
+    models.say_left_out()
     placed: list[Placed] = []
     taken: dict[str, int] = {}
     if source.geoms_of(0):
@@ -160,6 +163,21 @@ class _Models:
             closures=tuple(loops),
             excludes=tuple(pair for pair in pairs if frozenset(pair) not in neighbours),
         )
+
+    def say_left_out(self) -> None:
+        """What the compiler understood but no record can hold."""
+        m, source = self.source.model, self.source
+        for index, node in enumerate(source.tendon_nodes):
+            if (
+                m.tendon_limited[index]
+                or m.tendon_stiffness[index]
+                or m.tendon_damping[index]
+                or (m.tendon_frictionloss[index] or m.tendon_armature[index])
+            ):
+                name = m.tendon(index).name or f"tendon {index}"
+                self.reading.note(
+                    node, f"'{name}': limits, stiffness, damping and friction of tendons have no effect here"
+                )
 
     def scenery(self) -> Model:
         """The world's own geoms: a link for each, so that a floor is known by its name."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from roboyard.description.mjcf.compiled import Compiled
 from roboyard.description.model import (
     Box,
@@ -13,6 +15,7 @@ from roboyard.description.model import (
     Ellipsoid,
     Geometry,
     Heightmap,
+    Inline,
     Material,
     Mesh,
     Plane,
@@ -78,7 +81,7 @@ def _geometry(reading: Reading, source: Compiled, number: int, name: str) -> tup
         case k if k == _BOX:
             return Box((2.0 * x, 2.0 * y, 2.0 * z)), T
         case k if k == _MESH:
-            return _mesh(reading, source, number, name, T)
+            return _mesh(source, number, T)
     reading.note(source.geom_nodes[number], f"geom '{name}' is of a shape that is not understood: left out")
     return None
 
@@ -87,13 +90,17 @@ def _terrain(source: Compiled, number: int, T: SE3) -> tuple[Geometry, SE3] | No
     m = source.model
     field = int(m.geom_dataid[number])
     origin = source.assets.terrains[m.hfield(field).name]
+    x, y, z, _ = (float(value) for value in m.hfield_size[field])
+    if not origin.uri:
+        start, rows, columns = int(m.hfield_adr[field]), int(m.hfield_nrow[field]), int(m.hfield_ncol[field])
+        heights = np.asarray(m.hfield_data[start : start + rows * columns], np.float32)
+        return Heightmap("", None, (2.0 * x, 2.0 * y, z), inline=Inline(heights.tobytes(), b"", columns)), T
     if origin.file is None:
         return None  # said where it was looked for
-    x, y, z, _ = (float(value) for value in m.hfield_size[field])
     return Heightmap(origin.uri, origin.file, (2.0 * x, 2.0 * y, z)), T
 
 
-def _mesh(reading: Reading, source: Compiled, number: int, name: str, T: SE3) -> tuple[Geometry, SE3]:
+def _mesh(source: Compiled, number: int, T: SE3) -> tuple[Geometry, SE3]:
     """The file's own triangles: MuJoCo has moved them to their centre of mass and principal axes."""
     m = source.model
     index = int(m.geom_dataid[number])
@@ -103,20 +110,24 @@ def _mesh(reading: Reading, source: Compiled, number: int, name: str, T: SE3) ->
     sx, sy, sz = (float(value) for value in spec.scale)
     T_link_asset = T @ SE3(m.mesh_quat[index], m.mesh_pos[index]).inverse()
     turned = not SE3(spec.refquat).almost_equal(SE3.identity(), 1e-12)
-    if origin is None or not origin.uri or (origin.file and origin.file.suffix.lower() == ".msh"):
-        why = "its points stand in the document"
-    elif turned and not sx == sy == sz:
-        why = "it is turned and stretched"
-    else:
-        if origin.file is None:
-            return Mesh(origin.uri, None), T_link_asset
-        px, py, pz = (float(value) for value in spec.refpos)
-        T_asset_file = SE3(spec.refquat).inverse() @ SE3(translation=(-sx * px, -sy * py, -sz * pz))
-        return Mesh(origin.uri, origin.file, (sx, sy, sz), convex=True), T_link_asset @ T_asset_file
-    reading.note(source.geom_nodes[number], f"mesh '{mesh}' of geom '{name}': {why}; its bounding box stands for it")
-    centre, half = m.geom_aabb[number][:3], m.geom_aabb[number][3:]
-    x, y, z = (2.0 * max(float(value), 1e-6) for value in half)
-    return Box((x, y, z)), T @ SE3(translation=centre)
+    compiled = origin is None or not origin.uri or (origin.file is not None and origin.file.suffix.lower() == ".msh")
+    if origin is None or compiled or (turned and not sx == sy == sz):
+        uri = origin.uri if origin is not None else ""
+        return Mesh(uri, None, convex=True, inline=_points(source, index)), T
+    if origin.file is None:
+        return Mesh(origin.uri, None), T_link_asset
+    px, py, pz = (float(value) for value in spec.refpos)
+    T_asset_file = SE3(spec.refquat).inverse() @ SE3(translation=(-sx * px, -sy * py, -sz * pz))
+    return Mesh(origin.uri, origin.file, (sx, sy, sz), convex=True), T_link_asset @ T_asset_file
+
+
+def _points(source: Compiled, mesh: int) -> Inline:
+    """Vertices and faces as the compiler made them, in the frame of its geoms."""
+    m = source.model
+    first, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
+    start, faces = int(m.mesh_faceadr[mesh]), int(m.mesh_facenum[mesh])
+    vertices = np.ascontiguousarray(m.mesh_vert[first : first + count], np.float32)
+    return Inline(vertices.tobytes(), np.ascontiguousarray(m.mesh_face[start : start + faces], np.int32).tobytes())
 
 
 def _surface(source: Compiled, number: int) -> Surface:

@@ -107,6 +107,18 @@ def mimics(reading: Reading, source: Compiled) -> dict[str, Mimic]:
     return found
 
 
+def leaders(source: Compiled) -> dict[int, tuple[int, float, float]]:
+    """By the number of each joint that follows another by a straight line: whom, multiplier and offset."""
+    m = source.model
+    found = {}
+    for number in range(m.neq):
+        if int(m.eq_type[number]) == _EQ_JOINT and m.eq_active0[number] and int(m.eq_obj2id[number]) >= 0:
+            terms = [float(value) for value in m.eq_data[number][:5]]
+            if not any(terms[2:]):
+                found[int(m.eq_obj1id[number])] = int(m.eq_obj2id[number]), terms[1], terms[0]
+    return found
+
+
 _EQ_CONNECT, _EQ_WELD, _EQ_JOINT = range(3)  # mjtEq
 
 

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from xml.etree import ElementTree as ET
 
+import numpy as np
+
 from roboyard.description.model import (
     Box,
     Capsule,
@@ -46,7 +48,12 @@ class Shelf:
 
     def mesh(self, mesh: Mesh) -> str:
         """Name of the asset of a mesh file."""
-        key = (str(mesh.file), mesh.scale)
+        key = (str(mesh.file), mesh.scale, mesh.inline)
+        if mesh.inline is not None and key not in self._names:
+            name = self._names[key] = f"mesh_{len(self._names)}"
+            points = np.frombuffer(mesh.inline.values, np.float32).reshape(-1, 3) * np.asarray(mesh.scale)
+            node = add(self.section, "mesh", name=name, vertex=numbers(points.ravel().tolist()), inertia="shell")
+            node.set("face", " ".join(map(str, np.frombuffer(mesh.inline.faces, np.int32).tolist())))
         if key not in self._names:
             name = self._names[key] = f"mesh_{len(self._names)}"
             uri = self.files(mesh.file, mesh.uri) if self.files is not None and mesh.file else mesh.uri
@@ -65,7 +72,15 @@ class Shelf:
 
     def terrain(self, shape: Heightmap) -> str:
         """Name of the asset of a terrain."""
-        key = ("terrain", str(shape.file), shape.size)
+        key = ("terrain", str(shape.file), shape.size, shape.inline)
+        if shape.inline is not None and key not in self._names:
+            name = self._names[key] = f"terrain_{len(self._names)}"
+            size = numbers((shape.size[0] / 2, shape.size[1] / 2, shape.size[2], _BASE))
+            rows = np.frombuffer(shape.inline.values, np.float32).reshape(-1, shape.inline.columns)
+            heights = rows[::-1].ravel()  # a document lists the farthest row first
+            node = add(self.section, "hfield", name=name, size=size, elevation=numbers(heights.tolist()))
+            node.set("ncol", str(shape.inline.columns))
+            node.set("nrow", str(len(heights) // shape.inline.columns))
         if key not in self._names:
             name = self._names[key] = f"terrain_{len(self._names)}"
             uri = self.files(shape.file, shape.uri) if self.files is not None and shape.file else shape.uri
@@ -180,12 +195,13 @@ def _shape(
             return {"type": "ellipsoid", "size": numbers(radii)}, here
         case Plane(normal, (x, y)) if still:
             return {"type": "plane", "size": numbers((x / 2, y / 2, 1.0))}, upright(normal)
-        case Mesh() if geometry.file is not None:
+        case Mesh() if geometry.file is not None or geometry.inline is not None:
             if geometry.submesh:
                 losses.say(f"{where}: the part '{geometry.submesh}' of a mesh is written as the whole mesh")
             return {"type": "mesh", "mesh": shelf.mesh(geometry)}, here
-        case Heightmap() if still and geometry.file is not None:
-            losses.say(f"{where}: MuJoCo stretches a terrain's picture from its darkest to its brightest point")
+        case Heightmap() if still and (geometry.file is not None or geometry.inline is not None):
+            if geometry.inline is None:
+                losses.say(f"{where}: MuJoCo stretches a terrain's picture from its darkest to its brightest point")
             attributes = {"type": "hfield", "hfield": shelf.terrain(geometry)}
             return attributes, SE3(translation=geometry.position)
         case Cone(radius, length):

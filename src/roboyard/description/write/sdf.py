@@ -32,7 +32,7 @@ from roboyard.description.model import (
 )
 from roboyard.description.write.names import distinct, plain_names
 from roboyard.description.write.sensors import add_sensor
-from roboyard.description.write.simpler import split
+from roboyard.description.write.simpler import split, without_points
 from roboyard.description.write.weights import lent
 from roboyard.description.write.written import (
     Files,
@@ -95,6 +95,7 @@ def _light(parent: ET.Element, light: Light) -> None:
 def _model(
     parent: ET.Element, model: Model, name: str, files: Files | None, losses: Losses, T: SE3 | None = None
 ) -> None:
+    model = without_points(model, losses)
     model = distinct(split(plain_names(model, losses), ("planar", "floating"), losses), losses)
     node = add(parent, "model", name=name)
     if model.canonical_link and model.canonical_link != model.links[0].name:

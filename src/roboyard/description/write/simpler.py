@@ -5,14 +5,59 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
-from roboyard.description.model import Axis, Joint, JointType, Link, Mimic, Model
+from roboyard.description.model import (
+    Axis,
+    Box,
+    Collision,
+    Heightmap,
+    Joint,
+    JointType,
+    Link,
+    Mesh,
+    Mimic,
+    Model,
+    Visual,
+)
 from roboyard.description.write.written import Losses
 from roboyard.geometry import SE3
 
 _NEAR = 1e-12
+Shape = TypeVar("Shape", Collision, Visual)
+
+
+def without_points(model: Model, losses: Losses) -> Model:
+    """The model with meshes whose points stand in the description as their boxes, and such terrains left out."""
+
+    def plain(one: Shape, label: str) -> Shape | None:
+        shape = one.geometry
+        if isinstance(shape, Heightmap) and shape.inline is not None:
+            losses.say(f"{label}: a terrain whose heights stand in the original is left out")
+            return None
+        if not isinstance(shape, Mesh) or shape.inline is None:
+            return one
+        losses.say(f"{label}: a mesh whose points stand in the original is written as its box")
+        points = np.frombuffer(shape.inline.values, np.float32).reshape(-1, 3) * np.asarray(shape.scale)
+        low, high = points.min(axis=0), points.max(axis=0)
+        x, y, z = (max(float(edge), 1e-6) for edge in high - low)
+        middle = SE3(translation=(low + high) / 2.0)
+        return replace(one, geometry=Box((x, y, z)), T_link_geom=one.T_link_geom @ middle)
+
+    links = []
+    for link in model.links:
+        collisions = [plain(one, f"collision '{one.name}' of link '{link.name}'") for one in link.collisions]
+        visuals = [plain(one, f"visual '{one.name}' of link '{link.name}'") for one in link.visuals]
+        links.append(
+            replace(
+                link,
+                collisions=tuple(one for one in collisions if one is not None),
+                visuals=tuple(one for one in visuals if one is not None),
+            )
+        )
+    return replace(model, links=tuple(links))
 
 
 def split(model: Model, kinds: Collection[JointType], losses: Losses) -> Model:

@@ -29,6 +29,8 @@ from roboyard.description.write.names import plain_names
 from roboyard.description.write.sensors import add_sensor
 from roboyard.description.write.simpler import joints_at_links, split
 from roboyard.description.write.written import Files, Losses, Written, add, add_direction, add_element, number, numbers
+from roboyard.description.write.simpler import joints_at_links, split, without_points
+from roboyard.description.write.written import Files, Losses, Written, add, add_element, number, numbers
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
@@ -56,6 +58,7 @@ def write_urdf(model: Model, files: Files | None = None) -> Written:
             f"model '{model.name}' has {len(model.roots) + len(hung)} roots",
             valid="one root for URDF; SDF may have more",
         )
+    model = without_points(model, losses)
     model = joints_at_links(split(plain_names(model, losses), _SPLIT, losses), losses)
     root = ET.Element("robot", name=model.name)
     if hung:

@@ -103,6 +103,18 @@ def surface_of(mesh: Mesh) -> Surface:
     """A description's mesh, read and scaled. Raises DescriptionError."""
     stamp = _stamp(mesh)
     vertices, faces = load_surface(Path(str(mesh.file)), stamp, mesh.submesh or "")
+    if mesh.inline is not None:
+        points = np.frombuffer(mesh.inline.values, np.float32).reshape(-1, 3).astype(float)
+        return points * np.asarray(mesh.scale), np.frombuffer(mesh.inline.faces, np.int32).reshape(-1, 3).astype(
+            np.int64
+        )
+    if mesh.file is None:
+        raise DescriptionError(f"mesh {mesh.uri} was not found", where=mesh.uri)
+    try:
+        stamp = mesh.file.stat().st_mtime_ns
+    except OSError as error:
+        raise DescriptionError(f"mesh cannot be read: {error}", where=str(mesh.file)) from error
+    vertices, faces = load_surface(mesh.file, stamp, mesh.submesh or "")
     if mesh.submesh and mesh.center_submesh:
         vertices = centred(vertices)
     vertices = vertices * np.asarray(mesh.scale)
@@ -161,7 +173,7 @@ class MeshStore:
         """Assets of convex pieces that follow the mesh's hollows; None where there would be too many."""
         key = self._key(mesh, "pieces")
         if key not in self._pieces:
-            pieces = _pieces_of(mesh, mesh.file.stat().st_mtime_ns) if mesh.file else None
+            pieces = _pieces_of(mesh, mesh.file.stat().st_mtime_ns if mesh.file else 0)
             named = None if pieces is None else [self.points(f"{key}#{i}", points) for i, points in enumerate(pieces)]
             self._pieces[key] = named
         return self._pieces[key]
@@ -192,7 +204,7 @@ class MeshStore:
         """
         grid = _grey(shape)
         low, span = float(grid.min()), float(grid.max() - grid.min())
-        key = ("heightmap", str(shape.file), shape.size)
+        key = ("heightmap", str(shape.file), shape.size, shape.inline)
         if key not in self._names:
             name = f"terrain{len(self._names)}"
             field = self._spec.add_hfield(name=name, nrow=grid.shape[0], ncol=grid.shape[1])
@@ -203,7 +215,7 @@ class MeshStore:
         return self._names[key], low * shape.size[2]
 
     def _key(self, mesh: Mesh, use: str) -> tuple[object, ...]:
-        return (use, str(mesh.file), mesh.scale, mesh.submesh, mesh.center_submesh)
+        return (use, str(mesh.file), mesh.scale, mesh.submesh, mesh.center_submesh, mesh.inline)
 
     def _named(self, key: tuple[object, ...], surface: Callable[[], Surface], uv: Places | None = None) -> str:
         if key not in self._names:
@@ -229,6 +241,9 @@ def _same(surface: Surface) -> Surface:
 
 def _grey(shape: Heightmap) -> NDArray[np.float32]:
     """Heights 0…1, first row at the least y."""
+    if shape.inline is not None:
+        heights = np.frombuffer(shape.inline.values, np.float32)
+        return heights.reshape(-1, shape.inline.columns)
     if shape.file is None:
         raise DescriptionError(f"heightmap {shape.uri} was not found", where=shape.uri)
     with opened(shape.file, "heightmap", MAX_HEIGHTS) as picture:
