@@ -27,10 +27,8 @@ from roboyard.description.model import (
 )
 from roboyard.description.write.names import plain_names
 from roboyard.description.write.sensors import add_sensor
-from roboyard.description.write.simpler import joints_at_links, split
-from roboyard.description.write.written import Files, Losses, Written, add, add_direction, add_element, number, numbers
 from roboyard.description.write.simpler import joints_at_links, split, without_points
-from roboyard.description.write.written import Files, Losses, Written, add, add_element, number, numbers
+from roboyard.description.write.written import Files, Losses, Written, add, add_direction, add_element, number, numbers
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
