@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from roboyard.description import load_model
+from roboyard.description import load_model, load_world
 from roboyard.errors import ConfigError, RoboyardError
-from roboyard.scenarios.catalog import find_file, find_robot
+from roboyard.scenarios.catalog import find, find_file, find_robot
 from roboyard.scenarios.expressions import Criterion
 from roboyard.scenarios.faults.deeds import deeds_of
 from roboyard.scenarios.faults.node import Faults
@@ -15,6 +15,7 @@ from roboyard.scenarios.floor import floor_of
 from roboyard.scenarios.metrics import metric_names
 from roboyard.scenarios.node_factory import make_node
 from roboyard.scenarios.operator import Operator
+from roboyard.scenarios.residents import can_wake, renamed, resident
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.run import Attach, Run
@@ -36,8 +37,10 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True, attach
     scenario = spec.scenario
     read_criteria(spec)
     read_scripts(spec)
+    world = load_world(find("world", scenario.world, spec.base))
+    living = {resident(entry.model): name for name, entry in scenario.robots.items() if resident(entry.model)}
     run = Run(
-        scenario.world,
+        renamed(world, living) if living else world,
         seed=scenario.seed,
         timestep=scenario.timestep,
         out=out,
@@ -52,6 +55,9 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True, attach
             _add_furniture(run, name, thing)
         for name, entry in scenario.robots.items():
             _add_robot(run, name, entry, spec.base)
+        for name in can_wake(run.world):
+            if name not in run.robots:
+                run.wake(name)
         for name, script in read_scripts(spec).items():
             _add_operator(run.robots[name], script)
         _add_nodes(run, scenario)
@@ -107,6 +113,9 @@ def read_scripts(spec: Spec) -> dict[str, Script]:
 def _add_robot(run: Run, name: str, entry: RobotEntry, base: Path) -> None:
     where = f"robots.{name}"
     try:
+        if resident(entry.model):
+            run.wake(name, namespace=entry.namespace, nodes=entry.nodes)
+            return
         package = find_robot(entry.model, base, entry.arguments).customised(entry.parameters, entry.remap)
         at = _free_place(run, package, entry.arguments) if entry.at == "free" else entry.at
         run.add(package, name, at=at, namespace=entry.namespace, nodes=entry.nodes, arguments=entry.arguments)

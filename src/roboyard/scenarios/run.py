@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from roboyard.bus import Bus, Graph, Node, Publisher, graph
 from roboyard.bus.pacing import wall_seconds
 from roboyard.description import Model, World, load_model, load_world
-from roboyard.errors import InputError, RunError
+from roboyard.errors import InputError, RunError, UnknownNameError
 from roboyard.record import Recorder
 from roboyard.scenarios import catalog
 from roboyard.scenarios.bringup import package_of
@@ -184,12 +184,37 @@ class Run:
             namespace = "" if not self.robots else f"/{name}"
         namespace = f"/{namespace.strip('/')}" if namespace.strip("/") else ""
         self.simulation.add(description, name, place(at, description), namespace, robot=True, base=package.file.base)
-        robot = RobotHandle(self, name, namespace, description, package)
-        self.robots[name] = self.known_robots[name] = robot
-        self.evaluation.add_robot(name, robot.topics)
-        robot.bring_up(*chosen)
-        for finding in package.findings:
-            self.bus.log.info(f"{name}: {finding}")
+        return self._robot(RobotHandle(self, name, namespace, description, package), chosen)
+
+    def wake(self, name: str, *, namespace: str | None = None, nodes: str | Sequence[str] = "default") -> RobotHandle:
+        """Bring up a robot that stands in the world already, as its plugins say; see `add`.
+
+        Raises:
+            UnknownNameError: the world has no such model, or the robot no such node.
+            DescriptionError: its plugins make no sense.
+            InputError: it is up already.
+        """
+        if name in self.known_robots:
+            raise InputError(f"the robot {name!r} is up already", valid="another model of the world")
+        handle = self.simulation.models.get(name)
+        if handle is None:
+            raise UnknownNameError(
+                f"the world has no model {name!r}", valid=", ".join(self.simulation.models) or "none"
+            )
+        package = package_of(handle.model, handle.model.source or self.world.source or Path(f"{name}.sdf"))
+        chosen = package.select(nodes if isinstance(nodes, str) else tuple(nodes))
+        if namespace is None:
+            namespace = "" if not self.robots else f"/{re.sub('[^A-Za-z0-9_]', '_', name)}"
+        namespace = f"/{namespace.strip('/')}" if namespace.strip("/") else ""
+        self.simulation.adopt(name, namespace, base=package.file.base)
+        return self._robot(RobotHandle(self, name, namespace, handle.model, package), chosen)
+
+    def _robot(self, robot: RobotHandle, nodes: Sequence[str]) -> RobotHandle:
+        self.robots[robot.name] = self.known_robots[robot.name] = robot
+        self.evaluation.add_robot(robot.name, robot.topics)
+        robot.bring_up(*nodes)
+        for finding in robot.package.findings:
+            self.bus.log.info(f"{robot.name}: {finding}")
         return robot
 
     def add_object(self, model: Model, name: str | None = None, at: Place = (0.0, 0.0, 0.0)) -> str:

@@ -51,7 +51,9 @@ class NodeEntry:
 class RobotEntry:
     """A robot of the scenario."""
 
-    model: str = field(doc="a robot's name, or a path to .yaml, .urdf, .xacro or .sdf")
+    model: str = field(
+        doc="a robot's name, a path to .yaml, .urdf, .xacro or .sdf, or `world:NAME`: a model of the world"
+    )
     at: Literal["free"] | Pose = field((0.0, 0.0, 0.0), doc=f"{POSE} in m and rad; `free`: near the origin")
     namespace: str | None = field(None, doc="default: none for the first robot, its own name for others")
     nodes: Literal["default", "all", "none"] | tuple[str, ...] = field("default", doc="which of the robot's nodes run")

@@ -10,6 +10,7 @@ from pathlib import Path
 from roboyard.config import Node, dumps, from_data, load, override, read_file
 from roboyard.errors import ConfigError
 from roboyard.scenarios.catalog import find
+from roboyard.scenarios.residents import resident
 from roboyard.scenarios.schema import Scenario
 
 SMOKE_SECONDS = 5.0
@@ -122,6 +123,8 @@ def _elsewhere(node: Node, robot: str | None, world: str | None) -> Node:
 
 def _from_here(kind: str, name: str) -> str | Path:
     """Paths on the command line are the user's, not the scenario's."""
+    if kind == "robot" and resident(name):
+        return name
     path = find("world" if kind == "world" else "robot", name)
     return path.resolve() if "/" in name or path.name == name else name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mujoco
@@ -143,6 +143,25 @@ class Simulation:
             self._put(before)
             self._tell()
             raise
+        return self._handles[name]
+
+    def adopt(self, name: str, namespace: str = "", *, base: BaseKind | None = None) -> Handle:
+        """Make a robot of a model that stands in the world already; ``base`` as in `add`.
+
+        Raises:
+            UnknownNameError: nothing is called so.
+            DescriptionError: the engine refuses it.
+        """
+        self._known(name)
+        index = next(i for i, entry in enumerate(self._entries) if entry.name == name)
+        if base is not None:
+            entries = list(self._entries)
+            entries[index] = replace(entries[index], base=base)
+            assembled = assemble(self.world, entries, self.settings)
+            self._entries = entries
+            self._put(start(assembled, self.settings, self.time_ns, self.running))
+        self._handles[name] = replace(self._handles[name], namespace=namespace, robot=True)
+        self._tell()
         return self._handles[name]
 
     def remove(self, name: str) -> None:

@@ -159,10 +159,11 @@ def _terrain(reading: Reading, node: Node, assets: Assets, folders: _Folders, ma
     assets.terrains[name] = MeshSource(node.get("file"), path)
     if not node.get("file").strip():
         rows, columns = (integer(node.get(key, "0"), node, f"{key} of <hfield>") for key in ("nrow", "ncol"))
-        if rows * columns > MAX_HEIGHTS:
-            raise fault(f"terrain '{name}' has {rows} x {columns} heights", node, f"at most {MAX_HEIGHTS}")
-        kept = {key: node.get(key) for key in ("size", "nrow", "ncol", "elevation") if node.get(key)}
-        return replace(node, attributes={"name": name, **kept})
+        if rows * columns <= MAX_HEIGHTS:
+            kept = {key: node.get(key) for key in ("size", "nrow", "ncol", "elevation") if node.get(key)}
+            return replace(node, attributes={"name": name, **kept})
+        reading.note(node, f"terrain '{name}' has {rows} x {columns} heights, more than {MAX_HEIGHTS}: left out")
+        assets.terrains[name] = MeshSource(f"{rows} x {columns}", None)
     kept = {"name": name, "size": node.get("size"), "nrow": "2", "ncol": "2"}
     return replace(node, attributes={key: value for key, value in kept.items() if value})
 
