@@ -7,6 +7,7 @@ Nothing here knows any file format.  Lengths in m, angles in rad, masses in kg, 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -264,7 +265,14 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """A lamp: directional, point or spot."""
+    """A lamp: directional, point or spot.
+
+    Attributes:
+        attenuation: Constant [1], linear [1/m] and quadratic [1/m²] terms that its light is divided by.
+        reach: Beyond it is dark [m]; infinite where the file says nothing.
+        cone: Half angle of a spot [rad].
+        falloff: How much darker a spot's rim is than its middle.
+    """
 
     name: str
     type: Literal["directional", "point", "spot"] = "directional"
@@ -273,6 +281,10 @@ class Light:
     diffuse: Rgba = (0.8, 0.8, 0.8, 1.0)
     specular: Rgba = (0.2, 0.2, 0.2, 1.0)
     cast_shadows: bool = True
+    attenuation: Vec3 = (1.0, 0.0, 0.0)
+    reach: float = math.inf
+    cone: float = math.pi / 4.0
+    falloff: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)

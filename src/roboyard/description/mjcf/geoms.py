@@ -113,7 +113,7 @@ def _mesh(source: Compiled, number: int, T: SE3) -> tuple[Geometry, SE3]:
     compiled = origin is None or not origin.uri or (origin.file is not None and origin.file.suffix.lower() == ".msh")
     if origin is None or compiled or (turned and not sx == sy == sz):
         uri = origin.uri if origin is not None else ""
-        return Mesh(uri, None, convex=True, inline=_points(source, index)), T
+        return Mesh(uri, None, convex=True, inline=_points(source, index, T)), SE3.identity()
     if origin.file is None:
         return Mesh(origin.uri, None), T_link_asset
     px, py, pz = (float(value) for value in spec.refpos)
@@ -121,12 +121,13 @@ def _mesh(source: Compiled, number: int, T: SE3) -> tuple[Geometry, SE3]:
     return Mesh(origin.uri, origin.file, (sx, sy, sz), convex=True), T_link_asset @ T_asset_file
 
 
-def _points(source: Compiled, mesh: int) -> Inline:
-    """Vertices and faces as the compiler made them, in the frame of its geoms."""
+def _points(source: Compiled, mesh: int, T_link_geom: SE3) -> Inline:
+    """Vertices and faces as the compiler made them, in the link's frame: the geom's own is the compiler's choice."""
     m = source.model
     first, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
     start, faces = int(m.mesh_faceadr[mesh]), int(m.mesh_facenum[mesh])
-    vertices = np.ascontiguousarray(m.mesh_vert[first : first + count], np.float32)
+    there = np.asarray(m.mesh_vert[first : first + count], float) @ T_link_geom.rotation_matrix().T
+    vertices = np.ascontiguousarray(there + T_link_geom.translation, np.float32)
     return Inline(vertices.tobytes(), np.ascontiguousarray(m.mesh_face[start : start + faces], np.int32).tobytes())
 
 

@@ -76,6 +76,9 @@ def read_joint(
     T_model_parent = SE3.identity() if parent == WORLD else poses[parent]
     T_model_joint = scope.pose(key, node, f"joint '{name}'")
     count = _AXES.get(kind, 1)
+    for spare in ("axis", "axis2")[count:]:
+        if node.child(spare) is not None:
+            reading.note(node.child(spare) or node, f"<{spare}> of joint '{name}' has no effect: its type is {kind}")
     axes = tuple(
         _axis(reading, node.child(tag), node, name, scope, T_model_joint, version) for tag in ("axis", "axis2")[:count]
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
-from roboyard.description.fields import boolean_of, colour_of, vector_of
-from roboyard.description.model import Light
+from roboyard.description.fields import boolean_of, colour_of, number_of, vector_of
+from roboyard.description.model import Light, Rgba
 from roboyard.description.reading import Reading
 from roboyard.description.values import shown
 from roboyard.description.xml import Node
@@ -25,8 +26,8 @@ def read_light(reading: Reading, node: Node, T_world_light: SE3) -> Light:
     """The lamp at ``node``. Raises DescriptionError for a colour or direction that is none."""
     reading.unknown(
         node,
-        {"pose", "diffuse", "specular", "direction", "cast_shadows", "attenuation", "spot", "intensity"},
-        {"visualize", "light_on"},
+        {"pose", "diffuse", "specular", "direction", "cast_shadows", "attenuation", "spot", "intensity", "light_on"},
+        {"visualize"},
     )
     name = node.get("name").strip() or "light"
     kind = _TYPES.get(node.get("type", "point").strip())
@@ -34,12 +35,33 @@ def read_light(reading: Reading, node: Node, T_world_light: SE3) -> Light:
         reading.note(node, f"light '{name}' has type {shown(node.get('type'))}: point taken")
         kind = "point"
     direction = vector_of(node, "direction", (0.0, 0.0, -1.0))
+    fading, spot = node.child("attenuation"), node.child("spot")
+    plain = _DEFAULT.attenuation
+    if fading is not None:
+        reading.unknown(fading, {"range", "constant", "linear", "quadratic"})
+        terms = [
+            number_of(fading, tag, value, low=0.0) for tag, value in (("constant", 1), ("linear", 1), ("quadratic", 0))
+        ]
+        plain = (terms[0], terms[1], terms[2]) if any(terms) else plain
+    if spot is not None:
+        reading.unknown(spot, {"outer_angle", "falloff"}, {"inner_angle"})
+    strength = number_of(node, "intensity", 1.0, low=0.0) if boolean_of(node, "light_on", True) else 0.0
+    outer = number_of(spot, "outer_angle", 2.0 * _DEFAULT.cone, low=0.0)
     return Light(
         name=name,
         type=kind,
         T_world_light=T_world_light,
         direction=direction if any(direction) else (0.0, 0.0, -1.0),
-        diffuse=colour_of(node, "diffuse", _DEFAULT.diffuse),
-        specular=colour_of(node, "specular", _DEFAULT.specular),
+        diffuse=_brighter(colour_of(node, "diffuse", _DEFAULT.diffuse), strength),
+        specular=_brighter(colour_of(node, "specular", _DEFAULT.specular), strength),
         cast_shadows=boolean_of(node, "cast_shadows", False),
+        attenuation=plain,
+        reach=number_of(fading, "range", _DEFAULT.reach, low=0.0, above=True),
+        cone=min(max(outer / 2.0, 0.01), math.pi / 2.0),
+        falloff=number_of(spot, "falloff", _DEFAULT.falloff, low=0.0),
     )
+
+
+def _brighter(colour: Rgba, strength: float) -> Rgba:
+    red, green, blue, alpha = colour
+    return min(red * strength, 1.0), min(green * strength, 1.0), min(blue * strength, 1.0), alpha

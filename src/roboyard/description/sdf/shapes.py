@@ -26,6 +26,14 @@ from roboyard.description.reading import Reading
 from roboyard.description.values import fault, integer, number, numbers, positive, positives, shown, unit_vector
 from roboyard.description.xml import Node
 
+_UNUSED_FLOW = {
+    "roughness_map", "metalness_map", "environment_map", "ambient_occlusion_map", "normal_map", "emissive_map",
+    "light_map", "specular_map", "glossiness_map", "glossiness",
+}  # fmt: skip
+_UNUSED_CONTACT = {
+    "collide_without_contact", "collide_without_contact_bitmask", "category_bitmask", "poissons_ratio",
+    "elastic_modulus", "bullet",
+}  # fmt: skip
 _UNUSED_SURFACE = {"soft_contact", "bullet"}
 
 
@@ -164,6 +172,19 @@ def read_surface(reading: Reading, node: Node | None) -> Surface:
     direction = ode.child("fdir1") if ode else None
     along = vector_of(ode, "fdir1", (0.0, 0.0, 0.0))
     bits = contact.child("collide_bitmask") if contact else None
+    for part, (known, unused) in (
+        (friction, ({"ode", "bullet", "torsional"}, set())),
+        (ode, ({"mu", "mu2", "fdir1", "slip1", "slip2"}, set())),
+        (bullet, ({"friction", "friction2", "rolling_friction"}, {"fdir1"})),
+        (torsional, ({"coefficient"}, {"use_patch_radius", "patch_radius", "surface_radius", "ode"})),
+        (contact, ({"ode", "collide_bitmask"}, _UNUSED_CONTACT)),
+        (stiff, ({"kp", "kd"}, {"soft_cfm", "soft_erp", "max_vel", "min_depth"})),
+        (node.child("bounce"), ({"restitution_coefficient"}, {"threshold"})),
+    ):
+        if part is not None:
+            reading.unknown(part, known, unused)
+    if bits is not None and _bits(bits) & 0xFFFF not in (0, 0xFFFF):
+        reading.note(bits, "groups of <collide_bitmask> have no effect here: only 0, which touches nothing, has")
     return Surface(
         friction=mu if mu >= 0.0 else 1.0,
         friction2=mu2 if mu2 >= 0.0 and mu2 != mu else None,
@@ -209,9 +230,11 @@ def read_material(reading: Reading, node: Node | None, transparency: float) -> M
         return Material(rgba=(r, g, b, a * alpha), stated=False)
     reading.unknown(
         node,
-        {"ambient", "diffuse", "specular", "emissive", "script", "pbr", "lighting"},
-        {"shader", "render_order", "double_sided", "shininess"},
+        {"ambient", "diffuse", "emissive", "script", "pbr"},
+        {"shader", "render_order", "double_sided", "shininess", "specular", "lighting"},
     )
+    for flow in (one for pbr in node.all("pbr") for one in pbr.children):
+        reading.unknown(flow, {"albedo_map", "metalness", "roughness"}, _UNUSED_FLOW)
     name = text_of(node.child("script"), "name")
     named = gazebo_material(name) if name else None
     picture = _picture(reading, node)

@@ -90,6 +90,16 @@ def _light(parent: ET.Element, light: Light) -> None:
     add(node, "diffuse", numbers(light.diffuse))
     add(node, "specular", numbers(light.specular))
     add(node, "cast_shadows", light.cast_shadows)
+    if light.attenuation != (1.0, 0.0, 0.0) or math.isfinite(light.reach):
+        fading = add(node, "attenuation")
+        if math.isfinite(light.reach):
+            add(fading, "range", light.reach)
+        for tag, value in zip(("constant", "linear", "quadratic"), light.attenuation, strict=True):
+            add(fading, tag, value)
+    if light.type == "spot":
+        spot = add(node, "spot")
+        add(spot, "outer_angle", 2.0 * light.cone)
+        add(spot, "falloff", light.falloff)
 
 
 def _model(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import mujoco
@@ -40,6 +41,10 @@ def add_scenery(spec: mujoco.MjSpec, world: World) -> None:
             specular=light.specular[:3],
             ambient=[0.0, 0.0, 0.0],
             castshadow=light.cast_shadows,
+            attenuation=list(light.attenuation),
+            cutoff=math.degrees(light.cone),
+            exponent=min(light.falloff, 128.0),
+            **({"range": light.reach} if math.isfinite(light.reach) else {}),
         )
     headlight = spec.visual.headlight
     headlight.ambient = world.ambient[:3]

@@ -46,9 +46,19 @@ def lamps_of(model: mujoco.MjModel, data: mujoco.MjData) -> F32:
     rows[:, AIM : AIM + 3] = direction / length
     rows[:, COLOUR : COLOUR + 3] = colour * np.where(sun[:, None], SUN_GAIN / total * WARM, LAMP_GAIN)
     rows[:, CUTOFF] = np.where(spot, np.cos(np.radians(model.light_cutoff[on])), -1.0)
-    rows[:, FADE] = np.where(sun, 0.0, HALF_BRIGHT_AT)
+    rows[:, FADE] = np.where(sun, 0.0, [_half_bright_at(*terms) for terms in model.light_attenuation[on].tolist()])
     rows[:, SHADOW] = model.light_castshadow[on]
     return rows
+
+
+def _half_bright_at(constant: float, linear: float, quadratic: float) -> float:
+    """Distance at which attenuation has halved the light [m]; the usual one where the light says nothing."""
+    if quadratic > 0.0:
+        return (
+            float((-linear + np.sqrt(linear * linear + 4.0 * quadratic * constant)) / (2.0 * quadratic))
+            or HALF_BRIGHT_AT
+        )
+    return constant / linear if linear > 0.0 and constant > 0.0 else HALF_BRIGHT_AT
 
 
 def light_around(model: mujoco.MjModel) -> F32:
