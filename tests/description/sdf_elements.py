@@ -67,8 +67,9 @@ CONTEXTS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
     "light": (
         "<light name='a' type='spot'>{}</light>",
         {
-            "pose": ("1 0 0 0 0 0", "2 0 0 0 0 0"), "diffuse": ("1 0 0 1", "0 1 0 1"), "specular": ("1 0 0 1", "0 1 0 1"),
-            "direction": ("1 0 0", "0 1 0"), "cast_shadows": ("true", "false"), "intensity": ("0.5", "0.7"),
+            "pose": ("1 0 0 0 0 0", "2 0 0 0 0 0"), "diffuse": ("1 0 0 1", "0 1 0 1"),
+            "specular": ("1 0 0 1", "0 1 0 1"), "direction": ("1 0 0", "0 1 0"),
+            "cast_shadows": ("true", "false"), "intensity": ("0.5", "0.7"),
             "light_on": ("true", "false"), "visualize": ("true", "false"), "attenuation/range": ("5", "6"),
             "attenuation/constant": ("1", "2"), "attenuation/linear": ("1", "2"), "attenuation/quadratic": ("1", "2"),
             "spot/outer_angle": ("1", "0.5"), "spot/inner_angle": ("1", "0.5"), "spot/falloff": ("1", "2"),
@@ -168,7 +169,8 @@ CONTEXTS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
     ),
     "altimeter": (
         sensor("altimeter", "altimeter"),
-        {f"{part}/{tag}": values for part in ("vertical_position", "vertical_velocity") for tag, values in NOISE.items()},
+        {f"{part}/{tag}": values for part in ("vertical_position", "vertical_velocity")
+         for tag, values in NOISE.items()},
     ),
     "magnetometer": (
         sensor("magnetometer", "magnetometer"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.description.sdf_elements import CONTEXTS, become, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "rooms" / "description.md"

@@ -105,16 +105,10 @@ def surface_of(mesh: Mesh) -> Surface:
     vertices, faces = load_surface(Path(str(mesh.file)), stamp, mesh.submesh or "")
     if mesh.inline is not None:
         points = np.frombuffer(mesh.inline.values, np.float32).reshape(-1, 3).astype(float)
-        return points * np.asarray(mesh.scale), np.frombuffer(mesh.inline.faces, np.int32).reshape(-1, 3).astype(
-            np.int64
-        )
-    if mesh.file is None:
-        raise DescriptionError(f"mesh {mesh.uri} was not found", where=mesh.uri)
-    try:
-        stamp = mesh.file.stat().st_mtime_ns
-    except OSError as error:
-        raise DescriptionError(f"mesh cannot be read: {error}", where=str(mesh.file)) from error
-    vertices, faces = load_surface(mesh.file, stamp, mesh.submesh or "")
+        triangles = np.frombuffer(mesh.inline.faces, np.int32).reshape(-1, 3).astype(np.int64)
+        return points * np.asarray(mesh.scale), triangles
+    stamp = _stamp(mesh)
+    vertices, faces = load_surface(Path(str(mesh.file)), stamp, mesh.submesh or "")
     if mesh.submesh and mesh.center_submesh:
         vertices = centred(vertices)
     vertices = vertices * np.asarray(mesh.scale)
@@ -122,7 +116,9 @@ def surface_of(mesh: Mesh) -> Surface:
 
 
 def _stamp(mesh: Mesh) -> int:
-    """When the mesh's file was written [ns]. Raises DescriptionError."""
+    """When the mesh's file was written [ns]; 0 for one without. Raises DescriptionError."""
+    if mesh.inline is not None:
+        return 0
     if mesh.file is None:
         raise DescriptionError(f"mesh {mesh.uri} was not found", where=mesh.uri)
     try:
@@ -135,10 +131,6 @@ def _stamp(mesh: Mesh) -> int:
 def _pieces_of(mesh: Mesh, stamp: int) -> Pieces:
     """The mesh taken apart; a world is assembled anew whenever a model comes or goes. Raises DescriptionError."""
     return taken_apart(*surface_of(mesh))
-@lru_cache(maxsize=512)
-def _pieces_of(mesh: Mesh, modified_ns: int) -> list[NDArray[np.float64]] | None:
-    """Convex pieces of a mesh; asked for again whenever a model is added and for pictures. ``modified_ns`` is a key."""
-    return convex_pieces(*surface_of(mesh))
 
 
 class MeshStore:
@@ -160,6 +152,8 @@ class MeshStore:
             pieces = _pieces_of(mesh, _stamp(mesh))
             names = [self._named((key, i), partial(_same, surface)) for i, surface in enumerate(pieces.surfaces)]
             self._pieces[key] = names, pieces
+        return self._pieces[key]
+
     def drawn(self, key: object, surface: Surface, uv: Places | None) -> str:
         """The asset of a surface that is only seen, with its vertices' places in a picture."""
         vertices, faces = surface
@@ -168,15 +162,6 @@ class MeshStore:
             vertices = np.concatenate([vertices, extra])
             uv = None if uv is None else np.concatenate([uv, np.repeat(uv[:1], len(extra), axis=0)])
         return self._named(("drawn", key), lambda: (vertices, faces), uv)
-
-    def concave(self, mesh: Mesh) -> list[str] | None:
-        """Assets of convex pieces that follow the mesh's hollows; None where there would be too many."""
-        key = self._key(mesh, "pieces")
-        if key not in self._pieces:
-            pieces = _pieces_of(mesh, mesh.file.stat().st_mtime_ns if mesh.file else 0)
-            named = None if pieces is None else [self.points(f"{key}#{i}", points) for i, points in enumerate(pieces)]
-            self._pieces[key] = named
-        return self._pieces[key]
 
     def sheet(self, mesh: Mesh) -> str:
         """The asset of a flat mesh, `NO_DEPTH` thick."""
