@@ -169,7 +169,7 @@ def convert(name: str, to: Format, out: Path | None, kind: Kind | None, *, repai
             raise DescriptionError(f"the result does not read back: {error.what}", where=str(source)) from None
         raise
     findings = tuple(map(str, thing.findings))
-    between = thing.joints if isinstance(thing, World) else ()
+    between = thing.joints if isinstance(thing, World) and to != "sdf" else ()
     losses = (*written.losses, *(f"joint '{joint.name}' between models" for joint in between))
     mendings = tuple(map(str, thing.mendings))
     return Converted(out, tuple(files.copied.values()), losses, findings, (_mass(thing), _mass(again)), mendings)

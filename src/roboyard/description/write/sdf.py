@@ -14,6 +14,7 @@ from roboyard.description.model import (
     Cone,
     Cylinder,
     Ellipsoid,
+    Geodetic,
     Geometry,
     Heightmap,
     Inertial,
@@ -72,6 +73,15 @@ def _world(root: ET.Element, world: World, files: Files | None, losses: Losses) 
     if world.physics.max_step_size is not None:
         physics = add(node, "physics", name="physics", type="ode")
         add(physics, "max_step_size", world.physics.max_step_size)
+    add(node, "magnetic_field", numbers(world.magnetic_field))
+    if world.origin != Geodetic():
+        place = add(node, "spherical_coordinates")
+        add(place, "surface_model", "EARTH_WGS84")
+        add(place, "world_frame_orientation", "ENU")
+        add(place, "latitude_deg", math.degrees(world.origin.latitude))
+        add(place, "longitude_deg", math.degrees(world.origin.longitude))
+        add(place, "elevation", world.origin.elevation)
+        add(place, "heading_deg", math.degrees(world.origin.heading))
     scene = add(node, "scene")
     add(scene, "ambient", numbers(world.ambient))
     add(scene, "background", numbers(world.background))
@@ -79,6 +89,11 @@ def _world(root: ET.Element, world: World, files: Files | None, losses: Losses) 
         _light(node, light)
     for placed in world.models:
         _model(node, placed.model, placed.name, files, losses, placed.T_world_model)
+    for joint in world.joints:
+        if max(joint.parent.count("::"), joint.child.count("::")) > 1:
+            losses.say(f"joint '{joint.name}' between models leads into a nested one: it is lost")
+        else:
+            _joint(node, Model("", ()), joint, losses)
     for plugin in world.plugins:
         add_element(node, plugin.element)
 

@@ -101,8 +101,6 @@ def _refuse_crowd(file: Path, triangles: int) -> None:
 
 def surface_of(mesh: Mesh) -> Surface:
     """A description's mesh, read and scaled. Raises DescriptionError."""
-    stamp = _stamp(mesh)
-    vertices, faces = load_surface(Path(str(mesh.file)), stamp, mesh.submesh or "")
     if mesh.inline is not None:
         points = np.frombuffer(mesh.inline.values, np.float32).reshape(-1, 3).astype(float)
         triangles = np.frombuffer(mesh.inline.faces, np.int32).reshape(-1, 3).astype(np.int64)
