@@ -17,6 +17,7 @@ from roboyard.cli.verbs.convert import convert
 from roboyard.cli.verbs.doctor import doctor
 from roboyard.cli.verbs.listing import list_things
 from roboyard.cli.verbs.live import pause, rate, resume, save, step, stop
+from roboyard.cli.verbs.map import map_
 from roboyard.cli.verbs.replay import replay
 from roboyard.cli.verbs.report import report
 from roboyard.cli.verbs.run import run
@@ -43,7 +44,7 @@ check.app.command("sensor")(sensor)
 
 _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
     {"list": list_things, "run": run, "batch": batch, "report": report, "check": check.app,
-     "calibrate": calibrate.app, "convert": convert},
+     "calibrate": calibrate.app, "map": map_, "convert": convert},
     {"pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop, "save": save},
     {
         "topic": topic.app, "node": node.app, "service": service.app, "action": action.app, "param": param.app,

@@ -1,0 +1,128 @@
+"""Maps a whole log, and measures what each scan costs."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from roboyard.bus.pacing import perf_ns
+from roboyard.errors import InputError, MessageError
+from roboyard.geometry import SE2
+from roboyard.mapping.nodes.log_frames import Samples, stamp_ns
+from roboyard.mapping.nodes.log_topics import ODOMETRY, TRUTH
+from roboyard.mapping.nodes.logs import ScanLog
+from roboyard.mapping.outcome import Mapped
+from roboyard.mapping.relations import Relations
+from roboyard.mapping.slam import Slam
+from roboyard.mapping.trajectory import Trajectory
+from roboyard.messages.convert import pose_to_se2
+from roboyard.record import open_recording
+
+ALGORITHMS: Final = ("graph", "rbpf")
+
+
+def make_slam(algorithm: str) -> Slam:
+    """An algorithm by its name, with its usual settings.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    if algorithm == "graph":
+        from importlib import import_module
+
+        graph_slam: Slam = import_module("roboyard.mapping.graph_slam").GraphSlam()
+        return graph_slam
+    if algorithm == "rbpf":
+        from roboyard.mapping.rbpf import RbpfSlam
+
+        return RbpfSlam()
+    raise InputError(f"no algorithm '{algorithm}'", valid=", ".join(ALGORITHMS))
+
+
+def warm_up(algorithm: str, log: ScanLog) -> None:
+    """Have the kernels compiled, so that what scans cost is measured without it."""
+    slam = make_slam(algorithm)
+    for scan in log.scans[:3]:
+        slam.process(scan)
+
+
+def map_log(
+    log: ScanLog,
+    slam: Slam,
+    *,
+    algorithm: str,
+    resolution: float = 0.05,
+    relations: Relations | None = None,
+    truth: Trajectory | None = None,
+    progress: Callable[[int, SE2], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Mapped:
+    """Give all scans of a log to a SLAM algorithm.
+
+    Args:
+        log: The scans.
+        slam: The algorithm.
+        algorithm: Its name.
+        resolution: Side of the map's cells [m].
+        relations: Checked by hand, to compare with.
+        truth: Where the robot was, to compare with.
+        progress: Called after each scan with the number done and the pose.
+        stop: Asked before each scan whether to end with what there is.
+    """
+    costs: list[int] = []
+    for scan in log:
+        if stop is not None and stop() and costs:
+            break
+        start = perf_ns()
+        pose = slam.process(scan)
+        costs.append(perf_ns() - start)
+        if progress is not None:
+            progress(len(costs), pose)
+    start = perf_ns()
+    slam.finish()
+    finishing = (perf_ns() - start) * 1e-9
+    own: Any = getattr(slam, "warnings", ())
+    return Mapped(
+        name=log.path.name,
+        algorithm=algorithm,
+        grid=slam.occupancy(resolution),
+        trajectory=slam.trajectory(),
+        graph=slam.graph(),
+        odometry=log.odometry,
+        costs=np.array(costs, dtype=np.float64) * 1e-9,
+        finishing=finishing,
+        total=len(log),
+        lasers=log.lasers,
+        warnings=(*log.warnings, *own),
+        truth=truth,
+        relations=relations,
+        peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0,
+    )
+
+
+def read_truth(log: ScanLog) -> Trajectory | None:
+    """Where the robot of a simulated recording was; None where nobody recorded it, or for several robots.
+
+    Raises:
+        RecordingError: the recording cannot be read.
+    """
+    with open_recording(log.path) as recording:
+        names = [name for name, topic in recording.topics.items() if name.startswith(TRUTH) and topic.type == ODOMETRY]
+        robots = {name: name.removeprefix(TRUTH).partition("/")[0] for name in names}
+        if len(names) > 1:  # the robot whose name the lasers' topics begin with
+            names = [name for name in names if log.lasers and log.lasers[0].startswith(f"/{robots[name]}/")]
+        if len(names) != 1:
+            return None
+        samples = Samples()
+        for item in recording.messages(names):
+            try:
+                pose = pose_to_se2(item.message.pose.pose)
+            except MessageError:
+                continue
+            samples.add(stamp_ns(item.message), pose.x, pose.y, pose.theta)
+    times, poses = samples.arrays()
+    ascending = np.diff(times, prepend=times[0] - 1 if len(times) else 0) > 0
+    return Trajectory(times[ascending], poses[ascending]) if ascending.all() and len(times) else None
