@@ -15,8 +15,13 @@ from roboyard.mapping.statistics import ErrorStatistics
 _NAMES: Final = {"graph": "graph SLAM", "rbpf": "a particle filter"}
 
 
-def write_mapped(mapped: Mapped, folder: Path) -> tuple[dict[str, Any], dict[str, Path]]:
+def write_mapped(mapped: Mapped, folder: Path, version: str = "") -> tuple[dict[str, Any], dict[str, Path]]:
     """Write map, trajectory, graph, figures and page into a folder.
+
+    Args:
+        mapped: What to write.
+        folder: Where to; it exists.
+        version: Of Roboyard, for the page.
 
     Returns:
         All figures, and the files' paths by name.
@@ -29,7 +34,7 @@ def write_mapped(mapped: Mapped, folder: Path) -> tuple[dict[str, Any], dict[str
     paths = write_files(mapped, folder)
     for name, file, text in (
         ("metrics", METRICS, json.dumps(found, indent=1, allow_nan=False, ensure_ascii=False) + "\n"),
-        ("report", REPORT, page(mapped, judged, found)),
+        ("report", REPORT, page(mapped, judged, found, version)),
     ):
         paths[name] = folder / file
         try:
@@ -39,11 +44,9 @@ def write_mapped(mapped: Mapped, folder: Path) -> tuple[dict[str, Any], dict[str
     return found, paths
 
 
-def page(mapped: Mapped, judged: Judged, found: dict[str, Any]) -> str:
+def page(mapped: Mapped, judged: Judged, found: dict[str, Any], version: str = "") -> str:
     """The page as HTML."""
     from jinja2 import Environment
-
-    import roboyard
 
     template = Environment(autoescape=True).from_string(files(__package__).joinpath("report.html").read_text("utf-8"))
     rows, of, note = _errors(judged)
@@ -67,7 +70,7 @@ def page(mapped: Mapped, judged: Judged, found: dict[str, Any]) -> str:
         errors_note=note,
         warnings=mapped.warnings,
         figures_table=[(key, _shown(value)) for key, value in found.items() if not isinstance(value, list)],
-        version=roboyard.__version__,
+        version=version,
     )
 
 

@@ -35,6 +35,7 @@ def map_(
 
     Exit code 0: mapped; 2: the log cannot be used; 130: interrupted.
     """
+    from roboyard import __version__
     from roboyard.cli.terminal import emit, fields, note
     from roboyard.mapping.nodes.log_topics import LogTopics
     from roboyard.mapping.nodes.logs import read_log
@@ -64,7 +65,7 @@ def map_(
                     progress=progress.mapping(len(scans)), stop=lambda: control.stopping,
                 )  # fmt: skip
                 progress.stage("writing")
-                found, paths = write_mapped(mapped, folder.path)
+                found, paths = write_mapped(mapped, folder.path, __version__)
         except BaseException:
             folder.discard()
             raise
