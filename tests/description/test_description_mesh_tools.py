@@ -38,6 +38,7 @@ from roboyard.description.mesh_tools import (
 )
 from roboyard.description.mesh_tools.balls import smallest_ball
 from roboyard.description.mesh_tools.fitting import depth
+from roboyard.description.mesh_tools.mending import without_gaps
 from roboyard.errors import DescriptionError, InputError, UnknownNameError
 from roboyard.geometry import SE3
 
@@ -466,3 +467,44 @@ def test_meshes_of_others(external_data: Path) -> None:
         np.testing.assert_allclose(found.centre, mesh.center_mass, atol=1e-6 * made.size)
         assert found.principal[0] + found.principal[1] >= found.principal[2] * (1 - 1e-9)
     assert closed > 5
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0.2, 1.0))
+def test_a_crowded_hull_is_held_as_tightly_as_a_thin_one(seed: int, flat: float) -> None:
+    """A fine ellipsoid, turned anyhow: frames are judged by few of its corners, and still hold all of them."""
+    random = np.random.default_rng(seed)
+    ball = trimesh.creation.icosphere(subdivisions=5)
+    turned = trimesh.transformations.random_rotation_matrix(random.random(3))[:3, :3]
+    corners = (ball.vertices * [1.0, flat, 0.5 * flat]) @ turned.T
+    surface = Surface(corners, ball.faces)
+    for one in fits(surface):
+        assert depth(one.shape, one.T_mesh_shape.inverse() @ corners).max() < 1e-9
+        assert one.outside < 1e-9
+    # no box about an ellipsoid is smaller than that of its axes, and the tightest found is near it
+    box = next(one for one in fits(surface, ("box",)))
+    assert 1.0 - 1e-2 <= box.volume / (4.0 * flat * flat) <= 1.15
+
+
+def test_triangles_that_lie_on_each_other_are_no_bug(tmp_path: Path) -> None:
+    path = tmp_path / "lots.obj"
+    path.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\n" + "f 1 2 3\n" * 1000)
+    surface = read_surface(path)
+    assert len(to_triangles(without_gaps(surface), 50).surface.faces) > 0
+    with pytest.raises(DescriptionError, match="no volume"):
+        closed_surface(without_gaps(surface), False, "lots.obj")
+
+
+def test_a_gltf_gets_what_lies_beside_it_and_nothing_else(tmp_path: Path) -> None:
+    box = trimesh.creation.box((1.0, 2.0, 3.0))
+    for name, data in trimesh.exchange.gltf.export_gltf(trimesh.Scene(box)).items():
+        (tmp_path / name).write_bytes(data)
+    file = next(tmp_path.glob("*.gltf"))
+    assert mass_properties(read_surface(file), 1.0).volume == pytest.approx(6.0)
+    outside = tmp_path / "sub" / "model.gltf"
+    outside.parent.mkdir()
+    for name in tmp_path.glob("*.bin"):
+        text = file.read_text().replace(f'"{name.name}"', f'"../{name.name}"')
+        outside.write_text(text)
+    with pytest.raises(DescriptionError, match="not beside it"):
+        read_surface(outside)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from roboyard.errors import InputError
+from roboyard.errors import DescriptionError, InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,17 +19,37 @@ if TYPE_CHECKING:
 
 def load(file: Path, unit: str) -> Surface:
     """A mesh file's surface, gaps by rounding closed."""
-    from roboyard.description.mesh_tools import read_surface
     from roboyard.description.mesh_tools.mending import without_gaps
 
-    return without_gaps(read_surface(file, unit))
+    return without_gaps(read(file, unit))
 
 
 def load_closed(file: Path, unit: str, repair: bool) -> tuple[Surface, tuple[str, ...]]:
     """A mesh file's closed surface, and what was mended."""
-    from roboyard.description.mesh_tools import closed_surface, read_surface
+    from roboyard.description.mesh_tools import closed_surface
 
-    return closed_surface(read_surface(file, unit), repair, str(file))
+    return closed_surface(read(file, unit), repair, str(file))
+
+
+@contextmanager
+def about(file: Path) -> Iterator[None]:
+    """Errors inside that do not say where are about this file."""
+    try:
+        yield
+    except DescriptionError as error:
+        raise DescriptionError(error.what, where=error.where or str(file), valid=error.valid) from error
+
+
+def read(file: Path, unit: str) -> Surface:
+    """A mesh file's surface; COLLADA says its unit itself, to which ``unit`` then is a factor."""
+    from roboyard.description.mesh_tools import read_surface
+
+    def collada(path: Path, most: int) -> NDArray[np.float64]:
+        from roboyard.simulation.assembly.collada import read_collada
+
+        return read_collada(path, most)
+
+    return read_surface(file, unit, {".dae": collada})
 
 
 def numbers(text: str, count: int, what: str) -> tuple[float, ...]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 app = group("Make links of meshes: split, reduce, weigh, …")
 
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="STL, OBJ, PLY, OFF or GLB.")]
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="STL, OBJ, PLY, OFF, DAE, GLB or glTF.")]
 UnitOption = Annotated[str, typer.Option("--unit", metavar="m|cm|mm|in", help="Of the file's numbers.")]
 RepairOption = Annotated[bool, typer.Option("--repair", help="Close holes and turn triangles; each mending is said.")]
 OutFolder = Annotated[
@@ -171,7 +171,7 @@ def collision(
 
     Prints them as collision elements, and how far they are from the surface.  Hulls and pieces are written as files.
     """
-    from roboyard.cli.mesh_words import load, load_closed, millimetres
+    from roboyard.cli.mesh_words import about, load, load_closed, millimetres
     from roboyard.cli.terminal import count, emit, note, say
     from roboyard.description.mesh_tools import cover, write_stl
     from roboyard.description.mesh_tools.snippets import Placed, collision_texts
@@ -180,7 +180,8 @@ def collision(
 
     surface, mended = load_closed(file, unit, repair) if repair else (load(file, unit), ())
     kinds = tuple(kind.strip() for kind in shapes.split(","))
-    found = cover(surface, kinds, 16 if kinds == ("decompose",) and most == 1 else most)
+    with about(file):
+        found = cover(surface, kinds, 16 if kinds == ("decompose",) and most == 1 else most)
     folder = out or Path(f"{file.stem}_collision")
     placed: list[Placed] = [*found.shapes]
     for number, piece in enumerate(found.pieces):
@@ -259,7 +260,7 @@ def robot(
     share of the mass.  Links are fixed to the base unless --joint says otherwise.
     """
     from roboyard.cli.mesh_words import joints as joints_of
-    from roboyard.cli.mesh_words import load, masses, millimetres, parted
+    from roboyard.cli.mesh_words import about, load, masses, millimetres, parted
     from roboyard.cli.terminal import emit, note, say, table
     from roboyard.description import load_model
     from roboyard.description.mesh_tools import closed_surface, make_robot, share_mass
@@ -278,7 +279,8 @@ def robot(
     shared = share_mass({name: part.volume for name, part in parts.items()}, total, weighed)
     kinds = tuple(kind.strip() for kind in shapes.split(","))
     folder = out or Path(f"{file.stem}_robot")
-    made = make_robot(parts, shared, hung, folder, file.stem, triangles, kinds, most)
+    with about(file):
+        made = make_robot(parts, shared, hung, folder, file.stem, triangles, kinds, most)
     urdf = folder / f"{file.stem}.urdf"
     model = load_model(urdf)  # what our own reader refuses is no result
     rows: list[dict[str, Any]] = [

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roboyard.description.mesh_tools.surface import Surface, welded
 from roboyard.errors import DescriptionError, InputError
 
-KINDS = (".stl", ".obj", ".ply", ".off", ".glb")
+KINDS = (".stl", ".obj", ".ply", ".off", ".glb", ".gltf")
 MAX_BYTES = 256 << 20
 MAX_TRIANGLES = 2_000_000
 """Whole-robot exports have a million; more than two take minutes and gigabytes."""
@@ -18,12 +22,17 @@ FAR = 1e6
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254}
 
 
-def read_surface(file: Path, unit: str = "m") -> Surface:
+Reader = Callable[[Path, int], NDArray[np.float64]]
+"""From a file and how many triangles are taken at most to their corners (n, 3, 3) [m]; raises DescriptionError."""
+
+
+def read_surface(file: Path, unit: str = "m", readers: Mapping[str, Reader] | None = None) -> Surface:
     """Triangles of a mesh file, vertices at one place merged.
 
     Args:
-        file: STL, OBJ, PLY, OFF or GLB.
+        file: STL, OBJ, PLY, OFF, GLB or glTF.
         unit: Of its numbers: a key of `UNITS`; STL does not say.
+        readers: Of further kinds of files, by suffix: {".dae": …}.
 
     Raises:
         InputError: there is no such file or unit.
@@ -34,14 +43,19 @@ def read_surface(file: Path, unit: str = "m") -> Surface:
     if not file.is_file():
         raise InputError("there is no such file", where=str(file))
     kind = file.suffix.lower()
-    if kind not in KINDS:
-        raise DescriptionError(f"{kind or 'no suffix'} is no kind of mesh", where=str(file), valid=", ".join(KINDS))
+    further = dict(readers or {})
+    if kind not in (*KINDS, *further):
+        valid = ", ".join((*KINDS, *further))
+        raise DescriptionError(f"{kind or 'no suffix'} is no kind of mesh", where=str(file), valid=valid)
     octets = file.stat().st_size
     if octets > MAX_BYTES:
         raise DescriptionError(
             f"the file has {octets >> 20} MiB", where=str(file), valid=f"at most {MAX_BYTES >> 20} MiB"
         )
     surface = _binary_stl(file) if kind == ".stl" else None
+    if kind in further:
+        corners = further[kind](file, MAX_TRIANGLES)
+        surface = Surface(corners.reshape(-1, 3).astype(float), np.arange(3 * len(corners)).reshape(-1, 3))
     if surface is None:
         surface = _by_trimesh(file)
     _check(surface, file)
@@ -49,6 +63,29 @@ def read_surface(file: Path, unit: str = "m") -> Surface:
     if not len(surface.faces) or surface.area <= 0.0:
         raise DescriptionError("mesh holds no triangle with an area", where=str(file))
     return surface
+
+
+class Beside:
+    """Gives the files that a glTF names, from its own folder or below and from nowhere else."""
+
+    def __init__(self, file: Path) -> None:
+        self._folder = file.resolve().parent
+
+    def get(self, name: str) -> bytes:
+        """Contents of a file.
+
+        Raises:
+            DescriptionError: it is not there, lies elsewhere, or is too large.
+        """
+        path = (self._folder / unquote(name)).resolve()
+        if not path.is_relative_to(self._folder) or not path.is_file():
+            raise DescriptionError(f"it needs {name[:100]!r}, which is not beside it")
+        if path.stat().st_size > MAX_BYTES:
+            raise DescriptionError(f"{name[:100]!r} is too large", valid=f"at most {MAX_BYTES >> 20} MiB")
+        return path.read_bytes()
+
+    def __getitem__(self, name: str) -> bytes:
+        return self.get(name)
 
 
 def _binary_stl(file: Path) -> Surface | None:
@@ -67,9 +104,11 @@ def _binary_stl(file: Path) -> Surface | None:
 def _by_trimesh(file: Path) -> Surface:
     import trimesh
 
-    options = {"skip_materials": True} if file.suffix.lower() == ".obj" else {}
+    options: dict[str, Any] = {"skip_materials": True} if file.suffix.lower() == ".obj" else {}
+    if file.suffix.lower() == ".gltf":
+        options["resolver"] = Beside(file)
     try:
-        with file.open("rb") as stream:  # a stream: no other file is looked for beside it
+        with file.open("rb") as stream:  # a stream: no other file is looked for but by the resolver
             mesh = trimesh.load(stream, file_type=file.suffix.lower()[1:], force="mesh", process=False, **options)
         surface = Surface(np.asarray(mesh.vertices, float), np.asarray(mesh.faces, np.int64))
     except MemoryError:

@@ -22,6 +22,10 @@ SAMPLES = 2000
 """Points of a shape whose distance from the surface is measured."""
 
 
+FEW = 1000
+"""Corners of a hull that are enough to judge a frame by; a million-triangle ball has half a million."""
+
+
 @dataclass(frozen=True)
 class Fitted:
     """A shape round a surface.
@@ -63,7 +67,8 @@ def fits(surface: Surface, kinds: Sequence[str] = KINDS) -> list[Fitted]:
         if kind not in KINDS:
             raise UnknownNameError(f"no shape {kind!r}", valid=", ".join(KINDS))
     points, hull_normals, hull_volume = _hull(surface)
-    axes = list(_axes(points, hull_normals))
+    few = _outermost(points)
+    axes = list(_axes(few, hull_normals))
     near = Nearness(surface)
     body = surface.volume if surface.closed and surface.volume > 0.0 else hull_volume
     found = []
@@ -73,7 +78,8 @@ def fits(surface: Surface, kinds: Sequence[str] = KINDS) -> list[Fitted]:
             made: tuple[Simple, SE3] = Sphere(radius), SE3(translation=centre)
         else:
             maker = {"box": _box, "cylinder": _cylinder, "capsule": _capsule}[kind]
-            made = min((maker(points, axis) for axis in axes), key=lambda one: volume_of(one[0]))
+            sizes = [volume_of(maker(few, axis)[0]) for axis in axes]
+            made = maker(points, axes[int(np.argmin(sizes))])
         shape, T = made
         size = volume_of(shape)
         gap = float(near.distances(T @ sampled(shape, SAMPLES)).max())
@@ -144,6 +150,18 @@ def _hull(surface: Surface) -> tuple[Points, Points, float]:
     except (QhullError, ValueError):
         raise DescriptionError("the surface is flat: no shape with a volume fits it", valid="a body") from None
     return points[hull.vertices], np.unique(np.round(hull.equations[:, :3], 6), axis=0), float(hull.volume)
+
+
+def _outermost(points: Points) -> Points:
+    """Those of the hull's corners by which frames are judged: all, or the farthest in many directions all around."""
+    if len(points) <= FEW:
+        return points
+    k = np.arange(FEW) + 0.5
+    z, turn = 1.0 - 2.0 * k / FEW, math.pi * (1.0 + math.sqrt(5.0)) * k  # evenly about the sphere, along a spiral
+    flat = np.sqrt(1.0 - z * z)
+    directions = np.stack([flat * np.cos(turn), flat * np.sin(turn), z], axis=1)
+    farthest = [int(np.argmax(points @ direction)) for direction in directions]
+    return np.asarray(points[np.unique(farthest)])
 
 
 def _axes(points: Points, normals: Points) -> Iterator[SE3]:

@@ -31,8 +31,11 @@ def closed_surface(surface: Surface, repair: bool, where: str) -> tuple[Surface,
     if not surface.closed:
         holes, open_ = _holes(len(_loops(surface.open_edges))), len(surface.open_edges)
         if not repair:
+            what = (
+                f"open: {open_} edges have no neighbour ({holes})" if open_ else "folded: triangles share edges by many"
+            )
             raise DescriptionError(
-                f"the surface is open: {open_} edges have no neighbour ({holes}), so that it has no volume",
+                f"the surface is {what}, so that it has no volume",
                 where=where,
                 valid="a closed surface, or --repair to close it",
             )
@@ -56,7 +59,7 @@ def _cleaned(surface: Surface, mended: list[str]) -> Surface:
     _, first, counts = np.unique(np.sort(merged.faces, axis=1), axis=0, return_index=True, return_counts=True)
     single = Surface(merged.vertices, merged.faces[np.sort(first[counts == 1])])
     # Twice the same triangle: once is enough.  Twice with opposite sides: a fin without thickness, which cancels.
-    if (counts > 1).any() and len(single.open_edges) <= len(merged.open_edges):
+    if (counts > 1).any() and len(single.faces) and len(single.open_edges) <= len(merged.open_edges):
         mended.append(f"left out {int(counts[counts > 1].sum())} triangles that lie on each other")
         merged = single
     if merged.closed or len(merged.open_edges) < len(surface.open_edges):

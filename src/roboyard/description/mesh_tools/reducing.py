@@ -63,6 +63,8 @@ def _collapsed(surface: Surface, triangles: int) -> Surface:
     # triangles are out of their reach.
     for coarseness in COARSENESS:
         corners, left = fast_simplification.simplify(surface.vertices, faces, target_count=triangles, agg=coarseness)
+        if not len(left):  # triangles that lie on each other leave nothing
+            break
         made = welded(Surface(np.asarray(corners, float), np.asarray(left, np.int64)))
         if len(made.faces) >= 4:
             light = made
