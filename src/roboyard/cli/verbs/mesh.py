@@ -259,8 +259,8 @@ def robot(
     Parts become links, the largest or first the base; each gets a light visual, collision shapes, and inertia from its
     share of the mass.  Links are fixed to the base unless --joint says otherwise.
     """
-    from roboyard.cli.mesh_words import joints as joints_of
     from roboyard.cli.mesh_words import about, load, masses, millimetres, parted
+    from roboyard.cli.mesh_words import joints as joints_of
     from roboyard.cli.terminal import emit, note, say, table
     from roboyard.description import load_model
     from roboyard.description.mesh_tools import closed_surface, make_robot, share_mass
