@@ -109,3 +109,22 @@ def test_what_has_no_effect_is_said() -> None:
     said = [finding.what for finding in load_model(text).findings]
     assert any("'split'" in one and "tendons" in one for one in said)
     assert any("keyframe 'open'" in one for one in said)
+
+
+def test_a_point_of_mass_that_is_fixed_to_a_body_keeps_its_mass() -> None:
+    text = """<mujoco><worldbody><body name="a"><freejoint/><geom size=".1"/>
+      <body name="knob" pos=".1 0 0"><inertial pos="0 0 0" mass="0.25" diaginertia="0 0 0"/></body></body>
+      </worldbody></mujoco>"""
+    model = load_model(text)
+    assert model.mass == pytest.approx(mujoco.MjModel.from_xml_string(text).body_mass.sum(), rel=1e-12)
+    assert any("point of 0.25 kg" in finding.what for finding in model.findings)
+
+
+def test_a_mesh_that_a_plugin_makes_is_a_placeholder() -> None:
+    text = """<mujoco><extension><plugin plugin="mujoco.sdf.torus"/></extension>
+      <asset><mesh name="torus"><plugin plugin="mujoco.sdf.torus"/></mesh></asset>
+      <worldbody><body name="a"><freejoint/><geom size=".1"/><geom type="mesh" mesh="torus" mass="0.1"/></body>
+      </worldbody></mujoco>"""
+    model = load_model(text)
+    assert any("'torus' has no points" in finding.what for finding in model.findings)
+    assert len(model.links[0].collisions) == 2

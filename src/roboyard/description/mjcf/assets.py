@@ -129,6 +129,11 @@ def _mesh(reading: Reading, node: Node, assets: Assets, folders: _Folders, main:
             if abs(number(text, node, "params of <mesh>")) > _MAX_PARAMETER:
                 raise fault(f"params of <mesh> hold {shown(text)}", node, f"at most {_MAX_PARAMETER:g}")
         assets.meshes[node.get("name")] = MeshSource("", None)
+        if not node.get("vertex") and not node.get("builtin"):
+            reading.note(
+                node, f"mesh '{node.get('name')[:60]}' has no points that are read: a placeholder stands for it"
+            )
+            return replace(node, attributes={"name": node.get("name"), "vertex": _STAND_IN}, children=[])
         return node
     name = attributes["name"] = _name(node)
     path = _file(reading, node, folders.path(node.get("file"), folders.meshes), main, "mesh")

@@ -207,6 +207,9 @@ class _Models:
             return None
         T_link_com = SE3(m.body_iquat[body], m.body_ipos[body])
         ixx, iyy, izz = (float(value) for value in m.body_inertia[body])
+        if not max(ixx, iyy, izz) > 0.0 and int(m.body_weldid[body]) != body:
+            self.reading.note(node, f"body '{name}' is a point of {mass:g} kg, fixed to another: a ball of 1 mm taken")
+            ixx = iyy = izz = 0.4 * mass * 1e-6
         try:
             return checks.inertial(self.reading, node, name, mass, T_link_com, (ixx, iyy, izz, 0.0, 0.0, 0.0))
         except DescriptionError as error:
