@@ -332,3 +332,10 @@ def test_packages_installed_apart(tmp_path: Path) -> None:
     other = package(tmp_path / "install" / "hand" / "share" / "hand", "hand")
     found = load(home / "urdf" / "r.urdf", "package://hand/meshes/part.stl")
     assert mesh_of(found).file == other / "meshes" / "part.stl"
+
+
+def test_a_name_too_long_for_a_file_is_not_found(tmp_path: Path) -> None:
+    home = package(tmp_path / "src" / "robot", "robot")
+    resources = Resources([tmp_path], {})
+    assert resources.package("x" * 1000, home / "urdf" / "r.urdf") is None
+    assert resources.resolve(f"package://{'x' * 1000}/a.stl", home / "urdf" / "r.urdf").path is None

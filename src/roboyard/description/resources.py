@@ -93,7 +93,7 @@ class Resources:
         if not re.fullmatch(r"[A-Za-z0-9_ .()+-]+", name) or name.strip(".") == "":
             return None
         here = self._folder_of(base)
-        found = next((one for one in self._candidates(name, here) if one.is_dir()), None)
+        found = next((one for one in self._candidates(name, here) if _exists(one, True)), None)
         if found is not None:
             self._homes.setdefault(found)
         return found
@@ -184,7 +184,7 @@ class Resources:
             if root.name == name or (_is_home(root) and _package_name(root) == name):
                 yield root
             for path in (root / name, root / "models" / name, root / "share" / name):
-                if path.is_dir():
+                if _exists(path, True):
                     yield path
         for ancestor in ancestors:
             for path in (ancestor / name, ancestor / "models" / name, ancestor / name / "share" / name):
