@@ -107,6 +107,21 @@ def test_pictures_are_looked_for_near_the_mesh_only(tmp_path: Path) -> None:
         assert found.samefile(home.parent / "materials" / "textures" / "skin.png")
 
 
+def test_flat_parts_of_a_mesh_that_is_only_seen_are_drawn(tmp_path: Path) -> None:
+    """A body of which one part is flat: rays scan it as a whole, pictures show its parts."""
+    file = write(tmp_path)
+    text = file.read_text().replace("3 -1 0 3 1 0</float", "3 -1 2 3 1 2</float")  # the red part stands up
+    file.write_text(text)
+    (tmp_path / "m.sdf").write_text(
+        '<sdf version="1.9"><model name="m"><static>true</static><link name="l"><visual name="v"><geometry><mesh>'
+        "<uri>thing.dae</uri></mesh></geometry></visual></link></model></sdf>"
+    )
+    model = load_model(tmp_path / "m.sdf")
+    simulation = Simulation(World("w", models=(Placed("m", model, SE3.identity()),)))
+    assert simulation.scene().model.ngeom == 2
+    simulation.close()
+
+
 def test_a_picture_lies_on_the_surface_the_right_way_up(tmp_path: Path) -> None:
     """Seen from above, u grows with x and v with y: the picture's top left is at −x, +y."""
     write(tmp_path)

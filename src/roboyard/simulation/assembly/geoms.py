@@ -10,6 +10,7 @@ from roboyard.description.model import Collision, Link, Mesh, Rgba, Visual
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly.cells import Cells
+from roboyard.simulation.assembly.convex import is_flat
 from roboyard.simulation.assembly.grain import Grain, grain_of
 from roboyard.simulation.assembly.mesh_looks import drawn_as, looks_of
 from roboyard.simulation.assembly.meshes import MeshStore
@@ -124,7 +125,8 @@ class GeomMaker:
         where = scoped(model, link.name, f"visual {visual.name}")
         for shape in self._seen(visual, still, where):
             geom = self._geom(where, shape, body, T_base_link @ visual.T_link_geom, looks=not seen_only)
-            scanned = seen_only and not (shape.mesh and self._flat(visual))
+            flat = is_flat(shape.look.vertices) if shape.look else bool(shape.mesh) and self._flat(visual)
+            scanned = seen_only and not flat  # what rays scan must have a hull
             geom.group = SEEN_ONLY if scanned else VISUAL
             geom.contype, geom.conaffinity = (VISUAL_CONTYPE, 0) if scanned else (0, 0)
             geom.castshadow = visual.cast_shadows
