@@ -12,22 +12,14 @@ import yaml
 import roboyard
 from roboyard.bus import Bus
 from roboyard.control import ForwardKinematics
-from roboyard.control.nodes import DriveNode, JointStateNode, RobotStateNode
+from roboyard.control.nodes import RobotStateNode
 from roboyard.description import load_model
 from roboyard.description.model import Box, Cylinder, Model
 from roboyard.description.sensors import ContactSpec, EncoderSpec, ImuSpec, LidarSpec
-from roboyard.localization.nodes import OdometryNode
 from roboyard.messages import msg
-from roboyard.safety.nodes import ArbiterNode
+from roboyard.scenarios.catalog import node_class
 
 FOLDER = Path(roboyard.__file__).parent / "robots" / "rover"
-NODES = {
-    "joint_states": JointStateNode,
-    "robot_state": RobotStateNode,
-    "arbiter": ArbiterNode,
-    "drive": DriveNode,
-    "odometry": OdometryNode,
-}
 WHEELS = {
     "front_left": (0.15, 0.175),
     "front_right": (0.15, -0.175),
@@ -175,8 +167,8 @@ def test_transforms_on_the_bus_agree_with_products_of_matrices(rover: Model) -> 
 def test_bring_up_names_known_nodes_with_parameters_they_take(package: dict) -> None:
     assert set(package["default"]) <= set(package["nodes"])
     for entry in package["nodes"].values():
-        declared = NODES[entry["use"]].parameters_declared()
-        for name, value in entry["parameters"].items():
+        declared = node_class(entry["use"]).parameters_declared()
+        for name, value in entry.get("parameters", {}).items():
             declared[name].check(value, name)
 
 
