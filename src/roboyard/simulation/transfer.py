@@ -5,6 +5,7 @@ from __future__ import annotations
 import mujoco
 
 from roboyard.simulation.assembly import Assembled
+from roboyard.simulation.loops import close_up
 from roboyard.simulation.starting import starting_positions
 
 _WIDTHS = {  # positions and velocities of a joint, by its type
@@ -16,7 +17,7 @@ _WIDTHS = {  # positions and velocities of a joint, by its type
 
 
 def set_initial(assembled: Assembled, data: mujoco.MjData) -> None:
-    """Put joints to the positions their descriptions start them at, and into their limits where zero is outside."""
+    """Put joints where their descriptions start them, or the nearest limit is; loops closed."""
     for placement in assembled.placements.values():
         model = placement.entry.model
         starts = {interface.joint: dict(interface.initial) for interface in model.interfaces}
@@ -24,6 +25,7 @@ def set_initial(assembled: Assembled, data: mujoco.MjData) -> None:
         for place in placement.joints:
             data.qpos[place.qpos] = positions[place.name]
             data.qvel[place.dof] = starts.get(place.name, {}).get("velocity", data.qvel[place.dof])
+    close_up(assembled, data)
 
 
 def carry_over(old: Assembled, old_data: mujoco.MjData, new: Assembled, data: mujoco.MjData) -> None:

@@ -1,4 +1,10 @@
-"""Joints that close a loop of others, as constraints: the tree carries both ends, and these hold them together."""
+"""Joints that close a loop of others: the tree carries both ends already, and these hold them together.
+
+A ball is a connection of two points, a fixed joint a weld.  Every other joint is made as if it were part of the tree:
+the child's body is cut in two halves of half its mass, one hangs where it hung, the other on the closing joint, and a
+weld holds them together (`halves`).  So limits, damping, friction, springs and servos act there as anywhere, and just the joint's own
+directions are free.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +18,17 @@ from numpy.typing import NDArray
 
 from roboyard.description.model import Joint
 from roboyard.geometry import SE3
-from roboyard.simulation.assembly.joints import Scalar, couple
+from roboyard.simulation.assembly.joints import HARD, Scalar, couple
 
-LEVER = 0.1
-"""Distance along a hinge's axis of the two points that hold it [m]."""
 PARALLEL = 0.99
 """Cosine from which on two axes count as one."""
-STIFF = (0.004, 1.0)
-"""Time constant [s] and damping ratio with which a loop closes."""
 
 Bodies = Callable[[str], tuple[str, SE3]]
 """Body that a link belongs to, "world" for what stands still, and T_body_link."""
+
+
+COUPLED, HELD = ("screw", "gearbox"), ("fixed", "ball")
+"""Types that may be couplings of joints of the tree, and those that are constraints between bodies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +43,17 @@ class Step:
     axis: NDArray[np.float64]
 
 
-def close_loop(
-    spec: mujoco.MjSpec,
-    joint: Joint,
-    name: str,
-    bodies: Bodies,
-    path: Sequence[Step],
-    axes: Sequence[NDArray[np.float64]],
-) -> str:
-    """Add what holds ``joint``'s ends together; why it cannot be held, empty when it is.
+def hold_ends(spec: mujoco.MjSpec, joint: Joint, name: str, bodies: Bodies) -> str:
+    """Add the constraint that holds the ends of a fixed or ball joint together; why a joint cannot be held so.
 
     Args:
-        spec: Takes the constraints.
+        spec: Takes the constraint.
         joint: The joint.
-        name: What the constraints are called.
+        name: What the constraint is called.
         bodies: Finds the links' bodies.
-        path: Scalar joints of the tree from its parent to its child.
-        axes: Its axes in the model, all joints at zero.
     """
-    if joint.type in ("screw", "gearbox"):
-        return _couple(spec, joint, path, axes)
+    if joint.type == "ball" and any(math.isfinite(one.limits.upper) for one in joint.axes):
+        return "its limit needs a joint of its own"
     (child, T_child), (parent, T_parent) = bodies(joint.child), bodies(joint.parent)
     if child == parent:
         return ""
@@ -65,23 +62,18 @@ def close_loop(
     if child == "world":
         first, second = second, first
     if joint.type == "fixed":
-        _hold(spec, mujoco.mjtEq.mjEQ_WELD, name, first[0], second[0], second[1].xyz)
-    elif joint.type in ("ball", "revolute", "continuous", "universal"):
-        points = [np.zeros(3)]
-        if joint.type in ("revolute", "continuous"):
-            direction = np.asarray(joint.axes[0].xyz, float)
-            points = [-0.5 * LEVER * direction, 0.5 * LEVER * direction]
-        for index, point in enumerate(points):
-            element = f"{name}#{index}" if index else name
-            _hold(spec, mujoco.mjtEq.mjEQ_CONNECT, element, first[0], second[0], first[1] @ point)
-        if joint.type == "universal":
-            return "it is held as a ball joint: its axes are not kept at right angles"
+        hold(spec, mujoco.mjtEq.mjEQ_WELD, name, first[0], second[0], second[1].xyz)
     else:
-        return f"a {joint.type} joint that closes a loop is not simulated"
+        hold(spec, mujoco.mjtEq.mjEQ_CONNECT, name, first[0], second[0], first[1].xyz)
     return ""
 
 
-def _hold(spec: mujoco.MjSpec, kind: int, name: str, first: str, second: str, anchor: NDArray[np.float64]) -> None:
+def hold(spec: mujoco.MjSpec, kind: int, name: str, first: str, second: str, anchor: NDArray[np.float64]) -> None:
+    """Connect two bodies at a point, or weld them as they start.
+
+    The gains are those with which one step takes an error back at once, without overshoot: any softer, and a loop that
+    turns fast opens by what its bodies are bent from their straight way within the time constant.
+    """
     equality = spec.add_equality(name=name, type=kind)
     equality.objtype = mujoco.mjtObj.mjOBJ_BODY
     equality.name1, equality.name2 = first, second
@@ -90,11 +82,19 @@ def _hold(spec: mujoco.MjSpec, kind: int, name: str, first: str, second: str, an
     if kind == mujoco.mjtEq.mjEQ_WELD:
         data[10] = 1.0  # as stiff in turning as in moving; the relative pose is that at the start
     equality.data = data
-    equality.solref = STIFF
+    equality.solref = (2.0 * spec.option.timestep, 0.5)
+    equality.solimp = HARD
 
 
-def _couple(spec: mujoco.MjSpec, joint: Joint, path: Sequence[Step], axes: Sequence[NDArray[np.float64]]) -> str:
-    """A thread or a pair of gears between two scalar joints of the tree."""
+def couple_steps(spec: mujoco.MjSpec, joint: Joint, path: Sequence[Step], axes: Sequence[NDArray[np.float64]]) -> str:
+    """A thread or a pair of gears between two scalar joints of the tree; why there is none, empty when there is.
+
+    Args:
+        spec: Takes the coupling.
+        joint: The screw or gearbox.
+        path: Scalar joints of the tree from its parent to its child.
+        axes: Its axes in the model or world, all joints at zero.
+    """
     if joint.type == "screw":
         along = [(step, step.sign * float(step.axis @ axes[0])) for step in path]
         turns = [(step, share) for step, share in along if not step.scalar.prismatic and abs(share) > PARALLEL]
@@ -113,6 +113,14 @@ def _couple(spec: mujoco.MjSpec, joint: Joint, path: Sequence[Step], axes: Seque
         couple(spec, driven[0].scalar.element, driving[0].scalar.element, 0.0, ratio)
         return ""
     return "a gearbox that does not join two joints that turn about its axes is not simulated"
+
+
+def root_of(joints: Sequence[Joint], link: str) -> str:
+    """The link at the top of the tree that ``link`` is in; "world" where it hangs on that."""
+    above = {joint.child: joint.parent for joint in joints}
+    while link in above:
+        link = above[link]
+    return link
 
 
 def path_between(joints: Sequence[Joint], parent: str, child: str) -> list[tuple[Joint, float]] | None:

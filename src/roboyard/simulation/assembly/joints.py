@@ -14,6 +14,8 @@ from roboyard.simulation.naming import scoped
 _J = mujoco.mjtJoint
 LOCKED = 1e-6
 """Play left to a joint whose limits coincide [rad or m]; the engine wants a range."""
+HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)
+"""The engine's impedance of what must hold: as hard as it allows."""
 FAR = 1e9
 """Stands for an open side of a one-sided range [rad or m]."""
 
@@ -98,7 +100,8 @@ def couple(spec: mujoco.MjSpec, follower: str, leader: str, offset: float, ratio
     data = np.zeros(mujoco.mjNEQDATA)
     data[:2] = offset, ratio
     equality.data = data
-    equality.solref = [0.004, 1.0]
+    equality.solref = (2.0 * spec.option.timestep, 0.5)  # see `closures.hold`
+    equality.solimp = HARD
 
 
 def _limits(element: mujoco.MjsJoint, axis: Axis, name: str, notes: list[str]) -> None:
@@ -118,6 +121,7 @@ def _dynamics(element: mujoco.MjsJoint, axis: Axis) -> None:
     dynamics = axis.dynamics
     element.damping = [max(dynamics.damping, 0.0), 0.0, 0.0]
     element.frictionloss = max(dynamics.friction, 0.0)
+    element.solimp_friction = HARD  # what is held by dry friction does not creep
     element.stiffness = [max(dynamics.stiffness, 0.0), 0.0, 0.0]
     element.springref = dynamics.reference
     element.armature = max(dynamics.armature, 0.0)

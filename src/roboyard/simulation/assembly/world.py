@@ -17,10 +17,19 @@ from roboyard.description.model import Inertial, Joint, World
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly.cells import Cells
-from roboyard.simulation.assembly.closures import Step, close_loop, path_between
+from roboyard.simulation.assembly.closures import (
+    COUPLED,
+    HELD,
+    Step,
+    couple_steps,
+    hold_ends,
+    path_between,
+    root_of,
+)
 from roboyard.simulation.assembly.exactness import has_light_feet, reckon_exactly
 from roboyard.simulation.assembly.geoms import GeomMaker
 from roboyard.simulation.assembly.grain import grain_table
+from roboyard.simulation.assembly.halves import End, close_by_halves, rigid_group
 from roboyard.simulation.assembly.joints import Scalar, add_couplings, add_joint
 from roboyard.simulation.assembly.meshes import MeshStore
 from roboyard.simulation.assembly.records import (
@@ -146,40 +155,94 @@ def _body_of(draft: _Draft, link: str) -> tuple[str, SE3]:
     return "world", draft.still.get(link, draft.entry.T_world_model)
 
 
+def _end(draft: _Draft, link: str) -> End:
+    """What a joint that closes a loop finds at one end."""
+    if link not in draft.bodies:
+        return None, draft.still.get(link, draft.entry.T_world_model), {}
+    group = rigid_group(link, draft.branches)
+    members = {name: (draft.bodies[name], T) for name, T in group.items() if name in draft.bodies}
+    return draft.bodies[link], SE3.identity(), members
+
+
+def _axis(joint: Joint, index: int, T_model_child: SE3) -> NDArray[np.float64]:
+    R = (T_model_child @ joint.T_child_joint).rotation_matrix()
+    return np.asarray(R @ np.asarray(joint.axes[index].xyz, float))
+
+
+def _steps(draft: _Draft, path: Sequence[tuple[Joint, float]], T: SE3) -> list[Step]:
+    """Scalar joints along a way through a model that stands at ``T``."""
+    poses = {link.name: link.T_model_link for link in draft.entry.model.links}
+    return [
+        Step(scalar, sign, _axis(one, index, T @ poses[one.child]))
+        for one, sign in path
+        for index, scalar in enumerate(draft.scalars.get(one.name, ()))
+        if index < len(one.axes)
+    ]
+
+
 def _close_loops(spec: mujoco.MjSpec, draft: _Draft, notes: list[str]) -> None:
     model, name = draft.entry.model, draft.entry.name
     poses = {link.name: link.T_model_link for link in model.links}
-
-    def axis(joint: Joint, index: int) -> NDArray[np.float64]:
-        T_model_joint = poses[joint.child] @ joint.T_child_joint
-        return np.asarray(T_model_joint.rotation_matrix() @ np.asarray(joint.axes[index].xyz, float))
-
     for joint in model.closures:
-        steps = [
-            Step(scalar, sign, axis(one, index))
-            for one, sign in path_between(model.joints, joint.parent, joint.child) or ()
-            for index, scalar in enumerate(draft.scalars.get(one.name, ()))
-            if index < len(one.axes)
-        ]
-        axes = [axis(joint, index) for index in range(len(joint.axes))]
-        why = close_loop(spec, joint, scoped(name, joint.name), partial(_body_of, draft), steps, axes)
-        if why:
+        why = "not coupled"
+        if joint.type in COUPLED:
+            steps = _steps(draft, path_between(model.joints, joint.parent, joint.child) or (), SE3.identity())
+            axes = [_axis(joint, index, poses[joint.child]) for index in range(len(joint.axes))]
+            why = couple_steps(spec, joint, steps, axes)
+        elif joint.type in HELD:
+            why = hold_ends(spec, joint, scoped(name, joint.name), partial(_body_of, draft))
+        if why and joint.type != "gearbox":
+            ends = {link: _end(draft, link) for link in (joint.parent, joint.child)}
+            draft.scalars[joint.name] = close_by_halves(spec, joint, name, ends, notes)
+            add_couplings(spec, joint, draft.scalars[joint.name], name)
+        elif why:
             notes.append(f"{scoped(name, joint.name)}: {why}")
 
 
 def _join_models(spec: mujoco.MjSpec, world: World, drafts: Mapping[str, _Draft], notes: list[str]) -> None:
-    """Joints between models, and between a model and the world: all as constraints."""
+    """Joints between models, and between a model and the world: all as if they closed loops."""
+
+    def parts(end: str) -> tuple[_Draft | None, str]:
+        model, _, link = end.partition(SEPARATOR)
+        return (drafts[model], link) if link else (None, "world")
 
     def body(end: str) -> tuple[str, SE3]:
-        model, _, link = end.partition(SEPARATOR)
-        return _body_of(drafts[model], link) if link else ("world", SE3.identity())
+        draft, link = parts(end)
+        return _body_of(draft, link) if draft else ("world", SE3.identity())
+
+    def end_at(end: str) -> End:
+        draft, link = parts(end)
+        return _end(draft, link) if draft else (None, SE3.identity(), {})
+
+    def way(end: str, down: bool) -> list[Step]:
+        """From a link up to the root of its model, or down."""
+        draft, link = parts(end)
+        if draft is None:
+            return []
+        joints = draft.entry.model.joints
+        root = root_of(joints, link)
+        path = path_between(joints, root, link) if down else path_between(joints, link, root)
+        return _steps(draft, path or (), draft.entry.T_world_model)
 
     for joint in world.joints:
         models = {end.partition(SEPARATOR)[0] for end in (joint.parent, joint.child) if end != "world"}
-        if models <= drafts.keys():
-            why = close_loop(spec, joint, scoped("world", joint.name), body, (), [])
-            if why:
-                notes.append(f"world::{joint.name}: {why}")
+        if not models <= drafts.keys():
+            continue
+        why = "not coupled"
+        if joint.type in COUPLED:
+            T_world_child = SE3.identity()
+            draft, link = parts(joint.child)
+            if draft is not None:
+                T_world_child = draft.entry.T_world_model @ draft.entry.model.link(link).T_model_link
+            axes = [_axis(joint, index, T_world_child) for index in range(len(joint.axes))]
+            why = couple_steps(spec, joint, way(joint.parent, False) + way(joint.child, True), axes)
+        elif joint.type in HELD:
+            why = hold_ends(spec, joint, scoped("world", joint.name), body)
+        if why and joint.type != "gearbox":
+            ends = {end: end_at(end) for end in (joint.parent, joint.child)}
+            add_couplings(spec, joint, close_by_halves(spec, joint, "world", ends, notes), "world")
+        elif why:
+            notes.append(f"world::{joint.name}: {why}")
 
 
 def _moving(branches: Sequence[Branch]) -> set[str]:
