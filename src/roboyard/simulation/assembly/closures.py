@@ -2,8 +2,8 @@
 
 A ball is a connection of two points, a fixed joint a weld.  Every other joint is made as if it were part of the tree:
 the child's body is cut in two halves of half its mass, one hangs where it hung, the other on the closing joint, and a
-weld holds them together (`halves`).  So limits, damping, friction, springs and servos act there as anywhere, and just the joint's own
-directions are free.
+weld holds them together (`halves`).  So limits, damping, friction, springs and servos act there as anywhere, and just
+the joint's own directions are free.
 """
 
 from __future__ import annotations
