@@ -17,7 +17,8 @@ FRICTION_DOF = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
 FRICTION_TENDON = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON)
 ELLIPTIC = int(mujoco.mjtConstraint.mjCNSTR_CONTACT_ELLIPTIC)
 CREEPING = 100
-"""Kind given here to the rows of contacts whose friction rows are softened out of proportion; see `creep`."""
+"""Kind given here to the rows of contacts whose friction rows are softened out of proportion, see `creep`; the limit of
+their friction stands where others have dry friction."""
 
 
 @kernel(error_model="numpy")
@@ -55,7 +56,7 @@ def forces(
             contact = owners[row]
             dim, friction = int32(contact + layout[DIM]), float64s(contact + layout[FRICTION], 5)
             here, bend = np.empty(6), np.empty((6, 6))
-            creeping_force(residual[row : row + dim], stiffness[row : row + dim], friction, here, bend)
+            creeping_force(residual[row : row + dim], stiffness[row : row + dim], friction, dryness[row], here, bend)
             for k in range(dim):
                 force[row + k], weight[row + k] = here[k], 0.0
             row += dim
@@ -107,7 +108,7 @@ def slopes(
             dim, friction = int32(contact + layout[DIM]), float64s(contact + layout[FRICTION], 5)
             here, bends = np.empty(6), np.empty((6, 6))
             along_here = residual[row : row + dim] + step * change[row : row + dim]
-            creeping_force(along_here, stiffness[row : row + dim], friction, here, bends)
+            creeping_force(along_here, stiffness[row : row + dim], friction, dryness[row], here, bends)
             for i in range(dim):
                 first -= here[i] * change[row + i]
                 for j in range(dim):
@@ -168,6 +169,7 @@ def _add_creeping(
     jacobian: NDArray[np.float64],
     residual: NDArray[np.float64],
     stiffness: NDArray[np.float64],
+    limit: float,
     contact: int,
     layout: NDArray[np.int64],
     row: int,
@@ -175,7 +177,7 @@ def _add_creeping(
     """Add the second derivatives of a creeping contact's term; gives the number of its rows."""
     dim, friction = int32(contact + layout[DIM]), float64s(contact + layout[FRICTION], 5)
     force, bend = np.empty(6), np.empty((6, 6))
-    creeping_force(residual[row : row + dim], stiffness[row : row + dim], friction, force, bend)
+    creeping_force(residual[row : row + dim], stiffness[row : row + dim], friction, limit, force, bend)
     for i in range(dim):
         for j in range(dim):
             for r in range(hessian.shape[0]):
@@ -192,6 +194,7 @@ def add_sliding(
     jacobian: NDArray[np.float64],
     residual: NDArray[np.float64],
     stiffness: NDArray[np.float64],
+    dryness: NDArray[np.float64],
     kinds: NDArray[np.int32],
     owners: NDArray[np.int64],
     layout: NDArray[np.int64],
@@ -206,7 +209,7 @@ def add_sliding(
     row = 0
     while row < len(residual):
         if kinds[row] == CREEPING:
-            row += _add_creeping(hessian, jacobian, residual, stiffness, owners[row], layout, row)
+            row += _add_creeping(hessian, jacobian, residual, stiffness, dryness[row], owners[row], layout, row)
             continue
         if kinds[row] != ELLIPTIC:
             row += 1

@@ -137,8 +137,8 @@ def keep_sliding_contacts_down(data: int, layout: NDArray[np.int64]) -> None:
     ``v`` is pushed apart as if it approached at ``mu v``: a box sliding at 2 m/s hops 22 mm high, and a skid-steered
     robot turns at a quarter of its rate.  De Saxcé's correction adds ``mu |v|`` to the normal velocity, after which
     the convex problem has Coulomb's solution (G. De Saxcé, Z.-Q. Feng, Int. J. Engineering Science 36, 1998).
-    In the engine's terms the normal row's reference acceleration loses the lift.  Contacts that creep are seen to by
-    `newton`: how fast they slide beside that depends on their force.
+    In the engine's terms the normal row's reference acceleration loses the lift.  Contacts that creep have none: the
+    normal row of `creep` stands for itself.
 
     Args:
         data: Address of the engine's data, velocities evaluated.

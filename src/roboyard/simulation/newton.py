@@ -29,7 +29,7 @@ from roboyard.simulation.constraint_terms import (
     forces,
     slopes,
 )
-from roboyard.simulation.creep import LARGEST, SLIDING, creeping_force
+from roboyard.simulation.creep import LARGEST
 from roboyard.simulation.native import (
     ACCELERATIONS,
     AREF,
@@ -65,8 +65,9 @@ ITERATIONS = 30
 """Bound; two or three are usual, ten for a hard landing."""
 SEARCHES = 15
 """Bound of the steps of one line search."""
-LIFTS = 6
-"""Bound of the rounds in which creeping contacts that slide are kept down: each knows their forces better."""
+LIMITS, LIMIT_SHARE, ROUGHLY = 6, 1e-3, 1e-4
+"""Bound of the rounds in which the friction of creeping contacts follows their normal force, the change that asks for
+another one, and the gradient at which normal forces are known well enough for it."""
 UNSOLVED, FOUND, TAKEN_OVER = range(3)
 TOLERANCE = 1e-9
 """Length of the scaled gradient at which it ends; the last iteration overshoots this by orders of magnitude."""
@@ -152,39 +153,25 @@ def _mark_creeping(
 
 
 @kernel(error_model="numpy")
-def _lift_creeping(
+def _limit_creeping(
     residual: NDArray[np.float64],
-    reference: NDArray[np.float64],
     stiffness: NDArray[np.float64],
+    dryness: NDArray[np.float64],
     kinds: NDArray[np.int32],
     owners: NDArray[np.int64],
     layout: NDArray[np.int64],
-    lifts: NDArray[np.float64],
 ) -> bool:
-    """Take back the lift of creeping contacts that slide, beyond ``lifts`` taken so far; whether much was left.
-
-    It is what `friction.keep_sliding_contacts_down` takes from others, for the speed that is left beside the creeping.
-    """
-    any_lifted, row = False, 0
-    force, bend = np.empty(6), np.empty((6, 6))
+    """Bound the friction of creeping contacts by their present normal forces; whether those have changed much."""
+    changed, row = False, 0
     while row < len(residual):
         if kinds[row] != CREEPING:
             row += 1
             continue
-        contact = owners[row]
-        dim, friction = int32(contact + layout[DIM]), float64s(contact + layout[FRICTION], 5)
-        zone = creeping_force(residual[row : row + dim], stiffness[row : row + dim], friction, force, bend)
-        if zone == SLIDING:
-            squares = 0.0
-            for axis in range(1, dim):
-                speed = force[axis] / stiffness[row + axis] - reference[row + axis]
-                squares += (friction[axis - 1] * speed) ** 2
-            lift = math.sqrt(squares)
-            any_lifted = any_lifted or abs(lift - lifts[row]) > 1e-3 * lift
-            residual[row] += lift - lifts[row]
-            lifts[row] = lift
-        row += dim
-    return any_lifted
+        limit = max(-stiffness[row] * residual[row], 0.0)
+        changed = changed or abs(limit - dryness[row]) > LIMIT_SHARE * limit
+        dryness[row] = limit
+        row += int32(owners[row] + layout[DIM])
+    return changed
 
 
 @kernel(error_model="numpy")
@@ -242,7 +229,9 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> int:
     owners = np.empty(rows, np.int64)
     for row in range(rows):
         owners[row] = contacts + ids[row] * layout[CONTACT_SIZE] if kinds[row] == ELLIPTIC else 0
-    creeps, lifts, lifted = _mark_creeping(kinds, owners, stiffness, layout), np.zeros(rows), 0
+    creeps, rounds = _mark_creeping(kinds, owners, stiffness, layout), 0
+    if creeps:
+        dryness = dryness.copy()
 
     inertia, hessian = np.empty((nv, nv)), np.empty((nv, nv))
     _inertia(model, data, layout, inertia)
@@ -260,6 +249,8 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> int:
         for j in range(nv):
             residual[row] += jacobian[row, j] * guess[j]
 
+    if creeps:
+        _limit_creeping(residual, stiffness, dryness, kinds, owners, layout)
     for _ in range(ITERATIONS):
         forces(residual, stiffness, dryness, kinds, owners, layout, force, weight)
         gradient[:] = inertial
@@ -270,11 +261,11 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> int:
         squares = 0.0
         for j in range(nv):
             squares += gradient[j] * gradient[j]
+        if creeps and rounds < LIMITS and math.sqrt(squares) * scale < ROUGHLY:
+            rounds += 1
+            if _limit_creeping(residual, stiffness, dryness, kinds, owners, layout):
+                continue
         if math.sqrt(squares) * scale < TOLERANCE:
-            if creeps and lifted < LIFTS:  # what slides is known only now
-                lifted += 1
-                if _lift_creeping(residual, reference, stiffness, kinds, owners, layout, lifts):
-                    continue
             start[:] = guess
             if creeps:
                 _take_over(data, layout, guess, force, jacobian)
@@ -285,7 +276,7 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> int:
         for row in range(rows):
             if weight[row] != 0.0:
                 add_square(hessian, weight[row], jacobian[row])
-        add_sliding(hessian, jacobian, residual, stiffness, kinds, owners, layout, along, across)
+        add_sliding(hessian, jacobian, residual, stiffness, dryness, kinds, owners, layout, along, across)
         if not _factorise(hessian):
             return UNSOLVED
         direction[:] = -gradient
