@@ -150,7 +150,11 @@ def _add_nodes(run: Run, scenario: Scenario) -> None:
     for name, entry in scenario.nodes.items():
         robot = run.robots[entry.robot] if entry.robot else None
         node = make_node(
-            entry.use, entry.parameters, robot.resources() if robot else {}, base=run.base, where=f"nodes.{name}"
+            entry.use,
+            entry.parameters,
+            robot.resources() if robot else {"simulation": run.simulation},
+            base=run.base,
+            where=f"nodes.{name}",
         )
         if robot is not None:
             robot.add_node(node, name, remap=entry.remap, namespace=entry.namespace)

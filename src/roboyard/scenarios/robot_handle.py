@@ -112,7 +112,8 @@ class RobotHandle:
     def resources(self) -> dict[str, Any]:
         """What its nodes may be handed, by name."""
         base = self._run.simulation.base(self.name)
-        found = {"hardware": self.hardware, "description": self.model, "truth_topic": self.topics.truth}
+        found = {"hardware": self.hardware, "description": self.model, "truth_topic": self.topics.truth,
+                 "simulation": self._run.simulation}  # fmt: skip
         return found if base is None else {**found, "base": base}
 
     def publish(self, topic: str, message: Any) -> None:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Literal
 from roboyard.bus.disturbance import Disturbance
 from roboyard.config.describe import near
 from roboyard.errors import ConfigError, RoboyardError
+from roboyard.geometry import SE2
 from roboyard.scenarios.faults import kinds as k
 from roboyard.scenarios.faults.agenda import times_of
 from roboyard.scenarios.faults.shapes import model_of
+from roboyard.simulation.carrying import carry, free_base
 from roboyard.simulation.faults import Fault, GroundFault, JointFault, PowerFault, SensorFault
 from roboyard.simulation.surface_tables import Patch
 
@@ -103,6 +105,10 @@ def _deed(run: Run, fault: k.Fault, index: int) -> Deed:
         return deed(f"{gone} vanished", lambda: run.remove(gone))
     if isinstance(fault, k.Move):
         return deed(f"{fault.name} moves to {fault.to:g}", _move(run, fault))
+    if isinstance(fault, k.Carry):
+        who, to = _robot(run, fault.robot), SE2(*fault.pose)
+        free_base(run.simulation, who)
+        return deed(f"{who} was carried to {to.x:g}, {to.y:g}", lambda: _carry(run, who, to))
     if isinstance(fault, k.MessageLoss | k.MessageDelay):
         return _of_topic(run, fault, name, begin_ns, end_ns)
     inside, text = _inside(run, fault)
@@ -118,6 +124,11 @@ def _deed(run: Run, fault: k.Fault, index: int) -> Deed:
             table.begin(name, inside)
 
     return deed(text, begin, lambda: table.end(name))
+
+
+def _carry(run: Run, who: str, to: SE2) -> None:
+    if who in run.simulation.models:  # it may have been removed
+        carry(run.simulation, who, to)
 
 
 def _move(run: Run, fault: k.Move) -> Do:

@@ -57,6 +57,18 @@ class Move:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Carry:
+    """At a time a robot is carried elsewhere, which no wheel of it feels."""
+
+    at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time")
+    what: Literal["carry"]
+    pose: Annotated[tuple[float, float, float], Limits(units=("m", "m", "rad"))] = field(
+        doc="[x, y, yaw] where it is put"
+    )
+    robot: str | None = field(None, doc=_WHOSE)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Lasting:
     """A fault that begins and, unless it lasts to the end, ends."""
 
@@ -154,6 +166,7 @@ Fault = (
     Spawn
     | Remove
     | Move
+    | Carry
     | SensorSilent
     | SensorDelayed
     | SensorNoisy

@@ -9,6 +9,7 @@ from typing import Any
 from roboyard.bus import Topic
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.contacts import Contacts
+from roboyard.scenarios.metrics.location import LocationError
 from roboyard.scenarios.metrics.motion import Motion
 from roboyard.scenarios.metrics.odometry import OdometryError
 
@@ -17,7 +18,8 @@ from roboyard.scenarios.metrics.odometry import OdometryError
 class RobotTopics:
     """Where a robot's truth and its own opinion are published, and what it is told to do (absolute names).
 
-    ``command`` is what anybody wants of it, ``drive`` what arbitration lets through.
+    ``command`` is what anybody wants of it, ``drive`` what arbitration lets through; ``filtered`` is fused odometry,
+    ``located`` where a localisation in a map says it is.
     """
 
     truth: str
@@ -25,6 +27,8 @@ class RobotTopics:
     odometry: str
     command: str
     drive: str
+    filtered: str = "/odometry/filtered"
+    located: str = "/amcl_pose"
 
     @classmethod
     def of(cls, robot: str, namespace: str = "", moved: Mapping[str, str] | None = None) -> RobotTopics:
@@ -41,12 +45,17 @@ class RobotTopics:
             return name if name.startswith("/") else f"{namespace}/{name}"
 
         truth = f"/truth/{robot}"
-        return cls(f"{truth}/odom", f"{truth}/contacts", own("odom"), own("cmd_vel"), own("cmd_vel_out"))
+        return cls(
+            f"{truth}/odom", f"{truth}/contacts", own("odom"), own("cmd_vel"), own("cmd_vel_out"),
+            own("odometry/filtered"), own("amcl_pose"),
+        )  # fmt: skip
 
 
 COLLECTORS: list[Callable[[RobotTopics], Collector]] = [
     lambda topics: Motion(topics.truth),
     lambda topics: OdometryError(topics.truth, topics.odometry),
+    lambda topics: OdometryError(topics.truth, topics.filtered, "filtered"),
+    lambda topics: LocationError(topics.truth, topics.located),
     lambda topics: Contacts(topics.contacts),
 ]
 """What is made for every robot."""

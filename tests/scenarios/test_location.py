@@ -1,0 +1,101 @@
+"""Maps of the truth, robots that are carried, and how well they know where they are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import roboyard as ry
+from roboyard.description import load_world
+from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE2
+from roboyard.messages import msg
+from roboyard.messages.convert import header, odometry_to_msg, pose_to_msg
+from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios.catalog import find
+from roboyard.scenarios.metrics.location import LocationError
+from roboyard.scenarios.true_map import true_map
+from roboyard.simulation import Simulation
+from roboyard.simulation.carrying import carry
+
+
+def test_the_true_map_knows_what_can_be_reached() -> None:
+    world = Simulation(load_world(find("world", "corridor")))
+    grid = true_map(world, inside=[(0.0, 0.0)])
+
+    def value(x: float, y: float) -> int:
+        return int(grid.cells[tuple(grid.frame.cells([x, y]))])
+
+    assert value(10.0, 0.3) == 0
+    assert value(21.0, 4.0) == 0  # the laboratory, through its door
+    assert value(0.0, 5.0) == -1  # outside
+    assert value(0.0, 1.12) == 100  # the wall
+    everywhere = true_map(world)
+    assert (everywhere.cells >= 0).all()
+    assert ((everywhere.cells == 100) == (grid.cells == 100)).all()
+    with pytest.raises(InputError, match="nothing stands"):
+        true_map(Simulation(load_world(find("world", "empty"))))
+
+
+def test_a_robot_is_carried_and_its_wheels_feel_nothing() -> None:
+    with ry.Run("empty", record=False) as run:
+        rover = run.add("rover", at=(0, 0, 0.3))
+        run.run_for(0.5)
+        before = rover.hardware.read().position.copy()
+        height = rover.truth.pose.z
+        carry(run.simulation, "rover", SE2(3.0, -2.0, 1.0))
+        now = SE2.from_se3(rover.truth.pose)
+        assert now.almost_equal(SE2(3.0, -2.0, 1.0))
+        assert rover.truth.pose.z == pytest.approx(height)
+        assert (rover.hardware.read().position == before).all()
+        run.run_for(0.5)
+        assert SE2.from_se3(rover.truth.pose).almost_equal(now, 1e-3)  # it stands where it was put
+        assert rover.truth.pose.z == pytest.approx(height, abs=1e-3)
+        with pytest.raises(InputError, match="cannot be carried"):
+            carry(run.simulation, "ground", SE2.identity())
+
+
+def test_the_fault_wants_a_robot(tmp_path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "world: empty\nrobots: {rover: {model: rover}}\nduration: 1\n"
+        "faults:\n  - {at: 0.2, what: carry, pose: [1, 2, 0.5], robot: rovre}\n"
+    )
+    with pytest.raises(ConfigError, match="did you mean 'rover'"):
+        run_scenario(load_spec(path), keep=False, report=False, serve=False)
+    path.write_text(path.read_text().replace("rovre", "rover"))
+    outcome = run_scenario(load_spec(path), keep=False, report=False, serve=False)
+    assert outcome.metrics["final_x"] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_location_errors_are_measured_at_the_poses_stamps() -> None:
+    collector, rng = LocationError("/truth", "/pose"), np.random.default_rng(0)
+    truth, pose = (collector.handlers()[topic] for topic in ("/truth", "/pose"))
+    errors = []
+    for k in range(1000):
+        where = SE2(0.01 * k, 0.0, 0.1)
+        truth(odometry_to_msg(where, [0] * 3, [0] * 3, frame="w", child="b", time_ns=k * 20_000_000), k * 20_000_000)
+        if k % 5 == 0:
+            off = SE2(where.x + rng.normal(0, 0.02) + (3.0 if k == 500 else 0.0), rng.normal(0, 0.02), 0.1)
+            errors.append(where.distance(off))
+            told = msg.PoseWithCovariance(pose=pose_to_msg(off))
+            pose(msg.PoseWithCovarianceStamped(header=header("map", k * 20_000_000), pose=told), k * 20_000_000)
+    found = collector.result()
+    assert found["location_median_error"] == pytest.approx(np.median(errors), rel=0.02)
+    assert found["location_max_error"] == pytest.approx(max(errors))
+    assert found["location_rmse"] == pytest.approx(math.sqrt(np.mean(np.square(errors))))
+    assert found["location_found"] == pytest.approx(505 * 0.02)  # since it was lost at 500
+    fresh = LocationError("/truth", "/pose")
+    assert set(fresh.result().values()) == {None}
+    fresh.load(collector.save())
+    assert fresh.result() == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["corridor-localization", "corridor-kidnapped"])
+def test_the_scenarios_hold_for_other_seeds(name: str) -> None:
+    for seed in (1, 2):
+        outcome = run_scenario(load_spec(name).seeded(seed), keep=False, report=False, serve=False)
+        assert outcome.success, (seed, outcome.metrics)
