@@ -1,0 +1,285 @@
+"""Graph SLAM: scans are placed in submaps as they come, loops tie submaps together, and a pose graph settles it all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.geometry import SE2
+from roboyard.grids import OccupancyGrid
+from roboyard.mapping.growing_graph import Edge, GrowingGraph, Node
+from roboyard.mapping.local import LocalConfig, LocalMatcher, Placed
+from roboyard.mapping.loops import Loop, LoopConfig, LoopFinder
+from roboyard.mapping.matching.refine import RefineConfig, apart
+from roboyard.mapping.motion import Belief, Motion, MotionConfig
+from roboyard.mapping.optimise import OptimiseConfig
+from roboyard.mapping.pose_graph import PoseGraph
+from roboyard.mapping.preparation import Preparation, PreparationConfig, Prepared
+from roboyard.mapping.scan import Scan
+from roboyard.mapping.submaps import SubmapChain, SubmapConfig
+from roboyard.mapping.trajectory import Trajectory
+
+_UNTIED = np.diag([1.0 / 3.0**2, 1.0 / 3.0**2, 1.0])
+"""What is known about a part of the map that nothing ties to the rest: metres and a radian."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSlamConfig:
+    """All that can be set; one set serves very different logs.
+
+    Attributes:
+        preparation: Of scans.
+        refining: Of matches.
+        motion: What is believed about motion.
+        local: Placing scans in submaps.
+        submaps: Their size.
+        loops: Finding loops.
+        optimising: Solving the graph.
+        step: Way after which a scan becomes a node [m].
+        turn: Turn after which it does [rad].
+        growth: The graph is solved anew when it has grown by this share since, so that solving costs the same for each
+            scan, however large the map.
+        rounds: Times that ``finish`` ties all submaps that overlap and solves.
+        ties: Submaps tied to a node then, at most.
+        patience: Scans in a row that fit nowhere, without odometry, after which a new part of the map begins.
+    """
+
+    preparation: PreparationConfig = field(default_factory=PreparationConfig)
+    refining: RefineConfig = field(default_factory=RefineConfig)
+    motion: MotionConfig = field(default_factory=MotionConfig)
+    local: LocalConfig = field(default_factory=LocalConfig)
+    submaps: SubmapConfig = field(default_factory=SubmapConfig)
+    loops: LoopConfig = field(default_factory=LoopConfig)
+    optimising: OptimiseConfig = field(default_factory=OptimiseConfig)
+    step: float = 0.2
+    turn: float = 0.15
+    growth: float = 0.1
+    rounds: int = 2
+    ties: int = 5
+    patience: int = 5
+
+
+class GraphSlam:
+    """Graph SLAM, one scan at a time or whole logs; see ``roboyard.mapping.Slam``.
+
+    Args:
+        config: Settings.
+    """
+
+    def __init__(self, config: GraphSlamConfig | None = None) -> None:
+        self.config = config or GraphSlamConfig()
+        self._warnings: list[str] = []
+        self._counts: dict[str, int] = {}
+        self._beams: dict[str, int] = {}
+        self._last_times: dict[str, int] = {}
+        self._lost = 0
+        self._graph = GrowingGraph(self.config.optimising)
+        self._chain = SubmapChain(self.config.submaps, self.config.preparation.reach)
+        self._finder = LoopFinder(self.config.loops, self.config.refining, self._chain.half)
+        self._preparation = Preparation(self.config.preparation)
+        self._local = LocalMatcher(self.config.local, self.config.refining)
+        self._motion = Motion(self.config.motion)
+        self._T_local_base = SE2()
+        self._T_local_node = SE2()
+        self._last_node: dict[str, SE2] = {}  # where each laser last became a node, in the local frame
+        self._path = 0.0
+        self._part = 0
+        self._times: list[int] = []
+        self._at: list[tuple[int, SE2]] = []  # of each scan: a node, and T_node_base
+        self._solved_size = 0
+        self._unsolved = False
+
+    def process(self, scan: Scan) -> SE2:
+        """See ``Slam.process``.  A scan that repeats a stamp of its laser, or goes back in time, is left out."""
+        if self._out_of_order(scan):
+            return self._pose()
+        prepared = self._preparation.prepare(scan, self._motion.twist)
+        self._seen(scan, prepared)
+        beliefs = self._motion.beliefs(scan.time_ns, scan.odometry)
+        target = self._chain.target
+        if target is None or not beliefs:
+            if len(prepared.points) < self.config.local.fewest:
+                self._warn("scans before the first with enough points, left out")
+                return self._pose()
+            self._motion.learn(scan.time_ns, scan.odometry, None, False, None)
+            self._become_node(scan, prepared, None)
+        else:
+            self._place(scan, prepared, beliefs)
+        if not self._times or scan.time_ns > self._times[-1]:
+            self._times.append(scan.time_ns)
+            self._at.append((len(self._graph.nodes) - 1, self._T_local_node.inverse() @ self._T_local_base))
+        return self._pose()
+
+    def _place(self, scan: Scan, prepared: Prepared, beliefs: list[Belief]) -> None:
+        target = self._chain.target
+        if target is None:
+            return
+        last = self._T_local_base
+        in_anchor = target.T_local_anchor.inverse() @ last
+        placed = self._local.place(prepared, target.surface, (target.number, target.version), in_anchor, beliefs)
+        self._T_local_base = target.T_local_anchor @ placed.pose
+        step = last.inverse() @ self._T_local_base
+        self._path += float(np.hypot(step.x, step.y))
+        self._motion.learn(scan.time_ns, scan.odometry, step, placed.match is not None, placed.error)
+        enough = len(prepared.points) >= self.config.local.fewest
+        if placed.match is None and not placed.belief.odometry:
+            self._lost += enough
+            if self._lost >= self.config.patience:
+                self._begin_part(scan, prepared)
+            return
+        self._lost = 0
+        if enough and self._moved(scan.laser):
+            self._become_node(scan, prepared, placed)
+
+    def _begin_part(self, scan: Scan, prepared: Prepared) -> None:
+        """The robot does not know how it got here: a part of the map of its own, until a loop ties it to the others."""
+        seconds = (scan.time_ns - self._graph.nodes[0].time_ns) * 1e-9
+        self._warnings.append(
+            f"lost {seconds:.1f} s after the first scan: a part of the map begins there that nothing ties to the rest "
+            "until a loop does"
+        )
+        self._chain.close()
+        self._part += 1
+        self._lost = 0
+        self._motion.forget(scan.time_ns, scan.odometry)
+        number = len(self._graph.nodes)
+        self._graph.add(Edge(number - 1, number, self._T_local_node.inverse() @ self._T_local_base, _UNTIED))
+        self._become_node(scan, prepared, None)
+
+    def _pose(self) -> SE2:
+        if not self._graph.nodes:
+            return self._T_local_base
+        return self._graph.nodes[-1].pose @ self._T_local_node.inverse() @ self._T_local_base
+
+    def _out_of_order(self, scan: Scan) -> bool:
+        last = self._last_times.get(scan.laser)
+        if last is not None and scan.time_ns == last:
+            self._warn("scans with the stamp of the one before, left out")
+        elif self._last_times and scan.time_ns < max(self._last_times.values()):
+            self._warn("scans whose stamps go back, left out")
+        else:
+            self._last_times[scan.laser] = scan.time_ns
+            return False
+        return True
+
+    def _seen(self, scan: Scan, prepared: Prepared) -> None:
+        beams = self._beams.setdefault(scan.laser, len(scan.ranges))
+        if beams != len(scan.ranges):
+            self._warn("scans with another number of beams than the laser's first; each is taken by its own angles")
+        if len(prepared.points) < self.config.local.fewest:
+            self._warn("scans with too few points to be placed; the robot is believed to have moved as before")
+
+    def _warn(self, what: str) -> None:
+        self._counts[what] = self._counts.get(what, 0) + 1
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was amiss with the scans so far, and what was done about it."""
+        return [f"{count} {what}" for what, count in self._counts.items()] + self._warnings
+
+    def finish(self) -> None:
+        """See ``Slam.finish``."""
+        if not self._graph.nodes:
+            return
+        self._chain.close()
+        self._solve()
+        for _ in range(self.config.rounds):
+            self._tie()
+            self._solve()
+
+    def trajectory(self) -> Trajectory:
+        """See ``Slam.trajectory``."""
+        nodes = self._graph.nodes
+        poses = [nodes[number].pose @ relative for number, relative in self._at]
+        array = np.array([(pose.x, pose.y, pose.theta) for pose in poses]).reshape(-1, 3)
+        return Trajectory(np.array(self._times, dtype=np.int64), array)
+
+    def graph(self) -> PoseGraph:
+        """See ``Slam.graph``."""
+        return self._graph.pose_graph()
+
+    def _moved(self, laser: str) -> bool:
+        since = self._last_node.get(laser)
+        if since is None:
+            return True
+        away, turned = apart(since, self._T_local_base)
+        return away >= self.config.step or turned >= self.config.turn
+
+    def _become_node(self, scan: Scan, prepared: Prepared, placed: Placed | None) -> None:
+        graph, number = self._graph, len(self._graph.nodes)
+        pose = self._pose()
+        graph.nodes.append(Node(scan.time_ns, pose, prepared, self._path, self._part))
+        if placed is not None:
+            self._tie_locally(number, placed)
+        self._T_local_node = self._T_local_base
+        self._last_node[scan.laser] = self._T_local_base
+        self._chain.insert(number, prepared, self._T_local_base, self._path, self._part)
+        loops = self._finder.find(graph, self._chain.all, self._chain.finished(), number)
+        self._accept(loops)
+        grown = number - self._solved_size
+        if (self._unsolved and grown >= max(10.0, self.config.growth * number)) or any(loop.wide for loop in loops):
+            self._solve()
+
+    def _tie_locally(self, number: int, placed: Placed) -> None:
+        target = self._chain.target
+        if target is None:
+            return
+        information = _softened(placed.information)
+        anchor = self._chain.all[target.number].anchor
+        self._graph.add(Edge(anchor, number, placed.pose, information))
+        if anchor != number - 1:
+            step = self._T_local_node.inverse() @ self._T_local_base
+            turn = np.eye(3)
+            turn[:2, :2] = (self._T_local_node.inverse() @ target.T_local_anchor).matrix()[:2, :2]
+            self._graph.add(Edge(number - 1, number, step, 0.5 * turn @ information @ turn.T))
+
+    def _accept(self, loops: list[Loop]) -> None:
+        for loop in loops:
+            anchor = self._chain.all[loop.submap].anchor
+            self._graph.add(Edge(anchor, loop.node, loop.pose, _softened(loop.information), True))
+            self._unsolved = True
+
+    def _solve(self) -> None:
+        self._graph.solve()
+        self._solved_size = len(self._graph.nodes)
+        self._unsolved = False
+
+    def _tie(self) -> None:
+        """Tie every node to the submaps that it overlaps."""
+        graph, submaps = self._graph, self._chain.all
+        tied = {(edge.first, edge.second) for edge in graph.edges.values()}
+        anchors = np.array([graph.nodes[submap.anchor].pose @ submap.centre for submap in submaps])
+        radii = np.array([s.radius for s in submaps])
+        wanted: dict[int, list[int]] = {}
+        for number, node in enumerate(graph.nodes):
+            away = np.linalg.norm(anchors - node.pose.xy, axis=1)
+            order = np.argsort(away, kind="stable")
+            chosen = [int(k) for k in order if away[k] < radii[k]][: 2 * self.config.ties]
+            chosen = [k for k in chosen if (submaps[k].anchor, number) not in tied and number not in submaps[k].nodes]
+            for k in chosen[: self.config.ties]:
+                wanted.setdefault(k, []).append(number)
+        for k in sorted(wanted):
+            anchor = graph.nodes[submaps[k].anchor].pose
+            for number in wanted[k]:
+                node = graph.nodes[number]
+                start = anchor.inverse() @ node.pose
+                match = self._finder.refine(submaps, k, node, start)
+                if match is not None and apart(start, match.pose)[0] < 0.3:
+                    self._accept([Loop(k, number, match.pose, match.information, False)])
+
+    def occupancy(self, resolution: float) -> OccupancyGrid:
+        """See ``Slam.occupancy``."""
+        from roboyard.mapping.occupancy import draw
+
+        nodes = self._graph.nodes
+        return draw([node.pose for node in nodes], [node.scan for node in nodes], resolution)
+
+
+def _softened(information: NDArray[np.float64]) -> NDArray[np.float64]:
+    """With the errors that no single match knows of: of the surfaces themselves, of the stamps."""
+    floor = np.diag([1e-3, 1e-3, 1e-3])
+    covariance = np.linalg.inv(information + floor) + np.diag([0.01**2, 0.01**2, 0.003**2])
+    result = np.linalg.inv(covariance)
+    return np.asarray(0.5 * (result + result.T))

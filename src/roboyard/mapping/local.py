@@ -1,0 +1,196 @@
+"""Local matching: where the robot is within the submap under construction."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.geometry import SE2, wrap_angle
+from roboyard.mapping.matching.cells import CellMap
+from roboyard.mapping.matching.correlative import Tables, Window, search
+from roboyard.mapping.matching.refine import Match, RefineConfig, apart, refine
+from roboyard.mapping.matching.sight import seen_through
+from roboyard.mapping.motion import Belief
+from roboyard.mapping.preparation import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class LocalConfig:
+    """How a scan is placed.
+
+    Attributes:
+        clear: A fit from which a match near the belief is taken at once,
+        usual: if it is no worse than this share of what was usual of late.
+        lost: A fit below which the scan tells nothing.
+        fewest: Points that a scan needs to tell anything.
+        doubt: Surprise from which the belief is doubted and the surroundings are searched [half variances].
+        most: Surprise beyond which it counts no more, so that no lie outweighs what the laser sees.
+        widest: Largest search: metres to each side, and radians.
+        through: What a share of beams through walls costs, against a match's cost.
+        rescue: When nothing fits better than this and the beliefs are contradicted, all directions are searched.
+        rescued: What that search has to find: a fit, and at most a share of beams through walls.
+    """
+
+    clear: float = 0.5
+    usual: float = 0.92
+    lost: float = 0.25
+    fewest: int = 15
+    doubt: float = 4.0
+    most: float = 10.0
+    widest: tuple[float, float] = (1.5, 0.8)
+    through: float = 60.0
+    rescue: float = 0.4
+    rescued: tuple[float, float] = (0.55, 0.08)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a scan was placed.
+
+    Attributes:
+        pose: ``T_anchor_base``.
+        information: (3, 3) what scan and belief together say, in the anchor's frame.
+        match: The match, or None where the scan told nothing and the belief alone stands.
+        belief: The belief that the pose agrees with best.
+        error: How far off odometry was, as far as the scan can tell: squared, in variances, for each direction; None
+            if it cannot be told.
+    """
+
+    pose: SE2
+    information: NDArray[np.float64]
+    match: Match | None
+    belief: Belief
+    error: float | None = None
+
+
+class LocalMatcher:
+    """Places scans in a submap.
+
+    Args:
+        config: When to search.
+        refining: How matches are refined.
+    """
+
+    def __init__(self, config: LocalConfig | None = None, refining: RefineConfig | None = None) -> None:
+        self.config = config or LocalConfig()
+        self.refining = refining or RefineConfig()
+        self._usual_fit = 0.0
+        self._tables: Tables | None = None
+        self._tables_of: tuple[int, int] = (-1, -1)
+
+    def place(self, scan: Prepared, surface: CellMap, key: tuple[int, int], last: SE2, beliefs: list[Belief]) -> Placed:
+        """Place a scan.
+
+        Args:
+            scan: The scan.
+            surface: Surfaces of the submap.
+            key: Changes with the surfaces: number and version of the submap.
+            last: ``T_anchor_base`` of the scan before.
+            beliefs: What may have happened since, the most credible first.
+        """
+        config = self.config
+        first = beliefs[0]
+        if len(scan.points) < config.fewest:
+            return self._lost(last, beliefs)
+        matches = [self._from(scan, surface, last, first)]
+        if not self._plain(matches[0], last, first):
+            matches += [self._from(scan, surface, last, belief) for belief in beliefs[1:]]
+            found = self._search(scan, surface, key, last, beliefs)
+            if found is not None:
+                nearest = min(beliefs, key=lambda belief: belief.surprise(last.inverse() @ found))
+                weak = nearest.information(last.theta) * 0.05
+                matches.append(
+                    refine(surface, scan, found, self.refining, prior=found, prior_information=weak)
+                )  # fmt: skip
+        costs = [self._cost(match, surface, scan, last, beliefs) for match in matches] if len(matches) > 1 else [0.0]
+        best = matches[int(np.argmin(costs))]
+        step = last.inverse() @ best.pose
+        if best.fit < config.rescue and min(belief.surprise(step) for belief in beliefs) > config.doubt:
+            best = self._rescue(scan, surface, key, last) or best
+            step = last.inverse() @ best.pose
+        belief = min(beliefs, key=lambda belief: belief.surprise(step))
+        if best.fit < config.lost:
+            return self._lost(last, beliefs)
+        self._usual_fit += 0.1 * (best.fit - self._usual_fit)
+        surprise = belief.surprise(step)
+        weight = min(1.0, config.doubt / surprise) if surprise > 0.0 else 1.0
+        together = best.information + weight * belief.information(last.theta)
+        return Placed(best.pose, together, best, belief, _odometry_error(best, last, beliefs))
+
+    @staticmethod
+    def _lost(last: SE2, beliefs: list[Belief]) -> Placed:
+        """Odometry alone stands; without it the robot is left where it was."""
+        belief = next((belief for belief in beliefs if belief.odometry), beliefs[0])
+        pose = last @ belief.step if belief.odometry else last
+        return Placed(pose, belief.information(last.theta), None, belief)
+
+    def _from(self, scan: Prepared, surface: CellMap, last: SE2, belief: Belief) -> Match:
+        start = last @ belief.step
+        return refine(
+            surface, scan, start, self.refining, prior=start, prior_information=belief.information(last.theta)
+        )
+
+    def _plain(self, match: Match, last: SE2, belief: Belief) -> bool:
+        least = max(self.config.clear, self.config.usual * self._usual_fit)
+        return match.fit >= least and belief.surprise(last.inverse() @ match.pose) < self.config.doubt
+
+    def _cost(self, match: Match, surface: CellMap, scan: Prepared, last: SE2, beliefs: list[Belief]) -> float:
+        step = last.inverse() @ match.pose
+        surprise = min(belief.surprise(step) for belief in beliefs)
+        through = seen_through(surface, scan, match.pose)
+        return match.data_cost + min(surprise, self.config.most) + self.config.through * through
+
+    def _rescue(self, scan: Prepared, surface: CellMap, key: tuple[int, int], last: SE2) -> Match | None:
+        """A match without any belief: the robot was turned or carried, and odometry does not know."""
+        fit, through = self.config.rescued
+        window = Window(self.config.widest[0], math.pi, 2.0 * step_of(scan))
+        found = search(self._tables_for(surface, key), scan.points, last, window, 0.5 * fit)
+        if found is None:
+            return None
+        match = refine(surface, scan, found.pose, self.refining)
+        return match if match.fit >= fit and seen_through(surface, scan, match.pose) <= through else None
+
+    def _tables_for(self, surface: CellMap, key: tuple[int, int]) -> Tables:
+        if key != self._tables_of or self._tables is None:
+            self._tables, self._tables_of = Tables.of(surface.means), key
+        return self._tables
+
+    def _search(
+        self, scan: Prepared, surface: CellMap, key: tuple[int, int], last: SE2, beliefs: list[Belief]
+    ) -> SE2 | None:
+        middle = last @ beliefs[0].step
+        across, turn = 0.3, 0.15
+        for belief in beliefs:  # wide enough for all that may have happened
+            away, turned = apart(middle, last @ belief.step)
+            across = max(across, min(away, 1.0) + 2.5 * min(belief.sigma, 0.5))
+            turn = max(turn, min(turned, 0.6) + 2.5 * min(belief.sigma_turn, 0.25))
+        widest = self.config.widest
+        found = search(
+            self._tables_for(surface, key),
+            scan.points,
+            middle,
+            Window(min(across, widest[0]), min(turn, widest[1]), step_of(scan)),
+        )
+        return None if found is None else found.pose
+
+
+def _odometry_error(match: Match, last: SE2, beliefs: list[Belief]) -> float | None:
+    belief = next((belief for belief in beliefs if belief.odometry), None)
+    if belief is None:
+        return None
+    told = last @ belief.step
+    off = np.array([match.pose.x - told.x, match.pose.y - told.y, wrap_angle(match.pose.theta - told.theta)])
+    expected = np.diag([belief.plain_sigma**2, belief.plain_sigma**2, belief.plain_sigma_turn**2])
+    seen = np.linalg.inv(match.information + np.diag([1e-2, 1e-2, 1e-2]))
+    return float(off @ np.linalg.solve(expected + seen, off)) / 3.0
+
+
+def step_of(scan: Prepared, resolution: float = 0.1) -> float:
+    """By how much a search may turn from try to try so that far points move by about a cell [rad]."""
+    if not len(scan.points):
+        return math.radians(1.0)
+    far = float(np.percentile(np.linalg.norm(scan.points, axis=1), 80.0))
+    return min(max(resolution / max(far, 0.1), math.radians(0.5)), math.radians(3.0))

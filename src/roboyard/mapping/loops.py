@@ -1,0 +1,213 @@
+"""Loop detection: a scan is looked for in older submaps near where it is believed to be, and each find is doubted.
+
+The number of submaps looked at for a scan is bounded, so the cost of a scan does not grow with the map.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.geometry import SE2
+from roboyard.mapping.growing_graph import GrowingGraph, Node
+from roboyard.mapping.local import step_of
+from roboyard.mapping.matching.cells import CellMap
+from roboyard.mapping.matching.correlative import Tables, Window, search
+from roboyard.mapping.matching.refine import Match, RefineConfig, apart, refine
+from roboyard.mapping.matching.sight import seen_through
+from roboyard.mapping.submaps import Submap
+
+
+@dataclass(frozen=True, slots=True)
+class LoopConfig:
+    """How loops are looked for, and what makes one credible.
+
+    Attributes:
+        near: Submaps whose believed place fits a scan at once are tried first, most so many for each scan.
+        wide: Submaps searched in a whole window, most so many for each scan.
+        drift: Drift that is reckoned with, in proportion to the way between scan and submap.
+        sure: Drift that is always reckoned with [m]; while it is no more, the believed place is refined directly.
+        farthest: Largest window [m], to each side.
+        turn: Largest window [rad], to each side.
+        fit: Share of points that must lie on surfaces.
+        overlap: Share of points that must be near a surface.
+        through: Largest share of beams that may pass through surfaces.
+        score: Fit that a search must find before refinement.
+        agreeing: Finds by a window count when so many of them agree with each other.
+        agreement: And agree within so many metres, and radians times five.
+        tables: Submaps whose search tables are kept.
+    """
+
+    near: int = 3
+    wide: int = 1
+    drift: float = 0.04
+    sure: float = 0.35
+    farthest: float = 6.0
+    turn: float = 0.5
+    fit: float = 0.5
+    overlap: float = 0.6
+    through: float = 0.12
+    score: float = 0.45
+    agreeing: int = 3
+    agreement: float = 0.25
+    tables: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A scan found in a submap: ``T_anchor_base`` with its inverse covariance in the anchor's frame."""
+
+    submap: int
+    node: int
+    pose: SE2
+    information: NDArray[np.float64]
+    wide: bool
+
+
+class LoopFinder:
+    """Finds loops.
+
+    Args:
+        config: How.
+        refining: How matches are refined.
+        half: Half the side of a submap [m].
+    """
+
+    def __init__(self, config: LoopConfig, refining: RefineConfig, half: float) -> None:
+        self.config = config
+        self.refining = refining
+        self._surface = CellMap(half)
+        self._loaded = -1
+        self._tables: OrderedDict[int, Tables] = OrderedDict()
+        self._pending: list[Loop] = []
+        self._settled_at = 0.0  # way driven when a loop was last accepted
+
+    def find(self, graph: GrowingGraph, submaps: list[Submap], finished: list[int], number: int) -> list[Loop]:
+        """Loops from a node to finished submaps, those included that it confirms."""
+        config, node = self.config, graph.nodes[number]
+        near: list[tuple[float, int]] = []
+        wide: list[tuple[float, int]] = []
+        for k in finished:
+            submap = submaps[k]
+            way = node.path - submap.path
+            if number in submap.nodes or submap.cells is None:
+                continue
+            drift = config.sure + config.drift * min(way, 2.0 * (node.path - self._settled_at))
+            anchor = graph.nodes[submap.anchor].pose
+            away = float(np.hypot(*(anchor @ submap.centre - node.pose.xy)))
+            window = min(drift, config.farthest) if submap.part == node.part else config.farthest
+            if (submap.part != node.part or drift > 2.0 * config.sure) and away < submap.radius + window:
+                wide.append((away, k))
+            if away < submap.radius:
+                near.append((away, k))
+        found = []
+        near.sort()
+        wide.sort()
+        for _, k in self._spread(near, config.near, number):
+            loop = self._near(graph, submaps, k, number)
+            if loop is not None:
+                found.append(loop)
+        if not found:
+            for _, k in self._spread(wide, config.wide, number):
+                loop = self._wide(graph, submaps, k, number)
+                if loop is not None:
+                    found += self._confirmed(graph, submaps, loop)
+        if any(graph.nodes[number].path - submaps[loop.submap].path > 20.0 for loop in found):
+            self._settled_at = node.path
+        return found
+
+    @staticmethod
+    def _spread(candidates: list[tuple[float, int]], count: int, turn: int) -> list[tuple[float, int]]:
+        """The nearest, and the others by turns: over the scans of a place every submap there is tried."""
+        if len(candidates) <= count:
+            return candidates
+        first = max(count - 1, 0)
+        others = candidates[first:]
+        return [*candidates[:first], others[turn % len(others)]]
+
+    def load(self, submaps: list[Submap], number: int) -> CellMap:
+        """The surfaces of a finished submap."""
+        cells = submaps[number].cells
+        if self._loaded != number and cells is not None:
+            self._surface.load(cells)
+            self._loaded = number
+        return self._surface
+
+    def tables(self, submaps: list[Submap], number: int) -> Tables:
+        """The search tables of a finished submap."""
+        if number in self._tables:
+            self._tables.move_to_end(number)
+        else:
+            self._tables[number] = Tables.of(self.load(submaps, number).means)
+            if len(self._tables) > self.config.tables:
+                self._tables.popitem(last=False)
+        return self._tables[number]
+
+    def verify(self, surface: CellMap, node: Node, match: Match) -> bool:
+        """Whether a match is credible: enough surfaces, and few beams through walls."""
+        config = self.config
+        if match.fit < config.fit or match.overlap < config.overlap:
+            return False
+        return seen_through(surface, node.scan, match.pose) <= config.through
+
+    def refine(self, submaps: list[Submap], k: int, node: Node, start: SE2) -> Match | None:
+        """A credible match near ``start`` (``T_anchor_base``), or None."""
+        surface = self.load(submaps, k)
+        match = refine(surface, node.scan, start, self.refining)
+        return match if self.verify(surface, node, match) else None
+
+    def _near(self, graph: GrowingGraph, submaps: list[Submap], k: int, number: int) -> Loop | None:
+        node = graph.nodes[number]
+        start = graph.nodes[submaps[k].anchor].pose.inverse() @ node.pose
+        match = self.refine(submaps, k, node, start)
+        if match is None:
+            return None
+        away, turned = apart(start, match.pose)
+        if away > 2.0 * self.config.sure or turned > 0.2:
+            return None
+        return Loop(k, number, match.pose, match.information, False)
+
+    def _wide(self, graph: GrowingGraph, submaps: list[Submap], k: int, number: int) -> Loop | None:
+        config, node = self.config, graph.nodes[number]
+        tables = self.tables(submaps, k)
+        start = graph.nodes[submaps[k].anchor].pose.inverse() @ node.pose
+        drift = config.sure + config.drift * (node.path - submaps[k].path)
+        across = min(drift, config.farthest)
+        turn = min(0.15 + 0.05 * drift, config.turn)
+        if submaps[k].part != node.part:
+            across, turn = config.farthest, np.pi
+        points = node.scan.points
+        best = search(tables, points, start, Window(across, turn, step_of(node.scan)), config.score)
+        if best is None:
+            return None
+        match = self.refine(submaps, k, node, best.pose)
+        if match is None or match.information[:2, :2].trace() <= 0.0:
+            return None
+        weakest = float(np.linalg.eigvalsh(match.information[:2, :2])[0])
+        if weakest < 1.0 / 0.1**2:
+            return None  # a corridor: the scan fits at many places along it
+        return Loop(k, number, match.pose, match.information, True)
+
+    def _confirmed(self, graph: GrowingGraph, submaps: list[Submap], loop: Loop) -> list[Loop]:
+        """The loop with those before that agree with it, once they are enough."""
+        config = self.config
+        node = graph.nodes[loop.node]
+
+        def correction(item: Loop) -> SE2:
+            return graph.nodes[submaps[item.submap].anchor].pose @ item.pose @ graph.nodes[item.node].pose.inverse()
+
+        self._pending = [item for item in self._pending if node.path - graph.nodes[item.node].path < 15.0]
+        here = correction(loop) @ node.pose
+        agreeing = []
+        for item in self._pending:
+            away, turned = apart(correction(item) @ node.pose, here)
+            if away + 5.0 * turned < 2.0 * config.agreement and item.node != loop.node:
+                agreeing.append(item)
+        if len(agreeing) + 1 >= config.agreeing:
+            self._pending = [item for item in self._pending if all(item is not other for other in agreeing)]
+            return [*agreeing, loop]
+        self._pending.append(loop)
+        return []
