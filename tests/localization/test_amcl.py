@@ -18,7 +18,7 @@ from roboyard.localization.amcl import Amcl, AmclConfig, SensorModel, clusters, 
 from roboyard.localization.amcl.alignment import align
 from roboyard.localization.amcl.config import LASER_MODELS
 from roboyard.localization.amcl.motion import density, moved
-from roboyard.localization.amcl.resampling import effective, kld_bound, low_variance, needed
+from roboyard.localization.amcl.resampling import bins, effective, keys, kld_bound, low_variance, needed
 from roboyard.localization.amcl.search import FreeSpace
 from roboyard.localization.amcl.visibility import merits
 
@@ -76,9 +76,9 @@ def test_low_variance_draws_each_as_often_as_its_weight_says(seed: int, count: i
 
 def test_the_kld_bound_is_the_quantile_it_stands_for() -> None:
     """2 n ε is chi-square distributed with k - 1 degrees of freedom; 0.99 is the 83.9 % quantile of the normal one."""
-    for bins in (2, 10, 100, 1000):
-        exact = stats.chi2.ppf(stats.norm.cdf(0.99), bins - 1) / (2 * 0.05)
-        assert kld_bound(bins, 0.05, 0.99) == pytest.approx(exact, rel=0.02, abs=1.5)
+    for count in (2, 10, 100, 1000):
+        exact = stats.chi2.ppf(stats.norm.cdf(0.99), count - 1) / (2 * 0.05)
+        assert kld_bound(count, 0.05, 0.99) == pytest.approx(exact, rel=0.02, abs=1.5)
     assert kld_bound(1, 0.05, 0.99) == 1
 
 
@@ -92,6 +92,16 @@ def test_spread_particles_need_more_samples() -> None:
     assert counts[0] < 200
     assert counts == sorted(counts)
     assert counts[-1] == 3000
+
+
+@given(st.lists(st.tuples(*[st.floats(-1e4, 1e4)] * 3), min_size=2, max_size=20))
+@settings(max_examples=40, deadline=None)
+def test_bins_have_keys_of_their_own_in_their_order(poses: list[tuple[float, float, float]]) -> None:
+    cells = bins(np.array(poses))
+    rows, by_row = np.unique(cells, axis=0, return_inverse=True)
+    numbers, by_key = np.unique(keys(cells), return_inverse=True)
+    assert len(rows) == len(numbers)
+    assert (by_row.reshape(-1) == by_key).all()
 
 
 def test_effective_count() -> None:

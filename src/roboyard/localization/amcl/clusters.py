@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.localization.amcl.resampling import BIN_THETA, bins
+from roboyard.localization.amcl.resampling import BIN_THETA, bins, keys
 
 Array = NDArray[np.float64]
 _TURNS = round(math.tau / BIN_THETA)
@@ -35,8 +35,9 @@ class Cluster:
 
 def clusters(particles: Array, weights: Array) -> list[Cluster]:
     """Clusters of weighted particles (n, 3), the heaviest first."""
-    cells, member = np.unique(bins(particles), axis=0, return_inverse=True)
-    group = _connected(cells)[member.reshape(-1)]
+    every = bins(particles)
+    _, first, member = np.unique(keys(every), return_index=True, return_inverse=True)
+    group = _connected(every[first])[member.reshape(-1)]
     total = float(weights.sum())
     found = []
     for number in range(int(group.max(initial=-1)) + 1):

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 BIN_XY, BIN_THETA = 0.5, math.radians(10.0)
 """Bins that particles are counted in [m], [rad]; as in ROS's amcl."""
+_HALF = 1 << 24
+"""Bins this far from the origin and beyond are one: 8000 km."""
 
 
 def bins(particles: Array) -> NDArray[np.int64]:
@@ -18,6 +20,12 @@ def bins(particles: Array) -> NDArray[np.int64]:
     cells[:, :2] = np.floor(particles[:, :2] / BIN_XY)
     cells[:, 2] = np.floor(np.mod(particles[:, 2], math.tau) / BIN_THETA).astype(np.int64) % round(math.tau / BIN_THETA)
     return cells
+
+
+def keys(cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    """One number (n,) for each bin (n, 3), in their order: sorting numbers is ten times faster than sorting rows."""
+    x, y = (np.clip(cells[:, axis] + _HALF, 0, 2 * _HALF - 1) for axis in (0, 1))
+    return np.asarray((x << 32) | (y << 7) | cells[:, 2], dtype=np.int64)
 
 
 def kld_bound(occupied: int, error: float, z: float) -> int:
@@ -43,7 +51,7 @@ def needed(
     """How many samples of weighted particles to draw: by KLD-sampling, as if they were drawn one after the other."""
     drawn = np.searchsorted(np.cumsum(weights), rng.random(high) * weights.sum(), side="right")
     drawn = np.minimum(drawn, len(particles) - 1)
-    _, first = np.unique(bins(particles[drawn]), axis=0, return_index=True)
+    _, first = np.unique(keys(bins(particles))[drawn], return_index=True)
     # Before draw number i there are as many bins as first draws below i.
     first.sort()
     for occupied, draw in enumerate(first.tolist(), start=1):

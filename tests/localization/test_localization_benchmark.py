@@ -1,0 +1,41 @@
+"""The benchmark's parts give the figures that it names."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "localization.py"
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("roboyard_benchmark_localization_tested", FILE)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_filter_is_consistent_in_a_few_runs_too(benchmark: ModuleType) -> None:
+    figure = benchmark.nees("ekf", 8)
+    low, high = (float(part.split()[1]) for part in figure["target"].split(","))
+    assert low <= figure["value"] <= high
+
+
+def test_drives_keep_clear_and_the_truth_knows_where_it_looks_alike(benchmark: ModuleType) -> None:
+    place, rng = benchmark.Place("arena"), np.random.default_rng(0)
+    way = place.way(place.pose(rng), 10.0, rng)
+    assert place.clearance(np.array([[pose.x, pose.y] for pose in way])).min() > 0.25
+    assert sum(a.distance(b) for a, b in pairwise(way)) > 2.0
+    model, space = benchmark.SensorModel(place.grid, benchmark.AmclConfig()), benchmark.FreeSpace(place.grid)
+    assert not place.ambiguous(way[0], model, space)
+    run = benchmark.drive(place, way, rng, anywhere=True)
+    assert run.found is not None
+    assert np.median(run.errors) < 0.04
