@@ -5,6 +5,8 @@ Everything here works on arrays and whole logs; the nodes that connect it to top
 
 from roboyard.mapping.evaluation import AbsoluteError, RelativeError, absolute_error, align, relative_error
 from roboyard.mapping.g2o import read_g2o, write_g2o
+from roboyard.mapping.graph_file import MappedPlace, read_place, write_place
+from roboyard.mapping.graph_localizer import GraphLocalizer, GraphLocalizerConfig
 from roboyard.mapping.graph_slam import GraphSlam, GraphSlamConfig
 from roboyard.mapping.map_files import MapInfo, MapMode, load_map, read_map_info, save_map
 from roboyard.mapping.pose_graph import PoseGraph
@@ -18,10 +20,13 @@ from roboyard.mapping.tum import read_tum, write_tum
 __all__ = [
     "AbsoluteError",
     "ErrorStatistics",
+    "GraphLocalizer",
+    "GraphLocalizerConfig",
     "GraphSlam",
     "GraphSlamConfig",
     "MapInfo",
     "MapMode",
+    "MappedPlace",
     "PoseGraph",
     "RelationErrors",
     "Relations",
@@ -34,12 +39,14 @@ __all__ = [
     "load_map",
     "read_g2o",
     "read_map_info",
+    "read_place",
     "read_relations",
     "read_tum",
     "relation_errors",
     "relative_error",
     "save_map",
     "write_g2o",
+    "write_place",
     "write_relations",
     "write_tum",
 ]

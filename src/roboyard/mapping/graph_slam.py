@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
+from roboyard.mapping.anywhere import AnywhereConfig, find_anywhere
+from roboyard.mapping.graph_file import MappedPlace, read_place, write_place
 from roboyard.mapping.growing_graph import Edge, GrowingGraph, Node
 from roboyard.mapping.local import LocalConfig, LocalMatcher, Placed
 from roboyard.mapping.loops import Loop, LoopConfig, LoopFinder
@@ -21,6 +24,8 @@ from roboyard.mapping.scan import Scan
 from roboyard.mapping.submaps import SubmapChain, SubmapConfig
 from roboyard.mapping.trajectory import Trajectory
 
+_ELSEWHERE = 100.0
+"""Way that may lie between two sessions in one map [m]."""
 _UNTIED = np.diag([1.0 / 3.0**2, 1.0 / 3.0**2, 1.0])
 """What is known about a part of the map that nothing ties to the rest: metres and a radian."""
 
@@ -39,6 +44,7 @@ class GraphSlamConfig:
         optimising: Solving the graph.
         step: Way after which a scan becomes a node [m].
         turn: Turn after which it does [rad].
+        anywhere: Finding a scan in a whole map.
         growth: The graph is solved anew when it has grown by this share since, so that solving costs the same for each
             scan, however large the map.
         rounds: Times that ``finish`` ties all submaps that overlap and solves.
@@ -53,6 +59,7 @@ class GraphSlamConfig:
     submaps: SubmapConfig = field(default_factory=SubmapConfig)
     loops: LoopConfig = field(default_factory=LoopConfig)
     optimising: OptimiseConfig = field(default_factory=OptimiseConfig)
+    anywhere: AnywhereConfig = field(default_factory=AnywhereConfig)
     step: float = 0.2
     turn: float = 0.15
     growth: float = 0.1
@@ -75,6 +82,11 @@ class GraphSlam:
         self._beams: dict[str, int] = {}
         self._last_times: dict[str, int] = {}
         self._lost = 0
+        self._loaded = 0  # nodes of a map that was loaded
+        self._start: SE2 | None = None  # where the robot is said to begin in it
+        self._first_pose: SE2 | None = None
+        self._untied = False
+        self._searched = 0.0
         self._graph = GrowingGraph(self.config.optimising)
         self._chain = SubmapChain(self.config.submaps, self.config.preparation.reach)
         self._finder = LoopFinder(self.config.loops, self.config.refining, self._chain.half)
@@ -104,6 +116,8 @@ class GraphSlam:
                 self._warn("scans before the first with enough points, left out")
                 return self._pose()
             self._motion.learn(scan.time_ns, scan.odometry, None, False, None)
+            if self._loaded:
+                self._begin_in_loaded(prepared)
             self._become_node(scan, prepared, None)
         else:
             self._place(scan, prepared, beliefs)
@@ -141,14 +155,41 @@ class GraphSlam:
             "until a loop does"
         )
         self._chain.close()
-        self._part += 1
-        self._lost = 0
+        self._part = max(node.part for node in self._graph.nodes) + 1
+        self._lost, self._untied = 0, True
         self._motion.forget(scan.time_ns, scan.odometry)
         number = len(self._graph.nodes)
         self._graph.add(Edge(number - 1, number, self._T_local_node.inverse() @ self._T_local_base, _UNTIED))
         self._become_node(scan, prepared, None)
 
+    def _begin_in_loaded(self, prepared: Prepared) -> None:
+        """Tie the first scan to the loaded map, where it is said to be or where it is found; else begin a part."""
+        graph, submaps, number = self._graph, self._chain.all, len(self._graph.nodes)
+        known, self._start = self._start, None
+        self._T_local_node = self._T_local_base = SE2()
+        loop = None
+        if known is None:
+            loop = find_anywhere(
+                self._finder, graph, submaps, self._chain.finished(), prepared, number, self.config.anywhere
+            )
+        else:
+            loop = self._finder.around(graph, submaps, self._chain.finished(), prepared, known, number)
+        if loop is not None:
+            submap = submaps[loop.submap]
+            self._first_pose = graph.nodes[submap.anchor].pose @ loop.pose
+            self._part = submap.part
+            graph.add(Edge(submap.anchor, number, loop.pose, _softened(loop.information)))
+            return
+        self._first_pose = known or graph.nodes[0].pose
+        self._untied = True
+        graph.add(Edge(0, number, graph.nodes[0].pose.inverse() @ self._first_pose, _UNTIED))
+        self._warnings.append(
+            "the first scan was not found in the loaded map: a part begins that nothing ties to it yet"
+        )
+
     def _pose(self) -> SE2:
+        if self._first_pose is not None:
+            return self._first_pose
         if not self._graph.nodes:
             return self._T_local_base
         return self._graph.nodes[-1].pose @ self._T_local_node.inverse() @ self._T_local_base
@@ -183,11 +224,53 @@ class GraphSlam:
         """See ``Slam.finish``."""
         if not self._graph.nodes:
             return
-        self._chain.close()
+        unfinished = self._chain.snapshot()
         self._solve()
         for _ in range(self.config.rounds):
             self._tie()
             self._solve()
+        self._finder.forget(unfinished)
+
+    def place(self) -> MappedPlace:
+        """What was mapped so far, complete: nodes, edges and submaps; not a copy."""
+        self._chain.snapshot()
+        edges = list(self._graph.edges.values())
+        return MappedPlace(self._graph.nodes, edges, self._chain.all, self._preparation.state())
+
+    def save(self, path: str | Path) -> Path:
+        """Write what was mapped so far, for ``load`` and ``GraphLocalizer``.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        return write_place(path, self.place())
+
+    @classmethod
+    def load(cls, path: str | Path, config: GraphSlamConfig | None = None, start: SE2 | None = None) -> GraphSlam:
+        """Go on mapping where ``save`` left off, perhaps days later and elsewhere in the map.
+
+        Args:
+            path: The file.
+            config: Settings, those of today.
+            start: ``T_map_base`` at the first scan, some decimetres right; None searches the whole map for it.  Until
+                the place is found the robot maps a part of its own.
+
+        Raises:
+            InputError: the file is none, or is damaged.
+        """
+        place = read_place(path)
+        slam = cls(config)
+        slam._preparation.restore(place.nothing)
+        slam._graph.nodes = place.nodes
+        for edge in place.edges:
+            slam._graph.add(edge)
+        slam._chain.all = place.submaps
+        if place.nodes:
+            slam._path = max(node.path for node in place.nodes) + _ELSEWHERE
+            slam._part = max(node.part for node in place.nodes) + 1
+            slam._loaded, slam._start = len(place.nodes), start
+            slam._solved_size = len(place.nodes)
+        return slam
 
     def trajectory(self) -> Trajectory:
         """See ``Slam.trajectory``."""
@@ -209,18 +292,34 @@ class GraphSlam:
 
     def _become_node(self, scan: Scan, prepared: Prepared, placed: Placed | None) -> None:
         graph, number = self._graph, len(self._graph.nodes)
-        pose = self._pose()
+        pose, self._first_pose = self._pose(), None
         graph.nodes.append(Node(scan.time_ns, pose, prepared, self._path, self._part))
         if placed is not None:
             self._tie_locally(number, placed)
         self._T_local_node = self._T_local_base
         self._last_node[scan.laser] = self._T_local_base
         self._chain.insert(number, prepared, self._T_local_base, self._path, self._part)
-        loops = self._finder.find(graph, self._chain.all, self._chain.finished(), number)
+        submaps = self._chain.all
+        loops = self._finder.find(graph, submaps, self._chain.finished(), number)
+        if self._untied and not any(loop.wide for loop in loops):
+            loops += self._search_anywhere(number)
         self._accept(loops)
+        if any(submaps[loop.submap].part != self._part for loop in loops):
+            self._untied = False
         grown = number - self._solved_size
         if (self._unsolved and grown >= max(10.0, self.config.growth * number)) or any(loop.wide for loop in loops):
             self._solve()
+
+    def _search_anywhere(self, number: int) -> list[Loop]:
+        """While a part is tied to nothing: once a metre, look for it in all others."""
+        if self._path - self._searched < 1.0:
+            return []
+        self._searched = self._path
+        submaps = self._chain.all
+        others = [k for k in self._chain.finished() if submaps[k].part != self._part]
+        scan = self._graph.nodes[number].scan
+        loop = find_anywhere(self._finder, self._graph, submaps, others, scan, number, self.config.anywhere)
+        return [] if loop is None else self._finder.confirmed(self._graph, submaps, loop)
 
     def _tie_locally(self, number: int, placed: Placed) -> None:
         target = self._chain.target

@@ -18,6 +18,7 @@ from roboyard.mapping.matching.cells import CellMap
 from roboyard.mapping.matching.correlative import Tables, Window, search
 from roboyard.mapping.matching.refine import Match, RefineConfig, apart, refine
 from roboyard.mapping.matching.sight import seen_through
+from roboyard.mapping.preparation import Prepared
 from roboyard.mapping.submaps import Submap
 
 
@@ -114,7 +115,7 @@ class LoopFinder:
             for _, k in self._spread(wide, config.wide, number):
                 loop = self._wide(graph, submaps, k, number)
                 if loop is not None:
-                    found += self._confirmed(graph, submaps, loop)
+                    found += self.confirmed(graph, submaps, loop)
         if any(graph.nodes[number].path - submaps[loop.submap].path > 20.0 for loop in found):
             self._settled_at = node.path
         return found
@@ -127,6 +128,12 @@ class LoopFinder:
         first = max(count - 1, 0)
         others = candidates[first:]
         return [*candidates[:first], others[turn % len(others)]]
+
+    def forget(self, numbers: list[int]) -> None:
+        """Submaps that will still change."""
+        self._loaded = -1
+        for number in numbers:
+            self._tables.pop(number, None)
 
     def load(self, submaps: list[Submap], number: int) -> CellMap:
         """The surfaces of a finished submap."""
@@ -158,6 +165,24 @@ class LoopFinder:
         surface = self.load(submaps, k)
         match = refine(surface, node.scan, start, self.refining)
         return match if self.verify(surface, node, match) else None
+
+    def around(
+        self, graph: GrowingGraph, submaps: list[Submap], finished: list[int], scan: Prepared, pose: SE2, number: int
+    ) -> Loop | None:
+        """A scan that is said to be at ``pose`` (``T_map_base``), searched a metre around in the nearest submaps."""
+        by_distance = []
+        for k in finished:
+            anchor = graph.nodes[submaps[k].anchor].pose
+            by_distance.append((float(np.hypot(*(anchor @ submaps[k].centre - pose.xy))), k))
+        probe = Node(0, pose, scan, 0.0)
+        best: tuple[float, Loop] | None = None
+        for _, k in sorted(by_distance)[:4]:
+            start = graph.nodes[submaps[k].anchor].pose.inverse() @ pose
+            found = search(self.tables(submaps, k), scan.points, start, Window(1.0, 0.5, step_of(scan)))
+            match = None if found is None else self.refine(submaps, k, probe, found.pose)
+            if match is not None and (best is None or match.fit > best[0]):
+                best = match.fit, Loop(k, number, match.pose, match.information, True)
+        return None if best is None else best[1]
 
     def _near(self, graph: GrowingGraph, submaps: list[Submap], k: int, number: int) -> Loop | None:
         node = graph.nodes[number]
@@ -191,7 +216,7 @@ class LoopFinder:
             return None  # a corridor: the scan fits at many places along it
         return Loop(k, number, match.pose, match.information, True)
 
-    def _confirmed(self, graph: GrowingGraph, submaps: list[Submap], loop: Loop) -> list[Loop]:
+    def confirmed(self, graph: GrowingGraph, submaps: list[Submap], loop: Loop) -> list[Loop]:
         """The loop with those before that agree with it, once they are enough."""
         config = self.config
         node = graph.nodes[loop.node]

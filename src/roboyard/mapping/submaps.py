@@ -101,9 +101,11 @@ class SubmapChain:
         under_way = {active.number for active in self._active}
         return [number for number in range(len(self.all)) if number not in under_way]
 
-    def under_way(self) -> list[_Active]:
-        """The one or two under construction, the older first."""
-        return list(self._active)
+    def snapshot(self) -> list[int]:
+        """Let those under construction show what they hold by now; returns their numbers."""
+        for active in self._active:
+            self.all[active.number].finish(active.surface)
+        return [active.number for active in self._active]
 
     def insert(self, node: int, scan: Prepared, T_local_base: SE2, path: float, part: int) -> list[int]:
         """Add a node's scan; begins and ends submaps as they fill.  Returns the numbers of those that ended."""

@@ -1,0 +1,217 @@
+"""A mapped place in a file: nodes with what they saw, edges and submaps, to be continued or to be localised in.
+
+The file is a numpy archive without pickled objects: arrays, and a header in JSON.  It may come from anybody, so sizes
+are checked before anything is unpacked, and every number that points somewhere before it is followed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.errors import InputError
+from roboyard.geometry import SE2
+from roboyard.mapping.growing_graph import Edge, Node
+from roboyard.mapping.preparation import Prepared
+from roboyard.mapping.submaps import Submap
+
+FORMAT, VERSION = "roboyard pose graph", 1
+MAX_BYTES = 8 << 30
+"""Of a file's arrays together."""
+_VALID = "a file that GraphSlam.save wrote"
+_WIDTHS = {
+    "times": (), "poses": (3,), "paths": (), "parts": (), "lasers": (), "origins": (2,), "point_counts": (),
+    "points": (2,), "normals": (2,), "end_counts": (), "ends": (2,), "pairs": (2,), "measured": (3,),
+    "information": (3, 3), "loops": (), "anchors": (), "submap_paths": (), "submap_parts": (), "member_counts": (),
+    "members": (), "cell_counts": (), "cells": (5,),
+}  # fmt: skip
+_WHOLE = {"times", "parts", "lasers", "point_counts", "end_counts", "pairs", "anchors", "submap_parts", "member_counts",
+          "members", "cell_counts"}  # fmt: skip
+
+
+@dataclass(slots=True)
+class MappedPlace:
+    """What a file holds.
+
+    Attributes:
+        nodes: Scans of the map and where they were taken.
+        edges: What ties them.
+        submaps: All finished.
+        nothing: What lasers give when they see nothing; see ``Preparation.state``.
+    """
+
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    submaps: list[Submap] = field(default_factory=list)
+    nothing: dict[str, int] = field(default_factory=dict)
+
+
+def write_place(path: str | Path, place: MappedPlace) -> Path:
+    """Write a mapped place; a file of that name is replaced.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    nodes, edges, submaps = place.nodes, place.edges, place.submaps
+    lasers = sorted({node.scan.laser for node in nodes})
+    header = {"format": FORMAT, "version": VERSION, "lasers": lasers, "nothing": place.nothing}
+    poses = [(node.pose.x, node.pose.y, node.pose.theta) for node in nodes]
+    measured = [(edge.measured.x, edge.measured.y, edge.measured.theta) for edge in edges]
+    cells = [submap.cells if submap.cells is not None else np.zeros((0, 5)) for submap in submaps]
+    arrays: dict[str, Any] = {
+        "header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
+        "times": np.array([node.time_ns for node in nodes], dtype=np.int64),
+        "poses": np.array(poses, dtype=np.float64).reshape(-1, 3),
+        "paths": np.array([node.path for node in nodes], dtype=np.float64),
+        "parts": np.array([node.part for node in nodes], dtype=np.int64),
+        "lasers": np.array([lasers.index(node.scan.laser) for node in nodes], dtype=np.int64),
+        "origins": np.array([node.scan.origin for node in nodes], dtype=np.float64).reshape(-1, 2),
+        "point_counts": np.array([len(node.scan.points) for node in nodes], dtype=np.int64),
+        "points": _joined([node.scan.points for node in nodes], 2, np.float64),
+        "normals": _joined([node.scan.normals for node in nodes], 2, np.float64),
+        "end_counts": np.array([len(node.scan.ends) for node in nodes], dtype=np.int64),
+        "ends": _joined([node.scan.ends for node in nodes], 2, np.float32),
+        "pairs": np.array([(edge.first, edge.second) for edge in edges], dtype=np.int64).reshape(-1, 2),
+        "measured": np.array(measured, dtype=np.float64).reshape(-1, 3),
+        "information": np.array([edge.information for edge in edges], dtype=np.float64).reshape(-1, 3, 3),
+        "loops": np.array([edge.loop for edge in edges], dtype=np.bool_),
+        "anchors": np.array([submap.anchor for submap in submaps], dtype=np.int64),
+        "submap_paths": np.array([submap.path for submap in submaps], dtype=np.float64),
+        "submap_parts": np.array([submap.part for submap in submaps], dtype=np.int64),
+        "member_counts": np.array([len(submap.nodes) for submap in submaps], dtype=np.int64),
+        "members": np.array([member for submap in submaps for member in submap.nodes], dtype=np.int64),
+        "cell_counts": np.array([len(part) for part in cells], dtype=np.int64),
+        "cells": _joined(cells, 5, np.float64),
+    }
+    target = Path(path)
+    try:
+        with target.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", where=str(target)) from error
+    return target
+
+
+def _joined(parts: list[Any], width: int, kind: Any) -> NDArray[Any]:
+    return np.concatenate([np.zeros((0, width), dtype=kind), *parts]).astype(kind)
+
+
+def read_place(path: str | Path) -> MappedPlace:
+    """Read what ``write_place`` wrote.
+
+    Raises:
+        InputError: the file is missing, is none of these, is damaged, or is larger than ``MAX_BYTES``.
+    """
+    where = str(path)
+    arrays = _read_arrays(Path(path), where)
+    try:
+        header = json.loads(bytes(arrays.pop("header", np.zeros(0, np.uint8)).astype(np.uint8)).decode())
+        lasers = [str(name) for name in header["lasers"]]
+        nothing = {str(key): int(count) for key, count in header["nothing"].items()}
+        known = header["format"] == FORMAT and header["version"] == VERSION
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError("its header is not readable", where=where, valid=_VALID) from error
+    if not known:
+        raise InputError(f"holds {str(header['format'])[:40]!r}", where=where, valid=f"{FORMAT!r}, version {VERSION}")
+    _check(arrays, len(lasers), where)
+    return MappedPlace(_nodes(arrays, lasers), _edges(arrays), _submaps(arrays), nothing)
+
+
+def _read_arrays(path: Path, where: str) -> dict[str, NDArray[Any]]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+            if size > MAX_BYTES:
+                raise InputError(f"would unpack to {size} bytes", where=where, valid=f"at most {MAX_BYTES}")
+            members = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+            wanted = [*_WIDTHS, "header"]
+            return {
+                name: np.lib.format.read_array(io.BytesIO(archive.read(members[name])), allow_pickle=False)
+                for name in wanted if name in members
+            }  # fmt: skip
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", where=where, valid=_VALID) from error
+    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+        raise InputError("is damaged or no such file", where=where, valid=_VALID) from error
+
+
+def _check(arrays: dict[str, NDArray[Any]], lasers: int, where: str) -> None:
+    def refuse(what: str) -> None:
+        raise InputError(what, where=where, valid=_VALID)
+
+    for name, width in _WIDTHS.items():
+        array = arrays.get(name)
+        if array is None or array.shape[1:] != width or array.ndim != 1 + len(width):
+            refuse(f"'{name}' is missing or of another shape")
+        elif array.dtype.kind not in ("b" if name == "loops" else "iu" if name in _WHOLE else "f"):
+            refuse(f"'{name}' holds {array.dtype}")
+        elif array.dtype.kind == "f" and not np.isfinite(array).all():
+            refuse(f"'{name}' holds numbers that are not finite")
+    n, m, k = (len(arrays[name]) for name in ("times", "pairs", "anchors"))
+    for count, names in (
+        (n, ("poses", "paths", "parts", "lasers", "origins", "point_counts", "end_counts")),
+        (m, ("measured", "information", "loops")),
+        (k, ("submap_paths", "submap_parts", "member_counts", "cell_counts")),
+    ):
+        for name in names:
+            if len(arrays[name]) != count:
+                refuse(f"'{name}' has another length")
+    for counts, name in (
+        ("point_counts", "points"), ("point_counts", "normals"), ("end_counts", "ends"), ("member_counts", "members"),
+        ("cell_counts", "cells"),
+    ):  # fmt: skip
+        if arrays[counts].min(initial=0) < 0 or int(arrays[counts].sum()) != len(arrays[name]):
+            refuse(f"'{counts}' does not fit")
+    for name, limit in (("pairs", n), ("anchors", n), ("members", n), ("lasers", lasers)):
+        if len(arrays[name]) and (arrays[name].min() < 0 or arrays[name].max() >= limit):
+            refuse(f"'{name}' points to what is not there")
+    if len(arrays["cells"]) and arrays["cells"][:, 0].min() < 1.0:
+        refuse("'cells' holds cells without points")
+
+
+def _nodes(arrays: dict[str, NDArray[Any]], lasers: list[str]) -> list[Node]:
+    at, ends_at = np.cumsum(arrays["point_counts"])[:-1], np.cumsum(arrays["end_counts"])[:-1]
+    points, normals = np.split(arrays["points"], at), np.split(arrays["normals"], at)
+    ends = np.split(arrays["ends"], ends_at)
+    return [
+        Node(
+            int(arrays["times"][k]), SE2(*arrays["poses"][k]),
+            Prepared(
+                np.ascontiguousarray(points[k], dtype=np.float64), np.ascontiguousarray(normals[k], dtype=np.float64),
+                ends[k].astype(np.float32), arrays["origins"][k].astype(np.float64), lasers[int(arrays["lasers"][k])],
+            ),
+            float(arrays["paths"][k]), int(arrays["parts"][k]),
+        )
+        for k in range(len(arrays["times"]))
+    ]  # fmt: skip
+
+
+def _edges(arrays: dict[str, NDArray[Any]]) -> list[Edge]:
+    return [
+        Edge(int(i), int(j), SE2(*measured), information.astype(np.float64), bool(loop))
+        for (i, j), measured, information, loop in zip(
+            arrays["pairs"], arrays["measured"], arrays["information"], arrays["loops"], strict=True
+        )
+    ]
+
+
+def _submaps(arrays: dict[str, NDArray[Any]]) -> list[Submap]:
+    members = np.split(arrays["members"], np.cumsum(arrays["member_counts"])[:-1])
+    cells = np.split(arrays["cells"], np.cumsum(arrays["cell_counts"])[:-1])
+    submaps = []
+    for k in range(len(arrays["anchors"])):
+        submap = Submap(
+            int(arrays["anchors"][k]), float(arrays["submap_paths"][k]), int(arrays["submap_parts"][k]),
+            np.ascontiguousarray(cells[k], dtype=np.float64), [int(member) for member in members[k]],
+        )  # fmt: skip
+        submap.measure()
+        submaps.append(submap)
+    return submaps
