@@ -9,6 +9,7 @@ odometry does, and odometry that contradicts the scan loses.
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,7 @@ from roboyard.mapping.rbpf_tiles import TileMaps
 from roboyard.mapping.scan import Scan
 from roboyard.mapping.trajectory import Trajectory
 
+_PLAIN = ("poses", "weights", "times", "odometry", "velocity", "way", "turned", "matched_ns", "step_pose")
 _CONTRADICTED = 9.0
 """Squared distance, in standard deviations, from which on odometry is not believed further."""
 
@@ -263,18 +265,23 @@ class RbpfSlam:
 
     # -- state -------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
-        """State as plain data."""
-        import copy
-
-        state = {key: value for key, value in self.__dict__.items() if key not in ("config", "_random")}
-        return {"state": copy.deepcopy(state), "random": copy.deepcopy(self._random.bit_generator.state)}
+        """State as plain data: numbers, lists and arrays."""
+        plain = {name: copy.deepcopy(getattr(self, f"_{name}")) for name in _PLAIN}
+        return plain | {
+            "counts": [self.matched, self.resampled],
+            "random": copy.deepcopy(self._random.bit_generator.state),
+            "maps": self._maps.save(),
+            "paths": self._paths.save(),
+        }
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave, with the same configuration."""
-        import copy
-
-        self.__dict__.update(copy.deepcopy(saved["state"]))
-        self._random.bit_generator.state = saved["random"]
+        for name in _PLAIN:
+            setattr(self, f"_{name}", copy.deepcopy(saved[name]))
+        self.matched, self.resampled = saved["counts"]
+        self._random.bit_generator.state = copy.deepcopy(saved["random"])
+        self._maps.load(saved["maps"])
+        self._paths.load(saved["paths"])
 
 
 def _normal(logarithms: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,6 +52,21 @@ class Paths:
             place = int(parents[place])
         rows = self._trunk + poses[::-1]
         return np.array(rows, dtype=np.float64).reshape(-1, 3)
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        shape = (-1, self._particles)
+        return {
+            "trunk": np.array(self._trunk).reshape(-1, 3),
+            "steps": np.array(self._steps).reshape(*shape, 3),
+            "parents": np.array(self._parents, dtype=np.int64).reshape(shape),
+            "next": self._next.copy(),
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        self._trunk, self._steps, self._parents = ([*saved[name].copy()] for name in ("trunk", "steps", "parents"))
+        self._next = saved["next"].copy()
 
     def _tidy(self) -> None:
         """Move steps on which all particles agree to the trunk."""

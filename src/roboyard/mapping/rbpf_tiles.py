@@ -122,6 +122,26 @@ class TileMaps:
         grid = evidence.grid()
         return grid if resolution == self.resolution else resampled(grid, resolution)
 
+    def save(self) -> dict[str, Any]:
+        """State as plain data; tiles that nobody shows are left out."""
+        used = np.flatnonzero(self.users)
+        numbers = np.full(len(self.users) + 1, -1, dtype=np.int32)  # the last one stands for no tile
+        numbers[used] = np.arange(len(used))
+        return {
+            "tiles": self.tiles[used].copy(),
+            "users": self.users[used].copy(),
+            "table": numbers[self.table],
+            "corner": self.corner.copy(),
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        count = max(len(saved["users"]), _FIRST)
+        self.tiles = np.zeros((count, SIDE, SIDE, 4), dtype=np.float32)
+        self.users = np.zeros(count, dtype=np.int32)
+        self.tiles[: len(saved["tiles"])], self.users[: len(saved["users"])] = saved["tiles"], saved["users"]
+        self.table, self.corner = saved["table"].copy(), saved["corner"].copy()
+
     def _grow(self) -> None:
         if len(self.tiles) >= _MAX_TILES:
             raise RunError(f"the particles' maps need more than {_MAX_TILES} tiles", valid="fewer particles")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 from roboyard.bus import Node, TransformError, param, resource
@@ -20,7 +21,8 @@ _STRAY_TIME = 0.5
 class Operator(Node):
     """Sends a script's twists.   in: odom, scan (only if the script drives by them)   out: cmd_vel
 
-    It knows no more than the robot: way-points are followed on odometry, room is seen by lidar, never on truth.
+    It knows no more than the robot: way-points are followed on odometry, or on where the robot finds itself in its map;
+    room is seen by lidar, never on truth.
     """
 
     script: Script = resource(Script)
@@ -47,7 +49,11 @@ class Operator(Node):
         self._stray = [0.0, 0.0]
 
     def _on_odometry(self, message: Any) -> None:
-        self._pose = planar(message.pose.pose)
+        pose, frame = planar(message.pose.pose), self.script.frame
+        if frame != "odom":
+            with suppress(TransformError):  # until the robot has found its place, the map begins where odometry did
+                pose = SE2.from_se3(self.transforms.lookup(self.frame(frame), message.header.frame_id)) @ pose
+        self._pose = pose
 
     def _on_scan(self, message: Any) -> None:
         self._sight = Sight(self._lidar(message.header.frame_id) @ scan_points(message))

@@ -34,6 +34,7 @@ from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.run_folder import RunFolder, given_folder
 from roboyard.simulation import Simulation
+from roboyard.simulation.floor_plan import FloorPlan, floor_plan
 from roboyard.simulation.furniture import FILENAME, furniture_of
 from roboyard.simulation.nodes import FurnitureNode, SimulationNode
 
@@ -211,11 +212,16 @@ class Run:
 
     def _robot(self, robot: RobotHandle, nodes: Sequence[str]) -> RobotHandle:
         self.robots[robot.name] = self.known_robots[robot.name] = robot
-        self.evaluation.add_robot(robot.name, robot.topics)
+        self.evaluation.add_robot(robot.name, robot.topics, self._floor_plan)
         robot.bring_up(*nodes)
         for finding in robot.package.findings:
             self.bus.log.info(f"{robot.name}: {finding}")
         return robot
+
+    def _floor_plan(self, height: float, resolution: float) -> FloorPlan:
+        """Cut of everything but the robots, as it stands now."""
+        model, data = self.simulation.model, self.simulation.data
+        return floor_plan(model, data, height=height, resolution=resolution, moving=True, without=(*self.robots,))
 
     def add_object(self, model: Model, name: str | None = None, at: Place = (0.0, 0.0, 0.0)) -> str:
         """Put a thing without nodes into the world; gives its name."""

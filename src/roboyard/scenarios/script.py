@@ -123,6 +123,7 @@ class Script:
 
     steps: tuple[Step, ...] = field(doc="what the operator does, one after the other")
     rate: float = field(20.0, unit="Hz", low=0.1, high=1000.0, doc="of the operator's messages")
+    frame: str = field("odom", doc="of the points: odom, or map where the robot finds its place in one")
     tremor: float = field(0.0, low=0.0, high=1.0, doc="how far the hand strays, as a share of what it holds")
 
 

@@ -10,6 +10,7 @@ from roboyard.bus import Topic
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.contacts import Contacts
 from roboyard.scenarios.metrics.location import LocationError
+from roboyard.scenarios.metrics.mapping import MapQuality, Plan
 from roboyard.scenarios.metrics.motion import Motion
 from roboyard.scenarios.metrics.odometry import OdometryError
 
@@ -19,7 +20,7 @@ class RobotTopics:
     """Where a robot's truth and its own opinion are published, and what it is told to do (absolute names).
 
     ``command`` is what anybody wants of it, ``drive`` what arbitration lets through; ``filtered`` is fused odometry,
-    ``located`` where a localisation in a map says it is.
+    ``located`` where a localisation in a map says it is; ``map`` and ``path`` are what a SLAM node makes.
     """
 
     truth: str
@@ -29,6 +30,8 @@ class RobotTopics:
     drive: str
     filtered: str = "/odometry/filtered"
     located: str = "/amcl_pose"
+    map: str = "/map"
+    path: str = "/path"
 
     @classmethod
     def of(cls, robot: str, namespace: str = "", moved: Mapping[str, str] | None = None) -> RobotTopics:
@@ -47,16 +50,17 @@ class RobotTopics:
         truth = f"/truth/{robot}"
         return cls(
             f"{truth}/odom", f"{truth}/contacts", own("odom"), own("cmd_vel"), own("cmd_vel_out"),
-            own("odometry/filtered"), own("amcl_pose"),
+            own("odometry/filtered"), own("amcl_pose"), own("map"), own("path"),
         )  # fmt: skip
 
 
-COLLECTORS: list[Callable[[RobotTopics], Collector]] = [
-    lambda topics: Motion(topics.truth),
-    lambda topics: OdometryError(topics.truth, topics.odometry),
-    lambda topics: OdometryError(topics.truth, topics.filtered, "filtered"),
-    lambda topics: LocationError(topics.truth, topics.located),
-    lambda topics: Contacts(topics.contacts),
+COLLECTORS: list[Callable[[RobotTopics, Plan | None], Collector]] = [
+    lambda topics, _: Motion(topics.truth),
+    lambda topics, _: OdometryError(topics.truth, topics.odometry),
+    lambda topics, _: OdometryError(topics.truth, topics.filtered, "filtered"),
+    lambda topics, _: LocationError(topics.truth, topics.located),
+    lambda topics, plan: MapQuality(topics.truth, topics.map, topics.path, plan),
+    lambda topics, _: Contacts(topics.contacts),
 ]
 """What is made for every robot."""
 
@@ -67,7 +71,7 @@ RUN_METRICS = ("sim_seconds", "wall_seconds", "real_time_factor", "messages")
 def robot_metric_names() -> tuple[str, ...]:
     """Metrics of each robot."""
     topics = RobotTopics.of("robot")
-    return tuple(name for make in COLLECTORS for name in make(topics).names)
+    return tuple(name for make in COLLECTORS for name in make(topics, None).names)
 
 
 def metric_names(robots: tuple[str, ...]) -> tuple[str, ...]:
@@ -87,9 +91,9 @@ class Evaluation:
         self.messages = 0
         self._handlers: dict[str, list[Handler]] = {}
 
-    def add_robot(self, robot: str, topics: RobotTopics) -> None:
-        """Collect for one more robot, from now on."""
-        collectors = tuple(make(topics) for make in COLLECTORS)
+    def add_robot(self, robot: str, topics: RobotTopics, plan: Plan | None = None) -> None:
+        """Collect for one more robot, from now on; ``plan`` gives the true floor plan."""
+        collectors = tuple(make(topics, plan) for make in COLLECTORS)
         self.robots[robot] = collectors
         for collector in collectors:
             for name, handler in collector.handlers().items():

@@ -1,0 +1,258 @@
+"""SLAM in a live run: scans and odometry in, the map, where odometry began in it, and the graph out."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from roboyard.bus import Future, Node, TransformError, param
+from roboyard.errors import InputError, RoboyardError, RunError
+from roboyard.geometry import SE2
+from roboyard.grids import OccupancyGrid
+from roboyard.mapping.g2o import write_g2o
+from roboyard.mapping.map_files import save_map
+from roboyard.mapping.nodes.graph_messages import graph_to_msg, trajectory_to_msg
+from roboyard.mapping.nodes.log_lasers import Faults, Mount, reader
+from roboyard.mapping.nodes.map_messages import map_to_msg
+from roboyard.mapping.nodes.offline import ALGORITHMS, make_slam
+from roboyard.mapping.pose_graph import PoseGraph
+from roboyard.mapping.scan import Scan
+from roboyard.mapping.slam import Slam
+from roboyard.mapping.trajectory import Trajectory
+from roboyard.messages import msg, nanoseconds, srv
+
+_PATIENCE_NS: Final = 300_000_000
+"""So long a scan waits for the odometry of its moment [ns]."""
+_MOST_WAITING: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a finished piece of work gives."""
+
+    pose: SE2 | None = None
+    odometry: SE2 | None = None
+    grid: OccupancyGrid | None = None
+    graph: PoseGraph | None = None
+    trajectory: Trajectory | None = None
+
+
+class SlamNode(Node):
+    """Maps while the robot drives.
+
+    in: the scans of one or more lasers, /tf odom_frame → base_frame and base_frame → lasers
+    out: map (nav_msgs/OccupancyGrid) and map_metadata, latched, every ``map_period``; /tf map_frame → odom_frame;
+        graph (visualization_msgs/MarkerArray) and path (nav_msgs/Path: the way as it is believed now), latched
+    services: dynamic_map, ~/map (nav_msgs/GetMap), ~/save_map (slam_toolbox/SaveMap), ~/serialize_map
+        (slam_toolbox/SerializePoseGraph)
+
+    The work is done beside the run: what a scan tells is known ``latency`` after it, a map ``map_latency`` after it was
+    begun.
+    """
+
+    algorithm: str = param("graph", choices=ALGORITHMS, fixed=True)
+    scan_topics: tuple[str, ...] = param(("scan",), doc="of all lasers", fixed=True)
+    map_frame: str = param("map", fixed=True)
+    odom_frame: str = param("odom", fixed=True)
+    base_frame: str = param("base_link", fixed=True)
+    resolution: float = param(0.05, unit="m", low=0.005, high=10.0, doc="side of a cell", fixed=True)
+    map_period: float = param(5.0, unit="s", low=0.1, high=1e6, doc="between maps", fixed=True)
+    transform_rate: float = param(20.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
+    latency: float = param(0.05, unit="s", low=1e-3, high=100.0, doc="declared, of placing scans", fixed=True)
+    map_latency: float = param(0.5, unit="s", low=1e-3, high=1000.0, doc="declared, of making a map", fixed=True)
+
+    fields = ("_T_map_odom", "_waiting", "_ready", "_last_ns", "_map_due", "_mounts")
+
+    def setup(self) -> None:
+        """Connect."""
+        self._slam: Slam = make_slam(self.algorithm)
+        self._T_map_odom: tuple[float, float, float] | None = None
+        self._waiting: deque[Scan] = deque(maxlen=_MOST_WAITING)  # for odometry
+        self._ready: list[Scan] = []  # for the worker
+        self._last_ns = -1
+        self._map_due = False
+        self._mounts: dict[str, tuple[float, float, float, bool]] = {}
+        self._busy = False
+        self._grid: OccupancyGrid | None = None
+        self._graph: PoseGraph | None = None
+        self._map = self.publisher("map", msg.OccupancyGrid, latched=True)
+        self._metadata = self.publisher("map_metadata", msg.MapMetaData, latched=True)
+        self._markers = self.publisher("graph", msg.MarkerArray, latched=True)
+        self._path = self.publisher("path", msg.Path, latched=True)
+        self._faults = Faults()
+        for topic in self.scan_topics:
+            self.subscribe(topic, msg.LaserScan, partial(self._on_scan, topic, reader(topic, self._faults)))
+        for name in ("dynamic_map", "~/map"):
+            self.service(name, srv.GetMap, self._on_get)
+        self.service("~/save_map", srv.slam_toolbox.SaveMap, self._on_save)
+        self.service("~/serialize_map", srv.slam_toolbox.SerializePoseGraph, self._on_serialize)
+        self.timer(rate=self.transform_rate, callback=self._tell_transform)
+        self.timer(self.map_period, self._want_map)
+
+    # -- scans ---------------------------------------------------------------------------------------------------------
+    def _on_scan(self, topic: str, read: Any, message: Any) -> None:
+        scan = read(message)
+        mount = None if scan is None else self._mount(topic, message.header.frame_id)
+        if scan is None or mount is None:
+            return
+        sign = -1.0 if mount.upside_down else 1.0
+        self._waiting.append(
+            replace(
+                scan,
+                time_ns=nanoseconds(message.header.stamp),
+                T_base_laser=mount.T_base_laser,
+                angle_min=sign * scan.angle_min,
+                angle_increment=sign * scan.angle_increment,
+            )
+        )
+        self._go_on()
+
+    def _mount(self, topic: str, frame: str) -> Mount | None:
+        """Where the laser sits; None while nobody said."""
+        if topic not in self._mounts:
+            try:
+                mount = Mount.of(self.transforms.lookup(self.frame(self.base_frame), frame))
+            except TransformError:
+                self.report_health("warn", f"nobody says where {frame} sits")
+                return None
+            pose = mount.T_base_laser
+            self._mounts[topic] = (pose.x, pose.y, pose.theta, mount.upside_down)
+        x, y, theta, upside_down = self._mounts[topic]
+        return Mount(SE2(x, y, theta), upside_down)
+
+    def _go_on(self) -> None:
+        """Pair waiting scans with odometry, and give the worker what there is to do."""
+        odom, base = self.frame(self.odom_frame), self.frame(self.base_frame)
+        while self._waiting:
+            scan = self._waiting[0]
+            odometry = None
+            if self.transforms.can_lookup(odom, base, scan.time_ns):
+                odometry = SE2.from_se3(self.transforms.lookup(odom, base, scan.time_ns))
+            elif self.now_ns - scan.time_ns < _PATIENCE_NS:
+                break
+            self._waiting.popleft()
+            # lasers that measure at one moment follow each other by a nanosecond; what comes late is left out
+            time_ns = scan.time_ns + (1 if scan.time_ns == self._last_ns else 0)
+            if time_ns > self._last_ns:
+                self._last_ns = time_ns
+                self._ready.append(replace(scan, time_ns=time_ns, odometry=odometry))
+        if self._busy:
+            return
+        if self._map_due and self._slam_has_scans:
+            self._map_due = False
+            self._begin(self.map_latency, _describe, self._slam, self.resolution)
+        elif self._ready:
+            scans, self._ready = tuple(self._ready), []
+            self._begin(self.latency, _place, self._slam, scans)
+
+    @property
+    def _slam_has_scans(self) -> bool:
+        return self._T_map_odom is not None
+
+    def _begin(self, latency: float, work: Any, *arguments: Any) -> None:
+        self._busy = True
+        self.offload(work, *arguments, latency=latency, then=self._done)
+
+    def _done(self, future: Future) -> None:
+        self._busy = False
+        made: _Made = future.result
+        if made.pose is not None:
+            T_map_odom = made.pose @ (made.odometry or SE2()).inverse()
+            self._T_map_odom = (T_map_odom.x, T_map_odom.y, T_map_odom.theta)
+        if made.grid is not None and made.graph is not None and made.trajectory is not None:
+            self._grid, self._graph = made.grid, made.graph
+            self._publish(made.grid, made.graph, made.trajectory)
+        self._go_on()
+
+    # -- what it tells -----------------------------------------------------------------------------------------------
+    def _tell_transform(self) -> None:
+        self._go_on()
+        if self._T_map_odom is not None:
+            pose = SE2(*self._T_map_odom).to_se3()
+            self.broadcast(pose, self.frame(self.map_frame), self.frame(self.odom_frame))
+
+    def _want_map(self) -> None:
+        self._map_due = True
+        self._go_on()
+
+    def _publish(self, grid: OccupancyGrid, graph: PoseGraph, trajectory: Trajectory) -> None:
+        frame = self.frame(self.map_frame)
+        message = map_to_msg(grid, frame, self.now_ns)
+        self._map.publish(message)
+        self._metadata.publish(message.info)
+        self._markers.publish(graph_to_msg(graph, frame, self.now_ns))
+        self._path.publish(trajectory_to_msg(trajectory, frame, self.now_ns))
+        rows, columns = grid.frame.shape
+        width, height = columns * self.resolution, rows * self.resolution
+        self.report_health("ok", f"map of {width:.1f} x {height:.1f} m, {int(graph.loops.sum())} loops closed")
+
+    # -- services ----------------------------------------------------------------------------------------------------
+    def _on_get(self, request: Any) -> Any:
+        if self._grid is None:
+            raise InputError("there is no map yet", where=f"node {self.full_name}", valid="ask again later")
+        return srv.GetMap.Response(map=map_to_msg(self._grid, self.frame(self.map_frame), self.now_ns))
+
+    def _on_save(self, request: Any) -> Any:
+        response = srv.slam_toolbox.SaveMap.Response
+        if self._grid is None:
+            return response(result=response.RESULT_NO_MAP_RECEIEVD)
+        try:
+            save_map(_path_of(request.name.data), self._grid)
+        except RoboyardError as error:
+            self.log.error(f"the map was not saved: {error}")
+            return response(result=response.RESULT_UNDEFINED_FAILURE)
+        return response(result=response.RESULT_SUCCESS)
+
+    def _on_serialize(self, request: Any) -> Any:
+        response = srv.slam_toolbox.SerializePoseGraph.Response
+        try:
+            if self._graph is None:
+                raise InputError("there is no graph yet")
+            path = _path_of(request.filename)
+            write_g2o(path if path.suffix == ".g2o" else path.with_name(f"{path.name}.g2o"), self._graph)
+        except RoboyardError as error:
+            self.log.error(f"the graph was not saved: {error}")
+            return response(result=response.RESULT_FAILED_TO_WRITE_FILE)
+        return response(result=response.RESULT_SUCCESS)
+
+    # -- state -------------------------------------------------------------------------------------------------------
+    def save(self) -> dict[str, Any]:
+        """State as plain data, with all that the algorithm knows.
+
+        Raises:
+            RunError: work is under way, or the algorithm cannot be saved.
+        """
+        own: Any = self._slam
+        if not hasattr(own, "save"):
+            raise RunError(f"the algorithm {self.algorithm} cannot be saved", where=f"node {self.full_name}")
+        return super().save() | {"slam": own.save(), "made": (self._grid, self._graph)}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        own: Any = self._slam
+        own.load(state["slam"])
+        self._grid, self._graph = state["made"]
+
+
+def _place(slam: Slam, scans: tuple[Scan, ...]) -> _Made:
+    """Give scans to the algorithm; the place of the last."""
+    made = _Made()
+    for scan in scans:
+        made = _Made(slam.process(scan), scan.odometry)
+    return made
+
+
+def _describe(slam: Slam, resolution: float) -> _Made:
+    """What the algorithm believes now."""
+    return _Made(grid=slam.occupancy(resolution), graph=slam.graph(), trajectory=slam.trajectory())
+
+
+def _path_of(name: str) -> Path:
+    """A file's name as a service was asked for."""
+    if not name or "\0" in name:
+        raise InputError("the file has no name", valid="a path")
+    return Path(name)

@@ -1,0 +1,83 @@
+"""Maps against the truth: a perfect map has no error, and one that is off is off by what was done to it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roboyard.errors import InputError
+from roboyard.geometry import SE2
+from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.mapping.comparison import compare
+
+PLAN = GridFrame(0.01, (500, 700), SE2(-1.0, -2.0, 0.0))
+
+
+def hall() -> np.ndarray:
+    solid = np.zeros(PLAN.shape, bool)
+    solid[:20], solid[-20:], solid[:, :20], solid[:, -20:] = True, True, True, True
+    solid[200:240, 300:400] = True
+    return solid
+
+
+def seen(off: tuple[float, float] = (0.0, 0.0), T_world_map: SE2 = SE2()) -> OccupancyGrid:
+    """What a robot with perfect sensors maps: free room and the outermost 5 cm of what is solid, moved by ``off``."""
+    frame = GridFrame(0.05, (140, 180), SE2(-2.0, -3.0, 0.0))
+    cells = np.full(frame.shape, -1, np.int8)
+    fine = hall()
+    deep = np.zeros_like(fine)
+    deep[5:-5, 5:-5] = fine[5:-5, 5:-5] & fine[10:, 5:-5] & fine[:-10, 5:-5] & fine[5:-5, 10:] & fine[5:-5, :-10]
+    for row in range(140):
+        for column in range(180):
+            point = T_world_map @ frame.points([row, column]) - off
+            place = PLAN.cells(point)
+            if PLAN.contains(place) and not (place < 15).any() and not (place > np.array(PLAN.shape) - 16).any():
+                solid = fine[place[0], place[1]]
+                cells[row, column] = -1 if deep[place[0], place[1]] else (100 if solid else 0)
+    return OccupancyGrid(cells, frame)
+
+
+def test_a_perfect_map_is_perfect_to_its_cells() -> None:
+    found = compare(seen(), hall(), PLAN, SE2())
+    assert found.wall_error < 0.04
+    assert found.iou_occupied > 0.97
+    assert found.iou_free > 0.99
+    assert found.coverage > 0.98
+
+
+@settings(max_examples=5)
+@given(st.integers(-200, 200), st.integers(-200, 200))
+def test_where_the_map_lies_does_not_matter(x: int, y: int) -> None:
+    T = SE2(0.05 * x, 0.05 * y, 0.0)
+    grid = seen()
+    there = GridFrame(0.05, grid.frame.shape, T.inverse() @ grid.frame.T_map_grid)
+    found, here = compare(OccupancyGrid(grid.cells, there), hall(), PLAN, T), compare(grid, hall(), PLAN, SE2())
+    assert found.wall_error == pytest.approx(here.wall_error, abs=0.01)
+    assert found.iou_free == pytest.approx(here.iou_free, abs=0.02)
+
+
+def test_a_map_that_is_off_is_worse_by_as_much() -> None:
+    errors = [compare(seen((off, off)), hall(), PLAN, SE2()) for off in (0.0, 0.1, 0.2, 0.3)]
+    walls = [found.wall_error for found in errors]
+    assert walls == sorted(walls)
+    assert walls[3] - walls[0] == pytest.approx(0.25, abs=0.1)
+    assert errors[2].iou_occupied < 0.6 < errors[0].iou_occupied
+    assert [found.iou_free for found in errors] == sorted((found.iou_free for found in errors), reverse=True)
+
+
+def test_what_the_map_leaves_out_lowers_the_coverage() -> None:
+    grid = seen()
+    cells = grid.cells.copy()
+    cells[:, 90:] = -1
+    half = compare(OccupancyGrid(cells, grid.frame), hall(), PLAN, SE2())
+    whole = compare(grid, hall(), PLAN, SE2())
+    assert half.coverage < 0.7 * whole.coverage
+    assert half.iou_occupied > 0.95  # what it has is right
+
+
+def test_nothing_cannot_be_compared() -> None:
+    empty = OccupancyGrid(np.full((10, 10), -1, np.int8), GridFrame(0.05, (10, 10)))
+    with pytest.raises(InputError):
+        compare(empty, hall(), PLAN, SE2())
+    with pytest.raises(InputError):
+        compare(seen(), np.zeros(PLAN.shape, bool), PLAN, SE2())
