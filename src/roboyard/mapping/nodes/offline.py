@@ -31,10 +31,9 @@ def make_slam(algorithm: str) -> Slam:
         InputError: there is none of that name.
     """
     if algorithm == "graph":
-        from importlib import import_module
+        from roboyard.mapping.graph_slam import GraphSlam
 
-        graph_slam: Slam = import_module("roboyard.mapping.graph_slam").GraphSlam()
-        return graph_slam
+        return GraphSlam()
     if algorithm == "rbpf":
         from roboyard.mapping.rbpf import RbpfSlam
 
@@ -112,8 +111,10 @@ def read_truth(log: ScanLog) -> Trajectory | None:
     with open_recording(log.path) as recording:
         names = [name for name, topic in recording.topics.items() if name.startswith(TRUTH) and topic.type == ODOMETRY]
         robots = {name: name.removeprefix(TRUTH).partition("/")[0] for name in names}
-        if len(names) > 1:  # the robot whose name the lasers' topics begin with
-            names = [name for name in names if log.lasers and log.lasers[0].startswith(f"/{robots[name]}/")]
+        if len(names) > 1:  # the robot whose name the lasers' topics begin with, or the one that has no such topics
+            own = [name for name in names if log.lasers and log.lasers[0].startswith(f"/{robots[name]}/")]
+            bare = [name for name in names if not any(t.startswith(f"/{robots[name]}/") for t in recording.topics)]
+            names = own or bare
         if len(names) != 1:
             return None
         samples = Samples()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from roboyard.bus import Future, Node, TransformError, param
-from roboyard.errors import InputError, RoboyardError, RunError
+from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
 from roboyard.mapping.g2o import write_g2o
@@ -75,6 +75,7 @@ class SlamNode(Node):
         self._last_ns = -1
         self._map_due = False
         self._mounts: dict[str, tuple[float, float, float, bool]] = {}
+        self._given: list[Scan] = []  # all scans, of an algorithm that cannot say what it knows
         self._busy = False
         self._grid: OccupancyGrid | None = None
         self._graph: PoseGraph | None = None
@@ -146,6 +147,8 @@ class SlamNode(Node):
             self._begin(self.map_latency, _describe, self._slam, self.resolution)
         elif self._ready:
             scans, self._ready = tuple(self._ready), []
+            if not _saves(self._slam):
+                self._given += scans
             self._begin(self.latency, _place, self._slam, scans)
 
     @property
@@ -220,22 +223,31 @@ class SlamNode(Node):
 
     # -- state -------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
-        """State as plain data, with all that the algorithm knows.
+        """State as plain data, with all that the algorithm knows, or else with all scans that it was given.
 
         Raises:
-            RunError: work is under way, or the algorithm cannot be saved.
+            RunError: work is under way.
         """
         own: Any = self._slam
-        if not hasattr(own, "save"):
-            raise RunError(f"the algorithm {self.algorithm} cannot be saved", where=f"node {self.full_name}")
-        return super().save() | {"slam": own.save(), "made": (self._grid, self._graph)}
+        known = {"slam": own.save()} if _saves(own) else {"given": list(self._given)}
+        return super().save() | known | {"made": (self._grid, self._graph)}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         super().load(state)
         own: Any = self._slam
-        own.load(state["slam"])
+        if "slam" in state:
+            own.load(state["slam"])
+        else:  # what it makes of scans depends on nothing else
+            self._given = list(state["given"])
+            for scan in self._given:
+                own.process(scan)
         self._grid, self._graph = state["made"]
+
+
+def _saves(slam: Any) -> bool:
+    """Whether an algorithm can say what it knows."""
+    return hasattr(slam, "save") and hasattr(slam, "load")
 
 
 def _place(slam: Slam, scans: tuple[Scan, ...]) -> _Made:

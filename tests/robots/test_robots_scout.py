@@ -1,0 +1,58 @@
+"""The scout: it stands, drives where its wheels say, and its two lasers together see all around."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import roboyard as ry
+from roboyard.description import load_model
+from roboyard.mapping.nodes.log_lasers import Mount
+from roboyard.messages.convert import scan_angles
+
+SCOUT = Path(str(resources.files("roboyard") / "robots" / "scout" / "scout.urdf.xacro"))
+
+
+def test_what_it_weighs_and_has() -> None:
+    scout = load_model(SCOUT)
+    assert scout.findings == ()
+    assert scout.mass == pytest.approx(25.0 + 2 * 1.0 + 2 * 0.3 + 2 * 0.1)
+    assert {sensor.topic for sensor in scout.sensors if sensor.topic.endswith("scan")} == {"front_scan", "rear_scan"}
+
+
+def test_it_stands_and_turns_as_its_wheels_say() -> None:
+    with ry.Run("empty", record=False) as run:
+        scout = run.add("scout")
+        run.run_for(1.0)
+        assert abs(scout.truth.pose.z) < 2e-3
+        assert np.abs(scout.truth.pose.rpy[:2]).max() < 2e-3
+        heard = []
+        run.bus.subscribe("/odom", ry.msg.Odometry, "/test", heard.append)
+        commands = run.bus.publisher("/cmd_vel", ry.msg.Twist, "/operator")
+        for k in range(60):
+            w = 0.8 if k < 40 else 0.0
+            commands.publish(ry.msg.Twist(linear=ry.msg.Vector3(x=0.5), angular=ry.msg.Vector3(z=w)))
+            run.run_for(0.1)
+        true, believed = scout.truth.pose, heard[-1].pose.pose
+        turn = true.yaw - 2 * np.arctan2(believed.orientation.z, believed.orientation.w)
+        assert abs(np.angle(np.exp(1j * turn))) < 0.06
+        assert np.hypot(true.x - believed.position.x, true.y - believed.position.y) < 0.06
+
+
+def test_its_lasers_see_all_around_and_not_itself() -> None:
+    with ry.Run("arena", record=False) as run:
+        run.add("scout")
+        scans = {}
+        for name in ("front", "rear"):
+            run.bus.subscribe(f"/{name}_scan", ry.msg.LaserScan, "/test", lambda m, name=name: scans.update({name: m}))
+        run.run_for(0.5)
+        directions = []
+        for name, scan in scans.items():
+            mount = Mount.of(run.bus.transforms.lookup("base_link", f"{name}_laser")).T_base_laser
+            assert np.nanmin(scan.ranges) > 0.5  # nothing of its own
+            directions.append(scan_angles(scan) + mount.theta)
+    all_around = np.sort(np.mod(np.concatenate(directions), 2 * np.pi))
+    assert np.diff(all_around, append=all_around[0] + 2 * np.pi).max() < np.radians(1.0)
