@@ -124,3 +124,50 @@ def test_bad_input_is_one_line_and_leaves_nothing(command: Command, arguments: l
     assert done.code == 2
     assert message in done.error
     assert sorted(Path().rglob("*")) == before
+
+
+def test_the_same_place_is_gone_on_with_or_only_found_in(command: Command) -> None:
+    write_log(Path("hall.log"))
+    write_true_relations(Path("hall.relations"))
+    first = command("map", "hall.log", "--relations", "hall.relations", "--out", "first", "--json").json
+    place = first["files"]["place"]
+    longer = command("map", "hall.log", "--continue", place, "--out", "longer", "--json").json
+    assert longer["nodes"] > first["nodes"]
+    found = command("map", "hall.log", "--localize", place, "--relations", "hall.relations", "--out", "found", "--json")
+    assert found.json["nodes"] == first["nodes"]
+    for figures in (first, found.json):
+        assert figures["trans_m"] < 0.05
+    assert "place" not in found.json["files"]
+
+
+def test_a_log_of_one_scan_and_one_that_is_not_of_the_place(command: Command) -> None:
+    write_log(Path("hall.log"))
+    Path("one.log").write_text(Path("hall.log").read_text().partition("\n")[0] + "\n")
+    one = command("map", "one.log", "--out", "one", "--json").json
+    assert (one["scans"], one["real_time_factor"] or 0.0) == (1, 0.0)
+    assert load_map("one/map.yaml").cells.size
+    blind = "FLASER 4 0 0 0 0 0 0 0 0 0 0 {t} host 0\n"
+    Path("blind.log").write_text("".join(blind.format(t=1000 + k) for k in range(5)))
+    nowhere = command("map", "blind.log", "--localize", "one/place.npz", "--out", "nowhere", "--json")
+    assert nowhere.code == 0, nowhere.err
+    assert "5 scans before the place was found" in nowhere.json["warnings"]
+    for name in ("graph", "rbpf"):
+        done = command("map", "blind.log", "--algorithm", name, "--out", f"dark-{name}", "--json")
+        assert done.code == 0, done.err
+        assert Path(f"dark-{name}/report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--continue", "none.npz"], "none.npz"),
+        (["--localize", "hall.log"], "hall.log"),
+        (["--continue", "hall.log", "--localize", "hall.log"], "either gone on with or left as it is"),
+        (["--algorithm", "rbpf", "--continue", "hall.log"], "rbpf has no mapped places"),
+    ],
+)
+def test_places_that_are_none(command: Command, arguments: list[str], message: str) -> None:
+    write_log(Path("hall.log"), 3)
+    done = command("map", "hall.log", *arguments)
+    assert done.code == 2
+    assert message in done.error

@@ -31,7 +31,7 @@ def ranges_at(pose: SE2, walls: NDArray[np.float64], angles: NDArray[np.float64]
     directions = np.column_stack([np.cos(angles + pose.theta), np.sin(angles + pose.theta)])
     a, b = walls[:, :2] - pose.xy, walls[:, 2:] - walls[:, :2]
     cross = directions[:, None, 0] * b[None, :, 1] - directions[:, None, 1] * b[None, :, 0]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         along = (a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])[None, :] / cross
         share = (a[None, :, 0] * directions[:, None, 1] - a[None, :, 1] * directions[:, None, 0]) / cross
     hit = (along > 0.0) & (share >= 0.0) & (share <= 1.0)

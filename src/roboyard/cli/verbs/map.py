@@ -26,11 +26,18 @@ def map_(
     odometry: Annotated[
         str, typer.Option(metavar="TOPIC|tf|none", help="Where odometry comes from; default: found by type.")
     ] = "",
+    go_on: Annotated[
+        Path | None, typer.Option("--continue", metavar="FILE", help="Go on with a place.npz of before.")
+    ] = None,
+    localize: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Only find the robot in a place.npz of before.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Make a map of a recorded drive, and say how good it is.
 
-    Leaves a folder with map.yaml and its picture, trajectory.tum, graph.g2o, metrics.json and report.html.
+    Leaves a folder with map.yaml and its picture, trajectory.tum, graph.g2o, metrics.json and report.html; graph SLAM
+    leaves place.npz too, with which --continue and --localize go on.
     Ctrl-C ends it in order: what was mapped so far is written.
 
     Exit code 0: mapped; 2: the log cannot be used; 130: interrupted.
@@ -39,7 +46,7 @@ def map_(
     from roboyard.cli.terminal import emit, fields, note
     from roboyard.mapping.nodes.log_topics import LogTopics
     from roboyard.mapping.nodes.logs import read_log
-    from roboyard.mapping.nodes.offline import make_slam, map_log, read_truth, warm_up
+    from roboyard.mapping.nodes.offline import make_slam, map_log, read_truth, warm_up, write_place_of
     from roboyard.mapping.outcome import check_times
     from roboyard.mapping.relations import read_relations
     from roboyard.mapping.report import write_mapped
@@ -54,8 +61,8 @@ def map_(
             check_times([scan.time_ns for scan in scans], checked)
         truth = read_truth(scans)
         progress.stage("compiling")
+        slam = make_slam(algorithm, go_on=go_on, located=localize)
         warm_up(algorithm, scans)
-        slam = make_slam(algorithm)
         folder = given_folder(out) if out is not None else new_folder(f"map-{_plain(log)}", "runs")
         try:
             control = Control()
@@ -66,6 +73,7 @@ def map_(
                 )  # fmt: skip
                 progress.stage("writing")
                 found, paths = write_mapped(mapped, folder.path, __version__)
+                paths |= write_place_of(slam, folder.path)
         except BaseException:
             folder.discard()
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -24,12 +25,30 @@ from roboyard.record import open_recording
 ALGORITHMS: Final = ("graph", "rbpf")
 
 
-def make_slam(algorithm: str) -> Slam:
+def make_slam(algorithm: str, *, go_on: Path | None = None, located: Path | None = None) -> Slam:
     """An algorithm by its name, with its usual settings.
 
+    Args:
+        algorithm: Its name.
+        go_on: File of a mapped place to go on mapping in; only graph SLAM can.
+        located: File of a mapped place that stays as it is; the robot is only located in it.
+
     Raises:
-        InputError: there is none of that name.
+        InputError: there is none of that name, it cannot go on, or a file is none.
     """
+    if (go_on or located) and algorithm != "graph":
+        raise InputError(f"the algorithm {algorithm} has no mapped places", valid="graph")
+    if go_on and located:
+        raise InputError("a place is either gone on with or left as it is", valid="one of the two")
+    if located:
+        from roboyard.mapping.graph_file import read_place
+        from roboyard.mapping.located import LocatedDrive
+
+        return LocatedDrive(read_place(located))
+    if go_on:
+        from roboyard.mapping.graph_slam import GraphSlam
+
+        return GraphSlam.load(go_on)
     if algorithm == "graph":
         from roboyard.mapping.graph_slam import GraphSlam
 
@@ -100,6 +119,17 @@ def map_log(
         relations=relations,
         peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0,
     )
+
+
+def write_place_of(slam: Slam, folder: Path) -> dict[str, Path]:
+    """Write what is needed to go on with graph SLAM; gives the file by name, or nothing for other algorithms.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    from roboyard.mapping.graph_slam import GraphSlam
+
+    return {"place": slam.save(folder / "place.npz")} if isinstance(slam, GraphSlam) else {}
 
 
 def read_truth(log: ScanLog) -> Trajectory | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
 from roboyard.mapping.g2o import write_g2o
+from roboyard.mapping.graph_slam import GraphSlam
 from roboyard.mapping.map_files import save_map
 from roboyard.mapping.nodes.graph_messages import graph_to_msg, trajectory_to_msg
 from roboyard.mapping.nodes.log_lasers import Faults, Mount, reader
@@ -76,6 +78,7 @@ class SlamNode(Node):
         self._map_due = False
         self._mounts: dict[str, tuple[float, float, float, bool]] = {}
         self._given: list[Scan] = []  # all scans, of an algorithm that cannot say what it knows
+        self._asked: list[Callable[[], None]] = []  # what waits for the worker
         self._busy = False
         self._grid: OccupancyGrid | None = None
         self._graph: PoseGraph | None = None
@@ -161,6 +164,9 @@ class SlamNode(Node):
 
     def _done(self, future: Future) -> None:
         self._busy = False
+        asked, self._asked = self._asked, []
+        for write in asked:
+            write()
         made: _Made = future.result
         if made.pose is not None:
             T_map_odom = made.pose @ (made.odometry or SE2()).inverse()
@@ -211,15 +217,31 @@ class SlamNode(Node):
 
     def _on_serialize(self, request: Any) -> Any:
         response = srv.slam_toolbox.SerializePoseGraph.Response
-        try:
-            if self._graph is None:
-                raise InputError("there is no graph yet")
-            path = _path_of(request.filename)
-            write_g2o(path if path.suffix == ".g2o" else path.with_name(f"{path.name}.g2o"), self._graph)
-        except RoboyardError as error:
-            self.log.error(f"the graph was not saved: {error}")
-            return response(result=response.RESULT_FAILED_TO_WRITE_FILE)
-        return response(result=response.RESULT_SUCCESS)
+        done = Future("serialized graph")
+
+        def write() -> None:
+            try:
+                self._write_graph(_path_of(request.filename))
+            except RoboyardError as error:
+                self.log.error(f"the graph was not saved: {error}")
+                done.resolve(response(result=response.RESULT_FAILED_TO_WRITE_FILE))
+                return
+            done.resolve(response(result=response.RESULT_SUCCESS))
+
+        if self._busy:  # the worker has the algorithm: when it is done
+            self._asked.append(write)
+        else:
+            write()
+        return done
+
+    def _write_graph(self, path: Path) -> None:
+        """Write the graph for others, ``.g2o``, and, of graph SLAM, all that is needed to go on with it, ``.npz``."""
+        if not self._slam_has_scans:
+            raise InputError("there is no graph yet")
+        path = path.with_suffix("") if path.suffix in (".g2o", ".npz", ".posegraph") else path
+        write_g2o(path.with_name(f"{path.name}.g2o"), self._slam.graph())
+        if isinstance(self._slam, GraphSlam):
+            self._slam.save(path.with_name(f"{path.name}.npz"))
 
     # -- state -------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
@@ -245,9 +267,11 @@ class SlamNode(Node):
         self._grid, self._graph = state["made"]
 
 
-def _saves(slam: Any) -> bool:
-    """Whether an algorithm can say what it knows."""
-    return hasattr(slam, "save") and hasattr(slam, "load")
+def _saves(slam: Slam) -> bool:
+    """Whether an algorithm can say all that it knows as plain data."""
+    from roboyard.mapping.rbpf import RbpfSlam
+
+    return isinstance(slam, RbpfSlam)
 
 
 def _place(slam: Slam, scans: tuple[Scan, ...]) -> _Made:
