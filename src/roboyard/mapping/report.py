@@ -77,8 +77,8 @@ def page(mapped: Mapped, judged: Judged, found: dict[str, Any], version: str = "
 def _tiles(mapped: Mapped, judged: Judged, found: dict[str, Any]) -> list[tuple[str, str]]:
     tiles = []
     if judged.relations is not None:
-        tiles.append(("error of a relation, mean", f"{100 * judged.relations.translational.mean:.1f} cm"))
-        tiles.append(("its turn, mean", f"{judged.relations.rotational_deg.mean:.2f}°"))
+        tiles.append(("error, mean", f"{100 * judged.relations.translational.mean:.1f} cm"))
+        tiles.append(("turned, mean", f"{judged.relations.rotational_deg.mean:.2f}°"))
     if judged.absolute is not None:
         tiles.append(("from the truth, rms", f"{100 * judged.absolute.translational.rmse:.1f} cm"))
     factor = found["real_time_factor"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from itertools import pairwise
 from typing import Any, Final
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from roboyard.geometry.many import compose, invert
 from roboyard.grids import UNKNOWN
 from roboyard.mapping.outcome import Judged, Mapped
+from roboyard.mapping.pose_graph import PoseGraph
 from roboyard.mapping.trajectory import Trajectory
 
 _COLOURS: Final = {
@@ -32,8 +34,9 @@ _SETTINGS: Final[dict[str, Any]] = {
     "lines.solid_joinstyle": "round", "path.simplify_threshold": 0.15,
 }  # fmt: skip
 _MAX_POINTS: Final = 4000
-_MAX_LOOPS: Final = 1500
+_MAX_LOOPS: Final = 200
 _WALL: Final = 65
+_FAR: Final = 0.1
 
 
 def map_figure(mapped: Mapped) -> str:
@@ -42,11 +45,8 @@ def map_figure(mapped: Mapped) -> str:
         figure, axes = _new(_map_height(mapped))
         _show_map(axes, mapped)
         poses, graph = _thin(mapped.trajectory.poses), mapped.graph
-        loops = graph.pairs[graph.loops]
-        loops = loops[:: max(1, len(loops) // _MAX_LOOPS)]
-        for number, (i, j) in enumerate(loops.tolist()):
-            ends = graph.poses[[i, j]]
-            axes.plot(ends[:, 0], ends[:, 1], color=_LOOP, lw=0.7, alpha=0.55, label=None if number else "loop closed")
+        for number, ends in enumerate(graph.poses[_shown_loops(graph)]):
+            axes.plot(ends[:, 0], ends[:, 1], color=_LOOP, lw=0.6, alpha=0.45, label=None if number else "loop closed")
         axes.plot(poses[:, 0], poses[:, 1], color=_WAY, lw=0.9, alpha=0.85, label="way")
         if len(poses):
             axes.plot(*poses[0, :2], "o", ms=7, mfc=_PANEL, mec=_GOOD, mew=2, label="start")
@@ -132,7 +132,7 @@ def cost_figure(mapped: Mapped) -> str:
     if len(costs) < 2:
         return ""
     with _styled():
-        figure, axes = _new(2.9, width=_HALF)
+        figure, axes = _new(2.9, width=_HALF if mapped.relations is not None else _WIDTH)
         number = np.arange(len(costs))
         part = slice(None, None, max(1, len(costs) // _MAX_POINTS))
         axes.plot(number[part], np.maximum(costs[part], 1e-3), ".", ms=2.0, color=_MUTED, alpha=0.6, label="each scan")
@@ -146,6 +146,16 @@ def cost_figure(mapped: Mapped) -> str:
         axes.set_ylabel("cost [ms]")
         axes.legend(loc="upper right", ncols=2)
         return _svg(figure, "Cost of each scan")
+
+
+def _shown_loops(graph: PoseGraph) -> NDArray[np.int64]:
+    """Some of the loops (n, 2): those between visits that lie far apart in time, which tell most."""
+    loops = graph.pairs[graph.loops]
+    apart = np.abs(graph.times_ns[loops[:, 0]] - graph.times_ns[loops[:, 1]])
+    span = int(graph.times_ns.max() - graph.times_ns.min()) if len(graph.times_ns) else 0
+    far = loops[apart >= _FAR * span]
+    thinned: NDArray[np.int64] = far[:: max(1, math.ceil(len(far) / _MAX_LOOPS))]
+    return thinned
 
 
 def _show_map(axes: Any, mapped: Mapped) -> None:
@@ -188,7 +198,8 @@ def _plan(axes: Any) -> None:
     axes.set_aspect("equal", adjustable="box")
     axes.set_xlabel("x [m]")
     axes.set_ylabel("y [m]")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=5, handlelength=1.8)
+    axes.grid(visible=False)
+    axes.figure.legend(loc="outside lower center", ncols=5, handlelength=1.8)
 
 
 def _laid(odometry: Trajectory, trajectory: Trajectory) -> NDArray[np.float64]:

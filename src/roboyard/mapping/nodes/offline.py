@@ -104,7 +104,7 @@ def map_log(
     finishing = (perf_ns() - start) * 1e-9
     own: Any = getattr(slam, "warnings", ())
     return Mapped(
-        name=log.path.name,
+        name=log.path.parent.resolve().name if log.path.name == "recording.mcap" else log.path.name,
         algorithm=algorithm,
         grid=slam.occupancy(resolution),
         trajectory=slam.trajectory(),
