@@ -291,8 +291,10 @@ def test_files_of_ros_users_fit(tmp_path: Path) -> None:
     three.write_text(
         f"/**:\n  ros__parameters: {{frequency: 20}}\n/robot/ekf_filter_node:\n  ros__parameters:\n"
         f"    two_d_mode: true\n    odom0: wheel/odom\n    odom0_config: [{flags}]\n    odom0_differential: true\n"
+        f"    initial_estimate_covariance: [{', '.join(['1e-9'] * 15)}]\n"
     )
     ekf = EkfNode(params_file=str(three))
+    assert ekf.initial_estimate_covariance == (1e-9,) * 15  # text to YAML 1.1, numbers to ROS
     assert (ekf.frequency, ekf.two_d_mode, ekf.parameters()["odom0_differential"]) == (20.0, True, True)
 
 

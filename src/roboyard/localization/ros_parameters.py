@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from roboyard.errors import ConfigError
 _MOST_BYTES = 1_000_000
 _MOST_VALUES = 10_000
 _KEY = "ros__parameters"
+_SCIENTIFIC = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 
 
 def ros_parameters(path: Path, nodes: tuple[str, ...]) -> dict[str, Any]:
@@ -73,6 +75,11 @@ def _sections(data: Mapping[str, Any], name: str, depth: int = 0) -> list[tuple[
     return sorted(found, key=lambda item: "**" not in item[0]) if depth == 0 else found
 
 
+def _number(value: Any) -> Any:
+    """``1e-9``, which YAML 1.1 takes for text and ROS for a number."""
+    return float(value) if isinstance(value, str) and _SCIENTIFIC.fullmatch(value) else value
+
+
 def _flat(data: Mapping[str, Any], above: str, where: str, depth: int) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in data.items():
@@ -82,7 +89,7 @@ def _flat(data: Mapping[str, Any], above: str, where: str, depth: int) -> dict[s
                 raise ConfigError("is nested too deeply", where=where, valid="10 levels")
             values.update(_flat(value, f"{name}_", where, depth + 1))
         else:
-            values[name] = value
+            values[name] = [_number(item) for item in value] if isinstance(value, list) else _number(value)
         if len(values) > _MOST_VALUES:
             raise ConfigError("has too many values", where=where, valid=f"{_MOST_VALUES}")
     return values
