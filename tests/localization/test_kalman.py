@@ -27,7 +27,7 @@ from roboyard.localization.kalman import (
     moved,
     twist_at_base,
 )
-from roboyard.localization.kalman.state import rotation
+from roboyard.localization.kalman.state import rotation, wrapped
 
 SECOND = 1_000_000_000
 SEEDS = st.integers(0, 2**32 - 1)
@@ -111,6 +111,26 @@ def test_on_a_linear_system_it_is_the_kalman_filter(kind: type) -> None:
         tolerance = 1e-9 if kind is Ekf else 1e-5
         assert np.allclose(tested.state[where], x, atol=tolerance)
         assert np.allclose(tested.covariance[np.ix_(where, where)], P, atol=tolerance)
+
+
+@given(SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_the_compiled_steps_are_those_of_the_book(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    state, P, Q = rng.uniform(-2, 2, 15), random_covariance(rng), random_covariance(rng)
+    state[4] = rng.uniform(-1.5, 1.5)
+    tested, F = Ekf(state, P), jacobian(state, 0.1)
+    tested.predict(0.1, Q)
+    state, P = wrapped(moved(state, 0.1)), F @ P @ F.T + 0.1 * Q
+    assert np.allclose(tested.state, state, atol=1e-12)
+    assert np.allclose(tested.covariance, P, atol=1e-12 * np.abs(P).max())
+    index = np.flatnonzero(rng.random(15) < 0.4)
+    used = np.isin(np.arange(15), index)
+    values, R = state + rng.normal(0, 0.1, 15), random_covariance(rng)
+    assert tested.correct(values, used, R) == bool(len(index))
+    gain = P[:, index] @ np.linalg.inv(P[np.ix_(index, index)] + R[np.ix_(index, index)])
+    assert np.allclose(tested.state, wrapped(state + gain @ (values - state)[index]), atol=1e-8)
+    assert np.allclose(tested.covariance, P - gain @ P[index], atol=1e-8)
 
 
 @given(SEEDS)

@@ -14,6 +14,7 @@ from roboyard.geometry import SE2
 from roboyard.messages import msg
 from roboyard.messages.convert import header, odometry_to_msg, pose_to_msg
 from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios.assemble import assemble
 from roboyard.scenarios.catalog import find
 from roboyard.scenarios.metrics.location import LocationError
 from roboyard.scenarios.true_map import true_map
@@ -68,6 +69,24 @@ def test_the_fault_wants_a_robot(tmp_path) -> None:
     path.write_text(path.read_text().replace("rovre", "rover"))
     outcome = run_scenario(load_spec(path), keep=False, report=False, serve=False)
     assert outcome.metrics["final_x"] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_the_truth_localises_and_fused_odometry_owns_the_transform(tmp_path) -> None:
+    """Both by the rover's own names: map → odom is the truth's, odom → base the filter's."""
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "world: arena\nrobots:\n  rover:\n    model: rover\n"
+        "    nodes: [joint_states, robot_state, arbiter, drive, odometry, ekf, world_map, truth_localization]\n"
+        "    parameters: {odometry: {publish_tf: false}, ekf: {publish_tf: true}}\n"
+        "operator: [{wait: 1 s}, {drive: {v: 0.5 m/s, w: 0.4 rad/s, for: 2 s}}]\nduration: 4\n"
+        "criteria: {told: location_max_error < 1e-6, fused: filtered_rmse < 0.05}\n"
+    )
+    spec = load_spec(path)
+    assert run_scenario(spec, keep=False, report=False, serve=False).success
+    with assemble(spec, record=False) as run:
+        run.run_for(3.0)
+        truth = SE2.from_se3(run.robots["rover"].truth.pose)
+        assert SE2.from_se3(run.bus.transforms.lookup("map", "base_link")).almost_equal(truth, 0.03)
 
 
 def test_location_errors_are_measured_at_the_poses_stamps() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import RunError
-from roboyard.localization.kalman.state import SIZE, finite, jacobian, moved, wrapped
+from roboyard.localization.kalman import kernels
+from roboyard.localization.kalman.state import SIZE, finite, moved, wrapped
 
 Array = NDArray[np.float64]
 _LEAST_VARIANCE = 1e-9
@@ -45,9 +46,8 @@ class KalmanFilter(ABC):
             self.state[12:15][linear] = push[:3][linear]
             turning = np.isfinite(push[3:])
             self.state[9:12][turning] += push[3:][turning] * dt
-        self._predict(dt)
-        self.covariance += noise * dt
-        self._settle()
+        self._predict(dt, noise)
+        self._check()
 
     def correct(self, values: Array, used: NDArray[np.bool_], noise: Array, threshold: float = math.inf) -> bool:
         """Take measured states.
@@ -61,38 +61,19 @@ class KalmanFilter(ABC):
         Returns:
             Whether it was taken.
         """
-        index = np.flatnonzero(used)
-        if not len(index):
+        if not used.any():
             return False
-        R = noise[np.ix_(index, index)].copy()
-        R[np.diag_indices(len(index))] = np.maximum(np.abs(np.diag(R)), _LEAST_VARIANCE)
-        expected, S, cross = self._measured(index, R)
-        apart = np.zeros(SIZE)
-        apart[index] = values[index] - expected
-        innovation = wrapped(apart)[index]
-        inverse = np.linalg.inv(S)
-        if float(innovation @ inverse @ innovation) > threshold**2:
-            return False
-        gain = cross @ inverse
-        self.state = wrapped(self.state + gain @ innovation)
-        self._shrink(gain, S, R, index)
-        self._settle()
-        return True
+        # The measurement picks states, so that both kinds of filter take it alike: exactly.
+        taken = kernels.correct(self.state, self.covariance, values, used, noise, threshold**2, _LEAST_VARIANCE)
+        self._check()
+        return taken
 
-    def _settle(self) -> None:
-        self.covariance = 0.5 * (self.covariance + self.covariance.T)
+    def _check(self) -> None:
         if not (finite(self.state) and finite(self.covariance)):
             raise RunError("the filter's state is no longer finite", where="Kalman filter", valid="smaller noise")
 
     @abstractmethod
-    def _predict(self, dt: float) -> None: ...
-
-    @abstractmethod
-    def _measured(self, index: NDArray[np.int64], R: Array) -> tuple[Array, Array, Array]:
-        """Expected values (m,), their covariance with ``R`` (m, m), and that of the state with them (15, m)."""
-
-    @abstractmethod
-    def _shrink(self, gain: Array, S: Array, R: Array, index: NDArray[np.int64]) -> None: ...
+    def _predict(self, dt: float, noise: Array) -> None: ...
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
@@ -107,19 +88,8 @@ class KalmanFilter(ABC):
 class Ekf(KalmanFilter):
     """The extended filter: covariances by the model's derivative."""
 
-    def _predict(self, dt: float) -> None:
-        F = jacobian(self.state, dt)
-        self.state = wrapped(moved(self.state, dt))
-        self.covariance = F @ self.covariance @ F.T
-
-    def _measured(self, index: NDArray[np.int64], R: Array) -> tuple[Array, Array, Array]:
-        cross = self.covariance[:, index]
-        return self.state[index], cross[index] + R, cross
-
-    def _shrink(self, gain: Array, S: Array, R: Array, index: NDArray[np.int64]) -> None:
-        left = np.eye(SIZE)
-        left[:, index] -= gain
-        self.covariance = left @ self.covariance @ left.T + gain @ R @ gain.T  # Joseph's form stays positive
+    def _predict(self, dt: float, noise: Array) -> None:
+        kernels.predict(self.state, self.covariance, noise, dt)
 
 
 class Ukf(KalmanFilter):
@@ -149,22 +119,14 @@ class Ukf(KalmanFilter):
         root = _root(self.covariance) * self._spread
         return np.concatenate([np.zeros((1, SIZE)), root.T, -root.T])
 
-    def _predict(self, dt: float) -> None:
+    def _predict(self, dt: float, noise: Array) -> None:
         ended = moved(self.state + self._points(), dt)
         apart = wrapped(ended - ended[0])  # about the middle point, so that headings may go round
         mean = self._mean @ apart
         self.state = wrapped(ended[0] + mean)
         apart -= mean
-        self.covariance = (apart * self._cov[:, None]).T @ apart
-
-    def _measured(self, index: NDArray[np.int64], R: Array) -> tuple[Array, Array, Array]:
-        apart = self._points()
-        weighed = (apart * self._cov[:, None]).T
-        cross = weighed @ apart[:, index]
-        return self.state[index], cross[index] + R, cross
-
-    def _shrink(self, gain: Array, S: Array, R: Array, index: NDArray[np.int64]) -> None:
-        self.covariance = self.covariance - gain @ S @ gain.T
+        covariance = (apart * self._cov[:, None]).T @ apart + noise * dt
+        self.covariance = np.ascontiguousarray(0.5 * (covariance + covariance.T))
 
 
 def _root(covariance: Array) -> Array:
