@@ -5,9 +5,10 @@ Everything here works on arrays and whole logs; the nodes that connect it to top
 
 from roboyard.mapping.evaluation import AbsoluteError, RelativeError, absolute_error, align, relative_error
 from roboyard.mapping.g2o import read_g2o, write_g2o
+from roboyard.mapping.graph_config import GraphSlamConfig
 from roboyard.mapping.graph_file import MappedPlace, read_place, write_place
 from roboyard.mapping.graph_localizer import GraphLocalizer, GraphLocalizerConfig
-from roboyard.mapping.graph_slam import GraphSlam, GraphSlamConfig
+from roboyard.mapping.graph_slam import GraphSlam
 from roboyard.mapping.map_files import MapInfo, MapMode, load_map, read_map_info, save_map
 from roboyard.mapping.pose_graph import PoseGraph
 from roboyard.mapping.relations import RelationErrors, Relations, read_relations, relation_errors, write_relations

@@ -30,6 +30,7 @@ class AnywhereConfig:
         rival: By how much the best must fit better than the best elsewhere.
         elsewhere: From this distance on another place is another [m].
         tried: Places that are refined, at most.
+        submaps: Submaps searched at a time while mapping.
     """
 
     fit: float = 0.62
@@ -39,6 +40,7 @@ class AnywhereConfig:
     rival: float = 0.06
     elsewhere: float = 0.7
     tried: int = 12
+    submaps: int = 8
 
 
 def find_anywhere(
@@ -61,12 +63,13 @@ def find_anywhere(
     """
     if len(scan.points) < 20:
         return None
+    points = scan.points[:: max(1, len(scan.points) // 100)]
     rough = []
     for k in among:
         submap = submaps[k]
         middle = SE2(submap.centre[0], submap.centre[1], 0.0)
         window = Window(submap.radius, np.pi, 1.5 * step_of(scan))
-        found = search(finder.tables(submaps, k), scan.points, middle, window, config.score)
+        found = search(finder.tables(submaps, k), points, middle, window, config.score)
         if found is not None:
             rough.append((-found.score, k, found.pose))
     rough.sort(key=lambda item: item[:2])

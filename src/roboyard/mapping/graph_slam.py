@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -10,62 +9,28 @@ from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
-from roboyard.mapping.anywhere import AnywhereConfig, find_anywhere
+from roboyard.mapping.anywhere import find_anywhere
+from roboyard.mapping.graph_config import GraphSlamConfig
 from roboyard.mapping.graph_file import MappedPlace, read_place, write_place
 from roboyard.mapping.growing_graph import Edge, GrowingGraph, Node
-from roboyard.mapping.local import LocalConfig, LocalMatcher, Placed
-from roboyard.mapping.loops import Loop, LoopConfig, LoopFinder
-from roboyard.mapping.matching.refine import RefineConfig, apart
-from roboyard.mapping.motion import Belief, Motion, MotionConfig
-from roboyard.mapping.optimise import OptimiseConfig
+from roboyard.mapping.local import LocalMatcher, Placed
+from roboyard.mapping.loops import Loop, LoopFinder
+from roboyard.mapping.matching.refine import apart
+from roboyard.mapping.motion import Belief, Motion
 from roboyard.mapping.pose_graph import PoseGraph
-from roboyard.mapping.preparation import Preparation, PreparationConfig, Prepared
+from roboyard.mapping.preparation import Preparation, Prepared
 from roboyard.mapping.scan import Scan
-from roboyard.mapping.submaps import SubmapChain, SubmapConfig
+from roboyard.mapping.submaps import SubmapChain
 from roboyard.mapping.trajectory import Trajectory
 
 _ELSEWHERE = 100.0
 """Way that may lie between two sessions in one map [m]."""
+_DISAGREES = 4.0
+"""Squared error of odometry, in variances, from which it and the scan contradict each other."""
+_CONVINCED = 0.05
+"""Share of such a contradiction that remains as uncertainty where the scan fits as well as ever."""
 _UNTIED = np.diag([1.0 / 3.0**2, 1.0 / 3.0**2, 1.0])
 """What is known about a part of the map that nothing ties to the rest: metres and a radian."""
-
-
-@dataclass(frozen=True, slots=True)
-class GraphSlamConfig:
-    """All that can be set; one set serves very different logs.
-
-    Attributes:
-        preparation: Of scans.
-        refining: Of matches.
-        motion: What is believed about motion.
-        local: Placing scans in submaps.
-        submaps: Their size.
-        loops: Finding loops.
-        optimising: Solving the graph.
-        step: Way after which a scan becomes a node [m].
-        turn: Turn after which it does [rad].
-        anywhere: Finding a scan in a whole map.
-        growth: The graph is solved anew when it has grown by this share since, so that solving costs the same for each
-            scan, however large the map.
-        rounds: Times that ``finish`` ties all submaps that overlap and solves.
-        ties: Submaps tied to a node then, at most.
-        patience: Scans in a row that fit nowhere, without odometry, after which a new part of the map begins.
-    """
-
-    preparation: PreparationConfig = field(default_factory=PreparationConfig)
-    refining: RefineConfig = field(default_factory=RefineConfig)
-    motion: MotionConfig = field(default_factory=MotionConfig)
-    local: LocalConfig = field(default_factory=LocalConfig)
-    submaps: SubmapConfig = field(default_factory=SubmapConfig)
-    loops: LoopConfig = field(default_factory=LoopConfig)
-    optimising: OptimiseConfig = field(default_factory=OptimiseConfig)
-    anywhere: AnywhereConfig = field(default_factory=AnywhereConfig)
-    step: float = 0.2
-    turn: float = 0.15
-    growth: float = 0.1
-    rounds: int = 2
-    ties: int = 5
-    patience: int = 5
 
 
 class GraphSlam:
@@ -87,6 +52,7 @@ class GraphSlam:
         self._first_pose: SE2 | None = None
         self._untied = False
         self._searched = 0.0
+        self._searches = 0
         self._graph = GrowingGraph(self.config.optimising)
         self._chain = SubmapChain(self.config.submaps, self.config.preparation.reach)
         self._finder = LoopFinder(self.config.loops, self.config.refining, self._chain.half)
@@ -97,6 +63,8 @@ class GraphSlam:
         self._T_local_node = SE2()
         self._last_node: dict[str, SE2] = {}  # where each laser last became a node, in the local frame
         self._path = 0.0
+        self._doubt = 0.0
+        self._slack = 0.0
         self._part = 0
         self._times: list[int] = []
         self._at: list[tuple[int, SE2]] = []  # of each scan: a node, and T_node_base
@@ -136,6 +104,11 @@ class GraphSlam:
         self._T_local_base = target.T_local_anchor @ placed.pose
         step = last.inverse() @ self._T_local_base
         self._path += float(np.hypot(step.x, step.y))
+        told = next((belief.step for belief in beliefs if belief.odometry), None)
+        if told is not None and placed.error is not None and placed.error > _DISAGREES:
+            away = min(told.distance(step), 1.0)
+            self._doubt += away
+            self._slack += (away * (1.0 if not placed.usual else _CONVINCED)) ** 2
         self._motion.learn(scan.time_ns, scan.odometry, step, placed.match is not None, placed.error)
         enough = len(prepared.points) >= self.config.local.fewest
         if placed.match is None and not placed.belief.odometry:
@@ -293,7 +266,7 @@ class GraphSlam:
     def _become_node(self, scan: Scan, prepared: Prepared, placed: Placed | None) -> None:
         graph, number = self._graph, len(self._graph.nodes)
         pose, self._first_pose = self._pose(), None
-        graph.nodes.append(Node(scan.time_ns, pose, prepared, self._path, self._part))
+        graph.nodes.append(Node(scan.time_ns, pose, prepared, self._path, self._part, self._doubt, self._slack))
         if placed is not None:
             self._tie_locally(number, placed)
         self._T_local_node = self._T_local_base
@@ -317,6 +290,10 @@ class GraphSlam:
         self._searched = self._path
         submaps = self._chain.all
         others = [k for k in self._chain.finished() if submaps[k].part != self._part]
+        if len(others) > self.config.anywhere.submaps:  # by turns, so that no scan costs more in a larger map
+            first = self._searches * self.config.anywhere.submaps % len(others)
+            others = (others + others)[first : first + self.config.anywhere.submaps]
+        self._searches += 1
         scan = self._graph.nodes[number].scan
         loop = find_anywhere(self._finder, self._graph, submaps, others, scan, number, self.config.anywhere)
         return [] if loop is None else self._finder.confirmed(self._graph, submaps, loop)
@@ -325,19 +302,21 @@ class GraphSlam:
         target = self._chain.target
         if target is None:
             return
-        information = _softened(placed.information)
-        anchor = self._chain.all[target.number].anchor
+        nodes, anchor = self._graph.nodes, self._chain.all[target.number].anchor
+        slack = nodes[number].slack
+        information = _softened(placed.information, slack - nodes[anchor].slack)
         self._graph.add(Edge(anchor, number, placed.pose, information))
         if anchor != number - 1:
             step = self._T_local_node.inverse() @ self._T_local_base
             turn = np.eye(3)
             turn[:2, :2] = (self._T_local_node.inverse() @ target.T_local_anchor).matrix()[:2, :2]
-            self._graph.add(Edge(number - 1, number, step, 0.5 * turn @ information @ turn.T))
+            information = turn @ _softened(placed.information, slack - nodes[number - 1].slack) @ turn.T
+            self._graph.add(Edge(number - 1, number, step, 0.5 * information))
 
     def _accept(self, loops: list[Loop]) -> None:
         for loop in loops:
             anchor = self._chain.all[loop.submap].anchor
-            self._graph.add(Edge(anchor, loop.node, loop.pose, _softened(loop.information), True))
+            self._graph.add(Edge(anchor, loop.node, loop.pose, _softened(loop.information), True, loop.wide))
             self._unsolved = True
 
     def _solve(self) -> None:
@@ -376,9 +355,9 @@ class GraphSlam:
         return draw([node.pose for node in nodes], [node.scan for node in nodes], resolution)
 
 
-def _softened(information: NDArray[np.float64]) -> NDArray[np.float64]:
-    """With the errors that no single match knows of: of the surfaces themselves, of the stamps."""
+def _softened(information: NDArray[np.float64], slack: float = 0.0) -> NDArray[np.float64]:
+    """With the errors that no single match knows of: of the surfaces themselves, of the stamps, and ``slack`` [m²]."""
     floor = np.diag([1e-3, 1e-3, 1e-3])
-    covariance = np.linalg.inv(information + floor) + np.diag([0.01**2, 0.01**2, 0.003**2])
-    result = np.linalg.inv(covariance)
+    more = np.diag([0.01**2 + slack, 0.01**2 + slack, 0.003**2 + 0.02 * slack])
+    result = np.linalg.inv(np.linalg.inv(information + floor) + more)
     return np.asarray(0.5 * (result + result.T))

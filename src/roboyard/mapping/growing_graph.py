@@ -23,6 +23,8 @@ class Node:
         scan: What was seen.
         path: Way driven until then [m].
         part: Number of the part of the map it was taken in.
+        doubt: By how much odometry and scans disagreed on the way, in all [m]: who was wrong is not known.
+        slack: Variance that this adds to the way, in all [m²].
     """
 
     time_ns: int
@@ -30,17 +32,23 @@ class Node:
     scan: Prepared
     path: float
     part: int = 0
+    doubt: float = 0.0
+    slack: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """``T_first_second`` as measured, with its inverse covariance (3, 3) in the frame of ``first``."""
+    """``T_first_second`` as measured, with its inverse covariance (3, 3) in the frame of ``first``.
+
+    ``far`` marks a loop that was confirmed by others and may bend the map much.
+    """
 
     first: int
     second: int
     measured: SE2
     information: NDArray[np.float64]
     loop: bool = False
+    far: bool = False
 
 
 class GrowingGraph:
@@ -58,7 +66,7 @@ class GrowingGraph:
 
     def add(self, edge: Edge) -> int:
         """Add an edge; returns its number."""
-        number = self._optimiser.add(edge.first, edge.second, edge.measured, edge.information, edge.loop)
+        number = self._optimiser.add(edge.first, edge.second, edge.measured, edge.information, edge.loop, edge.far)
         self.edges[number] = edge
         return number
 

@@ -24,6 +24,7 @@ class LocalConfig:
     Attributes:
         clear: A fit from which a match near the belief is taken at once,
         usual: if it is no worse than this share of what was usual of late.
+        convincing: From this share on a match is believed against odometry.
         lost: A fit below which the scan tells nothing.
         fewest: Points that a scan needs to tell anything.
         doubt: Surprise from which the belief is doubted and the surroundings are searched [half variances].
@@ -36,11 +37,12 @@ class LocalConfig:
 
     clear: float = 0.5
     usual: float = 0.92
+    convincing: float = 0.96
     lost: float = 0.25
     fewest: int = 15
     doubt: float = 4.0
     most: float = 10.0
-    widest: tuple[float, float] = (1.5, 0.8)
+    widest: tuple[float, float] = (2.5, 0.8)
     through: float = 60.0
     rescue: float = 0.4
     rescued: tuple[float, float] = (0.55, 0.08)
@@ -57,6 +59,7 @@ class Placed:
         belief: The belief that the pose agrees with best.
         error: How far off odometry was, as far as the scan can tell: squared, in variances, for each direction; None
             if it cannot be told.
+        usual: Whether the scan fits as well as scans did of late.
     """
 
     pose: SE2
@@ -64,6 +67,7 @@ class Placed:
     match: Match | None
     belief: Belief
     error: float | None = None
+    usual: bool = True
 
 
 class LocalMatcher:
@@ -108,17 +112,19 @@ class LocalMatcher:
         costs = [self._cost(match, surface, scan, last, beliefs) for match in matches] if len(matches) > 1 else [0.0]
         best = matches[int(np.argmin(costs))]
         step = last.inverse() @ best.pose
-        if best.fit < config.rescue and min(belief.surprise(step) for belief in beliefs) > config.doubt:
+        told = next((belief for belief in beliefs if belief.odometry), None)
+        if best.fit < config.rescue and (told is None or told.surprise(step) > config.doubt):
             best = self._rescue(scan, surface, key, last) or best
             step = last.inverse() @ best.pose
         belief = min(beliefs, key=lambda belief: belief.surprise(step))
         if best.fit < config.lost:
             return self._lost(last, beliefs)
+        usual = best.fit >= config.convincing * self._usual_fit
         self._usual_fit += 0.1 * (best.fit - self._usual_fit)
         surprise = belief.surprise(step)
         weight = min(1.0, config.doubt / surprise) if surprise > 0.0 else 1.0
         together = best.information + weight * belief.information(last.theta)
-        return Placed(best.pose, together, best, belief, _odometry_error(best, last, beliefs))
+        return Placed(best.pose, together, best, belief, _odometry_error(best, last, beliefs), usual)
 
     @staticmethod
     def _lost(last: SE2, beliefs: list[Belief]) -> Placed:
@@ -146,7 +152,7 @@ class LocalMatcher:
     def _rescue(self, scan: Prepared, surface: CellMap, key: tuple[int, int], last: SE2) -> Match | None:
         """A match without any belief: the robot was turned or carried, and odometry does not know."""
         fit, through = self.config.rescued
-        window = Window(self.config.widest[0], math.pi, 2.0 * step_of(scan))
+        window = Window(min(self.config.widest[0], 1.5), math.pi, 2.0 * step_of(scan))
         found = search(self._tables_for(surface, key), scan.points, last, window, 0.5 * fit)
         if found is None:
             return None
@@ -165,7 +171,7 @@ class LocalMatcher:
         across, turn = 0.3, 0.15
         for belief in beliefs:  # wide enough for all that may have happened
             away, turned = apart(middle, last @ belief.step)
-            across = max(across, min(away, 1.0) + 2.5 * min(belief.sigma, 0.5))
+            across = max(across, min(away, 2.0) + 2.5 * min(belief.sigma, 0.5))
             turn = max(turn, min(turned, 0.6) + 2.5 * min(belief.sigma_turn, 0.25))
         widest = self.config.widest
         found = search(

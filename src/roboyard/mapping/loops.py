@@ -5,7 +5,7 @@ The number of submaps looked at for a scan is bounded, so the cost of a scan doe
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +39,7 @@ class LoopConfig:
         score: Fit that a search must find before refinement.
         agreeing: Finds by a window count when so many of them agree with each other.
         agreement: And agree within so many metres, and radians times five.
+        ties: Loops of late that drift is reckoned over.
         tables: Submaps whose search tables are kept.
     """
 
@@ -54,6 +55,7 @@ class LoopConfig:
     score: float = 0.45
     agreeing: int = 3
     agreement: float = 0.25
+    ties: int = 60
     tables: int = 32
 
 
@@ -84,7 +86,8 @@ class LoopFinder:
         self._loaded = -1
         self._tables: OrderedDict[int, Tables] = OrderedDict()
         self._pending: list[Loop] = []
-        self._settled_at = 0.0  # way driven when a loop was last accepted
+        # way and doubt at nodes that loops told the place of, and at the submaps' beginnings
+        self._ties: deque[tuple[float, float, float, float]] = deque(maxlen=config.ties)
 
     def find(self, graph: GrowingGraph, submaps: list[Submap], finished: list[int], number: int) -> list[Loop]:
         """Loops from a node to finished submaps, those included that it confirms."""
@@ -93,10 +96,9 @@ class LoopFinder:
         wide: list[tuple[float, int]] = []
         for k in finished:
             submap = submaps[k]
-            way = node.path - submap.path
             if number in submap.nodes or submap.cells is None:
                 continue
-            drift = config.sure + config.drift * min(way, 2.0 * (node.path - self._settled_at))
+            drift = self._drift(graph, submap, node)
             anchor = graph.nodes[submap.anchor].pose
             away = float(np.hypot(*(anchor @ submap.centre - node.pose.xy)))
             window = min(drift, config.farthest) if submap.part == node.part else config.farthest
@@ -111,13 +113,17 @@ class LoopFinder:
             loop = self._near(graph, submaps, k, number)
             if loop is not None:
                 found.append(loop)
-        if not found:
+        telling = [loop for loop in found if _weakest(loop.information) > 1.0 / 0.1**2]
+        if not any(node.path - submaps[loop.submap].path > 20.0 for loop in telling):
             for _, k in self._spread(wide, config.wide, number):
                 loop = self._wide(graph, submaps, k, number)
-                if loop is not None:
-                    found += self.confirmed(graph, submaps, loop)
-        if any(graph.nodes[number].path - submaps[loop.submap].path > 20.0 for loop in found):
-            self._settled_at = node.path
+                confirmed = [] if loop is None else self.confirmed(graph, submaps, loop)
+                telling += confirmed
+                found += confirmed
+        for loop in telling:
+            submap = submaps[loop.submap]
+            if node.path - submap.path > 20.0:
+                self._ties.append((node.path, node.doubt, submap.path, graph.nodes[submap.anchor].doubt))
         return found
 
     @staticmethod
@@ -184,6 +190,15 @@ class LoopFinder:
                 best = match.fit, Loop(k, number, match.pose, match.information, True)
         return None if best is None else best[1]
 
+    def _drift(self, graph: GrowingGraph, submap: Submap, node: Node) -> float:
+        """How far off a submap's believed place may be, seen from a node [m]: by the way there, or over a loop."""
+        share, doubt = self.config.drift, graph.nodes[submap.anchor].doubt
+        least = share * (node.path - submap.path) + node.doubt - doubt
+        for node_path, node_doubt, tied_path, tied_doubt in self._ties:
+            way = node.path - node_path + abs(tied_path - submap.path)
+            least = min(least, share * way + node.doubt - node_doubt + abs(tied_doubt - doubt))
+        return self.config.sure + least
+
     def _near(self, graph: GrowingGraph, submaps: list[Submap], k: int, number: int) -> Loop | None:
         node = graph.nodes[number]
         start = graph.nodes[submaps[k].anchor].pose.inverse() @ node.pose
@@ -199,7 +214,7 @@ class LoopFinder:
         config, node = self.config, graph.nodes[number]
         tables = self.tables(submaps, k)
         start = graph.nodes[submaps[k].anchor].pose.inverse() @ node.pose
-        drift = config.sure + config.drift * (node.path - submaps[k].path)
+        drift = self._drift(graph, submaps[k], node)
         across = min(drift, config.farthest)
         turn = min(0.15 + 0.05 * drift, config.turn)
         if submaps[k].part != node.part:
@@ -209,10 +224,7 @@ class LoopFinder:
         if best is None:
             return None
         match = self.refine(submaps, k, node, best.pose)
-        if match is None or match.information[:2, :2].trace() <= 0.0:
-            return None
-        weakest = float(np.linalg.eigvalsh(match.information[:2, :2])[0])
-        if weakest < 1.0 / 0.1**2:
+        if match is None or _weakest(match.information) < 1.0 / 0.1**2:
             return None  # a corridor: the scan fits at many places along it
         return Loop(k, number, match.pose, match.information, True)
 
@@ -236,3 +248,8 @@ class LoopFinder:
             return [*agreeing, loop]
         self._pending.append(loop)
         return []
+
+
+def _weakest(information: NDArray[np.float64]) -> float:
+    """How well a match tells the position in the direction that it tells worst [1/m²]."""
+    return float(np.linalg.eigvalsh(information[:2, :2])[0])

@@ -17,7 +17,7 @@ class OptimiseConfig:
 
     Attributes:
         iterations: Most steps of a solution.
-        loop_kernel: Width of Cauchy's kernel on loops, in standard deviations.
+        loop_kernel: Width of the robust kernel on loops, in standard deviations.
         outlier: A loop farther off than this after solving is no loop, and is left out [standard deviations].
     """
 
@@ -43,7 +43,9 @@ class Optimiser:
         self._factors: Any = gtsam.NonlinearFactorGraph()
         self._anchored = False
 
-    def add(self, first: int, second: int, measured: SE2, information: NDArray[np.float64], loop: bool) -> int:
+    def add(
+        self, first: int, second: int, measured: SE2, information: NDArray[np.float64], loop: bool, far: bool = False
+    ) -> int:
         """Add an edge; returns its number.
 
         Args:
@@ -51,7 +53,8 @@ class Optimiser:
             second: Node j.
             measured: ``T_i_j``.
             information: (3, 3) inverse covariance in the frame of i.
-            loop: Whether a robust kernel holds it.
+            loop: Whether a robust kernel holds it: Cauchy's, which lets go of what is far off.
+            far: Whether the kernel is Huber's instead, which never lets go: for loops that may be far from fulfilled.
         """
         gtsam = self._gtsam
         turn = np.eye(3)
@@ -59,7 +62,8 @@ class Optimiser:
         own = turn.T @ information @ turn  # gtsam measures errors in the frame of j
         noise = gtsam.noiseModel.Gaussian.Information(0.5 * (own + own.T))
         if loop:
-            kernel = gtsam.noiseModel.mEstimator.Cauchy.Create(self.config.loop_kernel)
+            kernels = gtsam.noiseModel.mEstimator
+            kernel = (kernels.Huber if far else kernels.Cauchy).Create(self.config.loop_kernel)
             noise = gtsam.noiseModel.Robust.Create(kernel, noise)
         pose = gtsam.Pose2(measured.x, measured.y, measured.theta)
         self._factors.push_back(gtsam.BetweenFactorPose2(first, second, pose, noise))
