@@ -22,13 +22,17 @@ from roboyard.geometry import SE2, wrap_angle
 from roboyard.geometry.many import between, compose
 from roboyard.grids import OccupancyGrid
 from roboyard.mapping.pose_graph import PoseGraph
-from roboyard.mapping.rbpf_match import climb, curvature, search
+from roboyard.mapping.rbpf_match import climb, curvature, fit, search
 from roboyard.mapping.rbpf_paths import Paths
 from roboyard.mapping.rbpf_tiles import TileMaps
 from roboyard.mapping.scan import Scan
 from roboyard.mapping.trajectory import Trajectory
 
-_PLAIN = ("poses", "weights", "times", "odometry", "velocity", "way", "turned", "matched_ns", "step_pose")
+_PLAIN = ("poses", "weights", "times", "odometry", "velocity", "way", "turned", "matched_ns", "step_pose", "fit")
+_FARTHER = (1.0, 0.6)
+"""How far off a better match is looked for where that at hand is poor [m, rad]."""
+_WORSE = 0.3
+"""A scan whose mean log-likelihood is so much less than the last one's was not taken at the same place."""
 _CONTRADICTED = 9.0
 """Squared distance, in standard deviations, from which on odometry is not believed further."""
 
@@ -104,6 +108,7 @@ class RbpfSlam:
         self._velocity: NDArray[np.float64] = np.zeros(3)
         self._way = self._turned = 0.0  # since the last match
         self._matched_ns = 0
+        self._fit = 0.0  # of the last scan matched
         self._step_pose: NDArray[np.float64] = np.zeros(3)
         self.matched = 0
         self.resampled = 0
@@ -124,7 +129,7 @@ class RbpfSlam:
                 self._register(scan, points)
                 self._maps.choose(np.zeros(len(self._poses), dtype=np.int64))
                 self._note_match(scan)
-            elif moved:
+            elif moved or self._differs(points):
                 self._match(points)
                 self._choose()
                 self._register(scan, points)
@@ -209,17 +214,17 @@ class RbpfSlam:
     def _match(self, points: NDArray[np.float64]) -> None:
         """Draw each particle from its proposal and weigh it."""
         config, maps = self.config, self._maps
-        thinned = np.ascontiguousarray(points[:: max(1, math.ceil(len(points) / config.beams))])
+        thinned = self._thinned(points)
         noise = self._noise(self._way, self._turned)
         draws = self._random.standard_normal((config.particles, 3))
-        settings = (maps.corner, thinned)
+        elsewhere = self._looked_farther(thinned)
         for k in range(config.particles):
             predicted = self._poses[k].copy()
-            arguments = (maps.tiles, maps.table[k], *settings)
+            arguments = (maps.tiles, maps.table[k], maps.corner, thinned)
             *found, score = climb(*arguments, predicted, maps.resolution, config.sigma, 0.05, 0.03, 4)
-            if score < config.poor:
-                *coarse, _ = search(*arguments, predicted, maps.resolution, 0.4, 0.3)
-                *other, value = climb(*arguments, np.array(coarse), maps.resolution, config.sigma, 0.05, 0.02, 4)
+            if elsewhere is not None:
+                start = compose(predicted, elsewhere)
+                *other, value = climb(*arguments, start, maps.resolution, config.sigma, 0.05, 0.03, 4)
                 if value > score + 0.1:
                     found, score = other, value
             best = np.array(found)
@@ -228,6 +233,30 @@ class RbpfSlam:
             self._weights[k] += config.evidence * score - 0.5 * apart
         self._poses[:, 2] = wrap_angle(self._poses[:, 2])
         self._weights -= self._weights.max()
+        self._fit = self._fit_of_best(thinned)
+
+    def _thinned(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.ascontiguousarray(points[:: max(1, math.ceil(len(points) / self.config.beams))])
+
+    def _fit_of_best(self, thinned: NDArray[np.float64]) -> float:
+        maps, k = self._maps, self.best
+        table, pose = maps.table[k], self._poses[k]
+        return float(fit(maps.tiles, table, maps.corner, thinned, pose, maps.resolution, self.config.sigma, 1))
+
+    def _differs(self, points: NDArray[np.float64]) -> bool:
+        """Whether the scan says that the robot moved although odometry does not."""
+        return self._fit_of_best(self._thinned(points)) < self._fit - _WORSE
+
+    def _looked_farther(self, thinned: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """A better place farther off (3,), as seen from the best particle; None where its match at hand is not poor."""
+        config, maps, k = self.config, self._maps, self.best
+        predicted = self._poses[k].copy()
+        arguments = (maps.tiles, maps.table[k], maps.corner, thinned)
+        *_, score = climb(*arguments, predicted, maps.resolution, config.sigma, 0.05, 0.03, 4)
+        if score >= config.poor:
+            return None
+        *coarse, _ = search(*arguments, predicted, maps.resolution, *_FARTHER)
+        return np.asarray(between(predicted, np.array(coarse)))
 
     def _choose(self) -> None:
         """Choose particles anew where few carry the weight: systematic resampling."""
