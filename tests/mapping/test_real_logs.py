@@ -1,0 +1,74 @@
+"""Graph SLAM on logs of real robots, with the defaults."""
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from roboyard.geometry import SE2
+from roboyard.geometry.many import between
+from roboyard.mapping import GraphSlam, Scan, Trajectory, read_relations, relation_errors
+from roboyard.mapping.nodes import read_log
+
+pytestmark = pytest.mark.slow
+
+
+def mapped(scans: list[Scan]) -> Trajectory:
+    slam = GraphSlam()
+    for scan in scans:
+        slam.process(scan)
+    slam.finish()
+    return slam.trajectory()
+
+
+def apart(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Distances [m] between two trajectories' motions, from any pose to any other."""
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(0, len(first), (2, 2000))
+    return np.linalg.norm(between(first[i], first[j])[:, :2] - between(second[i], second[j])[:, :2], axis=1)
+
+
+def without_sign(scans: list[Scan]) -> list[Scan]:
+    """As if odometry lost its sign in every third stretch of 60 scans."""
+    changed, told = [scans[0]], scans[0].odometry or SE2()
+    for k, (before, scan) in enumerate(itertools.pairwise(scans), 1):
+        if before.odometry is not None and scan.odometry is not None:
+            step = before.odometry.inverse() @ scan.odometry
+            told = told @ (SE2(-step.x, -step.y, step.theta) if k // 60 % 3 == 2 else step)
+        changed.append(replace(scan, odometry=told))
+    return changed
+
+
+def test_intel_is_no_worse_than_gmapping_and_survives_a_lie(external_data: Path) -> None:
+    folder = external_data / "slam"
+    scans = list(read_log(folder / "intel.clf.gz").scans)
+    relations = read_relations(folder / "relations" / "intel.relations")
+    errors = relation_errors(mapped(scans), relations)
+    assert errors.translational.mean < 0.086
+    assert errors.rotational_deg.mean < 1.88
+    assert relation_errors(mapped(without_sign(scans)), relations).translational.mean < 0.2
+
+
+def test_full_rate_log_comes_out_the_same_without_odometry(external_data: Path) -> None:
+    scans = list(read_log(external_data / "slam" / "mit-csail.clf.gz").scans)
+    plain, blind = mapped(scans), mapped([replace(scan, odometry=None) for scan in scans])
+    assert np.median(apart(plain.poses, blind.poses)) < 0.15
+
+
+@pytest.mark.parametrize(("name", "limit"), [("seattle", 0.2), ("freiburg-101", 0.2), ("belgioioso", 0.4)])
+def test_sparse_logs_agree_with_gmapping(name: str, limit: float, external_data: Path) -> None:
+    from roboyard.record.carmen import CarmenRecording
+
+    path = external_data / "slam" / f"{name}-corrected.log.gz"
+    found = mapped(list(read_log(path).scans))
+    poses = {}
+    for item in CarmenRecording(path).messages(topics=["/corrected_pose"]):
+        place = item.message.pose
+        turn = 2.0 * np.arctan2(place.orientation.z, place.orientation.w)
+        poses[item.time_ns] = (place.position.x, place.position.y, turn)
+    known = [time in poses for time in found.times_ns.tolist()]
+    theirs = np.array([poses[time] for time in found.times_ns[known].tolist()])
+    assert len(theirs) > 0.9 * len(found)
+    assert apart(found.poses[known], theirs).mean() < limit
