@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.mapping.simulated import PERIOD_NS, Lie, drive, log, rooms
 
+from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import OCCUPIED
 from roboyard.mapping import GraphSlam, Scan, Slam, Trajectory
@@ -161,3 +162,18 @@ def test_standing_still_adds_nothing_to_the_map(way: list[SE2]) -> None:
     slam = run(list(log([way[0]] * 300)))
     assert len(slam.graph().poses) == 1
     assert error(slam.trajectory(), [way[0]] * 300) < 0.02
+
+
+def test_one_stamp_from_the_future_does_not_end_the_map(way: list[SE2]) -> None:
+    scans = list(log(way))
+    scans[100] = replace(scans[100], time_ns=10**15)
+    slam = run(scans)
+    assert error(slam.trajectory(), way) < 0.08
+    assert len(slam.trajectory()) > len(way) - 10
+    assert any("set back" in warning for warning in slam.warnings)
+
+
+@pytest.mark.parametrize("resolution", [0.0, -0.1, math.nan, 1e-7])
+def test_a_resolution_that_makes_no_map_is_refused(resolution: float, plain: GraphSlam) -> None:
+    with pytest.raises(InputError):
+        plain.occupancy(resolution)

@@ -29,6 +29,7 @@ _DISAGREES = 4.0
 """Squared error of odometry, in variances, from which it and the scan contradict each other."""
 _CONVINCED = 0.05
 """Share of such a contradiction that remains as uncertainty where the scan fits as well as ever."""
+_MAX_WARNINGS = 10
 _UNTIED = np.diag([1.0 / 3.0**2, 1.0 / 3.0**2, 1.0])
 """What is known about a part of the map that nothing ties to the rest: metres and a radian."""
 
@@ -47,6 +48,7 @@ class GraphSlam:
         self._beams: dict[str, int] = {}
         self._last_times: dict[str, int] = {}
         self._lost = 0
+        self._backward = 0
         self._loaded = 0  # nodes of a map that was loaded
         self._start: SE2 | None = None  # where the robot is said to begin in it
         self._first_pose: SE2 | None = None
@@ -172,11 +174,26 @@ class GraphSlam:
         if last is not None and scan.time_ns == last:
             self._warn("scans with the stamp of the one before, left out")
         elif self._last_times and scan.time_ns < max(self._last_times.values()):
+            self._backward += 1
+            if self._backward >= self.config.patience:
+                self._set_back(scan.time_ns)
+                self._last_times = {scan.laser: scan.time_ns}
+                return False
             self._warn("scans whose stamps go back, left out")
         else:
             self._last_times[scan.laser] = scan.time_ns
+            self._backward = 0
             return False
         return True
+
+    def _set_back(self, time_ns: int) -> None:
+        """Stamps stay behind: the clock was set back, or one stamp lay in the future."""
+        self._warn("times the clock was set back; poses with later stamps were taken out of the trajectory")
+        self._backward = 0
+        while self._times and self._times[-1] >= time_ns:
+            self._times.pop()
+            self._at.pop()
+        self._motion.set_back(time_ns)
 
     def _seen(self, scan: Scan, prepared: Prepared) -> None:
         beams = self._beams.setdefault(scan.laser, len(scan.ranges))
@@ -191,7 +208,10 @@ class GraphSlam:
     @property
     def warnings(self) -> list[str]:
         """What was amiss with the scans so far, and what was done about it."""
-        return [f"{count} {what}" for what, count in self._counts.items()] + self._warnings
+        more = len(self._warnings) - _MAX_WARNINGS
+        rest = [f"{more} more of that kind"] if more > 0 else []
+        counted = [f"{count} {what}" for what, count in self._counts.items()]
+        return counted + self._warnings[:_MAX_WARNINGS] + rest
 
     def finish(self) -> None:
         """See ``Slam.finish``."""

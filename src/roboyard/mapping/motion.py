@@ -143,3 +143,7 @@ class Motion:
         """Begin anew at a scan whose place is not known from what was before."""
         self.twist = np.zeros(3)
         self._time_ns, self._seen_ns, self._odometry = time_ns, time_ns, odometry
+
+    def set_back(self, time_ns: int) -> None:
+        """The clock shows ``time_ns`` [ns] now; how long the last step took is taken for half a second."""
+        self._time_ns = self._seen_ns = time_ns - 500_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ from roboyard.geometry import SE2
 from roboyard.grids import BeamModel, Evidence, GridFrame, OccupancyGrid
 from roboyard.mapping.preparation import Prepared
 
-MAX_CELLS = 400_000_000
+MAX_CELLS = 100_000_000
 """Cells of a map, at most: beyond, memory runs out."""
 _MARGIN = 1.0
 
@@ -28,8 +29,10 @@ def draw(
         model: What beams prove.
 
     Raises:
-        InputError: a resolution so fine that the map would not fit into memory.
+        InputError: a resolution that is not positive, or so fine that the map would not fit into memory.
     """
+    if not (math.isfinite(resolution) and resolution > 0.0):
+        raise InputError(f"a map with a resolution of {resolution}", valid="metres, more than 0")
     low, high = np.zeros(2), np.zeros(2)
     for pose, scan in zip(poses, scans, strict=True):
         ends = pose @ scan.ends if len(scan.ends) else pose.xy[None]
