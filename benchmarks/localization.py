@@ -232,7 +232,7 @@ def from_nothing(nightly: bool) -> dict[str, Any]:
     figures, details = [], []
     for world in WORLDS:
         place, found, times = Place(world), [], []
-        for seed in range(200 if nightly else 20):
+        for seed in range(100 if nightly else 20):
             rng = np.random.default_rng(1000 + seed)
             run = drive(place, place.way(place.pose(rng), 20.0, rng), rng, anywhere=True)
             found.append(run.found is not None)
@@ -249,7 +249,7 @@ def carried_off(nightly: bool) -> dict[str, Any]:
     for world in WORLDS:
         place, found, times, alike, tried = Place(world), [], [], 0, 0
         model, space = SensorModel(place.grid, AmclConfig()), FreeSpace(place.grid)
-        for seed in range(200 if nightly else 20):
+        for seed in range(100 if nightly else 20):
             rng = np.random.default_rng(2000 + seed)
             before = place.way(place.pose(rng), 10.0, rng)
             while True:

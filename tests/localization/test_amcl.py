@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from roboyard.localization.amcl.config import LASER_MODELS
 from roboyard.localization.amcl.motion import density, moved
 from roboyard.localization.amcl.resampling import bins, effective, keys, kld_bound, low_variance, needed
 from roboyard.localization.amcl.search import FreeSpace
-from roboyard.localization.amcl.visibility import merits
+from roboyard.localization.amcl.visibility import belief, merits, without_strangers
 
 SEEDS = st.integers(0, 2**32 - 1)
 START = SE2(3.0, 1.5, 0.4)
@@ -177,6 +178,12 @@ def test_beams_through_walls_speak_against_a_pose() -> None:
     assert seen[0] == pytest.approx(2 / 3, abs=0.06)
 
 
+def test_what_goes_through_walls_costs_belief_and_what_is_short_next_to_none() -> None:
+    assert belief(1.0, 0.0) == 1.0
+    assert belief(0.5, 0.0) > 0.9
+    assert belief(0.9, 0.1) < 0.85
+
+
 def test_a_search_finds_where_a_scan_was_taken() -> None:
     grid = room()
     sensor, space = SensorModel(grid, AmclConfig()), FreeSpace(grid)
@@ -211,6 +218,37 @@ def test_driving_it_knows_where_it_is(model: str) -> None:
 def test_from_nothing_and_when_carried_off() -> None:
     assert run(seed=1, anywhere=True)[0][20:].max() < 0.1
     assert run(seed=2, steps=160, jump=SE2(0.5, 2.3, -2.0))[0][-20:].max() < 0.1
+
+
+def test_people_about_the_robot_do_not_lead_it_astray() -> None:
+    """Two fifths of the beams end on something that goes along with the base."""
+    grid, tested = room(), Amcl(rng=np.random.default_rng(0))
+    tested.set_map(grid)
+    tested.start(START, SURE)
+    errors = []
+    for k, (pose, scan) in enumerate(drive(grid, START, 120, 0)):
+        ranges = scan.ranges.copy()
+        if k > 10:
+            ranges[20:68] = np.minimum(ranges[20:68], 0.7)
+        found = tested.process(replace(scan, ranges=ranges))
+        if found is not None:
+            errors.append(found.T_map_base.distance(pose))
+    assert max(errors) < 0.15
+    assert np.median(errors) < 0.04
+
+
+def test_beams_of_strangers_are_left_out_and_others_stay() -> None:
+    grid = room()
+    sensor, scan = SensorModel(grid, AmclConfig()), scan_at(grid, START)
+    ranges = scan.ranges.copy()
+    ranges[:30] = 0.3
+    ranges[30:33] = np.inf
+    sensed = sense(replace(scan, ranges=ranges), sensor.config)
+    kept = without_strangers(sensor, START, sensed, 0.5)
+    assert len(kept.ranges) == 91
+    assert len(kept.points) == 88
+    everywhere = sense(replace(scan, ranges=np.full(121, 0.3, np.float32)), sensor.config)
+    assert without_strangers(sensor, START, everywhere, 0.5) is everywhere
 
 
 def test_runs_are_bit_equal_and_go_on_alike_when_saved() -> None:

@@ -26,7 +26,7 @@ class Averages:
         self._alphas = (slow, fast)
         self._slow: float | None = None
         self._fast: float | None = None
-        self._explained: float | None = None
+        self._belief: float | None = None
         self.share = 0.0
         self._pause = self._wait = 0
 
@@ -37,22 +37,23 @@ class Averages:
         self._slow += self._alphas[0] * (weight - self._slow)
         self._fast += self._alphas[1] * (weight - self._fast)
 
-    def explained(self, share: float) -> None:
-        """Take the share of beams that the estimate explains."""
-        before = share if self._explained is None else self._explained
-        self._explained = before + max(self._alphas[1], 0.2) * (share - before)
+    def believed(self, belief: float) -> None:
+        """Take how far the scan leaves the estimate possible, see ``visibility.belief``."""
+        before = belief if self._belief is None else self._belief
+        self._belief = before + max(self._alphas[1], 0.2) * (belief - before)
 
     def recover(self, lost_share: float) -> float:
-        """Share of particles to replace now: 1 - fast / slow, or more where too little is explained; often 0.
+        """Share of particles to replace now: 1 - fast / slow, or by how much the estimate is contradicted, if it is.
 
-        A share below a percent is no reason to search the whole map.
+        The averages alone do not tell a robot that was carried off from one with people about it; what goes through
+        walls does.  A share below a percent is no reason to search the whole map.
         """
         self.share = 0.0
-        if min(self._alphas) <= 0.0 or self._slow is None or self._fast is None or self._explained is None:
+        if min(self._alphas) <= 0.0 or self._slow is None or self._fast is None or self._belief is None:
             return 0.0
         drop = max(0.0, 1.0 - self._fast / self._slow) if self._slow > 0.0 else 0.0
-        missing = max(0.0, 1.0 - self._explained / lost_share) if lost_share > 0.0 else 0.0
-        share = min(0.5, max(drop, missing))
+        missing = max(0.0, 1.0 - self._belief / lost_share) if lost_share > 0.0 else 0.0
+        share = min(0.5, max(drop, missing)) if missing > 0.0 else 0.0
         if share <= 0.01:
             self._pause = self._wait = 0
         elif self._wait > 0:
@@ -69,11 +70,11 @@ class Averages:
     def save(self) -> dict[str, Any]:
         """State as plain data."""
         return {
-            "slow": self._slow, "fast": self._fast, "explained": self._explained, "share": self.share,
+            "slow": self._slow, "fast": self._fast, "belief": self._belief, "share": self.share,
             "pause": self._pause, "wait": self._wait,
         }  # fmt: skip
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        self._slow, self._fast, self._explained = state["slow"], state["fast"], state["explained"]
+        self._slow, self._fast, self._belief = state["slow"], state["fast"], state["belief"]
         self.share, self._pause, self._wait = state["share"], state["pause"], state["wait"]

@@ -59,12 +59,14 @@ class AmclConfig:
         recovery_alpha_slow: Of the slow average weight; 0: no recovery.
         recovery_alpha_fast: Of the fast average weight; 0: no recovery.
         beam_independence: Each beam's logarithm counts this much (likelihood_field_prob): beams share their errors.
+        distance_filter: Beams that end so much before what the map has there are left out while the pose is known [m];
+            0: none are.
         refine: Whether the estimate is aligned to the map with many beams.
         refine_beams: How many.
         refine_sigma: Standard deviation of what one of them says about the pose [m]; small since errors are shared.
         search_density: Poses tried for each square metre of free space when nothing is known.
         search_limit: Most poses tried.
-        lost_share: Recovery also looks elsewhere when the estimate explains less than this share of the beams.
+        lost_share: Recovery looks elsewhere when scans leave less belief in the estimate than this; 0: never.
 
     Raises:
         ConfigError: a value is out of range.
@@ -102,6 +104,7 @@ class AmclConfig:
     recovery_alpha_slow: float = 0.001
     recovery_alpha_fast: float = 0.1
     beam_independence: float = 0.5
+    distance_filter: float = 0.5
     refine: bool = True
     refine_beams: int = 180
     refine_sigma: float = 0.1
@@ -120,7 +123,7 @@ class AmclConfig:
         for name in ("z_hit", "z_short", "z_max", "z_rand", "recovery_alpha_slow", "recovery_alpha_fast", "lost_share",
                      "beam_skip_threshold", "beam_skip_error_threshold"):  # fmt: skip
             hold(name, 0.0, 1.0)
-        for name in ("update_min_d", "update_min_a", "beam_skip_distance", "search_density"):
+        for name in ("update_min_d", "update_min_a", "beam_skip_distance", "search_density", "distance_filter"):
             hold(name, 0.0, 1e6)
         for name in ("sigma_hit", "refine_sigma", "lambda_short", "laser_likelihood_max_dist", "pf_err"):
             hold(name, 1e-6, 1e6)

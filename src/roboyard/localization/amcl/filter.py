@@ -19,7 +19,7 @@ from roboyard.localization.amcl.estimate import AmclEstimate, estimate
 from roboyard.localization.amcl.motion import moved
 from roboyard.localization.amcl.search import WORTH, FreeSpace, Hypotheses, search
 from roboyard.localization.amcl.sensing import Sensed, SensorModel, sense
-from roboyard.localization.amcl.visibility import merits
+from roboyard.localization.amcl.visibility import belief, merits, seen, without_strangers
 from roboyard.mapping import Scan
 
 Array = NDArray[np.float64]
@@ -27,6 +27,8 @@ _TRUST = 0.3
 """Of a hypothesis' log-likelihood this share decides how many particles it gets: one scan must not rule out much."""
 _SPREAD = (0.05, math.radians(2.0))
 """Particles are laid about a hypothesis with these standard deviations [m], [rad]."""
+_ONE, _NARROW = 0.9, 0.3
+"""The pose is known well if one cluster has so much of the weight, and its deviation is below this [m]."""
 _BETTER = 0.15
 """So much more merit a place must have that particles move there."""
 
@@ -138,9 +140,12 @@ class Amcl:
         elif self._odometry is not None:
             self.particles = moved(self.particles, self._odometry.inverse() @ scan.odometry, self.config, self._rng)
         self._odometry = scan.odometry
-        self._weigh(model, sensed)
-        found = estimate(scan, clusters(self.particles, self.weights), model, sensed, len(self.particles))
-        self._averages.explained(found.explained)
+        believable = self._without_strangers(model, sensed)
+        self._weigh(model, believable)
+        found = estimate(scan, clusters(self.particles, self.weights), model, believable, len(self.particles))
+        pose = found.T_map_base
+        explained, through = seen(model, np.array([[pose.x, pose.y, pose.theta]]), sensed)
+        self._averages.believed(belief(float(explained[0]), float(through[0])))
         if self._averages.recover(self.config.lost_share) > 0.0:
             self._averages.looked(self._inject(search(model, space, sensed, self._rng), found, model, sensed))
         self._count += 1
@@ -176,6 +181,15 @@ class Amcl:
         chosen = resampling.low_variance(shares, count, self._rng)
         spread = np.array([_SPREAD[0], _SPREAD[0], _SPREAD[1]])
         return np.asarray(found.poses[chosen] + self._rng.standard_normal((count, 3)) * spread)
+
+    def _without_strangers(self, model: SensorModel, sensed: Sensed) -> Sensed:
+        """What of a scan belongs to the map; all of it while the pose is not known well."""
+        if not self.config.distance_filter:
+            return sensed
+        best = clusters(self.particles, self.weights)[0]
+        if best.weight < _ONE or float(np.trace(best.covariance[:2, :2])) > _NARROW**2:
+            return sensed
+        return without_strangers(model, best.pose, sensed, self.config.distance_filter)
 
     def _weigh(self, model: SensorModel, sensed: Sensed) -> None:
         total, each = model.log_weights(self.particles, sensed)

@@ -34,6 +34,11 @@ class Sensed:
     range_max: float
     T_base_laser: SE2
 
+    def only(self, kept: NDArray[np.bool_]) -> Sensed:
+        """What remains with some of the beams (b,)."""
+        hits = np.isfinite(self.ranges)
+        return Sensed(self.points[kept[hits]], self.ranges[kept], self.angles[kept], self.range_max, self.T_base_laser)
+
     def laser_poses(self, poses: Array) -> Array:
         """Poses (n, 3) of the laser in the map when the base is at ``poses`` (n, 3)."""
         mount, cos, sin = self.T_base_laser, np.cos(poses[:, 2]), np.sin(poses[:, 2])

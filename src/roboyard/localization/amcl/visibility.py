@@ -7,13 +7,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.geometry import SE2
 from roboyard.grids import cast_scans
 from roboyard.localization.amcl.sensing import Sensed, SensorModel, evenly
 
 Array = NDArray[np.float64]
 _TOLERANCE = 0.3
 """A beam that ends so much behind what the map has there went through it [m]."""
-_AGAINST = 2.0
+_AGAINST, _SHORT = 2.0, 0.15
+_LEAST_KEPT = 0.2
 
 
 def merits(model: SensorModel, poses: Array, sensed: Sensed) -> Array:
@@ -21,9 +23,38 @@ def merits(model: SensorModel, poses: Array, sensed: Sensed) -> Array:
 
     A beam that is shorter than the map says counts neither way: something may stand there that the map does not know.
     """
+    explained, through = seen(model, poses, sensed)
+    return np.asarray(explained - _AGAINST * through)
+
+
+def without_strangers(model: SensorModel, pose: SE2, sensed: Sensed, nearer: float) -> Sensed:
+    """A scan without beams that end before what the map has there by more than ``nearer`` [m], seen from a pose.
+
+    People and boxes would pull the estimate to walls that are not theirs (the distance filter of D. Fox, W. Burgard,
+    S. Thrun, Markov Localization for Mobile Robots in Dynamic Environments, JAIR 11, 1999).  Where hardly anything
+    would be left, all beams stay.
+    """
+    laser = sensed.laser_poses(np.array([[pose.x, pose.y, pose.theta]]))
+    high = sensed.range_max if math.isfinite(sensed.range_max) else 100.0
+    expected = cast_scans(model.solid, model.grid.frame, laser, sensed.angles, high)[0]
+    kept = ~(sensed.ranges < expected - nearer) | (~np.isfinite(expected))
+    return sensed.only(kept) if kept.mean() >= _LEAST_KEPT else sensed
+
+
+def belief(explained: float, through: float) -> float:
+    """How far a scan leaves a pose possible: 1, less twice the share through walls, less a little for the rest.
+
+    What stands about a robot shortens its beams and says next to nothing of where it is; but where everything is nearer
+    than it should be for long, something is wrong.
+    """
+    return 1.0 - _AGAINST * through - _SHORT * (1.0 - explained - through)
+
+
+def seen(model: SensorModel, poses: Array, sensed: Sensed) -> tuple[Array, Array]:
+    """Shares (n,) of the beams that end on a surface, and that went through something solid, at poses (n, 3)."""
     chosen = evenly(len(sensed.ranges), model.config.max_beams)
     if not len(chosen) or not len(poses):
-        return np.zeros(len(poses))
+        return np.zeros(len(poses)), np.zeros(len(poses))
     high = sensed.range_max if math.isfinite(sensed.range_max) else 100.0
     measured, angles = np.minimum(sensed.ranges[chosen], high), sensed.angles[chosen]
     lasers = sensed.laser_poses(poses)
@@ -38,4 +69,4 @@ def merits(model: SensorModel, poses: Array, sensed: Sensed) -> Array:
     near = (away < max(0.1, 1.5 * frame.resolution)) & (measured < high)
     explained = near | ((measured >= high) & (expected >= high))
     through = ~explained & (measured > expected + _TOLERANCE)
-    return np.asarray(explained.mean(axis=1) - _AGAINST * through.mean(axis=1), dtype=np.float64)
+    return explained.mean(axis=1), through.mean(axis=1)

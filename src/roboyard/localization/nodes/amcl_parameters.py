@@ -82,6 +82,7 @@ class AmclParameters(FromRosFile):
     recovery_alpha_slow: float = param(_D.recovery_alpha_slow, low=0.0, high=1.0, fixed=True)
     recovery_alpha_fast: float = param(_D.recovery_alpha_fast, low=0.0, high=1.0, fixed=True)
     beam_independence: float = param(_D.beam_independence, low=1e-3, high=1.0, fixed=True)
+    distance_filter: float = param(_D.distance_filter, unit="m", low=0.0, high=100.0, doc="0: off", fixed=True)
     refine: bool = param(_D.refine, doc="align the estimate to the map with many beams", fixed=True)
     refine_beams: int = param(_D.refine_beams, low=3, high=100_000, fixed=True)
     refine_sigma: float = param(_D.refine_sigma, unit="m", low=1e-3, high=10.0, fixed=True)
