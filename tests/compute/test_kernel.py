@@ -158,7 +158,8 @@ OTHER = {
 
         @kernel
         def run(x):
-            return shift(x) + library.direct(x) + constants.TABLE[1] + constants.LEVEL + 1.0 * (Shade.DARK.value) + named(x)
+            read = constants.TABLE[1] + constants.LEVEL + 1.0 * (Shade.DARK.value)
+            return shift(x) + library.direct(x) + read + named(x)
 
         result = {"kernel": run(1.0)}
         result["hits"] = sum(run.stats.cache_hits.values())
