@@ -420,3 +420,17 @@ def test_a_mere_frame_gets_no_mass_but_a_lone_link_does() -> None:
     masses = {link.name: link.inertial.mass if link.inertial else None for link in model.links}
     assert masses == {"foot": None, "body": 2.0, "loose": 1.0}
     assert any("link 'foot' is a mere frame" in str(finding) for finding in model.findings)
+
+
+def test_what_is_wrong_with_a_lamp_keeps_no_world_from_being_read() -> None:
+    """Gazebo draws such worlds; a lamp is only looks."""
+    text = """<sdf version="1.9"><world name="w"><light name="l" type="spot"><intensity>-1</intensity>
+      <attenuation><range>-3</range><constant>-2</constant><linear>0.5</linear></attenuation>
+      <spot><outer_angle>-1</outer_angle><falloff>-1</falloff></spot></light></world></sdf>"""
+    world = load_world(text)
+    (lamp,) = world.lights
+    assert (lamp.attenuation, lamp.falloff) == ((0.0, 0.5, 0.0), 0.0)
+    assert lamp.reach > 0.0
+    assert lamp.cone > 0.0
+    found = " ".join(str(finding) for finding in world.findings)
+    assert all(f"<{tag}> of a light is -" in found for tag in ("intensity", "range", "constant", "falloff"))

@@ -13,7 +13,6 @@ from typing import Any
 
 _SHOWN = ("roboyard", "mujoco-core", "numba", "numpy", "scipy", "rosbags", "zstandard")
 _VECTOR = ("avx512f", "avx2", "avx", "sse4_2", "asimd")
-_REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +72,33 @@ def lock_hash() -> str:
 
 
 def closure(root: str) -> dict[str, str]:
-    """Versions of ``root`` and of all that it needs, by normalised name; what is not installed is left out."""
+    """Versions of ``root`` and of all that it needs on this machine, by normalised name.
+
+    Of its extras none is followed, of its requirements' those that are asked for (``package[extra]``). What is
+    installed besides plays no part, and what is not installed is left out.
+    """
+    from packaging.requirements import InvalidRequirement, Requirement  # heavy, and only this function needs it
+    from packaging.utils import canonicalize_name
+
     found: dict[str, str] = {}
-    waiting = [root]
+    waiting = [(canonicalize_name(root), "")]
+    seen = set(waiting)
     while waiting:
-        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
-        if name in found:
-            continue
+        name, extra = waiting.pop()
         try:
             package = distribution(name)
         except PackageNotFoundError:
-            continue  # needed on other platforms or Pythons only
+            continue
         found[name] = package.version
-        for requirement in package.requires or ():
-            text, _, marker = requirement.partition(";")
-            match = _REQUIREMENT.match(text)
-            if match and "extra" not in marker:
-                waiting.append(match[1])
+        for text in package.requires or ():
+            try:
+                needed = Requirement(text)
+            except InvalidRequirement:
+                continue  # old metadata may hold what no installer could have followed
+            if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+                new = {(canonicalize_name(needed.name), one) for one in ("", *needed.extras)} - seen
+                seen |= new
+                waiting += sorted(new)
     return found
 
 

@@ -40,13 +40,13 @@ def read_light(reading: Reading, node: Node, T_world_light: SE3) -> Light:
     if fading is not None:
         reading.unknown(fading, {"range", "constant", "linear", "quadratic"})
         terms = [
-            number_of(fading, tag, value, low=0.0) for tag, value in (("constant", 1), ("linear", 1), ("quadratic", 0))
+            _positive(reading, fading, tag, value) for tag, value in (("constant", 1), ("linear", 1), ("quadratic", 0))
         ]
         plain = (terms[0], terms[1], terms[2]) if any(terms) else plain
     if spot is not None:
         reading.unknown(spot, {"outer_angle", "falloff"}, {"inner_angle"})
-    strength = number_of(node, "intensity", 1.0, low=0.0) if boolean_of(node, "light_on", True) else 0.0
-    outer = number_of(spot, "outer_angle", 2.0 * _DEFAULT.cone, low=0.0)
+    strength = _positive(reading, node, "intensity", 1.0) if boolean_of(node, "light_on", True) else 0.0
+    outer = number_of(spot, "outer_angle", 2.0 * _DEFAULT.cone)
     return Light(
         name=name,
         type=kind,
@@ -56,10 +56,18 @@ def read_light(reading: Reading, node: Node, T_world_light: SE3) -> Light:
         specular=_brighter(colour_of(node, "specular", _DEFAULT.specular), strength),
         cast_shadows=boolean_of(node, "cast_shadows", False),
         attenuation=plain,
-        reach=number_of(fading, "range", _DEFAULT.reach, low=0.0, above=True),
+        reach=_positive(reading, fading, "range", 0.0) or _DEFAULT.reach,
         cone=min(max(outer / 2.0, 0.01), math.pi / 2.0),
-        falloff=number_of(spot, "falloff", _DEFAULT.falloff, low=0.0),
+        falloff=_positive(reading, spot, "falloff", _DEFAULT.falloff),
     )
+
+
+def _positive(reading: Reading, node: Node | None, tag: str, default: float) -> float:
+    """A number of looks: one below zero is no reason to refuse a world that Gazebo draws."""
+    value = number_of(node, tag, default)
+    if node is not None and value < 0.0:
+        reading.note(node.child(tag) or node, f"<{tag}> of a light is {value:g}: 0 taken")
+    return max(value, 0.0)
 
 
 def _brighter(colour: Rgba, strength: float) -> Rgba:
