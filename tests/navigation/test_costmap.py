@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from roboyard.errors import ConfigError, InputError
@@ -152,7 +152,9 @@ def test_what_moves_out_of_view_and_back_is_forgotten_and_the_rest_kept() -> Non
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.02, 0.5), st.floats(0.02, 0.5), st.floats(-3.0, 3.0))
-@settings(max_examples=30, deadline=None)
+@example(253, 0.02, 0.02, 0.0)  # cells of one size, half a cell apart: looks that lie on the other's lines
+@example(0, 0.05, 0.1, math.pi / 2)
+@settings(max_examples=60, deadline=None)
 def test_no_wall_is_lost_between_maps_of_different_cells(seed, fine, coarse, theta) -> None:
     rng = np.random.default_rng(seed)
     cells = np.zeros((20, 20), dtype=np.int8)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import kernel
 from roboyard.errors import ConfigError
 from roboyard.grids import GridFrame, OccupancyGrid
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
@@ -83,18 +84,52 @@ def resample(values: NDArray[np.uint8], frame: GridFrame, cells: NDArray[np.uint
         cells: (rows, columns), written; what nothing known lies under stays.
         onto: Where those lie.
     """
-    # so many looks a cell that a cell of the other grid fits between no four of them, however it is turned
-    turned = abs(math.sin(2.0 * (frame.T_map_grid.theta - onto.T_map_grid.theta))) > 1e-6
-    looks = max(math.ceil(onto.resolution / frame.resolution * (math.sqrt(2.0) if turned else 1.0) - 1e-6), 1)
-    aside = (np.arange(looks) + 0.5) / looks - 0.5
-    rows, columns = np.arange(onto.shape[0], dtype=np.float64), np.arange(onto.shape[1], dtype=np.float64)
-    best = np.full(onto.shape, -1, dtype=np.int16)
-    for dr in aside:
-        for dc in aside:
-            places = np.stack(np.meshgrid(rows + dr, columns + dc, indexing="ij"), axis=-1)
-            under = frame.cells(onto.points(places))
-            inside = frame.contains(under)
-            found = values[under[inside, 0], under[inside, 1]].astype(np.int16)
-            found[found == UNKNOWN] = -1
-            best[inside] = np.maximum(best[inside], found)
-    cells[best >= 0] = best[best >= 0].astype(np.uint8)
+    # The looks of all cells form a lattice.  It is so fine that each cell of the other grid holds one of them, however
+    # that grid is turned, and even where looks lie on its lines and rounding sends them to either side.
+    turn = onto.T_map_grid.theta - frame.T_map_grid.theta
+    width = math.sqrt(2.0) if abs(math.sin(2.0 * turn)) > 1e-6 else 1.0
+    looks = math.floor(onto.resolution / frame.resolution * width * 1.00001) + 1
+    scale = onto.resolution / frame.resolution
+    corner = (frame.T_map_grid.inverse() @ onto.T_map_grid.xy) / frame.resolution
+    steps = np.array([[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]]) * scale
+    take_dearest(np.ascontiguousarray(values), corner, steps, looks, cells)
+
+
+@kernel(
+    examples=lambda: [
+        (np.zeros((3, 3), dtype=np.uint8), np.zeros(2), np.eye(2), 2, np.zeros((5, 5), dtype=np.uint8)),
+    ]
+)
+def take_dearest(
+    values: NDArray[np.uint8],
+    corner: NDArray[np.float64],
+    steps: NDArray[np.float64],
+    looks: int,
+    cells: NDArray[np.uint8],
+) -> None:
+    """Look up cells of one grid in another.
+
+    Args:
+        values: (rows, columns) of the other.
+        corner: (2,) x and y of the one's corner in the other [the other's cells].
+        steps: (2, 2) by which x and y of the other grow along the one's columns (first column) and rows.
+        looks: Along each side of a cell.
+        cells: (rows, columns) of the one, written.
+    """
+    rows, columns = values.shape
+    for r in range(cells.shape[0]):
+        for c in range(cells.shape[1]):
+            best = -1
+            for i in range(looks):
+                down = r + (i + 0.5) / looks
+                for j in range(looks):
+                    right = c + (j + 0.5) / looks
+                    x = corner[0] + steps[0, 0] * right + steps[0, 1] * down
+                    y = corner[1] + steps[1, 0] * right + steps[1, 1] * down
+                    if x < 0.0 or y < 0.0 or x >= columns or y >= rows:
+                        continue
+                    value = values[int(y), int(x)]
+                    if value != UNKNOWN and value > best:
+                        best = int(value)
+            if best >= 0:
+                cells[r, c] = best
