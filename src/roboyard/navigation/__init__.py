@@ -22,6 +22,8 @@ from roboyard.navigation.errors import NavigationError
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.path import Path
 from roboyard.navigation.planning import GlobalPlanner, GridSearch, Traversal, WavePlanner
+from roboyard.navigation.speed_limit import SpeedLimit
+from roboyard.navigation.waypoints import Missed, Waypoint, WaypointSequence, waypoints_along
 
 __all__ = [
     "Controller",
@@ -35,6 +37,7 @@ __all__ = [
     "KeepoutLayer",
     "Layer",
     "LayeredCostmap",
+    "Missed",
     "MotionLimits",
     "Mppi",
     "MppiConfig",
@@ -43,9 +46,13 @@ __all__ = [
     "ObstacleConfig",
     "ObstacleLayer",
     "Path",
+    "SpeedLimit",
     "SpeedZones",
     "StaticLayer",
     "Traversal",
     "WavePlanner",
+    "Waypoint",
+    "WaypointSequence",
     "WindowConfig",
+    "waypoints_along",
 ]
