@@ -1,0 +1,117 @@
+"""Worlds of cells, a perfect sensor for them, and a robot that drives through them without physics."""
+
+import math
+
+import numpy as np
+from scipy.ndimage import binary_dilation
+
+from roboyard.geometry import SE2, wrap_angle
+from roboyard.grids import Evidence, GridFrame, OccupancyGrid, cast_rays
+from roboyard.navigation import NavigationError, Traversal, WavePlanner
+from roboyard.navigation.costmap import InflationLayer, LayeredCostmap, StaticLayer
+from roboyard.navigation.exploration import Explorer
+
+
+def rooms(seed: int, rows: int, columns: int, resolution: float = 0.1, doors: float = 1.0) -> np.ndarray:
+    """Rooms in rooms, split until they are small, with doors in the walls and boxes in them; True is solid."""
+    rng = np.random.default_rng(seed)
+    solid = np.zeros((rows, columns), dtype=bool)
+    solid[[0, -1]] = solid[:, [0, -1]] = True
+    width = max(round(doors / resolution), 2)
+
+    def split(top: int, left: int, bottom: int, right: int) -> None:
+        tall, wide = bottom - top, right - left
+        if max(tall, wide) < 2.5 / resolution or rng.random() < 0.15:
+            if rng.random() < 0.5 and min(tall, wide) > 20:
+                r, c = rng.integers(top + 3, bottom - 8), rng.integers(left + 3, right - 8)
+                solid[r : r + rng.integers(2, 6), c : c + rng.integers(2, 6)] = True
+            return
+        least = width + 3
+        if tall > wide:
+            if tall < 2 * least:
+                return
+            at = int(rng.integers(top + least, bottom - least + 1))
+            solid[at, left:right] = True
+            door = int(rng.integers(left + 1, max(right - width - 1, left + 2)))
+            solid[at, door : door + width] = False
+            split(top, left, at, right)
+            split(at + 1, left, bottom, right)
+        else:
+            if wide < 2 * least:
+                return
+            at = int(rng.integers(left + least, right - least + 1))
+            solid[top:bottom, at] = True
+            door = int(rng.integers(top + 1, max(bottom - width - 1, top + 2)))
+            solid[door : door + width, at] = False
+            split(top, left, bottom, at)
+            split(top, at + 1, bottom, right)
+
+    split(1, 1, rows - 1, columns - 1)
+    return solid
+
+
+def free_place(solid: np.ndarray, frame: GridFrame, radius: float, seed: int) -> SE2:
+    """Somewhere a robot of that radius fits."""
+    reach = math.ceil(radius / frame.resolution) + 1
+    places = np.argwhere(~binary_dilation(solid, iterations=2 * reach))
+    if not len(places):
+        places = np.argwhere(~binary_dilation(solid, iterations=reach))
+    place = places[np.random.default_rng(seed).integers(len(places))]
+    return SE2(*frame.points(place), np.random.default_rng(seed).uniform(-3.0, 3.0))
+
+
+class Sensor:
+    """Sees every cell up to a distance, if nothing is in the way."""
+
+    def __init__(self, solid: np.ndarray, frame: GridFrame, reach: float = 5.0, field_of_view: float = 2 * math.pi):
+        self.solid, self.frame, self.reach, self.field_of_view = solid, frame, reach, field_of_view
+        self.evidence = Evidence(frame)
+
+    def look(self, pose: SE2) -> OccupancyGrid:
+        count = 720
+        angles = pose.theta + self.field_of_view * ((np.arange(count) + 0.5) / count - 0.5)
+        start = pose.xy
+        here = self.frame.T_map_grid.inverse() @ start / self.frame.resolution
+        turned = angles - self.frame.T_map_grid.theta
+        rays = np.column_stack([np.full(count, here[0]), np.full(count, here[1]), turned])
+        lengths = cast_rays(self.solid, rays, self.reach / self.frame.resolution) * self.frame.resolution
+        hit = lengths < self.reach - 1e-9
+        ends = start + (lengths + 1e-6)[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
+        self.evidence.add(start, ends, hit)
+        return self.evidence.grid()
+
+
+def explore(
+    sensor: Sensor, explorer: Explorer, pose: SE2, radius: float, *, stride: float = 0.5, most: int = 2000
+) -> tuple[OccupancyGrid, float, list[SE2]]:
+    """Let the explorer decide and drive where it says along planned paths, looking about every ``stride`` [m].
+
+    Returns:
+        The map, the way driven [m], and where the robot looked from.
+    """
+    grid, way, track = sensor.look(pose), 0.0, [pose]
+    planner = WavePlanner(Traversal(allow_unknown=False))
+    for _ in range(most):
+        goal = explorer.look(grid, pose)
+        if explorer.over or goal is None:
+            return grid, way, track
+        static = StaticLayer()
+        static.take(grid)
+        layers = LayeredCostmap(grid.frame, [static, InflationLayer(radius, radius + 0.4)], unknown=True)
+        layers.update()
+        try:
+            path = planner.plan(layers.costmap(), pose, goal)
+        except NavigationError:
+            explorer.failed()
+            continue
+        lengths = np.concatenate([[0.0], np.hypot(*np.diff(path.poses[:, :2], axis=0).T).cumsum()])
+        k = min(int(np.searchsorted(lengths, stride)), len(path) - 1)
+        way += float(lengths[k])
+        x, y, theta = path.poses[k]
+        if k == len(path) - 1:
+            explorer.arrived()
+            theta = goal.theta
+        pose = SE2(x, y, wrap_angle(theta))
+        track.append(pose)
+        grid = sensor.look(pose)
+    raise AssertionError(f"not over after {most} looks: {explorer.progress}")

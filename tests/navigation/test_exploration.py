@@ -1,0 +1,221 @@
+"""Exploration: what a frontier is, that nothing is left when none is, and closed loops in many worlds."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.ndimage import binary_dilation, label
+from tests.navigation.planar_worlds import Sensor, explore, free_place, rooms
+
+from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE2
+from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
+from roboyard.navigation.exploration import (
+    ChoiceConfig,
+    Explorer,
+    FrontierConfig,
+    View,
+    choose,
+    coverage,
+    find_frontiers,
+    reachable_floor,
+)
+
+RADIUS = 0.2
+EVERY = FrontierConfig(radius=RADIUS, turning_radius=0.3, least=0.0)
+
+
+def _world(seed: int, rows: int = 50, columns: int = 70) -> tuple[np.ndarray, GridFrame, SE2]:
+    solid = rooms(seed, rows, columns)
+    rng = np.random.default_rng(seed)
+    frame = GridFrame(0.1, solid.shape, SE2(*rng.uniform(-5.0, 5.0, 2), rng.uniform(-3.0, 3.0)))
+    return solid, frame, free_place(solid, frame, RADIUS, seed)
+
+
+def _partly_known(solid: np.ndarray, frame: GridFrame, seed: int) -> OccupancyGrid:
+    """A map that knows some blobs of the world."""
+    rng = np.random.default_rng(seed)
+    known = binary_dilation(rng.random(solid.shape) < 0.002, iterations=int(rng.integers(3, 15)))
+    return OccupancyGrid(np.where(known, np.where(solid, OCCUPIED, FREE), UNKNOWN).astype(np.int8), frame)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_frontiers_are_free_cells_beside_the_unknown_and_their_views_can_be_reached(seed):
+    solid, frame, start = _world(seed)
+    grid = _partly_known(solid, frame, seed)
+    found = find_frontiers(grid, start, EVERY)
+    cells = np.array(grid.cells)
+    row, column = frame.cells(start.xy)
+    rows, columns = np.ogrid[: frame.shape[0], : frame.shape[1]]
+    under = np.hypot(rows - row, columns - column) * frame.resolution < RADIUS + 0.1  # known, since it stands there
+    cells[under & (cells < 0)] = FREE
+    # where the middle of the robot can be, by other means
+    clearance = binary_dilation(cells >= 65, structure=_disc(RADIUS / 0.1))
+    centres, _ = label((cells >= 0) & ~clearance)
+    home = {int(number) for number in centres[under]} - {0}
+    framed = np.pad(grid.cells, 1, constant_values=-1)
+    for frontier in found.cells:
+        for r, c in frontier:
+            assert 0 <= cells[r, c] < 65
+            assert min(framed[r, c + 1], framed[r + 2, c + 1], framed[r + 1, c], framed[r + 1, c + 2]) < 0
+    everything = np.concatenate(found.cells) if found.cells else np.zeros((0, 2), dtype=int)
+    assert len(np.unique(everything, axis=0)) == len(everything)
+    assert {view.frontier for view in found.views} == set(range(len(found.cells)))
+    for view in found.views:
+        place = tuple(int(i) for i in frame.cells(view.pose.xy))
+        assert int(centres[place]) in home
+        assert math.hypot(*(view.pose.xy - start.xy)) <= view.way + 0.5
+        nearest = np.hypot(*(found.cells[view.frontier] - place).T).min() * frame.resolution
+        assert nearest <= EVERY.aside + 0.1
+    again = find_frontiers(grid, start, EVERY)
+    assert again.views == found.views
+    assert all((a == b).all() for a, b in zip(again.cells, found.cells, strict=True))
+
+
+def _disc(radius: float) -> np.ndarray:
+    reach = int(radius)
+    rows, columns = np.ogrid[-reach : reach + 1, -reach : reach + 1]
+    return np.hypot(rows, columns) <= radius + 1e-9
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_where_no_frontier_is_left_all_reachable_floor_is_known_and_the_other_way_round(seed):
+    solid, frame, start = _world(seed)
+    whole = OccupancyGrid(np.where(solid, OCCUPIED, FREE).astype(np.int8), frame)
+    assert find_frontiers(whole, start, EVERY).views == ()
+    floor = reachable_floor(solid, frame, start.xy, RADIUS)
+    assert coverage(whole, floor, frame) == 1.0
+    # with a hole anywhere in that floor, there is a frontier again
+    rng = np.random.default_rng(seed)
+    hole = np.argwhere(floor)[rng.integers(floor.sum())]
+    cells = whole.cells.copy()
+    rows, columns = np.ogrid[: frame.shape[0], : frame.shape[1]]
+    gone = np.hypot(rows - hole[0], columns - hole[1]) <= rng.uniform(0.0, 15.0)
+    here = frame.cells(start.xy)
+    gone &= np.hypot(rows - here[0], columns - here[1]) * frame.resolution > RADIUS + 0.1
+    cells[gone] = UNKNOWN
+    holed = OccupancyGrid(cells, frame)
+    seen = coverage(holed, floor, frame)
+    assert seen == pytest.approx(1.0 - (floor & gone).sum() / floor.sum())
+    assert (len(find_frontiers(holed, start, EVERY).views) > 0) == (seen < 1.0)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2.0 * math.pi, math.pi]))
+def test_a_robot_with_a_perfect_sensor_sees_all_it_can_reach_and_comes_back(seed, field_of_view):
+    solid, frame, start = _world(seed)
+    config = FrontierConfig(radius=RADIUS, turning_radius=0.3, field_of_view=field_of_view)
+    explorer = Explorer(start, config)
+    grid, _, track = explore(Sensor(solid, frame, 4.0, field_of_view), explorer, start, RADIUS)
+    assert explorer.phase == "done"
+    assert track[-1].distance(start) < 1e-9
+    assert coverage(grid, reachable_floor(solid, frame, start.xy, RADIUS), frame) >= 0.99
+    assert (grid.cells[solid] != FREE).all()
+
+
+def test_exploring_again_gives_the_same_and_may_be_broken_off_and_taken_up():
+    solid, frame, start = _world(3)
+    tracks = []
+    for _ in range(2):
+        explorer = Explorer(start, EVERY)
+        tracks.append(explore(Sensor(solid, frame), explorer, start, RADIUS)[2])
+    assert tracks[0] == tracks[1]
+    sensor, explorer = Sensor(solid, frame), Explorer(start, EVERY)
+    with pytest.raises(AssertionError):
+        explore(sensor, explorer, start, RADIUS, most=5)
+    other = Explorer(None, EVERY)
+    other.load(explorer.save())
+    grid, pose = sensor.evidence.grid(), tracks[0][5]
+    assert other.look(grid, pose) == explorer.look(grid, pose)
+    assert other.progress == explorer.progress
+    other.finish()
+    assert (other.phase, other.goal) == ("return", start)
+    other.arrived()
+    assert (other.phase, other.over) == ("done", True)
+
+
+def test_places_that_cannot_be_reached_come_last_and_are_given_up_in_the_end():
+    views = [View(SE2(5.0, 0.0), 5.0, 10.0, 0), View(SE2(0.0, 3.0), 3.0, 1.0, 1)]
+    near_gain = ChoiceConfig(way_decay=0.1, gain_power=1.0)
+    assert choose(views, None, [], near_gain) == views[0]
+    assert choose(views, None, [SE2(5.1, 0.0)], near_gain) == views[1]
+    assert choose(views, None, [SE2(5.1, 0.0), SE2(0.0, 3.0)], near_gain) == views[0]
+    assert choose(views, None, [SE2(5.1, 0.0)] * 2 + [SE2(0.0, 3.0)] * 2, near_gain) is None
+    explorer = Explorer(SE2(), EVERY)
+    solid = np.ones((30, 60), dtype=bool)
+    solid[1:-1, 1:-1] = False
+    frame = GridFrame(0.1, solid.shape)
+    grid = Sensor(solid, frame, 1.5).look(SE2(1.5, 1.5))
+    refused = []
+    while explorer.look(grid, SE2(1.5, 1.5)) is not None and explorer.phase == "explore":
+        refused.append(explorer.goal)
+        explorer.failed()
+    assert len(refused) >= 2
+    assert explorer.phase == "return"
+    explorer.failed()
+    explorer.failed()
+    assert explorer.phase == "failed"
+
+
+@given(st.floats(0.0, 10.0), st.floats(0.0, 10.0))
+def test_a_goal_is_kept_until_another_is_clearly_worth_more(gain, way):
+    config = ChoiceConfig(hysteresis=0.5)
+    present, other = View(SE2(0.0, 0.0), 4.0, 4.0, 0), View(SE2(9.0, 0.0), way, gain, 1)
+    chosen = choose([present, other], present.pose, [], config)
+    assert (chosen == other) == (config.worth(other) > 1.5 * config.worth(present))
+
+
+def test_the_robot_looks_to_where_most_is_unknown():
+    cells = np.full((40, 40), UNKNOWN, dtype=np.int8)
+    cells[5:35, 5:20] = FREE
+    cells[:, 4] = cells[5, :] = cells[35, :] = OCCUPIED
+    frame = GridFrame(0.1, cells.shape, SE2(0.0, 0.0, 1.0))
+    config = FrontierConfig(radius=RADIUS, turning_radius=0.3, field_of_view=math.pi / 2, sight=2.0)
+    found = find_frontiers(OccupancyGrid(cells, frame), SE2(*frame.points([20, 10])), config)
+    middle = min(found.views, key=lambda view: np.hypot(*(frame.cells(view.pose.xy) - [20, 19])))
+    assert middle.pose.theta == pytest.approx(1.0, abs=0.3)  # along the grid's x
+    assert all(view.gain > 0.5 for view in found.views)
+
+
+def test_open_ground_ends_at_the_edge_of_the_map_and_nothing_at_all_is_known_at_first():
+    frame = GridFrame(0.1, (40, 40))
+    nothing = OccupancyGrid(np.full(frame.shape, UNKNOWN, dtype=np.int8), frame)
+    here = SE2(2.0, 2.0, 0.0)
+    assert len(find_frontiers(nothing, here, EVERY).cells) == 1  # round the robot's own place
+    assert find_frontiers(nothing, SE2(50.0, 50.0), EVERY).views == ()
+    meadow = OccupancyGrid(np.zeros(frame.shape, dtype=np.int8), frame)
+    assert sum(map(len, find_frontiers(meadow, here, EVERY).cells)) == 4 * 39
+    walled = OccupancyGrid(np.full(frame.shape, OCCUPIED, dtype=np.int8), frame)
+    assert find_frontiers(walled, here, EVERY).views == ()
+
+
+def test_a_robot_beside_a_wall_still_finds_ways():
+    solid = np.ones((40, 60), dtype=bool)
+    solid[1:-1, 1:-1] = False
+    frame = GridFrame(0.1, solid.shape)
+    grid = Sensor(solid, frame, 2.0).look(SE2(1.5, 0.25))
+    assert find_frontiers(grid, SE2(1.5, 0.25), EVERY).views
+
+
+def test_nonsense_is_refused():
+    for bad in (
+        {"radius": -0.1},
+        {"turning_radius": 0.1},
+        {"occupied": 0},
+        {"least": math.nan},
+        {"sight": 0.0},
+        {"field_of_view": 7.0},
+        {"spacing": 0.0},
+    ):
+        with pytest.raises(ConfigError, match=next(iter(bad))):
+            FrontierConfig(**bad)
+    for bad in ({"way_decay": -1.0}, {"tries": 0}, {"hysteresis": math.inf}):
+        with pytest.raises(ConfigError, match=next(iter(bad))):
+            ChoiceConfig(**bad)
+    solid = np.ones((20, 20), dtype=bool)
+    with pytest.raises(InputError, match="does not fit"):
+        reachable_floor(solid, GridFrame(0.1, solid.shape), [1.0, 1.0], RADIUS)
