@@ -68,6 +68,7 @@ class ActionClient:
         self.name = node.resolve(name)
         self._owner = node.full_name
         self._session = node.bus.session
+        self._born_ns = node.now_ns
         self._sent = 0
         self._on_restored = on_restored
         self._goals: dict[bytes, GoalFuture] = {}
@@ -104,8 +105,9 @@ class ActionClient:
                 f"action {self.name} takes a goal of {self.type.name}, not {type(goal).__name__}",
                 where=f"node {self._owner}",
             )
-        self._sent += 1  # ids must repeat from run to run and differ between clients
-        digest = hashlib.sha256(f"{self._session}{self._owner} {self.name} {self._sent}".encode()).digest()[:16]
+        self._sent += 1  # ids must repeat from run to run and differ between clients, also of a node started anew
+        identity = f"{self._session}{self._owner} {self.name} {self._born_ns} {self._sent}"
+        digest = hashlib.sha256(identity.encode()).digest()[:16]
         future = GoalFuture(self, digest, feedback)
         self._goals[digest] = future
         request = self.type.SendGoal.Request(goal_id=self._goal_id(digest), goal=goal)
@@ -118,6 +120,8 @@ class ActionClient:
         return self._cancel.call(self._cancel_type.Request(goal_info=info))
 
     def _on_answer(self, future: GoalFuture, answer: Future) -> None:
+        if self._goals.get(future.id) is not future:
+            return  # the node has left meanwhile
         if answer.error is not None:
             self._forget(future)
             future.fail(answer.error)
@@ -136,6 +140,8 @@ class ActionClient:
         self._result.call(request).then(lambda result: self._on_result(future, result))
 
     def _on_result(self, future: GoalFuture, answer: Future) -> None:
+        if self._goals.get(future.id) is not future:
+            return
         self._forget(future)
         if answer.error is not None:
             future.status = Status.ABORTED
@@ -169,11 +175,11 @@ class ActionClient:
     def save(self) -> dict[str, Any]:
         """How many goals were sent, since their ids follow from that, and those that are under way; plain data."""
         goals = [(goal.id, int(goal.status), goal.reason) for goal in self._goals.values()]
-        return {"sent": self._sent, "goals": goals}
+        return {"born": self._born_ns, "sent": self._sent, "goals": goals}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`: ``on_restored`` gets a future for each goal that is under way."""
-        self._sent = saved["sent"]
+        self._born_ns, self._sent = saved["born"], saved["sent"]
         self._goals.clear()
         for goal_id, status, reason in saved["goals"]:
             future = GoalFuture(self, goal_id, None)

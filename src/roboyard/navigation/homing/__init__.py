@@ -1,0 +1,39 @@
+"""Coming home when the link to the operator is lost: what was heard, the way driven, where to go next, and one goal."""
+
+from roboyard.navigation.homing.goals import (
+    Cancel,
+    CancelBefore,
+    Goal,
+    GoalConfig,
+    GoalController,
+    Outcome,
+    Report,
+    Send,
+    Tell,
+)
+from roboyard.navigation.homing.link import Link, LinkConfig, LinkWatch
+from roboyard.navigation.homing.nearest import nearest_reachable
+from roboyard.navigation.homing.tracker import HomingConfig, Order, Phase, Skipped, Tracker
+from roboyard.navigation.homing.trail import Trail
+
+__all__ = [
+    "Cancel",
+    "CancelBefore",
+    "Goal",
+    "GoalConfig",
+    "GoalController",
+    "HomingConfig",
+    "Link",
+    "LinkConfig",
+    "LinkWatch",
+    "Order",
+    "Outcome",
+    "Phase",
+    "Report",
+    "Send",
+    "Skipped",
+    "Tell",
+    "Tracker",
+    "Trail",
+    "nearest_reachable",
+]

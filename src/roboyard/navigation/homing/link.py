@@ -1,0 +1,146 @@
+"""Whether the operator is heard: which messages are a sign of life, and when silence means that the link is lost.
+
+What counts
+    A message without a stamp counts when it comes.  One with a stamp (a heartbeat, a gamepad's state) counts if it is
+    newer than everything stamped that its sender sent before and not older than ``max_age``: what was delayed on the
+    way, came twice or was overtaken tells that the operator was there, not that he is.  Once a sender stamps, only its
+    stamped messages count: the others travel the same way, and cannot show how long they took.
+
+States
+    ``UNHEARD`` → ``UP`` with the first sign; ``UP`` → ``LOST`` after ``timeout`` of silence; ``LOST`` → ``BACK`` with
+    the next sign; ``BACK`` → ``UP`` once signs have come for ``settle`` without a gap of ``relapse``, → ``LOST`` at
+    such a gap.  So a link that flaps gives the robot back at once every time, and costs it ``relapse``, not the
+    whole ``timeout``, whenever it falls silent again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from roboyard.errors import ConfigError
+
+_AHEAD_NS = 100_000_000
+"""A stamp so much ahead of our clock is no moment at which anybody can have spoken."""
+
+
+class Link(Enum):
+    """State of the link."""
+
+    UNHEARD = "unheard"
+    UP = "up"
+    LOST = "lost"
+    BACK = "back"
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the operator has the robot."""
+        return self in (Link.UP, Link.BACK)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkConfig:
+    """When the link counts as lost.
+
+    Attributes:
+        timeout: Silence after which it is lost [s]; the thesis's t.
+        settle: Signs of life for so long make it whole again [s].
+        relapse: Silence before that after which it is lost again [s].
+        max_age: A stamped message older than this is no sign of life [s].
+
+    Raises:
+        ConfigError: a time that is not positive and finite, or ``relapse`` longer than ``timeout``.
+    """
+
+    timeout: float = 4.0
+    settle: float = 2.0
+    relapse: float = 2.0
+    max_age: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("timeout", "settle", "relapse", "max_age"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                raise ConfigError(f"{name} = {value}", where="LinkConfig", valid="a positive number of seconds")
+        if self.relapse > self.timeout:
+            raise ConfigError(
+                f"relapse = {self.relapse:g}", where="LinkConfig", valid=f"at most timeout, {self.timeout:g}"
+            )
+
+
+class LinkWatch:
+    """Listens to signs of life.
+
+    Attributes:
+        state: Of the link, as of the last call.
+        losses: How often it was lost, relapses included.
+        blackouts: How often it was lost after it had been whole.
+    """
+
+    def __init__(self, config: LinkConfig | None = None) -> None:
+        self.config = config or LinkConfig()
+        self.state = Link.UNHEARD
+        self.losses = 0
+        self.blackouts = 0
+        self._newest: dict[str, int] = {}
+        self._last_ns = 0
+        self._since_ns = 0
+
+    @property
+    def deadline_ns(self) -> int | None:
+        """When silence becomes a loss [ns]; None while there is no link to lose."""
+        if not self.state.is_heard:
+            return None
+        limit = self.config.timeout if self.state is Link.UP else self.config.relapse
+        return self._last_ns + round(limit * 1e9)
+
+    def hear(self, source: str, now_ns: int, stamp_ns: int | None = None) -> bool:
+        """Take a message of ``source`` at ``now_ns``, sent at ``stamp_ns`` if it says so; gives whether it counts."""
+        self.update(now_ns)
+        if not self._is_sign(source, now_ns, stamp_ns):
+            return False
+        if self.state in (Link.UNHEARD, Link.LOST):
+            self.state = Link.UP if self.state is Link.UNHEARD else Link.BACK
+            self._since_ns = now_ns
+        elif self.state is Link.BACK and now_ns - self._since_ns >= round(self.config.settle * 1e9):
+            self.state = Link.UP
+        self._last_ns = now_ns
+        return True
+
+    def _is_sign(self, source: str, now_ns: int, stamp_ns: int | None) -> bool:
+        if stamp_ns is None:
+            return source not in self._newest
+        newest = self._newest.get(source)
+        if stamp_ns > now_ns + _AHEAD_NS or (newest is not None and stamp_ns <= newest):
+            self._newest.setdefault(source, -1)
+            return False
+        self._newest[source] = stamp_ns
+        return now_ns - stamp_ns <= round(self.config.max_age * 1e9)
+
+    def update(self, now_ns: int) -> Link:
+        """Let time pass (never backwards)."""
+        deadline_ns = self.deadline_ns
+        if deadline_ns is not None and now_ns >= deadline_ns:
+            self.losses += 1
+            self.blackouts += self.state is Link.UP
+            self.state = Link.LOST
+        return self.state
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        times = (self._last_ns, self._since_ns)
+        return {
+            "state": self.state.value,
+            "counts": (self.losses, self.blackouts),
+            "times": times,
+            "newest": dict(self._newest),
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        self.state = Link(saved["state"])
+        self.losses, self.blackouts = saved["counts"]
+        self._last_ns, self._since_ns = saved["times"]
+        self._newest = dict(saved["newest"])

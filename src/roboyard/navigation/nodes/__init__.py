@@ -1,0 +1,6 @@
+"""Nodes that connect navigation to topics."""
+
+from roboyard.navigation.nodes.goal_controller import GoalControllerNode
+from roboyard.navigation.nodes.teleop_tracker import TeleopTrackerNode
+
+__all__ = ["GoalControllerNode", "TeleopTrackerNode"]
