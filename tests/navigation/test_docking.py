@@ -1,0 +1,166 @@
+"""Docking: from any start in a region, with noise and lag, to within tolerances; bounded, and over in time."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roboyard.control import PlanarTwist
+from roboyard.errors import ConfigError
+from roboyard.geometry import SE2
+from roboyard.navigation import MotionLimits
+from roboyard.navigation.docking import Docking, DockingConfig, curvature, lines_of_sight, staging_pose
+
+PERIOD = 0.05
+LIMITS = MotionLimits(forward=0.5, backward=0.2, turn=1.0, acceleration=1.0, turn_acceleration=3.0)
+
+
+class Base:
+    """A base that follows commands with a lag and turns less than it is told."""
+
+    def __init__(self, pose: SE2, lag: float = 0.3, slip: float = 0.9) -> None:
+        self.pose, self.lag, self.slip = pose, lag, slip
+        self.v = self.w = 0.0
+
+    def drive(self, twist: PlanarTwist) -> None:
+        self.v += (1.0 - self.lag) * (twist.vx - self.v)
+        self.w += (1.0 - self.lag) * (self.slip * twist.wz - self.w)
+        self.pose = self.pose @ SE2.exp([self.v * PERIOD, 0.0, self.w * PERIOD])
+
+
+def run(docking: Docking, base: Base, noise: float = 0.0, seed: int = 0) -> list[tuple[str, SE2, PlanarTwist]]:
+    """Until it is over: phases, poses before and commands."""
+    rng, rows = np.random.default_rng(seed), []
+    for _ in range(5000):
+        seen = SE2(*(np.array([base.pose.x, base.pose.y, base.pose.theta]) + noise * rng.normal(size=3)))
+        pose, twist = base.pose, docking.command(seen)
+        rows.append((docking.phase, pose, twist))
+        if docking.over:
+            return rows
+        base.drive(twist)
+    raise AssertionError("never over")
+
+
+placed = st.builds(SE2, st.floats(-5.0, 5.0), st.floats(-5.0, 5.0), st.floats(-3.1, 3.1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(placed, st.floats(-1.5, 0.0), st.floats(-0.6, 0.6), st.floats(-3.1, 3.1), st.booleans(), st.integers(0, 2**31))
+def test_it_docks_from_wherever_it_stands_before_the_dock(dock, along, across, heading, backward, seed):
+    config = DockingConfig(backward=backward)
+    start = dock @ SE2(-along if backward else along, across, heading)
+    docking, base = Docking(dock, LIMITS, config, PERIOD), Base(start)
+    rows = run(docking, base, noise=0.003, seed=seed)
+    assert docking.phase == "docked", docking.cause
+    for error in docking.errors(base.pose)[:2]:
+        assert abs(error) <= config.tolerance + 0.01
+    assert abs(docking.errors(base.pose)[2]) <= config.heading_tolerance + 0.01
+    last = PlanarTwist()
+    for _, _, twist in rows[:-1]:
+        assert -min(LIMITS.backward, config.speed) - 1e-9 <= twist.vx <= config.speed + 1e-9
+        assert abs(twist.wz) <= config.turn + 1e-9
+        assert twist.vy == 0.0
+        assert abs(twist.vx - last.vx) <= LIMITS.acceleration * PERIOD + 1e-9
+        assert abs(twist.wz - last.wz) <= LIMITS.turn_acceleration * PERIOD + 1e-9
+        last = twist
+    assert rows[-1][2] == PlanarTwist()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(-0.3, 0.3), st.floats(-0.4, 0.4), st.booleans())
+def test_from_the_staging_pose_it_comes_nearer_all_the_way_and_in_straight(across, heading, backward):
+    config, dock = DockingConfig(backward=backward), SE2(1.0, -2.0, 2.5)
+    docking = Docking(dock, LIMITS, config, PERIOD)
+    start = staging_pose(dock, config) @ SE2(0.0, across, heading)
+    rows = run(docking, Base(start, lag=0.0, slip=1.0))
+    assert docking.phase == "docked"
+    assert docking.retries == 0
+    errors = np.array([docking.errors(pose) for phase, pose, _ in rows if phase == "approach"])
+    assert (np.diff(errors[:, 0]) <= 1e-9).all()
+    end = errors[errors[:, 0] < 0.3 * config.staging]
+    # beside the line and off its direction by less and less, but for what a period's step is
+    assert (np.diff(np.abs(end[:, 1])) <= 1e-3).all()
+    assert np.abs(end[:, 1]).max() < 0.02 + 0.1 * abs(across)
+    assert np.abs(errors[-1, 1:]).max() < 0.03
+    wanted = -1.0 if backward else 1.0
+    assert all(twist.vx * wanted >= 0.0 for phase, _, twist in rows if phase == "approach")
+
+
+@given(st.floats(0.1, 5.0), st.floats(-3.0, 3.0), st.floats(-1.5, 1.5))
+def test_the_law_is_the_papers_and_mirrors_left_and_right(r, theta, delta):
+    pose = SE2(0.0, 0.0, delta)
+    target = SE2(r, 0.0, theta)
+    assert lines_of_sight(pose, target) == pytest.approx((r, theta, delta))
+    assert curvature(r, -theta, -delta, 1.0, 3.0) == pytest.approx(-curvature(r, theta, delta, 1.0, 3.0))
+    straight = curvature(r, 0.0, 0.0, 1.0, 3.0)
+    assert straight == 0.0
+    # in the paper, V = (r² + θ²) / 2 falls along r' = -v cos δ, θ' = v sin δ / r on the manifold δ = atan(-k1 θ)
+    manifold = math.atan(-theta)
+    assert -r * math.cos(manifold) + theta * math.sin(manifold) / r < 0.0
+
+
+def test_it_backs_off_and_tries_again_and_gives_up_in_the_end():
+    config = DockingConfig(retries=2)
+    dock = SE2(2.0, 0.0, 0.0)
+    docking, base = Docking(dock, LIMITS, config, PERIOD), Base(SE2(1.2, 0.1, 0.3))
+    # something stands before the dock
+    phases = []
+    for _ in range(5000):
+        twist = docking.command(base.pose)
+        phases.append(docking.phase)
+        if docking.over:
+            break
+        blocked = base.pose.x > 1.7 and twist.vx > 0.0
+        base.drive(PlanarTwist(0.0, 0.0, twist.wz) if blocked else twist)
+        if blocked:
+            base.v = 0.0
+    begun = [b for a, b in pairwise(phases) if a != b]
+    assert begun.count("back off") == 2
+    assert docking.phase == "failed"
+    assert docking.cause == "came no nearer"
+    assert docking.retries == 2
+
+
+def test_it_ends_when_nothing_moves_and_when_it_takes_too_long():
+    stuck = Docking(SE2(), LIMITS, DockingConfig(), PERIOD)
+    for _ in range(1000):
+        stuck.command(SE2(-0.4, 0.0, 0.0))
+    assert (stuck.phase, stuck.cause) == ("failed", "cannot back off")
+    short = Docking(SE2(), LIMITS, DockingConfig(budget=10), PERIOD)
+    run(short, Base(SE2(-0.7, 0.0, 0.0)))
+    assert (short.phase, short.cause) == ("failed", "took too long")
+    turning = Docking(SE2(), LIMITS, DockingConfig(budget=100), PERIOD)
+    for _ in range(101):
+        turning.command(SE2(-0.7, 0.0, 2.0))
+    assert turning.phase == "failed"
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_it_leaves_the_dock_straight_to_the_staging_pose(backward):
+    config, dock = DockingConfig(backward=backward), SE2(1.0, 1.0, -1.0)
+    docking, base = Docking(dock, LIMITS, config, PERIOD, leaving=True), Base(dock @ SE2(0.0, 0.01, 0.02))
+    run(docking, base)
+    assert docking.phase == "left"
+    assert base.pose.distance(docking.staging) < 0.06
+
+
+def test_a_saved_docking_goes_on_as_it_would_have():
+    ends = []
+    for cut in (None, 40):
+        docking, base = Docking(SE2(), LIMITS, None, PERIOD), Base(SE2(-1.0, 0.3, 0.0))
+        for _ in range(cut or 0):
+            base.drive(docking.command(base.pose))
+        other = Docking(SE2(5.0, 5.0, 5.0), LIMITS, None, PERIOD)
+        other.load(docking.save())
+        run(other, base)
+        ends.append(base.pose)
+    assert ends[0] == ends[1]
+
+
+def test_nonsense_is_refused():
+    for bad in ({"staging": 0.0}, {"tolerance": math.nan}, {"turn_first": 2.0}, {"retries": -1}, {"speed": -1.0}):
+        with pytest.raises(ConfigError, match="docking"):
+            DockingConfig(**bad)
