@@ -7,7 +7,10 @@ from roboyard.navigation.costmap.grid import FREE, INSCRIBED, LETHAL, UNKNOWN, C
 from roboyard.navigation.costmap.inflation import InflationLayer
 from roboyard.navigation.costmap.layered import Layer, LayeredCostmap
 from roboyard.navigation.costmap.obstacles import Observation, ObstacleConfig, ObstacleLayer
+from roboyard.navigation.costmap.ranges import RangeConfig, RangeLayer, RangeReading
+from roboyard.navigation.costmap.recent import Recent
 from roboyard.navigation.costmap.static import StaticLayer
+from roboyard.navigation.costmap.voxels import VoxelConfig, VoxelLayer
 
 __all__ = [
     "FREE",
@@ -24,6 +27,12 @@ __all__ = [
     "Observation",
     "ObstacleConfig",
     "ObstacleLayer",
+    "RangeConfig",
+    "RangeLayer",
+    "RangeReading",
+    "Recent",
     "SpeedZones",
     "StaticLayer",
+    "VoxelConfig",
+    "VoxelLayer",
 ]

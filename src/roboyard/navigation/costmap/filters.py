@@ -12,7 +12,7 @@ from roboyard.geometry import SE2
 from roboyard.grids import GridFrame, OccupancyGrid
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
 from roboyard.navigation.costmap.grid import FREE, INSCRIBED, LETHAL, UNKNOWN
-from roboyard.navigation.costmap.static import resample
+from roboyard.navigation.costmap.underlay import Underlay
 
 
 class KeepoutLayer:
@@ -24,27 +24,22 @@ class KeepoutLayer:
 
     def __init__(self, *, name: str = "keepout") -> None:
         self.name = name
-        self._mask: OccupancyGrid | None = None
-        self._frame = GridFrame(1.0, (0, 0))
-        self._cells = np.zeros((0, 0), dtype=np.uint8)
+        self._underlay = Underlay(FREE)
         self._changed = NOTHING
 
     def take(self, mask: OccupancyGrid) -> None:
         """Go by another mask from now on."""
-        self._mask = mask
-        self.fit(self._frame, None)
+        table = np.zeros(256, dtype=np.uint8)
+        table[:100] = np.round(np.arange(100) / 100 * (INSCRIBED - 1))
+        table[100] = LETHAL
+        table[255] = UNKNOWN
+        self._underlay.take(table[mask.cells.view(np.uint8)], mask.frame)
+        self._changed = Bounds.whole(self._underlay.cells.shape)
 
     def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
         """See ``Layer``."""
-        self._frame = frame
-        self._cells = np.zeros(frame.shape, dtype=np.uint8)
+        self._underlay.fit(frame, moved)
         self._changed = Bounds.whole(frame.shape)
-        if self._mask is not None:
-            table = np.zeros(256, dtype=np.uint8)
-            table[:100] = np.round(np.arange(100) / 100 * (INSCRIBED - 1))
-            table[100] = LETHAL
-            table[255] = UNKNOWN
-            resample(table[self._mask.cells.view(np.uint8)], self._mask.frame, self._cells, frame)
 
     def changed(self) -> Bounds:
         """See ``Layer``."""
@@ -57,7 +52,7 @@ class KeepoutLayer:
 
     def apply(self, cells: NDArray[np.uint8], bounds: Bounds) -> None:
         """See ``Layer``."""
-        own, master = self._cells[bounds.slices], cells[bounds.slices]
+        own, master = self._underlay.cells[bounds.slices], cells[bounds.slices]
         np.copyto(master, own, where=(own > master) | ((master == UNKNOWN) & (own != FREE)))
 
 

@@ -43,7 +43,8 @@ class InflationLayer:
             raise ConfigError(f"scaling = {scaling}", where=name, valid="a positive number [1/m]")
         self.name = name
         self._inscribed, self._radius, self._scaling, self._unknown = inscribed_radius, radius, scaling, unknown
-        self._stamp = np.zeros((0, 3), dtype=np.int64)
+        self._costs = np.zeros(1, dtype=np.uint8)
+        self._reach = 0
         self._lethal = np.zeros((0, 0), dtype=np.bool_)
 
     def cost_at(self, distance: float) -> int:
@@ -59,14 +60,14 @@ class InflationLayer:
 
     def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
         """See ``Layer``."""
-        reach = math.ceil(max(self._radius, self._inscribed) / frame.resolution)
-        offsets = [
-            (dr, dc, self.cost_at(math.hypot(dr, dc) * frame.resolution))
-            for dr in range(-reach, reach + 1)
-            for dc in range(-reach, reach + 1)
-        ]
-        self._stamp = np.array([entry for entry in offsets if 0 < entry[2] < LETHAL] or [(0, 0, 0)], dtype=np.int64)
         self._lethal = np.zeros(frame.shape, dtype=np.bool_)
+        if moved is not None:
+            return  # the costs are those of the same cells
+        reach = math.ceil(max(self._radius, self._inscribed) / frame.resolution)
+        costs = [self.cost_at(math.sqrt(squared) * frame.resolution) for squared in range(reach * reach + 1)]
+        costs[0] = 0  # the obstacle itself stays as it is
+        self._reach = math.isqrt(max((squared for squared, cost in enumerate(costs) if cost), default=0))
+        self._costs = np.array(costs, dtype=np.uint8)
 
     def changed(self) -> Bounds:
         """See ``Layer``: only what lies below changes it."""
@@ -74,56 +75,78 @@ class InflationLayer:
 
     def reach(self) -> int:
         """See ``Layer``."""
-        return int(np.abs(self._stamp[:, :2]).max())
+        return self._reach
 
     def apply(self, cells: NDArray[np.uint8], bounds: Bounds) -> None:
         """See ``Layer``."""
         inside = bounds.slices
         self._lethal[inside] = cells[inside] == LETHAL
-        around = bounds.grown(self.reach(), cells.shape)
-        inflate(cells, self._lethal, self._stamp, np.array(bounds), np.array(around), self._unknown)
+        around = bounds.grown(self._reach, cells.shape)
+        inflate(cells, self._lethal, self._costs, self._reach, np.array(bounds), np.array(around), self._unknown)
 
 
 @kernel(
     examples=lambda: [
-        (np.zeros((5, 5), dtype=np.uint8), np.zeros((5, 5), dtype=np.bool_), np.zeros((2, 3), dtype=np.int64),
+        (np.zeros((5, 5), dtype=np.uint8), np.zeros((5, 5), dtype=np.bool_), np.zeros(5, dtype=np.uint8), 2,
          np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64), False)
     ]
 )  # fmt: skip
 def inflate(
     cells: NDArray[np.uint8],
     lethal: NDArray[np.bool_],
-    stamp: NDArray[np.int64],
+    costs: NDArray[np.uint8],
+    reach: int,
     bounds: NDArray[np.int64],
     around: NDArray[np.int64],
     unknown: bool,
 ) -> None:
-    """Stamp costs about the rim of each obstacle.
+    """Write what each cell costs by its distance to the nearest obstacle, first along columns, then along rows.
 
     Args:
         cells: (rows, columns) of the map, written within the bounds.
         lethal: (rows, columns) where obstacles are.
-        stamp: (n, 3) rows and columns from an obstacle, and the cost there.
+        costs: (n,) by squared distances [cells²]; 0 beyond.
+        reach: How far costs go [cells].
         bounds: Top, left, bottom, right of what is written.
         around: The same of where obstacles are looked for.
         unknown: Whether to write all costs over unknown cells.
     """
-    rows, columns = cells.shape
     top, left, bottom, right = bounds
-    for r in range(around[0], around[2]):
-        for c in range(around[1], around[3]):
-            if not lethal[r, c]:
+    high, width, count = bottom - top, around[3] - around[1], right - left
+    far = np.int32(reach + 1)
+    # squared distance to the nearest obstacle of the same column; columns beyond the map hold none
+    upright = np.full((max(high, 0), count + 2 * reach), far * far, dtype=np.int32)
+    aside = around[1] - left + reach
+    since = np.full(width, far, dtype=np.int32)
+    for r in range(around[0], bottom):
+        for c in range(width):
+            since[c] = np.int32(0) if lethal[r, around[1] + c] else min(since[c] + np.int32(1), far)
+        if r >= top:
+            for c in range(width):
+                upright[r - top, aside + c] = since[c] * since[c]
+    since[:] = far
+    for r in range(around[2] - 1, top - 1, -1):
+        for c in range(width):
+            since[c] = np.int32(0) if lethal[r, around[1] + c] else min(since[c] + np.int32(1), far)
+        if r < bottom:
+            for c in range(width):
+                upright[r - top, aside + c] = min(upright[r - top, aside + c], since[c] * since[c])
+    nearest = np.empty(max(count, 0), dtype=np.int32)
+    for r in range(high):
+        nearest[:] = far * far
+        for k in range(2 * reach + 1):
+            beside = upright[r, k : k + count]
+            square = np.int32((k - reach) * (k - reach))
+            for c in range(count):
+                nearest[c] = min(nearest[c], beside[c] + square)
+        for c in range(count):
+            squared = nearest[c]
+            cost = costs[squared] if squared < len(costs) else np.uint8(0)
+            if cost == 0:
                 continue
-            rim = r == 0 or c == 0 or r == rows - 1 or c == columns - 1
-            if not rim and lethal[r - 1, c] and lethal[r + 1, c] and lethal[r, c - 1] and lethal[r, c + 1]:
-                continue  # whatever is about it is nearer to one of its neighbours
-            for k in range(len(stamp)):
-                rr, cc = r + stamp[k, 0], c + stamp[k, 1]
-                if rr < top or rr >= bottom or cc < left or cc >= right:
-                    continue
-                cost, here = stamp[k, 2], cells[rr, cc]
-                if here == UNKNOWN:
-                    if unknown or cost >= INSCRIBED:
-                        cells[rr, cc] = cost
-                elif cost > here:
-                    cells[rr, cc] = cost
+            here = cells[top + r, left + c]
+            if here == UNKNOWN:
+                if unknown or cost >= INSCRIBED:
+                    cells[top + r, left + c] = cost
+            elif cost > here:
+                cells[top + r, left + c] = cost

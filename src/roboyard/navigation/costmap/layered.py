@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,7 +120,7 @@ class LayeredCostmap:
         return Costmap(self._cells.copy(), self._frame)
 
 
-def shifted(cells: NDArray[np.uint8], moved: tuple[int, int], background: int) -> NDArray[np.uint8]:
+def shifted(cells: NDArray[Any], moved: tuple[int, int], background: float) -> NDArray[Any]:
     """The cells as a map that has moved by so many rows and columns sees them."""
     result = np.full_like(cells, background)
     rows, columns = cells.shape

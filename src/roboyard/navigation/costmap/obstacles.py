@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.errors import ConfigError, InputError
-from roboyard.grids import GridFrame
-from roboyard.navigation.costmap.bounds import NOTHING, Bounds
-from roboyard.navigation.costmap.grid import FREE, LETHAL, UNKNOWN
-from roboyard.navigation.costmap.layered import shifted
+from roboyard.navigation.costmap.bounds import Bounds
+from roboyard.navigation.costmap.grid import FREE, LETHAL
+from roboyard.navigation.costmap.own_cells import OwnCells
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class ObstacleConfig:
             )
 
 
-class ObstacleLayer:
+class ObstacleLayer(OwnCells):
     """What planar beams say about the ground.
 
     Args:
@@ -98,21 +97,8 @@ class ObstacleLayer:
         overwrite: bool = False,
         name: str = "obstacles",
     ) -> None:
-        self.name = name
+        super().__init__(overwrite=overwrite, name=name)
         self._config = config
-        self._overwrite = overwrite
-        self._cells = np.zeros((0, 0), dtype=np.uint8)
-        self._frame = GridFrame(1.0, (0, 0))
-        self._changed = NOTHING
-
-    def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
-        """See ``Layer``."""
-        if moved is None:
-            self._cells = np.full(frame.shape, UNKNOWN, dtype=np.uint8)
-        else:
-            self._cells = shifted(self._cells, moved, UNKNOWN)
-        self._frame = frame
-        self._changed = Bounds.whole(frame.shape)
 
     def see(self, observations: Sequence[Observation]) -> None:
         """Take what the sensors saw: first all beams clear, then all ends mark, so that none wipes out another's."""
@@ -136,29 +122,6 @@ class ObstacleLayer:
         cells = cells[self._frame.contains(cells)]
         self._cells[cells[:, 0], cells[:, 1]] = LETHAL
         self._changed = self._changed.union(Bounds.around(cells))
-
-    def forget(self, bounds: Bounds | None = None) -> None:
-        """What was seen, everywhere or within bounds."""
-        part = Bounds.whole(self._frame.shape) if bounds is None else bounds
-        self._cells[part.slices] = UNKNOWN
-        self._changed = self._changed.union(part)
-
-    def changed(self) -> Bounds:
-        """See ``Layer``."""
-        changed, self._changed = self._changed, NOTHING
-        return changed
-
-    def reach(self) -> int:
-        """See ``Layer``."""
-        return 0
-
-    def apply(self, cells: NDArray[np.uint8], bounds: Bounds) -> None:
-        """See ``Layer``."""
-        own, master = self._cells[bounds.slices], cells[bounds.slices]
-        known = own != UNKNOWN
-        if not self._overwrite:
-            known &= (own > master) | (master == UNKNOWN)
-        np.copyto(master, own, where=known)
 
 
 @kernel(

@@ -1,0 +1,200 @@
+"""Obstacles in three dimensions: marked where beams end, cleared where they pass above and below as well."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.errors import ConfigError
+from roboyard.grids import GridFrame
+from roboyard.navigation.costmap.bounds import Bounds
+from roboyard.navigation.costmap.grid import FREE, LETHAL, UNKNOWN
+from roboyard.navigation.costmap.layered import shifted
+from roboyard.navigation.costmap.obstacles import Observation, ObstacleConfig
+from roboyard.navigation.costmap.own_cells import OwnCells
+
+
+@dataclass(frozen=True, slots=True)
+class VoxelConfig:
+    """How columns of voxels become costs, as in Nav2's voxel layer.
+
+    Attributes:
+        origin_z: Height of the lowest voxel's floor [m].
+        resolution_z: Height of a voxel [m].
+        levels: Voxels in a column, 1 to 32.
+        mark_threshold: So many marked voxels in a column are no obstacle yet.
+        unknown_threshold: With more unseen voxels a column without obstacle is unknown; else free.
+
+    Raises:
+        ConfigError: a number out of range.
+    """
+
+    origin_z: float = 0.0
+    resolution_z: float = 0.2
+    levels: int = 10
+    mark_threshold: int = 0
+    unknown_threshold: int = 10
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.origin_z) and math.isfinite(self.resolution_z) and self.resolution_z > 0.0):
+            raise ConfigError(
+                f"voxels from {self.origin_z} m, {self.resolution_z} m high", where="VoxelConfig", valid="finite, > 0"
+            )
+        if not 1 <= self.levels <= 32:
+            raise ConfigError(f"levels = {self.levels}", where="VoxelConfig", valid="1 to 32")
+        if not (0 <= self.mark_threshold < self.levels and 0 <= self.unknown_threshold <= self.levels):
+            raise ConfigError(
+                f"thresholds {self.mark_threshold} and {self.unknown_threshold}",
+                where="VoxelConfig",
+                valid=f"0 to below, and 0 to {self.levels}, the number of levels",
+            )
+
+
+class VoxelLayer(OwnCells):
+    """What beams in space say: a chair's seat stays marked though the laser sees between its legs.
+
+    Args:
+        config: Which points count, as for ``ObstacleLayer``; ranges are measured along the ground.
+        voxels: How columns become costs.
+        overwrite: Whether what it saw free frees cells of the layers below; else the higher cost wins.
+        name: Of the layer.
+    """
+
+    def __init__(
+        self,
+        config: ObstacleConfig | None = None,
+        voxels: VoxelConfig = VoxelConfig(),
+        *,
+        overwrite: bool = False,
+        name: str = "voxels",
+    ) -> None:
+        super().__init__(overwrite=overwrite, name=name)
+        self._config, self._voxels = config or ObstacleConfig(), voxels
+        self._marked = np.zeros((0, 0), dtype=np.uint32)
+        self._seen = np.zeros((0, 0), dtype=np.uint32)
+
+    def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
+        """See ``Layer``."""
+        super().fit(frame, moved)
+        if moved is None:
+            self._marked, self._seen = np.zeros(frame.shape, np.uint32), np.zeros(frame.shape, np.uint32)
+        else:
+            self._marked, self._seen = shifted(self._marked, moved, 0), shifted(self._seen, moved, 0)
+
+    def see(self, observations: Sequence[Observation]) -> None:
+        """Take what the sensors saw: first all beams clear, then all ends mark, so that none wipes out another's."""
+        config, voxels = self._config, self._voxels
+        scale = np.array([self._frame.resolution, self._frame.resolution, voxels.resolution_z])
+        T_grid_map = self._frame.T_map_grid.inverse()
+        touched = Bounds.around([])
+        marks = []
+        for seen in observations:
+            points = np.vstack([seen.origin, seen.points])
+            flat = T_grid_map @ points[:, :2]
+            inside = np.column_stack([flat, points[:, 2] - voxels.origin_z]) / scale
+            bounds = np.array([0, 0, -1, -1], dtype=np.int64)
+            reach = config.clear_to / self._frame.resolution
+            clear_voxels(self._marked, self._seen, voxels.levels, inside[0], inside[1:], reach, bounds)
+            touched = touched.union(Bounds(int(bounds[0]), int(bounds[1]), int(bounds[2]) + 1, int(bounds[3]) + 1))
+            away = np.hypot(*(seen.points[:, :2] - seen.origin[:2]).T)
+            counts = seen.hits & (away >= config.mark_from) & (away <= config.mark_to)
+            counts &= (seen.points[:, 2] >= config.min_height) & (seen.points[:, 2] <= config.max_height)
+            marks.append(np.floor(inside[1:][counts]).astype(np.int64)[:, [1, 0, 2]])
+        ends = np.concatenate(marks) if marks else np.zeros((0, 3), dtype=np.int64)
+        ends = ends[self._frame.contains(ends[:, :2]) & (ends[:, 2] >= 0) & (ends[:, 2] < voxels.levels)]
+        bits = np.left_shift(np.uint32(1), ends[:, 2].astype(np.uint32))
+        np.bitwise_or.at(self._marked, (ends[:, 0], ends[:, 1]), bits)
+        np.bitwise_or.at(self._seen, (ends[:, 0], ends[:, 1]), bits)
+        self._settle(touched.union(Bounds.around(ends[:, :2])))
+
+    def forget(self, bounds: Bounds | None = None) -> None:
+        """What was seen, everywhere or within bounds."""
+        super().forget(bounds)
+        part = Bounds.whole(self._frame.shape) if bounds is None else bounds
+        self._marked[part.slices] = self._seen[part.slices] = 0
+
+    def voxels(self) -> NDArray[np.float64]:
+        """Middles (n, 3) of all marked voxels in the map [m], e.g. to look at."""
+        levels = np.arange(self._voxels.levels, dtype=np.uint32)
+        marked = np.argwhere((self._marked[..., None] >> levels) & 1)
+        heights = self._voxels.origin_z + (marked[:, 2] + 0.5) * self._voxels.resolution_z
+        return np.column_stack([self._frame.points(marked[:, :2]), heights])
+
+    def _free(self, covered: NDArray[np.int64]) -> None:
+        super()._free(covered)
+        self._marked[covered[:, 0], covered[:, 1]] = 0
+        self._seen[covered[:, 0], covered[:, 1]] = (1 << self._voxels.levels) - 1
+
+    def _settle(self, part: Bounds) -> None:
+        """Costs of columns anew."""
+        voxels = self._voxels
+        marked = np.bitwise_count(self._marked[part.slices]) > voxels.mark_threshold
+        unseen = voxels.levels - np.bitwise_count(self._seen[part.slices]).astype(np.int64)
+        # a column of which nothing is seen stays unknown, whatever the threshold
+        known = (unseen <= voxels.unknown_threshold) & (unseen < voxels.levels)
+        self._cells[part.slices] = np.where(marked, LETHAL, np.where(known, FREE, UNKNOWN))
+        self._changed = self._changed.union(part)
+
+
+@kernel(
+    examples=lambda: [
+        (np.zeros((5, 5), dtype=np.uint32), np.zeros((5, 5), dtype=np.uint32), 4, np.zeros(3), np.zeros((3, 3)), 1.0,
+         np.zeros(4, dtype=np.int64)),
+    ]
+)  # fmt: skip
+def clear_voxels(
+    marked: NDArray[np.uint32],
+    seen: NDArray[np.uint32],
+    levels: int,
+    start: NDArray[np.float64],
+    ends: NDArray[np.float64],
+    reach: float,
+    bounds: NDArray[np.int64],
+) -> None:
+    """Free the voxels that beams pass through, those of their ends left out.
+
+    Args:
+        marked: (rows, columns) bit k for voxel k of the column, written.
+        seen: The same of voxels that were seen, written.
+        levels: Voxels in a column.
+        start: (3,) x, y, z of the sensor [voxels from the grid's corner].
+        ends: (n, 3) of the beams.
+        reach: How far a beam clears along the ground [cells].
+        bounds: (4,) result: first row and column, last row and column of what changed; last is -1 for nothing.
+    """
+    rows, columns = marked.shape
+    top, left, bottom, right = rows, columns, -1, -1
+    here, last, step = np.empty(3, np.int64), np.empty(3, np.int64), np.empty(3, np.int64)
+    until, each = np.empty(3), np.empty(3)
+    for k in range(len(ends)):
+        length = math.hypot(ends[k, 0] - start[0], ends[k, 1] - start[1])
+        share = min(reach / length, 1.0) if length > 0.0 else 1.0
+        count = 0
+        for axis in range(3):
+            way = ends[k, axis] - start[axis]
+            here[axis] = math.floor(start[axis])
+            last[axis] = math.floor(start[axis] + share * way)
+            step[axis] = 1 if way > 0.0 else -1
+            until[axis] = (here[axis] + (way > 0.0) - start[axis]) / way if way != 0.0 else math.inf
+            each[axis] = abs(1.0 / way) if way != 0.0 else math.inf
+            count += abs(last[axis] - here[axis])
+        # a beam that ends beyond its reach frees its last voxel too
+        for _ in range(count + (share < 1.0)):
+            c, r, z = here[0], here[1], here[2]
+            if 0 <= r < rows and 0 <= c < columns and 0 <= z < levels:
+                bit = np.uint32(1) << np.uint32(z)
+                if (marked[r, c] & bit) or not (seen[r, c] & bit):
+                    marked[r, c] &= ~bit
+                    seen[r, c] |= bit
+                    top, left, bottom, right = min(top, r), min(left, c), max(bottom, r), max(right, c)
+            axis = 0 if until[0] < until[1] else 1
+            if until[2] < until[axis]:
+                axis = 2
+            here[axis] += step[axis]
+            until[axis] += each[axis]
+    bounds[0], bounds[1], bounds[2], bounds[3] = top, left, bottom, right
