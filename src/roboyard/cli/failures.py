@@ -20,7 +20,7 @@ ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 """Whatever the command line's parser raises for wrong usage (the class has moved between versions of typer)."""
 
 _NO_FILE = ("No such option: -f", "No such option: --file")
-_LIVE_ONLY = {"service", "action", "param", "pub", "pause", "resume", "step", "rate", "stop"}
+_LIVE_ONLY = {"service", "action", "param", "pub", "pause", "resume", "step", "rate", "stop", "teleop"}
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _REFUSED = (
     errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG,

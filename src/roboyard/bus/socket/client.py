@@ -172,7 +172,7 @@ class Connection:
         self._ask({"op": "leave"}, timeout=1.0)
 
     def control(self, action: str, **values: Any) -> dict[str, Any]:
-        """Steer the run's clock; returns its time [ns] and whether it is ``paused``.
+        """Steer the run's clock; returns its time [ns], whether it is ``paused``, and its rate ``before``.
 
         Args:
             action: "pause", "resume", "stop", "rate" (``rate=``: simulated seconds per second, 0 for no limit), or

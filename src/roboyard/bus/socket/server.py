@@ -206,6 +206,7 @@ class SocketServer:
 
     def _control(self, client: _Client, number: Any, header: dict[str, Any]) -> None:
         executor, action = self.bus.executor, header.get("do")
+        before = executor.pacer.factor
         try:
             if action == "pause":
                 executor.paused = True
@@ -223,11 +224,11 @@ class SocketServer:
         except RoboyardError as error:
             client.fail(number, error)
             return
-        self._done(client, number)
+        self._done(client, number, before=before)
 
-    def _done(self, client: _Client, number: Any) -> None:
+    def _done(self, client: _Client, number: Any, **more: Any) -> None:
         executor = self.bus.executor
-        client.out.answer({"op": "done", "id": number, "time": executor.now_ns, "paused": executor.paused})
+        client.out.answer({"op": "done", "id": number, "time": executor.now_ns, "paused": executor.paused, **more})
 
     def _step(self, instants: int, span_ns: int, then: Callable[[], None]) -> None:
         """Run ``span_ns``, or else the next ``instants`` that have events, then pause and say so."""

@@ -21,6 +21,7 @@ from roboyard.cli.verbs.map import map_
 from roboyard.cli.verbs.replay import replay
 from roboyard.cli.verbs.report import report
 from roboyard.cli.verbs.run import run
+from roboyard.cli.verbs.teleop import teleop
 
 app = group("Robots described, simulated, given their software and judged against ground truth.")
 
@@ -45,7 +46,7 @@ check.app.command("sensor")(sensor)
 _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
     {"list": list_things, "run": run, "batch": batch, "report": report, "check": check.app,
      "calibrate": calibrate.app, "map": map_, "convert": convert},
-    {"pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop, "save": save},
+    {"teleop": teleop, "pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop, "save": save},
     {
         "topic": topic.app, "node": node.app, "service": service.app, "action": action.app, "param": param.app,
         "tf": tf.app, "interface": interface.app,

@@ -1,0 +1,100 @@
+"""Gamepads by Linux's joystick interface: a device that tells events of 8 bytes.
+
+Source: Linux's Documentation/input/joydev/joystick-api.rst: ``struct js_event {__u32 time; __s16 value; __u8 type;
+__u8 number;}``, type 1 a button, 2 an axis, and 0x80 beside these for the state at the beginning.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from roboyard.errors import InputError, RoboyardError
+
+_EVENT = struct.Struct("<IhBB")
+_KINDS: dict[int, Literal["button", "axis"]] = {1: "button", 2: "axis"}
+_INITIAL = 0x80
+_CHUNK = 64 * _EVENT.size
+
+
+class JoystickGoneError(RoboyardError):
+    """The gamepad was unplugged, or its radio link broke."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoystickEvent:
+    """A button (0 or 1) or an axis (-32767 to 32767; right and down are positive) has a value."""
+
+    kind: Literal["button", "axis"]
+    number: int
+    value: int
+
+
+def decode(data: bytes) -> Iterator[JoystickEvent]:
+    """The events in whole records; kinds that nobody knows are left out."""
+    for _time, value, kind, number in _EVENT.iter_unpack(data):
+        if (name := _KINDS.get(kind & ~_INITIAL)) is not None:
+            yield JoystickEvent(name, number, value)
+
+
+class Joystick:
+    """An open device; a context manager.
+
+    Args:
+        path: E.g. /dev/input/js0.
+
+    Raises:
+        InputError: it is not there, or cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._rest = b""
+        try:
+            self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        except OSError as error:
+            raise InputError(f"no gamepad: {error.strerror}", where=str(path), valid=_advice(error)) from error
+
+    def read(self) -> list[JoystickEvent]:
+        """What happened since the last call; never waits.
+
+        Raises:
+            JoystickGoneError: there is no gamepad any more.
+        """
+        while True:
+            try:
+                piece = os.read(self._file, _CHUNK)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                raise JoystickGoneError(f"the gamepad is gone: {error.strerror}", where=str(self.path)) from error
+            if not piece:
+                raise JoystickGoneError("the gamepad is gone", where=str(self.path))
+            self._rest += piece
+            if len(piece) < _CHUNK:
+                break
+        whole = len(self._rest) - len(self._rest) % _EVENT.size
+        data, self._rest = self._rest[:whole], self._rest[whole:]
+        return list(decode(data))
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self._file)
+
+    def __enter__(self) -> Joystick:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _advice(error: OSError) -> str:
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return "to read it you may have to join the group 'input'"
+    found = ", ".join(str(path) for path in sorted(Path("/dev/input").glob("js*")))
+    return f"--device with one of: {found}" if found else "plug one in, or name its device with --device"

@@ -1,0 +1,192 @@
+"""Held keys and gamepads as a hand on the stick."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.control import PlanarTwist
+from roboyard.control.teleoperation import KeyDecoder, KeyEvent, KeyHand, PadState, find_map, map_names
+from roboyard.control.teleoperation.keys import QUIT
+from roboyard.errors import ConfigError, InputError, RoboyardError, UnknownNameError
+from roboyard.hardware.joystick import Joystick, JoystickEvent, JoystickGoneError, decode
+
+EVENT = struct.Struct("<IhBB")
+
+
+def typed(hand: KeyHand, key: str, *times: float) -> None:
+    for time in times:
+        hand.take(KeyEvent(key), time)
+
+
+# -- keys ------------------------------------------------------------------------------------------------------------
+def test_a_tap_is_held_through_the_delay_and_a_repeating_key_ends_soon_after_its_last() -> None:
+    hand = KeyHand(0.5, 1.0, first=0.7, repeat=0.2)
+    typed(hand, "w", 0.0)
+    assert hand.twist(0.69) == PlanarTwist(0.5, 0.0, 0.0)
+    assert hand.twist(0.7) is None
+    typed(hand, "w", 1.0, 1.5, 1.53, 1.56)
+    assert hand.twist(1.75) == PlanarTwist(0.5, 0.0, 0.0)
+    assert hand.twist(1.77) is None
+
+
+def test_of_two_keys_the_earlier_is_held_as_long_as_the_later_repeats() -> None:
+    hand = KeyHand(0.5, 1.0)
+    typed(hand, "w", 0.0, 0.5, 0.53)
+    typed(hand, "a", 0.6, 1.1, 1.13)
+    assert hand.twist(1.2) == PlanarTwist(0.5, 0.0, 1.0)
+    assert hand.twist(1.4) is None
+
+
+def test_opposite_keys_replace_each_other() -> None:
+    hand = KeyHand(0.5, 1.0)
+    typed(hand, "w", 0.0)
+    typed(hand, "s", 0.1)
+    assert hand.twist(0.2) == PlanarTwist(-0.5, 0.0, 0.0)
+
+
+def test_a_stop_lets_go_at_once_and_speeds_change() -> None:
+    hand = KeyHand(0.5, 1.0)
+    typed(hand, "q", 0.0)
+    assert hand.twist(0.01) == PlanarTwist(0.5, 0.0, 1.0)
+    typed(hand, " ", 0.02)
+    assert hand.twist(0.02) is None
+    typed(hand, "+", 0.1, 0.2)
+    typed(hand, "-", 0.3)
+    typed(hand, "w", 0.4)
+    assert hand.twist(0.4).vx == pytest.approx(0.55)
+
+
+def test_where_releases_are_told_a_key_is_held_until_then() -> None:
+    hand, keys = KeyHand(0.5, 1.0), KeyDecoder()
+    for event in keys.feed("\x1b[119u\x1b[97;1:1u\x1b[119;1:2u"):
+        hand.take(event, 0.0)
+    assert hand.twist(100.0) == PlanarTwist(0.5, 0.0, 1.0)
+    for event in keys.feed("\x1b[97;1:3u"):
+        hand.take(event, 100.0)
+    assert hand.twist(200.0) == PlanarTwist(0.5, 0.0, 0.0)
+
+
+@given(st.lists(st.tuples(st.sampled_from("wasdqezc+- x"), st.floats(0.0, 0.5)), max_size=40))
+def test_whatever_is_typed_the_robot_stops_when_typing_ends_and_is_never_faster_than_told(presses) -> None:
+    hand, now = KeyHand(0.5, 1.0), 0.0
+    for key, pause in presses:
+        now += pause
+        hand.take(KeyEvent(key), now)
+        wanted = hand.twist(now) or PlanarTwist()
+        assert abs(wanted.vx) <= hand.speed
+        assert abs(wanted.wz) <= hand.turn
+    assert hand.twist(now + 0.71) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("wA", ["w", "a"]),
+        ("\x1b[A\x1bOD\x1b[B\x1b[C", ["up", "left", "down", "right"]),
+        ("\x1b[99;5u", [QUIT]),
+        ("\x03", [QUIT]),
+        ("\x1b[1;2P\x1b[5~w", ["w"]),
+        ("\x1b\x1b[A", ["up"]),
+    ],
+)
+def test_keys_are_found_however_the_text_is_cut(text, keys) -> None:
+    for cut in range(len(text) + 1):
+        decoder = KeyDecoder()
+        assert [event.key for event in [*decoder.feed(text[:cut]), *decoder.feed(text[cut:])]] == keys
+
+
+@given(st.text(max_size=60))
+def test_no_text_upsets_the_decoder(text) -> None:
+    decoder, one = KeyDecoder(), KeyDecoder()
+    assert decoder.feed(text) == [event for character in text for event in one.feed(character)]
+
+
+# -- gamepads --------------------------------------------------------------------------------------------------------
+def pad(*events: tuple[str, int, int]) -> PadState:
+    state = PadState()
+    state.take(JoystickEvent(*event) for event in events)
+    return state
+
+
+@pytest.mark.parametrize("name", map_names())
+def test_every_map_moves_only_while_its_deadman_is_held(name) -> None:
+    means = find_map(name)
+    deadman = means.deadman.any[0]
+    state = pad(("axis", means.forward.axis, -32767), ("axis", means.turn.axis, -32767))
+    assert state.twist(means, 0.5, 1.0) is None
+    state.take([JoystickEvent("button", deadman, 1)])
+    assert state.twist(means, 0.5, 1.0) == PlanarTwist(0.5, 0.0, 1.0), "up and left are forward and left"
+    state.take([JoystickEvent("button", deadman, 0)])
+    assert state.twist(means, 0.5, 1.0) is None
+
+
+@given(st.integers(-32768, 32767))
+def test_an_axis_rises_from_its_deadzone_without_a_jump(value) -> None:
+    means = find_map("generic")
+    state = pad(("axis", 1, value), ("button", 4, 1))
+    speed = state.twist(means, 1.0, 1.0).vx
+    assert abs(speed) <= 1.0
+    assert speed == pytest.approx(0.0) or speed * -value > 0
+    assert abs(speed) == pytest.approx(max(0.0, min(abs(value) / 32767, 1.0) - 0.1) / 0.9, abs=1e-4)
+
+
+def test_events_are_decoded_as_the_kernel_writes_them() -> None:
+    data = EVENT.pack(7, -32767, 0x82, 1) + EVENT.pack(8, 1, 0x01, 4) + EVENT.pack(9, 1, 0x40, 0)
+    assert list(decode(data)) == [JoystickEvent("axis", 1, -32767), JoystickEvent("button", 4, 1)]
+
+
+def test_a_device_is_read_in_whatever_pieces_it_writes_and_found_gone(tmp_path: Path) -> None:
+    path = tmp_path / "js0"
+    os.mkfifo(path)
+    writer = os.open(path, os.O_RDWR)
+    with Joystick(path) as joystick:
+        assert joystick.read() == []
+        data = b"".join(EVENT.pack(k, k, 2, k % 8) for k in range(100))
+        os.write(writer, data[:5])
+        assert joystick.read() == []
+        os.write(writer, data[5:])
+        assert [event.value for event in joystick.read()] == list(range(100))
+        os.close(writer)
+        with pytest.raises(JoystickGoneError):
+            joystick.read()
+
+
+def test_what_is_no_gamepad_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no gamepad"):
+        Joystick(tmp_path / "js7")
+    with pytest.raises(UnknownNameError, match="ps3"):
+        find_map("ps9")
+    with pytest.raises(InputError, match="no file"):
+        find_map("./mine.yaml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[1, 2]", "forward: {axis: 1}", "forward: {axis: -1}\nturn: {axis: 0}\ndeadman: {any: [4]}",
+        "forward: {axis: 1}\nturn: {axis: 0}\ndeadman: {any: []}",
+        "forward: {axis: 1}\nturn: {axis: 0}\ndeadman: {any: [4]}\nlights: on", "forward: {axis: .nan}",
+    ],
+)  # fmt: skip
+def test_a_map_without_sense_is_refused(text, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="mine.yaml"):
+        find_map(str(path))
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_upset_a_gamepad(data) -> None:
+    state = PadState()
+    state.take(decode(data[: len(data) - len(data) % 8]))
+    try:
+        twist = state.twist(find_map("ps3"), 0.5, 1.0)
+    except RoboyardError:
+        pytest.fail("every state of a gamepad means something")
+    assert twist is None or max(abs(twist.vx), abs(twist.wz) / 2.0) <= 1.0
