@@ -8,7 +8,7 @@ from roboyard.bus.graph import Graph, graph
 from roboyard.bus.inputs import Input
 from roboyard.bus.meter import NodeError
 from roboyard.bus.node import Node
-from roboyard.bus.parameters import param, resource
+from roboyard.bus.parameters import param, resource, settings
 from roboyard.bus.topics import Publisher, Subscription, Topic
 from roboyard.bus.transforms import TransformBuffer, TransformError
 
@@ -38,4 +38,5 @@ __all__ = [
     "graph",
     "param",
     "resource",
+    "settings",
 ]

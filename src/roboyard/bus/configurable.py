@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from roboyard.bus.parameters import Param, Resource, declared
+from roboyard.bus.parameters import Param, Resource, Settings, declared
 from roboyard.errors import ConfigError, UnknownNameError
 
 
@@ -17,7 +17,8 @@ class Configurable:
 
     def __init__(self, given: dict[str, Any]) -> None:
         self.full_name = ""
-        self.__dict__["_parameters"], self.__dict__["_resources"] = given_values(type(self), given)
+        values = given_values(type(self), given)
+        self.__dict__["_parameters"], self.__dict__["_resources"], self.__dict__["_configurations"] = values
 
     def on_parameter(self, name: str, value: Any) -> None:
         """Called before a parameter changes at run time; raise ConfigError to refuse."""
@@ -26,6 +27,11 @@ class Configurable:
     def parameters_declared(cls) -> dict[str, Param[Any]]:
         """The node's parameters with their types, ranges and defaults."""
         return declared(cls, Param)
+
+    @classmethod
+    def settings_declared(cls) -> dict[str, Settings[Any]]:
+        """The node's nested configurations."""
+        return declared(cls, Settings)
 
     @classmethod
     def resources_declared(cls) -> dict[str, Resource]:
@@ -63,19 +69,19 @@ class Configurable:
         """Called after a parameter changed."""
 
 
-def given_values(cls: type, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Checked values of a class's parameters, and its resources, from keyword arguments.
+def given_values(cls: type, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Checked values of a class's parameters, its resources, and its nested configurations, from keyword arguments.
 
     Raises:
         ConfigError: an unknown keyword, a missing resource, or a bad parameter value.
     """
-    parameters, resources = declared(cls, Param), declared(cls, Resource)
-    unknown = [key for key in given if key not in parameters and key not in resources]
+    parameters, resources, nested = declared(cls, Param), declared(cls, Resource), declared(cls, Settings)
+    unknown = [key for key in given if key not in parameters and key not in resources and key not in nested]
     if unknown:
         raise ConfigError(
             f"no parameter or resource '{unknown[0]}'",
             where=cls.__name__,
-            valid="there are: " + ", ".join([*parameters, *resources]),
+            valid="there are: " + ", ".join([*parameters, *nested, *resources]),
         )
     missing = [key for key, item in resources.items() if not item.optional and given.get(key) is None]
     if missing:
@@ -86,4 +92,5 @@ def given_values(cls: type, given: dict[str, Any]) -> tuple[dict[str, Any], dict
                 f"resource '{key}' is a {type(given[key]).__name__}", where=cls.__name__, valid=item.kind.__name__
             )
     values = {key: item.check(given.get(key, item.default), cls.__name__) for key, item in parameters.items()}
-    return values, {key: given.get(key) for key in resources}
+    configured = {key: item.check(given.get(key), cls.__name__) for key, item in nested.items()}
+    return values, {key: given.get(key) for key in resources}, configured

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Generic, TypeVar, overload
 
+from roboyard.config import load
 from roboyard.errors import ConfigError
 
 T = TypeVar("T")
@@ -123,6 +124,50 @@ def param(
         fixed: True if it can only be given at construction.
     """
     descriptor: Any = Param(default, unit, low, high, choices, doc, fixed)
+    return descriptor  # type: ignore[no-any-return]  # on an instance the descriptor yields a T
+
+
+class Settings(Generic[T]):
+    """Descriptor of a nested configuration; made by ``settings``."""
+
+    def __init__(self, kind: type[T]) -> None:
+        self.name = ""
+        self.kind = kind
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Settings[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> Settings[T] | T:
+        if instance is None:
+            return self
+        values: dict[str, T] = instance.__dict__["_configurations"]
+        return values[self.name]
+
+    def __set__(self, instance: object, value: T) -> None:
+        raise ConfigError(f"'{self.name}' is given at construction", where=type(instance).__name__)
+
+    def check(self, value: Any, where: str) -> T:
+        """The configuration: the value itself, or made from a mapping as files have it; None gives the defaults.
+
+        Raises:
+            ConfigError: it says something that it may not.
+        """
+        if isinstance(value, self.kind):
+            return value
+        return load(self.kind, {} if value is None else value, where=f"{where}, {self.name}")
+
+
+def settings(kind: type[T]) -> T:
+    """Declare a nested configuration of a node, in the class body: what has too many parts for parameters.
+
+    Args:
+        kind: A frozen dataclass whose fields all have defaults, see ``roboyard.config``.
+    """
+    descriptor: Any = Settings(kind)
     return descriptor  # type: ignore[no-any-return]  # on an instance the descriptor yields a T
 
 

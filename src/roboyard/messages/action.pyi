@@ -195,6 +195,510 @@ class Fibonacci:
         goal_id: msg.UUID = ...
         feedback: Fibonacci.Feedback = ...
 
+class MoveBase:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        target_pose: msg.PoseStamped = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        base_position: msg.PoseStamped = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: MoveBase.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: MoveBase.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: MoveBase.Feedback = ...
+
+class BackUp:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        target: msg.Point = ...
+        speed: float = ...
+        time_allowance: msg.Duration = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        NONE: ClassVar[int]
+        UNKNOWN: ClassVar[int]
+        TIMEOUT: ClassVar[int]
+        TF_ERROR: ClassVar[int]
+        INVALID_INPUT: ClassVar[int]
+        COLLISION_AHEAD: ClassVar[int]
+        total_elapsed_time: msg.Duration = ...
+        error_code: int = ...
+        error_msg: str = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        distance_traveled: float = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: BackUp.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: BackUp.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: BackUp.Feedback = ...
+
+class ComputePathThroughPoses:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        goals: list[msg.PoseStamped] = ...
+        start: msg.PoseStamped = ...
+        planner_id: str = ...
+        use_start: bool = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        NONE: ClassVar[int]
+        UNKNOWN: ClassVar[int]
+        INVALID_PLANNER: ClassVar[int]
+        TF_ERROR: ClassVar[int]
+        START_OUTSIDE_MAP: ClassVar[int]
+        GOAL_OUTSIDE_MAP: ClassVar[int]
+        START_OCCUPIED: ClassVar[int]
+        GOAL_OCCUPIED: ClassVar[int]
+        TIMEOUT: ClassVar[int]
+        NO_VALID_PATH: ClassVar[int]
+        NO_VIAPOINTS_GIVEN: ClassVar[int]
+        path: msg.Path = ...
+        planning_time: msg.Duration = ...
+        error_code: int = ...
+        error_msg: str = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: ComputePathThroughPoses.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: ComputePathThroughPoses.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: ComputePathThroughPoses.Feedback = ...
+
+class ComputePathToPose:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        goal: msg.PoseStamped = ...
+        start: msg.PoseStamped = ...
+        planner_id: str = ...
+        use_start: bool = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        NONE: ClassVar[int]
+        UNKNOWN: ClassVar[int]
+        INVALID_PLANNER: ClassVar[int]
+        TF_ERROR: ClassVar[int]
+        START_OUTSIDE_MAP: ClassVar[int]
+        GOAL_OUTSIDE_MAP: ClassVar[int]
+        START_OCCUPIED: ClassVar[int]
+        GOAL_OCCUPIED: ClassVar[int]
+        TIMEOUT: ClassVar[int]
+        NO_VALID_PATH: ClassVar[int]
+        path: msg.Path = ...
+        planning_time: msg.Duration = ...
+        error_code: int = ...
+        error_msg: str = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: ComputePathToPose.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: ComputePathToPose.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: ComputePathToPose.Feedback = ...
+
+class DriveOnHeading:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        target: msg.Point = ...
+        speed: float = ...
+        time_allowance: msg.Duration = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        NONE: ClassVar[int]
+        UNKNOWN: ClassVar[int]
+        TIMEOUT: ClassVar[int]
+        TF_ERROR: ClassVar[int]
+        COLLISION_AHEAD: ClassVar[int]
+        INVALID_INPUT: ClassVar[int]
+        total_elapsed_time: msg.Duration = ...
+        error_code: int = ...
+        error_msg: str = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        distance_traveled: float = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: DriveOnHeading.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: DriveOnHeading.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: DriveOnHeading.Feedback = ...
+
+class FollowPath:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        path: msg.Path = ...
+        controller_id: str = ...
+        goal_checker_id: str = ...
+        progress_checker_id: str = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        NONE: ClassVar[int]
+        UNKNOWN: ClassVar[int]
+        INVALID_CONTROLLER: ClassVar[int]
+        TF_ERROR: ClassVar[int]
+        INVALID_PATH: ClassVar[int]
+        PATIENCE_EXCEEDED: ClassVar[int]
+        FAILED_TO_MAKE_PROGRESS: ClassVar[int]
+        NO_VALID_CONTROL: ClassVar[int]
+        CONTROLLER_TIMED_OUT: ClassVar[int]
+        result: msg.Empty = ...
+        error_code: int = ...
+        error_msg: str = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        distance_to_goal: float = ...
+        speed: float = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: FollowPath.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: FollowPath.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: FollowPath.Feedback = ...
+
+class FollowWaypoints:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        number_of_loops: int = ...
+        goal_index: int = ...
+        poses: list[msg.PoseStamped] = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        NONE: ClassVar[int]
+        UNKNOWN: ClassVar[int]
+        TASK_EXECUTOR_FAILED: ClassVar[int]
+        missed_waypoints: list[msg.MissedWaypoint] = ...
+        error_code: int = ...
+        error_msg: str = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        current_waypoint: int = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: FollowWaypoints.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: FollowWaypoints.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: FollowWaypoints.Feedback = ...
+
+class NavigateThroughPoses:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        poses: list[msg.PoseStamped] = ...
+        behavior_tree: str = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        NONE: ClassVar[int]
+        error_code: int = ...
+        error_msg: str = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        current_pose: msg.PoseStamped = ...
+        navigation_time: msg.Duration = ...
+        estimated_time_remaining: msg.Duration = ...
+        number_of_recoveries: int = ...
+        distance_remaining: float = ...
+        number_of_poses_remaining: int = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: NavigateThroughPoses.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: NavigateThroughPoses.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: NavigateThroughPoses.Feedback = ...
+
 class NavigateToPose:
     name: ClassVar[str]
 
@@ -259,6 +763,122 @@ class NavigateToPose:
         goal_id: msg.UUID = ...
         feedback: NavigateToPose.Feedback = ...
 
+class Spin:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        target_yaw: float = ...
+        time_allowance: msg.Duration = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        NONE: ClassVar[int]
+        UNKNOWN: ClassVar[int]
+        TIMEOUT: ClassVar[int]
+        TF_ERROR: ClassVar[int]
+        COLLISION_AHEAD: ClassVar[int]
+        total_elapsed_time: msg.Duration = ...
+        error_code: int = ...
+        error_msg: str = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        angular_distance_traveled: float = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: Spin.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: Spin.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: Spin.Feedback = ...
+
+class Wait:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        time: msg.Duration = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        total_elapsed_time: msg.Duration = ...
+        error_code: int = ...
+        error_msg: str = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        time_left: msg.Duration = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: Wait.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: Wait.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: Wait.Feedback = ...
+
 class control_msgs:
     FollowJointTrajectory: TypeAlias = FollowJointTrajectory
     GripperCommand: TypeAlias = GripperCommand
@@ -266,7 +886,19 @@ class control_msgs:
 class example_interfaces:
     Fibonacci: TypeAlias = Fibonacci
 
+class move_base_msgs:
+    MoveBase: TypeAlias = MoveBase
+
 class nav2_msgs:
+    BackUp: TypeAlias = BackUp
+    ComputePathThroughPoses: TypeAlias = ComputePathThroughPoses
+    ComputePathToPose: TypeAlias = ComputePathToPose
+    DriveOnHeading: TypeAlias = DriveOnHeading
+    FollowPath: TypeAlias = FollowPath
+    FollowWaypoints: TypeAlias = FollowWaypoints
+    NavigateThroughPoses: TypeAlias = NavigateThroughPoses
     NavigateToPose: TypeAlias = NavigateToPose
+    Spin: TypeAlias = Spin
+    Wait: TypeAlias = Wait
 
 def __getattr__(name: str) -> Any: ...  # types that users register

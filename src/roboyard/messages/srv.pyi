@@ -41,6 +41,45 @@ class AddTwoInts:
         __msgtype__: ClassVar[str]
         sum: int = ...
 
+class ClearCostmapAroundRobot:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        reset_distance: float = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        response: msg.Empty = ...
+
+class ClearCostmapExceptRegion:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        reset_distance: float = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        response: msg.Empty = ...
+
+class ClearEntireCostmap:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        request: msg.Empty = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        response: msg.Empty = ...
+
 class _nav2_msgs_LoadMap:
     name: ClassVar[str]
 
@@ -467,6 +506,9 @@ class example_interfaces:
     AddTwoInts: TypeAlias = AddTwoInts
 
 class nav2_msgs:
+    ClearCostmapAroundRobot: TypeAlias = ClearCostmapAroundRobot
+    ClearCostmapExceptRegion: TypeAlias = ClearCostmapExceptRegion
+    ClearEntireCostmap: TypeAlias = ClearEntireCostmap
     LoadMap: TypeAlias = _nav2_msgs_LoadMap
     SaveMap: TypeAlias = _nav2_msgs_SaveMap
     SetInitialPose: TypeAlias = SetInitialPose

@@ -57,3 +57,39 @@ class NoSafeCommand(NavigationError):
     """Whatever the base could do, it would touch something."""
 
     cause = "no_safe_command"
+
+
+class Blocked(NavigationError):
+    """Something stands where the robot is to move."""
+
+    cause = "blocked"
+
+
+class TimeOut(NavigationError):
+    """It was not done in the time allowed."""
+
+    cause = "timeout"
+
+
+class NoProgress(NavigationError):
+    """The robot has not come on for too long."""
+
+    cause = "no_progress"
+
+
+class SensorSilent(NavigationError):
+    """Nothing was heard from a sensor for too long."""
+
+    cause = "sensor_silent"
+
+
+class PoseUnknown(NavigationError):
+    """Where the robot is in the map is not known, or not known any more."""
+
+    cause = "pose_unknown"
+
+
+class GoalInvalid(NavigationError):
+    """What was asked for is no pose in the map: not finite, or in a frame that nobody knows."""
+
+    cause = "goal_invalid"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from roboyard.bus import NodeError
 from roboyard.description import load_model, load_world
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.scenarios.catalog import find, find_file, find_robot
@@ -119,7 +120,7 @@ def _add_robot(run: Run, name: str, entry: RobotEntry, base: Path) -> None:
         package = find_robot(entry.model, base, entry.arguments).customised(entry.parameters, entry.remap)
         at = _free_place(run, package, entry.arguments) if entry.at == "free" else entry.at
         run.add(package, name, at=at, namespace=entry.namespace, nodes=entry.nodes, arguments=entry.arguments)
-    except ConfigError:
+    except (ConfigError, NodeError):  # they name their place
         raise
     except RoboyardError as error:
         raise type(error)(error.what, where=error.where or where, valid=error.valid) from error

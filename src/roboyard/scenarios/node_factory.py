@@ -36,10 +36,16 @@ def make_node(
     cls = node_class(use, base)
     declared = cls.parameters_declared()
     values: dict[str, Any] = {}
+    nested = cls.settings_declared()
     for key, value in parameters.items():
+        if key in nested:
+            values[key] = nested[key].check(value, where or use)
+            continue
         if key not in declared:
             raise ConfigError(
-                f"no parameter {key!r}", where=where or use, valid="there are: " + (", ".join(declared) or "none")
+                f"no parameter {key!r}",
+                where=where or use,
+                valid="there are: " + (", ".join([*declared, *nested]) or "none"),
             )
         values[key] = _in_si(value, declared[key].default, declared[key].unit, f"{where or use}, parameter {key!r}")
     handed: dict[str, Any] = {}

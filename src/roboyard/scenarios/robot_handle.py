@@ -12,6 +12,7 @@ from roboyard.messages import message_type
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.node_factory import make_node
 from roboyard.scenarios.robot_package import RobotPackage
+from roboyard.scenarios.size import outline
 
 if TYPE_CHECKING:
     from roboyard.scenarios.run import Run
@@ -113,7 +114,8 @@ class RobotHandle:
         """What its nodes may be handed, by name."""
         base = self._run.simulation.base(self.name)
         found = {"hardware": self.hardware, "description": self.model, "truth_topic": self.topics.truth,
-                 "simulation": self._run.simulation}  # fmt: skip
+                 "simulation": self._run.simulation, "outline": outline(self.package.file.footprint, self.model),
+                 "drive_limits": self.package.file.limits}  # fmt: skip
         return found if base is None else {**found, "base": base}
 
     def publish(self, topic: str, message: Any) -> None:

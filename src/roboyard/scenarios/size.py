@@ -33,6 +33,19 @@ def reach(model: Model) -> float:
     return max((float(np.hypot(corner[0], corner[1])) for corner in _all_corners(model)), default=_UNKNOWN)
 
 
+def outline(given: tuple[tuple[float, float], ...], model: Model) -> tuple[tuple[float, float], ...]:
+    """Corners [m] of the robot's outline on the ground: those given, else of the hull of all that touches."""
+    if given:
+        return given
+    points = np.array([corner[:2] for corner in _all_corners(model)]).reshape(-1, 2)
+    if len(points) < 3 or np.linalg.matrix_rank(points - points[0], tol=1e-6) < 2:
+        return ()
+    from scipy.spatial import ConvexHull
+
+    corners = points[ConvexHull(points).vertices]
+    return tuple((float(x), float(y)) for x, y in corners)
+
+
 def lowest(model: Model) -> float:
     """Height [m] of the lowest point that touches, in the model's frame with every joint at zero; 0 if nothing does."""
     return min((float(corner[2]) for corner in _all_corners(model)), default=0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
@@ -68,4 +68,12 @@ class Controller(Protocol):
         Raises:
             NavigationError: there is no safe command; its class says why.
         """
+        ...
+
+    def save(self) -> dict[str, Any]:
+        """What it remembers from call to call, but for the path, as plain data."""
+        ...
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Counterpart of `save`, after ``follow``."""
         ...

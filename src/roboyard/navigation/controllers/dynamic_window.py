@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +93,13 @@ class DynamicWindow:
     def follow(self, path: Path) -> None:
         """See ``Controller``."""
         self._path = path
+
+    def save(self) -> dict[str, Any]:
+        """See ``Controller``: nothing."""
+        return {}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """See ``Controller``."""
 
     def command(self, pose: SE2, twist: PlanarTwist, costmap: Costmap) -> PlanarTwist:
         """See ``Controller``."""

@@ -6,8 +6,10 @@ commands, weighted by exp(-cost / temperature).
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +154,15 @@ class Mppi:
             self._plan[:] = 0.0
             raise NoSafeCommand("every way the base could go touches an obstacle", valid="stop, then recover")
         return self._take(costs)
+
+    def save(self) -> dict[str, Any]:
+        """See ``Controller``."""
+        return {"plan": self._plan.copy(), "random": copy.deepcopy(self._rng.bit_generator.state)}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """See ``Controller``."""
+        self._plan[:] = saved["plan"]
+        self._rng.bit_generator.state = copy.deepcopy(saved["random"])
 
     def _sample(self) -> None:
         """Variants of the last plan; the first is the plan itself, the second stands still."""

@@ -43,6 +43,15 @@ class OwnCells:
         self._cells[part.slices] = UNKNOWN
         self._changed = self._changed.union(part)
 
+    def save(self) -> NDArray[np.uint8]:
+        """A copy of its cells (rows, columns)."""
+        return self._cells.copy()
+
+    def load(self, cells: NDArray[np.uint8]) -> None:
+        """Go on from what ``save`` gave, of a map of the same shape."""
+        self._cells[:] = cells
+        self._changed = Bounds.whole(self._frame.shape)
+
     def free(self, corners: ArrayLike) -> None:
         """Take for free what a polygon covers, e.g. the ground that the robot itself stands on.
 

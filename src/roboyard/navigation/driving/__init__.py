@@ -1,0 +1,55 @@
+"""Driving a robot to where it shall be: tasks that give a command at each step."""
+
+from roboyard.navigation.driving.ahead import free_time
+from roboyard.navigation.driving.behaviors import Body, Spin, Straight, Wait
+from roboyard.navigation.driving.checkers import Arrival, Patience, Progress, Tolerance
+from roboyard.navigation.driving.config import (
+    RECOVERIES,
+    RECOVERY_POLICIES,
+    CostmapSettings,
+    NavigatorSettings,
+    Pace,
+    Part,
+    RecoverySettings,
+)
+from roboyard.navigation.driving.following import FollowPath
+from roboyard.navigation.driving.navigate import Driver, Navigate
+from roboyard.navigation.driving.parts import CONTROLLERS, PLANNERS, make_controller, make_planner
+from roboyard.navigation.driving.reach import nearest_free, nearest_reachable
+from roboyard.navigation.driving.situation import Situation, Task
+from roboyard.navigation.driving.surroundings import Surroundings
+from roboyard.navigation.driving.ways import cost_of, is_blocked, plan_through
+
+__all__ = [
+    "CONTROLLERS",
+    "PLANNERS",
+    "RECOVERIES",
+    "RECOVERY_POLICIES",
+    "Arrival",
+    "Body",
+    "CostmapSettings",
+    "Driver",
+    "FollowPath",
+    "Navigate",
+    "NavigatorSettings",
+    "Pace",
+    "Part",
+    "Patience",
+    "Progress",
+    "RecoverySettings",
+    "Situation",
+    "Spin",
+    "Straight",
+    "Surroundings",
+    "Task",
+    "Tolerance",
+    "Wait",
+    "cost_of",
+    "free_time",
+    "is_blocked",
+    "make_controller",
+    "make_planner",
+    "nearest_free",
+    "nearest_reachable",
+    "plan_through",
+]

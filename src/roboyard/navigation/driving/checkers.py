@@ -1,0 +1,83 @@
+"""Whether the robot has arrived, and whether it comes on at all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from roboyard.config import check, field
+from roboyard.geometry import SE2, wrap_angle
+from roboyard.navigation.driving.situation import Remembering
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How near to a goal counts as there."""
+
+    xy: float = field(0.1, unit="m", low=1e-3, high=100.0, doc="of the position")
+    yaw: float = field(0.15, unit="rad", low=1e-3, high=math.pi + 1e-9, doc="of the heading; pi: any")
+
+    def __post_init__(self) -> None:
+        check(self, "Tolerance")
+
+
+class Arrival(Remembering):
+    """Latches the position, so that turning to the heading on the spot does not lose it again.
+
+    Args:
+        tolerance: Of the goal.
+    """
+
+    remembered = ("_there",)
+
+    def __init__(self, tolerance: Tolerance) -> None:
+        self._tolerance = tolerance
+        self._there = False
+
+    def reached(self, pose: SE2, goal: SE2) -> bool:
+        """Whether the robot is at the goal, or turned there after it had been."""
+        distance = pose.distance(goal)
+        slack = 2.0 if self._there else 1.0
+        self._there = distance <= slack * self._tolerance.xy
+        return self._there and abs(wrap_angle(pose.theta - goal.theta)) <= self._tolerance.yaw
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long without progress is too long."""
+
+    way: float = field(0.25, unit="m", low=0.0, high=100.0, doc="that counts as progress")
+    turn: float = field(0.5, unit="rad", low=0.01, high=100.0, doc="that counts as progress too")
+    time: float = field(8.0, unit="s", low=0.1, high=1e4, doc="in which there must be some")
+
+    def __post_init__(self) -> None:
+        check(self, "Patience")
+
+
+class Progress(Remembering):
+    """Notices a robot that does not come on.
+
+    Args:
+        patience: What counts.
+    """
+
+    remembered = ("_mark",)
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+        self._mark: tuple[float, float, float, float] | None = None
+
+    def reset(self) -> None:
+        """Count from the next call on."""
+        self._mark = None
+
+    def made(self, time: float, pose: SE2) -> bool:
+        """Whether the robot came on within the time allowed."""
+        if self._mark is None:
+            self._mark = (time, pose.x, pose.y, pose.theta)
+        since, x, y, theta = self._mark
+        moved = math.hypot(pose.x - x, pose.y - y) > self._patience.way
+        if moved or abs(wrap_angle(pose.theta - theta)) > self._patience.turn:
+            self._mark = (time, pose.x, pose.y, pose.theta)
+            return True
+        return time - since <= self._patience.time

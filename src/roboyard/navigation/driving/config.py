@@ -1,0 +1,117 @@
+"""What can be set of the navigator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from roboyard.config import check, field
+from roboyard.errors import ConfigError
+from roboyard.navigation.driving.checkers import Patience, Tolerance
+
+RECOVERIES = (
+    "clear_outside", "clear_around", "clear_beyond", "clear_all", "spin", "back_up", "wait",
+)  # fmt: skip
+"""Names of recovery steps: forget obstacles farther than ``reset_distance``; within the area in which the robot can
+rotate; outside of that area (the real move_base's aggressive reset); everywhere; turn round once; drive back; wait."""
+
+RECOVERY_POLICIES: dict[str, tuple[str, ...]] = {
+    "thesis": ("clear_outside", "spin", "clear_around", "spin"),
+    "move_base": ("clear_outside", "spin", "clear_beyond", "spin"),
+    "nav2": ("clear_all", "spin", "wait", "back_up"),
+}
+"""Orders in which recovery steps are tried."""
+
+
+@dataclass(frozen=True)
+class CostmapSettings:
+    """Of both costmaps."""
+
+    resolution: float = field(
+        0.05, unit="m", low=0.005, high=2.0, doc="of the local costmap, and the global without map"
+    )
+    local_size: float = field(6.0, unit="m", low=0.5, high=100.0, doc="side of the local costmap")
+    rolling_size: float = field(30.0, unit="m", low=1.0, high=1000.0, doc="side of the global costmap without a map")
+    inflation_radius: float = field(0.6, unit="m", low=0.0, high=20.0, doc="how far costs reach about obstacles")
+    inflation_scaling: float = field(4.0, unit="1/m", low=0.01, high=100.0, doc="how steeply they fall")
+    denoise: int = field(1, low=1, high=1000, doc="cells of the smallest obstacle that counts")
+    min_height: float = field(0.02, unit="m", low=-100.0, high=100.0, doc="of points that count, above the base")
+    max_height: float = field(2.0, unit="m", low=-100.0, high=100.0, doc="of points that count")
+    mark_to: float = field(5.0, unit="m", low=0.1, high=1000.0, doc="how far obstacles are marked")
+    clear_to: float = field(6.0, unit="m", low=0.1, high=1000.0, doc="how far beams clear")
+
+    def __post_init__(self) -> None:
+        check(self, "costmap")
+        if self.min_height >= self.max_height:
+            raise ConfigError("min_height is not below max_height", where="costmap", valid="ascending heights")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A planner or controller."""
+
+    use: str = field(doc="its name")
+    settings: dict[str, Any] = field(factory=dict, doc="what differs from its defaults")
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast the robot is driven; what is not said is as its drive can."""
+
+    forward: float | None = field(None, unit="m/s", low=0.01, high=100.0, doc="fastest ahead")
+    backward: float | None = field(0.2, unit="m/s", low=0.0, high=100.0, doc="fastest back; 0: never back")
+    sideways: float = field(0.0, unit="m/s", low=0.0, high=100.0, doc="fastest to either side; 0: it cannot")
+    turn: float | None = field(None, unit="rad/s", low=0.01, high=100.0, doc="fastest turning")
+    acceleration: float | None = field(None, unit="m/s^2", low=0.01, high=1000.0, doc="of driving")
+    turn_acceleration: float | None = field(None, unit="rad/s^2", low=0.01, high=1000.0, doc="of turning")
+
+    def __post_init__(self) -> None:
+        check(self, "pace")
+
+
+@dataclass(frozen=True)
+class RecoverySettings:
+    """What is tried when the robot cannot go on."""
+
+    policy: Literal["thesis", "move_base", "nav2"] = field("thesis", doc="order of the steps")
+    steps: tuple[str, ...] = field((), doc=f"instead of a policy's: {', '.join(RECOVERIES)}")
+    rounds: int = field(2, low=0, high=100, doc="how often all steps are tried before the goal is given up")
+    reset_distance: float = field(3.0, unit="m", low=0.0, high=1000.0, doc="of clear_outside, half the area's side")
+    spin_angle: float = field(6.283185307179586, unit="rad", low=0.1, high=100.0, doc="of spin")
+    back_up: float = field(0.3, unit="m", low=0.02, high=10.0, doc="of back_up")
+    back_up_speed: float = field(0.15, unit="m/s", low=0.01, high=10.0, doc="of back_up")
+    wait: float = field(5.0, unit="s", low=0.01, high=1000.0, doc="of wait")
+    allowance: float = field(15.0, unit="s", low=0.1, high=1000.0, doc="longest time of one step")
+
+    def __post_init__(self) -> None:
+        check(self, "recovery")
+        unknown = [name for name in self.steps if name not in RECOVERIES]
+        if unknown:
+            raise ConfigError(f"no recovery step {unknown[0]!r}", where="recovery.steps", valid=", ".join(RECOVERIES))
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The steps."""
+        return self.steps or RECOVERY_POLICIES[self.policy]
+
+
+@dataclass(frozen=True)
+class NavigatorSettings:
+    """Of the navigator."""
+
+    planner: Part = field(Part("wave"), doc="finds ways")
+    controller: Part = field(Part("mppi"), doc="follows them")
+    costmap: CostmapSettings = field(CostmapSettings(), doc="")
+    tolerance: Tolerance = field(Tolerance(), doc="of goals")
+    patience: Patience = field(Patience(), doc="")
+    recovery: RecoverySettings = field(RecoverySettings(), doc="")
+    pace: Pace = field(Pace(), doc="")
+    replan_period: float = field(1.0, unit="s", low=0.05, high=1000.0, doc="between looks for a better way")
+    better: float = field(0.9, low=0.0, high=1.0, doc="a new way is taken if it costs less than this share of the old")
+    look_ahead: float = field(2.5, unit="m", low=0.1, high=100.0, doc="how far the way is watched for obstacles")
+    stuck_time: float = field(1.0, unit="s", low=0.0, high=100.0, doc="without a safe command before it recovers")
+    pass_radius: float = field(0.5, unit="m", low=0.01, high=100.0, doc="at which a pose on the way counts as passed")
+    escape: float = field(0.5, unit="m", low=0.0, high=10.0, doc="how far a way out of an obstacle's reach may be")
+
+    def __post_init__(self) -> None:
+        check(self, "navigator")

@@ -1,0 +1,83 @@
+"""A mission: poses that the robot shall be brought to, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roboyard.bus import Node, param
+from roboyard.bus.actions.client import GoalRejectedError
+from roboyard.errors import ConfigError
+from roboyard.geometry import SE2
+from roboyard.messages import action, msg
+from roboyard.messages.convert import pose_stamped
+
+
+class MissionNode(Node):
+    """Sends goals to the navigator, as somebody does who clicks on a map.
+
+    actions: navigate_to_pose (client)
+    out: ~/reached (std_msgs/UInt32): how many goals were reached so far, latched
+
+    A goal that the navigator refuses since it does not know yet where the robot is, or has no map yet, is sent again
+    every second for ``patience``.
+    """
+
+    goals: tuple[float, ...] = param((0.0,), doc="x, y [m], yaw [rad] in the map, for each", fixed=True)
+    start: float = param(1.0, unit="s", low=0.0, high=1e6, doc="when the first is sent", fixed=True)
+    rest: float = param(0.5, unit="s", low=0.0, high=1e4, doc="at each goal")
+    patience: float = param(10.0, unit="s", low=0.0, high=1e4, doc="with a navigator that is not ready")
+    go_on: bool = param(True, doc="with the next goal when one cannot be reached")
+    map_frame: str = param("map", fixed=True)
+
+    fields = ("_next", "_reached", "_due", "_asked")
+
+    def setup(self) -> None:
+        """Connect."""
+        if not self.goals or len(self.goals) % 3:
+            raise ConfigError(f"{len(self.goals)} numbers", where="goals", valid="x, y, yaw for each goal")
+        self._next = self._reached = 0
+        self._due: float | None = self.start
+        self._asked: float | None = None
+        self._client = self.action_client("navigate_to_pose", action.NavigateToPose, on_restored=self._follow)
+        self._done = self.publisher("~/reached", msg.UInt32, latched=True)
+        self.timer(rate=10.0, callback=self._tick)
+
+    def _tick(self) -> None:
+        if self._due is None or self.now < self._due - 1e-9:
+            return
+        if 3 * self._next >= len(self.goals):
+            return
+        self._due = None
+        self._asked = self.now if self._asked is None else self._asked
+        pose = SE2(*self.goals[3 * self._next : 3 * self._next + 3])
+        stamped = pose_stamped(pose, self.frame(self.map_frame), self.now_ns)
+        self._follow(self._client.send(action.NavigateToPose.Goal(pose=stamped)))
+
+    def _follow(self, goal: Any) -> None:
+        goal.then(self._ended)
+
+    def _ended(self, goal: Any) -> None:
+        if goal.error is not None:
+            self._refused(goal.error)
+            return
+        if goal.succeeded:
+            self._reached += 1
+            self._done.publish(msg.UInt32(data=self._reached))
+        elif not self.go_on:
+            return
+        self._go_on()
+
+    def _refused(self, error: Exception) -> None:
+        asked = self.now if self._asked is None else self._asked
+        ready = isinstance(error, GoalRejectedError) and "not known" not in str(error)
+        if not ready and self.now - asked < self.patience:
+            self._due = self.now + 1.0
+            return
+        self.log.warn(f"goal {self._next + 1} was refused: {error}")
+        if self.go_on:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        self._next += 1
+        self._asked = None
+        self._due = self.now + self.rest
