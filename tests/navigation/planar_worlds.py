@@ -66,6 +66,7 @@ class Sensor:
     def __init__(self, solid: np.ndarray, frame: GridFrame, reach: float = 5.0, field_of_view: float = 2 * math.pi):
         self.solid, self.frame, self.reach, self.field_of_view = solid, frame, reach, field_of_view
         self.evidence = Evidence(frame)
+        self.places = frame.points(np.argwhere(np.ones(frame.shape, dtype=bool)))
 
     def look(self, pose: SE2) -> OccupancyGrid:
         count = 720
@@ -78,6 +79,8 @@ class Sensor:
         hit = lengths < self.reach - 1e-9
         ends = start + (lengths + 1e-6)[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
         self.evidence.add(start, ends, hit)
+        under = np.hypot(*(self.places - start).T).reshape(self.solid.shape) < 0.25
+        self.evidence.misses[under & ~self.solid] += 1  # it stands there
         return self.evidence.grid()
 
 

@@ -15,6 +15,7 @@ from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
 from roboyard.navigation.exploration import (
     ChoiceConfig,
     Explorer,
+    Failure,
     FrontierConfig,
     View,
     choose,
@@ -132,6 +133,7 @@ def test_exploring_again_gives_the_same_and_may_be_broken_off_and_taken_up():
     grid, pose = sensor.evidence.grid(), tracks[0][5]
     assert other.look(grid, pose) == explorer.look(grid, pose)
     assert other.progress == explorer.progress
+    assert other.progress.known == pytest.approx((np.abs(grid.cells - 32) < 33).sum() * 0.01, rel=0.05)
     other.finish()
     assert (other.phase, other.goal) == ("return", start)
     other.arrived()
@@ -142,9 +144,13 @@ def test_places_that_cannot_be_reached_come_last_and_are_given_up_in_the_end():
     views = [View(SE2(5.0, 0.0), 5.0, 10.0, 0), View(SE2(0.0, 3.0), 3.0, 1.0, 1)]
     near_gain = ChoiceConfig(way_decay=0.1, gain_power=1.0)
     assert choose(views, None, [], near_gain) == views[0]
-    assert choose(views, None, [SE2(5.1, 0.0)], near_gain) == views[1]
-    assert choose(views, None, [SE2(5.1, 0.0), SE2(0.0, 3.0)], near_gain) == views[0]
-    assert choose(views, None, [SE2(5.1, 0.0)] * 2 + [SE2(0.0, 3.0)] * 2, near_gain) is None
+    far, near = Failure(SE2(5.1, 0.0)), Failure(SE2(0.0, 3.0))
+    assert choose(views, None, [far], near_gain) == views[1]
+    assert choose(views, None, [far, near], near_gain) == views[0]
+    assert choose(views, None, [far, near] * 3, near_gain) is None
+    looked_elsewhere = Failure(SE2(5.1, 0.0, 2.0), reached=True)
+    assert choose(views, None, [looked_elsewhere], near_gain) == views[0]
+    assert choose(views, None, [Failure(SE2(5.1, 0.0, 0.5), reached=True)], near_gain) == views[1]
     explorer = Explorer(SE2(), EVERY)
     solid = np.ones((30, 60), dtype=bool)
     solid[1:-1, 1:-1] = False
@@ -156,8 +162,8 @@ def test_places_that_cannot_be_reached_come_last_and_are_given_up_in_the_end():
         explorer.failed()
     assert len(refused) >= 2
     assert explorer.phase == "return"
-    explorer.failed()
-    explorer.failed()
+    for _ in range(3):
+        explorer.failed()
     assert explorer.phase == "failed"
 
 

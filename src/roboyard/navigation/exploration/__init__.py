@@ -1,6 +1,6 @@
 """Exploring an unknown place: frontiers, which is next, how much has been seen."""
 
-from roboyard.navigation.exploration.choice import ChoiceConfig, choose
+from roboyard.navigation.exploration.choice import ChoiceConfig, Failure, choose
 from roboyard.navigation.exploration.coverage import coverage, reachable_floor
 from roboyard.navigation.exploration.explorer import Explorer, Progress
 from roboyard.navigation.exploration.frontiers import FrontierConfig, Frontiers, View, find_frontiers
@@ -8,6 +8,7 @@ from roboyard.navigation.exploration.frontiers import FrontierConfig, Frontiers,
 __all__ = [
     "ChoiceConfig",
     "Explorer",
+    "Failure",
     "FrontierConfig",
     "Frontiers",
     "Progress",

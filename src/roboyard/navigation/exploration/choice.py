@@ -7,8 +7,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roboyard.errors import ConfigError
-from roboyard.geometry import SE2
+from roboyard.geometry import SE2, wrap_angle
 from roboyard.navigation.exploration.frontiers import View
+
+_SAME_HEADING = math.pi / 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A place from where nothing new was seen.
+
+    Attributes:
+        pose: ``T_map_base`` there.
+        reached: Whether the robot got there; then other headings are still worth a look.
+    """
+
+    pose: SE2
+    reached: bool = False
+
+    def concerns(self, view: View, same: float) -> bool:
+        """Whether the view is of that place."""
+        turned = abs(wrap_angle(view.pose.theta - self.pose.theta))
+        return view.pose.distance(self.pose) < same and not (self.reached and turned > _SAME_HEADING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +51,7 @@ class ChoiceConfig:
     gain_power: float = 0.5
     hysteresis: float = 0.5
     same: float = 0.6
-    tries: int = 2
+    tries: int = 3
 
     def __post_init__(self) -> None:
         for name, value, high in (
@@ -51,18 +71,18 @@ class ChoiceConfig:
 
 
 def choose(
-    views: Sequence[View], goal: SE2 | None, failures: Sequence[SE2], config: ChoiceConfig | None = None
+    views: Sequence[View], goal: SE2 | None, failures: Sequence[Failure], config: ChoiceConfig | None = None
 ) -> View | None:
     """The view worth most; None when none is left.
 
     Args:
         views: To choose from; of equal ones the first is taken.
         goal: Where the robot is going now, if anywhere.
-        failures: Places where it failed, once for each time.
+        failures: So far.
         config: What counts.
     """
     config = config or ChoiceConfig()
-    fails = [sum(view.pose.distance(place) < config.same for place in failures) for view in views]
+    fails = [sum(failure.concerns(view, config.same) for failure in failures) for view in views]
     open_views = [view for view, count in zip(views, fails, strict=True) if count < config.tries]
     fresh = [view for view, count in zip(views, fails, strict=True) if count == 0]
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
-from roboyard.navigation.exploration.choice import ChoiceConfig, choose
+from roboyard.navigation.exploration.choice import ChoiceConfig, Failure, choose
 from roboyard.navigation.exploration.frontiers import FrontierConfig, Frontiers, find_frontiers
 
 Phase = Literal["explore", "return", "done", "failed"]
@@ -57,13 +55,12 @@ class Explorer:
         self.goal: SE2 | None = None
         self.found: Frontiers | None = None
         self.goals = 0
-        self.failures: list[SE2] = []
-        self._frontiers = frontiers or FrontierConfig()
+        self.failures: list[Failure] = []
+        self.frontiers = frontiers or FrontierConfig()
         self._choice = choice or ChoiceConfig()
         self._budget = budget
         self._looked_from: SE2 | None = None  # where it arrived and has not had a map since
         self._returns = 0
-        self._known = 0.0
 
     @property
     def over(self) -> bool:
@@ -73,25 +70,28 @@ class Explorer:
     @property
     def progress(self) -> Progress:
         """How far it has come."""
-        count = 0 if self.found is None else len(self.found.cells)
-        return Progress(self.phase, self._known, count, self.goals, len(self.failures))
+        found = self.found
+        count, known = (0, 0.0) if found is None else (len(found.cells), found.known)
+        return Progress(self.phase, known, count, self.goals, len(self.failures))
 
     def look(self, grid: OccupancyGrid, pose: SE2) -> SE2 | None:
         """Where to drive with what is known now; None when it is over.
 
         Args:
-            grid: The map.
+            grid: The map, made after the robot last arrived somewhere.
             pose: ``T_map_base`` now.
         """
-        self._known = float(np.count_nonzero((grid.cells >= 0) & (grid.cells < self._frontiers.occupied)))
-        self._known *= grid.frame.resolution**2
+        return self.take(find_frontiers(grid, pose, self.frontiers)) if self.phase == "explore" else self.goal
+
+    def take(self, found: Frontiers) -> SE2 | None:
+        """The same with frontiers that were found by somebody else."""
         if self.phase != "explore":
             return self.goal
-        self.found = find_frontiers(grid, pose, self._frontiers)
+        self.found = found
         if self._looked_from is not None:  # what is still a frontier there shows nothing from there
-            self.failures.append(self._looked_from)
+            self.failures.append(Failure(self._looked_from, reached=True))
             self._looked_from = None
-        view = choose(self.found.views, self.goal, self.failures, self._choice)
+        view = choose(found.views, self.goal, self.failures, self._choice)
         if view is None or self.goals >= self._budget:
             self._go_back()
         elif self.goal is None or view.pose.distance(self.goal) >= self._choice.same:
@@ -111,7 +111,7 @@ class Explorer:
         if self.goal is None:
             return
         if self.phase == "explore":
-            self.failures.append(self.goal)
+            self.failures.append(Failure(self.goal))
             self.goal = None
         elif self.phase == "return":
             self._returns += 1
@@ -134,12 +134,12 @@ class Explorer:
 
         return {
             "poses": [plain(pose) for pose in (self.start, self.goal, self._looked_from)],
-            "failures": [plain(pose) for pose in self.failures],
-            "counts": (self.phase, self.goals, self._returns, self._known),
+            "failures": [(plain(failure.pose), failure.reached) for failure in self.failures],
+            "counts": (self.phase, self.goals, self._returns),
         }
 
     def load(self, saved: dict[str, Any]) -> None:
         """Counterpart of ``save``."""
         self.start, self.goal, self._looked_from = (SE2(*pose) if pose else None for pose in saved["poses"])
-        self.failures = [SE2(*pose) for pose in saved["failures"]]
-        self.phase, self.goals, self._returns, self._known = saved["counts"]
+        self.failures = [Failure(SE2(*pose), reached) for pose, reached in saved["failures"]]
+        self.phase, self.goals, self._returns = saved["counts"]

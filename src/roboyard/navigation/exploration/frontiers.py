@@ -93,11 +93,13 @@ class Frontiers:
     Attributes:
         cells: (n, 2) rows and columns of each: free cells with unknown ones beside them.
         views: Where to look from; every frontier has at least one.
+        known: How much free ground is known [m²].
         frame: Where the cells lie.
     """
 
     cells: tuple[NDArray[np.int64], ...]
     views: tuple[View, ...]
+    known: float
     frame: GridFrame
 
 
@@ -168,7 +170,8 @@ def find_frontiers(grid: OccupancyGrid, pose: SE2, config: FrontierConfig | None
             for place in _spread(places[own], costs, config.spacing / frame.resolution)
         )
         cells.append(border[own])
-    return Frontiers(tuple(cells), tuple(views), frame)
+    free = (grid.cells >= 0) & (grid.cells < config.occupied)
+    return Frontiers(tuple(cells), tuple(views), float(np.count_nonzero(free)) * frame.resolution**2, frame)
 
 
 def _stood_on(grid: OccupancyGrid, pose: SE2, radius: float) -> OccupancyGrid:
