@@ -447,6 +447,84 @@ class ComputePathToPose:
         goal_id: msg.UUID = ...
         feedback: ComputePathToPose.Feedback = ...
 
+class DockRobot:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        use_dock_id: bool = ...
+        dock_id: str = ...
+        dock_pose: msg.PoseStamped = ...
+        dock_type: str = ...
+        max_staging_time: float = ...
+        navigate_to_staging_pose: bool = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        NONE: ClassVar[int]
+        DOCK_NOT_IN_DB: ClassVar[int]
+        DOCK_NOT_VALID: ClassVar[int]
+        FAILED_TO_STAGE: ClassVar[int]
+        FAILED_TO_DETECT_DOCK: ClassVar[int]
+        FAILED_TO_CONTROL: ClassVar[int]
+        FAILED_TO_CHARGE: ClassVar[int]
+        TIMEOUT: ClassVar[int]
+        UNKNOWN: ClassVar[int]
+        success: bool = ...
+        error_code: int = ...
+        num_retries: int = ...
+        error_msg: str = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        NONE: ClassVar[int]
+        NAV_TO_STAGING_POSE: ClassVar[int]
+        INITIAL_PERCEPTION: ClassVar[int]
+        CONTROLLING: ClassVar[int]
+        WAIT_FOR_CHARGE: ClassVar[int]
+        RETRY: ClassVar[int]
+        state: int = ...
+        docking_time: msg.Duration = ...
+        num_retries: int = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: DockRobot.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: DockRobot.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: DockRobot.Feedback = ...
+
 class DriveOnHeading:
     name: ClassVar[str]
 
@@ -824,6 +902,66 @@ class Spin:
         goal_id: msg.UUID = ...
         feedback: Spin.Feedback = ...
 
+class UndockRobot:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        dock_type: str = ...
+        max_undocking_time: float = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        NONE: ClassVar[int]
+        DOCK_NOT_VALID: ClassVar[int]
+        FAILED_TO_CONTROL: ClassVar[int]
+        TIMEOUT: ClassVar[int]
+        UNKNOWN: ClassVar[int]
+        success: bool = ...
+        error_code: int = ...
+        error_msg: str = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: UndockRobot.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: UndockRobot.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: UndockRobot.Feedback = ...
+
 class Wait:
     name: ClassVar[str]
 
@@ -879,6 +1017,60 @@ class Wait:
         goal_id: msg.UUID = ...
         feedback: Wait.Feedback = ...
 
+class Explore:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        stay: bool = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        cause: str = ...
+        status: msg.ExplorationStatus = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        status: msg.ExplorationStatus = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: Explore.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: Explore.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: Explore.Feedback = ...
+
 class control_msgs:
     FollowJointTrajectory: TypeAlias = FollowJointTrajectory
     GripperCommand: TypeAlias = GripperCommand
@@ -893,12 +1085,17 @@ class nav2_msgs:
     BackUp: TypeAlias = BackUp
     ComputePathThroughPoses: TypeAlias = ComputePathThroughPoses
     ComputePathToPose: TypeAlias = ComputePathToPose
+    DockRobot: TypeAlias = DockRobot
     DriveOnHeading: TypeAlias = DriveOnHeading
     FollowPath: TypeAlias = FollowPath
     FollowWaypoints: TypeAlias = FollowWaypoints
     NavigateThroughPoses: TypeAlias = NavigateThroughPoses
     NavigateToPose: TypeAlias = NavigateToPose
     Spin: TypeAlias = Spin
+    UndockRobot: TypeAlias = UndockRobot
     Wait: TypeAlias = Wait
+
+class roboyard_msgs:
+    Explore: TypeAlias = Explore
 
 def __getattr__(name: str) -> Any: ...  # types that users register

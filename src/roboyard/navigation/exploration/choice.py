@@ -47,7 +47,7 @@ class ChoiceConfig:
         ConfigError: a number out of range.
     """
 
-    way_decay: float = 0.5
+    way_decay: float = 1.0
     gain_power: float = 0.5
     hysteresis: float = 0.5
     same: float = 0.6

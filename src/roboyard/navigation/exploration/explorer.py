@@ -88,9 +88,10 @@ class Explorer:
         if self.phase != "explore":
             return self.goal
         self.found = found
-        if self._looked_from is not None:  # what is still a frontier there shows nothing from there
-            self.failures.append(Failure(self._looked_from, reached=True))
-            self._looked_from = None
+        if self._looked_from is not None:
+            looked, self._looked_from = Failure(self._looked_from, reached=True), None
+            if any(looked.concerns(view, self._choice.same) for view in found.views):
+                self.failures.append(looked)  # what is still a frontier there shows nothing from there
         view = choose(found.views, self.goal, self.failures, self._choice)
         if view is None or self.goals >= self._budget:
             self._go_back()

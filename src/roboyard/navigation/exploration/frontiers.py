@@ -145,14 +145,16 @@ def find_frontiers(grid: OccupancyGrid, pose: SE2, config: FrontierConfig | None
         config: What counts.
     """
     config = config or FrontierConfig()
-    frame = grid.frame
+    frame, unseen = grid.frame, grid.cells < 0
     grid = _stood_on(grid, pose, config.radius)
     around = InflationLayer(config.radius, config.turning_radius + _BEYOND)
     costmap = _ground(grid, around, config.occupied)
     costs = way_costs(costmap, pose, config.turning_radius + 2.0 * frame.resolution)
     border = np.argwhere(border_cells(grid, config.occupied))
     roomy = costmap.cells < around.cost_at(config.turning_radius)
-    places = standing_places(border, costs, roomy, costmap.cells == LETHAL, *_offsets(config, frame.resolution))
+    known = np.where(unseen, np.inf, costs)
+    standable = known if np.isfinite(known).any() else costs  # at first it may stand in the dark
+    places = standing_places(border, standable, roomy, costmap.cells == LETHAL, *_offsets(config, frame.resolution))
     near = places[:, 0] >= 0
     border, places = border[near], places[near]
     marked = np.zeros(frame.shape, dtype=np.bool_)
