@@ -141,7 +141,9 @@ def _plain(job: Any) -> dict[str, Any]:
 def metrics_of(document: Mapping[str, Any]) -> dict[str, Value]:
     """All metrics of a document under the names that criteria use."""
     robots = document.get("robots", {})
-    flat = {key: value for key, value in document.items() if value is None or isinstance(value, bool | int | float)}
+    flat: dict[str, Value] = {
+        key: value for key, value in document.items() if value is None or isinstance(value, bool | int | float)
+    }
     for name, robot in robots.items():
         flat.update({f"{name}.{key}": value for key, value in robot["metrics"].items()})
     return flat

@@ -133,7 +133,7 @@ class Criterion:
                 hint = near(name, list(known))
                 raise self._error(f"no metric {name!r} in {self.text!r}{hint}", f"metrics: {', '.join(known)}")
 
-    def judge(self, metrics: Mapping[str, float | bool | None], name: str = "") -> Verdict:
+    def judge(self, metrics: Mapping[str, Any], name: str = "") -> Verdict:
         """Evaluate over ``metrics``; a metric that was not measured (None) fails the criterion with that reason."""
         used = tuple((key, metrics.get(key)) for key in self.names)
         missing = [key for key, value in used if value is None]

@@ -110,11 +110,16 @@ class RobotHandle:
         self.nodes[name] = node
         return node
 
+    @property
+    def outline(self) -> tuple[tuple[float, float], ...]:
+        """Corners of its outline on the ground [m], seen from its base frame."""
+        return outline(self.package.file.footprint, self.model)
+
     def resources(self) -> dict[str, Any]:
         """What its nodes may be handed, by name."""
         base = self._run.simulation.base(self.name)
         found = {"hardware": self.hardware, "description": self.model, "truth_topic": self.topics.truth,
-                 "simulation": self._run.simulation, "outline": outline(self.package.file.footprint, self.model),
+                 "simulation": self._run.simulation, "outline": self.outline,
                  "drive_limits": self.package.file.limits}  # fmt: skip
         return found if base is None else {**found, "base": base}
 

@@ -60,6 +60,7 @@ class Pace:
 
     forward: float | None = field(None, unit="m/s", low=0.01, high=100.0, doc="fastest ahead")
     backward: float | None = field(0.2, unit="m/s", low=0.0, high=100.0, doc="fastest back; 0: never back")
+    reverse: bool = field(False, doc="whether ways are driven backwards too; recoveries always may")
     sideways: float = field(0.0, unit="m/s", low=0.0, high=100.0, doc="fastest to either side; 0: it cannot")
     turn: float | None = field(None, unit="rad/s", low=0.01, high=100.0, doc="fastest turning")
     acceleration: float | None = field(None, unit="m/s^2", low=0.01, high=1000.0, doc="of driving")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from roboyard.config import load
@@ -10,6 +10,7 @@ from roboyard.config.describe import near
 from roboyard.errors import UnknownNameError
 from roboyard.navigation.controllers import Controller, DynamicWindow, Mppi, MppiConfig, WindowConfig
 from roboyard.navigation.driving.behaviors import Body
+from roboyard.navigation.driving.checkers import Tolerance
 from roboyard.navigation.driving.config import Part
 from roboyard.navigation.planning import GlobalPlanner, GridSearch, WavePlanner
 
@@ -47,8 +48,14 @@ def make_planner(part: Part) -> GlobalPlanner:
     return planner
 
 
-def make_controller(part: Part, body: Body) -> Controller:
-    """The controller of that name, for a robot and the period that it is asked at.
+def make_controller(part: Part, body: Body, tolerance: Tolerance, *, reverse: bool) -> Controller:
+    """The controller of that name.
+
+    Args:
+        part: Its name and settings.
+        body: Of the robot, with the period that the controller is asked at.
+        tolerance: Of goals.
+        reverse: Whether it may drive back.
 
     Raises:
         UnknownNameError: there is none.
@@ -57,12 +64,15 @@ def make_controller(part: Part, body: Body) -> Controller:
     kind, config, differs = _find(CONTROLLERS, part.use, "controller")
     given = {**differs, **part.settings}
     known = {field.name for field in fields(config)}
+    if "near_goal" in known:  # where it turns to the goal's heading: well within what counts as there
+        given.setdefault("near_goal", 0.7 * tolerance.xy)
     if "period" in known:
         given.setdefault("period", body.period)
     if {"dt", "steps"} <= known:
         given.setdefault("dt", body.period)
         given.setdefault("steps", max(round(_MPPI_SECONDS / body.period), 4))
-    controller: Controller = kind(body.footprint, body.limits, load(config, given, where=f"controller {part.use}"))
+    limits = body.limits if reverse else replace(body.limits, backward=0.0)
+    controller: Controller = kind(body.footprint, limits, load(config, given, where=f"controller {part.use}"))
     return controller
 
 

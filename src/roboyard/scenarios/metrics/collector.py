@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
-Value = float | int | bool | None
+Value = float | int | bool | str | None
 """A metric; None: it was not measured."""
 
 Handler = Callable[[Any, int], None]

@@ -12,6 +12,7 @@ from roboyard.scenarios.metrics.contacts import Contacts
 from roboyard.scenarios.metrics.location import LocationError
 from roboyard.scenarios.metrics.mapping import MapQuality, Plan
 from roboyard.scenarios.metrics.motion import Motion
+from roboyard.scenarios.metrics.navigation import Drives, Outline
 from roboyard.scenarios.metrics.odometry import OdometryError
 
 
@@ -20,7 +21,8 @@ class RobotTopics:
     """Where a robot's truth and its own opinion are published, and what it is told to do (absolute names).
 
     ``command`` is what anybody wants of it, ``drive`` what arbitration lets through; ``filtered`` is fused odometry,
-    ``located`` where a localisation in a map says it is; ``map`` and ``path`` are what a SLAM node makes.
+    ``located`` where a localisation in a map says it is; ``map`` and ``path`` come from a SLAM node, ``navigation``
+    is how the navigator says its drives go.
     """
 
     truth: str
@@ -32,6 +34,7 @@ class RobotTopics:
     located: str = "/amcl_pose"
     map: str = "/map"
     path: str = "/path"
+    navigation: str = "/navigator/status"
 
     @classmethod
     def of(cls, robot: str, namespace: str = "", moved: Mapping[str, str] | None = None) -> RobotTopics:
@@ -51,16 +54,18 @@ class RobotTopics:
         return cls(
             f"{truth}/odom", f"{truth}/contacts", own("odom"), own("cmd_vel"), own("cmd_vel_out"),
             own("odometry/filtered"), own("amcl_pose"), own("map"), own("path"),
+            own("navigator/status"),
         )  # fmt: skip
 
 
-COLLECTORS: list[Callable[[RobotTopics, Plan | None], Collector]] = [
-    lambda topics, _: Motion(topics.truth),
-    lambda topics, _: OdometryError(topics.truth, topics.odometry),
-    lambda topics, _: OdometryError(topics.truth, topics.filtered, "filtered"),
-    lambda topics, _: LocationError(topics.truth, topics.located),
-    lambda topics, plan: MapQuality(topics.truth, topics.map, topics.path, plan),
-    lambda topics, _: Contacts(topics.contacts),
+COLLECTORS: list[Callable[[RobotTopics, Plan | None, Outline], Collector]] = [
+    lambda topics, *_: Motion(topics.truth),
+    lambda topics, *_: OdometryError(topics.truth, topics.odometry),
+    lambda topics, *_: OdometryError(topics.truth, topics.filtered, "filtered"),
+    lambda topics, *_: LocationError(topics.truth, topics.located),
+    lambda topics, plan, _: MapQuality(topics.truth, topics.map, topics.path, plan),
+    lambda topics, plan, outline: Drives(topics.truth, topics.navigation, plan, outline),
+    lambda topics, *_: Contacts(topics.contacts),
 ]
 """What is made for every robot."""
 
@@ -71,7 +76,7 @@ RUN_METRICS = ("sim_seconds", "wall_seconds", "real_time_factor", "messages")
 def robot_metric_names() -> tuple[str, ...]:
     """Metrics of each robot."""
     topics = RobotTopics.of("robot")
-    return tuple(name for make in COLLECTORS for name in make(topics, None).names)
+    return tuple(name for make in COLLECTORS for name in make(topics, None, ()).names)
 
 
 def metric_names(robots: tuple[str, ...]) -> tuple[str, ...]:
@@ -91,9 +96,9 @@ class Evaluation:
         self.messages = 0
         self._handlers: dict[str, list[Handler]] = {}
 
-    def add_robot(self, robot: str, topics: RobotTopics, plan: Plan | None = None) -> None:
-        """Collect for one more robot, from now on; ``plan`` gives the true floor plan."""
-        collectors = tuple(make(topics, plan) for make in COLLECTORS)
+    def add_robot(self, robot: str, topics: RobotTopics, plan: Plan | None = None, outline: Outline = ()) -> None:
+        """Collect for one more robot, from now on; ``plan`` gives the true floor plan, ``outline`` its corners [m]."""
+        collectors = tuple(make(topics, plan, outline) for make in COLLECTORS)
         self.robots[robot] = collectors
         for collector in collectors:
             for name, handler in collector.handlers().items():
