@@ -23,19 +23,21 @@ class MissionNode(Node):
     """
 
     goals: tuple[float, ...] = param((0.0,), doc="x, y [m], yaw [rad] in the map, for each", fixed=True)
+    scatter: float = param(0.0, unit="m", low=0.0, high=100.0, doc="how far goals differ from seed to seed")
     start: float = param(1.0, unit="s", low=0.0, high=1e6, doc="when the first is sent", fixed=True)
     rest: float = param(0.5, unit="s", low=0.0, high=1e4, doc="at each goal")
     patience: float = param(10.0, unit="s", low=0.0, high=1e4, doc="with a navigator that is not ready")
     go_on: bool = param(True, doc="with the next goal when one cannot be reached")
     map_frame: str = param("map", fixed=True)
 
-    fields = ("_next", "_reached", "_due", "_asked")
+    fields = ("_scattered", "_next", "_reached", "_due", "_asked")
 
     def setup(self) -> None:
         """Connect."""
         if not self.goals or len(self.goals) % 3:
             raise ConfigError(f"{len(self.goals)} numbers", where="goals", valid="x, y, yaw for each goal")
         self._next = self._reached = 0
+        self._scattered = self.random.uniform(-self.scatter, self.scatter, (len(self.goals) // 3, 2)).tolist()
         self._due: float | None = self.start
         self._asked: float | None = None
         self._client = self.action_client("navigate_to_pose", action.NavigateToPose, on_restored=self._follow)
@@ -49,7 +51,9 @@ class MissionNode(Node):
             return
         self._due = None
         self._asked = self.now if self._asked is None else self._asked
-        pose = SE2(*self.goals[3 * self._next : 3 * self._next + 3])
+        x, y, yaw = self.goals[3 * self._next : 3 * self._next + 3]
+        dx, dy = self._scattered[self._next]
+        pose = SE2(x + dx, y + dy, yaw)
         stamped = pose_stamped(pose, self.frame(self.map_frame), self.now_ns)
         self._follow(self._client.send(action.NavigateToPose.Goal(pose=stamped)))
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from roboyard.bus.disturbance import Disturbance
 from roboyard.config.describe import near
 from roboyard.errors import ConfigError, RoboyardError
@@ -97,8 +99,8 @@ def _deed(run: Run, fault: k.Fault, index: int) -> Deed:
     if isinstance(fault, k.Spawn):
         called = _called(fault, index)
         model = replace(model_of(fault, run.base), name=called)
-        text = f"{called} appeared at {fault.pose[0]:g}, {fault.pose[1]:g}"
-        pose = fault.pose
+        pose = _scattered(fault, run.bus.random(f"/faults/{name}"))
+        text = f"{called} appeared at {pose[0]:.3g}, {pose[1]:.3g}"
         return deed(text, lambda: _ignore(run.add_object(model, called, at=pose)))
     if isinstance(fault, k.Remove):
         gone = fault.name
@@ -213,6 +215,16 @@ def _of_topic(run: Run, fault: k.MessageLoss | k.MessageDelay, name: str, begin_
     return Deed(
         name, fault.what, text, begin_ns, end_ns, lambda: disturbances.append(disturbance), end, disturbance, topic
     )
+
+
+def _scattered(fault: k.Spawn, random: np.random.Generator) -> k.Pose:
+    """Its pose, in this run."""
+    dx, dy, turn = (random.uniform(-1.0, 1.0, 3) * fault.scatter).tolist()
+    if len(fault.pose) == 3:
+        x, y, yaw = fault.pose
+        return x + dx, y + dy, yaw + turn
+    x, y, z, roll, pitch, yaw = fault.pose
+    return x + dx, y + dy, z, roll, pitch, yaw + turn
 
 
 def _called(fault: k.Spawn, index: int) -> str:

@@ -29,6 +29,9 @@ class Spawn:
     pose: Pose = field((0.0, 0.0, 0.0), doc=f"{POSE} in m and rad")
     name: str | None = field(None, doc="default: the model's")
     size: tuple[float, float, float] = field((0.4, 0.4, 0.4), unit="m", low=1e-3, doc="of the named shapes")
+    scatter: tuple[float, float, float] = field(
+        (0.0, 0.0, 0.0), low=0.0, high=1000.0, doc="x, y, yaw: by how much the pose differs from seed to seed, at most"
+    )
 
 
 @dataclass(frozen=True)

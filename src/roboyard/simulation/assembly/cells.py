@@ -12,6 +12,7 @@ from roboyard.simulation.assembly.shapes import Shape
 CELL = 6.0
 """Edge of a cell [m]; one body a geom, or one for all, both step slower (measured)."""
 
+
 class Cells:
     """Hands out the body for each static shape."""
 
