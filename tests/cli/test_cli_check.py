@@ -35,6 +35,30 @@ def test_faults(command: Command) -> None:
     assert "smaller moments raised to 0.05 and 0.05" in mended.json["mendings"][0]
 
 
+def test_what_holds_joints_back_is_told(command: Command) -> None:
+    """Safety controllers, followers, interfaces' ranges, and joints that close loops."""
+    more = f"""<safety_controller soft_lower_limit="-0.5" soft_upper_limit="1.5" k_position="20" k_velocity="3"/>
+    </joint><link name="tip">{INERTIAL}</link><joint name="t" type="revolute"><parent link="arm"/><child link="tip"/>
+    <limit lower="-1" upper="2" velocity="3" effort="4"/><mimic joint="j" multiplier="-2" offset="0.1"/></joint>
+    <ros2_control name="c" type="system"><hardware><plugin>p</plugin></hardware><joint name="j">
+    <command_interface name="velocity"><param name="min">-0.7</param></command_interface>
+    <state_interface name="postion"/></joint></ros2_control>
+    <gazebo><joint name="loop" type="revolute"><parent>base</parent><child>tip</child><axis><xyz>0 0 1</xyz></axis>
+    </joint></gazebo></robot>"""
+    Path("r.urdf").write_text((ROBOT.replace("</joint></robot>", more)).format(0.1))
+    found = command("check", "robot", "r.urdf", "--json").json
+    j, t, loop = found["limits"]
+    assert j["safety"] == {"soft_lower": -0.5, "soft_upper": 1.5, "k_position": 20.0, "k_velocity": 3.0}
+    assert j["commands"] == {"velocity": [-0.7, None]}
+    assert t["mimics"] == {"joint": "j", "multiplier": -2.0, "offset": 0.1}
+    assert (loop["name"], loop["closes_loop"], found["joints"]) == ("loop", True, ["j", "t"])
+    assert any("state interface 'postion' is not understood" in one for one in found["findings"])
+    told = command("check", "robot", "r.urdf").out
+    for text in ("safety -0.5 … 1.5 rad, k_position 20, k_velocity 3", "velocity commands -0.7 … ∞",
+                 "follows -2 × j +0.1", "closes a loop from base to tip"):  # fmt: skip
+        assert text in " ".join(told.split()), text
+
+
 def test_what_is_told(command: Command) -> None:
     Path("r.urdf").write_text(ROBOT.format(0.1))
     found = command("check", "robot", "r.urdf", "--json", "--picture", "r.png").json

@@ -298,3 +298,37 @@ def test_a_good_topic_stays_and_a_bad_one_is_said() -> None:
     model = load_model(sensed(topic="front-left/2 d"))
     assert model.sensors[0].topic == "front_left/_2_d"
     assert any("no topic's name" in finding.what for finding in model.findings)
+
+
+@pytest.mark.parametrize(
+    ("safety", "said"),
+    [
+        ('soft_lower_limit="-1" soft_upper_limit="1" k_velocity="3"', "k_position is 0"),
+        ('k_position="5" k_velocity="3"', "they are both 0"),
+        ('k_velocity="3"', ""),
+        ('soft_lower_limit="-1" soft_upper_limit="1" k_position="5" k_velocity="0"', ""),
+    ],
+)
+def test_soft_limits_without_effect_are_said(safety: str, said: str) -> None:
+    text = f"""<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="revolute"><parent link="a"/>
+      <child link="b"/><limit lower="-2" upper="2" velocity="1" effort="1"/><calibration rising="0.1"/>
+      <safety_controller {safety}/></joint></robot>"""
+    found = [finding.what for finding in load_model(text).findings]
+    assert any("<calibration>" in one and "no effect" in one for one in found)
+    about = [one for one in found if "soft limits" in one]
+    assert [said in one for one in about] == ([True] if said else [])
+    with pytest.raises(DescriptionError, match="k_velocity -1"):
+        load_model(text.replace("<safety_controller", '<safety_controller k_velocity="-1"').replace(safety, ""))
+
+
+def test_ranges_of_commands_the_wrong_way_round_are_refused_and_mended() -> None:
+    text = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
+      <inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+      <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>
+      <ros2_control name="c" type="system"><joint name="j"><command_interface name="velocity">
+      <param name="min">3</param><param name="max">-3</param></command_interface></joint></ros2_control></robot>"""
+    with pytest.raises(DescriptionError, match="velocity commands of joint 'j' have min 3 above max -3"):
+        load_model(text)
+    mended = load_model(text, repair=True)
+    assert mended.interfaces[0].commands == (("velocity", -3.0, 3.0),)
+    assert len(mended.mendings) == 1

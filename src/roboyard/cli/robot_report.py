@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from roboyard.description.model import Joint, JointInterface, Link, Model
+from roboyard.description.model import Joint, JointInterface, Link, Mimic, Model, Safety
 
 
 def tree(model: Model) -> list[str]:
@@ -40,7 +40,9 @@ def _by(joint: Joint) -> str:
 
 
 def joints(model: Model) -> list[dict[str, Any]]:
-    """Every joint that moves: its type, ends, limits and what it follows; plain data."""
+    """Every joint that moves or closes a loop: type, ends, limits, what it follows, its safety; plain data."""
+    closing = {joint.name for joint in model.closures}
+    interfaces = {one.joint: one for one in model.interfaces}
     return [
         {
             "name": joint.name,
@@ -48,11 +50,33 @@ def joints(model: Model) -> list[dict[str, Any]]:
             "parent": joint.parent,
             "child": joint.child,
             "limits": [_limits(joint, axis) for axis in range(len(joint.axes))],
-            "mimics": joint.mimic.joint if joint.mimic else None,
+            "mimics": _mimics(joint.mimic) if joint.mimic else None,
+            "safety": _safety(joint.safety) if joint.safety else None,
+            "commands": _ranges(interfaces.get(joint.name)),
+            "closes_loop": joint.name in closing,
         }
-        for joint in model.joints
-        if joint.type != "fixed"
+        for joint in (*model.joints, *model.closures)
+        if joint.type != "fixed" or joint.name in closing
     ]
+
+
+def _mimics(mimic: Mimic) -> dict[str, Any]:
+    return {"joint": mimic.joint, "multiplier": mimic.multiplier, "offset": mimic.offset}
+
+
+def _safety(safety: Safety) -> dict[str, float]:
+    return {
+        "soft_lower": safety.soft_lower,
+        "soft_upper": safety.soft_upper,
+        "k_position": safety.k_position,
+        "k_velocity": safety.k_velocity,
+    }
+
+
+def _ranges(interface: JointInterface | None) -> dict[str, list[float | None]]:
+    """By mode, least and largest command that the interface takes; None: no bound."""
+    found = interface.commands if interface is not None else ()
+    return {mode: [one if math.isfinite(one) else None for one in bounds] for mode, *bounds in found}
 
 
 def _limits(joint: Joint, axis: int) -> dict[str, float | None]:
@@ -68,11 +92,25 @@ def limits_text(joint: dict[str, Any]) -> str:
     for limits in joint["limits"]:
         low, high = limits["lower"], limits["upper"]
         if low is not None or high is not None:
-            parts.append(f"{'-∞' if low is None else f'{low:.4g}'} … {'∞' if high is None else f'{high:.4g}'} {unit}")
+            parts.append(f"{_span(low, high)} {unit}")
         parts += [f"{limits[key]:.4g} {of}" for key, of in (("velocity", speed), ("effort", effort)) if limits[key]]
-    if joint["mimics"]:
-        parts.append(f"follows {joint['mimics']}")
+    for mode, (low, high) in joint["commands"].items():
+        if low is not None or high is not None:
+            parts.append(f"{mode} commands {_span(low, high)}")
+    if mimic := joint["mimics"]:
+        offset = f" {mimic['offset']:+.4g}" if mimic["offset"] else ""
+        parts.append(f"follows {mimic['multiplier']:.4g} × {mimic['joint']}{offset}")
+    if safety := joint["safety"]:
+        span = _span(safety["soft_lower"], safety["soft_upper"])
+        soft = f"{span} {unit}, " if safety["soft_lower"] < safety["soft_upper"] else ""
+        parts.append(f"safety {soft}k_position {safety['k_position']:.4g}, k_velocity {safety['k_velocity']:.4g}")
+    if joint["closes_loop"]:
+        parts.append(f"closes a loop from {joint['parent']} to {joint['child']}")
     return ", ".join(parts) or "no limits"
+
+
+def _span(low: float | None, high: float | None) -> str:
+    return f"{'-∞' if low is None else f'{low:.4g}'} … {'∞' if high is None else f'{high:.4g}'}"
 
 
 def links(model: Model) -> list[dict[str, Any]]:

@@ -65,7 +65,14 @@ class Mimic:
 
 @dataclass(frozen=True, slots=True)
 class Safety:
-    """URDF's safety controller: soft limits inside the hard ones, and the gains that act towards them."""
+    """URDF's safety controller: soft limits inside the hard ones, and the gains that act towards them.
+
+    Attributes:
+        soft_lower: Where it stops the joint [rad or m]; without effect where both are alike.
+        soft_upper: See ``soft_lower``.
+        k_position: Speed allowed for each unit of distance to a soft limit [1/s]; 0 leaves the range out.
+        k_velocity: Effort allowed for each unit of speed left [N m s/rad or N s/m]; 0 leaves the effort alone.
+    """
 
     soft_lower: float = 0.0
     soft_upper: float = 0.0

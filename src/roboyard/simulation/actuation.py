@@ -17,6 +17,7 @@ from roboyard.simulation.assembly import Assembled, JointPlace
 from roboyard.simulation.assembly.exactness import reckon_exactly
 from roboyard.simulation.loads import beyond
 from roboyard.simulation.modes import modes_of
+from roboyard.simulation.ranges import command_range, guarded
 from roboyard.simulation.servos import GIVE, GIVE_SLIDE, Gains, default_gains, effort_limit, overridden
 
 _CODES: dict[CommandMode, int] = {"position": s.POSITION, "velocity": s.VELOCITY, "effort": s.EFFORT}
@@ -24,11 +25,12 @@ _CODES: dict[CommandMode, int] = {"position": s.POSITION, "velocity": s.VELOCITY
 
 @dataclass(slots=True)
 class Servo:
-    """One commandable joint: its place, its modes and their gains, and its row in the tables."""
+    """One commandable joint: its place, its modes with their gains and ranges, and its row in the tables."""
 
     model: str
     place: JointPlace
     gains: dict[CommandMode, Gains]
+    ranges: dict[CommandMode, tuple[float, float]]
     row: int
 
 
@@ -72,12 +74,16 @@ class Servos:
                 if "position" in gains and gains["position"].d * step > inertia:  # see `run_servos`
                     # The engine's guess of how joints give way under contacts would not know of the inertia added.
                     reckon_exactly(assembled.model)
-                made.servos[(name, place.name)] = Servo(name, place, gains, len(made.servos))
+                ranges = {mode: command_range(mode, place.axis, interface) for mode in gains}
+                made.servos[(name, place.name)] = Servo(name, place, gains, ranges, len(made.servos))
         made.ints = np.zeros((len(made.servos), 4), np.int64)
         made.floats = np.zeros((len(made.servos), s.WIDTH))
         for servo in made.servos.values():
             made.ints[servo.row, : s.MODE] = servo.place.qpos, servo.place.dof, servo.place.ctrl
             made.floats[servo.row, s.LIMIT] = effort_limit(servo.place.axis)
+            joints = {joint.name: joint for joint in assembled.placements[servo.model].entry.model.joints}
+            if servo.place.name in joints:
+                made.floats[servo.row, s.SOFT_LOW :] = guarded(joints[servo.place.name], step)
         return made
 
     def command(self, servo: Servo, mode: CommandMode, value: float, model: Any, data: Any) -> None:
@@ -93,12 +99,8 @@ class Servos:
         row, code = servo.row, _CODES[mode]
         if self.ints[row, s.MODE] != code:
             self._switch(servo, mode, model, data)
-        limits = servo.place.axis.limits
-        if mode == "velocity":
-            value = min(max(value, -limits.velocity), limits.velocity) if limits.velocity > 0.0 else value
-        elif mode == "position":
-            value = min(max(value, limits.lower), limits.upper)
-        self.floats[row, s.TARGET] = value
+        low, high = servo.ranges[mode]
+        self.floats[row, s.TARGET] = min(max(value, low), high)
 
     def _switch(self, servo: Servo, mode: CommandMode, model: Any, data: Any) -> None:
         place, gains = servo.place, servo.gains[mode]

@@ -9,8 +9,8 @@ from roboyard.compute import kernel
 
 # Columns of the servo tables.
 QPOS, DOF, CTRL, MODE = range(4)
-P, I, D, WINDUP, RAMP, LIMIT, TARGET, SETPOINT, INTEGRAL, EASED = range(10)  # noqa: E741
-WIDTH = 10
+P, I, D, WINDUP, RAMP, LIMIT, TARGET, SETPOINT, INTEGRAL, EASED, SOFT_LOW, SOFT_HIGH, K_POS, K_VEL, SPEED = range(15)  # noqa: E741
+WIDTH = 15
 OFF, POSITION, VELOCITY, EFFORT = range(4)
 
 
@@ -19,6 +19,24 @@ def _clip(value: float, bound: float) -> float:
 
 
 _clip = kernel(inline="always")(_clip)
+
+
+def _speeds(row: NDArray[np.float64], position: float) -> tuple[float, float]:
+    """Least and largest speed that a safety controller allows at ``position``."""
+    speed, gain = row[SPEED], row[K_POS]
+    if gain <= 0.0:
+        return -speed, speed
+    return _clip(gain * (row[SOFT_LOW] - position), speed), _clip(gain * (row[SOFT_HIGH] - position), speed)
+
+
+_speeds = kernel(inline="always")(_speeds)
+
+
+def _between(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
+
+
+_between = kernel(inline="always")(_between)
 
 
 @kernel
@@ -40,9 +58,13 @@ def run_servos(
     step.  Such joints have ``step * damping`` added to their inertia instead (see `Servos.engage`) and get the whole
     effort from here: the same step, ``(I + h d) v' = I v + h p e``, which contacts and limits now see.
 
+    URDF's safety controllers act as in ros_control: towards a soft limit, a commanded speed falls with the distance
+    left (K_POS), a position set-point goes no faster than that, and an effort is bounded by what the speed leaves
+    (K_VEL).
+
     Args:
         ints: (n, 4) addresses and mode.
-        floats: (n, 10) gains, limits and state; set-point and integral are advanced.
+        floats: (n, 15) gains, limits and state; set-point and integral are advanced.
         qpos: Positions.
         qvel: Velocities.
         ctrl: Controls, written: (position, velocity, feed-forward) for each servo.
@@ -53,13 +75,24 @@ def run_servos(
         c = ints[k, CTRL]
         if mode == OFF:
             continue
-        if mode == EFFORT:
-            ctrl[c + 2] = floats[k, TARGET]
-            continue
-        change = floats[k, RAMP] * dt
-        floats[k, SETPOINT] += _clip(floats[k, TARGET] - floats[k, SETPOINT], change)
-        setpoint = floats[k, SETPOINT]
         velocity = qvel[ints[k, DOF]]
+        soft = floats[k, K_POS] > 0.0
+        if mode == EFFORT:
+            effort = floats[k, TARGET]
+            if floats[k, K_VEL] > 0.0:
+                low, high = _speeds(floats[k], qpos[ints[k, QPOS]])
+                effort = _between(effort, floats[k, K_VEL] * (low - velocity), floats[k, K_VEL] * (high - velocity))
+            ctrl[c + 2] = effort
+            continue
+        change = _clip(floats[k, TARGET] - floats[k, SETPOINT], floats[k, RAMP] * dt)
+        if soft and mode == POSITION:
+            low, high = _speeds(floats[k], floats[k, SETPOINT])
+            change = _between(change, low * dt, high * dt)
+        floats[k, SETPOINT] += change
+        if soft and mode == VELOCITY:
+            low, high = _speeds(floats[k], qpos[ints[k, QPOS]])
+            floats[k, SETPOINT] = _between(floats[k, SETPOINT], low, high)
+        setpoint = floats[k, SETPOINT]
         if mode == POSITION:
             error = setpoint - qpos[ints[k, QPOS]]
             effort = floats[k, P] * error - floats[k, D] * velocity

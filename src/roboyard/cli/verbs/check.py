@@ -99,7 +99,7 @@ def robot(
         "links": len(model.links),
         "tree": report.tree(model),
         "masses": report.links(model),
-        "joints": [joint["name"] for joint in moving],
+        "joints": [joint["name"] for joint in moving if not joint["closes_loop"]],
         "limits": moving,
         "mass": model.mass,
         "sensors": report.sensors(model),

@@ -15,6 +15,7 @@ from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
 _MODES = ("position", "velocity", "effort")
+_STATES = (*_MODES, "acceleration")
 _MOST = 1e6  # position or speed that a joint may start with, where it has no limit [rad, m, rad/s, m/s]
 _ROS1 = {
     "EffortJointInterface": "effort",
@@ -106,11 +107,17 @@ def _control_joint(reading: Reading, node: Node, draft: _Draft) -> None:
         mode = one.get("name").strip()
         low = _parameter(reading, one, "min", -math.inf)
         high = _parameter(reading, one, "max", math.inf)
+        if low > high:
+            what = f"{mode} commands of joint '{node.get('name')}' have min {low:g} above max {high:g}"
+            reading.mend(one, what, "min ≤ max", "the two change places")
+            low, high = high, low
         if mode not in _MODES:
             reading.note(one, f"command interface {shown(mode)} is not understood (position, velocity, effort)")
         draft.commands[mode] = (low, high)
         _initial(reading, one, mode, draft)
     for one in node.all("state_interface"):
+        if one.get("name").strip() not in _STATES:
+            reading.note(one, f"state interface {shown(one.get('name'))} is not understood ({', '.join(_STATES)})")
         draft.states[one.get("name").strip()] = None
         _initial(reading, one, one.get("name").strip(), draft)
     for one in node.all("param"):

@@ -18,7 +18,7 @@ _TYPES: dict[str, JointType] = {
     for kind in get_args(JointType)
     if kind in ("fixed", "revolute", "continuous", "prismatic", "planar", "floating")
 }
-_KNOWN = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"}
+_KNOWN = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller"}
 
 
 def read_joint(reading: Reading, node: Node) -> Joint:
@@ -28,7 +28,7 @@ def read_joint(reading: Reading, node: Node) -> Joint:
         DescriptionError: unknown type, missing link, axis without length, lower above upper, a number that is none.
     """
     name = node.get("name")
-    reading.unknown(node, _KNOWN, {"hardwareInterface"})
+    reading.unknown(node, _KNOWN, {"hardwareInterface", "calibration"})
     written = node.get("type").strip()
     if written not in _TYPES:
         raise fault(f"joint '{name}' has type {shown(written)}", node, ", ".join(_TYPES))
@@ -47,7 +47,7 @@ def read_joint(reading: Reading, node: Node) -> Joint:
         T_child_joint=SE3.identity(),
         axes=_axes(reading, node, name, kind),
         mimic=_mimic(node, name),
-        safety=_safety(node, name),
+        safety=_safety(reading, node, name, kind),
     )
 
 
@@ -104,7 +104,7 @@ def _mimic(node: Node, name: str) -> Mimic | None:
     return Mimic(given.get("joint").strip(), factor, offset)
 
 
-def _safety(node: Node, name: str) -> Safety | None:
+def _safety(reading: Reading, node: Node, name: str, kind: JointType) -> Safety | None:
     given = node.child("safety_controller")
     if given is None:
         return None
@@ -114,4 +114,10 @@ def _safety(node: Node, name: str) -> Safety | None:
     )
     if lower > upper:
         raise fault(f"joint '{name}' has soft_lower_limit {lower:g} above soft_upper_limit {upper:g}", given)
+    for word, gain in (("k_position", position), ("k_velocity", velocity)):
+        if gain < 0.0:
+            raise fault(f"joint '{name}' has {word} {gain:g}", given, "0 or more")
+    if kind in ("revolute", "prismatic") and (lower == upper) != (position == 0.0):
+        lacking = "k_position is 0" if position == 0.0 else f"they are both {lower:g}"
+        reading.note(given, f"the soft limits of joint '{name}' have no effect: {lacking}")
     return Safety(lower, upper, position, velocity)

@@ -1,0 +1,101 @@
+"""Commands stay within what joints, interfaces and safety controllers allow."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.simulation.builders import I, at, world
+
+from roboyard.description.model import (
+    Axis,
+    Inertial,
+    Joint,
+    JointInterface,
+    JointType,
+    Limits,
+    Link,
+    Model,
+    Safety,
+)
+from roboyard.hardware import JointCommand
+from roboyard.simulation import Simulation
+
+MODES = ("position", "velocity", "effort")
+
+
+def flywheel(
+    safety: Safety | None = None,
+    kind: JointType = "revolute",
+    speed: float = 4.0,
+    ranges: tuple[float, float] = (-math.inf, math.inf),
+) -> Model:
+    """A wheel of 0.1 kg m² about a vertical axis at the world, limited to ±2."""
+    link = Link("wheel", at(z=1.0), Inertial(1.0, I, (0.06, 0.06, 0.1, 0, 0, 0)))
+    ends = (-math.inf, math.inf) if kind == "continuous" else (-2.0, 2.0)
+    axis = Axis((0, 0, 1), Limits(*ends, velocity=speed, effort=30.0))
+    joint = Joint("hinge", kind, "world", "wheel", at(z=1.0), I, (axis,), safety=safety)
+    interface = JointInterface("hinge", tuple((mode, *ranges) for mode in MODES))
+    return Model("flywheel", (link,), (joint,), interfaces=(interface,))
+
+
+def course(model: Model, mode: str, value: float, steps: int = 1500, start: float = 0.0) -> np.ndarray:
+    """Position, speed and effort after each step of a constant command."""
+    sim = Simulation(world())
+    sim.add(replace(model, interfaces=tuple(replace(i, initial=(("position", start),)) for i in model.interfaces)), "m")
+    hardware = sim.hardware("m")
+    rows = []
+    for _ in range(steps):
+        hardware.write(JointCommand(mode, ("hinge",), np.array([value])))  # type: ignore[arg-type]
+        sim.step()
+        read = hardware.read()
+        rows.append((read.position[0], read.velocity[0], read.effort[0]))
+    return np.array(rows)
+
+
+SOFT = Safety(-1.0, 1.0, k_position=5.0, k_velocity=8.0)
+
+
+def test_a_commanded_speed_falls_towards_the_soft_limit() -> None:
+    """v <= k (soft - q): the joint nears its soft limit exponentially, at the speed's limit before."""
+    rows = course(flywheel(SOFT), "velocity", 9.0)
+    assert rows[:, 0].max() == pytest.approx(1.0, abs=0.01)
+    free = rows[:, 0] < 0.15
+    assert rows[20:][free[20:], 1] == pytest.approx(4.0, rel=0.05)  # nearer than 4/5 rad it slows down
+    near = (rows[:, 0] > 0.4) & (rows[:, 0] < 0.95)
+    np.testing.assert_allclose(rows[near, 1], 5.0 * (1.0 - rows[near, 0]), atol=0.12)
+    assert course(flywheel(), "velocity", 9.0)[:, 0].max() > 1.9  # it is the safety controller that does it
+
+
+def test_a_position_set_point_stops_at_the_soft_limit_and_comes_back_into_it() -> None:
+    rows = course(flywheel(SOFT), "position", 1.9)
+    assert rows[-1, 0] == pytest.approx(1.0, abs=0.01)
+    assert np.abs(rows[:, 1]).max() < 4.4
+    back = course(flywheel(SOFT), "position", 1.9, start=1.8)
+    assert back[-1, 0] == pytest.approx(1.0, abs=0.01)
+
+
+def test_an_effort_is_bounded_by_what_the_speed_leaves() -> None:
+    """e <= k (v_max - v): a constant effort ends at the speed's limit, and the joint before its hard limit."""
+    wheel = flywheel(Safety(k_velocity=8.0), "continuous")
+    rows = course(wheel, "effort", 1.0)
+    assert rows[-1, 1] == pytest.approx(4.0, rel=0.01)
+    assert course(flywheel(kind="continuous"), "effort", 1.0)[-1, 1] > 20.0
+    stopped = course(flywheel(SOFT), "effort", 1.0)
+    assert stopped[:, 0].max() < 1.05
+    assert stopped[-1, 0] == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("safety", [Safety(0.0, 0.0, 5.0, 0.0), Safety(-1.0, 1.0, 0.0, 0.0)])
+def test_without_gain_or_range_nothing_is_held_back(safety: Safety) -> None:
+    for mode, value in (("velocity", 3.0), ("position", 1.5), ("effort", 1.0)):
+        assert np.array_equal(course(flywheel(safety), mode, value, 300), course(flywheel(), mode, value, 300))
+
+
+def test_commands_are_held_within_what_the_interface_takes() -> None:
+    """Its range counts where it is the narrower one, and not where it lies beside the joint's."""
+    assert course(flywheel(ranges=(-0.5, 0.7)), "velocity", 3.0, 200)[-1, 1] == pytest.approx(0.7, abs=0.01)
+    assert course(flywheel(ranges=(-0.5, 0.7)), "position", -2.0)[-1, 0] == pytest.approx(-0.5, abs=0.01)
+    assert course(flywheel(ranges=(-0.5, 0.7)), "effort", 9.0, 50)[-1, 2] == pytest.approx(0.7)
+    assert course(flywheel(ranges=(-9.0, 9.0)), "velocity", 9.0, 100)[-1, 1] == pytest.approx(4.0, abs=0.05)
+    assert course(flywheel(ranges=(5.0, 9.0)), "position", 1.5)[-1, 0] == pytest.approx(1.5, abs=0.01)
