@@ -15,6 +15,7 @@ from roboyard.description.model import (
     JointType,
     Limits,
     Link,
+    Mimic,
     Model,
     Safety,
 )
@@ -99,3 +100,30 @@ def test_commands_are_held_within_what_the_interface_takes() -> None:
     assert course(flywheel(ranges=(-0.5, 0.7)), "effort", 9.0, 50)[-1, 2] == pytest.approx(0.7)
     assert course(flywheel(ranges=(-9.0, 9.0)), "velocity", 9.0, 100)[-1, 1] == pytest.approx(4.0, abs=0.05)
     assert course(flywheel(ranges=(5.0, 9.0)), "position", 1.5)[-1, 0] == pytest.approx(1.5, abs=0.01)
+
+
+def test_a_massless_joint_that_heavier_ones_mimic_leads_them() -> None:
+    """Car-like robots have such virtual wheels: commands to it move the wheels that follow."""
+    wheel = flywheel()
+    virtual = Link("virtual", at(z=2.0))
+    leader = Joint("lead", "continuous", "world", "virtual", at(z=2.0), I, (Axis((0, 0, 1)),))
+    follower = replace(wheel.joints[0], type="continuous", axes=(Axis((0, 0, 1)),), mimic=Mimic("lead", 2.0, 0.0))
+    takes = (JointInterface("lead", (("velocity", -math.inf, math.inf),)),)
+    sim = Simulation(world())
+    sim.add(replace(wheel, links=(virtual, *wheel.links), joints=(leader, follower), interfaces=takes), "m")
+    hardware = sim.hardware("m")
+    assert hardware.joint_names == ("lead", "hinge")
+    hardware.write(JointCommand("velocity", ("lead",), np.array([0.6])))
+    sim.step(1500)
+    np.testing.assert_allclose(hardware.read().velocity, [0.6, 1.2], rtol=0.02)
+    assert sim.model.body_mass.sum() == pytest.approx(1.0)
+
+
+def test_who_mimics_a_joint_that_cannot_move_stays_at_its_offset() -> None:
+    wheel = flywheel()
+    fixed = Joint("lead", "fixed", "world", "virtual", at(z=2.0), I)
+    follower = replace(wheel.joints[0], mimic=Mimic("lead", 2.0, 0.3))
+    sim = Simulation(world())
+    sim.add(replace(wheel, links=(Link("virtual", at(z=2.0)), *wheel.links), joints=(fixed, follower)), "m")
+    sim.step(500)
+    assert sim.hardware("m").read().position[-1] == pytest.approx(0.3, abs=1e-3)

@@ -56,7 +56,7 @@ def mend_massless(
     """Mend, if asked to, every link that a joint moves and that neither has mass nor is fixed to one that has.
 
     With collision shapes it gets the mass of these; without, its joint is fixed.  What is held by its children's mass,
-    a cross between two joints, stays: engines lend it a part of theirs.
+    a cross between two joints or a joint that heavier ones mimic, stays: engines lend it a part of theirs.
 
     Args:
         reading: Takes the mendings.
@@ -76,6 +76,9 @@ def mend_massless(
             names += [joint.child for joint in below.get(one, []) if joint.type == "fixed" or not rigid]
         return names
 
+    def led(leader: str) -> list[str]:
+        return [one.child for one in joints.values() if one.mimic is not None and one.mimic.joint == leader]
+
     for joint in list(joints.values()):
         if joint.type == "fixed" or any(links[one].inertial for one in hanging(joint.child, rigid=True)):
             continue
@@ -87,7 +90,7 @@ def mend_massless(
                 links[one] = replace(links[one], inertial=filled(links[one].collisions))
             total = sum(inertial.mass for one in shaped if (inertial := links[one].inertial))
             reading.mend(nodes[name], fault, "an <inertial>", f"{total:.3g} kg, its collision shapes filled with water")
-        elif not any(links[one].inertial for one in hanging(name, rigid=False)):
+        elif not any(links[one].inertial for one in (*hanging(name, rigid=False), *led(joint.name))):
             joints[joint.name] = replace(joint, type="fixed", axes=(), mimic=None)
             for other, follower in joints.items():
                 if follower.mimic is not None and follower.mimic.joint == joint.name:

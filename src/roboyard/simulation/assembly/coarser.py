@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from roboyard.description.mesh_tools.nearness import hausdorff
 from roboyard.description.mesh_tools.surface import Surface, welded
-from roboyard.simulation.assembly.convex import MAX_PIECES, Points, convex_pieces, hull_of, thicken
+from roboyard.simulation.assembly.convex import MAX_PIECES, SLIVER, Points, convex_pieces, hull_of, is_flat, thicken
 
 PASSES, GENTLE = 10, 3.0
 """Passes of edge collapses, each of this aggressiveness: three gentle passes come as far as one rough one and stay
@@ -60,7 +60,8 @@ def taken_apart(vertices: Points, faces: NDArray[np.int64]) -> Pieces:
         if pieces is not None:
             return Pieces(_hulls(pieces), len(light.faces), error)
     groups, size = _lumps(vertices[faces], size)
-    return Pieces(_hulls([_lump(vertices, faces[group]) for group in groups]), filled=size)
+    lumps = (_lump(vertices, faces[group]) for group in groups)
+    return Pieces(_hulls([lump for lump in lumps if not is_flat(lump, SLIVER)]), filled=size)
 
 
 def _hulls(pieces: list[Points]) -> tuple[tuple[Points, NDArray[np.int64]], ...]:
@@ -110,9 +111,7 @@ def _lump(vertices: Points, faces: NDArray[np.int64]) -> Points:
     if len(corners) > 3 and spread[2] > 1e-3 * spread[0]:
         return corners
     a, b, c = (vertices[faces[:, k]] for k in range(3))
-    normal = np.cross(b - a, c - a).sum(axis=0)
-    length = float(np.linalg.norm(normal))
-    if length < 1e-12:  # both sides of a sheet
-        normal = np.linalg.svd(corners - corners.mean(axis=0), full_matrices=True)[2][2]
-        length = 1.0
-    return thicken(corners, normal / length)
+    # Across the plane, whatever the triangles' own sum is: that of a sheet's both sides is mere rounding.
+    normal = np.linalg.svd(corners - corners.mean(axis=0), full_matrices=True)[2][2]
+    outwards = float(np.cross(b - a, c - a).sum(axis=0) @ normal)
+    return thicken(corners, normal if outwards >= 0.0 else -normal)

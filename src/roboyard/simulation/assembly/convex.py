@@ -19,6 +19,8 @@ FLAT = 1e-3
 """Neighbouring triangles that meet at a smaller angle belong to one facet [rad]."""
 TINY = 1e-8
 """Triangles smaller than this are left out [m²]."""
+SLIVER = 1e-5
+"""A plate narrower than this share of its length is left out."""
 MAX_PIECES = 5000
 
 
@@ -98,7 +100,8 @@ def _plates(part: Any, most: int) -> list[Points]:
             plates.append(thicken(points, normal))
         else:
             plates.extend(thicken(vertices[faces[face]], normals[face]) for face in facet)
-    return plates
+    # Of a sliver along a line the engine, which reckons in single precision, makes no body.
+    return [plate for plate in plates if not is_flat(plate, SLIVER)]
 
 
 def thicken(points: Points, normal: Points) -> Points:
@@ -147,9 +150,9 @@ def hull_of(points: Points) -> tuple[Points, NDArray[np.int64]]:
     return points, triangles
 
 
-def is_flat(vertices: Points) -> bool:
-    """Whether the points lie in one plane (no hull can be built)."""
+def is_flat(vertices: Points, share: float = 1e-6) -> bool:
+    """Whether the points lie in one plane, to within a ``share`` of their spread (no hull can be built)."""
     if len(vertices) < 4:
         return True
     spread = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
-    return bool(spread[2] <= 1e-6 * max(spread[0], 1e-9))
+    return bool(spread[2] <= share * max(spread[0], 1e-9))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from dataclasses import dataclass
 
 import mujoco
@@ -83,20 +84,28 @@ def add_joint(body: mujoco.MjsBody, joint: Joint, model: str, notes: list[str]) 
     return scalars
 
 
-def add_couplings(spec: mujoco.MjSpec, joint: Joint, scalars: list[Scalar], model: str) -> None:
-    """Mimicked and threaded joints: position = multiplier · other + offset, as an equality constraint."""
+def add_couplings(
+    spec: mujoco.MjSpec, joint: Joint, scalars: list[Scalar], model: str, *, still: Container[str] = ()
+) -> None:
+    """Mimicked and threaded joints: position = multiplier · other + offset, as an equality constraint.
+
+    Who mimics one of ``still``, joints that the engine does not have, stays at its offset.
+    """
     if joint.mimic is not None and scalars:
-        couple(spec, scalars[0].element, scoped(model, joint.mimic.joint), joint.mimic.offset, joint.mimic.multiplier)
+        leader = scoped(model, joint.mimic.joint) if joint.mimic.joint not in still else ""
+        couple(spec, scalars[0].element, leader, joint.mimic.offset, joint.mimic.multiplier)
     if joint.type == "screw" and len(scalars) == 2:
         # thread_pitch is metres of travel for one turn.
         couple(spec, scalars[1].element, scalars[0].element, 0.0, joint.thread_pitch / (2.0 * math.pi))
 
 
 def couple(spec: mujoco.MjSpec, follower: str, leader: str, offset: float, ratio: float) -> None:
-    """Hold ``follower = offset + ratio · leader`` between two engine joints."""
+    """Hold ``follower = offset + ratio · leader`` between two engine joints; without leader at the offset."""
     equality = spec.add_equality(name=f"{follower}@{leader}", type=mujoco.mjtEq.mjEQ_JOINT)
     equality.objtype = mujoco.mjtObj.mjOBJ_JOINT
-    equality.name1, equality.name2 = follower, leader
+    equality.name1 = follower
+    if leader:
+        equality.name2 = leader
     data = np.zeros(mujoco.mjNEQDATA)
     data[:2] = offset, ratio
     equality.data = data

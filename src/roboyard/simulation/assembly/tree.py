@@ -14,6 +14,9 @@ from roboyard.simulation.naming import scoped
 LENT = 1e-6
 """Share of a child's mass lent to a massless link between two joints (the engine refuses moving massless bodies)."""
 
+LED = 0.5
+"""Share of a follower's inertia lent to a massless link that leads it."""
+
 LEAST = 1e-14
 """Mass [kg] and moment [kg m²] that are lent at least."""
 
@@ -43,7 +46,8 @@ def plan(model: Model, notes: list[str]) -> list[Branch]:
     """All links of ``model``, parents before children, in an order that depends on the file alone.
 
     A link that moves but has no mass, with nothing heavy behind it, is held to its parent; one *between* two joints
-    borrows a millionth of its child's mass.  The total stays what the description says.
+    borrows a millionth of its child's mass, one whose joint others mimic borrows of these, and half of one's inertia:
+    its servo, made for what it turns, turns them through it.  The total stays what the description says.
 
     Raises:
         DescriptionError: the joints form a ring or a link has two parents.
@@ -54,18 +58,26 @@ def plan(model: Model, notes: list[str]) -> list[Branch]:
         if branch.parent is not None:
             children.setdefault(branch.parent, []).append(branch.link.name)
 
+    moved_by = {joint.name: joint.child for joint in model.joints}
+    following: dict[str, list[str]] = {}
+    for joint in model.joints:
+        if joint.mimic is not None and joint.mimic.joint in moved_by:
+            following.setdefault(moved_by[joint.mimic.joint], []).append(joint.child)
+
     # Leaves first, so that a whole massless finger is held joint by joint.
     for name in reversed(list(branches)):
         branch = branches[name]
         moves = branch.free or branch.joint is not None
         if not moves or _mass(_rigid_group(name, branches, children), branches) > 0.0:
             continue
-        lender = _first_heavy(name, branches, children)
+        lender, share = _first_heavy(name, branches, children), LENT
+        if lender is None:
+            lender, share = _first_heavy(name, branches, following), LED
         if lender is None:
             branches[name] = replace(branch, joint=None, free=False)
             notes.append(f"{scoped(model.name, name)}: moves but has no mass; it is held to what it hangs on")
         else:
-            lent, kept = _split(branches[lender].inertial, branch, branches[lender])
+            lent, kept = _split(branches[lender].inertial, branch, branches[lender], share)
             branches[name] = replace(branch, inertial=lent)
             branches[lender] = replace(branches[lender], inertial=kept)
     return list(branches.values())
@@ -126,13 +138,15 @@ def _first_heavy(name: str, branches: dict[str, Branch], children: dict[str, lis
     return None
 
 
-def _split(inertial: Inertial | None, borrower: Branch, lender: Branch) -> tuple[Inertial, Inertial]:
+def _split(inertial: Inertial | None, borrower: Branch, lender: Branch, part: float) -> tuple[Inertial, Inertial]:
+    """What is lent, ``part`` of the inertia, and what is kept."""
     if inertial is None:
         raise DescriptionError(f"link {lender.link.name} has no mass to lend to {borrower.link.name}")
     # The engine takes no mass or moment below 1e-15; a light child lends a larger share.
-    share = min(max(LENT, LEAST / inertial.mass, LEAST / max(inertial.inertia[:3])), 0.5)
+    mass = min(max(LENT, LEAST / inertial.mass), 0.5)
+    share = min(max(part, mass, LEAST / max(inertial.inertia[:3])), 0.5)
     xx, yy, zz, *_ = (float(value) for value in np.asarray(inertial.inertia) * share)
     round_inertia = max(xx, yy, zz)
-    lent = Inertial(inertial.mass * share, SE3.identity(), (round_inertia, round_inertia, round_inertia, 0.0, 0.0, 0.0))
+    lent = Inertial(inertial.mass * mass, SE3.identity(), (round_inertia, round_inertia, round_inertia, 0.0, 0.0, 0.0))
     ixx, iyy, izz, ixy, ixz, iyz = (value * (1.0 - share) for value in inertial.inertia)
-    return lent, Inertial(inertial.mass * (1.0 - share), inertial.T_link_com, (ixx, iyy, izz, ixy, ixz, iyz))
+    return lent, Inertial(inertial.mass * (1.0 - mass), inertial.T_link_com, (ixx, iyy, izz, ixy, ixz, iyz))

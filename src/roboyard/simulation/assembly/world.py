@@ -137,8 +137,9 @@ def _draft(spec: mujoco.MjSpec, maker: GeomMaker, entry: Entry, index: int, note
                 maker.add(index, entry.name, link, fixed, SE3.identity(), still=True)
             else:
                 maker.add(index, entry.name, link, None, T, still=True)
+    still = {joint.name for joint in entry.model.joints if not draft.scalars.get(joint.name)}
     for joint in entry.model.joints:
-        add_couplings(spec, joint, draft.scalars.get(joint.name, []), entry.name)
+        add_couplings(spec, joint, draft.scalars.get(joint.name, []), entry.name, still=still)
     _close_loops(spec, draft, notes)
     _sites(spec, draft)
     _excludes(spec, draft)
