@@ -184,10 +184,9 @@ def _fields(window: Costmap, path: NDArray[np.float64]) -> tuple[NDArray[np.floa
     weights[1:-1, 1:-1] = free
     cells = np.clip(np.floor(path[:, ::-1] / window.frame.resolution).astype(np.int64), 0, np.array(free.shape) - 1)
     flat = (cells[:, 0] + 1) * weights.shape[1] + cells[:, 1] + 1
-    queue = np.empty((octile.ring_size(1.0), weights.size), dtype=np.int32)
     fields = []
     for sources in (np.unique(flat), flat[-1:]):
         costs = np.full(weights.size, np.inf)
-        octile.search(weights, costs, sources, -1, False, queue)
+        octile.search(weights, costs, sources, -1, False)
         fields.append(costs.reshape(weights.shape))
     return fields[0], fields[1]

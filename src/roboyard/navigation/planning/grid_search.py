@@ -38,8 +38,7 @@ class GridSearch:
         columns = weights.shape[1]
         source, target = ((row + 1) * columns + column + 1 for row, column in (first, last))
         costs = np.full(weights.size, np.inf)
-        queue = np.empty((octile.ring_size(float(weights.max())), weights.size), dtype=np.int32)
-        octile.search(weights, costs, np.array([source]), target, self.directed, queue)
+        octile.search(weights, costs, np.array([source]), target, self.directed)
         if not np.isfinite(costs[target]):
             raise NoPath("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
         cells = trace(weights, costs, source, target)

@@ -51,26 +51,54 @@ def spaced(way: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
     return np.concatenate(pieces)
 
 
+_BLOCK = 8
+
+
 @kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.uint8), np.ones((2, 2)))])
 def nearest_obstacle(cells: NDArray[np.uint8], way: NDArray[np.float64]) -> float:
     """Distance from the points of a way to the nearest lethal cell's square [cells]; infinite if there is none.
 
-    The farther the search has come, the smaller the area about a point in which something nearer could lie.
+    A search from one point also looks somewhat beyond the nearest obstacle so far, which spares those points after it
+    that cannot have come nearer than that; and blocks of cells without an obstacle are passed over.
     """
     rows, columns = cells.shape
-    best = math.hypot(rows, columns)
+    marked = np.zeros((rows // _BLOCK + 1, columns // _BLOCK + 1), dtype=np.bool_)
     found = False
-    for k in range(len(way)):
-        y, x = way[k]
-        r0, r1 = max(math.floor(y - best), 0), min(math.ceil(y + best), rows - 1)
-        c0, c1 = max(math.floor(x - best), 0), min(math.ceil(x + best), columns - 1)
-        for r in range(r0, r1 + 1):
-            dy = max(abs(r - y) - 0.5, 0.0)
-            if dy >= best:
+    for r in range(rows):
+        for c in range(columns):
+            if cells[r, c] == LETHAL:
+                marked[r // _BLOCK, c // _BLOCK] = found = True
+    if not found:
+        return np.inf
+    best = float(rows + columns)
+    k = 0
+    while k < len(way):
+        reach = best + max(0.5 * best, 2.0)
+        distance = _distance_at(cells, marked, way[k, 0], way[k, 1], reach)
+        best = min(best, distance)
+        here = k
+        k += 1
+        while k < len(way) and math.hypot(way[k, 0] - way[here, 0], way[k, 1] - way[here, 1]) <= distance - best:
+            k += 1
+    return best
+
+
+@kernel
+def _distance_at(cells: NDArray[np.uint8], marked: NDArray[np.bool_], y: float, x: float, reach: float) -> float:
+    """Distance from a point to the nearest lethal cell's square, or ``reach`` where none is as near."""
+    rows, columns = cells.shape
+    best = reach
+    r0, r1 = max(math.floor(y - best), 0), min(math.ceil(y + best), rows - 1)
+    c0, c1 = max(math.floor(x - best), 0), min(math.ceil(x + best), columns - 1)
+    for block_r in range(r0 // _BLOCK, r1 // _BLOCK + 1):
+        for block_c in range(c0 // _BLOCK, c1 // _BLOCK + 1):
+            if not marked[block_r, block_c]:
                 continue
-            for c in range(c0, c1 + 1):
-                if cells[r, c] == LETHAL:
-                    distance = math.hypot(dy, max(abs(c - x) - 0.5, 0.0))
-                    if distance < best or not found:
-                        best, found = distance, True
-    return best if found else np.inf
+            for r in range(max(block_r * _BLOCK, r0), min(block_r * _BLOCK + _BLOCK, r1 + 1)):
+                dy = max(abs(r - y) - 0.5, 0.0)
+                if dy >= best:
+                    continue
+                for c in range(max(block_c * _BLOCK, c0), min(block_c * _BLOCK + _BLOCK, c1 + 1)):
+                    if cells[r, c] == LETHAL:
+                        best = min(best, math.hypot(dy, max(abs(c - x) - 0.5, 0.0)))
+    return best

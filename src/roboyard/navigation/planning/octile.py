@@ -23,14 +23,9 @@ _FINE = 2.0
 """Buckets per cell's cost: with one, a directed search looks at twice as many cells; with four, it waits for memory."""
 
 
-def ring_size(largest_weight: float) -> int:
-    """Buckets that hold what a step can add to a cost or an estimate: a power of two."""
-    return 1 << math.ceil(math.log2(_FINE * 2.0 * _ROOT * largest_weight + 3.0))
-
-
 def _examples() -> list[tuple[object, ...]]:
     weights, costs = np.zeros((5, 5), dtype=np.float32), np.zeros(25)
-    return [(weights, costs, np.zeros(1, dtype=np.int64), -1, False, np.zeros((4, 25), dtype=np.int32))]
+    return [(weights, costs, np.zeros(1, dtype=np.int64), -1, False)]
 
 
 @kernel(examples=_examples)
@@ -40,7 +35,6 @@ def search(
     sources: NDArray[np.int64],
     target: int,
     directed: bool,
-    queue: NDArray[np.int32],
 ) -> int:
     """Cheapest ways from the nearest of ``sources``, until the target's is known.
 
@@ -51,7 +45,6 @@ def search(
         sources: (n,) flat indices.
         target: Flat index, or -1 for all cells.
         directed: Whether to prefer cells nearer to the target (A*, for one source; else Dijkstra's algorithm).
-        queue: (``ring_size``, rows * columns) scratch.
 
     Returns:
         Number of cells taken from the queue.
@@ -60,8 +53,12 @@ def search(
     columns = np.int64(weights.shape[1])
     stride = np.uint64(columns)
     row, column = np.int64(target) // columns, np.int64(target) % columns
-    ring = queue.shape[0]
+    # as many buckets as hold what a step can add to a cost or an estimate
+    ring = 1
+    while ring < _FINE * 2.0 * _ROOT * flat.max() + 3.0:
+        ring *= 2
     mask = np.int64(ring - 1)
+    queue = np.empty((ring, flat.size), dtype=np.int32)  # of which the system gives what is touched
     counts = np.zeros(ring, dtype=np.int64)
     waiting = np.zeros(flat.size, dtype=np.uint8)
     level = np.int64(0)

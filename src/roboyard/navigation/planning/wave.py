@@ -15,7 +15,7 @@ from roboyard.navigation.path import Path
 from roboyard.navigation.planning.base import Traversal, start_and_goal
 from roboyard.navigation.planning.grid_ways import path_through, place, spaced
 from roboyard.navigation.planning.lines import line_cost, pull_taut
-from roboyard.navigation.planning.marching import descend, march, ring_size
+from roboyard.navigation.planning.marching import descend, march
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class WavePlanner:
         weights = self.traversal.weights(costmap.cells)
         columns = weights.shape[1]
         begin, end = ((row + 1) * columns + column + 1 for row, column in (first, last))
-        times = np.full(weights.size, np.inf)
-        march(weights, times, end, begin, np.empty((ring_size(float(weights.max())), weights.size), dtype=np.int32))
+        times = np.full(weights.size, np.inf, dtype=np.float32)
+        march(weights, times, end, begin)
         if not np.isfinite(times[begin]):
             raise NoPath("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
         here, there = place(costmap, start) + 1.0, place(costmap, goal) + 1.0
@@ -53,7 +53,7 @@ class WavePlanner:
         return path_through(costmap, way - 1.0, start, goal, cost)
 
 
-def _down(weights: NDArray[np.float32], times: NDArray[np.float64], row: float, column: float) -> NDArray[np.float64]:
+def _down(weights: NDArray[np.float32], times: NDArray[np.float32], row: float, column: float) -> NDArray[np.float64]:
     most = 256
     while True:
         way = descend(weights, times, row, column, most, 0.5)
