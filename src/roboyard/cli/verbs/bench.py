@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]…", help="engine, bus, …; default: all.")] = None,
     folder: Annotated[
-        Path | None, typer.Option("--dir", metavar="DIR", help="Files to look at, where a benchmark looks at files.")
+        Path | None,
+        typer.Option("--dir", "--maps", metavar="DIR", help="Files to look at, where a benchmark looks at files."),
     ] = None,
     nightly: Annotated[bool, typer.Option("--nightly", help="Longer, with more repeats.")] = False,
     json: JsonOption = False,

@@ -131,8 +131,7 @@ def way_costs(costmap: Costmap, start: SE2, escape: float) -> NDArray[np.float64
         sources = near[:, 0] * columns + near[:, 1]
     costs = np.full(weights.size, np.inf)
     if len(sources):
-        queue = np.empty((octile.ring_size(float(weights.max())), weights.size), dtype=np.int32)
-        octile.search(weights, costs, sources, -1, False, queue)
+        octile.search(weights, costs, sources, -1, False)
     return costs.reshape(rows, columns)[1:-1, 1:-1] * costmap.frame.resolution
 
 

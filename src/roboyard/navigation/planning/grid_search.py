@@ -46,6 +46,21 @@ class GridSearch:
         way = _from_place_to_place(weights, middles, place(costmap, start) + 1.0, place(costmap, goal) + 1.0) - 1.0
         return path_through(costmap, way, start, goal, float(costs[target]))
 
+    def potential(self, costmap: Costmap, goal: SE2) -> NDArray[np.float64]:
+        """What the way to the goal costs from every cell, in metres of free ground; infinite where none leads there.
+
+        Returns:
+            (rows, columns), from the middles of cells to that of the goal's.
+
+        Raises:
+            NavigationError: the goal lies where the robot cannot be.
+        """
+        (row, column), _ = start_and_goal(costmap, self.traversal, goal, goal)
+        weights = self.traversal.weights(costmap.cells)
+        costs = np.full(weights.size, np.inf)
+        octile.search(weights, costs, np.array([(row + 1) * weights.shape[1] + column + 1]), -1, False)
+        return costs.reshape(weights.shape)[1:-1, 1:-1] * costmap.frame.resolution
+
 
 def _from_place_to_place(
     weights: NDArray[np.float32], middles: NDArray[np.float64], start: NDArray[np.float64], goal: NDArray[np.float64]

@@ -36,21 +36,40 @@ class WavePlanner:
     def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
         """See ``GlobalPlanner``."""
         first, last = start_and_goal(costmap, self.traversal, start, goal)
-        weights = self.traversal.weights(costmap.cells)
-        columns = weights.shape[1]
-        begin, end = ((row + 1) * columns + column + 1 for row, column in (first, last))
-        times = np.full(weights.size, np.inf, dtype=np.float32)
-        march(weights, times, end, begin)
-        if not np.isfinite(times[begin]):
+        weights, times = self._wave(costmap, last, first)
+        if not np.isfinite(times[first[0] + 1, first[1] + 1]):
             raise NoPath("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
         here, there = place(costmap, start) + 1.0, place(costmap, goal) + 1.0
-        way = np.concatenate([_down(weights, times.reshape(weights.shape), here[0], here[1]), there[None]])
+        way = np.concatenate([_down(weights, times, here[0], here[1]), there[None]])
         if self.taut:
             way = pull_taut(weights, way, 20)
         cost = sum(line_cost(weights, *here, *there) for here, there in itertools.pairwise(way))
         if self.taut:
             way = spaced(way, self.spacing)
         return path_through(costmap, way - 1.0, start, goal, cost)
+
+    def potential(self, costmap: Costmap, goal: SE2) -> NDArray[np.float32]:
+        """What the way to the goal costs from every cell, in metres of free ground; infinite where none leads there.
+
+        Returns:
+            (rows, columns), from the middles of cells to that of the goal's.
+
+        Raises:
+            NavigationError: the goal lies where the robot cannot be.
+        """
+        last, _ = start_and_goal(costmap, self.traversal, goal, goal)
+        return self._wave(costmap, last, None)[1][1:-1, 1:-1] * np.float32(costmap.frame.resolution)
+
+    def _wave(
+        self, costmap: Costmap, source: tuple[int, int], until: tuple[int, int] | None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Weights and times (rows + 2, columns + 2) [cells]."""
+        weights = self.traversal.weights(costmap.cells)
+        times = np.full(weights.size, np.inf, dtype=np.float32)
+        columns = weights.shape[1]
+        target = -1 if until is None else (until[0] + 1) * columns + until[1] + 1
+        march(weights, times, (source[0] + 1) * columns + source[1] + 1, target)
+        return weights, times.reshape(weights.shape)
 
 
 def _down(weights: NDArray[np.float32], times: NDArray[np.float32], row: float, column: float) -> NDArray[np.float64]:
