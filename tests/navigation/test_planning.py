@@ -38,6 +38,7 @@ def _random(seed: int, rows: int, columns: int, blocked: float, aside: bool = Fa
     cells = rng.integers(0, 253, (rows, columns)).astype(np.uint8)
     cells[rng.random((rows, columns)) < blocked] = LETHAL
     frame = GridFrame(0.1, (rows, columns), SE2(*rng.normal(size=3)))
+    cells[0, 0] = FREE  # there is a place to be at
     ends = np.argwhere(cells < INSCRIBED)
     start, goal = (
         SE2(*frame.points(ends[rng.integers(len(ends))] + aside * rng.uniform(-0.49, 0.49, 2)), 0.3) for _ in range(2)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from roboyard.errors import RoboyardError
+
+if TYPE_CHECKING:
+    from roboyard.navigation.planning.explanation import Explanation
 
 
 class NavigationError(RoboyardError):
@@ -42,9 +47,27 @@ class GoalUnknown(NavigationError):
 
 
 class NoPath(NavigationError):
-    """Start and goal are free, and no way joins them."""
+    """Start and goal are free, and no way joins them.
+
+    Args:
+        what: See ``RoboyardError``.
+        where: See there.
+        valid: See there.
+        explanation: What is in the way, where somebody has looked for it.
+    """
 
     cause = "no_path"
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        valid: str | None = None,
+        explanation: Explanation | None = None,
+    ) -> None:
+        super().__init__(what, where=where, valid=valid)
+        self.explanation = explanation
 
 
 class BudgetSpent(NavigationError):

@@ -5,7 +5,7 @@ from roboyard.navigation.costmap.denoise import DenoiseLayer
 from roboyard.navigation.costmap.filters import KeepoutLayer, SpeedZones
 from roboyard.navigation.costmap.grid import FREE, INSCRIBED, LETHAL, UNKNOWN, Costmap
 from roboyard.navigation.costmap.inflation import InflationLayer
-from roboyard.navigation.costmap.layered import Layer, LayeredCostmap
+from roboyard.navigation.costmap.layered import Layer, LayeredCostmap, Origin, SensorLayer
 from roboyard.navigation.costmap.obstacles import Observation, ObstacleConfig, ObstacleLayer
 from roboyard.navigation.costmap.ranges import RangeConfig, RangeLayer, RangeReading
 from roboyard.navigation.costmap.recent import Recent
@@ -27,10 +27,12 @@ __all__ = [
     "Observation",
     "ObstacleConfig",
     "ObstacleLayer",
+    "Origin",
     "RangeConfig",
     "RangeLayer",
     "RangeReading",
     "Recent",
+    "SensorLayer",
     "SpeedZones",
     "StaticLayer",
     "VoxelConfig",

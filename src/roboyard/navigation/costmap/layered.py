@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,33 @@ class Layer(Protocol):
     def apply(self, cells: NDArray[np.uint8], bounds: Bounds) -> None:
         """Write what it knows into the map's cells (rows, columns), within the bounds only."""
         ...
+
+
+@runtime_checkable
+class SensorLayer(Protocol):
+    """A layer that remembers which sensor marked what."""
+
+    def sources(self, cells: NDArray[np.int64]) -> Sequence[str]:
+        """Name of the sensor that marked each of the cells (n, 2), rows and columns; empty where it is not known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who gave a cell its cost.
+
+    Attributes:
+        layer: Its name; empty for cells that no layer knows.
+        sensor: Name of the sensor, where the layer remembers it.
+    """
+
+    layer: str
+    sensor: str = ""
+
+    def __str__(self) -> str:
+        if not self.layer:
+            return "ground that nobody has seen"
+        return f"layer '{self.layer}'" + (f" (sensor '{self.sensor}')" if self.sensor else "")
 
 
 class LayeredCostmap:
@@ -118,6 +146,22 @@ class LayeredCostmap:
     def costmap(self) -> Costmap:
         """A copy of the map as last put together."""
         return Costmap(self._cells.copy(), self._frame)
+
+    def origins(self, cells: NDArray[np.int64]) -> tuple[Origin, ...]:
+        """Who gave cells (n, 2), rows and columns, their costs: each once, in the cells' order."""
+        bounds = Bounds.around(cells)
+        if bounds.is_empty:
+            return ()
+        rows, columns = np.asarray(cells).T
+        again = np.full(self._frame.shape, self._background, dtype=np.uint8)
+        found = np.full(len(rows), Origin(""), dtype=object)
+        for layer in self._layers:
+            before = again[rows, columns]
+            layer.apply(again, bounds)
+            wrote = again[rows, columns] != before
+            sensors = layer.sources(np.asarray(cells)[wrote]) if isinstance(layer, SensorLayer) else [""] * wrote.sum()
+            found[wrote] = [Origin(layer.name, sensor) for sensor in sensors]
+        return tuple(dict.fromkeys(found))
 
 
 def shifted(cells: NDArray[Any], moved: tuple[int, int], background: float) -> NDArray[Any]:

@@ -155,6 +155,18 @@ def descend(
     return way[:count]
 
 
+def way_down(
+    weights: NDArray[np.float32], times: NDArray[np.float32], row: float, column: float
+) -> NDArray[np.float64]:
+    """The whole way (n, 2) that ``descend`` finds, points half a cell from each other."""
+    most = 256
+    while True:
+        way = descend(weights, times, row, column, most, 0.5)
+        if len(way) < most:
+            return way
+        most *= 4
+
+
 @kernel
 def _slope(times: NDArray[np.float32], r: int, c: int) -> tuple[float, float]:
     """Gradient of the times in a cell, upwind: from the earlier neighbour of each direction, if there is one."""

@@ -15,7 +15,7 @@ from roboyard.navigation.path import Path
 from roboyard.navigation.planning.base import Traversal, start_and_goal
 from roboyard.navigation.planning.grid_ways import path_through, place, spaced
 from roboyard.navigation.planning.lines import line_cost, pull_taut
-from roboyard.navigation.planning.marching import descend, march
+from roboyard.navigation.planning.marching import march, way_down
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class WavePlanner:
         if not np.isfinite(times[first[0] + 1, first[1] + 1]):
             raise NoPath("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
         here, there = place(costmap, start) + 1.0, place(costmap, goal) + 1.0
-        way = np.concatenate([_down(weights, times, here[0], here[1]), there[None]])
+        way = np.concatenate([way_down(weights, times, here[0], here[1]), there[None]])
         if self.taut:
             way = pull_taut(weights, way, 20)
         cost = sum(line_cost(weights, *here, *there) for here, there in itertools.pairwise(way))
@@ -70,12 +70,3 @@ class WavePlanner:
         target = -1 if until is None else (until[0] + 1) * columns + until[1] + 1
         march(weights, times, (source[0] + 1) * columns + source[1] + 1, target)
         return weights, times.reshape(weights.shape)
-
-
-def _down(weights: NDArray[np.float32], times: NDArray[np.float32], row: float, column: float) -> NDArray[np.float64]:
-    most = 256
-    while True:
-        way = descend(weights, times, row, column, most, 0.5)
-        if len(way) < most:
-            return way
-        most *= 4

@@ -1,0 +1,176 @@
+"""Why there is no way: gaps of known width, named layers, and what closes all ways."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roboyard.errors import InputError
+from roboyard.geometry import SE2
+from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
+from roboyard.navigation.costmap import InflationLayer, KeepoutLayer, LayeredCostmap, Origin, StaticLayer
+from roboyard.navigation.errors import NoPath
+from roboyard.navigation.planning import GridSearch, Traversal
+from roboyard.navigation.planning.bottleneck import widest
+from roboyard.navigation.planning.explanation import Barrier, explain, no_path
+
+RESOLUTION = 0.05
+
+
+def _layers(
+    static: np.ndarray, keepout: np.ndarray | None = None, radius: float = 0.2, unknown: bool = False
+) -> LayeredCostmap:
+    frame = GridFrame(RESOLUTION, static.shape, SE2(-1.0, 2.0, 0.4))
+    ground, zone = StaticLayer(), KeepoutLayer()
+    ground.take(OccupancyGrid(static, frame))
+    if keepout is not None:
+        zone.take(OccupancyGrid(keepout, frame))
+    layers = LayeredCostmap(frame, [ground, zone, InflationLayer(radius, radius)], unknown=unknown)
+    layers.update()
+    return layers
+
+
+def _pose(layers: LayeredCostmap, row: int, column: int) -> SE2:
+    return SE2(*layers.frame.points(np.array([row, column])))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.integers(1, 7), min_size=1, max_size=4),
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+)
+def test_the_gap_named_is_the_widest_of_the_wall_that_is_hardest_to_pass(widths, seed, turned) -> None:
+    """Walls behind each other, each with gaps of known width: the hardest wall's widest gap is the answer."""
+    rng = np.random.default_rng(seed)
+    cells = np.full((60, 30 + 30 * len(widths)), FREE, dtype=np.int8)
+    gaps = []
+    for k, width in enumerate(widths):
+        column = 25 + 30 * k
+        cells[:, column] = OCCUPIED
+        at = int(rng.integers(8, 45))
+        cells[at : at + width, column] = FREE
+        gaps.append((at + (width - 1) / 2, column))
+    cells = cells.T.copy() if turned else cells
+    layers = _layers(cells, radius=0.2)
+    start, goal = (3, 3), (50, cells.shape[1] - 4)
+    if turned:
+        start, goal = (3, 3), (cells.shape[0] - 4, 50)
+    found = explain(layers, _pose(layers, *start), _pose(layers, *goal), 0.2)
+    narrowest = min(widths)
+    # a robot's centre in the middle of k cells is (k + 1) / 2 cells from both sides
+    wanted = Barrier.NONE if (narrowest + 1) // 2 * RESOLUTION > 0.2 + 1e-9 else Barrier.GAP
+    assert found.barrier is wanted
+    assert found.width == pytest.approx(narrowest * RESOLUTION, abs=RESOLUTION * 1.01)
+    assert found.needed == pytest.approx(0.4)
+    hardest = [g for g, w in zip(gaps, widths, strict=True) if (w + 1) // 2 == (narrowest + 1) // 2]
+    middles = layers.frame.points([(c, r) if turned else (r, c) for r, c in hardest])
+    assert np.linalg.norm(middles - np.array(found.place), axis=1).min() <= 1.5 * RESOLUTION
+    assert found.origins == (Origin("static"),)
+    if found.barrier is Barrier.GAP:
+        with pytest.raises(NoPath):
+            GridSearch().plan(layers.costmap(), _pose(layers, *start), _pose(layers, *goal))
+
+
+def test_both_layers_beside_a_gap_are_named_and_so_is_who_closes_it() -> None:
+    static = np.full((60, 60), FREE, dtype=np.int8)
+    zone = np.zeros((60, 60), dtype=np.int8)
+    static[:30, 30] = OCCUPIED
+    zone[34:, 28:33] = 100
+    layers = _layers(static, zone)
+    start, goal = _pose(layers, 10, 8), _pose(layers, 10, 52)
+    found = explain(layers, start, goal, 0.2)
+    assert found.barrier is Barrier.GAP
+    assert set(found.origins) == {Origin("static"), Origin("keepout")}
+    assert found.width == pytest.approx(4 * RESOLUTION, abs=RESOLUTION)
+    error = no_path(layers, start, goal, 0.2)
+    assert error.cause == "no_path"
+    assert str(error.explanation) == str(found)
+    for word in ("0.20 m wide", "0.40 m", "'static'", "'keepout'"):
+        assert word in str(error)
+    zone[30:, 28:33] = 100
+    layers = _layers(static, zone)
+    closed = explain(layers, start, goal, 0.2)
+    assert closed.barrier is Barrier.WALL
+    assert closed.width == 0.0
+    assert closed.origins == (Origin("static"),)  # one cell thick, the zone is five
+    assert len(closed.cells) == 1
+    static[:30, 26:35] = OCCUPIED
+    layers = _layers(static, zone)
+    thick = explain(layers, _pose(layers, 40, 8), _pose(layers, 40, 52), 0.2)
+    assert thick.origins == (Origin("keepout"),)
+    assert len(thick.cells) == 5
+
+
+def test_the_edge_of_the_map_and_unseen_ground_are_named() -> None:
+    static = np.full((60, 60), FREE, dtype=np.int8)
+    static[:57, 30] = OCCUPIED
+    layers = _layers(static)
+    found = explain(layers, _pose(layers, 20, 8), _pose(layers, 20, 52), 0.2)
+    assert found.barrier is Barrier.GAP
+    assert found.needed == pytest.approx(0.2)  # its centre stays on the map
+    assert found.width == pytest.approx(2.5 * RESOLUTION)
+    static[:] = FREE
+    static[:, 30:33] = UNKNOWN
+    layers = _layers(static, unknown=True)
+    ends = _pose(layers, 20, 8), _pose(layers, 20, 52)
+    assert explain(layers, *ends, 0.2).barrier is Barrier.NONE
+    unseen = explain(layers, *ends, 0.2, allow_unknown=False)
+    assert unseen.barrier is Barrier.WALL
+    assert "nobody has seen" in str(unseen)
+    with pytest.raises(NoPath):
+        GridSearch(Traversal(allow_unknown=False)).plan(layers.costmap(), *ends)
+
+
+def test_a_goal_or_start_beside_an_obstacle_is_said() -> None:
+    static = np.full((60, 60), FREE, dtype=np.int8)
+    static[30, 30] = OCCUPIED
+    layers = _layers(static)
+    free = _pose(layers, 5, 5)
+    near = _pose(layers, 30, 33)
+    for start, goal, barrier in ((free, near, Barrier.GOAL), (near, free, Barrier.START)):
+        found = explain(layers, start, goal, 0.2)
+        assert found.barrier is barrier
+        assert found.width == pytest.approx(2.5 * RESOLUTION)
+        assert found.cells.tolist() == [[30, 30]]
+        assert barrier.value in str(found)
+    open_ground = explain(_layers(np.full((9, 9), FREE, dtype=np.int8)), _pose(layers, 1, 1), _pose(layers, 7, 7), 0.2)
+    assert open_ground.barrier is Barrier.NONE
+    assert math.isinf(open_ground.width)
+    with pytest.raises(InputError):
+        explain(layers, SE2(99.0, 0.0), free, 0.2)
+    with pytest.raises(InputError):
+        explain(layers, free, near, math.nan)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 14), st.integers(2, 14))
+def test_the_widest_way_is_that_of_trying_all_widths(seed, rows, columns) -> None:
+    rng = np.random.default_rng(seed)
+    squares = rng.integers(0, 9, (rows, columns)).astype(np.float64)
+    a, b = (tuple(int(i) for i in rng.integers((0, 0), (rows, columns))) for _ in range(2))
+    squares[a] = max(squares[a], 1.0)
+    squares[b] = max(squares[b], 1.0)
+    square, place = widest(squares, *a, *b)
+    assert square == max((level for level in range(1, 9) if _joined(squares, level, a, b)), default=0)
+    if square:
+        assert squares.ravel()[place] == square
+
+
+def _joined(squares: np.ndarray, level: float, a: tuple[int, int], b: tuple[int, int]) -> bool:
+    """Whether a flood from one reaches the other over cells of that level, obstacles' corners not cut."""
+    rows, columns = squares.shape
+    if squares[a] < level or squares[b] < level:
+        return False
+    seen, waiting = {a}, [a]
+    while waiting:
+        r, c = waiting.pop()
+        for rr in range(max(r - 1, 0), min(r + 2, rows)):
+            for cc in range(max(c - 1, 0), min(c + 2, columns)):
+                if (rr, cc) in seen or squares[rr, cc] < level or not squares[r, cc] or not squares[rr, c]:
+                    continue
+                seen.add((rr, cc))
+                waiting.append((rr, cc))
+    return b in seen
