@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
-from roboyard.navigation.costmap import InflationLayer, KeepoutLayer, LayeredCostmap, Origin, StaticLayer
+from roboyard.navigation.costmap import (
+    InflationLayer,
+    KeepoutLayer,
+    LayeredCostmap,
+    Observation,
+    ObstacleLayer,
+    Origin,
+    StaticLayer,
+)
 from roboyard.navigation.errors import NoPath
 from roboyard.navigation.planning import GridSearch, Traversal
 from roboyard.navigation.planning.bottleneck import widest
@@ -102,6 +110,25 @@ def test_both_layers_beside_a_gap_are_named_and_so_is_who_closes_it() -> None:
     thick = explain(layers, _pose(layers, 40, 8), _pose(layers, 40, 52), 0.2)
     assert thick.origins == (Origin("keepout"),)
     assert len(thick.cells) == 5
+
+
+def test_the_sensor_that_saw_an_obstacle_is_named() -> None:
+    frame = GridFrame(RESOLUTION, (40, 40))
+    obstacles = ObstacleLayer()
+    layers = LayeredCostmap(frame, [obstacles, InflationLayer(0.2, 0.2)])
+    ends = np.column_stack([np.full(80, 1.01), np.linspace(0.01, 1.99, 80), np.full(80, 0.2)])
+    seen = [
+        Observation(np.array([0.2, 1.0, 0.2]), part, np.ones(len(part), dtype=bool), name)
+        for name, part in (("front_laser", ends[:38]), ("camera", ends[42:]))
+    ]
+    obstacles.see(seen)
+    layers.update()
+    found = explain(layers, SE2(0.3, 1.0), SE2(1.7, 1.0), 0.2)
+    assert found.barrier is Barrier.GAP
+    assert set(found.origins) == {Origin("obstacles", "front_laser"), Origin("obstacles", "camera")}
+    layers.centre_on(SE2(1.2, 1.1, 0.0))
+    layers.update()
+    assert layers.origins(layers.frame.cells([[1.01, 0.5]])) == (Origin("obstacles", "front_laser"),)
 
 
 def test_the_edge_of_the_map_and_unseen_ground_are_named() -> None:

@@ -27,7 +27,15 @@ from roboyard.navigation.costmap import (
 from roboyard.navigation.errors import NavigationError
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.path import Path
-from roboyard.navigation.planning import GlobalPlanner, GridSearch, Traversal, WavePlanner
+from roboyard.navigation.planning import (
+    Explanation,
+    GlobalPlanner,
+    GridSearch,
+    HybridAStar,
+    Traversal,
+    WavePlanner,
+    explain,
+)
 from roboyard.navigation.speed_limit import SpeedLimit
 from roboyard.navigation.waypoints import Missed, Waypoint, WaypointSequence, waypoints_along
 
@@ -36,9 +44,11 @@ __all__ = [
     "Costmap",
     "DenoiseLayer",
     "DynamicWindow",
+    "Explanation",
     "Footprint",
     "GlobalPlanner",
     "GridSearch",
+    "HybridAStar",
     "InflationLayer",
     "KeepoutLayer",
     "Layer",
@@ -66,5 +76,6 @@ __all__ = [
     "Waypoint",
     "WaypointSequence",
     "WindowConfig",
+    "explain",
     "waypoints_along",
 ]

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.errors import ConfigError, InputError
+from roboyard.grids import GridFrame
 from roboyard.navigation.costmap.bounds import Bounds
 from roboyard.navigation.costmap.grid import FREE, LETHAL
+from roboyard.navigation.costmap.layered import shifted
 from roboyard.navigation.costmap.own_cells import OwnCells
 
 
@@ -24,6 +26,7 @@ class Observation:
         origin: (3,) of the sensor in the map [m].
         points: (n, 3) where beams ended, in the map [m].
         hits: (n,) whether something stopped the beam there; else it was free that far.
+        sensor: Its name, so that it can be told who saw an obstacle.
 
     Raises:
         InputError: arrays that do not fit each other, or numbers that are not finite.
@@ -32,6 +35,7 @@ class Observation:
     origin: NDArray[np.float64]
     points: NDArray[np.float64]
     hits: NDArray[np.bool_]
+    sensor: str = ""
 
     def __post_init__(self) -> None:
         origin, points, hits = (
@@ -99,6 +103,17 @@ class ObstacleLayer(OwnCells):
     ) -> None:
         super().__init__(overwrite=overwrite, name=name)
         self._config = config
+        self._names = [""]
+        self._seen_by = np.zeros((0, 0), dtype=np.uint8)
+
+    def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
+        """See ``Layer``."""
+        super().fit(frame, moved)
+        self._seen_by = np.zeros(frame.shape, np.uint8) if moved is None else shifted(self._seen_by, moved, 0)
+
+    def sources(self, cells: NDArray[np.int64]) -> list[str]:
+        """See ``SensorLayer``: who marked a cell last."""
+        return [self._names[index] for index in self._seen_by[cells[:, 0], cells[:, 1]]]
 
     def see(self, observations: Sequence[Observation]) -> None:
         """Take what the sensors saw: first all beams clear, then all ends mark, so that none wipes out another's."""
@@ -117,11 +132,17 @@ class ObstacleLayer(OwnCells):
                     Bounds(int(bounds[0]), int(bounds[1]), int(bounds[2]) + 1, int(bounds[3]) + 1)
                 )
             near = (reach >= config.mark_from) & (reach <= config.mark_to)
-            marks.append(np.floor(ends[seen.hits & low & high & near]).astype(np.int64)[:, ::-1])
+            cells = np.floor(ends[seen.hits & low & high & near]).astype(np.int64)[:, ::-1]
+            marks.append(cells[self._frame.contains(cells)])
+            self._seen_by[marks[-1][:, 0], marks[-1][:, 1]] = self._index(seen.sensor)
         cells = np.concatenate(marks) if marks else np.zeros((0, 2), dtype=np.int64)
-        cells = cells[self._frame.contains(cells)]
         self._cells[cells[:, 0], cells[:, 1]] = LETHAL
         self._changed = self._changed.union(Bounds.around(cells))
+
+    def _index(self, sensor: str) -> int:
+        if sensor not in self._names and len(self._names) <= np.iinfo(np.uint8).max:
+            self._names.append(sensor)
+        return self._names.index(sensor) if sensor in self._names else 0
 
 
 @kernel(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.geometry import SE2
+from roboyard.geometry import SE2, polygons
 from roboyard.navigation.costmap import LETHAL, Costmap
 from roboyard.navigation.path import Path
 
@@ -40,6 +40,16 @@ def path_through(costmap: Costmap, way: NDArray[np.float64], start: SE2, goal: S
     poses = np.column_stack([points, np.append(headings, goal.theta)])
     nearest = nearest_obstacle(costmap.cells, way) * costmap.frame.resolution
     return Path(poses, cost * costmap.frame.resolution, nearest)
+
+
+def outline_clearance(costmap: Costmap, outline: NDArray[np.float64]) -> float:
+    """How far an outline (n, 2) in the map is from the nearest obstacle's middle [m]; 0 where it holds one."""
+    low = costmap.frame.cells(outline).min(axis=0)
+    high = costmap.frame.cells(outline).max(axis=0)
+    if not costmap.frame.contains(np.stack([low, high])).all():
+        return 0.0
+    around = np.argwhere(costmap.cells[low[0] : high[0] + 1, low[1] : high[1] + 1] == LETHAL) + low
+    return float(polygons.distance(outline, costmap.frame.points(around)).min(initial=math.inf))
 
 
 def spaced(way: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:

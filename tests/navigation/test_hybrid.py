@@ -1,0 +1,165 @@
+"""Planners for cars and long robots: what they promise can be driven, and touches nothing."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roboyard.errors import ConfigError
+from roboyard.geometry import SE2, polygons
+from roboyard.grids import GridFrame
+from roboyard.navigation import Footprint
+from roboyard.navigation.costmap import LETHAL, Costmap
+from roboyard.navigation.errors import BudgetSpent, GoalOccupied, NavigationError, NoPath, StartOccupied
+from roboyard.navigation.planning import HybridAStar, Prices, Traversal
+
+RESOLUTION = 0.1
+CAR = Footprint(polygons.rectangle(1.0, 0.5, (0.3, 0.0)))
+TEE = Footprint(np.array([[0.6, 0.15], [-0.2, 0.15], [-0.2, 0.5], [-0.5, 0.5], [-0.5, -0.5], [-0.2, -0.5],
+                          [-0.2, -0.15], [0.6, -0.15]]))  # fmt: skip
+PRICES = Prices(reverse=1.5)
+
+
+def _field(seed: int, boxes: int = 10, side: int = 80) -> Costmap:
+    rng = np.random.default_rng(seed)
+    cells = np.zeros((side, side), dtype=np.uint8)
+    for _ in range(boxes):
+        r, c = rng.integers(8, side - 12, 2)
+        h, w = rng.integers(1, 9, 2)
+        cells[r : r + h, c : c + w] = LETHAL
+    cells[:12, :12] = cells[-12:, -12:] = 0
+    return Costmap(cells, GridFrame(RESOLUTION, cells.shape, SE2(-2.0, 1.0, 0.3)))
+
+
+def _at(costmap: Costmap, x: float, y: float, theta: float) -> SE2:
+    return costmap.frame.T_map_grid @ SE2(x, y, theta)
+
+
+def _touches(costmap: Costmap, footprint: Footprint, poses: np.ndarray) -> bool:
+    """Whether the outline holds any of 36 points of an obstacle's cell, at the poses and between them."""
+    spots = (np.stack(np.meshgrid(*[np.linspace(-0.499, 0.499, 6)] * 2), axis=-1)).reshape(-1, 2)
+    lethal = np.argwhere(costmap.cells == LETHAL)
+    if not len(lethal):
+        return False
+    for first, last in itertools.pairwise(poses):
+        for share in (0.0, 0.5):
+            turn = math.remainder(last[2] - first[2], 2.0 * math.pi)
+            x, y = first[:2] + share * (last[:2] - first[:2])
+            pose = SE2(x, y, first[2] + share * turn)
+            outline = np.array([pose @ corner for corner in footprint.corners])
+            middle = outline.mean(axis=0)
+            near = lethal[np.linalg.norm(costmap.frame.points(lethal) - middle, axis=1) < 1.3]
+            if len(near) and polygons.contains(outline, costmap.frame.points(near[:, None] + spots)).any():
+                return True
+    return False
+
+
+def _bends(poses: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each step: its chord, how much the heading turns, and the angle between its direction and its mean heading."""
+    steps = np.diff(poses, axis=0)
+    chords = np.hypot(steps[:, 0], steps[:, 1])
+    turns = np.remainder(steps[:, 2] + math.pi, 2.0 * math.pi) - math.pi
+    aside = np.arctan2(steps[:, 1], steps[:, 0]) - (poses[:-1, 2] + 0.5 * turns)
+    return chords, turns, np.remainder(aside + math.pi, 2.0 * math.pi) - math.pi
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(-3.1, 3.1), st.sampled_from([0.4, 0.8, 1.5]), st.booleans())
+def test_cars_ways_are_free_and_bend_no_tighter_than_the_car_can(seed, theta, radius, reverse) -> None:
+    costmap = _field(seed)
+    planner = HybridAStar(CAR, radius, reverse, prices=PRICES, budget=20_000)
+    start, goal = _at(costmap, 0.6, 0.6, 0.8), _at(costmap, 7.3, 7.3, theta)
+    try:
+        path = planner.plan(costmap, start, goal)
+    except (NoPath, BudgetSpent, GoalOccupied):
+        return
+    assert path.poses[0] == pytest.approx([start.x, start.y, start.theta], abs=1e-9)
+    assert path.poses[-1] == pytest.approx([goal.x, goal.y, goal.theta], abs=1e-9)
+    assert not _touches(costmap, CAR, path.poses)
+    chords, turns, aside = _bends(path.poses)
+    moving = chords > 1e-6
+    assert (np.abs(turns) <= 2.0 * np.arcsin(np.minimum(chords / (2.0 * radius), 1.0)) + 1e-6).all()
+    assert np.abs(np.sin(aside[moving])).max() < 1e-4  # wheels do not slip aside
+    if not reverse:
+        assert (np.cos(aside[moving]) > 0.0).all()
+    again = planner.plan(costmap, start, goal)
+    assert (again.poses == path.poses).all()
+    assert again.cost == path.cost
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(-3.1, 3.1))
+def test_long_robots_turn_on_the_spot_without_touching(seed, theta) -> None:
+    costmap = _field(seed)
+    start, goal = _at(costmap, 0.9, 0.9, 0.8), _at(costmap, 7.1, 7.1, theta)
+    try:
+        path = HybridAStar(TEE, 0.0, prices=PRICES, budget=20_000).plan(costmap, start, goal)
+    except (NoPath, BudgetSpent, GoalOccupied):
+        return
+    assert not _touches(costmap, TEE, path.poses)
+    chords, turns, aside = _bends(path.poses)
+    moving = chords > 1e-6
+    assert np.abs(np.sin(aside[moving])).max() < 1e-4
+    assert np.abs(turns).max() < 0.35
+    assert path.poses[-1] == pytest.approx([goal.x, goal.y, goal.theta], abs=1e-9)
+
+
+def test_costs_are_the_integral_of_the_weights_and_clearance_that_of_its_nearest_pose() -> None:
+    costmap = _field(5)
+    costmap.cells[costmap.cells == 0] = np.random.default_rng(1).integers(0, 200, (costmap.cells == 0).sum())
+    path = HybridAStar(CAR, 0.8).plan(costmap, _at(costmap, 0.6, 0.6, 0.8), _at(costmap, 7.3, 7.3, 0.8))
+    steps = np.linspace(0.0, 1.0, 200, endpoint=False) + 0.0025
+    total = 0.0
+    for first, last in zip(path.poses[:-1, :2], path.poses[1:, :2], strict=True):
+        cells = costmap.frame.cells(first + steps[:, None] * (last - first))
+        total += np.linalg.norm(last - first) * (1.0 + 3.0 * costmap.cells[cells[:, 0], cells[:, 1]] / 252.0).mean()
+    assert path.cost == pytest.approx(total, rel=2e-3)
+    lethal = costmap.frame.points(np.argwhere(costmap.cells == LETHAL))
+    middles = np.linalg.norm(lethal[:, None] - path.poses[None, :, :2], axis=2).min()
+    assert middles - 0.0708 <= path.clearance <= middles
+
+
+def test_a_car_without_reverse_turns_round_a_block_and_one_with_it_in_less_room() -> None:
+    cells = np.full((60, 60), 0, dtype=np.uint8)
+    costmap = Costmap(cells, GridFrame(RESOLUTION, cells.shape))
+    start, goal = SE2(3.0, 3.0, 0.0), SE2(3.0, 3.0, math.pi)
+    forwards = HybridAStar(CAR, 0.8, reverse=False).plan(costmap, start, goal)
+    both = HybridAStar(CAR, 0.8, prices=PRICES).plan(costmap, start, goal)
+    assert forwards.length > 1.5 * math.pi * 0.8
+    assert both.length < forwards.length
+    spin = HybridAStar(CAR, 0.0).plan(costmap, start, goal)
+    assert spin.length == pytest.approx(0.0, abs=1e-9)
+    anywhere = HybridAStar(CAR, 0.8, reverse=False, heading_tolerance=math.pi).plan(costmap, start, SE2(3.0, 5.0, 0.0))
+    straight = HybridAStar(CAR, 0.8, reverse=False).plan(costmap, start, SE2(3.0, 5.0, 0.0))
+    assert anywhere.length < straight.length
+    some = HybridAStar(CAR, 0.8, reverse=False, heading_tolerance=0.5).plan(costmap, start, SE2(3.0, 5.0, 0.0))
+    assert abs(some.poses[-1, 2]) <= 0.5 + 1e-9
+
+
+def test_causes() -> None:
+    cells = np.zeros((60, 60), dtype=np.uint8)
+    cells[:, 30] = LETHAL
+    cells[28:32, 30] = 0  # its centre would fit through, the robot does not
+    costmap = Costmap(cells, GridFrame(RESOLUTION, cells.shape))
+    left, right = SE2(1.0, 3.0), SE2(5.0, 3.0)
+    for radius in (0.8, 0.0):
+        with pytest.raises(NoPath) as caught:
+            HybridAStar(CAR, radius, budget=200_000).plan(costmap, left, right)
+        assert "this robot" in str(caught.value)
+    with pytest.raises(BudgetSpent):
+        HybridAStar(CAR, 0.8, budget=10).plan(costmap, left, right)
+    with pytest.raises(GoalOccupied):
+        HybridAStar(CAR).plan(costmap, left, SE2(2.5, 3.0))
+    with pytest.raises(StartOccupied):
+        HybridAStar(CAR).plan(costmap, SE2(2.5, 3.0), left)
+    with pytest.raises(NavigationError):
+        HybridAStar(CAR).plan(costmap, left, SE2(9.0, 9.0))
+    for wrong in ({"turning_radius": math.nan}, {"turning_radius": -1.0}, {"headings": 3}, {"budget": 0}):
+        with pytest.raises(ConfigError):
+            HybridAStar(CAR, **wrong)
+    with pytest.raises(ConfigError):
+        Prices(reverse=0.5)
+    assert HybridAStar(CAR).traversal == Traversal()
