@@ -101,9 +101,8 @@ class HybridAStar:
         self._check_outline(costmap, start, goal)
         resolution = costmap.frame.resolution
         weights = self.traversal.weights(costmap.cells)
-        times = np.full(weights.size, np.inf, dtype=np.float32)
-        march(weights, times, (last[0] + 1) * weights.shape[1] + last[1] + 1, -1)
-        times = times.reshape(weights.shape)
+        times = np.full(weights.shape, np.inf, dtype=np.float32)
+        march(weights, times.ravel(), (last[0] + 1) * weights.shape[1] + last[1] + 1, -1)
         if not np.isfinite(times[first[0] + 1, first[1] + 1]):
             raise NoPath("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
         radius = (self.turning_radius or max(self.footprint.inscribed_radius, resolution)) / resolution

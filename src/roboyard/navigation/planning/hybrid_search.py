@@ -144,8 +144,8 @@ def search(
     poses[0] = start
     costs[0], parents[0], by[0] = 0.0, -1, -1
     count = 1
-    queue = [(_estimate(start, goals, times, base, radius, linked_lengths, linked_turns), np.int64(0))]
-    best_cost, best_end = np.inf, np.int64(-1)
+    queue: list[tuple[float, int]] = [(0.0, 0)]
+    best_cost, best_end = np.inf, -1
     seen, next_try = 0, 0
     outcome = NOT_FOUND
     while len(queue) > 0:
@@ -214,19 +214,19 @@ def search(
             poses[v] = here
             costs[v], parents[v], by[v] = cost, u, k
             left = _estimate(here, goals, times, base, radius, linked_lengths, linked_turns)
-            heapq.heappush(queue, (cost + _EAGER * left, v))
+            heapq.heappush(queue, (float(cost + _EAGER * left), int(v)))
     if best_end < 0:
         return outcome, np.empty((0, 2)), seen
     steps = 0
     u = best_end
     while parents[u] >= 0:
         steps += 1
-        u = parents[u]
+        u = int(parents[u])
     motions = np.empty((steps + _LINKED, 2))
     u = best_end
     for k in range(steps - 1, -1, -1):
         motions[k, 0], motions[k, 1] = lengths[by[u]], turns[by[u]]
-        u = parents[u]
+        u = int(parents[u])
     for k in range(_LINKED):
         if best_lengths[k] != 0.0 or best_turns[k] != 0.0:
             motions[steps, 0], motions[steps, 1] = best_lengths[k], best_turns[k]

@@ -99,7 +99,7 @@ def direct(
         turns[0] = wrapped(ahead - start[2])
         lengths[1] = far
         turns[2] = wrapped(goal[2] - ahead)
-        return far + radius * (abs(turns[0]) + abs(turns[2]))
+        return float(far + radius * (abs(turns[0]) + abs(turns[2])))
     c, s = math.cos(start[2]), math.sin(start[2])
     x, y = (c * dx + s * dy) / radius, (-s * dx + c * dy) / radius
     sides = np.zeros(5, dtype=np.int64)
@@ -108,4 +108,4 @@ def direct(
     for k in range(5):
         turns[k] = sides[k] * lengths[k]
         lengths[k] *= radius
-    return total * radius
+    return float(total * radius)

@@ -1,0 +1,72 @@
+"""Planners by name: Roboyard's own, and those that other packages register as ``roboyard.planners``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import cast
+
+from roboyard.config.describe import near
+from roboyard.errors import ConfigError, UnknownNameError
+from roboyard.navigation.footprint import Footprint
+from roboyard.navigation.planning.base import GlobalPlanner
+from roboyard.navigation.planning.grid_search import GridSearch
+from roboyard.navigation.planning.hybrid import HybridAStar
+from roboyard.navigation.planning.wave import WavePlanner
+
+GROUP = "roboyard.planners"
+Factory = Callable[[Footprint], GlobalPlanner]
+"""What an entry point names: a planner for a robot of that outline."""
+
+
+def planner_names() -> tuple[str, ...]:
+    """What there is to choose from."""
+    return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
+
+
+def planner_named(name: str, footprint: Footprint) -> GlobalPlanner:
+    """The planner of that name, for a robot of that outline.
+
+    Raises:
+        UnknownNameError: there is none.
+        ConfigError: its package does not offer what it says.
+    """
+    found = sorted(entry_points(group=GROUP, name=name), key=lambda entry: entry.value)
+    if not found:
+        names = planner_names()
+        raise UnknownNameError(f"no planner {name!r}{near(name, names)}", valid=", ".join(names))
+    try:
+        factory = cast("Factory", found[0].load())
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"cannot be loaded: {error}", where=f"planner {name} ({found[0].value})") from error
+    return factory(footprint)
+
+
+def astar(footprint: Footprint) -> GlobalPlanner:
+    """Cheapest way over eight neighbours, towards the goal first."""
+    return GridSearch()
+
+
+def dijkstra(footprint: Footprint) -> GlobalPlanner:
+    """The same, in all directions."""
+    return GridSearch(directed=False)
+
+
+def navfn(footprint: Footprint) -> GlobalPlanner:
+    """Down the potential of a wave from the goal."""
+    return WavePlanner(taut=False)
+
+
+def wave(footprint: Footprint) -> GlobalPlanner:
+    """The same, pulled taut."""
+    return WavePlanner()
+
+
+def hybrid(footprint: Footprint) -> GlobalPlanner:
+    """As a car drives that turns as tightly as it is long."""
+    return HybridAStar(footprint, turning_radius=max(2.0 * footprint.circumscribed_radius, 0.1))
+
+
+def lattice(footprint: Footprint) -> GlobalPlanner:
+    """With the whole outline, and turning on the spot."""
+    return HybridAStar(footprint, turning_radius=0.0)
