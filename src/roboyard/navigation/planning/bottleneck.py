@@ -41,7 +41,7 @@ def widest(squares: NDArray[np.float64], row: int, column: int, to_row: int, to_
             continue
         chains[level] = after[u]
         if u == end:
-            return level, narrowest[u]
+            return int(level), int(narrowest[u])
         r, c = u // columns, u % columns
         for dr in range(-1, 2):
             for dc in range(-1, 2):
