@@ -1,0 +1,282 @@
+"""Tasks that drive: they arrive without touching anything, or say why not, in bounded time."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import ndimage
+from tests.navigation.yards import BODY, CELL, LIMITS, OUTLINE, Yard, room
+
+from roboyard.control import PlanarTwist
+from roboyard.errors import ConfigError, InputError, UnknownNameError
+from roboyard.geometry import SE2
+from roboyard.grids import GridFrame
+from roboyard.navigation.costmap import FREE, INSCRIBED, LETHAL, UNKNOWN, Costmap
+from roboyard.navigation.driving import (
+    RECOVERY_POLICIES,
+    FollowPath,
+    Navigate,
+    Part,
+    RecoverySettings,
+    Spin,
+    Straight,
+    Wait,
+    free_time,
+    make_planner,
+    nearest_reachable,
+)
+from roboyard.navigation.errors import Blocked, GoalInvalid, GoalOccupied, GoalOutsideMap, GoalUnknown, TimeOut
+from roboyard.navigation.footprint import Footprint
+
+WINDOW = Part("window")
+
+
+def _pillars(seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    cells = room(6.0, 4.0)
+    for _ in range(5):
+        row, column = rng.integers(8, 68), rng.integers(28, 90)
+        cells[row : row + 5, column : column + 5] = True
+    return cells
+
+
+# -- simple motions ----------------------------------------------------------------------------------------------------
+@settings(max_examples=15, deadline=None)
+@given(st.floats(-7.0, 7.0), st.floats(-1.0, 1.0).filter(lambda d: abs(d) > 0.05))
+def test_motions_go_as_far_as_they_are_asked_to(angle: float, distance: float) -> None:
+    yard = Yard(room(4.0, 4.0), SE2(2.0, 2.0, 0.3))
+    spin = Spin(BODY, angle, 20.0)
+    assert yard.run(spin, 30.0) is None
+    assert spin.turned == pytest.approx(angle, abs=0.12)
+    straight = Straight(BODY, distance, 0.5, 20.0)
+    begin, yard.time = yard.pose, 0.0
+    assert yard.run(straight, 30.0) is None
+    moved = begin.inverse() @ yard.pose
+    assert moved.x == pytest.approx(distance, abs=0.05)
+    assert abs(moved.y) < 0.05
+    assert not yard.touched
+
+
+def test_a_motion_that_is_blocked_ends_at_once_and_touches_nothing() -> None:
+    yard = Yard(room(4.0, 4.0), SE2(3.5, 2.0, 0.0))
+    error = yard.run(Straight(BODY, 2.0, 0.5, 20.0), 30.0)
+    assert isinstance(error, Blocked)
+    assert error.cause == "blocked"
+    assert not yard.touched
+
+
+def test_a_robot_that_cannot_move_gives_up_in_the_time_allowed() -> None:
+    yard = Yard(room(4.0, 4.0), SE2(2.0, 2.0, 0.0))
+    yard.drive = lambda twist: setattr(yard, "time", yard.time + 0.1)  # its wheels spin
+    for task in (Spin(BODY, 3.0, 2.0), Straight(BODY, -0.5, 0.2, 2.0)):
+        began = yard.time
+        assert isinstance(yard.run(task, 60.0), TimeOut)
+        assert yard.time - began <= 2.3
+
+
+def test_waiting_takes_its_time() -> None:
+    yard = Yard(room(2.0, 2.0), SE2(1.0, 1.0, 0.0))
+    assert yard.run(Wait(1.5), 10.0) is None
+    assert yard.time == pytest.approx(1.5, abs=0.11)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Spin(BODY, math.nan, 1.0),
+        lambda: Spin(BODY, 1.0, 0.0),
+        lambda: Straight(BODY, 1.0, -0.1, 1.0),
+        lambda: Straight(BODY, math.inf, 0.1, 1.0),
+        lambda: Wait(-1.0),
+    ],
+)
+def test_motions_that_make_no_sense_are_refused(make) -> None:
+    with pytest.raises(InputError):
+        make()
+
+
+# -- looking ahead -----------------------------------------------------------------------------------------------------
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_free_time_is_what_a_slow_look_at_every_cell_says(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cells = np.where(rng.random((60, 60)) < 0.01, LETHAL, FREE).astype(np.uint8)
+    frame = GridFrame(CELL, cells.shape, SE2(*rng.uniform(-1, 1, 2), 0.4))
+    pose = frame.T_map_grid @ SE2(1.5, 1.5, rng.uniform(-3, 3))
+    twist = PlanarTwist(rng.uniform(-0.5, 0.8), 0.0, rng.uniform(-2, 2))
+    found = free_time(Costmap(cells, frame), Footprint(OUTLINE), pose, twist, 1.5)
+    border = Footprint(OUTLINE).border(CELL)
+
+    def overlap(time: float) -> int:
+        under = frame.cells(pose @ SE2.exp([twist.vx * time, 0.0, twist.wz * time]) @ border)
+        return int((cells[under[:, 0], under[:, 1]] == LETHAL).sum())
+
+    least = overlap(0.0)
+    for time in np.arange(0.0, found - 0.02, 0.01):  # nothing more is met before
+        now = overlap(time)
+        assert now <= least + 1  # points of the outline pass a cell's corner between two looks
+        least = min(least, now) if now <= least else least
+    if found < 1.5:
+        speed = math.hypot(twist.vx, twist.wz * 0.25)
+        ahead = [overlap(t) for t in np.arange(max(found - 0.06 / speed, 0.0), found + 0.06 / speed, 0.002 / speed)]
+        assert max(ahead) > min(overlap(0.0), max(ahead) - 1)
+
+
+def test_a_robot_that_overlaps_an_obstacle_may_back_out_of_it() -> None:
+    cells = np.zeros((60, 60), dtype=np.uint8)
+    cells[:, 34:] = LETHAL
+    costmap, pose = Costmap(cells, GridFrame(CELL, cells.shape)), SE2(1.55, 1.5, 0.0)
+    assert free_time(costmap, BODY.footprint, pose, PlanarTwist(0.3), 1.0) < 0.2
+    assert free_time(costmap, BODY.footprint, pose, PlanarTwist(-0.3), 1.0) == 1.0
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_the_nearest_reachable_place_is_reachable_and_none_is_nearer(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cells = np.where(rng.random((25, 30)) < 0.4, rng.choice([INSCRIBED, LETHAL, UNKNOWN], (25, 30)), FREE)
+    cells = cells.astype(np.uint8)
+    frame = GridFrame(0.1, cells.shape, SE2(0.5, -0.3, 0.7))
+    costmap = Costmap(cells, frame)
+    start, goal = (SE2(*frame.points([rng.integers(0, 25), rng.integers(0, 30)]), 0.0) for _ in range(2))
+    found = nearest_reachable(costmap, start, goal, 0.0)
+    row, column = frame.cells(start.xy)
+    if cells[row, column] != FREE:
+        assert found is None
+        return
+    labels, _ = ndimage.label(cells == FREE)
+    reachable = frame.points(np.argwhere(labels == labels[row, column]))
+    assert labels[tuple(frame.cells(found.xy))] == labels[row, column]
+    nearest = np.hypot(*(reachable - goal.xy).T).min()
+    assert found.distance(goal) <= nearest + 1e-9
+
+
+# -- to a pose ---------------------------------------------------------------------------------------------------------
+@settings(max_examples=6, deadline=None)
+@given(st.integers(0, 1000), st.booleans())
+def test_a_drive_arrives_without_touching_what_the_map_does_not_know(seed: int, mapped: bool) -> None:
+    true = _pillars(seed)
+    start, goal = SE2(0.7, 2.0, 0.0), SE2(5.3, 2.0, 1.0)
+    yard = Yard(true, start, true if mapped else room(6.0, 4.0), controller=WINDOW)
+    if not math.isfinite(_way(yard, goal)):
+        return
+    task = Navigate(yard.driver, [goal])
+    error = yard.run(task, 120.0)
+    assert error is None, (error, yard.pose)
+    assert not yard.touched
+    assert yard.pose.distance(goal) <= 0.15
+    speeds = np.array([twist.vx for twist in yard.commands])
+    assert speeds.max() <= LIMITS.forward + 1e-9
+
+
+def _way(yard: Yard, goal: SE2) -> float:
+    """Length of a way with room to spare, or infinity."""
+    grown = ndimage.binary_dilation(yard.true, iterations=7)
+    labels, _ = ndimage.label(~grown)
+    here, there = (labels[tuple(yard.frame.cells(pose.xy))] for pose in (yard.pose, goal))
+    return 0.0 if here and here == there else math.inf
+
+
+def test_a_goal_behind_walls_is_given_up_in_bounded_time_and_approached_if_asked() -> None:
+    true = room(6.0, 4.0)
+    true[:, 70] = True
+    for approach in (False, True):
+        yard = Yard(true, SE2(1.0, 2.0, 0.0), room(6.0, 4.0), controller=WINDOW)
+        task = Navigate(yard.driver, [SE2(5.0, 2.0, 0.0)], approach=approach)
+        error = yard.run(task, 120.0)
+        assert not yard.touched
+        if approach:
+            assert error is None
+            assert 3.0 < yard.pose.x < 3.5
+        else:
+            assert error.cause == "no_path"
+            assert 1 <= task.recoveries <= 2 * len(RECOVERY_POLICIES["thesis"])
+
+
+def test_a_drive_through_poses_passes_them_in_order() -> None:
+    yard = Yard(room(6.0, 4.0), SE2(0.7, 0.7, 0.0), controller=WINDOW)
+    goals = [SE2(2.0, 2.5, 0.0), SE2(4.0, 2.5, 0.0), SE2(5.2, 1.0, -1.57)]
+    task = Navigate(yard.driver, goals)
+    track = []
+    drive = yard.drive
+    yard.drive = lambda twist: (drive(twist), track.append(yard.pose))
+    assert yard.run(task, 60.0) is None
+    nearest = [int(np.argmin([pose.distance(goal) for pose in track])) for goal in goals]
+    assert nearest == sorted(nearest)
+    assert all(min(pose.distance(goal) for pose in track) <= 0.5 for goal in goals)
+
+
+@pytest.mark.parametrize("controller", ["window", "mppi"])
+def test_a_drive_that_is_saved_in_the_middle_goes_on_with_the_same_bits(controller: str) -> None:
+    small = {"batch": 200, "steps": 20} if controller == "mppi" else {}
+    true = _pillars(3)
+
+    def yard() -> Yard:
+        return Yard(true, SE2(0.7, 2.0, 0.0), room(6.0, 4.0), controller=Part(controller, small))
+
+    goal = SE2(5.3, 2.0, 0.0)
+    one = yard()
+    task = Navigate(one.driver, [goal])
+    for _ in range(40):
+        one.drive(task.step(one.now()))
+    two = yard()
+    again = Navigate(two.driver, [goal])
+    two.pose, two.twist, two.time = one.pose, one.twist, one.time
+    two.surroundings.load(one.surroundings.save())
+    again.load(task.save())
+    two.driver.controller.load(one.driver.controller.save())
+    for _ in range(25):
+        first, second = task.step(one.now()), again.step(two.now())
+        assert first == second
+        one.drive(first)
+        two.drive(second)
+
+
+def test_a_path_is_followed_to_its_end() -> None:
+    yard = Yard(room(6.0, 4.0), SE2(1.0, 2.0, 0.0), controller=WINDOW)
+    path = make_planner(Part("wave")).plan(yard.surroundings.world_costs(), yard.pose, SE2(4.0, 3.0, 0.0))
+    task = FollowPath(path, yard.driver.controller, yard.settings.tolerance, yard.settings.patience, 1.0)
+    before = task.left
+    assert yard.run(task, 30.0) is None
+    assert before == pytest.approx(path.length)
+    assert task.left < 0.2
+    assert yard.pose.distance(SE2(4.0, 3.0, 0.0)) < 0.12
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("goal", "error"),
+    [
+        (SE2(50.0, 0.0, 0.0), GoalOutsideMap),
+        (SE2(0.01, 0.01, 0.0), GoalOccupied),
+        (SE2(0.15, 2.0, 0.0), GoalOccupied),
+        (SE2(5.0, 2.0, 0.0), GoalUnknown),
+    ],
+)
+def test_goals_that_no_way_leads_to_are_refused_by_cause(goal: SE2, error: type) -> None:
+    yard = Yard(room(6.0, 4.0), SE2(1.0, 2.0, 0.0), controller=WINDOW)
+    cells = np.where(room(6.0, 4.0), 100, 0).astype(np.int8)
+    cells[30:60, 90:110] = -1
+    yard.surroundings.take_map(type(yard.surroundings._map)(cells, yard.frame))
+    with pytest.raises(error):
+        yard.driver.check_goal(goal)
+    yard.driver.check_goal(SE2(3.0, 2.0, 0.0))
+
+
+def test_a_goal_that_is_no_number_is_refused() -> None:
+    yard = Yard(room(6.0, 4.0), SE2(1.0, 2.0, 0.0), controller=WINDOW)
+    goal = SE2(1.0, 1.0, 0.0)
+    object.__setattr__(goal, "x", math.nan)
+    with pytest.raises(GoalInvalid):
+        yard.driver.check_goal(goal)
+
+
+def test_settings_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(ConfigError, match="clear_outside"):
+        RecoverySettings(steps=("dance",))
+    with pytest.raises(UnknownNameError, match="dijkstra"):
+        make_planner(Part("dijkstr"))
+    with pytest.raises(ConfigError):
+        make_planner(Part("wave", {"spcing": 2.0}))
