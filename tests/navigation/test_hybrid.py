@@ -30,7 +30,7 @@ def _field(seed: int, boxes: int = 10, side: int = 80) -> Costmap:
         r, c = rng.integers(8, side - 12, 2)
         h, w = rng.integers(1, 9, 2)
         cells[r : r + h, c : c + w] = LETHAL
-    cells[:12, :12] = cells[-12:, -12:] = 0
+    cells[:16, :16] = cells[-16:, -16:] = 0
     return Costmap(cells, GridFrame(RESOLUTION, cells.shape, SE2(-2.0, 1.0, 0.3)))
 
 
@@ -66,7 +66,7 @@ def _bends(poses: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return chords, turns, np.remainder(aside + math.pi, 2.0 * math.pi) - math.pi
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(-3.1, 3.1), st.sampled_from([0.4, 0.8, 1.5]), st.booleans())
 def test_cars_ways_are_free_and_bend_no_tighter_than_the_car_can(seed, theta, radius, reverse) -> None:
     costmap = _field(seed)
@@ -90,7 +90,7 @@ def test_cars_ways_are_free_and_bend_no_tighter_than_the_car_can(seed, theta, ra
     assert again.cost == path.cost
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(-3.1, 3.1))
 def test_long_robots_turn_on_the_spot_without_touching(seed, theta) -> None:
     costmap = _field(seed)

@@ -5,6 +5,8 @@ from roboyard.navigation.planning.explanation import Barrier, Explanation, expla
 from roboyard.navigation.planning.grid_search import GridSearch
 from roboyard.navigation.planning.hybrid import HybridAStar, Prices
 from roboyard.navigation.planning.path_cost import cost_along
+from roboyard.navigation.planning.route_file import load_route_graph, parse_route_graph
+from roboyard.navigation.planning.route_graph import Route, RouteEdge, RouteGraph, RouteNode
 from roboyard.navigation.planning.wave import WavePlanner
 
 __all__ = [
@@ -14,9 +16,15 @@ __all__ = [
     "GridSearch",
     "HybridAStar",
     "Prices",
+    "Route",
+    "RouteEdge",
+    "RouteGraph",
+    "RouteNode",
     "Traversal",
     "WavePlanner",
     "cost_along",
     "explain",
+    "load_route_graph",
     "no_path",
+    "parse_route_graph",
 ]
