@@ -467,6 +467,17 @@ class IDAndFloat:
     value: float = ...
 
 @dataclass(slots=True)
+class CollisionMonitorState:
+    __msgtype__: ClassVar[str]
+    DO_NOTHING: ClassVar[int]
+    STOP: ClassVar[int]
+    SLOWDOWN: ClassVar[int]
+    APPROACH: ClassVar[int]
+    LIMIT: ClassVar[int]
+    action_type: int = ...
+    polygon_name: str = ...
+
+@dataclass(slots=True)
 class MissedWaypoint:
     __msgtype__: ClassVar[str]
     index: int = ...
@@ -1830,6 +1841,7 @@ class metralabs_msgs:
     IDAndFloat: TypeAlias = IDAndFloat
 
 class nav2_msgs:
+    CollisionMonitorState: TypeAlias = CollisionMonitorState
     MissedWaypoint: TypeAlias = MissedWaypoint
     Particle: TypeAlias = Particle
     ParticleCloud: TypeAlias = ParticleCloud

@@ -1,8 +1,25 @@
-"""What stands between a command and the drive: who may command, and when it must stop.
+"""What stands between a command and the drive: who may command, how fast it may change, and when it must stop.
 
 The nodes that connect these to topics are in ``roboyard.safety.nodes``.
 """
 
 from roboyard.safety.arbitration import Arbiter, ArbitrationConfig, Decision, Source
+from roboyard.safety.braking import BrakingConfig
+from roboyard.safety.collision import CollisionMonitor, MonitorConfig, Verdict
+from roboyard.safety.smoothing import SmootherConfig, VelocitySmoother
+from roboyard.safety.zones import Action, Zone
 
-__all__ = ["Arbiter", "ArbitrationConfig", "Decision", "Source"]
+__all__ = [
+    "Action",
+    "Arbiter",
+    "ArbitrationConfig",
+    "BrakingConfig",
+    "CollisionMonitor",
+    "Decision",
+    "MonitorConfig",
+    "SmootherConfig",
+    "Source",
+    "VelocitySmoother",
+    "Verdict",
+    "Zone",
+]

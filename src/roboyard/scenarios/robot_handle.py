@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import Node
 from roboyard.description import Model
-from roboyard.errors import InputError
+from roboyard.errors import ConfigError, InputError
 from roboyard.hardware import Hardware
 from roboyard.messages import message_type
 from roboyard.scenarios.metrics import RobotTopics
@@ -63,14 +63,22 @@ class RobotHandle:
 
         Raises:
             UnknownNameError: it offers no such node, or the node's class is not there.
-            ConfigError: a parameter or resource is not right.
+            ConfigError: a parameter or resource is not right, or a node belongs between two that are up already.
         """
+        before, links = self.package.links(self.nodes), self.package.links({*self.nodes, *names})
+        late = next((name for name in before if before[name] != links[name]), None)
+        if late is not None:
+            raise ConfigError(
+                f"'{late}' hands commands on already, and cannot pass them to a node that comes later",
+                where=f"robot {self.name}",
+                valid=f"bring up together: {', '.join(links)}",
+            )
         for name in names:
             if name in self.nodes:
                 continue
             spec = self.package.node(name)
             self.add_node(
-                spec.use, name, parameters=spec.parameters, remap=spec.remap,
+                spec.use, name, parameters=spec.parameters, remap={**links.get(name, {}), **spec.remap},
                 where=f"{self.package.source}, nodes.{name}",
             )  # fmt: skip
         return self

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -46,14 +47,16 @@ class RobotFile:
     )
     topics: dict[str, str] = field(factory=dict, doc="where its standard topics are if elsewhere: {cmd_vel: /cmd}")
     nodes: dict[str, NodeSpec] = field(factory=dict, doc="what it offers, by name")
+    chain: tuple[str, ...] = field((), doc="nodes that hand commands on, in this order, as far as they are up")
     default: tuple[str, ...] = field((), doc="what comes up unless the scenario says otherwise, in this order")
 
     def __post_init__(self) -> None:
         if self.footprint and len(self.footprint) < 3:
             raise ConfigError(f"has {len(self.footprint)} corners", where="footprint", valid="at least 3")
-        for name in self.default:
-            if name not in self.nodes:
-                raise ConfigError(f"no node {name!r}", where="default", valid=f"nodes: {', '.join(self.nodes)}")
+        for key, names in (("default", self.default), ("chain", self.chain)):
+            for name in names:
+                if name not in self.nodes:
+                    raise ConfigError(f"no node {name!r}", where=key, valid=f"nodes: {', '.join(self.nodes)}")
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,17 @@ class RobotPackage:
                 f"no node {name!r}{hint}", where=f"robot {self.name}", valid=f"it offers: {', '.join(self.file.nodes)}"
             )
         return self.file.nodes[name]
+
+    def links(self, up: Collection[str]) -> dict[str, dict[str, str]]:
+        """By which names of topics the nodes of the chain that are up hand commands on, each to the next.
+
+        The first takes ``cmd_vel``, the last gives ``cmd_vel_out``.
+        """
+        chain = [name for name in self.file.chain if name in up]
+        links = {name: {"cmd_vel_in": "cmd_vel"} for name in chain}
+        for sender, receiver in pairwise(chain):
+            links[sender]["cmd_vel_out"] = links[receiver]["cmd_vel_in"] = f"{sender}/cmd_vel"
+        return links
 
     def customised(
         self, parameters: Mapping[str, Mapping[str, Any]], remap: Mapping[str, Mapping[str, str]]

@@ -1,5 +1,7 @@
 """Nodes that connect safety to topics."""
 
 from roboyard.safety.nodes.arbiter import ArbiterNode
+from roboyard.safety.nodes.collision_monitor import CollisionMonitorNode
+from roboyard.safety.nodes.velocity_smoother import VelocitySmootherNode
 
-__all__ = ["ArbiterNode"]
+__all__ = ["ArbiterNode", "CollisionMonitorNode", "VelocitySmootherNode"]

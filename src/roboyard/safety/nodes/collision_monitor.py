@@ -1,0 +1,205 @@
+"""The collision monitor node: the last word on every command before the drive."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from roboyard.bus import Node, TransformError, param
+from roboyard.control import STANDSTILL, PlanarTwist
+from roboyard.errors import ConfigError, RoboyardError
+from roboyard.geometry import SE2, SE3
+from roboyard.messages import msg, nanoseconds
+from roboyard.safety.braking import BrakingConfig
+from roboyard.safety.collision import CollisionMonitor, MonitorConfig, Verdict
+from roboyard.safety.nodes.arbiter import is_finite
+from roboyard.safety.nodes.planar import planar_twist, twist_message
+from roboyard.safety.nodes.views import view_of_cloud, view_of_range, view_of_scan
+from roboyard.safety.nodes.zone_parameters import read_outline, read_zone
+from roboyard.safety.surroundings import Surroundings, View
+from roboyard.safety.zones import Action
+
+Reader = Callable[[Any, SE2, SE3], View]
+_SILENT: Final = "sensors"
+"""Name of the zone in states that say that a sensor is silent."""
+
+
+class CollisionMonitorNode(Node):
+    """Lets no command bring the robot so near to something that it could not stop before, whoever sent it.
+
+    in: cmd_vel_in, odom, the sensors' topics, /tf odom → base and base → sensors
+    out: cmd_vel_out; collision_monitor_state (nav2_msgs/CollisionMonitorState, latched, at every change)
+
+    It judges the newest command at ``rate`` until that is older than ``command_timeout``.  When it overrules one it
+    says why in the log, on /diagnostics and with its state.  A sensor that is silent for ``source_timeout``, or whose
+    messages cannot be used (stale, no transform, no measurement), stops the robot.
+    """
+
+    footprint: str = param("", doc="[[x, y], …] of the robot in base_frame [m]", fixed=True)
+    scan_topics: tuple[str, ...] = param(("scan",), doc="sensor_msgs/LaserScan", fixed=True)
+    cloud_topics: tuple[str, ...] = param((), doc="sensor_msgs/PointCloud2", fixed=True)
+    range_topics: tuple[str, ...] = param((), doc="sensor_msgs/Range", fixed=True)
+    source_timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="a silent sensor stops the robot", fixed=True)
+    command_timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="an older command is over")
+    rate: float = param(25.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
+    odom_frame: str = param("odom", fixed=True)
+    base_frame: str = param("base_link", fixed=True)
+    margin: float = param(0.05, unit="m", low=0.0, high=10.0, doc="what stays about the robot", fixed=True)
+    acceleration: float = param(1.5, unit="m/s²", low=1e-3, high=1e3, doc="what the drive may do", fixed=True)
+    deceleration: float = param(1.5, unit="m/s²", low=1e-3, high=1e3, doc="what braking surely reaches", fixed=True)
+    turn_acceleration: float = param(4.0, unit="rad/s²", low=1e-3, high=1e3, fixed=True)
+    turn_deceleration: float = param(3.0, unit="rad/s²", low=1e-3, high=1e3, fixed=True)
+    latency: float = param(0.12, unit="s", low=0.0, high=10.0, doc="until a judged command takes effect", fixed=True)
+    zones: tuple[str, ...] = param((), doc="'{name: near, action: slowdown, ratio: 0.4, radius: 0.8}' …", fixed=True)
+    min_height: float = param(0.05, unit="m", doc="lowest point of clouds that counts, over base_frame", fixed=True)
+    max_height: float = param(1.5, unit="m", doc="highest", fixed=True)
+    memory: float = param(10.0, unit="s", low=0.0, high=3600.0, doc="of what no sensor looks at now", fixed=True)
+
+    fields = ("_heard_ns", "_began_ns", "_complaints", "_told")
+
+    def setup(self) -> None:
+        """Connect."""
+        where = f"{self.full_name}, parameter"
+        if not self.min_height < self.max_height:
+            raise ConfigError(f"{self.min_height} to {self.max_height} m", where=f"{where} 'max_height'", valid="above")
+        outline = read_outline(self.footprint, f"{where} 'footprint'")
+        braking = BrakingConfig(
+            self.acceleration, self.deceleration, self.turn_acceleration, self.turn_deceleration, self.latency
+        )
+        zones = tuple(read_zone(text, outline, f"{where} 'zones'") for text in self.zones)
+        self._monitor = CollisionMonitor(MonitorConfig(outline, self.margin, braking, zones))
+        topics: dict[str, tuple[type, Reader]] = {
+            **dict.fromkeys(self.scan_topics, (msg.LaserScan, view_of_scan)),
+            **dict.fromkeys(
+                self.cloud_topics, (msg.PointCloud2, partial(view_of_cloud, low=self.min_height, high=self.max_height))
+            ),
+            **dict.fromkeys(self.range_topics, (msg.Range, view_of_range)),
+        }
+        if not topics:
+            raise ConfigError("no sensor to watch", where=where, valid="scan_topics, cloud_topics or range_topics")
+        self._seen = Surroundings(dict.fromkeys(topics, self.source_timeout), memory=self.memory)
+        self._waiting: dict[str, Any] = {}
+        self._readers = {topic: reader for topic, (_, reader) in topics.items()}
+        self._complaints: dict[str, str] = {}
+        self._command, self._heard_ns, self._twist = STANDSTILL, -1, STANDSTILL
+        self._told = (-1, "")
+        self._began_ns = self.now_ns
+        self._output = self.publisher("cmd_vel_out", msg.Twist)
+        self._state = self.publisher("collision_monitor_state", msg.CollisionMonitorState, latched=True)
+        self.subscribe("cmd_vel_in", msg.Twist, self._on_command, with_source=True)
+        self.subscribe("odom", msg.Odometry, self._on_odometry)
+        for topic, (kind, _) in topics.items():
+            self.subscribe(topic, kind, partial(self._on_view, topic))
+        self.timer(rate=self.rate, callback=self._tick)
+        self._tell(Verdict(STANDSTILL))
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data; views that wait for transforms are dropped."""
+        return super().save() | {
+            "seen": self._seen.save(),
+            "command": tuple(self._command),
+            "twist": tuple(self._twist),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._seen.load(state["seen"])
+        self._command, self._twist = PlanarTwist(*state["command"]), PlanarTwist(*state["twist"])
+
+    # -- what comes in -------------------------------------------------------------------------------------------------
+    def _on_command(self, message: Any, publisher: str) -> None:
+        if not is_finite(message):
+            self.log.error(f"refused a command of {publisher}: not finite", every=5.0)
+            return
+        self._command, self._heard_ns = planar_twist(message), self.now_ns
+        if not any(self._command):
+            self._tick()  # nothing is to wait for
+
+    def _on_odometry(self, message: Any) -> None:
+        if is_finite(message.twist.twist):
+            self._twist = planar_twist(message.twist.twist)
+
+    def _on_view(self, topic: str, message: Any) -> None:
+        self._waiting[topic] = message
+        self._look(topic)
+
+    def _look(self, topic: str) -> None:
+        """Use what a sensor saw, if the transforms of its moment are there yet."""
+        message = self._waiting[topic]
+        time_ns = nanoseconds(message.header.stamp)
+        age = (self.now_ns - time_ns) * 1e-9
+        if not 0.0 <= age <= self.source_timeout:
+            del self._waiting[topic]
+            self._complain(topic, f"stamped {age:.2f} s ago" if age > 0.0 else f"stamped {-age:.2f} s ahead of time")
+            return
+        odom, base = self.frame(self.odom_frame), self.frame(self.base_frame)
+        try:
+            T_odom_base = SE2.from_se3(self.transforms.lookup(odom, base, time_ns))
+            T_base_sensor = self.transforms.lookup(base, message.header.frame_id, time_ns)
+        except TransformError as error:
+            self._complaints[topic] = str(error)  # it may still come
+            return
+        del self._waiting[topic]
+        try:
+            self._seen.see(topic, self._readers[topic](message, T_odom_base, T_base_sensor), time_ns)
+        except RoboyardError as error:
+            self._complain(topic, str(error))
+            return
+        self._complaints.pop(topic, None)
+
+    def _complain(self, topic: str, why: str) -> None:
+        self._complaints[topic] = why
+        self.log.warn(f"left out a message of {topic}: {why}", every=5.0)
+
+    # -- what goes out -------------------------------------------------------------------------------------------------
+    def _tick(self) -> None:
+        for topic in tuple(self._waiting):
+            self._look(topic)
+        if self._heard_ns < 0:
+            self._tell(self._silence(Verdict(STANDSTILL)))
+            return
+        if self.now_ns - self._heard_ns > self.command_timeout * 1e9:
+            self._command, self._heard_ns = STANDSTILL, -1
+        verdict = self._judge(self._command)
+        self._output.publish(twist_message(verdict.twist))
+        self._tell(verdict)
+
+    def _judge(self, command: PlanarTwist) -> Verdict:
+        verdict = self._silence(Verdict(command))
+        if verdict.action is Action.STOP:
+            return verdict
+        try:
+            T_odom_base = self.transforms.lookup(self.frame(self.odom_frame), self.frame(self.base_frame))
+        except TransformError as error:
+            return Verdict(STANDSTILL, Action.STOP, _SILENT, 0.0, str(error))
+        return self._monitor.judge(command, self._twist, self._seen.points(SE2.from_se3(T_odom_base)))
+
+    def _silence(self, verdict: Verdict) -> Verdict:
+        """A stop, if a sensor is silent."""
+        silent = self._seen.silent(self.now_ns, self._began_ns)
+        if not silent:
+            return verdict
+        texts = [
+            f"{topic} silent for {math.floor(seconds * 10.0) / 10.0:.1f} s"
+            + (f" ({self._complaints[topic]})" if topic in self._complaints else "")
+            for topic, seconds in silent.items()
+        ]
+        return Verdict(STANDSTILL, Action.STOP, _SILENT, 0.0, "; ".join(texts))
+
+    def _tell(self, verdict: Verdict) -> None:
+        level, text = "ok", "commands pass"
+        if verdict.zone == _SILENT:
+            level, text = "error", f"stops: {verdict.reason}"
+        elif verdict.action is not Action.NONE:
+            level, text = "warn", f"{verdict.action.name.lower()} to {100.0 * verdict.share:.0f} %: {verdict.reason}"
+        self.report_health(level, text, zone=verdict.zone)  # type: ignore[arg-type]
+        told = (verdict.action.value, verdict.zone)
+        if told == self._told:
+            return
+        self._told = told
+        self._state.publish(msg.CollisionMonitorState(action_type=told[0], polygon_name=told[1]))
+        if verdict.action is not Action.NONE:
+            self.log.warn(f"{verdict.action.name.lower()}: {verdict.reason}", every=1.0)

@@ -1,0 +1,101 @@
+"""The velocity smoother node: commands that jump in, commands that a base can follow out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from roboyard.bus import Node, param
+from roboyard.control import STANDSTILL, PlanarLimits, PlanarTwist, RampLimits
+from roboyard.errors import ConfigError
+from roboyard.messages import msg
+from roboyard.safety.nodes.arbiter import is_finite
+from roboyard.safety.nodes.planar import planar_twist, twist_message
+from roboyard.safety.smoothing import SmootherConfig, VelocitySmoother
+
+
+class VelocitySmootherNode(Node):
+    """Smooths commands, as Nav2's velocity smoother with its parameters.
+
+    in: cmd_vel_in, odom (closed loop only)   out: cmd_vel_out
+
+    It sends at ``smoothing_frequency`` from a command on until the base was told to stand.  A sender that is silent for
+    ``velocity_timeout`` counts as one that wants standstill.  A command that is not finite is refused.
+    """
+
+    smoothing_frequency: float = param(20.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
+    scale_velocities: bool = param(True, doc="slow axes down together, to stay on the arc", fixed=True)
+    feedback: str = param("OPEN_LOOP", choices=("OPEN_LOOP", "CLOSED_LOOP"), fixed=True)
+    max_velocity: tuple[float, ...] = param((0.5, 0.0, 2.5), low=0.0, doc="x, y [m/s], turning [rad/s]", fixed=True)
+    min_velocity: tuple[float, ...] = param((-0.5, 0.0, -2.5), high=0.0, doc="the same backwards", fixed=True)
+    max_accel: tuple[float, ...] = param((2.5, 0.0, 3.2), low=0.0, doc="x, y [m/s²], turning [rad/s²]", fixed=True)
+    max_decel: tuple[float, ...] = param((-2.5, 0.0, -3.2), high=0.0, doc="the same when slowing down", fixed=True)
+    deadband_velocity: tuple[float, ...] = param((0.0, 0.0, 0.0), low=0.0, doc="smaller ones are 0", fixed=True)
+    velocity_timeout: float = param(1.0, unit="s", low=0.01, high=60.0, fixed=True)
+
+    fields = ("_sending",)
+
+    def setup(self) -> None:
+        """Connect."""
+        self._smoother = VelocitySmoother(self._config())
+        self._measured: PlanarTwist | None = None
+        self._sending = False
+        self._output = self.publisher("cmd_vel_out", msg.Twist)
+        self.subscribe("cmd_vel_in", msg.Twist, self._on_command, with_source=True)
+        if self.feedback == "CLOSED_LOOP":
+            self.subscribe("odom", msg.Odometry, self._on_odometry)
+        self.timer(rate=self.smoothing_frequency, callback=self._tick)
+        self.report_health("ok", "standing")
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {"smoother": self._smoother.save()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._smoother.load(state["smoother"])
+
+    def _config(self) -> SmootherConfig:
+        lists = {
+            key: getattr(self, key)
+            for key in ("max_velocity", "min_velocity", "max_accel", "max_decel", "deadband_velocity")
+        }
+        for key, values in lists.items():
+            if len(values) != 3:
+                raise ConfigError(
+                    f"{len(values)} numbers", where=f"{self.full_name}, parameter '{key}'", valid="3: x, y, turning"
+                )
+        axes = [
+            RampLimits(
+                speed=high,
+                reverse_speed=-low,
+                acceleration=up or math.inf,
+                deceleration=-down or math.inf,
+                deadband=dead,
+            )
+            for high, low, up, down, dead in zip(*lists.values(), strict=True)
+        ]
+        return SmootherConfig(PlanarLimits(*axes), self.scale_velocities, self.velocity_timeout)
+
+    def _on_command(self, message: Any, publisher: str) -> None:
+        if not is_finite(message):
+            self.log.error(f"refused a command of {publisher}: not finite", every=5.0)
+            self.report_health("warn", f"refused a command of {publisher}: not finite")
+            return
+        self._smoother.command(planar_twist(message), self.now_ns)
+        self._sending = True
+
+    def _on_odometry(self, message: Any) -> None:
+        if is_finite(message.twist.twist):
+            self._measured = planar_twist(message.twist.twist)
+
+    def _tick(self) -> None:
+        if not self._sending:
+            return
+        twist = self._smoother.step(self.now_ns, 1.0 / self.smoothing_frequency, self._measured)
+        self._output.publish(twist_message(twist))
+        timed_out = self._smoother.is_timed_out(self.now_ns)
+        self._sending = twist != STANDSTILL or not timed_out
+        self.report_health("ok", "braking: no command" if timed_out and self._sending else
+                           "driving" if self._sending else "standing")  # fmt: skip
