@@ -192,6 +192,8 @@ def test_a_goal_behind_walls_is_given_up_in_bounded_time_and_approached_if_asked
             assert 3.0 < yard.pose.x < 3.5
         else:
             assert error.cause == "no_path"
+            assert error.explanation.barrier.name == "WALL"
+            assert "closed, at its thinnest at (3.5" in str(error)
             assert 1 <= task.recoveries <= 2 * len(RECOVERY_POLICIES["thesis"])
 
 
@@ -236,7 +238,9 @@ def test_a_drive_that_is_saved_in_the_middle_goes_on_with_the_same_bits(controll
 
 def test_a_path_is_followed_to_its_end() -> None:
     yard = Yard(room(6.0, 4.0), SE2(1.0, 2.0, 0.0), controller=WINDOW)
-    path = make_planner(Part("wave")).plan(yard.surroundings.world_costs(), yard.pose, SE2(4.0, 3.0, 0.0))
+    path = make_planner(Part("wave"), BODY.footprint).plan(
+        yard.surroundings.world_costs(), yard.pose, SE2(4.0, 3.0, 0.0)
+    )
     task = FollowPath(path, yard.driver.controller, yard.settings.tolerance, yard.settings.patience, 1.0)
     before = task.left
     assert yard.run(task, 30.0) is None
@@ -277,6 +281,6 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ConfigError, match="clear_outside"):
         RecoverySettings(steps=("dance",))
     with pytest.raises(UnknownNameError, match="dijkstra"):
-        make_planner(Part("dijkstr"))
+        make_planner(Part("dijkstr"), BODY.footprint)
     with pytest.raises(ConfigError):
-        make_planner(Part("wave", {"spcing": 2.0}))
+        make_planner(Part("wave", {"spcing": 2.0}), BODY.footprint)

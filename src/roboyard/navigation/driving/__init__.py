@@ -14,7 +14,7 @@ from roboyard.navigation.driving.config import (
 )
 from roboyard.navigation.driving.following import FollowPath
 from roboyard.navigation.driving.navigate import Driver, Navigate
-from roboyard.navigation.driving.parts import CONTROLLERS, PLANNERS, make_controller, make_planner
+from roboyard.navigation.driving.parts import CONTROLLERS, make_controller, make_planner
 from roboyard.navigation.driving.reach import nearest_free, nearest_reachable
 from roboyard.navigation.driving.situation import Situation, Task
 from roboyard.navigation.driving.surroundings import Surroundings
@@ -22,7 +22,6 @@ from roboyard.navigation.driving.ways import cost_of, is_blocked, plan_through
 
 __all__ = [
     "CONTROLLERS",
-    "PLANNERS",
     "RECOVERIES",
     "RECOVERY_POLICIES",
     "Arrival",

@@ -35,9 +35,7 @@ class CostmapSettings:
     inflation_radius: float = field(0.6, unit="m", low=0.0, high=20.0, doc="how far costs reach about obstacles")
     inflation_scaling: float = field(4.0, unit="1/m", low=0.01, high=100.0, doc="how steeply they fall")
     denoise: int = field(1, low=1, high=1000, doc="cells of the smallest obstacle that counts")
-    min_height: float = field(
-        -0.1, unit="m", low=-100.0, high=100.0, doc="of points that count, in the odometry's frame"
-    )
+    min_height: float = field(-0.1, unit="m", low=-100.0, high=100.0, doc="of points that count, in odom")
     max_height: float = field(2.0, unit="m", low=-100.0, high=100.0, doc="of points that count")
     mark_to: float = field(5.0, unit="m", low=0.1, high=1000.0, doc="how far obstacles are marked")
     clear_to: float = field(6.0, unit="m", low=0.1, high=1000.0, doc="how far beams clear")

@@ -26,10 +26,11 @@ from roboyard.navigation.errors import (
     GoalOutsideMap,
     GoalUnknown,
     NavigationError,
+    NoPath,
     StartOccupied,
 )
 from roboyard.navigation.path import Path
-from roboyard.navigation.planning import GlobalPlanner
+from roboyard.navigation.planning import GlobalPlanner, explain, no_path
 
 _CAME_ON = 1.0
 """So far from where it last recovered, the robot may try all recovery steps again [m]."""
@@ -215,13 +216,25 @@ class Navigate(Remembering):
         if isinstance(error, StartOccupied):
             order = ("back_up", *order)
         if self._tried >= len(order) * recovery.rounds or self.recoveries >= _MOST_RECOVERIES:
-            raise error
+            raise self._explained(now, error)
         name = order[self._tried % len(order)]
         self._tried += 1
         self.recoveries += 1
         self._recovered_at = (now.pose.x, now.pose.y)
         self._start_recovery(name, now)
         return STANDSTILL
+
+    def _explained(self, now: Situation, error: NavigationError) -> NavigationError:
+        """The error with what is in the way, who marked it, and how wide the robot needs it."""
+        surroundings, radius = self._driver.surroundings, self._driver.body.footprint.inscribed_radius
+        traversal = getattr(self._driver.planner, "traversal", None)
+        unknown = traversal is None or traversal.allow_unknown
+        goal = SE2(*self.goal)
+        if isinstance(error, NoPath):
+            return no_path(surroundings.world, now.pose, goal, radius, allow_unknown=unknown)
+        if isinstance(error, GoalOccupied | StartOccupied):
+            return type(error)(str(explain(surroundings.world, now.pose, goal, radius, allow_unknown=unknown)))
+        return error
 
     def _is_final(self, error: NavigationError) -> bool:
         """Whether forgetting and looking again cannot help."""

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar, cast, get_type_hints
 
-from roboyard.config import load
+from roboyard.config import convert_value, load
 from roboyard.config.describe import near
-from roboyard.errors import UnknownNameError
+from roboyard.errors import ConfigError, UnknownNameError
 from roboyard.navigation.controllers import Controller, DynamicWindow, Mppi, MppiConfig, WindowConfig
 from roboyard.navigation.driving.behaviors import Body
 from roboyard.navigation.driving.checkers import Tolerance
 from roboyard.navigation.driving.config import Part
-from roboyard.navigation.planning import GlobalPlanner, GridSearch, WavePlanner
+from roboyard.navigation.footprint import Footprint
+from roboyard.navigation.planning import GlobalPlanner
+from roboyard.navigation.planning.choice import planner_named
 
-PLANNERS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "wave": (WavePlanner, {}),
-    "navfn": (WavePlanner, {"taut": False}),
-    "astar": (GridSearch, {"directed": True}),
-    "dijkstra": (GridSearch, {"directed": False}),
-}
-"""Class, and what differs from its defaults."""
+Made = TypeVar("Made")
 
 CONTROLLERS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "mppi": (Mppi, MppiConfig, {}),
@@ -33,19 +30,46 @@ _MPPI_SECONDS = 2.8
 """How far Mppi looks ahead unless told otherwise."""
 
 
-def make_planner(part: Part) -> GlobalPlanner:
-    """The planner of that name.  Unless its settings say otherwise, it enters no unknown ground.
+def make_planner(part: Part, footprint: Footprint) -> GlobalPlanner:
+    """The planner of that name, for a robot of that outline.
+
+    Unless its settings say otherwise, it enters no unknown ground.
 
     Raises:
         UnknownNameError: there is none.
         ConfigError: it cannot be set like that.
     """
-    kind, differs = _find(PLANNERS, part.use, "planner")
-    given = {**differs, **part.settings}
-    if "traversal" in {field.name for field in fields(kind)}:
-        given["traversal"] = {"allow_unknown": False, **given.get("traversal", {})}
-    planner: GlobalPlanner = load(kind, given, where=f"planner {part.use}")
-    return planner
+    planner: Any = planner_named(part.use, footprint)
+    if not is_dataclass(planner):
+        if part.settings:
+            raise ConfigError("takes no settings", where=f"planner {part.use}")
+        return cast("GlobalPlanner", planner)
+    if "traversal" in {field.name for field in fields(planner)}:
+        planner = changed(planner, {"traversal": {"allow_unknown": False}}, part.use)
+    made: GlobalPlanner = changed(planner, part.settings, f"planner {part.use}")
+    return made
+
+
+def changed(instance: Made, settings: Mapping[str, Any], where: str) -> Made:
+    """A frozen dataclass with some fields, and fields of fields, set otherwise.
+
+    Raises:
+        ConfigError: there is no such field, or it takes no such value.
+    """
+    kind: Any = type(instance)
+    known = {field.name: field for field in fields(kind) if field.init}
+    hints = get_type_hints(kind)
+    values: dict[str, Any] = {}
+    for key, value in settings.items():
+        if key not in known:
+            raise ConfigError(f"unknown key {key!r}{near(key, known)}", where=where, valid=", ".join(known))
+        present = getattr(instance, key)
+        if is_dataclass(present) and isinstance(value, Mapping):
+            values[key] = changed(present, value, f"{where}, {key}")
+        else:
+            values[key] = convert_value(value, hints[key], where=f"{where}, {key}")
+    found: Made = replace(instance, **values)  # type: ignore[type-var]
+    return found
 
 
 def make_controller(part: Part, body: Body, tolerance: Tolerance, *, reverse: bool) -> Controller:

@@ -82,7 +82,7 @@ class NavigatorNode(Node):
         body = Body(footprint, limits_of(chosen.pace, self.drive_limits), period)
         self._surroundings = Surroundings(chosen.costmap, footprint)
         controller = make_controller(chosen.controller, body, chosen.tolerance, reverse=chosen.pace.reverse)
-        self._driver = Driver(make_planner(chosen.planner), controller, body, self._surroundings, chosen)
+        self._driver = Driver(make_planner(chosen.planner, footprint), controller, body, self._surroundings, chosen)
         self._frames = tuple(map(self.frame, (self.global_frame, self.odom_frame, self.base_frame)))
         self._twist = (0.0, 0.0, 0.0)
         self._held_since: float | None = None

@@ -53,7 +53,7 @@ class ScanSource:
                 continue
             self._waiting.pop(0)
             self.refused = ""
-            found.append(observation(scan, T_odom_laser))
+            found.append(observation(scan, T_odom_laser, self.topic))
         return found
 
     def save(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class ScanSource:
         self.last_ns, self.refused, self._waiting = saved["last_ns"], saved["refused"], list(saved["waiting"])
 
 
-def observation(scan: Any, T_odom_laser: Any) -> Observation:
+def observation(scan: Any, T_odom_laser: Any, sensor: str) -> Observation:
     """What a sensor_msgs/LaserScan saw.
 
     As REP 117 has it: a range of infinity saw nothing as far as it looks, one below the least saw something too near to
@@ -78,4 +78,4 @@ def observation(scan: Any, T_odom_laser: Any) -> Observation:
     hits = ranges <= np.float32(scan.range_max)
     ranges = np.minimum(ranges, scan.range_max)
     points = np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles), np.zeros(len(ranges))])
-    return Observation(T_odom_laser.translation, T_odom_laser @ points, hits)
+    return Observation(T_odom_laser.translation, T_odom_laser @ points, hits, sensor)
