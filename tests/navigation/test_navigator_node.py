@@ -330,3 +330,28 @@ def test_a_saved_bus_goes_on_with_the_same_bits() -> None:
     assert rover.pose[0] > 1.5
     bus.close()
     other.close()
+
+
+def test_waypoints_are_visited_and_those_that_cannot_be_are_named() -> None:
+    bus, rover, _, client = _yard(settings={"recovery": {"rounds": 1, "steps": ("clear_all",)}})
+    poses = [_pose(2.0, 3.0), _pose(50.0, 0.0), _pose(3.0, 1.0)]
+    goal = client.send("follow_waypoints", action.FollowWaypoints, poses=poses)
+    _run(bus, goal, 60.0)
+    assert goal.succeeded
+    assert [missed.index for missed in goal.result.missed_waypoints] == [1]
+    track = np.array([item[1:3] for item in rover.track])
+    assert np.hypot(*(track - (2.0, 3.0)).T).min() < 0.12
+    assert math.dist(rover.pose[:2], (3.0, 1.0)) < 0.12
+    bus.close()
+
+
+@pytest.mark.parametrize(("limit", "share", "fastest"), [(0.25, False, 0.25), (50.0, True, 0.3), (0.0, False, 0.6)])
+def test_speed_limits_are_kept(limit: float, share: bool, fastest: float) -> None:
+    bus, rover, _, client = _yard()
+    client.publisher("speed_limit", msg.SpeedLimit).publish(msg.SpeedLimit(speed_limit=limit, percentage=share))
+    goal = client.send("navigate_to_pose", action.NavigateToPose, pose=_pose(4.5, 3.0))
+    _run(bus, goal, 60.0)
+    assert goal.succeeded
+    assert max(item[4] for item in rover.track) == pytest.approx(fastest, rel=0.12)
+    assert max(item[4] for item in rover.track) <= fastest + 1e-6
+    bus.close()

@@ -116,3 +116,9 @@ class GoalInvalid(NavigationError):
     """What was asked for is no pose in the map: not finite, or in a frame that nobody knows."""
 
     cause = "goal_invalid"
+
+
+class WaypointMissed(NavigationError):
+    """A waypoint could not be reached, and the others were not to be tried after that."""
+
+    cause = "waypoint_missed"

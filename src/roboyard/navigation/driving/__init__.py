@@ -18,6 +18,7 @@ from roboyard.navigation.driving.parts import CONTROLLERS, make_controller, make
 from roboyard.navigation.driving.reach import nearest_free, nearest_reachable
 from roboyard.navigation.driving.situation import Situation, Task
 from roboyard.navigation.driving.surroundings import Surroundings
+from roboyard.navigation.driving.visiting import VisitWaypoints
 from roboyard.navigation.driving.ways import cost_of, is_blocked, plan_through
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Surroundings",
     "Task",
     "Tolerance",
+    "VisitWaypoints",
     "Wait",
     "cost_of",
     "free_time",

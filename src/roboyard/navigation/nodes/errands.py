@@ -11,13 +11,14 @@ import numpy as np
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.messages import action
+from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_stamped
 from roboyard.messages.time import duration, nanoseconds
-from roboyard.navigation.driving import Driver, FollowPath, Navigate, Situation, Spin, Straight, Wait
+from roboyard.navigation.driving import Driver, FollowPath, Navigate, Situation, Spin, Straight, VisitWaypoints, Wait
 from roboyard.navigation.errors import NavigationError
 from roboyard.navigation.nodes.navigator_messages import following_number, motion_number
 from roboyard.navigation.path import Path
+from roboyard.navigation.waypoints import Waypoint, WaypointSequence
 
 DEFAULT_ALLOWANCE = 30.0
 """For motions whose goal says no time [s]."""
@@ -117,6 +118,38 @@ def _through_poses() -> Errand:
     )  # fmt: skip
 
 
+def _follow_waypoints() -> Errand:
+    kind = action.FollowWaypoints
+
+    def make(driver: Driver, goals: list[SE2], goal: Any, places: Places) -> VisitWaypoints:
+        return VisitWaypoints(
+            driver,
+            WaypointSequence(
+                [Waypoint(pose) for pose in goals], loops=goal.number_of_loops, first=goal.goal_index,
+                stop_on_failure=False,
+            ),
+        )  # fmt: skip
+
+    def result(task: VisitWaypoints, error: NavigationError | None, passed: float) -> Any:
+        missed = [
+            msg.MissedWaypoint(index=miss.index, goal=pose_stamped(task.sequence.waypoints[miss.index].pose, "map", 0))
+            for miss in task.sequence.missed
+        ]
+        found = kind.Result(missed_waypoints=missed)
+        if error is not None:
+            found.error_code, found.error_msg = kind.Result.UNKNOWN, str(error)
+        return found
+
+    return Errand(
+        "follow_waypoints", kind,
+        lambda goal, places: [places.pose(pose) for pose in goal.poses],
+        make,
+        lambda task, now, passed, places: kind.Feedback(current_waypoint=task.sequence.index),
+        result,
+        anywhere=True,
+    )  # fmt: skip
+
+
 def _move_base() -> Errand:
     kind = action.MoveBase
     return Errand(
@@ -213,6 +246,7 @@ def errands() -> dict[str, Errand]:
         _to_pose("navigate_to_pose", approach=False),
         _to_pose("approach_pose", approach=True),
         _through_poses(),
+        _follow_waypoints(),
         _move_base(),
         _follow_path(),
         _spin(),

@@ -39,17 +39,19 @@ from roboyard.navigation.nodes.errands import Errand, Places
 from roboyard.navigation.nodes.navigator_messages import costmap_message, planning_number
 from roboyard.navigation.nodes.robot_body import footprint_of, limits_of
 from roboyard.navigation.nodes.sources import ScanSource
+from roboyard.navigation.speed_limit import SpeedLimit
 
 
 class NavigatorNode(Node):
     """Brings the robot where goals say, and says why when it cannot.
 
     in: map, keepout_mask (nav_msgs/OccupancyGrid), the scans of one or more lasers, odom (nav_msgs/Odometry),
-        goal_pose, /move_base_simple/goal (geometry_msgs/PoseStamped), /tf map → odom → base
+        goal_pose, move_base_simple/goal (geometry_msgs/PoseStamped), speed_limit (nav2_msgs/SpeedLimit),
+        /tf map → odom → base
     out: cmd_vel, plan (nav_msgs/Path), global_costmap/costmap, local_costmap/costmap (nav_msgs/OccupancyGrid),
         ~/status (roboyard_msgs/NavigationStatus)
-    actions: navigate_to_pose, approach_pose (as near as it can), navigate_through_poses, move_base, follow_path,
-        spin, backup, drive_on_heading, wait, compute_path_to_pose, compute_path_through_poses
+    actions: navigate_to_pose, approach_pose (as near as it can), navigate_through_poses, follow_waypoints, move_base,
+        follow_path, spin, backup, drive_on_heading, wait, compute_path_to_pose, compute_path_through_poses
     services: clear_costmaps (std_srvs/Empty), clear_around_costmaps (nav2_msgs/ClearCostmapAroundRobot),
         clear_except_costmaps (nav2_msgs/ClearCostmapExceptRegion)
 
@@ -73,7 +75,7 @@ class NavigatorNode(Node):
     footprint: tuple[float, ...] = param((), unit="m", doc="x, y, x, y, …; empty: the robot's own", fixed=True)
     padding: float = param(0.02, unit="m", low=0.0, high=10.0, doc="about the footprint", fixed=True)
 
-    fields = ("_twist", "_held_since")
+    fields = ("_twist", "_held_since", "_limit")
 
     def setup(self) -> None:
         """Connect."""
@@ -98,6 +100,8 @@ class NavigatorNode(Node):
         if self.map_topic:
             self.subscribe(self.map_topic, msg.OccupancyGrid, self._on_map)
         self.subscribe("keepout_mask", msg.OccupancyGrid, self._on_keepout)
+        self._limit = (0.0, False)
+        self.subscribe("speed_limit", msg.SpeedLimit, self._on_speed_limit)
         self.subscribe("odom", msg.Odometry, self._on_odometry)
         self._desk = Desk(self, self._begin, self._stand)
         self._client = self.action_client("navigate_to_pose", action.NavigateToPose, on_restored=lambda goal: None)
@@ -139,6 +143,14 @@ class NavigatorNode(Node):
         linear, angular = message.twist.twist.linear, message.twist.twist.angular
         if all(map(math.isfinite, (linear.x, linear.y, angular.z))):
             self._twist = (linear.x, linear.y, angular.z)
+
+    def _on_speed_limit(self, message: Any) -> None:
+        try:
+            limit = SpeedLimit(float(message.speed_limit), bool(message.percentage))
+        except RoboyardError as error:
+            self.log.warn(f"left out a speed limit: {error}")
+            return
+        self._limit = (limit.value, limit.percentage)
 
     def _on_goal_pose(self, message: Any) -> None:
         self._client.send(action.NavigateToPose.Goal(pose=message))
@@ -196,7 +208,7 @@ class NavigatorNode(Node):
         if self._desk.busy:
             twist = self._desk.step(now, self._places())
             if twist is not None:
-                self._send(twist)
+                self._send(SpeedLimit(*self._limit).slowed(twist, self._driver.body.limits.forward))
             self._show_plan()
         elif self.health is None or self.health.level != "ok":
             self.report_health("ok", "waits for a goal")

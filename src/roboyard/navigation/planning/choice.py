@@ -12,6 +12,7 @@ from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.planning.base import GlobalPlanner
 from roboyard.navigation.planning.grid_search import GridSearch
 from roboyard.navigation.planning.hybrid import HybridAStar
+from roboyard.navigation.planning.route_planner import RoutePlanner
 from roboyard.navigation.planning.wave import WavePlanner
 
 GROUP = "roboyard.planners"
@@ -65,6 +66,11 @@ def wave(footprint: Footprint) -> GlobalPlanner:
 def hybrid(footprint: Footprint) -> GlobalPlanner:
     """As a car drives that turns as tightly as it is long."""
     return HybridAStar(footprint, turning_radius=max(2.0 * footprint.circumscribed_radius, 0.1))
+
+
+def route(footprint: Footprint) -> GlobalPlanner:
+    """Over the lanes of a route graph; its settings name the file."""
+    return RoutePlanner()
 
 
 def lattice(footprint: Footprint) -> GlobalPlanner:
