@@ -62,6 +62,7 @@ class GrowingGraph:
         self.config = config or OptimiseConfig()
         self.nodes: list[Node] = []
         self.edges: dict[int, Edge] = {}
+        self.solved = 0  # how often
         self._optimiser = Optimiser(self.config)
 
     def add(self, edge: Edge) -> int:
@@ -89,6 +90,7 @@ class GrowingGraph:
             poses = self._optimiser.solve(poses)
         for node, pose in zip(self.nodes, poses.tolist(), strict=True):
             node.pose = SE2(*pose)
+        self.solved += 1
         return len(false)
 
     def pose_graph(self) -> PoseGraph:

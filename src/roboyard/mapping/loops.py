@@ -9,7 +9,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from roboyard.geometry import SE2
 from roboyard.mapping.growing_graph import GrowingGraph, Node
@@ -20,6 +20,7 @@ from roboyard.mapping.matching.refine import Match, RefineConfig, apart, refine
 from roboyard.mapping.matching.sight import seen_through
 from roboyard.mapping.preparation import Prepared
 from roboyard.mapping.submaps import Submap
+from roboyard.mapping.whereabouts import Whereabouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class LoopFinder:
         self.refining = refining
         self._surface = CellMap(half)
         self._loaded = -1
+        self._whereabouts = Whereabouts()
         self._tables: OrderedDict[int, Tables] = OrderedDict()
         self._pending: list[Loop] = []
         # way and doubt at nodes that loops told the place of, and at the submaps' beginnings
@@ -92,30 +94,15 @@ class LoopFinder:
     def find(self, graph: GrowingGraph, submaps: list[Submap], finished: list[int], number: int) -> list[Loop]:
         """Loops from a node to finished submaps, those included that it confirms."""
         config, node = self.config, graph.nodes[number]
-        near: list[tuple[float, int]] = []
-        wide: list[tuple[float, int]] = []
-        for k in finished:
-            submap = submaps[k]
-            if number in submap.nodes or submap.cells is None:
-                continue
-            drift = self._drift(graph, submap, node)
-            anchor = graph.nodes[submap.anchor].pose
-            away = float(np.hypot(*(anchor @ submap.centre - node.pose.xy)))
-            window = min(drift, config.farthest) if submap.part == node.part else config.farthest
-            if (submap.part != node.part or drift > 2.0 * config.sure) and away < submap.radius + window:
-                wide.append((away, k))
-            if away < submap.radius:
-                near.append((away, k))
+        near, wide = self._candidates(graph, submaps, finished, node)
         found = []
-        near.sort()
-        wide.sort()
-        for _, k in self._spread(near, config.near, number):
+        for k in self._spread(near, config.near, number):
             loop = self._near(graph, submaps, k, number)
             if loop is not None:
                 found.append(loop)
         telling = [loop for loop in found if _weakest(loop.information) > 1.0 / 0.1**2]
         if not any(node.path - submaps[loop.submap].path > 20.0 for loop in telling):
-            for _, k in self._spread(wide, config.wide, number):
+            for k in self._spread(wide, config.wide, number):
                 loop = self._wide(graph, submaps, k, number)
                 confirmed = [] if loop is None else self.confirmed(graph, submaps, loop)
                 telling += confirmed
@@ -126,8 +113,23 @@ class LoopFinder:
                 self._ties.append((node.path, node.doubt, submap.path, graph.nodes[submap.anchor].doubt))
         return found
 
+    def _candidates(
+        self, graph: GrowingGraph, submaps: list[Submap], finished: list[int], node: Node
+    ) -> tuple[list[int], list[int]]:
+        """Submaps that the node believes to be in, and those that it might be in for all it knows; nearest first."""
+        config = self.config
+        at = self._whereabouts = self._whereabouts.of(graph, submaps, finished)
+        away = np.hypot(at.middles[:, 0] - node.pose.x, at.middles[:, 1] - node.pose.y)
+        drift = self._drift(at.paths, at.doubts, node)
+        foreign = at.parts != node.part
+        window = np.where(foreign, config.farthest, np.minimum(drift, config.farthest))
+        near = away < at.radii
+        wide = (foreign | (drift > 2.0 * config.sure)) & (away < at.radii + window)
+        order = np.argsort(away, kind="stable")
+        return at.numbers[order[near[order]]].tolist(), at.numbers[order[wide[order]]].tolist()
+
     @staticmethod
-    def _spread(candidates: list[tuple[float, int]], count: int, turn: int) -> list[tuple[float, int]]:
+    def _spread(candidates: list[int], count: int, turn: int) -> list[int]:
         """The nearest, and the others by turns: over the scans of a place every submap there is tried."""
         if len(candidates) <= count:
             return candidates
@@ -190,14 +192,22 @@ class LoopFinder:
                 best = match.fit, Loop(k, number, match.pose, match.information, True)
         return None if best is None else best[1]
 
-    def _drift(self, graph: GrowingGraph, submap: Submap, node: Node) -> float:
-        """How far off a submap's believed place may be, seen from a node [m]: by the way there, or over a loop."""
-        share, doubt = self.config.drift, graph.nodes[submap.anchor].doubt
-        least = share * (node.path - submap.path) + node.doubt - doubt
-        for node_path, node_doubt, tied_path, tied_doubt in self._ties:
-            way = node.path - node_path + abs(tied_path - submap.path)
-            least = min(least, share * way + node.doubt - node_doubt + abs(tied_doubt - doubt))
-        return self.config.sure + least
+    def _drift(self, paths: ArrayLike, doubts: ArrayLike, node: Node) -> NDArray[np.float64]:
+        """How far off submaps' believed places may be, seen from a node [m]: by the way there, or over a loop.
+
+        Args:
+            paths: (n,) way at which each begins [m].
+            doubts: (n,) doubt there [m].
+            node: Who sees them.
+        """
+        share, paths, doubts = self.config.drift, np.atleast_1d(paths), np.atleast_1d(doubts)
+        least = share * (node.path - paths) + node.doubt - doubts
+        if self._ties:
+            ties = np.array(self._ties)
+            way = (node.path - ties[:, 0]) + np.abs(ties[:, 2] - paths[:, None])
+            over = share * way + (node.doubt - ties[:, 1]) + np.abs(ties[:, 3] - doubts[:, None])
+            least = np.minimum(least, over.min(axis=1))
+        return np.asarray(self.config.sure + least)
 
     def _near(self, graph: GrowingGraph, submaps: list[Submap], k: int, number: int) -> Loop | None:
         node = graph.nodes[number]
@@ -213,8 +223,9 @@ class LoopFinder:
     def _wide(self, graph: GrowingGraph, submaps: list[Submap], k: int, number: int) -> Loop | None:
         config, node = self.config, graph.nodes[number]
         tables = self.tables(submaps, k)
-        start = graph.nodes[submaps[k].anchor].pose.inverse() @ node.pose
-        drift = self._drift(graph, submaps[k], node)
+        anchor = graph.nodes[submaps[k].anchor]
+        start = anchor.pose.inverse() @ node.pose
+        drift = float(self._drift(submaps[k].path, anchor.doubt, node)[0])
         across = min(drift, config.farthest)
         turn = min(0.15 + 0.05 * drift, config.turn)
         if submaps[k].part != node.part:
