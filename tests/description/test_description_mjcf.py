@@ -235,3 +235,18 @@ def test_includes_are_taken_from_beside_the_file(tmp_path: Path) -> None:
     file = tmp_path / "robot.xml"
     file.write_text('<mujoco model="r"><worldbody><include file="parts/both.xml"/></worldbody></mujoco>')
     assert [link.name for link in load_model(file).links] == ["leg"]
+
+
+def test_what_is_left_out_is_said_and_takes_what_refers_to_it_along() -> None:
+    """Cameras; flexible bodies with the constraints that hold them; shapes that plugins make, which keep their mass."""
+    model = load_model("""<mujoco><worldbody><camera name="eye"/>
+      <body name="a"><freejoint/><geom type="sdf" mesh="m" mass="2" pos="0 0 1"/></body>
+      <flexcomp name="cloth" type="grid" count="3 3 1"/></worldbody>
+      <asset><mesh name="m" builtin="sphere" params="1"/></asset>
+      <equality><weld body1="cloth_0" body2="a"/><weld name="held" body1="a"/></equality>
+      <contact><exclude body1="a" body2="cloth_1"/></contact></mujoco>""")
+    found = [finding.what for finding in model.findings]
+    assert model.mass == pytest.approx(2.0)
+    for text in ("camera 'eye' has no effect", "a box of 0.1 m stands", "body 'cloth_0' is not made",
+                 "body 'cloth_1' is not made"):  # fmt: skip
+        assert any(text in one for one in found), text

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from roboyard.geometry import SE2
 from roboyard.scenarios.floor import Floor
+from roboyard.scenarios.pilot import Pilot
+from roboyard.scenarios.script import Wander
 from roboyard.scenarios.wander import _HEADINGS, Sight, Wanderer, free_ways
 
 
@@ -67,6 +69,21 @@ def test_it_never_touches_and_keeps_moving(width: float, theta: float) -> None:
 
 def test_blind_it_waits() -> None:
     assert Wanderer().update(0.0, None, 0.3, 1.0, 1.0) == (0.0, 0.0)
+
+
+def test_without_a_lidar_it_drives_in_a_circle_that_ends_where_it_began() -> None:
+    """For two seconds it waits for a scan; a circle as wide as the robot and its margin, at half the speed."""
+    pilot = Pilot((Wander(seconds=60.0, speed=0.5, turn=1.0, margin=0.1),), radius=0.3)
+    pilot.update(0.0, None)
+    assert pilot.update(1.9, None).twist == (0.0, 0.0)
+    assert not pilot.blind(1.9, None)
+    v, w = pilot.update(2.1, None).twist or (0.0, 0.0)
+    assert v / w == pytest.approx(0.4)
+    assert v == pytest.approx(0.25)
+    assert pilot.blind(2.1, None)
+    seen = Sight(np.array([[2.0, 0.0]]))
+    assert not pilot.blind(2.2, seen)
+    assert pilot.update(2.2, None, seen).twist not in (None, (v, w))
 
 
 def test_free_places() -> None:

@@ -22,7 +22,7 @@ class Operator(Node):
     """Sends a script's twists.   in: odom, scan (only if the script drives by them)   out: cmd_vel
 
     It knows no more than the robot: way-points are followed on odometry, or on where the robot finds itself in its map;
-    room is seen by lidar, never on truth.
+    room is seen by lidar, never on truth; without a lidar it wanders round a small circle, and says so.
     """
 
     script: Script = resource(Script)
@@ -45,7 +45,7 @@ class Operator(Node):
         if any(isinstance(action, Wander) for action in plan):
             self.subscribe("scan", msg.LaserScan, self._on_scan)
         self.timer(rate=self.script.rate, callback=self._tick, start=True)
-        self.over = False
+        self.over = self.blind = False
         self._stray = [0.0, 0.0]
 
     def _on_odometry(self, message: Any) -> None:
@@ -72,6 +72,9 @@ class Operator(Node):
         if output.over and not self.over:
             self.over = True
             self.log.info("the operator's script is over")
+        if not self.blind and self._pilot.blind(self.now, self._sight):
+            self.blind = True
+            self.log.warn("no scan comes: the operator, who is to drive where there is room, drives in a circle")
         if output.twist is None or (output.over and self.after_end == "silence"):
             return
         v, w = self._by_hand(*output.twist)
@@ -90,12 +93,19 @@ class Operator(Node):
     def save(self) -> dict[str, Any]:
         """State of the node and of the script, and what it saw last."""
         seen = {"pose": self._pose, "sight": self._sight, "lidars": dict(self._lidars)}
-        return {**super().save(), "pilot": self._pilot.save(), "over": self.over, "stray": list(self._stray), **seen}
+        return {
+            **super().save(),
+            "pilot": self._pilot.save(),
+            "over": self.over,
+            "blind": self.blind,
+            "stray": list(self._stray),
+            **seen,
+        }
 
     def load(self, state: dict[str, Any]) -> None:
         """Take it back."""
         super().load(state)
         self._pilot.load(state["pilot"])
-        self.over = state["over"]
+        self.over, self.blind = state["over"], state["blind"]
         self._stray = list(state["stray"])
         self._pose, self._sight, self._lidars = state["pose"], state["sight"], dict(state["lidars"])

@@ -12,6 +12,8 @@ from roboyard.scenarios.wander import Sight, Wanderer
 
 TURN_FIRST = math.radians(60.0)
 """Heading error beyond which the pilot turns on the spot before it drives on."""
+BLIND_AFTER = 2.0
+"""Time without any scan after which a wandering operator drives without looking [s]."""
 _SLOWING = 1.0
 """Speed per distance left to the last point [1/s]."""
 
@@ -67,8 +69,18 @@ class Pilot:
     def _next(self, time: float) -> None:
         self.index, self.since, self.leg, self._start = self.index + 1, time, 0, None
 
+    def blind(self, time: float, sight: Sight | None) -> bool:
+        """Whether it wanders at ``time`` [s] without having seen anything for long enough to think the robot blind."""
+        wandering = self.index < len(self.actions) and isinstance(self.actions[self.index], Wander)
+        return wandering and sight is None and self.since is not None and time - self.since > BLIND_AFTER
+
     def _wander(self, action: Wander, time: float, sight: Sight | None) -> tuple[float, float]:
         speed = min(action.speed, 2.0 * self.radius)
+        if self.blind(time, sight):
+            # Round a circle beside the place that it was put at: nothing tells where there is more room.
+            circle = self.radius + action.margin
+            turn = min(action.turn, 0.5 * speed / circle)
+            return turn * circle, turn
         return self.wanderer.update(time, sight, self.radius + action.margin, speed, action.turn)
 
     def _follow(self, action: Follow, pose: SE2 | None) -> tuple[float, float] | None:

@@ -62,6 +62,9 @@ _NO_EFFECT: dict[str, set[str]] = {
     "joint": {"solreflimit", "solimplimit", "solreffriction", "solimpfriction", "margin", "springdamper"},
 }
 _WILD = re.compile(r"(?<![\w.])[+-]?(nan|inf|infinity)(?![\w.])", re.IGNORECASE)
+_MAKERS = {"flexcomp", "composite", "attach"}
+"""Elements that are left out, and would make bodies whose names do not stand in the document."""
+_BOX = {"type": "box", "size": "0.05 0.05 0.05"}
 _TEXTS = {"name", "class", "childclass", "file", "model"}
 HOME = "home"
 
@@ -75,8 +78,30 @@ def cleaned(reading: Reading, root: Node) -> Node:
     reading.unknown(root, _KEPT, _UNUSED)
     noted: set[tuple[str, str]] = set()
     _count_copies(root)
+    for camera in (node for node in root.walk() if node.tag == "camera" and node.file):
+        reading.note(camera, f"the camera {shown(camera.get('name'))} has no effect here")
     children = [_section(reading, child, noted) for child in root.children if child.tag in _KEPT]
+    if any(node.tag in _MAKERS for node in root.walk()):
+        children = [_without_missing(reading, child, _bodies(children)) for child in children]
     return Node("mujoco", {}, root.file, root.line, "", children)
+
+
+def _bodies(sections: list[Node]) -> set[str]:
+    return {node.get("name") for one in sections for node in one.walk() if node.tag == "body"}
+
+
+def _without_missing(reading: Reading, section: Node, bodies: set[str]) -> Node:
+    """The section without constraints and exclusions of bodies that what was left out would have made."""
+    if section.tag not in ("equality", "contact"):
+        return section
+    kept = []
+    for child in section.children:
+        gone = [name for key in ("body1", "body2") if (name := child.get(key)) and name not in {*bodies, "world"}]
+        if gone:
+            reading.note(child, f"a <{child.tag}> is left out: its body {shown(gone[0])} is not made here")
+        else:
+            kept.append(child)
+    return replace(section, children=kept)
 
 
 def _section(reading: Reading, node: Node, noted: set[tuple[str, str]]) -> Node:
@@ -100,7 +125,9 @@ def _part(reading: Reading, node: Node, noted: set[tuple[str, str]]) -> Node:
     children = []
     for child in node.children:
         if child.tag == "geom" and child.get("type") == "sdf":
-            reading.note(child, "a <geom> whose shape a plugin makes is left out")
+            reading.note(child, "a <geom> whose shape a plugin makes: a box of 0.1 m stands for it")
+            stand_in = {key: value for key, value in child.attributes.items() if key not in ("mesh", "type", "size")}
+            children.append(_plain(reading, replace(child, attributes=stand_in | _BOX, children=[]), noted))
         elif child.tag == "rangefinder" and child.get("camera"):
             reading.note(child, "a <rangefinder> that sees with a camera is left out")
         elif child.tag in known:
