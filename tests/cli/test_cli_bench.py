@@ -19,6 +19,14 @@ def test_benchmarks(command: Command) -> None:
     assert command("bench", "good").code == 1
     assert command("bench", "good", "--nightly").code == 0
     assert command("bench", "good", "--json").json["missed"] == ["x"]
+    Path("benchmarks/counts.py").write_text(
+        "def run(nightly, runs=5, seed=0): return [{'name': 'x', 'value': 10 * runs + seed, 'target': '>= 31'}]"
+    )
+    assert command("bench", "counts").code == 0
+    assert command("bench", "counts", "--runs", "3", "--seed", "1", "--nightly").code == 0
+    assert command("bench", "counts", "--runs", "3").code == 1
+    assert command("bench", "good", "--runs", "3", "--nightly").code == 0
+    assert command("bench", "counts", "--runs", "0").code == 2
     done = command("bench", "lost")
     assert done.code == 1
     assert "No module named 'a_module_that_is_not_there'" in done.error

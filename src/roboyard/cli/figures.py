@@ -99,12 +99,13 @@ def benchmarks(names: Sequence[str]) -> dict[str, Path]:
     return {name: found[name] for name in names} if names else found
 
 
-def measure(path: Path, *, nightly: bool, folder: Path | None = None) -> Measured:
+def measure(path: Path, *, nightly: bool, **options: Any) -> Measured:
     """Run a benchmark file.
 
     It has a function ``run(nightly)``, or a list ``PARTS`` of several.  Each gives figures: a list of mappings, or a
-    mapping that holds it as "figures", and may hold lines that explain them as "details".  One that looks at files
-    takes ``run(nightly, folder)``.  A part that needs a package which is not installed is skipped alone.
+    mapping that holds it as "figures", and may hold lines that explain them as "details".  A part gets those of the
+    options that it has parameters for, if they were given: ``run(nightly, folder)`` looks at files.  A part that needs
+    a package which is not installed is skipped alone.
 
     Raises:
         RunError: it fails, or does not answer with figures.
@@ -117,7 +118,8 @@ def measure(path: Path, *, nightly: bool, folder: Path | None = None) -> Measure
         return found
     for part in parts:
         try:
-            answer = part(nightly, folder) if "folder" in signature(part).parameters else part(nightly)
+            known = signature(part).parameters
+            answer = part(nightly, **{name: value for name, value in options.items() if name in known})
             if isinstance(answer, Mapping):
                 found.details += [str(line) for line in answer.get("details", ())]
             entries: Iterable[Mapping[str, Any]] = answer["figures"] if isinstance(answer, Mapping) else answer

@@ -19,6 +19,10 @@ def bench(
         Path | None,
         typer.Option("--dir", "--maps", metavar="DIR", help="Files to look at, where a benchmark looks at files."),
     ] = None,
+    runs: Annotated[
+        int | None, typer.Option("--runs", metavar="N", min=1, help="How many, where a benchmark counts runs.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="The first, where a benchmark has seeds.")] = None,
     nightly: Annotated[bool, typer.Option("--nightly", help="Longer, with more repeats.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -36,11 +40,12 @@ def bench(
 
     if folder is not None and not folder.is_dir():
         raise InputError(f"there is no folder {folder}", valid="a folder of files to look at")
+    counts = {name: value for name, value in (("runs", runs), ("seed", seed)) if value is not None}
     results: dict[str, Measured] = {}
     for name, path in benchmarks(names or []).items():
         if not json:
             note(f"measuring {name} …")
-        results[name] = measure(path, nightly=nightly, folder=folder)
+        results[name] = measure(path, nightly=nightly, folder=folder, **counts)
     figures = {name: found.figures for name, found in results.items()}
     missed = [figure.name for found in figures.values() for figure in found if figure.held is False]
     skipped = [{"what": what, "why": why} for found in results.values() for what, why in found.skipped]

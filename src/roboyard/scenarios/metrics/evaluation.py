@@ -9,6 +9,7 @@ from typing import Any
 from roboyard.bus import Topic
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.contacts import Contacts
+from roboyard.scenarios.metrics.homing import Homing
 from roboyard.scenarios.metrics.location import LocationError
 from roboyard.scenarios.metrics.mapping import MapQuality, Plan
 from roboyard.scenarios.metrics.motion import Motion
@@ -35,6 +36,7 @@ class RobotTopics:
     map: str = "/map"
     path: str = "/path"
     navigation: str = "/navigator/status"
+    namespace: str = ""
 
     @classmethod
     def of(cls, robot: str, namespace: str = "", moved: Mapping[str, str] | None = None) -> RobotTopics:
@@ -54,7 +56,7 @@ class RobotTopics:
         return cls(
             f"{truth}/odom", f"{truth}/contacts", own("odom"), own("cmd_vel"), own("cmd_vel_out"),
             own("odometry/filtered"), own("amcl_pose"), own("map"), own("path"),
-            own("navigator/status"),
+            own("navigator/status"), namespace,
         )  # fmt: skip
 
 
@@ -66,6 +68,7 @@ COLLECTORS: list[Callable[[RobotTopics, Plan | None, Outline], Collector]] = [
     lambda topics, plan, _: MapQuality(topics.truth, topics.map, topics.path, plan),
     lambda topics, plan, outline: Drives(topics.truth, topics.navigation, plan, outline),
     lambda topics, *_: Contacts(topics.contacts),
+    lambda topics, *_: Homing(topics.truth, topics.namespace),
 ]
 """What is made for every robot."""
 
