@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from roboyard.bus import Node
+from roboyard.bus import GoalFuture, Node
 from roboyard.description import Model
 from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE2
 from roboyard.hardware import Hardware
-from roboyard.messages import message_type
+from roboyard.messages import action, message_type
+from roboyard.messages.convert import pose_stamped
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.node_factory import make_node
 from roboyard.scenarios.robot_package import RobotPackage
@@ -42,6 +45,7 @@ class RobotHandle:
         self.nodes: dict[str, Node] = {}
         self.topics = RobotTopics.of(name, namespace, package.file.topics)
         self._stick: _Stick | None = None
+        self._asker: _Asker | None = None
 
     @property
     def frame_prefix(self) -> str:
@@ -144,15 +148,48 @@ class RobotHandle:
             )
         self._stick.hold(v, w)
 
+    def navigate_to(self, x: float, y: float, yaw: float | None = None, *, frame: str = "map") -> GoalFuture:
+        """Ask its navigator to bring it to a place; needs the node ``navigator``, a map and a localisation.
+
+        Args:
+            x: In the frame [m].
+            y: In the frame [m].
+            yaw: Heading there [rad]; None: straight on from where it truly is.
+            frame: Of the place.
+
+        Returns:
+            What comes of it: ``done()``, ``succeeded``, ``result``, ``reason``, ``cancel()``.
+
+        Raises:
+            InputError: numbers that are not finite.
+        """
+        if self._asker is None:
+            self._asker = _Asker()
+            self._run.bus.add(self._asker, "script_goals", namespace=self.namespace)
+        here = self.truth.pose.translation
+        heading = math.atan2(y - float(here[1]), x - float(here[0])) if yaw is None else yaw
+        return self._asker.ask(SE2(x, y, heading), f"{self.frame_prefix}{frame}")
+
     def remove(self) -> None:
         """Take the robot and its nodes out of the run."""
         if self._run.robots.get(self.name) is not self:
             raise InputError(f"robot {self.name} is not in the run any more")
-        for node in [*reversed(list(self.nodes.values())), *([self._stick] if self._stick else [])]:
+        for node in [*reversed(list(self.nodes.values())), *([part for part in (self._stick, self._asker) if part])]:
             self._run.bus.remove(node)
         self.nodes.clear()
-        self._stick = None
+        self._stick = self._asker = None
         self._run.remove(self.name)
+
+
+class _Asker(Node):
+    """Sends goals, as somebody does who clicks on a map.   actions: navigate_to_pose"""
+
+    def setup(self) -> None:
+        self._action: Any = action.NavigateToPose
+        self._client = self.action_client("navigate_to_pose", self._action)
+
+    def ask(self, pose: SE2, frame: str) -> GoalFuture:
+        return self._client.send(self._action.Goal(pose=pose_stamped(pose, frame, self.now_ns)))
 
 
 class _Stick(Node):

@@ -107,7 +107,7 @@ class Drives(Collector):
     def result(self) -> dict[str, Value]:
         """All None where nothing was asked of a navigator."""
         if not self._counts["goals"]:
-            return dict.fromkeys(self.names)
+            return dict.fromkeys((*self.names, "cause"))
         error, heading_error = self._errors or (None, None)
         found: dict[str, Value] = {
             **self._counts, "final_error": error, "final_heading_error": heading_error, "cause": self.cause,
