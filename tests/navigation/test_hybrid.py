@@ -71,7 +71,7 @@ def _bends(poses: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_cars_ways_are_free_and_bend_no_tighter_than_the_car_can(seed, theta, radius, reverse) -> None:
     costmap = _field(seed)
     planner = HybridAStar(CAR, radius, reverse, prices=PRICES, budget=20_000)
-    start, goal = _at(costmap, 0.6, 0.6, 0.8), _at(costmap, 7.3, 7.3, theta)
+    start, goal = _at(costmap, 0.6, 0.6, 0.8), _at(costmap, 7.0, 7.0, theta)
     try:
         path = planner.plan(costmap, start, goal)
     except (NoPath, BudgetSpent, GoalOccupied):
@@ -110,7 +110,7 @@ def test_long_robots_turn_on_the_spot_without_touching(seed, theta) -> None:
 def test_costs_are_the_integral_of_the_weights_and_clearance_that_of_its_nearest_pose() -> None:
     costmap = _field(5)
     costmap.cells[costmap.cells == 0] = np.random.default_rng(1).integers(0, 200, (costmap.cells == 0).sum())
-    path = HybridAStar(CAR, 0.8).plan(costmap, _at(costmap, 0.6, 0.6, 0.8), _at(costmap, 7.3, 7.3, 0.8))
+    path = HybridAStar(CAR, 0.8).plan(costmap, _at(costmap, 0.6, 0.6, 0.8), _at(costmap, 7.0, 7.0, 0.8))
     steps = np.linspace(0.0, 1.0, 200, endpoint=False) + 0.0025
     total = 0.0
     for first, last in zip(path.poses[:-1, :2], path.poses[1:, :2], strict=True):

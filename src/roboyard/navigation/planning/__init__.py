@@ -1,6 +1,7 @@
 """Global planners: from a costmap, a start and a goal to a path."""
 
 from roboyard.navigation.planning.base import GlobalPlanner, Traversal
+from roboyard.navigation.planning.conformance import check_planner
 from roboyard.navigation.planning.explanation import Barrier, Explanation, explain, no_path
 from roboyard.navigation.planning.grid_search import GridSearch
 from roboyard.navigation.planning.hybrid import HybridAStar, Prices
@@ -22,6 +23,7 @@ __all__ = [
     "RouteNode",
     "Traversal",
     "WavePlanner",
+    "check_planner",
     "cost_along",
     "explain",
     "load_route_graph",
