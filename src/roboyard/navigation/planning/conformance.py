@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import numpy as np
 
 from roboyard.errors import InputError
@@ -49,12 +51,13 @@ def check_planner(planner: GlobalPlanner) -> None:
 
 
 def _at(row: int, column: int, theta: float) -> SE2:
-    return SE2(*_FRAME.points(np.array([row, column])), theta)
+    x, y = _FRAME.points(np.array([row, column]))
+    return SE2(x, y, theta)
 
 
 def _check_way(planner: GlobalPlanner, costmap: Costmap, start: SE2, goal: SE2) -> None:
     before = costmap.cells.copy()
-    path = planner.plan(costmap, start, goal)
+    path: object = planner.plan(costmap, start, goal)
     if not isinstance(path, Path):
         _broken(planner, f"gives {type(path).__name__}, not Path")
     if (costmap.cells != before).any():
@@ -80,5 +83,5 @@ def _check_way(planner: GlobalPlanner, costmap: Costmap, start: SE2, goal: SE2) 
         _broken(planner, "finds another way when asked the same again")
 
 
-def _broken(planner: GlobalPlanner, how: str) -> None:
+def _broken(planner: GlobalPlanner, how: str) -> NoReturn:
     raise InputError(how, where=type(planner).__name__, valid="what GlobalPlanner promises")
