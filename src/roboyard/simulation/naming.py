@@ -6,13 +6,15 @@ from typing import Final
 
 SEPARATOR: Final = "::"
 
-# Geom groups.  Renderers show groups 1 and 2; lidars see groups 1 and 3; contacts happen in group 3 only.
+# Geom groups.  Renderers show groups 1 and 2; lidars see groups 1 and 3; contacts happen in 3 and 4.
 SEEN_ONLY: Final = 1
-"""Visuals of a link that has no collision shape: drawn, and lidars see them."""
+"""Visuals of a link that has no collision shape, and meshes whose pieces touch: lidars see them."""
 VISUAL: Final = 2
 """Visuals of a link that also has collision shapes: drawn only."""
 COLLISION: Final = 3
 """Collision shapes: touch, and lidars see them."""
+TOUCH_ONLY: Final = 4
+"""Convex pieces of a mesh: they touch, lidars see the mesh itself."""
 
 # A geom with contype 0 and conaffinity 0 is missed by the engine's bulk ray caster, so visuals carry a bit that
 # nothing answers to.

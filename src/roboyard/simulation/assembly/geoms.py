@@ -21,6 +21,7 @@ from roboyard.simulation.naming import (
     COLLISION,
     COLLISION_BITS,
     SEEN_ONLY,
+    TOUCH_ONLY,
     VISUAL,
     VISUAL_CONTYPE,
     is_ground_name,
@@ -102,9 +103,15 @@ class GeomMaker:
         for shape in shapes_of(
             collision.geometry, self.store, collides=True, still=still, notes=self.notes, where=where
         ):
+            if self.looks and not shape.touches:
+                continue
             flat = shape.type in (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
             geom = self._geom(where, shape, body, T_base_link @ collision.T_link_geom, looks=False)
-            geom.group, geom.contype, geom.conaffinity = COLLISION, COLLISION_BITS, COLLISION_BITS
+            if shape.touches:
+                geom.group = COLLISION if shape.seen else TOUCH_ONLY
+                geom.contype, geom.conaffinity = COLLISION_BITS, COLLISION_BITS
+            else:
+                geom.group, geom.contype, geom.conaffinity = SEEN_ONLY, VISUAL_CONTYPE, 0
             geom.rgba = COLLISION_RGBA
             geom.friction, geom.condim, geom.priority = contact.friction, contact.dimensions, contact.priority
             if contact.solref is not None:

@@ -30,11 +30,15 @@ from roboyard.simulation.assembly.prisms import convex_prisms
 
 _G = mujoco.mjtGeom
 CONE_SIDES = 32
+_NO_SIZE = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One engine geom: type, ``size`` (half lengths, radii [m]), the asset it needs, where it sits, how it looks."""
+    """One engine geom: type, ``size`` (half lengths, radii [m]), the asset it needs, where it sits, how it looks.
+
+    ``touches`` and ``seen`` tell apart the pieces of a mesh, for contacts, and the mesh itself, for rays.
+    """
 
     type: int
     size: tuple[float, float, float]
@@ -43,6 +47,8 @@ class Shape:
     terrain: str = ""
     placeholder: bool = False
     look: Look | None = None
+    touches: bool = True
+    seen: bool = True
 
 
 def shapes_of(
@@ -125,7 +131,10 @@ def _from_file(
         names = [store.sheet(geometry)] if collides or store.is_single(geometry) else [store.whole(geometry)]
     else:
         names = pieces or [store.whole(geometry)]
-    return [Shape(_G.mjGEOM_MESH, (0.0, 0.0, 0.0), SE3.identity(), mesh=name) for name in names]
+    if len(pieces) < 2:
+        return [Shape(_G.mjGEOM_MESH, _NO_SIZE, SE3.identity(), mesh=name) for name in names]
+    apart = [Shape(_G.mjGEOM_MESH, _NO_SIZE, SE3.identity(), mesh=name, seen=False) for name in pieces]
+    return [*apart, Shape(_G.mjGEOM_MESH, _NO_SIZE, SE3.identity(), mesh=store.whole(geometry), touches=False)]
 
 
 def _cone(radius: float, length: float) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from roboyard.simulation.naming import COLLISION, SEEN_ONLY
 from roboyard.simulation.sensors.base import Host
 from roboyard.simulation.sensors.inside import geoms_around
+from roboyard.simulation.sensors.mesh_tree import mesh_trees
 from roboyard.simulation.sensors.rays import cast
 
 
@@ -75,6 +76,7 @@ class Beams:
             seen &= model.geom_bodyid != body
         seen[geoms_around(model, data, data.site_xpos[site], watch.owner, index)] = False
         self.geoms = np.flatnonzero(seen)
+        self._trees = mesh_trees(model, self.geoms)
 
     def cast(self, *, upright: bool = False) -> NDArray[np.float64]:
         """Distances (layers · samples,) [m], infinite where nothing is met within reach; overwritten by the next call.
@@ -82,7 +84,7 @@ class Beams:
         Args:
             upright: Take the world's axes for the beams instead of the sensor's.
         """
-        model, data = self._host.model, self._host.data
+        model, data, trees = self._host.model, self._host.data, self._trees
         turn = np.eye(3) if upright else data.site_xmat[self._site].reshape(3, 3)
         cast(
             model._address,
@@ -102,6 +104,11 @@ class Beams:
             model.geom_aabb,
             data.geom_xpos,
             data.geom_xmat,
+            trees.roots,
+            trees.bounds,
+            trees.links,
+            trees.triangles,
+            trees.waiting,
             self._distance,
             self.hit,
         )

@@ -3,7 +3,7 @@
 A lidar's beams are a grid of azimuths and elevations about one point.  For each shape only the beams that can meet its
 bounding box are tried, which for a few hundred shapes is several times faster than casting every ray on its own
 (MuJoCo's ``mj_multiRay``), and it needs no acceleration structure that would go stale when things move.
-Meshes and terrain are handed to the engine, beam by beam.
+Meshes have a tree each; terrain is handed to the engine, beam by beam.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.simulation.native import ray_function
+from roboyard.simulation.sensors.mesh_tree import ray
 
-_ray_mesh, _ray_hfield = ray_function("mj_rayMesh"), ray_function("mj_rayHfield")
+_ray_hfield = ray_function("mj_rayHfield")
 
 Array = NDArray[np.float64]
 
@@ -137,9 +138,10 @@ def _apart(local: Array, box: Array) -> float:
 
 @kernel
 def _extent(local: Array, R: Array, box: Array, turn: Array) -> tuple[float, float, float, float]:
-    """Where a box lies as the sensor sees it: first azimuth, width in azimuth (a full turn if the sensor is above or in
-    it), lowest and highest corner along the sensor's axis."""
-    middle, least, most, bottom, top = 0.0, 0.0, 0.0, MISS, -MISS
+    """Where a box lies as the sensor sees it: first azimuth, width in azimuth (a full turn if a corner is not within a
+    right angle of its centre), lowest and highest corner along the sensor's axis."""
+    forward, across, least, most, bottom, top = 0.0, 0.0, 0.0, 0.0, MISS, -MISS
+    behind = False
     for corner in range(-1, 8):  # -1 is the centre
         x, y, z = box[0] - local[0], box[1] - local[1], box[2] - local[2]
         if corner >= 0:
@@ -150,23 +152,25 @@ def _extent(local: Array, R: Array, box: Array, turn: Array) -> tuple[float, flo
         sx = turn[0, 0] * wx + turn[1, 0] * wy + turn[2, 0] * wz
         sy = turn[0, 1] * wx + turn[1, 1] * wy + turn[2, 1] * wz
         sz = turn[0, 2] * wx + turn[1, 2] * wy + turn[2, 2] * wz
-        bearing = math.atan2(sy, sx)
         if corner < 0:
-            middle = bearing
+            forward, across = sx, sy
             continue
-        off = bearing - middle
-        off -= FULL_TURN * math.floor(off / FULL_TURN + 0.5)
-        least, most = min(least, off), max(most, off)
+        ahead, aside = sx * forward + sy * across, sy * forward - sx * across
+        behind = behind or ahead <= 1e-9 * (forward * forward + across * across)
+        if not behind:
+            least, most = min(least, aside / ahead), max(most, aside / ahead)  # tangents from the centre's bearing
         bottom, top = min(bottom, sz), max(top, sz)
-    if most - least < math.pi - 1e-9:
-        return middle + least, most - least, bottom, top
-    return 0.0, FULL_TURN, bottom, top
+    if behind:
+        return 0.0, FULL_TURN, bottom, top
+    least, most = math.atan(least), math.atan(most)
+    return math.atan2(across, forward) + least, most - least, bottom, top
 
 
 def _example() -> Iterable[tuple[Any, ...]]:
     one, two = np.zeros(3), np.zeros((2, 3))
     narrow = np.zeros(2, np.int32)
     wide = np.zeros(2, np.int64)
+    pairs = np.zeros((2, 2), np.int64)
     yield (
         0,
         0,
@@ -185,6 +189,11 @@ def _example() -> Iterable[tuple[Any, ...]]:
         np.zeros((2, 6)),
         two,
         np.zeros((2, 9)),
+        wide,
+        two,
+        pairs,
+        two,
+        wide,
         one,
         wide,
     )
@@ -209,13 +218,18 @@ def cast(
     boxes: Array,
     places: Array,
     turns: Array,
+    roots: NDArray[np.int64],
+    bounds: Array,
+    links: NDArray[np.int64],
+    triangles: Array,
+    waiting: NDArray[np.int64],
     out: Array,
     hit: NDArray[np.int64],
 ) -> None:
     """Distance along each beam to the nearest shape.
 
     Args:
-        model: Address of the engine's model (for meshes and terrain).
+        model: Address of the engine's model (for terrain).
         data: Address of its data.
         origin: (3,) of all beams, in the world [m].
         turn: (3, 3) rotation from the sensor to the world.
@@ -232,6 +246,11 @@ def cast(
         boxes: (all, 6) centres and half sizes of bounding boxes in the shapes' frames.
         places: (all, 3) positions.
         turns: (all, 9) rotations.
+        roots: See `MeshTrees`; so are the arguments up to ``waiting``.
+        bounds: …
+        links: …
+        triangles: …
+        waiting: …
         out: (layers · samples,) written: distances [m], infinite where nothing is met.
         hit: (layers · samples,) written: number of the shape met, -1 for none.
     """
@@ -265,20 +284,17 @@ def cast(
                     if out[k] <= nearest:
                         continue
                     v = world[k]
+                    x = R[0] * v[0] + R[3] * v[1] + R[6] * v[2]
+                    y = R[1] * v[0] + R[4] * v[1] + R[7] * v[2]
+                    z = R[2] * v[0] + R[5] * v[1] + R[8] * v[2]
                     if kind == _MESH:
-                        found = _ray_mesh(model, data, g, origin.ctypes.data, v.ctypes.data, 0)
+                        found = ray(
+                            roots[g], bounds, links, triangles, waiting, local[0], local[1], local[2], x, y, z,
+                            min(out[k], reach),
+                        )  # fmt: skip
                     elif kind == _HFIELD:
                         found = _ray_hfield(model, data, g, origin.ctypes.data, v.ctypes.data, 0)
                     else:
-                        found = _ray(
-                            kind,
-                            sizes[g],
-                            local[0],
-                            local[1],
-                            local[2],
-                            R[0] * v[0] + R[3] * v[1] + R[6] * v[2],
-                            R[1] * v[0] + R[4] * v[1] + R[7] * v[2],
-                            R[2] * v[0] + R[5] * v[1] + R[8] * v[2],
-                        )
+                        found = _ray(kind, sizes[g], local[0], local[1], local[2], x, y, z)
                     if 0.0 <= found < out[k] and found <= reach:
                         out[k], hit[k] = found, g

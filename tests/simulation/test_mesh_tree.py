@@ -1,0 +1,88 @@
+"""Rays through trees of triangles against every triangle tried by itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tests.simulation.builders import I, at, world
+
+from roboyard.description.model import Collision, Link, Mesh, Model, Placed
+from roboyard.description.sensors import LidarSpec, Sensor
+from roboyard.simulation import Simulation
+from roboyard.simulation.naming import TOUCH_ONLY
+from roboyard.simulation.sensors.lidar import Lidar
+from roboyard.simulation.sensors.mesh_tree import build, ray
+
+Array = NDArray[np.float64]
+
+
+def one_by_one(corners: Array, start: Array, way: Array, reach: float) -> float:
+    """Each triangle by itself: a + s (b - a) + t (c - a) = start + x way, solved by Cramer's rule."""
+    a, b, c = np.moveaxis(corners, 1, 0)
+    columns = b - a, c - a, np.broadcast_to(-way, a.shape)
+
+    def det(p: Array, q: Array, r: Array) -> Array:
+        return np.asarray(np.einsum("ij,ij->i", p, np.cross(q, r)))
+
+    whole, right = det(*columns), start - a
+    with np.errstate(divide="ignore", invalid="ignore"):
+        s = det(right, columns[1], columns[2]) / whole
+        t = det(columns[0], right, columns[2]) / whole
+        x = det(columns[0], columns[1], right) / whole
+    met = (np.abs(whole) > 1e-12) & (s >= 0.0) & (t >= 0.0) & (s + t <= 1.0) & (x >= 0.0) & (x <= reach)
+    return float(np.min(x[met], initial=np.inf))
+
+
+@given(st.integers(1, 60), st.integers(0, 2**32 - 1), st.sampled_from([1.0, 3.0, 100.0]))
+@settings(max_examples=40, deadline=None)
+def test_the_nearest_triangle_is_found(count: int, seed: int, reach: float) -> None:
+    rng = np.random.default_rng(seed)
+    corners = rng.uniform(-2.0, 2.0, (count, 1, 3)) + rng.normal(0.0, 0.7, (count, 3, 3))
+    tree = build(corners)
+    waiting = np.zeros(128, np.int64)
+    for _ in range(10):
+        start, way = rng.uniform(-3.0, 3.0, 3), rng.normal(0.0, 1.0, 3)
+        if rng.random() < 0.3:
+            way[rng.integers(3)] = 0.0
+        way /= np.linalg.norm(way)
+        found = ray(0, *tree, waiting, *start, *way, reach)
+        assert found == pytest.approx(one_by_one(corners, start, way, reach), abs=1e-9)
+
+
+def test_no_beam_slips_between_triangles() -> None:
+    """From inside of a closed mesh every beam meets something, also those that meet its edges and corners."""
+    import trimesh
+
+    ball = trimesh.creation.icosphere(subdivisions=3, radius=2.0)
+    tree = build(np.asarray(ball.triangles, float))
+    edges = np.asarray(ball.vertices[ball.edges_unique], float)
+    waiting = np.zeros(128, np.int64)
+    for way in np.concatenate([ball.vertices, edges.mean(axis=1), 0.3 * edges[:, 0] + 0.7 * edges[:, 1]]):
+        way = way / np.linalg.norm(way)
+        assert 1.9 < ray(0, *tree, waiting, 0.0, 0.0, 0.0, *way, 10.0) < 2.0 + 1e-9
+
+
+def test_a_lidar_sees_the_mesh_and_not_the_pieces_that_touch(tmp_path) -> None:
+    """A bumpy ball: contacts have convex plates for its triangles, beams the triangles themselves."""
+    import trimesh
+
+    ball = trimesh.creation.icosphere(subdivisions=3)
+    ball.vertices *= 1.0 + 0.1 * np.sin(9.0 * ball.vertices[:, :1]) * np.cos(7.0 * ball.vertices[:, 1:2])
+    file = tmp_path / "ball.stl"
+    ball.export(file)
+    link = Link("link", I, collisions=(Collision("c", Mesh(file.name, file), I),))
+    spec = LidarSpec(samples=31, angle_min=-0.35, angle_max=0.35, vertical_samples=3, vertical_angle_min=-0.2,
+                     vertical_angle_max=0.2, range_max=10.0)  # fmt: skip
+    stand = Model("post", (Link("stand", I),), sensors=(Sensor("l", "lidar", "stand", I, 10.0, "s", "stand", spec),),
+                  static=True)  # fmt: skip
+    sim = Simulation(world(Placed("ball", Model("ball", (link,), static=True), at(3.0))))
+    sim.add(stand, "post")
+    lidar = sim.sensors("post")[0]
+    assert isinstance(lidar, Lidar)
+    found = lidar.cast()
+    triangles = np.asarray(ball.triangles, float) + np.array((3.0, 0.0, 0.0))
+    truth = [one_by_one(triangles, np.zeros(3), way, 10.0) for way in lidar.beams.grid]
+    np.testing.assert_allclose(found, truth, atol=1e-5)  # the file and the engine have single precision
+    assert np.isfinite(found).sum() > 60
+    assert (sim.model.geom_group == TOUCH_ONLY).sum() > 100
