@@ -77,7 +77,7 @@ def test_stamps_keep_their_digits() -> None:
     assert nanoseconds("1.13486e+09") == 1134860000 * 10**9
     assert nanoseconds("0.086295") == 86_295_000
     assert nanoseconds("12") == 12 * 10**9
-    for bad in ("-1", "nan", "inf", "x", "1e300", ""):
+    for bad in ("-1e12", "nan", "inf", "x", "1e300", ""):
         with pytest.raises(ValueError):
             nanoseconds(bad)
 
@@ -93,7 +93,7 @@ def test_stamps_keep_their_digits() -> None:
         ("FLASER 1 1.0 0 0 0", "needs 9 fields"),
         ("FLASER 1 one " + TAIL, "could not convert"),
         ("FLASER 1 1.0 nan 0 0 0 0 0 1 h 1", "not finite"),
-        ("FLASER 1 1.0 0 0 0 0 0 0 -5 h 1", "no stamp"),
+        ("FLASER 1 1.0 0 0 0 0 0 0 -1e12 h 1", "no stamp"),
         ("ODOM 1 2 3", "needs 9 fields"),
         ("ODOM 1 2 3 0 0 0 late host 1", "could not convert"),
         ("PARAM name", "name and a value"),
@@ -107,6 +107,12 @@ def test_a_bad_line_is_named_by_its_number(line: str, says: str) -> None:
     with pytest.raises(RecordingError, match=says) as caught:
         parse(text.splitlines(keepends=True), "my.log")
     assert str(caught.value).startswith("my.log:3: ")
+
+
+def test_stamps_below_zero_count_as_of_the_line_before() -> None:
+    log = parse([f"FLASER 1 {k}.0 0 0 0 0 0 0 {stamp} h 1\n" for k, stamp in enumerate(("-0.04", "3", "-0.12", "4"))])
+    assert [entry.time_ns for entry in log.entries] == [0, 3 * 10**9, 3 * 10**9, 4 * 10**9]
+    assert any("2 stamps" in warning for warning in log.warnings)
 
 
 def test_a_torn_last_line_is_left_out() -> None:

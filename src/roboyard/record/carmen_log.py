@@ -180,7 +180,7 @@ class _Parser:
             kinds = ", ".join(f"{count} {word}" for word, count in list(self.skipped.items())[:8])
             log.warnings.append(f"lines passed over: {kinds}")
         if self.late:
-            log.warnings.append(f"{self.late} stamps went back and were taken as of the line before")
+            log.warnings.append(f"{self.late} stamps went back, or lay before 0, and were taken as of the line before")
 
     def line(self, line: str) -> None:
         if len(line) >= _MAX_LINE:
@@ -279,7 +279,7 @@ class _Parser:
         self.log.entries.append(self.behind)
 
     def stamp(self, time_ns: int) -> int:
-        """The line's time; one that goes back is taken as of the line before, as lines were logged in order."""
+        """The line's time; one that goes back, or is negative, is taken as of the line before: lines are in order."""
         if time_ns < self.last_ns:
             self.late += 1
             return self.last_ns
@@ -293,7 +293,7 @@ def nanoseconds(text: str) -> int:
     if whole.isdecimal() and (not point or fraction.isdecimal()) and whole.isascii() and len(whole) < 18:
         return int(whole) * 10**9 + int(fraction[:9].ljust(9, "0") or "0")
     seconds = float(text)
-    if not 0.0 <= seconds < 9e9:
+    if not abs(seconds) < 9e9:
         raise ValueError(f"'{text}' is no stamp in seconds")
     return round(seconds * 1e9)
 
