@@ -80,7 +80,7 @@ def let_run(
                     control.stop()  # another process said so through the socket
             if progress is not None:
                 progress(Progress(run.time, duration, run.wall_seconds))
-            if until is not None and until.judge(run.evaluation.flat(totals(run))).passed:
+            if until is not None and until.judge(run.evaluation.flat(totals(run), until.names)).passed:
                 break
         while save is not None and (wanted := control.next_save()) is not None:
             _save(run, save, *wanted)

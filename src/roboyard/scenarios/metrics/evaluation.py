@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from roboyard.bus import Topic
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.contacts import Contacts
+from roboyard.scenarios.metrics.exploration import Exploration
 from roboyard.scenarios.metrics.homing import Homing
 from roboyard.scenarios.metrics.location import LocationError
 from roboyard.scenarios.metrics.mapping import MapQuality, Plan
@@ -23,7 +24,7 @@ class RobotTopics:
 
     ``command`` is what anybody wants of it, ``drive`` what arbitration lets through; ``filtered`` is fused odometry,
     ``located`` where a localisation in a map says it is; ``map`` and ``path`` come from a SLAM node, ``navigation``
-    is how the navigator says its drives go.
+    is how the navigator says its drives go, ``exploration`` how an explorer says it stands.
     """
 
     truth: str
@@ -37,6 +38,7 @@ class RobotTopics:
     path: str = "/path"
     navigation: str = "/navigator/status"
     namespace: str = ""
+    exploration: str = "/exploration"
 
     @classmethod
     def of(cls, robot: str, namespace: str = "", moved: Mapping[str, str] | None = None) -> RobotTopics:
@@ -56,7 +58,7 @@ class RobotTopics:
         return cls(
             f"{truth}/odom", f"{truth}/contacts", own("odom"), own("cmd_vel"), own("cmd_vel_out"),
             own("odometry/filtered"), own("amcl_pose"), own("map"), own("path"),
-            own("navigator/status"), namespace,
+            own("navigator/status"), namespace, own("exploration"),
         )  # fmt: skip
 
 
@@ -67,6 +69,7 @@ COLLECTORS: list[Callable[[RobotTopics, Plan | None, Outline], Collector]] = [
     lambda topics, *_: LocationError(topics.truth, topics.located),
     lambda topics, plan, _: MapQuality(topics.truth, topics.map, topics.path, plan),
     lambda topics, plan, outline: Drives(topics.truth, topics.navigation, plan, outline),
+    lambda topics, plan, _: Exploration(topics.truth, topics.exploration, topics.map, plan),
     lambda topics, *_: Contacts(topics.contacts),
     lambda topics, *_: Homing(topics.truth, topics.namespace),
 ]
@@ -137,16 +140,22 @@ class Evaluation:
             for collector in collectors:
                 collector.finish(time_ns)
 
-    def by_robot(self) -> dict[str, dict[str, Value]]:
-        """Each robot's metrics."""
+    def by_robot(self, names: Collection[str] | None = None) -> dict[str, dict[str, Value]]:
+        """Each robot's metrics; with ``names``, only what their collectors give."""
+        wanted = None if names is None else {name.rpartition(".")[2] for name in names}
         return {
-            robot: {name: value for collector in collectors for name, value in collector.result().items()}
+            robot: {
+                name: value
+                for collector in collectors
+                if wanted is None or not wanted.isdisjoint(collector.names)
+                for name, value in collector.result().items()
+            }
             for robot, collectors in self.robots.items()
         }
 
-    def flat(self, totals: Mapping[str, Value]) -> dict[str, Value]:
-        """All metrics under the names that criteria use."""
-        robots = self.by_robot()
+    def flat(self, totals: Mapping[str, Value], names: Collection[str] | None = None) -> dict[str, Value]:
+        """All metrics under the names that criteria use; with ``names``, not many more than those."""
+        robots = self.by_robot(names)
         first = next(iter(robots.values()), {})
         everybody = {f"{robot}.{name}": value for robot, found in robots.items() for name, value in found.items()}
         return {**totals, **first, **everybody}
