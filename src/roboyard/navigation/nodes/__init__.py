@@ -1,9 +1,10 @@
 """Nodes that connect navigation to topics."""
 
+from roboyard.navigation.nodes.docking import DockingNode
 from roboyard.navigation.nodes.explorer import ExplorerNode
 from roboyard.navigation.nodes.goal_controller import GoalControllerNode
 from roboyard.navigation.nodes.mission import MissionNode
 from roboyard.navigation.nodes.navigator import NavigatorNode
 from roboyard.navigation.nodes.teleop_tracker import TeleopTrackerNode
 
-__all__ = ["ExplorerNode", "GoalControllerNode", "MissionNode", "NavigatorNode", "TeleopTrackerNode"]
+__all__ = ["DockingNode", "ExplorerNode", "GoalControllerNode", "MissionNode", "NavigatorNode", "TeleopTrackerNode"]

@@ -1,0 +1,242 @@
+"""The docking node: goals to dock and undock in, velocity commands out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from roboyard.bus import GoalFuture, GoalHandle, Node, TransformError, param, resource, settings
+from roboyard.bus.executor import Scheduled
+from roboyard.control import STANDSTILL, PlanarTwist
+from roboyard.errors import ConfigError, InputError, RoboyardError
+from roboyard.geometry import SE2
+from roboyard.messages import action, msg
+from roboyard.messages.convert import pose_stamped, pose_to_se2
+from roboyard.messages.time import duration
+from roboyard.navigation.controllers import MotionLimits
+from roboyard.navigation.docking import Docking, DockingConfig, staging_pose
+
+_STAGING, _CONTROLLING, _RETRY = 1, 3, 5
+_NOT_IN_DB, _NOT_VALID, _TO_STAGE, _TO_CONTROL = 901, 902, 903, 905
+
+
+class DockingNode(Node):
+    """Docks the robot at a pose, nose or tail first, and leaves the dock again.
+
+    in: detected_dock_pose (geometry_msgs/PoseStamped: where somebody sees the dock), /tf map_frame → fixed_frame → base
+    out: cmd_vel
+    actions: dock_robot (nav2_msgs/DockRobot), undock_robot (nav2_msgs/UndockRobot)
+    client of: navigate_to_pose (nav2_msgs/NavigateToPose), for the way to the staging pose
+
+    It drives blindly over the last metre: the collision monitor keeps the robot from what stands there.
+    """
+
+    docking: DockingConfig = settings(DockingConfig)
+    drive_limits: Any = resource(optional=True)
+    docks: tuple[str, ...] = param((), doc="'NAME X Y HEADING' of the docked base in map_frame", fixed=True)
+    map_frame: str = param("map", fixed=True)
+    fixed_frame: str = param("odom", doc="in which it drives: without jumps", fixed=True)
+    base_frame: str = param("base_link", fixed=True)
+    rate: float = param(20.0, unit="Hz", low=1.0, high=200.0, doc="of commands", fixed=True)
+    action_name: str = param("navigate_to_pose", fixed=True)
+
+    def setup(self) -> None:
+        """Connect."""
+        self._docks = dict(parse_dock(text, self.full_name) for text in self.docks)
+        self._limits = limits_of(self.drive_limits)
+        self._handle: GoalHandle | None = None
+        self._sent: GoalFuture | None = None
+        self._deadline: Scheduled | None = None
+        self._docking: Docking | None = None
+        self._docked: SE2 | None = None  # in the fixed frame
+        self._began_ns = 0
+        self._command = self.publisher("cmd_vel", msg.Twist)
+        self._navigator = self.action_client(self.action_name, action.NavigateToPose)
+        self.action_server("dock_robot", action.DockRobot, self._on_dock)
+        self.action_server("undock_robot", action.UndockRobot, self._on_undock)
+        self.subscribe("detected_dock_pose", msg.PoseStamped, self._on_detected)
+        self.timer(rate=self.rate, callback=self._tick)
+        self.report_health("ok", "waits for a goal")
+
+    # -- goals ---------------------------------------------------------------------------------------------------------
+    def _on_dock(self, handle: GoalHandle) -> None:
+        goal = handle.goal
+        self._take(handle)
+        try:
+            if goal.use_dock_id and goal.dock_id not in self._docks:
+                there = ", ".join(self._docks) or "none"
+                self._fail(_NOT_IN_DB, f"no dock '{goal.dock_id}' (there are: {there})")
+                return
+            frame = self.map_frame if goal.use_dock_id else goal.dock_pose.header.frame_id
+            dock = self._docks[goal.dock_id] if goal.use_dock_id else pose_to_se2(goal.dock_pose.pose)
+            dock = self._T(self.fixed_frame, frame or self.map_frame) @ dock
+        except (RoboyardError, TransformError) as error:
+            self._fail(_NOT_VALID, f"the dock's pose cannot be used: {error}")
+            return
+        self._docked = None
+        if goal.navigate_to_staging_pose:
+            self._stage(dock, float(goal.max_staging_time))
+        else:
+            self._begin(Docking(dock, self._limits, self.docking, 1.0 / self.rate))
+
+    def _on_undock(self, handle: GoalHandle) -> None:
+        self._take(handle)
+        try:
+            dock = self._docked or self._T(self.fixed_frame, self.base_frame)  # wherever it stands
+        except TransformError as error:
+            self._fail(_TO_CONTROL, f"where the robot is is not known: {error}")
+            return
+        budget = max(round(float(handle.goal.max_undocking_time) * self.rate), 1)
+        self._docked = None
+        config = replace(self.docking, budget=budget)
+        self._begin(Docking(dock, self._limits, config, 1.0 / self.rate, leaving=True))
+
+    def _take(self, handle: GoalHandle) -> None:
+        older = self._handle
+        self._stop()
+        if older is not None:
+            older.abort(reason="preempted by a newer goal")
+        handle.accept()
+        handle.on_cancel = self._on_cancel
+        self._handle, self._began_ns = handle, self.now_ns
+
+    def _on_cancel(self, handle: GoalHandle) -> None:
+        if handle is self._handle:
+            self._stop()
+            handle.cancel()
+            self.report_health("ok", "canceled")
+
+    # -- to the staging pose -------------------------------------------------------------------------------------------
+    def _stage(self, dock: SE2, most: float) -> None:
+        wanted = staging_pose(dock, self.docking)
+        stamped = pose_stamped(wanted, self.frame(self.fixed_frame), self.now_ns)
+        self.report_health("ok", "goes to the staging pose")
+        self._feed(_STAGING)
+        sent = self._sent = self._navigator.send(action.NavigateToPose.Goal(pose=stamped))
+        sent.then(lambda _: self._on_staged(sent, dock))
+        self._deadline = self.after(min(max(most, 0.0), 1e6), self._on_late)
+
+    def _on_staged(self, sent: GoalFuture, dock: SE2) -> None:
+        if sent is not self._sent:
+            return
+        self._withdraw()
+        if sent.succeeded:
+            self._begin(Docking(dock, self._limits, self.docking, 1.0 / self.rate))
+        else:
+            self._fail(_TO_STAGE, f"did not get to the staging pose: {sent.reason or sent.error or 'aborted'}")
+
+    def _on_late(self) -> None:
+        self._withdraw()
+        self._fail(_TO_STAGE, "did not get to the staging pose in time")
+
+    def _withdraw(self) -> None:
+        sent, self._sent = self._sent, None
+        if sent is not None and not sent.done():
+            sent.cancel()
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    # -- driving -------------------------------------------------------------------------------------------------------
+    def _begin(self, docking: Docking) -> None:
+        self._docking = docking
+        self.report_health("ok", docking.phase)
+
+    def _on_detected(self, message: Any) -> None:
+        docking = self._docking
+        if docking is None or docking.phase in ("back off", "left"):
+            return
+        try:
+            docking.dock = self._T(self.fixed_frame, message.header.frame_id) @ pose_to_se2(message.pose)
+        except (RoboyardError, TransformError) as error:
+            self.log.warn(f"left out where the dock is seen: {error}", every=5.0)
+
+    def _tick(self) -> None:
+        docking, handle = self._docking, self._handle
+        if docking is None or handle is None:
+            return
+        try:
+            pose = self._T(self.fixed_frame, self.base_frame)
+        except TransformError as error:
+            self._fail(_TO_CONTROL, f"where the robot is is not known: {error}")
+            return
+        before = docking.phase
+        twist = docking.command(pose)
+        self._send(twist)
+        if docking.phase != before:
+            self.log.info(f"{before}, then {docking.phase}" + (f": {docking.cause}" if docking.cause else ""))
+            self.report_health("ok", docking.phase)
+        self._feed(_RETRY if docking.phase == "back off" else _CONTROLLING)
+        if docking.phase == "failed":
+            self._fail(_TO_CONTROL, docking.cause)
+        elif docking.over:
+            self._docked = docking.dock if docking.phase == "docked" else None
+            self._stop()
+            handle.succeed(self._result(handle, True, 0, docking.retries, ""))
+            self.report_health("ok", docking.phase)
+
+    # -- what it tells -------------------------------------------------------------------------------------------------
+    def _feed(self, state: int) -> None:
+        handle = self._handle
+        if handle is None or handle.goal.__class__ is not action.DockRobot.Goal:
+            return
+        retries = 0 if self._docking is None else self._docking.retries
+        elapsed = duration(self.now_ns - self._began_ns)
+        handle.feedback(action.DockRobot.Feedback(state=state, docking_time=elapsed, num_retries=retries))
+
+    def _fail(self, code: int, text: str) -> None:
+        handle, retries = self._handle, 0 if self._docking is None else self._docking.retries
+        self._stop()
+        self.log.warn(text)
+        self.report_health("warn", text)
+        if handle is not None:
+            handle.abort(self._result(handle, False, code, retries, text), text)
+
+    def _result(self, handle: GoalHandle, success: bool, code: int, retries: int, text: str) -> Any:
+        if handle.goal.__class__ is action.DockRobot.Goal:
+            return action.DockRobot.Result(success=success, error_code=code, num_retries=retries, error_msg=text)
+        return action.UndockRobot.Result(success=success, error_code=code, error_msg=text)
+
+    def _stop(self) -> None:
+        """Stand still, and forget what was under way."""
+        self._withdraw()
+        if self._docking is not None:
+            self._send(STANDSTILL)
+        self._docking = self._handle = None
+
+    def _send(self, twist: PlanarTwist) -> None:
+        message = msg.Twist()
+        message.linear.x, message.angular.z = float(twist.vx), float(twist.wz)
+        self._command.publish(message)
+
+    def _T(self, target: str, frame: str) -> SE2:
+        own = (self.map_frame, self.fixed_frame, self.base_frame)
+        first, second = (self.frame(name) if name in own else name for name in (target, frame))
+        return SE2.from_se3(self.transforms.lookup(first, second))
+
+
+def parse_dock(text: str, where: str) -> tuple[str, SE2]:
+    """``"charger 1.0 2.0 1.57"`` as a name and a pose.
+
+    Raises:
+        ConfigError: not of this form.
+    """
+    try:
+        name, x, y, heading = text.split()
+        return name, SE2(float(x), float(y), float(heading))
+    except (ValueError, InputError) as error:
+        raise ConfigError(f"dock '{text}'", where=f"{where}, parameter 'docks'", valid="'NAME X Y HEADING'") from error
+
+
+def limits_of(own: Any) -> MotionLimits:
+    """What the drive can do; for a robot that does not say, carefully."""
+    default = MotionLimits()
+    if own is None:
+        return default
+    return MotionLimits(
+        forward=float(own.speed or default.forward),
+        backward=float(own.speed or default.backward),
+        turn=float(own.turn_rate or default.turn),
+        acceleration=float(own.acceleration or default.acceleration),
+        turn_acceleration=float(own.turn_acceleration or default.turn_acceleration),
+    )
