@@ -40,7 +40,8 @@ class ExplorerNode(Node):
     autostart: bool = param(True, doc="begin as soon as there is a map and a pose in it", fixed=True)
     return_to_start: bool = param(True, doc="for autostart", fixed=True)
     own_size: bool = param(True, doc="radii from the robot's outline, if it is known, not from frontiers", fixed=True)
-    padding: float = param(0.05, unit="m", low=0.0, high=10.0, doc="added to the outline's radii", fixed=True)
+    padding: float = param(0.05, unit="m", low=0.0, high=10.0, doc="added to the outline, where it drives", fixed=True)
+    room: float = param(0.15, unit="m", low=0.0, high=10.0, doc="added to the outline, where it turns", fixed=True)
     map_frame: str = param("map", fixed=True)
     base_frame: str = param("base_link", fixed=True)
     action_name: str = param("navigate_to_pose", fixed=True)
@@ -55,8 +56,8 @@ class ExplorerNode(Node):
         self._config = self.frontiers
         if self.own_size and self.outline is not None and len(self.outline):
             shape = Footprint(np.asarray(self.outline))
-            radius, turning = shape.inscribed_radius + self.padding, shape.circumscribed_radius + self.padding
-            self._config = replace(self.frontiers, radius=radius, turning_radius=turning)
+            radius, turning = shape.inscribed_radius + self.padding, shape.circumscribed_radius + self.room
+            self._config = replace(self.frontiers, radius=radius, turning_radius=max(turning, radius))
         self._wanted = self.autostart
         self._explorer: Explorer | None = None
         self._start: tuple[float, float, float] = (0.0, 0.0, 0.0)
