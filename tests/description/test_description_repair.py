@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.description.samples import INERTIAL, consistent, model, robot
 
-from roboyard.description import Box, Model, load_model, load_world
+from roboyard.description import Box, LidarSpec, Model, load_model, load_world
 from roboyard.description.remedies import equal_box, matrix_of, plausible, straightened
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
@@ -219,3 +219,17 @@ def test_robots_of_others(external_data: Path) -> None:
         consistent(mended)
         assert mended.mendings
         assert mended.mass == pytest.approx(mass, rel=1e-3)
+
+
+def test_a_fan_of_beams_the_wrong_way_round_is_mended() -> None:
+    text = """<sdf version="1.6"><model name="m"><link name="l"><sensor name="s" type="ray"><ray><scan><vertical>
+      <samples>16</samples><min_angle>-0.1</min_angle><max_angle>-0.35</max_angle></vertical></scan></ray></sensor>
+      </link></model></sdf>"""
+    with pytest.raises(DescriptionError, match="16 samples from -0.1 to -0.35 rad"):
+        load_model(text)
+    mended = load_model(text, repair=True)
+    spec = mended.sensors[0].spec
+    assert isinstance(spec, LidarSpec)
+    assert (spec.vertical_angle_min, spec.vertical_angle_max) == (-0.35, -0.1)
+    assert len(mended.mendings) == 1
+    assert "change places" in str(mended.mendings[0])

@@ -83,8 +83,8 @@ def _lidar(reading: Reading, place: Place) -> LidarSpec:
     span = node.child("range")
     if place.body is not None:
         reading.unknown(node, {"scan", "range", "noise", "phantom", "dropout"}, {"visibility_mask"})
-    samples, angle_min, angle_max = _fan(scan.child("horizontal") if scan else None, name, 640, math.pi / 2)
-    rows, row_min, row_max = _fan(scan.child("vertical") if scan else None, name, 1, 0.0)
+    samples, angle_min, angle_max = _fan(reading, scan.child("horizontal") if scan else None, name, 640, math.pi / 2)
+    rows, row_min, row_max = _fan(reading, scan.child("vertical") if scan else None, name, 1, 0.0)
     if samples * rows > _MAX_RAYS:
         raise fault(f"lidar '{name}' has {samples} × {rows} rays", node, f"at most {_MAX_RAYS}")
     near = number_of(span, "min", 0.0, low=0.0)
@@ -110,17 +110,17 @@ def _lidar(reading: Reading, place: Place) -> LidarSpec:
     )
 
 
-def _fan(node: Node | None, name: str, samples: int, half: float) -> tuple[int, float, float]:
+def _fan(reading: Reading, node: Node | None, name: str, samples: int, half: float) -> tuple[int, float, float]:
     """Samples and angles of one direction; ``resolution`` multiplies the samples, as in SDF."""
     count = integer_of(node, "samples", samples) * number_of(node, "resolution", 1.0, low=0.0, above=True)
     low = number_of(node, "min_angle", -half)
     high = number_of(node, "max_angle", half)
-    if node is not None and (count < 1.0 or low > high):
-        raise fault(
-            f"lidar '{name}' has {count:g} samples from {low:g} to {high:g} rad",
-            node,
-            "at least 1 sample, min_angle ≤ max_angle",
-        )
+    what = f"lidar '{name}' has {count:g} samples from {low:g} to {high:g} rad"
+    if node is not None and count < 1.0:
+        raise fault(what, node, "at least 1 sample")
+    if node is not None and low > high:
+        reading.mend(node, what, "min_angle ≤ max_angle", "the two change places")
+        low, high = high, low
     return round(count), low, high
 
 

@@ -280,7 +280,7 @@ class Expander:
                 raise fault(f"files include each other in a circle: {path.name}", node, "includes that end")
             problem = self._reading.resources.unreadable(path, 2**24)
             if problem:
-                raise fault(f"included file {shown(name, 200)}: {problem}", node)
+                raise fault(f"included file {shown(name, 300)}: {problem}", node)
             root, findings = parse(path.read_bytes(), str(path))
             self._reading.count(node, sum(1 for _ in root.walk()))
             self._reading.add(findings)
@@ -300,9 +300,9 @@ class Expander:
             return found
         one = resources.resolve(name, node.file)
         if one.path is None and not optional:
-            raise fault(f"included file {shown(name, 200)}: {one.problem}", node)
+            raise fault(f"included file {shown(name, 300)}: {one.problem}", node)
         if one.guess:
-            self._reading.note(node, f"included file {shown(name, 200)}: {one.guess}")
+            self._reading.note(node, f"included file {shown(name, 300)}: {one.guess}")
         return [one.path] if one.path else []
 
     def _insert(self, node: Node, out: Node, properties: Properties, macros: Scope[Macro], depth: int) -> None:

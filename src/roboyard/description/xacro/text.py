@@ -176,7 +176,7 @@ class Texts:
     def _load(self, name: str, node: Node) -> Any:
         found = self._reading.resources.resolve(name, node.file)
         if found.path is None:
-            raise ExpressionError(f"{shown(name)}: {found.problem}")
+            raise ExpressionError(f"{shown(name, 300)}: {found.problem}")
         if found.path.suffix.lower() not in (".yaml", ".yml", ".json"):
             raise ExpressionError(f"{found.path.name} is not a .yaml file")
         if found.path not in self._yaml:
