@@ -1,0 +1,62 @@
+"""Walkers: they keep to their route, stand upright, and walk into nobody."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from roboyard.bus import NodeError
+from roboyard.errors import RoboyardError
+from roboyard.geometry import SE2
+from roboyard.scenarios import Run
+from roboyard.scenarios.catalog import find_robot
+
+
+def _walker(run: Run, route: list[float], **more: object):
+    package = find_robot("walker").customised({"walk": {"route": route, **more}}, {})
+    return run.add(package, "anna", at=(route[0], route[1], 0.0))
+
+
+def test_it_walks_to_and_fro_and_stays_upright() -> None:
+    with Run("empty", record=False, seed=3) as run:
+        anna = _walker(run, [0.0, 0.0, 2.0, 0.5], heeds=[])
+        places = []
+        for _ in range(200):
+            run.run_for(0.1)
+            places.append(anna.truth.pose)
+    assert max(place.x for place in places) == pytest.approx(2.0, abs=0.1)
+    assert min(place.x for place in places[100:]) < 0.5
+    assert all(abs(place.y - 0.25 * place.x) < 0.1 for place in places)
+    assert all(math.hypot(*place.rpy[:2]) < 0.05 for place in places)
+
+
+def test_it_does_not_walk_into_one_that_stands_and_turns_back() -> None:
+    with Run("empty", record=False, seed=1) as run:
+        rover = run.add("rover", at=(2.0, 0.0, 0.0))
+        anna = _walker(run, [0.0, 0.0, 4.0, 0.0], rest=0.1)
+        places = []
+        for _ in range(150):
+            run.run_for(0.1)
+            places.append(SE2.from_se3(anna.truth.pose))
+        away = [math.hypot(place.x - 2.0, place.y) for place in places]
+        assert 0.85 < min(away) < 1.1
+        assert places[-1].x < 1.0 or min(place.x for place in places[60:]) < 0.9, "it turned back"
+        assert abs(rover.truth.pose.x - 2.0) < 0.01
+
+
+def test_seeds_walk_otherwise_and_the_same_seed_the_same() -> None:
+    def end(seed: int) -> float:
+        with Run("empty", record=False, seed=seed) as run:
+            anna = _walker(run, [0.0, 0.0, 5.0, 0.0], heeds=[])
+            run.run_for(3.0)
+            return anna.truth.pose.x
+
+    assert end(1) == end(1) != end(2)
+
+
+@pytest.mark.parametrize("route", [[1.0, 2.0], [1.0, 2.0, 3.0], [0.0, 0.0, math.nan, 1.0]])
+def test_routes_that_lead_nowhere_are_refused(route) -> None:
+    package = find_robot("walker").customised({"walk": {"route": route}}, {})
+    with Run("empty", record=False) as run, pytest.raises((NodeError, RoboyardError), match=r"route|numbers"):
+        run.add(package, "anna")
