@@ -335,6 +335,7 @@ events = st.lists(
         st.tuples(st.just("mission"), st.booleans()),
         st.just(("restart",)),
         st.just(("again",)),
+        st.just(("look",)),
         st.just(("saved",)),
     ),
     max_size=60,
@@ -379,6 +380,8 @@ def test_whatever_happens_the_operator_comes_first(config, attempts, near, happe
         elif what == "restart":  # of the controller, which only hears the last order
             world.controller = GoalController(world.goals, world.nearest)
             world.under_way.clear()
+        elif what == "look":
+            world.do(world.controller.look(world.now))
         elif what == "again":
             assert world.controller.take(world.tracker.order, world.now) == [] or world.controller.order is not None
         elif what == "saved":
@@ -451,6 +454,26 @@ def test_a_point_is_tried_again_then_approached_then_told() -> None:
     controller.at(SE2(3.9, 0.0, 0.0), 9 * S)
     (told,) = controller.ended(nearest.token, 9 * S, succeeded=True)
     assert told.report == Report(7, Outcome.NEAR, pytest.approx(1.1), "goal_occupied")
+
+
+def test_a_point_on_which_something_is_seen_to_stand_is_not_driven_at_any_longer() -> None:
+    seen = [SE2(5.0, 0.1, 0.0)]
+    controller = GoalController(GoalConfig(), lambda _: seen[-1])
+    controller.at(SE2(), 0)
+    controller.take(Order(7, SE2(5.0, 0.0, 0.0)), 0)
+    assert controller.look(S) == [], "so near is as good as there"
+    seen.append(SE2(4.0, 0.0, 0.0))
+    (nearest,) = controller.look(2 * S)
+    assert nearest.pose == SE2(4.0, 0.0, 0.0)
+    assert controller.look(3 * S) == []
+    controller.at(SE2(3.9, 0.0, 0.0), 9 * S)
+    (told,) = controller.ended(nearest.token, 9 * S, succeeded=True)
+    assert (told.report.outcome, told.report.reason) == (Outcome.NEAR, "something stands there")
+    (send,) = controller.take(Order(8, SE2(4.5, 0.0, 0.0)), 10 * S)
+    assert controller.look(11 * S) == [
+        Cancel(send.token),
+        Tell(Report(8, Outcome.NEAR, pytest.approx(0.6), "something stands there")),
+    ]
 
 
 def test_a_robot_that_does_not_move_has_failed_after_its_patience() -> None:

@@ -1,8 +1,8 @@
 """The goal controller: makes one order after the other a goal of the navigator, watches it, and says what became of it.
 
-A goal that fails is tried again after a pause.  If it fails for good, the robot goes to the nearest place it can reach
-instead, once, if that brings it nearer; then it says how near it came.  An order that names nothing, or something else,
-cancels the goal in the same call.
+A goal that fails is tried again after a pause.  If it fails for good, or something is seen to stand where it lies, the
+robot goes to the nearest place it can reach instead, once, if that brings it nearer; then it says how near it came.
+An order that names nothing, or something else, cancels the goal in the same call.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ class GoalConfig:
         attempts: How often the point itself is tried.
         pause: Between two attempts [s].
         patience: A goal during which the robot stays within ``_STILL`` for so long has failed [s].
-        gain: A place instead of the point must be so much nearer to it than the robot [m].
+        gain: A place instead of the point must be so much nearer to it than the robot; nearer to the point than this
+            it is as good as the point [m].
 
     Raises:
         ConfigError: fewer than one attempt, or a time or length that is not positive.
@@ -195,6 +196,18 @@ class GoalController:
             reason = f"no way made in {self.config.patience:g} s"
             return [Cancel(token), *self.ended(token, now_ns, succeeded=False, reason=reason)]
         return []
+
+    def look(self, now_ns: int) -> list[Act]:
+        """The surroundings are known anew: a point on which something stands is not driven at any longer."""
+        if self.goal is not Goal.POINT or self.order is None or self.order.target is None:
+            return []
+        place = self._nearest(self.order.target)
+        if place is None or self._distance(place) < self.config.gain:
+            return []
+        self.reason = "something stands there"
+        if self._distance(place) + self.config.gain <= self._distance(self._pose):
+            return self._send(place, Goal.NEAREST, now_ns)
+        return [Cancel(self._token), *self._tell(Outcome.NEAR)]
 
     def _send(self, pose: SE2, goal: Goal, now_ns: int) -> list[Act]:
         self._token += 1

@@ -76,6 +76,7 @@ class GoalControllerNode(Node):
 
     def _on_costmap(self, message: Any) -> None:
         self._costmap = message
+        self._do(self._controller.look(self.now_ns))
 
     def _look(self) -> None:
         pose = self._pose(self._frame)
