@@ -32,9 +32,9 @@ def track_figure(stories: list[Story], floor: Floor | None) -> str:
     """True way and odometry seen from above [m]."""
     with styled():
         lines = [story for story in stories if len(story.truth)]
-        size = _extent(lines, floor)
-        figure, axes = new_figure(_WIDTH, _height(size))
-        _draw_floor(axes, floor)
+        size = extent_of(lines, floor)
+        figure, axes = new_figure(_WIDTH, height_of(size))
+        draw_floor(axes, floor)
         for index, story in enumerate(lines):
             truth, odometry = story.truth, story.odometry
             part = thinned(len(truth))
@@ -56,7 +56,7 @@ def track_figure(stories: list[Story], floor: Floor | None) -> str:
                     [touch.x for touch in story.touches], [touch.y for touch in story.touches], "X", ms=9, color=BAD,
                     mec=PANEL, label="contact" if not index else None,
                 )  # fmt: skip
-        _plan_axes(axes, size)
+        plan_axes(axes, size)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.07), ncols=5, handlelength=1.8)
         return svg(figure, "True way and odometry over the floor plan")
 
@@ -76,7 +76,7 @@ def error_figure(stories: list[Story]) -> str:
         above.set_ylabel("position [m]")
         below.set_ylabel("heading [°]")
         below.axhline(0.0, color=MUTED, lw=0.8)
-        _time_axis(below, stories)
+        time_axis(below, stories)
         return svg(figure, "Odometry error over time")
 
 
@@ -99,7 +99,7 @@ def speed_figure(story: Story) -> str:
         above.set_ylabel("forward [m/s]")
         below.set_ylabel("turn [rad/s]")
         above.legend(loc="lower right", ncols=2, bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
-        _time_axis(below, [story])
+        time_axis(below, [story])
         return svg(figure, "Commanded and true speeds over time")
 
 
@@ -109,21 +109,21 @@ def scan_figure(story: Story, floor: Floor | None) -> str:
     if scan is None:
         return ""
     with styled():
-        size = _extent([story], floor)
-        figure, axes = new_figure(_WIDTH, _height(size))
-        _draw_floor(axes, floor)
+        size = extent_of([story], floor)
+        figure, axes = new_figure(_WIDTH, height_of(size))
+        draw_floor(axes, floor)
         x, y = scan.points[:, 0], scan.points[:, 1]
         if len(x):
             outline = np.vstack([scan.origin, scan.points, scan.origin])
             axes.fill(outline[:, 0], outline[:, 1], color=SCAN, alpha=0.12, lw=0)
         axes.plot(x, y, ".", ms=3.2, color=SCAN, label=f"{len(x)} returns")
         axes.plot(*scan.origin, "o", ms=7, mfc=PANEL, mec=INK, mew=1.6, label="lidar")
-        _plan_axes(axes, size)
+        plan_axes(axes, size)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.07), ncols=2)
         return svg(figure, f"Lidar scan at {scan.time:.1f} s")
 
 
-def _draw_floor(axes: Any, floor: Floor | None) -> None:
+def draw_floor(axes: Any, floor: Floor | None) -> None:
     """What stands there, under what follows."""
     if floor is None:
         return
@@ -151,7 +151,7 @@ def _arrows(axes: Any, story: Story) -> None:
         )  # fmt: skip
 
 
-def _extent(stories: list[Story], floor: Floor | None) -> tuple[float, float, float, float]:
+def extent_of(stories: list[Story], floor: Floor | None) -> tuple[float, float, float, float]:
     """What to show: the floor plan's frame if there is one, and all that the robots did."""
     xs = [value for story in stories for value in (story.truth.x.min(), story.truth.x.max()) if len(story.truth)]
     ys = [value for story in stories for value in (story.truth.y.min(), story.truth.y.max()) if len(story.truth)]
@@ -164,12 +164,14 @@ def _extent(stories: list[Story], floor: Floor | None) -> tuple[float, float, fl
     return (min(xs) - margin, min(ys) - margin, max(xs) + margin, max(ys) + margin)
 
 
-def _height(size: tuple[float, float, float, float]) -> float:
+def height_of(size: tuple[float, float, float, float]) -> float:
+    """Of a figure that shows this much [inch]."""
     ratio = (size[3] - size[1]) / (size[2] - size[0])
     return float(min(max(_WIDTH * ratio * 0.94 + 0.6, 2.2), 8.0))
 
 
-def _plan_axes(axes: Any, size: tuple[float, float, float, float]) -> None:
+def plan_axes(axes: Any, size: tuple[float, float, float, float]) -> None:
+    """Axes of a plan that shows this much."""
     axes.set_aspect("equal", adjustable="box")
     axes.set_xlim(size[0], size[2])
     axes.set_ylim(size[1], size[3])
@@ -179,7 +181,8 @@ def _plan_axes(axes: Any, size: tuple[float, float, float, float]) -> None:
         axes.spines[side].set_visible(False)
 
 
-def _time_axis(axes: Any, stories: list[Story]) -> None:
+def time_axis(axes: Any, stories: list[Story]) -> None:
+    """The whole run's time along x."""
     end = max((float(story.truth.time[-1]) for story in stories if len(story.truth)), default=1.0)
     axes.set_xlim(0.0, max(end, 1e-3))
     axes.set_xlabel("simulated time [s]")

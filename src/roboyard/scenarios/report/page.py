@@ -10,6 +10,7 @@ from typing import Any
 from roboyard import __version__
 from roboyard.scenarios.floor import Floor
 from roboyard.scenarios.metrics.evaluation import RUN_METRICS
+from roboyard.scenarios.report.homing import Homecoming
 from roboyard.scenarios.report.story import Story
 
 _MOST_LOG = 60
@@ -20,6 +21,9 @@ _TILES = (
     ("odom_rmse", "odometry RMSE", "{:.3f} m"),
     ("odom_final_error", "odometry error at the end", "{:.3f} m"),
     ("contacts", "contacts", "{:d}"),
+    ("home_error", "from home, after the link was lost", "{:.2f} m"),
+    ("cancel_latency", "from operator heard to goal cancelled", "{:.3f} s"),
+    ("points_skipped", "points skipped on the way home", "{:d}"),
     ("messages", "messages", "{:,d}"),
 )
 
@@ -28,6 +32,7 @@ def render(
     document: Mapping[str, Any],
     stories: Sequence[Story],
     floor: Floor | None,
+    homecoming: Homecoming | None = None,
     *,
     log: Sequence[tuple[float, str, str, str]] = (),
     scenario: str = "",
@@ -39,6 +44,7 @@ def render(
         document: What metrics.json says.
         stories: One a robot, the main one first.
         floor: The world from above.
+        homecoming: How the main robot came home when the operator's link was lost.
         log: Warnings and errors: time [s], level, node, text.
         scenario: The scenario as run, as text.
         video: File beside the report.
@@ -46,6 +52,7 @@ def render(
     import jinja2
 
     from roboyard.scenarios.report import figures
+    from roboyard.scenarios.report.homing import homecoming_figure, link_figure
 
     moved = [story for story in stories if len(story.truth)]
     main = moved[0] if moved else None
@@ -72,6 +79,8 @@ def render(
             "error": figures.error_figure(list(moved)) if any(len(s.odometry) for s in moved) else "",
             "speeds": figures.speed_figure(main) if main else "",
             "scan": figures.scan_figure(main, floor) if main else "",
+            "home": homecoming_figure(main, homecoming, floor) if main and homecoming else "",
+            "link": link_figure(main, homecoming) if main and homecoming else "",
         },
         main=main.robot if main and len(stories) > 1 else "",
         scan_time=f"{main.scan.time:.1f}" if main and main.scan else "",

@@ -9,6 +9,7 @@ from roboyard.description import World
 from roboyard.errors import RecordingError, RoboyardError
 from roboyard.record import Recording, open_recording
 from roboyard.scenarios.floor import Floor, floor_of
+from roboyard.scenarios.report.homing import Homecoming, read_homecoming
 from roboyard.scenarios.report.page import render
 from roboyard.scenarios.report.story import Story, read_story
 from roboyard.scenarios.run_folder import RunFolder
@@ -36,6 +37,7 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
     document = folder.read_metrics()
     stories: list[Story] = []
     log: list[tuple[float, str, str, str]] = []
+    homecoming: Homecoming | None = None
     if folder.recording.is_file():
         try:
             with open_recording(folder.recording) as recording:
@@ -44,11 +46,13 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
                     for name, robot in document["robots"].items()
                 ]
                 log = _read_log(recording)
+                main = next(iter(document["robots"].values()), None)
+                homecoming = read_homecoming(recording, main["namespace"]) if main is not None else None
         except RecordingError as error:
             log.append((0.0, "error", "report", f"the recording cannot be read: {error}"))
     scenario = folder.scenario.read_text("utf-8") if folder.scenario.is_file() else ""
     video = folder.video.name if folder.video.is_file() else None
-    page = render(document, stories, _floor(world), log=log, scenario=scenario, video=video)
+    page = render(document, stories, _floor(world), homecoming, log=log, scenario=scenario, video=video)
     folder.write_text(folder.report, page)
     return folder.report
 
