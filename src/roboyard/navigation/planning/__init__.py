@@ -8,6 +8,7 @@ from roboyard.navigation.planning.hybrid import HybridAStar, Prices
 from roboyard.navigation.planning.path_cost import cost_along
 from roboyard.navigation.planning.route_file import load_route_graph, parse_route_graph
 from roboyard.navigation.planning.route_graph import Route, RouteEdge, RouteGraph, RouteNode
+from roboyard.navigation.planning.smoothing import Smoother
 from roboyard.navigation.planning.wave import WavePlanner
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "RouteEdge",
     "RouteGraph",
     "RouteNode",
+    "Smoother",
     "Traversal",
     "WavePlanner",
     "check_planner",

@@ -1,0 +1,142 @@
+"""Smoothing: the same way without its corners, as far as obstacles and costs let it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.errors import ConfigError
+from roboyard.navigation.costmap import Costmap
+from roboyard.navigation.path import Path
+from roboyard.navigation.planning.base import Traversal
+from roboyard.navigation.planning.grid_ways import spaced
+from roboyard.navigation.planning.lines import line_cost
+from roboyard.navigation.planning.path_cost import cost_along
+
+_LESS = 1.0 - 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Smoother:
+    """Bends a way like an elastic rod: what bending costs more than it saves is taken out.
+
+    Every move keeps the lines to both neighbours free for the robot's centre, so the way never gets into an obstacle;
+    both ends stay.  It is for planners of the centre's way; what ``HybridAStar`` finds is left as it is, since it has
+    no corners.
+
+    Attributes:
+        traversal: What a metre costs.
+        turning_radius: Bends are made this wide where there is room [m].
+        rounds: Over the whole way, at most.
+
+    Raises:
+        ConfigError: a number out of range.
+    """
+
+    traversal: Traversal = field(default_factory=Traversal)
+    turning_radius: float = 0.5
+    rounds: int = 60
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.turning_radius <= 100.0:
+            raise ConfigError(f"turning_radius = {self.turning_radius}", where="Smoother", valid="0 to 100 m")
+        if not 1 <= self.rounds <= 10_000:
+            raise ConfigError(f"rounds = {self.rounds}", where="Smoother", valid="1 to 10000")
+
+    def smooth(self, costmap: Costmap, path: Path) -> Path:
+        """The way with wider bends; the way as it was where it would not bend more gently."""
+        if len(path) < 3 or path.length == 0.0 or _drives_curves(path):
+            return path
+        frame = costmap.frame
+        inside = frame.T_map_grid.inverse() @ path.poses[:, :2]
+        weights = self.traversal.weights(costmap.cells)
+        raw = spaced(inside[:, ::-1] / frame.resolution + 0.5, 2.0)
+        way = raw[np.append(True, np.linalg.norm(np.diff(raw, axis=0), axis=1) > 1e-9)]
+        if len(way) < 3:
+            return path
+        before = way.copy()
+        relax(weights, way, self.turning_radius / frame.resolution, self.rounds)
+        if sharpest(way) > sharpest(before):
+            return path
+        points = frame.T_map_grid @ ((way[:, ::-1] - 0.5) * frame.resolution)
+        points[0], points[-1] = path.poses[0, :2], path.poses[-1, :2]
+        steps = np.diff(points, axis=0)
+        headings = np.append(np.arctan2(steps[:, 1], steps[:, 0]), path.poses[-1, 2])
+        found = cost_along(costmap, np.column_stack([points, headings]), self.traversal)
+        return found if math.isfinite(found.cost) else path
+
+
+def _drives_curves(path: Path) -> bool:
+    """Whether its first pose looks elsewhere than it goes, or it turns on the spot or back: its headings are meant."""
+    steps = np.diff(path.poses[:-1], axis=0)
+    moving = np.hypot(steps[:, 0], steps[:, 1]) > 1e-9
+    aside = np.arctan2(steps[:, 1], steps[:, 0]) - path.poses[:-2, 2]
+    return bool((np.abs(np.sin(0.5 * aside[moving])) > 1e-6).any())
+
+
+@kernel(examples=lambda: [(np.ones((5, 2)),)])
+def sharpest(way: NDArray[np.float64]) -> float:
+    """The largest turn at a point of a way (n, 2) [rad]."""
+    most = 0.0
+    for i in range(1, len(way) - 1):
+        most = max(most, _turn(way, i))
+    return most
+
+
+@kernel
+def _turn(way: NDArray[np.float64], i: int) -> float:
+    """How much the way turns at a point [rad]; 0 at its ends."""
+    if i <= 0 or i >= len(way) - 1:
+        return 0.0
+    ar, ac = way[i, 0] - way[i - 1, 0], way[i, 1] - way[i - 1, 1]
+    br, bc = way[i + 1, 0] - way[i, 0], way[i + 1, 1] - way[i, 1]
+    return abs(math.atan2(ar * bc - ac * br, ar * br + ac * bc))
+
+
+@kernel
+def _energy(weights: NDArray[np.float32], way: NDArray[np.float64], i: int, stiffness: float) -> float:
+    """What depends on a point: the lines to both neighbours, and the turns there."""
+    cost = line_cost(weights, way[i - 1, 0], way[i - 1, 1], way[i, 0], way[i, 1])
+    cost += line_cost(weights, way[i, 0], way[i, 1], way[i + 1, 0], way[i + 1, 1])
+    for j in range(i - 1, i + 2):
+        cost += stiffness * _turn(way, j) ** 2
+    # points keep their distance from each other
+    before = math.hypot(way[i, 0] - way[i - 1, 0], way[i, 1] - way[i - 1, 1])
+    after = math.hypot(way[i + 1, 0] - way[i, 0], way[i + 1, 1] - way[i, 1])
+    return cost + 0.2 * (before - after) ** 2
+
+
+@kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.float32), np.ones((5, 2)), 2.0, 5)])
+def relax(weights: NDArray[np.float32], way: NDArray[np.float64], stiffness: float, rounds: int) -> None:
+    """Move the points of a way (n, 2), its ends left out, to where its cost and its turns are least; see ``line_cost``.
+
+    Args:
+        weights: See there.
+        way: Rows and columns, in the weights' cells; changed.
+        stiffness: What a turn's square costs.
+        rounds: Over all points, at most.
+    """
+    for _ in range(rounds):
+        any_moved = False
+        for i in range(1, len(way) - 1):
+            best = _energy(weights, way, i, stiffness)
+            size = 0.5
+            while size > 0.03:
+                moved = False
+                for turn in range(8):
+                    row, column = way[i, 0], way[i, 1]
+                    way[i, 0] = row + size * (1.0, 1.0, 0.0, -1.0, -1.0, -1.0, 0.0, 1.0)[turn]
+                    way[i, 1] = column + size * (0.0, 1.0, 1.0, 1.0, 0.0, -1.0, -1.0, -1.0)[turn]
+                    energy = _energy(weights, way, i, stiffness)
+                    if energy < best * _LESS:
+                        best, moved, any_moved = energy, True, True
+                    else:
+                        way[i, 0], way[i, 1] = row, column
+                if not moved:
+                    size *= 0.5
+        if not any_moved:
+            break

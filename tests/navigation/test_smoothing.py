@@ -1,0 +1,59 @@
+"""Smoothed ways: free, from end to end, no sharper, and worth it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from roboyard.errors import ConfigError
+from roboyard.geometry import SE2
+from roboyard.grids import GridFrame
+from roboyard.navigation import Costmap
+from roboyard.navigation.costmap import INSCRIBED, LETHAL
+from roboyard.navigation.errors import NoPath
+from roboyard.navigation.planning import GridSearch, Smoother, WavePlanner
+
+
+def _field(seed: int) -> Costmap:
+    rng = np.random.default_rng(seed)
+    cells = np.zeros((70, 90), dtype=np.uint8)
+    for _ in range(12):
+        r, c = rng.integers(6, 60, 2)
+        h, w = rng.integers(1, 10, 2)
+        cells[r : r + h, c : c + w] = LETHAL
+    return Costmap(cells, GridFrame(0.1, cells.shape, SE2(1.0, -2.0, 0.7)))
+
+
+def _turns(points: np.ndarray) -> np.ndarray:
+    steps = np.diff(points, axis=0)
+    steps = steps[np.linalg.norm(steps, axis=1) > 1e-9]
+    heading = np.unwrap(np.arctan2(steps[:, 1], steps[:, 0]))
+    return np.abs(np.diff(heading))
+
+
+@pytest.mark.parametrize("planner", [GridSearch(), WavePlanner(taut=False), WavePlanner()])
+@pytest.mark.parametrize("seed", range(6))
+def test_they_are_free_keep_their_ends_and_bend_less(planner, seed) -> None:
+    costmap = _field(seed)
+    start, goal = (costmap.frame.T_map_grid @ SE2(x, y, 0.4) for x, y in ((0.35, 0.45), (8.6, 6.5)))
+    try:
+        path = planner.plan(costmap, start, goal)
+    except NoPath:
+        return
+    smooth = Smoother().smooth(costmap, path)
+    assert (smooth.poses[0, :2] == path.poses[0, :2]).all()
+    assert (smooth.poses[-1] == path.poses[-1]).all()
+    steps = np.linspace(smooth.poses[:-1, :2], smooth.poses[1:, :2], 40).reshape(-1, 2)
+    cells = costmap.frame.cells(steps)
+    assert (costmap.cells[cells[:, 0], cells[:, 1]] < INSCRIBED).all()
+    assert _turns(smooth.poses[:, :2]).max(initial=0.0) <= _turns(path.poses[:, :2]).max(initial=0.0) + 0.35
+    assert (_turns(smooth.poses[:, :2]) ** 2).sum() <= (_turns(path.poses[:, :2]) ** 2).sum() + 1e-9
+    assert smooth.cost <= 1.1 * path.cost + 0.1
+    again = Smoother().smooth(costmap, path)
+    assert (again.poses == smooth.poses).all()
+
+
+@pytest.mark.parametrize("wrong", [{"turning_radius": 0.0}, {"turning_radius": math.nan}, {"rounds": 0}])
+def test_numbers_out_of_range_are_refused(wrong) -> None:
+    with pytest.raises(ConfigError):
+        Smoother(**wrong)
