@@ -66,11 +66,11 @@ def _bends(poses: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return chords, turns, np.remainder(aside + math.pi, 2.0 * math.pi) - math.pi
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(-3.1, 3.1), st.sampled_from([0.4, 0.8, 1.5]), st.booleans())
 def test_cars_ways_are_free_and_bend_no_tighter_than_the_car_can(seed, theta, radius, reverse) -> None:
     costmap = _field(seed)
-    planner = HybridAStar(CAR, radius, reverse, prices=PRICES, budget=20_000)
+    planner = HybridAStar(CAR, radius, reverse, prices=PRICES, budget=5_000)
     start, goal = _at(costmap, 0.6, 0.6, 0.8), _at(costmap, 7.0, 7.0, theta)
     try:
         path = planner.plan(costmap, start, goal)
@@ -90,13 +90,13 @@ def test_cars_ways_are_free_and_bend_no_tighter_than_the_car_can(seed, theta, ra
     assert again.cost == path.cost
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(-3.1, 3.1))
 def test_long_robots_turn_on_the_spot_without_touching(seed, theta) -> None:
     costmap = _field(seed)
     start, goal = _at(costmap, 0.9, 0.9, 0.8), _at(costmap, 7.1, 7.1, theta)
     try:
-        path = HybridAStar(TEE, 0.0, prices=PRICES, budget=20_000).plan(costmap, start, goal)
+        path = HybridAStar(TEE, 0.0, prices=PRICES, budget=5_000).plan(costmap, start, goal)
     except (NoPath, BudgetSpent, GoalOccupied):
         return
     assert not _touches(costmap, TEE, path.poses)
