@@ -140,7 +140,7 @@ def day(seed: int) -> dict[str, Any]:
         "world": WORLDS[seed % len(WORLDS)],
         "robots": {"rover": {"model": "rover", "at": [float(start[0]), float(start[1]), heading]}},
         "nodes": nodes,
-        "operator": {"steps": steps, "frame": "map", "tremor": 0.05},
+        "operator": {"rover": {"steps": steps, "frame": "map", "tremor": 0.05}},
         "faults": _box(place, course, driven, seconds, random),
         "duration": round(seconds + limit, 1),
         "until": "returned",
