@@ -4,7 +4,17 @@ Everything here works on arrays; what there is no way for, or no safe command, i
 cause.
 """
 
-from roboyard.navigation.controllers import Controller, DynamicWindow, MotionLimits, Mppi, MppiConfig, WindowConfig
+from roboyard.navigation.controllers import (
+    Controller,
+    DynamicWindow,
+    MotionLimits,
+    Mppi,
+    MppiConfig,
+    PursuitConfig,
+    RegulatedPursuit,
+    Tolerance,
+    WindowConfig,
+)
 from roboyard.navigation.costmap import (
     Costmap,
     DenoiseLayer,
@@ -62,13 +72,16 @@ __all__ = [
     "ObstacleConfig",
     "ObstacleLayer",
     "Path",
+    "PursuitConfig",
     "RangeConfig",
     "RangeLayer",
     "RangeReading",
     "Recent",
+    "RegulatedPursuit",
     "SpeedLimit",
     "SpeedZones",
     "StaticLayer",
+    "Tolerance",
     "Traversal",
     "VoxelConfig",
     "VoxelLayer",

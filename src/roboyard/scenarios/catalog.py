@@ -96,12 +96,18 @@ def find(kind: Kind, name: str, base: Path | None = None) -> Path:
     Args:
         kind: Which of the three.
         name: Its name, or a path if it contains "/" or a suffix; relative to ``base``, else to the working directory.
+            Worlds of the BARN benchmark have numbers: ``FILE.npz#12``, or ``barn#12`` for one made in its manner.
         base: Folder of the file that mentions it.
 
     Raises:
         UnknownNameError: there is none of this name.
         InputError: there is no such file.
     """
+    if kind == "world" and "#" in name:
+        from roboyard.scenarios.barn import is_numbered, world_file
+
+        if is_numbered(name):
+            return world_file(name, base)
     if _is_path(name):
         return find_file(name, base)
     known = {"robot": robots, "world": worlds, "scenario": scenarios}[kind]()

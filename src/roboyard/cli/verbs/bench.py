@@ -23,6 +23,10 @@ def bench(
         int | None, typer.Option("--runs", metavar="N", min=1, help="How many, where a benchmark counts runs.")
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The first, where a benchmark has seeds.")] = None,
+    worlds: Annotated[
+        Path | None, typer.Option("--worlds", metavar="FILE.npz", help="Of the BARN benchmark, for barn.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", min=1, help="Of each world, for barn.")] = None,
     nightly: Annotated[bool, typer.Option("--nightly", help="Longer, with more repeats.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -40,7 +44,10 @@ def bench(
 
     if folder is not None and not folder.is_dir():
         raise InputError(f"there is no folder {folder}", valid="a folder of files to look at")
-    counts = {name: value for name, value in (("runs", runs), ("seed", seed)) if value is not None}
+    if worlds is not None and not worlds.is_file():
+        raise InputError(f"there is no file {worlds}", valid="a file of worlds")
+    given = (("runs", runs), ("seed", seed), ("worlds", worlds), ("seeds", seeds))
+    counts = {name: value for name, value in given if value is not None}
     results: dict[str, Measured] = {}
     for name, path in benchmarks(names or []).items():
         if not json:

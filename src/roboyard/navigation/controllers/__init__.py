@@ -1,7 +1,26 @@
 """Local controllers: from a path and what is about the robot to the next command."""
 
+from roboyard.navigation.controllers.arrival import Arrival, Tolerance
 from roboyard.navigation.controllers.base import Controller, MotionLimits
 from roboyard.navigation.controllers.dynamic_window import DynamicWindow, WindowConfig
+from roboyard.navigation.controllers.following import Leg, PathFollower
 from roboyard.navigation.controllers.mppi import Critics, Mppi, MppiConfig
+from roboyard.navigation.controllers.pursuit import PursuitConfig, RegulatedPursuit
+from roboyard.navigation.controllers.surroundings import Surroundings
 
-__all__ = ["Controller", "Critics", "DynamicWindow", "MotionLimits", "Mppi", "MppiConfig", "WindowConfig"]
+__all__ = [
+    "Arrival",
+    "Controller",
+    "Critics",
+    "DynamicWindow",
+    "Leg",
+    "MotionLimits",
+    "Mppi",
+    "MppiConfig",
+    "PathFollower",
+    "PursuitConfig",
+    "RegulatedPursuit",
+    "Surroundings",
+    "Tolerance",
+    "WindowConfig",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from roboyard.control import PlanarTwist
@@ -24,6 +24,7 @@ class MotionLimits:
         turn: Fastest turning to either side [rad/s].
         acceleration: Of driving, either way [m/s²].
         turn_acceleration: Of turning, either way [rad/s²].
+        latency: How long a command takes until the base answers it [s]: commands are chosen for where it is by then.
 
     Raises:
         ConfigError: a number out of range.
@@ -35,16 +36,22 @@ class MotionLimits:
     turn: float = 1.5
     acceleration: float = 2.5
     turn_acceleration: float = 3.2
+    latency: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("forward", "turn", "acceleration", "turn_acceleration"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
                 raise ConfigError(f"{name} = {value}", where="MotionLimits", valid="a positive number")
-        for name in ("backward", "sideways"):
+        for name in ("backward", "sideways", "latency"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0.0):
                 raise ConfigError(f"{name} = {value}", where="MotionLimits", valid="zero or more")
+
+    def slowed(self, speed: float) -> MotionLimits:
+        """The same base, driving no faster than ``speed`` (more than 0) in any direction [m/s]."""
+        lower = {name: min(getattr(self, name), speed) for name in ("forward", "backward", "sideways")}
+        return replace(self, **lower)
 
 
 class Controller(Protocol):
@@ -54,7 +61,19 @@ class Controller(Protocol):
     """
 
     def follow(self, path: Path) -> None:
-        """Take a new path; poses in the map of the costmaps to come."""
+        """Take a new path; poses in the map of the costmaps to come, whose grids may lie in it as they like."""
+        ...
+
+    def limit_speed(self, speed: float | None) -> None:
+        """Drive no faster than this from now on [m/s]; 0 holds the robot, None ends the limit.
+
+        Raises:
+            ConfigError: a negative speed, or one that is not finite.
+        """
+        ...
+
+    def arrived(self, pose: SE2) -> bool:
+        """Whether the robot, at ``T_map_base``, is at the end of the path, within the tolerance."""
         ...
 
     def command(self, pose: SE2, twist: PlanarTwist, costmap: Costmap) -> PlanarTwist:
@@ -62,7 +81,7 @@ class Controller(Protocol):
 
         Args:
             pose: ``T_map_base`` now.
-            twist: Measured velocity now.
+            twist: Velocity now: measured, or of the last command where the base follows those well.
             costmap: What is known about the surroundings now.
 
         Raises:

@@ -2,7 +2,7 @@
 
 from roboyard.navigation.driving.ahead import free_time
 from roboyard.navigation.driving.behaviors import Body, Spin, Straight, Wait
-from roboyard.navigation.driving.checkers import Arrival, Patience, Progress, Tolerance
+from roboyard.navigation.driving.checkers import Arrival, Patience, Progress
 from roboyard.navigation.driving.config import (
     RECOVERIES,
     RECOVERY_POLICIES,
@@ -42,7 +42,6 @@ __all__ = [
     "Straight",
     "Surroundings",
     "Task",
-    "Tolerance",
     "VisitWaypoints",
     "Wait",
     "cost_of",

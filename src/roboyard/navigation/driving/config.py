@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from roboyard.config import check, field
 from roboyard.errors import ConfigError
-from roboyard.navigation.driving.checkers import Patience, Tolerance
+from roboyard.navigation.controllers import Tolerance
+from roboyard.navigation.driving.checkers import Patience
 
 RECOVERIES = (
     "clear_outside", "clear_around", "clear_beyond", "clear_all", "spin", "back_up", "wait",

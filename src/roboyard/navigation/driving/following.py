@@ -9,8 +9,8 @@ import numpy as np
 
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.geometry import SE2
-from roboyard.navigation.controllers import Controller
-from roboyard.navigation.driving.checkers import Arrival, Patience, Progress, Tolerance
+from roboyard.navigation.controllers import Controller, Tolerance
+from roboyard.navigation.driving.checkers import Arrival, Patience, Progress
 from roboyard.navigation.driving.situation import Remembering, Situation
 from roboyard.navigation.errors import NavigationError, NoProgress, NoSafeCommand
 from roboyard.navigation.path import Path

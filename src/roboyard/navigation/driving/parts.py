@@ -9,9 +9,17 @@ from typing import Any, TypeVar, cast, get_type_hints
 from roboyard.config import convert_value, load
 from roboyard.config.describe import near
 from roboyard.errors import ConfigError, UnknownNameError
-from roboyard.navigation.controllers import Controller, DynamicWindow, Mppi, MppiConfig, WindowConfig
+from roboyard.navigation.controllers import (
+    Controller,
+    DynamicWindow,
+    Mppi,
+    MppiConfig,
+    PursuitConfig,
+    RegulatedPursuit,
+    Tolerance,
+    WindowConfig,
+)
 from roboyard.navigation.driving.behaviors import Body
-from roboyard.navigation.driving.checkers import Tolerance
 from roboyard.navigation.driving.config import Part
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.planning import GlobalPlanner
@@ -21,6 +29,7 @@ Made = TypeVar("Made")
 
 CONTROLLERS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "mppi": (Mppi, MppiConfig, {}),
+    "pursuit": (RegulatedPursuit, PursuitConfig, {}),
     "window": (DynamicWindow, WindowConfig, {}),
     "rollout": (DynamicWindow, WindowConfig, {"rollout": True}),
 }
@@ -88,15 +97,16 @@ def make_controller(part: Part, body: Body, tolerance: Tolerance, *, reverse: bo
     kind, config, differs = _find(CONTROLLERS, part.use, "controller")
     given = {**differs, **part.settings}
     known = {field.name for field in fields(config)}
-    if "near_goal" in known:  # where it turns to the goal's heading: well within what counts as there
-        given.setdefault("near_goal", 0.7 * tolerance.xy)
     if "period" in known:
         given.setdefault("period", body.period)
     if {"dt", "steps"} <= known:
         given.setdefault("dt", body.period)
         given.setdefault("steps", max(round(_MPPI_SECONDS / body.period), 4))
     limits = body.limits if reverse else replace(body.limits, backward=0.0)
-    controller: Controller = kind(body.footprint, limits, load(config, given, where=f"controller {part.use}"))
+    chosen = load(config, given, where=f"controller {part.use}")
+    # it stops well within what counts as there
+    inner = Tolerance(0.7 * tolerance.xy, 0.7 * tolerance.yaw)
+    controller: Controller = kind(body.footprint, limits, chosen, inner)
     return controller
 
 

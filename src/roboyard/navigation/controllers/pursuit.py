@@ -1,0 +1,212 @@
+"""Regulated pure pursuit (Macenski, Singh, Martin, Ginés 2023): a circle through a point of the path ahead.
+
+The speed is what the bend, the obstacles near by, the way to the goal and the base allow.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.control import PlanarTwist
+from roboyard.errors import ConfigError
+from roboyard.geometry import wrap_angle
+from roboyard.navigation.controllers.arrival import Tolerance
+from roboyard.navigation.controllers.base import MotionLimits
+from roboyard.navigation.controllers.following import Leg, PathFollower
+from roboyard.navigation.controllers.surroundings import Surroundings, touches
+from roboyard.navigation.costmap import INSCRIBED
+from roboyard.navigation.errors import NoSafeCommand
+from roboyard.navigation.footprint import Footprint
+
+
+@dataclass(frozen=True, slots=True)
+class PursuitConfig:
+    """How far to look, and what slows the robot.
+
+    Attributes:
+        period: Between commands [s].
+        look_time: The point ahead lies as far as the robot drives in this time [s], within the next two.
+        look_min: Nearest such point [m].
+        look_max: Farthest [m].
+        turn_from: A point that lies farther to the side than this is first turned to on the spot [rad].
+        side_acceleration: Bends are driven so slowly that no more than this is felt [m/s²].
+        cost_slow: Share of the speed that is left where the costs are highest.
+        slowest: Neither bends nor costs make the robot slower than this [m/s].
+        braking: Share of the base's deceleration that is planned with, before the goal and before obstacles.
+
+    Raises:
+        ConfigError: a number out of range.
+    """
+
+    period: float = 0.05
+    look_time: float = 0.8
+    look_min: float = 0.25
+    look_max: float = 1.2
+    turn_from: float = 0.785
+    side_acceleration: float = 1.0
+    cost_slow: float = 0.4
+    slowest: float = 0.1
+    braking: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("period", "look_min", "look_max", "turn_from", "side_acceleration", "slowest", "braking"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                raise ConfigError(f"{name} = {value}", where="PursuitConfig", valid="a positive number")
+        if self.look_min > self.look_max:
+            raise ConfigError(f"look_min = {self.look_min}", where="PursuitConfig", valid=f"at most {self.look_max}")
+        for name, high in (("look_time", 60.0), ("cost_slow", 1.0)):
+            if not 0.0 <= getattr(self, name) <= high:
+                raise ConfigError(f"{name} = {getattr(self, name)}", where="PursuitConfig", valid=f"0 to {high:g}")
+
+
+class RegulatedPursuit(PathFollower):
+    """The controller; see the module.  It follows the path as it is: what stands on it is waited for, not passed.
+
+    Args:
+        footprint: Of the robot.
+        limits: Of its base.
+        config: How far to look, and what slows it.
+        tolerance: At the goal.
+    """
+
+    def __init__(
+        self,
+        footprint: Footprint,
+        limits: MotionLimits,
+        config: PursuitConfig = PursuitConfig(),
+        tolerance: Tolerance = Tolerance(),
+    ) -> None:
+        braking = limits.forward**2 / (2.0 * config.braking * limits.acceleration)
+        reach = config.look_max + braking
+        super().__init__(footprint, limits, config.period, reach, tolerance)
+        self._config = config
+        self._turning = False
+
+    def save(self) -> dict[str, Any]:
+        """See ``Controller``."""
+        return super().save() | {"turning": self._turning}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """See ``Controller``."""
+        super().load(saved)
+        self._turning = saved["turning"]
+
+    def _steer(self, seen: Surroundings, leg: Leg, twist: PlanarTwist, limits: MotionLimits) -> PlanarTwist:
+        config = self._config
+        way = -1.0 if leg.backward and limits.backward > 0.0 else 1.0
+        highest = limits.backward if way < 0.0 else limits.forward
+        here = seen.here
+        points = here.inverse() @ leg.poses[:, :2]
+        along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(points, axis=0).T))])
+        left = math.hypot(*points[0]) + along[-1] if len(points) > 1 else math.hypot(*points[-1])
+        look = min(max(abs(twist.vx) * config.look_time, config.look_min), config.look_max)
+        while True:
+            x, y = _at(points, along, look)
+            side = wrap_angle(math.atan2(y * way, x * way))
+            if self._turns(side, twist):
+                return PlanarTwist(0.0, 0.0, self._turn(side))
+            bend = 2.0 * y / max(x * x + y * y, 1e-9)
+            room = self._room(seen, way, bend, math.hypot(x, y))
+            # where the circle cuts a corner, a nearer point keeps closer to the path
+            if room == math.inf or look <= config.look_min:
+                break
+            look = max(0.7 * look, config.look_min)
+        speed = min(highest, limits.turn / max(abs(bend), 1e-9))
+        slow = min(math.sqrt(config.side_acceleration / max(abs(bend), 1e-9)), highest * self._cost_share(seen))
+        speed = min(speed, max(slow, min(config.slowest, highest)))
+        speed = min(speed, self._stopping_speed(left))
+        if room < math.inf:
+            speed = min(speed, self._stopping_speed(room))
+            if room < 0.5 * seen.resolution:
+                raise NoSafeCommand("an obstacle stands on the path", valid="another path")
+        return PlanarTwist(way * speed, 0.0, way * speed * bend)
+
+    def _turns(self, side: float, twist: PlanarTwist) -> bool:
+        """Whether to turn on the spot first; once begun, until it nearly looks along the path."""
+        limit = self._config.turn_from * (0.25 if self._turning else 1.0)
+        self._turning = abs(side) > limit
+        return self._turning
+
+    def _stopping_speed(self, way: float) -> float:
+        """From which the base can stop within a way [m]."""
+        brake, period = self._config.braking * self._base.acceleration, self._period
+        return max(math.sqrt((0.5 * brake * period) ** 2 + 2.0 * brake * way) - 0.5 * brake * period, 0.0)
+
+    def _cost_share(self, seen: Surroundings) -> float:
+        """Share of the speed that the cost at the robot leaves."""
+        row, column = int(seen.here.y / seen.resolution), int(seen.here.x / seen.resolution)
+        rows, columns = seen.cells.shape
+        cost = int(seen.cells[row, column]) if 0 <= row < rows and 0 <= column < columns else 0
+        return 1.0 - (1.0 - self._config.cost_slow) * min(cost, INSCRIBED) / INSCRIBED if cost <= INSCRIBED else 1.0
+
+    def _room(self, seen: Surroundings, way: float, bend: float, chord: float) -> float:
+        """How far the robot comes along a circle before it touches something [m]; infinite if it gets to its end."""
+        half = min(abs(bend) * chord / 2.0, 1.0)
+        arc = chord if half < 1e-6 else 2.0 * math.asin(half) / abs(bend)
+        here = np.array([seen.here.x, seen.here.y, seen.here.theta])
+        return float(arc_room(seen.cells, seen.nearness, seen.border, seen.resolution, here, way, bend, arc))
+
+
+def _at(points: NDArray[np.float64], along: NDArray[np.float64], look: float) -> tuple[float, float]:
+    """Where the path leaves the circle of radius ``look`` about the robot, or its end."""
+    distance = np.hypot(points[:, 0], points[:, 1])
+    beyond = np.flatnonzero(distance >= look)
+    if not len(beyond):
+        return float(points[-1, 0]), float(points[-1, 1])
+    k = int(beyond[0])
+    if k == 0:
+        return float(points[0, 0]), float(points[0, 1])
+    a, b = points[k - 1], points[k]
+    step = b - a
+    aa, ab = float(step @ step), float(a @ step)
+    share = (-ab + math.sqrt(max(ab * ab - aa * (float(a @ a) - look * look), 0.0))) / max(aa, 1e-12)
+    x, y = a + min(max(share, 0.0), 1.0) * step
+    return float(x), float(y)
+
+
+@kernel(
+    examples=lambda: [
+        (np.zeros((5, 5), dtype=np.uint8), np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)), 0.05, np.zeros(3),
+         1.0, 0.0, 1.0)
+    ]
+)  # fmt: skip
+def arc_room(
+    cells: NDArray[np.uint8],
+    nearness: NDArray[np.uint8],
+    border: NDArray[np.float64],
+    resolution: float,
+    pose: NDArray[np.float64],
+    way: float,
+    bend: float,
+    length: float,
+) -> float:
+    """How far along a circle the robot touches nothing [m]; infinite if it gets to the end of ``length``.
+
+    Args:
+        cells: See ``Surroundings``, as are the next three.
+        nearness: See above.
+        border: See above.
+        resolution: See above.
+        pose: (3,) x, y, theta.
+        way: 1 forward, -1 backward.
+        bend: Curvature [1/m].
+        length: How far to look [m].
+    """
+    count = max(math.ceil(length / resolution), 1)
+    step = length / count
+    x, y, theta = pose
+    for k in range(count):
+        middle = theta + 0.5 * way * bend * step
+        x += way * math.cos(middle) * step
+        y += way * math.sin(middle) * step
+        theta += way * bend * step
+        if touches(cells, nearness, border, x / resolution, y / resolution, theta, True):
+            return k * step
+    return np.inf

@@ -1,0 +1,183 @@
+"""Worlds of the BARN benchmark (Perille et al. 2020), from its files or made in its manner, by number.
+
+A world is a field of 30 x 30 cells of 15 cm, grown by a cellular automaton, between walls of cylinders.  The robot
+starts in front of it, looks along y, and shall come to a place 10 m ahead, behind the field.  ``FILE.npz#NUMBER`` is a
+world of a file with arrays ``cyl_NUMBER`` (n, 2), the cylinders' middles [m], and ``path_NUMBER`` (m, 2), cells of a
+way through the field; ``barn#NUMBER`` is one of our making.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import binary_dilation, convolve
+
+from roboyard.compute.source_key import cache_base
+from roboyard.errors import InputError
+from roboyard.geometry import SE2
+from roboyard.grids import GridFrame
+from roboyard.navigation import Costmap, GridSearch, NavigationError, Traversal
+from roboyard.navigation.costmap import LETHAL
+
+RADIUS, CELL, SIDE = 0.075, 0.15, 30
+"""Of a cylinder [m], of a cell [m], and the field's side in cells."""
+START, GOAL = SE2(-2.25, 3.0, np.pi / 2.0), SE2(-2.25, 13.0, np.pi / 2.0)
+NEAR_GOAL = 1.0
+"""So near to the goal the benchmark calls it reached [m]."""
+HIGHEST_SPEED = 2.0
+"""With which the optimal time is reckoned [m/s]."""
+_PATH_ORIGIN = np.array([-4.575, 5.075])  # of the cells of paths in the benchmark's files
+_CORNER = np.array([-4.425, 5.175])  # middle of the cell (0, 0) of a field of ours
+_NAME = re.compile(r"(?P<source>.+)#(?P<number>\d+)")
+_ROOM = 2  # cells that the reference path keeps clear of cylinders: 30 cm
+
+
+@dataclass(frozen=True, slots=True)
+class BarnWorld:
+    """One world.
+
+    Attributes:
+        cylinders: (n, 2) their middles [m].
+        way: (m, 2) a short way from the start through the field to the goal [m].
+    """
+
+    cylinders: NDArray[np.float64]
+    way: NDArray[np.float64]
+
+    @property
+    def optimal_time(self) -> float:
+        """The time in which the way is driven at the highest speed [s]."""
+        return float(np.hypot(*np.diff(self.way, axis=0).T).sum()) / HIGHEST_SPEED
+
+    def score(self, success: bool, time: float) -> float:
+        """The benchmark's: optimal time over time, between a half and an eighth; 0 without success."""
+        best = self.optimal_time
+        return best / min(max(time, 2.0 * best), 8.0 * best) if success else 0.0
+
+
+def is_numbered(name: str) -> bool:
+    """Whether a world's name is one of these: ``FILE.npz#NUMBER``, ``barn#NUMBER``."""
+    match = _NAME.fullmatch(name)
+    return match is not None and (match["source"] == "barn" or match["source"].endswith(".npz"))
+
+
+def barn_world(name: str, base: Path | None = None) -> BarnWorld:
+    """The world of this name.
+
+    Args:
+        name: ``FILE.npz#NUMBER`` or ``barn#NUMBER``.
+        base: Folder that files are looked for in first.
+
+    Raises:
+        InputError: no such file, or no such number in it.
+    """
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise InputError(f"no world is called {name!r}", valid="FILE.npz#NUMBER or barn#NUMBER")
+    number = int(match["number"])
+    if match["source"] == "barn":
+        return grown(number)
+    from roboyard.scenarios.catalog import find_file
+
+    path = find_file(match["source"], base)
+    known = numbers(path)
+    if number not in known:
+        raise InputError(f"no world {number}", where=str(path), valid=f"{len(known)} of them: {known[0]} … {known[-1]}")
+    with np.load(path, allow_pickle=False) as file:
+        cylinders, cells = file[f"cyl_{number}"].astype(np.float64), file[f"path_{number}"].astype(np.float64)
+    if cylinders.ndim != 2 or cylinders.shape[1] != 2 or not np.isfinite(cylinders).all() or cells.shape[1:] != (2,):
+        raise InputError(f"world {number} is none", where=str(path), valid="cyl_N (n, 2) [m], path_N (m, 2) cells")
+    return BarnWorld(cylinders, _way(cells * CELL + _PATH_ORIGIN))
+
+
+def numbers(path: Path) -> list[int]:
+    """Of the worlds in a file.
+
+    Raises:
+        InputError: it is no such file.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            names = set(file.files)
+    except (OSError, ValueError, zipfile.BadZipFile, AttributeError) as error:
+        raise InputError("holds no worlds", where=str(path), valid=".npz with cyl_N and path_N") from error
+    found = sorted(int(name[4:]) for name in names if re.fullmatch(r"cyl_\d+", name) and f"path_{name[4:]}" in names)
+    if not found:
+        raise InputError("holds no worlds", where=str(path), valid=".npz with cyl_N and path_N")
+    return found
+
+
+def grown(number: int) -> BarnWorld:
+    """A world of our making: cells filled at random, smoothed by their neighbours, and kept if there is a way."""
+    rng = np.random.default_rng([0xBA54, number])
+    while True:
+        field = rng.random((SIDE, SIDE)) < rng.choice([0.15, 0.2, 0.25, 0.3])
+        for _ in range(int(rng.integers(2, 5))):
+            around = convolve(field.astype(np.int64), np.ones((3, 3), dtype=np.int64), mode="constant") - field
+            field = (around >= 5) | (field & (around > 1))
+        field[:, [0, -1]] = True
+        cells = _shortest(field)
+        if cells is not None:
+            break
+    rows, columns = np.nonzero(field)
+    sides = [(-4.425 + CELL * column, RADIUS + CELL * row) for column in (0, SIDE - 1) for row in range(33)]
+    back = [(-4.425 + CELL * column, RADIUS) for column in range(1, SIDE - 1)]
+    cylinders = np.concatenate([np.column_stack([columns, rows]) * CELL + _CORNER, sides, back])
+    return BarnWorld(cylinders, _way(cells * CELL + _CORNER))
+
+
+def _shortest(field: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+    """Cells (m, 2), column and row, of the shortest way up through a field that leaves room for a robot."""
+    padded = np.pad(field, ((_ROOM + 1, _ROOM + 1), (0, 0)))
+    solid = binary_dilation(padded, iterations=_ROOM)
+    costs = Costmap(np.where(solid, LETHAL, 0).astype(np.uint8), GridFrame(1.0, solid.shape))
+    middle = SIDE / 2.0
+    try:
+        path = GridSearch(Traversal(0.0)).plan(costs, SE2(middle, 0.5, 0.0), SE2(middle, solid.shape[0] - 0.5, 0.0))
+    except NavigationError:
+        return None
+    cells = np.asarray(path.poses[:, :2] - 0.5 - np.array([0.0, _ROOM + 1.0]))
+    inside: NDArray[np.float64] = cells[(cells[:, 1] >= 0.0) & (cells[:, 1] <= SIDE - 1.0)]
+    return inside
+
+
+def _way(through: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.concatenate([START.xy[None], through, GOAL.xy[None]])
+
+
+def world_file(name: str, base: Path | None = None) -> Path:
+    """An SDF file of the world, in the cache.
+
+    Raises:
+        InputError: as `barn_world`.
+    """
+    text = _sdf(barn_world(name, base))
+    folder = cache_base().parent / "worlds"
+    path = folder / f"barn-{hashlib.sha256(text.encode()).hexdigest()[:16]}.sdf"
+    if not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_suffix(f".{np.random.SeedSequence().entropy}")
+        scratch.write_text(text)
+        scratch.replace(path)
+    return path
+
+
+def _sdf(world: BarnWorld) -> str:
+    shape = f"<geometry><cylinder><radius>{RADIUS}</radius><length>0.6</length></cylinder></geometry>"
+    grey = "<material><ambient>0.45 0.47 0.52 1</ambient><diffuse>0.45 0.47 0.52 1</diffuse></material>"
+    pillars = "\n".join(
+        f'<collision name="c{k}"><pose>{x:.6f} {y:.6f} 0.3 0 0 0</pose>{shape}</collision>'
+        f'<visual name="v{k}"><pose>{x:.6f} {y:.6f} 0.3 0 0 0</pose>{shape}{grey}</visual>'
+        for k, (x, y) in enumerate(world.cylinders)
+    )
+    empty = (Path(__file__).parents[1] / "worlds" / "empty.sdf").read_text()
+    return empty.replace('name="empty"', 'name="barn"').replace(
+        "</world>",
+        f'<model name="pillars"><static>true</static><link name="link">\n{pillars}\n</link></model>\n</world>',
+    )

@@ -1,0 +1,104 @@
+"""A kinematic robot among pillars, driven in a closed loop: what the tests of controllers share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.control import PlanarTwist
+from roboyard.geometry import SE2
+from roboyard.grids import GridFrame
+from roboyard.navigation import Costmap, Footprint, InflationLayer, LayeredCostmap, MotionLimits, Path
+from roboyard.navigation.costmap import LETHAL
+from roboyard.navigation.footprint import pose_cost
+
+PERIOD = 0.05
+BODY = Footprint(np.array([[0.25, 0.18], [-0.25, 0.18], [-0.25, -0.18], [0.25, -0.18]]))
+LIMITS = MotionLimits(forward=0.5, backward=0.2, turn=1.5)
+OMNI = MotionLimits(forward=0.5, backward=0.5, sideways=0.5, turn=1.5)
+
+
+def inflated(obstacles: NDArray[np.bool_], radius: float = 0.5, scaling: float = 4.0) -> Costmap:
+    """A map of 5 cm cells whose corner lies at the origin."""
+
+    class Walls:
+        name = "walls"
+
+        def fit(self, frame, moved): ...
+        def changed(self):
+            from roboyard.navigation.costmap.bounds import Bounds
+
+            return Bounds.whole(obstacles.shape)
+
+        def reach(self):
+            return 0
+
+        def apply(self, cells, bounds):
+            cells[bounds.slices][obstacles[bounds.slices]] = LETHAL
+
+    layers = LayeredCostmap(
+        GridFrame(0.05, obstacles.shape), [Walls(), InflationLayer(BODY.inscribed_radius, radius, scaling)]
+    )
+    layers.update()
+    return layers.costmap()
+
+
+def pillars(seed: int, count: int, size: float = 6.0) -> NDArray[np.bool_]:
+    """A room with pillars of 20 cm, none of them near two opposite corners."""
+    rng = np.random.default_rng(seed)
+    n = round(size / 0.05)
+    grid = np.zeros((n, n), dtype=bool)
+    grid[[0, -1]] = grid[:, [0, -1]] = True
+    for row, column in rng.integers(4, n - 8, (count, 2)):
+        near = min(np.hypot(row - 16, column - 16), np.hypot(row - n + 16, column - n + 16))
+        if near > 18:
+            grid[row : row + 4, column : column + 4] = True
+    return grid
+
+
+@dataclass
+class Drive:
+    """What became of a drive."""
+
+    arrived: bool = False
+    touched: bool = False
+    trouble: list[str] = field(default_factory=list)
+    commands: list[PlanarTwist] = field(default_factory=list)
+    poses: list[SE2] = field(default_factory=list)
+
+    @property
+    def time(self) -> float:
+        return len(self.commands) * PERIOD
+
+
+def touched(costmap: Costmap, pose: SE2, footprint: Footprint = BODY) -> bool:
+    here = costmap.frame.T_map_grid.inverse() @ pose
+    scale = 1.0 / costmap.frame.resolution
+    border = footprint.border(costmap.frame.resolution) * scale
+    return pose_cost(costmap.cells, border, here.x * scale, here.y * scale, here.theta) == LETHAL
+
+
+def drive(controller, costmap: Costmap, path: Path, start: SE2, periods: int = 1200) -> Drive:
+    """Until the controller says that it has arrived; every command is reached at once."""
+    from roboyard.navigation import NavigationError
+
+    result, pose, twist = Drive(), start, PlanarTwist()
+    controller.follow(path)
+    for _ in range(periods):
+        result.poses.append(pose)
+        if controller.arrived(pose):
+            result.arrived = True
+            break
+        try:
+            twist = controller.command(pose, twist, costmap)
+        except NavigationError as error:
+            result.trouble.append(error.cause)
+            break
+        result.commands.append(twist)
+        pose = pose @ SE2.exp([PERIOD * value for value in twist])
+        if touched(costmap, pose):
+            result.touched = True
+            break
+    return result
