@@ -14,7 +14,6 @@ from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
 from roboyard.navigation import (
-    DynamicWindow,
     MotionLimits,
     Mppi,
     MppiConfig,
@@ -32,8 +31,6 @@ SMALL = MppiConfig(batch=200, steps=40)
 KINDS = {
     "mppi": lambda limits=LIMITS: Mppi(BODY, limits, SMALL),
     "pursuit": lambda limits=LIMITS: RegulatedPursuit(BODY, limits),
-    "window": lambda limits=LIMITS: DynamicWindow(BODY, limits, WindowConfig(samples=(8, 1, 15))),
-    "rollout": lambda limits=LIMITS: DynamicWindow(BODY, limits, WindowConfig(samples=(8, 1, 15), rollout=True)),
 }
 FREE = inflated(np.zeros((120, 120), dtype=bool))
 STRAIGHT = Path(np.column_stack([np.linspace(1.0, 4.0, 61), np.full(61, 3.0), np.zeros(61)]))

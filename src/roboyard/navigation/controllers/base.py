@@ -64,18 +64,6 @@ class Controller(Protocol):
         """Take a new path; poses in the map of the costmaps to come, whose grids may lie in it as they like."""
         ...
 
-    def limit_speed(self, speed: float | None) -> None:
-        """Drive no faster than this from now on [m/s]; 0 holds the robot, None ends the limit.
-
-        Raises:
-            ConfigError: a negative speed, or one that is not finite.
-        """
-        ...
-
-    def arrived(self, pose: SE2) -> bool:
-        """Whether the robot, at ``T_map_base``, is at the end of the path, within the tolerance."""
-        ...
-
     def command(self, pose: SE2, twist: PlanarTwist, costmap: Costmap) -> PlanarTwist:
         """The velocity to drive until the next call.
 

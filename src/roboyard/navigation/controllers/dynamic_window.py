@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +17,14 @@ from numpy.typing import NDArray
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.navigation.controllers.arrival import Tolerance
+from roboyard.grids import GridFrame
 from roboyard.navigation.controllers.base import MotionLimits
-from roboyard.navigation.controllers.following import Leg, PathFollower
-from roboyard.navigation.controllers.surroundings import Surroundings
 from roboyard.navigation.controllers.window_kernels import judge_velocities
-from roboyard.navigation.errors import NoSafeCommand
+from roboyard.navigation.costmap import INSCRIBED, UNKNOWN, Costmap
+from roboyard.navigation.errors import NavigationError, NoSafeCommand
 from roboyard.navigation.footprint import Footprint
-from roboyard.navigation.planning import Traversal, octile
+from roboyard.navigation.path import Path
+from roboyard.navigation.planning import octile
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,9 @@ class WindowConfig:
         nose: Weight of the same two for a point ahead of the robot, which turns it along the path.
         nose_ahead: How far ahead that point lies [m].
         obstacles: Weight of the highest cost met, as a share of an obstacle's.
-        cost_weight: How much longer a metre at the highest cost counts in the distances.
         turning: Weight of turning [1/(rad/s)].
-        turn_from: If the path leads farther to the side than this, the robot turns on the spot first [rad].
         reach: How far the controller looks, for its distance fields [m].
+        near_goal: Where the robot turns to the goal's heading on the spot [m].
 
     Raises:
         ConfigError: a number out of range.
@@ -62,10 +62,9 @@ class WindowConfig:
     nose: float = 0.5
     nose_ahead: float = 0.325
     obstacles: float = 3.0
-    cost_weight: float = 15.0
     turning: float = 0.0
-    turn_from: float = 1.0
-    reach: float = 1.5
+    reach: float = 2.5
+    near_goal: float = 0.15
 
     def __post_init__(self) -> None:
         if len(self.samples) != 3 or not all(1 <= n <= 1000 for n in self.samples):
@@ -76,58 +75,64 @@ class WindowConfig:
                 raise ConfigError(f"{name} = {value}", where="WindowConfig", valid="a positive number")
 
 
-class DynamicWindow(PathFollower):
+class DynamicWindow:
     """The controller; see the module.
 
     Args:
         footprint: Of the robot.
         limits: Of its base.
         config: Samples and weights.
-        tolerance: At the goal.
     """
 
-    def __init__(
-        self,
-        footprint: Footprint,
-        limits: MotionLimits,
-        config: WindowConfig = WindowConfig(),
-        tolerance: Tolerance = Tolerance(),
-    ) -> None:
-        reach = max(config.reach, config.horizon * max(limits.forward, limits.sideways, limits.backward))
-        super().__init__(footprint, limits, config.period, reach, tolerance)
+    def __init__(self, footprint: Footprint, limits: MotionLimits, config: WindowConfig = WindowConfig()) -> None:
+        self._footprint = footprint
+        self._limits = limits
         self._config = config
+        self._path: Path | None = None
 
-    def _steer(self, seen: Surroundings, leg: Leg, twist: PlanarTwist, limits: MotionLimits) -> PlanarTwist:
-        config, here = self._config, seen.here
-        side = _side(leg, here, config.nose_ahead)
-        if abs(side) > config.turn_from:
-            return PlanarTwist(0.0, 0.0, self._turn(side))
-        path = _local_part(leg.poses[:, :2], seen)
-        path_field, goal_field = _fields(seen, path, config.cost_weight)
-        samples = self._samples(twist, limits)
+    def follow(self, path: Path) -> None:
+        """See ``Controller``."""
+        self._path = path
+
+    def save(self) -> dict[str, Any]:
+        """See ``Controller``: nothing."""
+        return {}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """See ``Controller``."""
+
+    def command(self, pose: SE2, twist: PlanarTwist, costmap: Costmap) -> PlanarTwist:
+        """See ``Controller``."""
+        if self._path is None:
+            raise NavigationError("no path to follow", valid="follow(path) first")
+        goal = self._path.pose(-1)
+        if pose.distance(goal) < self._config.near_goal:
+            return self._turn_to(wrap_angle(goal.theta - pose.theta), twist)
+        window, here, path = _cut_out(costmap, pose, self._path, self._config.reach)
+        local = _local_part(path, here, window.frame.size)
+        fields = _fields(window, local)
+        samples = self._samples(twist)
         costs = np.empty(len(samples))
-        scale = 1.0 / seen.resolution
+        config, limits = self._config, self._limits
+        scale = 1.0 / window.frame.resolution
         # at the goal the nose would arrive first, and hold the robot back
-        left = math.hypot(leg.poses[-1, 0] - here.x, leg.poses[-1, 1] - here.y)
-        nose = config.nose if left > 2.0 * config.nose_ahead else 0.0
+        nose = config.nose if pose.distance(goal) > 2.0 * config.nose_ahead else 0.0
         ramp = np.array([limits.acceleration, limits.acceleration, limits.turn_acceleration])
         judge_velocities(
             samples, np.array([here.x, here.y, here.theta]), np.array(twist, dtype=np.float64),
-            ramp if config.rollout else np.full(3, np.inf), ramp, config.period, config.horizon, config.way_step,
-            config.turn_step,
-            seen.cells, seen.nearness, seen.border, scale, path_field, goal_field,
+            ramp if config.rollout else np.full(3, np.inf), config.horizon, config.way_step, config.turn_step,
+            window.cells, self._footprint.border(window.frame.resolution) * scale, 1, scale, *fields,
             np.array([config.path, config.goal, config.path * nose, config.goal * nose,
-                      config.obstacles, config.turning]),
-            -config.nose_ahead if leg.backward else config.nose_ahead, costs,
+                      config.obstacles, config.turning]), config.nose_ahead, costs,
         )  # fmt: skip
         best = int(np.argmin(costs))
         if not math.isfinite(costs[best]):
             raise NoSafeCommand("every velocity the base could take leads into an obstacle", valid="stop, then recover")
         return PlanarTwist(*(float(value) for value in samples[best]))
 
-    def _samples(self, twist: PlanarTwist, limits: MotionLimits) -> NDArray[np.float64]:
+    def _samples(self, twist: PlanarTwist) -> NDArray[np.float64]:
         """(n, 3) velocities that the base can reach, zero among them where it can."""
-        config = self._config
+        limits, config = self._limits, self._config
         span = config.horizon if config.rollout else config.period
         axes = []
         for now, low, high, ramp, count in (
@@ -143,30 +148,41 @@ class DynamicWindow(PathFollower):
             axes.append(values)
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
 
-
-def _side(leg: Leg, here: SE2, ahead: float) -> float:
-    """How far the robot would have to turn to look along the path [rad]."""
-    points = here.inverse() @ leg.poses[:, :2]
-    beyond = np.flatnonzero(np.hypot(points[:, 0], points[:, 1]) >= ahead)
-    if not len(beyond):
-        return 0.0
-    x, y = points[beyond[0]]
-    return wrap_angle(math.atan2(-y, -x) if leg.backward else math.atan2(y, x))
+    def _turn_to(self, left: float, twist: PlanarTwist) -> PlanarTwist:
+        """Turn on the spot so that it can stop at the heading."""
+        limits = self._limits
+        wanted = math.copysign(min(math.sqrt(1.6 * limits.turn_acceleration * abs(left)), limits.turn), left)
+        change = limits.turn_acceleration * self._config.period
+        return PlanarTwist(0.0, 0.0, min(max(wanted, twist.wz - change), twist.wz + change))
 
 
-def _local_part(path: NDArray[np.float64], seen: Surroundings) -> NDArray[np.float64]:
-    """The path as far as it stays within the window."""
-    size = np.array(seen.cells.shape[::-1]) * seen.resolution
-    outside = np.flatnonzero((path < 0.0).any(axis=1) | (path >= size).any(axis=1))
-    return path[: max(int(outside[0]), 1)] if len(outside) else path
+def _cut_out(costmap: Costmap, pose: SE2, path: Path, reach: float) -> tuple[Costmap, SE2, NDArray[np.float64]]:
+    """The part of the map about the robot; pose and path in its grid's frame."""
+    frame = costmap.frame
+    row, column = (int(i) for i in frame.cells(pose.xy))
+    half = math.ceil(reach / frame.resolution)
+    r0, c0 = max(row - half, 0), max(column - half, 0)
+    cells = costmap.cells[r0 : max(row + half + 1, 0), c0 : max(column + half + 1, 0)]
+    T_map_window = frame.T_map_grid @ SE2(c0 * frame.resolution, r0 * frame.resolution, 0.0)
+    window = Costmap(np.ascontiguousarray(cells), GridFrame(frame.resolution, cells.shape, T_map_window))
+    T_window_map = T_map_window.inverse()
+    return window, T_window_map @ pose, np.asarray(T_window_map @ path.poses[:, :2])
 
 
-def _fields(
-    seen: Surroundings, path: NDArray[np.float64], cost_weight: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Distances (rows + 2, columns + 2) to the path and to its end [cells], round obstacles and costly places."""
-    weights = Traversal(cost_weight, unknown_cost=0).weights(seen.cells)
-    cells = np.clip(np.floor(path[:, ::-1] / seen.resolution).astype(np.int64), 0, np.array(seen.cells.shape) - 1)
+def _local_part(path: NDArray[np.float64], here: SE2, size: tuple[float, float]) -> NDArray[np.float64]:
+    """From the nearest point on, as far as the path stays within the window."""
+    nearest = int(np.argmin(np.hypot(path[:, 0] - here.x, path[:, 1] - here.y)))
+    ahead = path[nearest:]
+    outside = np.flatnonzero((ahead < 0.0).any(axis=1) | (ahead >= np.array(size)).any(axis=1))
+    return ahead[: outside[0]] if len(outside) and outside[0] > 0 else ahead[: 1 if len(outside) else None]
+
+
+def _fields(window: Costmap, path: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Distances (rows + 2, columns + 2) to the path and to its last point, round the obstacles [cells]."""
+    free = (window.cells < INSCRIBED) | (window.cells == UNKNOWN)
+    weights = np.zeros((free.shape[0] + 2, free.shape[1] + 2), dtype=np.float32)
+    weights[1:-1, 1:-1] = free
+    cells = np.clip(np.floor(path[:, ::-1] / window.frame.resolution).astype(np.int64), 0, np.array(free.shape) - 1)
     flat = (cells[:, 0] + 1) * weights.shape[1] + cells[:, 1] + 1
     fields = []
     for sources in (np.unique(flat), flat[-1:]):

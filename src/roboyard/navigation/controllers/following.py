@@ -1,4 +1,4 @@
-"""What all controllers of this room share: progress along the path, arrival, commands from which the base can stop."""
+"""What controllers that follow a path share: progress along it, arrival, commands from which the base can stop."""
 
 from __future__ import annotations
 
@@ -82,13 +82,17 @@ class PathFollower(ABC):
         self._arrival.expect(path.pose(-1))
 
     def limit_speed(self, speed: float | None) -> None:
-        """See ``Controller``."""
+        """Drive no faster than this from now on [m/s]; 0 holds the robot, None ends the limit.
+
+        Raises:
+            ConfigError: a negative speed, or one that is not finite.
+        """
         if speed is not None and not (math.isfinite(speed) and speed >= 0.0):
             raise ConfigError(f"a speed limit of {speed}", where="controller", valid="zero or more [m/s], or None")
         self._slow = speed
 
     def arrived(self, pose: SE2) -> bool:
-        """See ``Controller``."""
+        """Whether the robot, at ``T_map_base``, is at the end of the path, within the tolerance."""
         return self._path is not None and self._at_end and self._arrival.complete(pose)
 
     def command(self, pose: SE2, twist: PlanarTwist, costmap: Costmap) -> PlanarTwist:

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.navigation.controllers.surroundings import stops_clear, touches
 from roboyard.navigation.costmap import INSCRIBED
+from roboyard.navigation.footprint import fitted_cost
 
 
 def _examples() -> list[tuple[object, ...]]:
     cells = np.zeros((5, 5), dtype=np.uint8)
     return [
-        (np.zeros((2, 3)), np.zeros(3), np.zeros(3), np.zeros(3), np.ones(3), 0.05, 1.7, 0.025, 0.1, cells, cells,
-         np.zeros((4, 2)), 20.0, np.zeros((7, 7)), np.zeros((7, 7)), np.ones(6), 0.3, np.zeros(2))
+        (np.zeros((2, 3)), np.zeros(3), np.zeros(3), np.zeros(3), 1.7, 0.025, 0.1, cells, np.zeros((4, 2)), 1, 20.0,
+         np.zeros((7, 7)), np.zeros((7, 7)), np.ones(6), 0.3, np.zeros(2))
     ]  # fmt: skip
 
 
@@ -29,14 +29,12 @@ def judge_velocities(
     pose: NDArray[np.float64],
     twist: NDArray[np.float64],
     acceleration: NDArray[np.float64],
-    braking: NDArray[np.float64],
-    period: float,
     horizon: float,
     way_step: float,
     turn_step: float,
     cells: NDArray[np.uint8],
-    nearness: NDArray[np.uint8],
     border: NDArray[np.float64],
+    possible: int,
     scale: float,
     path_field: NDArray[np.float64],
     goal_field: NDArray[np.float64],
@@ -44,9 +42,7 @@ def judge_velocities(
     nose: float,
     costs: NDArray[np.float64],
 ) -> None:
-    """Simulate each sample and write what it costs, infinite where the base could not stop before an obstacle.
-
-    One that touches an obstacle later is judged by where it is until then: Fox's admissible velocities.
+    """Simulate each sample and write what it costs, infinite where it touches an obstacle.
 
     Args:
         samples: (n, 3) velocities vx, vy, wz.
@@ -54,14 +50,12 @@ def judge_velocities(
         twist: vx, vy, wz now.
         acceleration: (3,) with which the base goes from ``twist`` to the sample during the rollout [1/s²]; infinite:
             at once.
-        braking: (3,) with which it can stop [1/s²].
-        period: Between commands [s].
         horizon: Of the simulation [s].
         way_step: Between looks at obstacles [m].
         turn_step: The same for turning [rad].
-        cells: Of the window, see ``Surroundings``, as are the next two.
-        nearness: See above.
-        border: See above.
+        cells: (rows, columns) of the costmap.
+        border: (m, 2) points of the outline [cells].
+        possible: Cost of a centre whose nearest obstacle is a circumscribed radius away.
         scale: Cells per metre.
         path_field: (rows + 2, columns + 2) distance from each cell to the path [cells].
         goal_field: The same to the path's end.
@@ -72,17 +66,14 @@ def judge_velocities(
     """
     for k in range(len(samples)):
         vx, vy, wz = samples[k]
-        # on its way to the sample it is never faster than the faster of the two
-        speed = max(math.hypot(vx, vy), math.hypot(twist[0], twist[1]))
-        turning = max(abs(wz), abs(twist[2]))
-        count = max(math.ceil(max(speed * horizon / way_step, turning * horizon / turn_step)), 1)
+        speed = math.hypot(vx, vy)
+        count = max(math.ceil(max(speed * horizon / way_step, abs(wz) * horizon / turn_step)), 1)
         dt = horizon / count
         x, y, theta = pose
         u, v, w = (twist[0], twist[1], twist[2])
         highest = 0
-        stoppable = True
+        touched = False
         for _ in range(count):
-            px, py, turned = x, y, theta
             u = _toward(u, vx, acceleration[0] * dt)
             v = _toward(v, vy, acceleration[1] * dt)
             w = _toward(w, wz, acceleration[2] * dt)
@@ -91,16 +82,12 @@ def judge_velocities(
             x += (c * u - s * v) * dt
             y += (s * u + c * v) * dt
             theta += w * dt
-            if touches(cells, nearness, border, x * scale, y * scale, theta, False):
-                x, y, theta = px, py, turned
-                highest = INSCRIBED
-                stoppable = stops_clear(
-                    cells, nearness, border, 1.0 / scale, pose, np.array([vx, vy, wz]), braking, period
-                )
+            cost = fitted_cost(cells, border, possible, x * scale, y * scale, theta)
+            if cost >= INSCRIBED:
+                touched = True
                 break
-            cost = int(cells[int(y * scale), int(x * scale)])
-            highest = max(highest, cost if cost < INSCRIBED else 0)
-        if not stoppable:
+            highest = max(highest, cost)
+        if touched:
             costs[k] = np.inf
             continue
         c, s = math.cos(theta), math.sin(theta)

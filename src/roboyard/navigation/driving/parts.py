@@ -14,6 +14,7 @@ from roboyard.navigation.controllers import (
     DynamicWindow,
     Mppi,
     MppiConfig,
+    PathFollower,
     PursuitConfig,
     RegulatedPursuit,
     Tolerance,
@@ -97,6 +98,8 @@ def make_controller(part: Part, body: Body, tolerance: Tolerance, *, reverse: bo
     kind, config, differs = _find(CONTROLLERS, part.use, "controller")
     given = {**differs, **part.settings}
     known = {field.name for field in fields(config)}
+    if "near_goal" in known:  # where it turns to the goal's heading: well within what counts as there
+        given.setdefault("near_goal", 0.7 * tolerance.xy)
     if "period" in known:
         given.setdefault("period", body.period)
     if {"dt", "steps"} <= known:
@@ -104,9 +107,11 @@ def make_controller(part: Part, body: Body, tolerance: Tolerance, *, reverse: bo
         given.setdefault("steps", max(round(_MPPI_SECONDS / body.period), 4))
     limits = body.limits if reverse else replace(body.limits, backward=0.0)
     chosen = load(config, given, where=f"controller {part.use}")
-    # it stops well within what counts as there
-    inner = Tolerance(0.7 * tolerance.xy, 0.7 * tolerance.yaw)
-    controller: Controller = kind(body.footprint, limits, chosen, inner)
+    controller: Controller
+    if issubclass(kind, PathFollower):  # it stops well within what counts as there
+        controller = kind(body.footprint, limits, chosen, Tolerance(0.7 * tolerance.xy, 0.7 * tolerance.yaw))
+    else:
+        controller = kind(body.footprint, limits, chosen)
     return controller
 
 
