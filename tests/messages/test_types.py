@@ -154,7 +154,8 @@ def test_listing():
     assert names() == sorted(names())
     assert {"Twist", "geometry_msgs"} <= set(dir(msg))
     assert {"SetBool", "std_srvs"} <= set(dir(srv))
-    assert dir(action.nav2_msgs) == ["NavigateToPose"]
+    assert {"BackUp", "NavigateToPose", "Spin"} <= set(dir(action.nav2_msgs))
+    assert dir(action.nav2_msgs) == sorted(dir(action.nav2_msgs))
     assert all(len(kind) == 3 for kind in (name.split("/") for name in names()))
     assert not any("_Request" in name or "_Goal" in name for name in names())
 

@@ -128,7 +128,8 @@ def test_beams_clear_what_they_pass_and_mark_where_they_end(seed: int) -> None:
     free = cells == FREE
     for r, c in np.argwhere(passed & ~free).tolist():
         assert (r, c) in marks or (r, c) in ends or cells[r, c] == LETHAL or _grazed(frame, seen, (r, c))
-    assert not (free & ~passed).sum() > 3  # a cell touched at its very corner
+    beyond = [cell for cell in np.argwhere(free & ~passed).tolist() if not _grazed(frame, seen, cell)]
+    assert len(beyond) <= 3  # cells touched at their very corners
 
 
 def _grazed(frame: GridFrame, seen: Observation, cell) -> bool:

@@ -167,7 +167,8 @@ def test_transforms_on_the_bus_agree_with_products_of_matrices(rover: Model) -> 
 def test_bring_up_names_known_nodes_with_parameters_they_take(package: dict) -> None:
     assert set(package["default"]) <= set(package["nodes"])
     for entry in package["nodes"].values():
-        declared = node_class(entry["use"]).parameters_declared()
+        kind = node_class(entry["use"])
+        declared = kind.parameters_declared() | kind.settings_declared()
         for name, value in entry.get("parameters", {}).items():
             declared[name].check(value, name)
 

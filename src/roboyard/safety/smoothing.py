@@ -6,7 +6,7 @@ As Nav2's velocity smoother, with its parameters.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from roboyard.control import PlanarTwist
 from roboyard.control.planar_ramps import PlanarLimits
@@ -62,7 +62,7 @@ class SmootherConfig:
         """
         target = self.shape(wanted)
         reached = [
-            next_velocity(RampState(speed), goal, dt, axis).velocity
+            next_velocity(RampState(speed), goal, dt, replace(axis, deadband=0.0)).velocity  # shaped already
             for speed, goal, axis in zip(now, target, self._axes, strict=True)
         ]
         if not self.keep_curvature:

@@ -36,7 +36,7 @@ def teleop(
     ] = 1.0,
     run: RunOption = None,
 ) -> None:
-    """Drive a robot by hand: it moves while a key, or the gamepad's deadman button, is held.
+    """Drive a robot by held keys or a gamepad.
 
     Ctrl-C ends it, and the robot stops.  A gamepad that is unplugged is a lost link.
     """

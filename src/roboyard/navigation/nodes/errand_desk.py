@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,17 +23,24 @@ _STATUS_NS = 1_000_000_000
 """Between status messages while nothing changes [ns]."""
 
 
+Begin = Callable[[Errand, Any], tuple[list[SE2], Any]]
+Remake = Callable[[Errand, list[SE2], Any], Any]
+
+
 class Desk:
     """Action servers of all errands, and the errand that is under way.
 
     Args:
         node: Whose they are.
-        begin: Makes the task of an errand from the goal message; raises RoboyardError to refuse it.
+        begin: Gives the goals of an errand in the map, and its task, from the goal message; raises RoboyardError to
+            refuse it.
+        remake: Gives the task again, from the goals in the map and the goal message.
         ended: Called when an errand has ended.
     """
 
-    def __init__(self, node: Node, begin: Callable[[Errand, Any], Any], ended: Callable[[], None]) -> None:
-        self._node, self._make, self._ended = node, begin, ended
+    def __init__(self, node: Node, begin: Begin, remake: Remake, ended: Callable[[], None]) -> None:
+        self._node, self._make, self._remake, self._ended = node, begin, remake, ended
+        self._goals: tuple[SE2, ...] = ()
         self._handle: GoalHandle | None = None
         self._errand: Errand | None = None
         self._task: Any = None
@@ -60,7 +67,7 @@ class Desk:
     # -- goals ---------------------------------------------------------------------------------------------------------
     def _on_goal(self, errand: Errand, handle: GoalHandle) -> None:
         try:
-            task = self._make(errand, handle.goal)
+            goals, task = self._make(errand, handle.goal)
         except RoboyardError as error:
             handle.reject(str(error))
             self._refuse(errand, error)
@@ -68,11 +75,11 @@ class Desk:
         if self._handle is not None:
             self._finish("aborted", None, "preempted by a newer goal")
         handle.accept()
-        self._take(errand, handle, task)
+        self._take(errand, handle, task, goals)
         self.say("begins")
 
-    def _take(self, errand: Errand, handle: GoalHandle, task: Any) -> None:
-        self._errand, self._handle, self._task = errand, handle, task
+    def _take(self, errand: Errand, handle: GoalHandle, task: Any, goals: Sequence[SE2]) -> None:
+        self._errand, self._handle, self._task, self._goals = errand, handle, task, tuple(goals)
         self._began_ns = self._fed_ns = self._node.now_ns
         handle.on_cancel = self._on_cancel
 
@@ -81,7 +88,7 @@ class Desk:
             self._finish("canceled", None, "")
 
     def _on_restored(self, errand: Errand, handle: GoalHandle) -> None:
-        self._take(errand, handle, self._make(errand, handle.goal))
+        self._take(errand, handle, None, ())  # its task is made in ``load``
 
     # -- each step -----------------------------------------------------------------------------------------------------
     def step(self, now: Situation, places: Places) -> PlanarTwist | None:
@@ -161,13 +168,16 @@ class Desk:
         """Everything as plain data; the goal itself is its action server's."""
         return {
             "task": None if self._task is None else self._task.save(),
+            "goals": [(goal.x, goal.y, goal.theta) for goal in self._goals],
             "times": (self._began_ns, self._fed_ns, self._said_ns),
             "said": self._said,
         }
 
     def load(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`, after the action servers have taken up their goals."""
-        if self._task is not None and saved["task"] is not None:
+        self._goals = tuple(SE2(*goal) for goal in saved["goals"])
+        if self._errand is not None and self._handle is not None and saved["task"] is not None:
+            self._task = self._remake(self._errand, list(self._goals), self._handle.goal)
             self._task.load(saved["task"])
         self._began_ns, self._fed_ns, self._said_ns = saved["times"]
         self._said = saved["said"]

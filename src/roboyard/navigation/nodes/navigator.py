@@ -103,7 +103,7 @@ class NavigatorNode(Node):
         self._limit = (0.0, False)
         self.subscribe("speed_limit", msg.SpeedLimit, self._on_speed_limit)
         self.subscribe("odom", msg.Odometry, self._on_odometry)
-        self._desk = Desk(self, self._begin, self._stand)
+        self._desk = Desk(self, self._begin, self._remake, self._stand)
         self._client = self.action_client("navigate_to_pose", action.NavigateToPose, on_restored=lambda goal: None)
         for topic in ("goal_pose", "move_base_simple/goal"):
             self.subscribe(topic, msg.PoseStamped, self._on_goal_pose)
@@ -156,8 +156,8 @@ class NavigatorNode(Node):
         self._client.send(action.NavigateToPose.Goal(pose=message))
 
     # -- goals ---------------------------------------------------------------------------------------------------------
-    def _begin(self, errand: Errand, goal: Any) -> Any:
-        """The task of a goal.
+    def _begin(self, errand: Errand, goal: Any) -> tuple[list[SE2], Any]:
+        """The poses of a goal in the map, and its task.
 
         Raises:
             RoboyardError: it cannot be taken on.
@@ -168,6 +168,11 @@ class NavigatorNode(Node):
         if not errand.anywhere:
             for pose in goals:
                 self._driver.check_goal(pose)
+        return goals, errand.make(self._driver, goals, goal, places)
+
+    def _remake(self, errand: Errand, goals: list[SE2], goal: Any) -> Any:
+        """The task of a goal that was taken on before a state was saved; transforms are not known yet."""
+        places = Places(self._pose_in_map, path_to_array, self._frames[0])
         return errand.make(self._driver, goals, goal, places)
 
     def _places(self) -> Places:

@@ -81,6 +81,8 @@ def nearest_obstacle(cells: NDArray[np.uint8], way: NDArray[np.float64]) -> floa
     if not found:
         return np.inf
     best = float(rows + columns)
+    for k in range(len(way)):  # a point may lie beyond the map
+        best = max(best, rows + columns + abs(way[k, 0]) + abs(way[k, 1]))
     k = 0
     while k < len(way):
         reach = best + max(0.5 * best, 2.0)

@@ -124,6 +124,7 @@ def descend(
     way = np.empty((most, 2))
     way[0] = row, column
     count = 1
+    fell = False
     while count < most:
         r, c = math.floor(row + 0.5), math.floor(column + 0.5)
         here = times[r, c]
@@ -134,14 +135,18 @@ def descend(
         nr, nc = row, column
         if size > 0.0:
             nr, nc = row - step * slope_r / size, column - step * slope_c / size
-        free = size > 0.0 and line_cost(weights, row, column, nr, nc) < np.inf
-        if free and times[math.floor(nr + 0.5), math.floor(nc + 0.5)] <= here:
+        free = size > 0.0 and not fell and line_cost(weights, row, column, nr, nc) < np.inf
+        next_r, next_c = math.floor(nr + 0.5), math.floor(nc + 0.5)
+        # only ever to earlier cells, or the way could go round and round
+        if free and ((next_r == r and next_c == c) or times[next_r, next_c] < here):
             row, column = nr, nc
-        elif row != r or column != c:
+        elif not fell and (row != r or column != c):
             # beside an obstacle the gradient may point into it: to the middle of the cell instead,
             row, column = float(r), float(c)
+            fell = True
         else:
             # and from there to that of the lowest neighbour
+            fell = False
             low_r, low_c, low = r, c, here
             for dr in range(-1, 2):
                 for dc in range(-1, 2):
