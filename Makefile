@@ -22,8 +22,8 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
-demo: $(MARKS)/base ## install, drive the rover round the arena, and say where report and video lie
-	$(BIN)/roboyard run rover-drive --video
+demo: $(MARKS)/base ## install, let the rover come home when its link is lost, and say where report and video lie
+	$(BIN)/roboyard run rover-homecoming --video
 
 test: $(MARKS)/test ## the quick tests (ROOM=geometry for one room's)
 	$(BIN)/python -m roboyard.compute.warm

@@ -23,6 +23,8 @@ _STATUS_NS = 1_000_000_000
 """Between status messages while nothing changes [ns]."""
 
 
+_PREEMPTED = "preempted by a newer goal"
+
 Begin = Callable[[Errand, Any], tuple[list[SE2], Any]]
 Remake = Callable[[Errand, list[SE2], Any], Any]
 
@@ -73,7 +75,7 @@ class Desk:
             self._refuse(errand, error)
             return
         if self._handle is not None:
-            self._finish("aborted", None, "preempted by a newer goal")
+            self._finish("aborted", None, _PREEMPTED)
         handle.accept()
         self._take(errand, handle, task, goals)
         self.say("begins")
@@ -132,7 +134,8 @@ class Desk:
         else:
             handle.abort(result, reason)
         self._node.report_health("ok" if error is None else "warn", reason or state)
-        self._ended()
+        if reason != _PREEMPTED:  # else the next errand drives on
+            self._ended()
 
     # -- telling -------------------------------------------------------------------------------------------------------
     def say(self, state: str, error: RoboyardError | None = None, text: str = "") -> None:

@@ -57,7 +57,7 @@ def track_figure(stories: list[Story], floor: Floor | None) -> str:
                     mec=PANEL, label="contact" if not index else None,
                 )  # fmt: skip
         plan_axes(axes, size)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.07), ncols=5, handlelength=1.8)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=5, handlelength=1.8)
         return svg(figure, "True way and odometry over the floor plan")
 
 
@@ -119,7 +119,7 @@ def scan_figure(story: Story, floor: Floor | None) -> str:
         axes.plot(x, y, ".", ms=3.2, color=SCAN, label=f"{len(x)} returns")
         axes.plot(*scan.origin, "o", ms=7, mfc=PANEL, mec=INK, mew=1.6, label="lidar")
         plan_axes(axes, size)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.07), ncols=2)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2)
         return svg(figure, f"Lidar scan at {scan.time:.1f} s")
 
 

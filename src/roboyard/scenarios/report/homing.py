@@ -74,7 +74,7 @@ def homecoming_figure(story: Story, homecoming: Homecoming, floor: Floor | None)
         if len(x):
             axes.plot(x[0], y[0], "s", ms=8, mfc=PANEL, mec=GOOD, mew=2, label="home")
         plan_axes(axes, size)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.07), ncols=5, handlelength=1.8)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=5, handlelength=1.8)
         return svg(figure, "Driven by hand, and home without the operator")
 
 
