@@ -6,6 +6,7 @@ Quaternions are w, x, y, z inside and x, y, z, w in messages: they are turned ro
 from roboyard.messages.convert.clouds import cloud_points, cloud_to_arrays, cloud_to_msg, pack_rgb, unpack_rgb
 from roboyard.messages.convert.grids import grid_origin, grid_to_array, grid_to_msg
 from roboyard.messages.convert.images import camera_info_to_msg, camera_matrix, image_to_array, image_to_msg
+from roboyard.messages.convert.markers import points_marker
 from roboyard.messages.convert.poses import (
     covariance_to_array,
     covariance_to_msg,
@@ -53,6 +54,7 @@ __all__ = [
     "path_to_msg",
     "path_to_poses",
     "point_to_msg",
+    "points_marker",
     "pose_stamped",
     "pose_to_msg",
     "pose_to_se2",
