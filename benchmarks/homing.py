@@ -30,6 +30,7 @@ from roboyard.scenarios.catalog import find
 from roboyard.scenarios.statistics import wilson
 from roboyard.scenarios.true_map import true_map
 from roboyard.simulation import Simulation
+from roboyard.simulation.floor_plan import floor_plan
 
 WORLDS = ("arena", "corridor")
 NEAR = 0.3
@@ -38,20 +39,25 @@ CLEAR = 0.55
 BOX_GAP = 0.5
 """A box leaves a way on which the rover's middle keeps so far from everything [m]."""
 SPEED = 0.8
+HEIGHTS = (0.1, 0.24)
+"""At which the world is looked at [m]: the rover's bumper and its top."""
 
 
 class Ground:
-    """A world's free ground and ways in it."""
+    """A world's free ground, what stands there loosely taken as it stands at first, and ways in it."""
 
     def __init__(self, world: str) -> None:
         simulation = Simulation(load_world(find("world", world)))
-        maps = [true_map(simulation, height=h, resolution=0.1, inside=[(0.0, 0.0)]) for h in (0.1, 0.24)]
+        maps = [true_map(simulation, height=h, resolution=0.1, inside=[(0.0, 0.0)]) for h in HEIGHTS]
         low = np.min([grid.frame.T_map_grid.xy for grid in maps], axis=0)
         high = np.max([np.array(grid.frame.T_map_grid.xy) + grid.frame.size for grid in maps], axis=0)
         self.frame = GridFrame.around(low, high, 0.1)
+        x, y = self.frame.T_map_grid.xy
+        edges = (x, x + self.frame.size[0], y, y + self.frame.size[1])
         free = np.ones(self.frame.shape, dtype=bool)
-        for grid in maps:
-            free &= self._free(grid)
+        for height, grid in zip(HEIGHTS, maps, strict=True):
+            loose = floor_plan(simulation.model, height=height, resolution=0.1, bounds=edges, moving=True)
+            free &= self._free(grid) & ~loose.occupied
         self.free = free
         self.clear = distance_to(~free, 0.1)
         rooms, _ = label(self.clear > CLEAR)

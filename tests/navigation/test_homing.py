@@ -457,12 +457,12 @@ def test_a_point_is_tried_again_then_approached_then_told() -> None:
 
 
 def test_a_point_on_which_something_is_seen_to_stand_is_not_driven_at_any_longer() -> None:
-    seen = [SE2(5.0, 0.1, 0.0)]
-    controller = GoalController(GoalConfig(), lambda _: seen[-1])
+    seen = [4.5]  # something stands beyond
+    controller = GoalController(GoalConfig(), lambda p: p if p.x <= seen[-1] else SE2(seen[-1], p.y, 0.0))
     controller.at(SE2(), 0)
-    controller.take(Order(7, SE2(5.0, 0.0, 0.0)), 0)
-    assert controller.look(S) == [], "so near is as good as there"
-    seen.append(SE2(4.0, 0.0, 0.0))
+    controller.take(Order(7, SE2(4.5, 0.0, 0.0)), 0)
+    assert controller.look(S) == [], "a way leads there"
+    seen.append(4.0)
     (nearest,) = controller.look(2 * S)
     assert nearest.pose == SE2(4.0, 0.0, 0.0)
     assert controller.look(3 * S) == []
@@ -474,6 +474,27 @@ def test_a_point_on_which_something_is_seen_to_stand_is_not_driven_at_any_longer
         Cancel(send.token),
         Tell(Report(8, Outcome.NEAR, pytest.approx(0.6), "something stands there")),
     ]
+
+
+def test_a_place_next_to_a_blocked_point_that_is_as_good_is_driven_to_in_its_stead() -> None:
+    free = [4.9]
+    controller = GoalController(GoalConfig(gain=0.2), lambda p: p if p.x <= free[-1] else SE2(free[-1], p.y, 0.0))
+    controller.at(SE2(), 0)
+    order = Order(7, SE2(5.0, 0.0, 0.0))
+    controller.take(order, 0)
+    (beside,) = controller.look(S)
+    assert beside.pose == SE2(4.9, 0.0, 0.0)
+    restored = GoalController(GoalConfig(gain=0.2), lambda p: p if p.x <= free[-1] else SE2(free[-1], p.y, 0.0))
+    restored.load(controller.save(), order)
+    for one in (controller, restored):
+        assert one.look(2 * S) == [], "it is on its way there"
+    free.append(4.85)
+    (again,) = controller.look(3 * S)
+    assert again.pose == SE2(4.85, 0.0, 0.0)
+    controller.at(SE2(4.8, 0.0, 0.0), 9 * S)
+    assert controller.ended(beside.token, 9 * S, succeeded=True) == [], "that one is over"
+    (told,) = controller.ended(again.token, 9 * S, succeeded=True)
+    assert told.report == Report(7, Outcome.REACHED, pytest.approx(0.2))
 
 
 def test_a_robot_that_does_not_move_has_failed_after_its_patience() -> None:
@@ -541,6 +562,7 @@ def test_the_nearest_place_is_reachable_and_none_is_nearer(seed, share) -> None:
                 edge.append(cell)
     nearest = min(math.dist(frame.points(cell), (target.x, target.y)) for cell in reached)
     assert place.distance(target) == pytest.approx(nearest)
+    assert (place is target) == (tuple(frame.cells(target.xy)) in reached)
     assert tuple(frame.cells([place.x, place.y])) in reached
 
 

@@ -1,7 +1,8 @@
 """The goal controller: makes one order after the other a goal of the navigator, watches it, and says what became of it.
 
-A goal that fails is tried again after a pause.  If it fails for good, or something is seen to stand where it lies, the
-robot goes to the nearest place it can reach instead, once, if that brings it nearer; then it says how near it came.
+A goal that fails is tried again after a pause.  If something is seen to stand where it lies, a place next to it that is
+as good is driven to in its stead; if there is none, or it fails for good, the robot goes to the nearest place it can
+reach, once, if that brings it nearer, and says how near it came.
 An order that names nothing, or something else, cancels the goal in the same call.
 """
 
@@ -134,6 +135,7 @@ class GoalController:
         self.reason = ""
         self._nearest: Nearest = nearest or (lambda _: None)
         self._token = 0
+        self._aim: SE2 | None = None
         self._attempt = 0
         self._resume_ns = 0
         self._pose: SE2 | None = None
@@ -198,12 +200,16 @@ class GoalController:
         return []
 
     def look(self, now_ns: int) -> list[Act]:
-        """The surroundings are known anew: a point on which something stands is not driven at any longer."""
-        if self.goal is not Goal.POINT or self.order is None or self.order.target is None:
+        """The surroundings are known anew: a place where something stands is not driven at any longer."""
+        if self.goal is not Goal.POINT or self._aim is None or self.order is None or self.order.target is None:
+            return []
+        if self._nearest(self._aim) in (self._aim, None):
             return []
         place = self._nearest(self.order.target)
-        if place is None or self._distance(place) < self.config.gain:
+        if place is None:
             return []
+        if self._distance(place) < self.config.gain:
+            return self._send(place, Goal.POINT, now_ns)
         self.reason = "something stands there"
         if self._distance(place) + self.config.gain <= self._distance(self._pose):
             return self._send(place, Goal.NEAREST, now_ns)
@@ -211,7 +217,7 @@ class GoalController:
 
     def _send(self, pose: SE2, goal: Goal, now_ns: int) -> list[Act]:
         self._token += 1
-        self.goal = goal
+        self.goal, self._aim = goal, pose
         self._anchor, self._anchor_ns = self._pose, now_ns
         return [Send(self._token, pose)]
 
@@ -233,14 +239,13 @@ class GoalController:
     # -- state -------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
         """State as plain data, without the order: whoever gave it holds it."""
-        anchor = None if self._anchor is None else (self._anchor.x, self._anchor.y, self._anchor.theta)
-        pose = None if self._pose is None else (self._pose.x, self._pose.y, self._pose.theta)
+        places = (self._pose, self._anchor, self._aim)
         return {
             "goal": self.goal.value,
             "reason": self.reason,
             "counts": (self._token, self._attempt),
             "times": (self._resume_ns, self._anchor_ns),
-            "places": (pose, anchor),
+            "places": tuple(None if place is None else (place.x, place.y, place.theta) for place in places),
         }
 
     def load(self, saved: dict[str, Any], order: Order | None) -> None:
@@ -249,4 +254,4 @@ class GoalController:
         self.goal, self.reason = Goal(saved["goal"]), saved["reason"]
         self._token, self._attempt = saved["counts"]
         self._resume_ns, self._anchor_ns = saved["times"]
-        self._pose, self._anchor = (None if place is None else SE2(*place) for place in saved["places"])
+        self._pose, self._anchor, self._aim = (None if place is None else SE2(*place) for place in saved["places"])

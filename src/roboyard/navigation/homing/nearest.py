@@ -26,7 +26,8 @@ def nearest_reachable(
         reach: The robot may stand up to so far from the nearest passable place itself [m].
 
     Returns:
-        Pose in the map that looks at the target; None if there is nothing passable near the robot.
+        Pose in the map that looks at the target; the target itself if a way leads there; None if there is nothing
+        passable near the robot.
     """
     cells = np.asarray(costs)
     passable = (cells >= 0) & (cells < blocked)
@@ -34,7 +35,11 @@ def nearest_reachable(
     here = _nearest(passable, frame, start)
     if here is None or math.dist(here[1], (start.x, start.y)) > reach:
         return None
-    found = _nearest(parts == parts[here[0]], frame, target)
+    joined = parts == parts[here[0]]
+    row, column = frame.cells(target.xy)
+    if frame.contains((row, column)) and joined[row, column]:
+        return target
+    found = _nearest(joined, frame, target)
     if found is None:
         return None
     x, y = found[1]

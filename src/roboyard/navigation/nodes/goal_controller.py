@@ -101,7 +101,10 @@ class GoalControllerNode(Node):
         start = self._pose(grid.header.frame_id)
         cells = grid_to_array(grid)
         frame = GridFrame(float(grid.info.resolution), (cells.shape[0], cells.shape[1]), grid_origin(grid))
-        place = None if start is None else nearest_reachable(cells, frame, start, T_grid_order @ target)
+        wanted = T_grid_order @ target
+        place = None if start is None else nearest_reachable(cells, frame, start, wanted)
+        if place is wanted:
+            return target
         return None if place is None else T_grid_order.inverse() @ place
 
     # -- what goes out -------------------------------------------------------------------------------------------------
