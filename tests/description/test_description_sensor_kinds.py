@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -19,10 +20,13 @@ from roboyard.description.sensors import (
     Outage,
     PressureSpec,
     SatelliteSpec,
+    Sensor,
     SonarSpec,
     VectorSpec,
 )
+from roboyard.description.write import write_sdf
 from roboyard.errors import DescriptionError
+from roboyard.geometry import SE3
 from roboyard.simulation.sensors import sensor_kinds
 
 LINK = "<inertial><mass>1</mass></inertial>"
@@ -79,6 +83,31 @@ def test_latency_and_outages_belong_to_every_sensor() -> None:
     assert (one.latency, one.outage) == (0.02, Outage(60.0, 2.0))
 
 
+@given(
+    st.builds(SonarSpec, st.floats(0.01, 0.5), st.floats(1.0, 9.0), st.floats(0.01, 1.5), st.floats(0.0, 1.0),
+              phantom=st.floats(0, 1), dropout=st.floats(0, 1), frequency=st.floats(1e3, 1e6),
+              cycles=st.integers(1, 99), threshold=st.floats(0, 1)),
+    st.floats(0.0, 0.09),
+)  # fmt: skip
+@settings(max_examples=30)
+def test_a_sonar_comes_back_from_its_file(spec: SonarSpec, phase: float) -> None:
+    one = Sensor("s", "sonar", "a", SE3(), 10.0, "s", "a", spec, phase=phase)
+    back = load_model(write_sdf(replace(robot(""), sensors=(one,))).text).sensors[0]
+    assert back.phase == pytest.approx(phase, rel=1e-9)
+    for name in SonarSpec.__dataclass_fields__:
+        if name != "noise":
+            assert getattr(back.spec, name) == pytest.approx(getattr(spec, name), rel=1e-9), name
+
+
+def test_a_sonar_that_sends_before_its_echo_is_back_is_told_of() -> None:
+    def findings(rate: float) -> list[str]:
+        model = robot(f'<sensor name="s" type="sonar"><update_rate>{rate}</update_rate></sensor>')
+        return [one.what for one in model.findings if "phantoms" in one.what]
+
+    assert findings(30.0) == []  # the default reach is 5 m
+    assert "1.7 m" in findings(100.0)[0]
+
+
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_a_preset_gives_the_figures(name: str) -> None:
     preset = PRESETS[name]
@@ -98,6 +127,10 @@ def test_a_preset_gives_the_figures(name: str) -> None:
         ('<sensor name="s" type="lidar"><lidar><phantom>2</phantom></lidar></sensor>', "probability"),
         ('<sensor name="s" type="imu"><outage><every>-1</every></outage></sensor>', "at least 0"),
         ('<sensor name="s" type="imu"><latency>soon</latency></sensor>', "latency"),
+        ('<sensor name="s" type="sonar"><update_rate>20</update_rate><phase>0.05</phase></sensor>', "less than 0.05 s"),
+        ('<sensor name="s" type="sonar"><sonar><threshold>2</threshold></sonar></sensor>', "from 0 to 1"),
+        ('<sensor name="s" type="sonar"><sonar><frequency>0</frequency></sonar></sensor>', "frequency"),
+        ('<sensor name="s" type="sonar"><sonar><cycles>0</cycles></sonar></sensor>', "cycles"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(sensor: str, says: str) -> None:

@@ -1,7 +1,8 @@
 """Sensors by name, with the figures of their class: ``<sensor …><preset>sick_lms200</preset></sensor>``.
 
 The figures are those of a survey of what small robots carry: manufacturers' data sheets where a product is named, else
-what is typical of the class.
+what is typical of the class.  Where it gives an accuracy, 95 of 100 readings are that good: the standard deviation is
+half of it along one axis (rounding included), and 0.41 of it in the plane.
 """
 
 from __future__ import annotations
@@ -9,7 +10,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from roboyard.description.sensors import EncoderSpec, ImuSpec, LidarSpec, Noise, SatelliteSpec, SensorSpec, SonarSpec
+from roboyard.description.sensors import (
+    EncoderSpec,
+    ImuSpec,
+    LidarSpec,
+    Noise,
+    SatelliteSpec,
+    SensorSpec,
+    SonarSpec,
+    VectorSpec,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +46,9 @@ def _lidar(samples: int, half: float, near: float, far: float, resolution: float
     )  # fmt: skip
 
 
-def _walk(spread: float, bias: float, seconds: float) -> tuple[Noise, Noise, Noise]:
-    """White noise with a bias that wanders."""
-    noise = Noise(stddev=spread, dynamic_bias_stddev=bias, dynamic_bias_correlation_time=seconds)
+def _walk(spread: float, bias: float, seconds: float, constant: float = 0.0) -> tuple[Noise, Noise, Noise]:
+    """White noise with a bias that wanders, about a constant one that calibration would find."""
+    noise = Noise(stddev=spread, bias_stddev=constant, dynamic_bias_stddev=bias, dynamic_bias_correlation_time=seconds)
     return noise, noise, noise
 
 
@@ -54,17 +64,17 @@ def _satellite(along: float, up: float) -> SatelliteSpec:
 _HALF = math.pi / 2
 PRESETS: dict[str, Preset] = {
     "sick_lms200": Preset(
-        "lidar", 20.0, _lidar(720, _HALF, 0.1, 80.0, 0.01, 0.005), "2D lidar, 180°, 720 beams in 0.05 s, 10 mm"
+        "lidar", 20.0, _lidar(720, _HALF, 0.1, 80.0, 0.01, 0.004), "2D lidar, 180°, 720 beams in 0.05 s, 10 mm"
     ),
     "lidar_2d_coarse": Preset(
-        "lidar", 10.0, _lidar(361, _HALF, 0.1, 30.0, 0.01, 0.01), "2D lidar, 180° in steps of 0.5°, 30 m"
+        "lidar", 10.0, _lidar(361, _HALF, 0.1, 30.0, 0.01, 0.004), "2D lidar, 180° in steps of 0.5°, 30 m"
     ),
     "lidar_2d_fine": Preset(
-        "lidar", 75.0, _lidar(1029, _HALF, 0.05, 80.0, 0.01, 0.01), "2D lidar, 180° in steps of 0.175°, 80 m, 75 Hz"
+        "lidar", 75.0, _lidar(1029, _HALF, 0.05, 80.0, 0.01, 0.004), "2D lidar, 180° in steps of 0.175°, 80 m, 75 Hz"
     ),
     "lidar_3d_16": Preset(
         "lidar",
-        10.0,
+        15.0,
         LidarSpec(
             samples=1800,
             angle_min=-math.pi,
@@ -74,21 +84,36 @@ PRESETS: dict[str, Preset] = {
             vertical_angle_max=math.radians(15),
             range_min=0.3,
             range_max=120.0,
-            noise=Noise(stddev=0.02),
+            noise=Noise(stddev=0.025),
         ),
-        "3D lidar, 16 layers of 1800 beams, 120 m",
+        "3D lidar, 16 layers of 1800 beams, 120 m, 5 cm, 15 Hz",
     ),
     "polaroid_6500": Preset(
         "sonar",
         10.0,
-        SonarSpec(range_min=0.15, range_max=10.7, half_angle=0.13, noise=Noise(stddev=0.02), dropout=0.01),
+        SonarSpec(
+            range_min=0.15,
+            range_max=10.7,
+            half_angle=0.13,
+            noise=Noise(stddev=0.02),
+            dropout=0.01,
+            frequency=49.4e3,
+            cycles=16,
+            threshold=0.2,
+        ),
         "sonar, 16 cycles at 49.4 kHz, 0.15 to 10.7 m",
+    ),
+    "sonar_5m": Preset(
+        "sonar",
+        30.0,
+        SonarSpec(range_max=5.0, half_angle=0.26, noise=Noise(stddev=0.1), dropout=0.02),
+        "sonar, 5 m, 20 cm, as often as sound comes back from there",
     ),
     "sonar_ring": Preset(
         "sonar",
         100.0,
-        SonarSpec(range_max=5.0, half_angle=0.26, noise=Noise(stddev=0.05), phantom=0.02, dropout=0.02),
-        "sonar of a ring, 5 m, disturbed by its neighbours",
+        SonarSpec(range_max=1.7, half_angle=0.26, noise=Noise(stddev=0.1), phantom=0.01, dropout=0.02),
+        "sonar of a ring, 1.7 m, 20 cm, 100 Hz",
     ),
     "imu_consumer": Preset(
         "imu", 100.0, ImuSpec(_walk(0.005, 0.01, 300.0), _walk(0.05, 0.1, 300.0)), "inertial unit of a telephone"
@@ -96,8 +121,14 @@ PRESETS: dict[str, Preset] = {
     "imu_industrial": Preset(
         "imu", 200.0, ImuSpec(_walk(0.0005, 0.0005, 1000.0), _walk(0.01, 0.01, 1000.0)), "calibrated inertial unit"
     ),
+    "gyroscope_mems": Preset(
+        "gyroscope", 100.0, VectorSpec(_walk(0.005, 0.003, 300.0, 0.02)), "vibrating gyroscope, not calibrated"
+    ),
+    "accelerometer_mems": Preset(
+        "accelerometer", 100.0, VectorSpec(_walk(0.05, 0.02, 300.0, 0.2)), "accelerometer, not calibrated"
+    ),
     "gps_good": Preset("navsat", 5.0, _satellite(2.0, 4.0), "satellite position, 3 to 5 m"),
-    "gps_poor": Preset("navsat", 1.0, _satellite(25.0, 40.0), "satellite position between houses, up to 50 m"),
+    "gps_poor": Preset("navsat", 1.0, _satellite(20.0, 30.0), "satellite position between houses, up to 50 m"),
     "encoder_500": Preset(
         "encoder", 50.0, EncoderSpec(resolution=2000), "incremental encoder, 500 lines read in quadrature"
     ),

@@ -11,7 +11,7 @@ from roboyard.description.model import Plugin
 from roboyard.description.presets import PRESETS, Preset
 from roboyard.description.reading import Reading
 from roboyard.description.sensor_kinds import READERS, Place
-from roboyard.description.sensors import EncoderSpec, OtherSpec, Outage, Sensor, SensorSpec
+from roboyard.description.sensors import SPEED_OF_SOUND, EncoderSpec, OtherSpec, Outage, Sensor, SensorSpec, SonarSpec
 from roboyard.description.values import fault, shown
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
@@ -28,7 +28,7 @@ _DEFAULT_RATE = {
 }  # fmt: skip
 _COMMON = {
     "pose", "update_rate", "updateRate", "topic", "always_on", "alwaysOn", "plugin", "visualize", "enable_metrics",
-    "gz_frame_id", "ignition_frame_id", "frame_id", "latency", "outage", "preset",
+    "gz_frame_id", "ignition_frame_id", "frame_id", "latency", "outage", "preset", "phase",
 }  # fmt: skip
 _SLOWEST, _FASTEST = 0.001, 10_000.0  # [Hz]; physics makes 500 to 10,000 steps a second
 
@@ -76,6 +76,9 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joi
         rate = _DEFAULT_RATE.get(kind, 30.0) if preset is None else preset.rate
         if kind != "encoder" and preset is None:  # read whenever somebody asks for the joints
             reading.note(node, f"sensor '{name}' has no update rate: {rate:g} Hz taken")
+    if isinstance(spec, SonarSpec) and 2.0 * spec.range_max * rate > SPEED_OF_SOUND:
+        heard = 0.5 * SPEED_OF_SOUND / rate
+        reading.note(node, f"sonar '{name}' sends at {rate:g} Hz: echoes from beyond {heard:.2g} m come as phantoms")
     return Sensor(
         name=name,
         kind=kind,
@@ -88,6 +91,7 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joi
         always_on=boolean_of(node, "always_on", boolean_of(node, "alwaysOn", True)),
         latency=number_of(node, "latency", 0.0, low=0.0),
         outage=_outage(reading, node.child("outage")),
+        phase=_phase(node, name, rate),
     )
 
 
@@ -113,6 +117,14 @@ def _outage(reading: Reading, node: Node | None) -> Outage:
         return Outage()
     reading.unknown(node, {"every", "lasts"})
     return Outage(number_of(node, "every", 0.0, low=0.0), number_of(node, "lasts", 1.0, low=0.0, above=True))
+
+
+def _phase(node: Node, name: str, rate: float) -> float:
+    """``<phase>`` [s], within the sensor's period."""
+    phase = number_of(node, "phase", 0.0, low=0.0)
+    if phase * rate >= 1.0:
+        raise fault(f"sensor '{name}' measures {phase:g} s into its period", node, f"less than {1.0 / rate:g} s")
+    return phase
 
 
 @lru_cache(maxsize=1)

@@ -29,6 +29,10 @@ from roboyard.description.xml import Node
 _DEFAULT_RANGE = 30.0  # [m]
 _LOUDEST = 1e9  # noise of any unit
 _MAX_RAYS = 2_000_000
+_MAX_CYCLES = 10_000
+_SONAR = {
+    "min", "max", "radius", "half_angle", "grazing", "noise", "phantom", "dropout", "frequency", "cycles", "threshold",
+}  # fmt: skip
 _Axes = tuple[Noise, Noise, Noise]
 
 
@@ -194,9 +198,7 @@ def _sonar(reading: Reading, place: Place) -> SonarSpec:
     node, plain = place.body, SonarSpec()
     if node is None:
         return plain
-    reading.unknown(
-        node, {"min", "max", "radius", "half_angle", "grazing", "noise", "phantom", "dropout"}, {"geometry"}
-    )
+    reading.unknown(node, _SONAR, {"geometry"})
     near, far = number_of(node, "min", plain.range_min, low=0.0), number_of(node, "max", plain.range_max, low=0.0)
     if far <= near:
         raise fault(f"sonar '{place.name}' hears from {near:g} m to {far:g} m", node, "max above min")
@@ -206,7 +208,21 @@ def _sonar(reading: Reading, place: Place) -> SonarSpec:
         raise fault(f"sonar '{place.name}' has a half angle of {half:g} rad", node, "below pi/2")
     grazing = number_of(node, "grazing", plain.grazing, low=0.0)
     noise = read_noise(reading, node.child("noise"))
-    return SonarSpec(near, far, half, grazing, noise, _probability(node, "phantom"), _probability(node, "dropout"))
+    cycles = number_of(node, "cycles", plain.cycles, low=1.0)
+    if cycles > _MAX_CYCLES:
+        raise fault(f"sonar '{place.name}' sends {cycles:g} cycles", node, f"at most {_MAX_CYCLES}")
+    return SonarSpec(
+        near,
+        far,
+        half,
+        grazing,
+        noise,
+        _probability(node, "phantom"),
+        _probability(node, "dropout"),
+        number_of(node, "frequency", plain.frequency, low=0.0, above=True),
+        round(cycles),
+        _probability(node, "threshold"),
+    )
 
 
 def _vector(reading: Reading, place: Place) -> VectorSpec:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
 
@@ -55,6 +56,10 @@ class LidarSpec:
     dropout: float = 0.0
 
 
+SPEED_OF_SOUND = 343.0
+"""In air at 20 °C [m/s]."""
+
+
 @dataclass(frozen=True, slots=True)
 class SonarSpec:
     """Ultrasonic ranger: the nearest echo within a cone about the sensor's x.
@@ -65,8 +70,12 @@ class SonarSpec:
         half_angle: Of the cone [rad].
         grazing: Surfaces tilted farther away from the beam than this throw the echo away; edges still echo [rad].
         noise: Of the distance [m].
-        phantom: Probability of an echo that is none: of another sonar, or of the pulse before.
+        phantom: Probability of an echo that is none.  Those of other sonars and of earlier pulses come by themselves.
         dropout: Probability that the echo is missed.
+        frequency: Of the sound [Hz]; sonars hear each other only where their pulses overlap in it.
+        cycles: Length of the pulse in periods of the sound.
+        threshold: Energy at which the receiver says "echo", as a share of what a whole pulse brings back from a wall at
+            the largest range; 0: the very first sound.
     """
 
     range_min: float = 0.02
@@ -76,6 +85,9 @@ class SonarSpec:
     noise: Noise = Noise()
     phantom: float = 0.0
     dropout: float = 0.0
+    frequency: float = 40e3
+    cycles: int = 16
+    threshold: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +170,7 @@ class EncoderSpec:
         joints: Empty: all that can move.
         resolution: Steps per revolution; 0 = continuous.
         noise: Of the velocity [rad/s].
-        absolute: Shows the angle within one turn, from the joint's own zero; an incremental one counts from where it
-            was switched on.
+        absolute: Shows the angle within one turn; an incremental one counts on. Both from the joint's own zero.
         miscount: Probability that a step is lost or counted twice.
     """
 
@@ -177,9 +188,26 @@ class TruthSpec:
 
 @dataclass(frozen=True, slots=True)
 class OtherSpec:
-    """A kind no reader rule knows yet, kept as written so that nothing is lost."""
+    """A kind no reader rule knows yet, kept as written so that nothing is lost.
+
+    Attributes:
+        parameters: (path/to/element below the ``<sensor>``, its text).
+    """
 
     parameters: tuple[tuple[str, str], ...] = ()
+
+    def number(self, path: str, default: float, *, low: float = -math.inf, high: float = math.inf) -> float:
+        """The number at ``path``; ``default`` where the file has none. Raises DescriptionError."""
+        text = dict(self.parameters).get(path)
+        try:
+            value = default if text is None else float(text)
+        except ValueError:
+            value = math.nan
+        if not (math.isfinite(value) and low <= value <= high):
+            raise DescriptionError(
+                f"<{path}> is {text!r}", where="<sensor>", valid=f"a number from {low:g} to {high:g}"
+            )
+        return value
 
 
 SensorSpec = (
@@ -223,6 +251,7 @@ class Sensor:
         update_rate: [Hz].
         latency: From measuring to publishing [s]; the stamp is that of the measurement.
         outage: Times in which it is silent.
+        phase: By how much it measures later than at multiples of its period [s]: sonars take turns.
     """
 
     name: str
@@ -236,3 +265,4 @@ class Sensor:
     always_on: bool = True
     latency: float = 0.0
     outage: Outage = Outage()
+    phase: float = 0.0

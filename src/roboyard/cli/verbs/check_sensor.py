@@ -9,7 +9,7 @@ import typer
 from roboyard.cli.grammar import JsonOption
 
 if TYPE_CHECKING:
-    from roboyard.description.sensors import Sensor
+    from roboyard.description.sensors import Sensor, SensorSpec
 
 
 def sensor(
@@ -17,7 +17,7 @@ def sensor(
         str,
         typer.Argument(
             metavar="SENSOR",
-            help="file.py:Class, module:Class, a preset of `roboyard list sensors`, or a robot: all of its own.",
+            help="file.py:Class, module:Class, a name of `roboyard list sensors`, or a robot: all of its own.",
         ),
     ],
     json: JsonOption = False,
@@ -54,15 +54,18 @@ def sensor(
 def _sensors(file: str) -> list[tuple[str, Sensor, Any]]:
     """(name, description, class or None for the registered one) of what ``file`` names."""
     from roboyard.description.presets import PRESETS
-    from roboyard.description.sensors import OtherSpec, Sensor
+    from roboyard.description.sensors import Sensor
     from roboyard.errors import ConfigError, InputError
     from roboyard.geometry import SE3
     from roboyard.scenarios import catalog
     from roboyard.simulation.sensors import SimulatedSensor, sensor_kinds
+    from roboyard.simulation.sensors.registry import brought_kind
 
     if file in PRESETS:
         preset = PRESETS[file]
         return [(file, Sensor(file, preset.kind, "body", SE3(), preset.rate, file, "body", preset.spec), None)]
+    if (brought := brought_kind(file)) is not None:
+        return [(file, Sensor(file, file, "body", SE3(), 50.0, file, "body", _example(brought)), brought)]
     if ":" in file:
         found = catalog.named_object(file)
         if not isinstance(found, type) or not issubclass(found, SimulatedSensor):
@@ -70,8 +73,7 @@ def _sensors(file: str) -> list[tuple[str, Sensor, Any]]:
         kind = getattr(found, "kind", "")
         if not isinstance(kind, str) or not kind:
             raise ConfigError(f"{file} has no kind", valid='kind = "sonar", as files call it')
-        example = getattr(found, "example", OtherSpec())
-        return [(found.__name__, Sensor(kind, kind, "body", SE3(), 50.0, kind, "body", example), found)]
+        return [(found.__name__, Sensor(kind, kind, "body", SE3(), 50.0, kind, "body", _example(found)), found)]
     from roboyard.description import load_model
 
     known = sensor_kinds()
@@ -80,3 +82,11 @@ def _sensors(file: str) -> list[tuple[str, Sensor, Any]]:
     if not found_here:
         raise InputError(f"{file} has no sensor that is simulated", valid=f"kinds: {', '.join(known)}")
     return found_here
+
+
+def _example(kind: Any) -> SensorSpec:
+    """The description by which a class wants to be tried: its ``example``, else an empty one."""
+    from roboyard.description.sensors import OtherSpec
+
+    found: SensorSpec = getattr(kind, "example", OtherSpec())
+    return found

@@ -54,8 +54,11 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
         return [{"name": run.name, "about": f"pid {run.pid}", "pid": run.pid} for run in live_runs()]
     if kind is Kind.SENSORS:
         from roboyard.description.presets import PRESETS
+        from roboyard.description.sensing import sensor_kinds_of_others
 
-        return [{"name": name, "about": one.about, "kind": one.kind} for name, one in PRESETS.items()]
+        presets = [{"name": name, "about": one.about, "kind": one.kind} for name, one in PRESETS.items()]
+        brought = sorted(sensor_kinds_of_others())
+        return presets + [{"name": name, "about": "a kind of another package", "kind": name} for name in brought]
     from roboyard.scenarios import catalog
 
     if kind is Kind.NODES:

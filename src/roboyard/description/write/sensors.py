@@ -23,6 +23,9 @@ from roboyard.description.write.written import add, add_pose
 from roboyard.geometry import SE3
 
 _TYPES = {"lidar": "gpu_lidar"}
+_SONAR = (
+    "range_min", "range_max", "half_angle", "grazing", "phantom", "dropout", "frequency", "cycles", "threshold"
+)  # fmt: skip
 _Axes = tuple[Noise, Noise, Noise]
 
 
@@ -46,6 +49,8 @@ def add_sensor(parent: ET.Element, sensor: Sensor, T_parent_sensor: SE3 | None =
         add(node, "always_on", False)
     if sensor.latency:
         add(node, "latency", sensor.latency)
+    if sensor.phase:
+        add(node, "phase", sensor.phase)
     if sensor.outage.every:
         outage = add(node, "outage")
         add(outage, "every", sensor.outage.every)
@@ -60,7 +65,7 @@ def _body(node: ET.Element, sensor: Sensor) -> None:
             _lidar(add(node, "lidar"), spec)
         case SonarSpec():
             body = add(node, "sonar")
-            for tag in ("range_min", "range_max", "half_angle", "grazing", "phantom", "dropout"):
+            for tag in _SONAR:
                 add(body, tag.removeprefix("range_"), getattr(spec, tag))
             _noise(body, spec.noise)
         case ImuSpec():

@@ -61,6 +61,11 @@ class FaultTable:
         """The faults under way, in the order in which they began."""
         return {name: active.fault for name, active in self._active.items()}
 
+    def powered(self, model: str) -> bool:
+        """Whether a model has power."""
+        active = (item.fault for item in self._active.values())
+        return not any(isinstance(fault, PowerFault) and fault.model == model for fault in active)
+
     def check(self, fault: Fault) -> None:
         """Whether there is what the fault falls on.
 

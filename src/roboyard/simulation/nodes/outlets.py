@@ -146,7 +146,10 @@ class Outlets:
         period = (sensor.period_ns or FASTEST_NS) * 1e-9
         outlet = Outlet(node, self._simulation.faults, sensor, convert, publisher)
         self.sensors[sensor.sensor.name] = outlet
-        self._open.append(node.timer(period, outlet.read, priority=SENSOR))
+        timer = node.timer(period, outlet.read, priority=SENSOR)
+        if sensor.sensor.phase:
+            timer.reschedule(timer.next_ns + round(sensor.sensor.phase * 1e9))
+        self._open.append(timer)
 
     def _truth(self) -> None:
         truth = truth_of(self._simulation, self._simulation.placement(self._handle.name), contacts=False)

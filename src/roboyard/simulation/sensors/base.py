@@ -21,6 +21,14 @@ from roboyard.simulation.sensors.noise import Corruption
 from roboyard.simulation.sensors.outage import Outages
 
 
+class Power(Protocol):
+    """Who has power."""
+
+    def powered(self, model: str) -> bool:
+        """Whether a model has power."""
+        ...
+
+
 class Host(Protocol):
     """What a sensor sees of the simulation it is in."""
 
@@ -47,6 +55,11 @@ class Host(Protocol):
         ...
 
     @property
+    def timestep_ns(self) -> int:
+        """Physics step [ns]."""
+        ...
+
+    @property
     def servos(self) -> Servos:
         """Joint servos."""
         ...
@@ -64,6 +77,15 @@ class Host(Protocol):
     @property
     def world(self) -> World:
         """Description of the place."""
+        ...
+
+    @property
+    def faults(self) -> Power:
+        """What is wrong."""
+        ...
+
+    def sensors(self, name: str) -> tuple[Any, ...]:
+        """The sensors of a model."""
         ...
 
     def placement(self, name: str) -> Placement:

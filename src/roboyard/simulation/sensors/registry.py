@@ -12,6 +12,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from roboyard.description.sensors import Sensor
+from roboyard.errors import ConfigError
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
 from roboyard.simulation.sensors.contact import Contact
 from roboyard.simulation.sensors.encoder import Encoder
@@ -44,6 +45,27 @@ def sensor_kinds() -> tuple[str, ...]:
     return tuple(sorted({*BUILT_IN, *_others()}))
 
 
+def brought_kind(name: str) -> type[SimulatedSensor[Any]] | None:
+    """The class that another package brings under a name; None if none does.
+
+    Raises:
+        ConfigError: it cannot be imported, or is no sensor.
+    """
+    entry = _others().get(name)
+    if entry is None:
+        return None
+    where = f"entry point {entry.name} = {entry.value} of {GROUP}"
+    try:
+        found = entry.load()
+    except Exception as error:  # whatever the other package does wrong
+        raise ConfigError(f"cannot be loaded: {type(error).__name__}: {error}", where=where) from error
+    if not (isinstance(found, type) and issubclass(found, SimulatedSensor)):
+        raise ConfigError(
+            "is no sensor", where=where, valid="a subclass of roboyard.simulation.sensors.SimulatedSensor"
+        )
+    return found
+
+
 def make_sensor(
     host: Host, robot: str, sensor: Sensor, kinds: Mapping[str, type[SimulatedSensor[Any]]] | None = None
 ) -> SimulatedSensor[Any] | None:
@@ -55,7 +77,5 @@ def make_sensor(
         sensor: Its description.
         kinds: Further kinds, or others in place of ours.
     """
-    kind = (kinds or {}).get(sensor.kind) or BUILT_IN.get(sensor.kind)
-    if kind is None and sensor.kind in _others():
-        kind = _others()[sensor.kind].load()
+    kind = (kinds or {}).get(sensor.kind) or BUILT_IN.get(sensor.kind) or brought_kind(sensor.kind)
     return kind(host, robot, sensor) if kind is not None else None

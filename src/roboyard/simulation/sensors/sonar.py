@@ -1,23 +1,28 @@
-"""Ultrasonic ranger: the nearest echo within a cone."""
+"""Ultrasonic ranger: the nearest echo within a cone, and what other pulses make of it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.sensors import Sensor, SonarSpec
+from roboyard.description.sensors import SPEED_OF_SOUND, Sensor, SonarSpec
 from roboyard.errors import DescriptionError
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
 from roboyard.simulation.sensors.beams import Beams
 from roboyard.simulation.sensors.noise import Corruption
+from roboyard.simulation.sensors.sound import Patches, detected
 
 _ROWS = 15
 """Beams across the cone: at 5 m and ±15° a thing of 18 cm is not missed."""
 _EDGE = 0.15
 """Neighbouring beams whose ways differ by more than this share lie on two sides of an edge, which echoes."""
+_IN_SIGHT = 0.9
+"""Share of a way that must be free for sound to come along it: housings and the grid of beams take the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,10 @@ class Sonar(SimulatedSensor[SonarReading]):
 
     The beam is wide, so it tells how near something is but not where.  A smooth surface that is tilted too far away
     mirrors the pulse away and is not heard, but its edges are.
+
+    It takes whatever it hears for its own pulse: also that of another sonar of its frequency, which comes straight or
+    by one reflection, and the late echo of its own pulse before.  Sonars send at multiples of their periods, whether
+    anybody reads them or not; while sound is on its way, things are taken to stand still.
     """
 
     kind = "sonar"
@@ -50,6 +59,8 @@ class Sonar(SimulatedSensor[SonarReading]):
         h = s.half_angle
         self._beams = Beams(host, robot, _ROWS, -h, h, _ROWS, -h, h, s.range_max * 1.05)
         self._cone = (self._beams.grid[:, 0] >= math.cos(h) - 1e-9).reshape(_ROWS, _ROWS)
+        self._pulse = SPEED_OF_SOUND * s.cycles / s.frequency
+        self._since_ns = host.time_ns
         self.noise = Corruption((s.noise,), self.rng)
 
     @property
@@ -61,12 +72,15 @@ class Sonar(SimulatedSensor[SonarReading]):
         """Find the site and what can echo."""
         super().bind()
         self._beams.bind(self.site, self.body)
+        self._others: tuple[Sonar, ...] | None = None
+        self._seen: tuple[int, Patches, NDArray[np.float64]] | None = None
 
     def measure(self, time_ns: int, elapsed_ns: int) -> SonarReading:
         """Send a pulse."""
-        s, true = self.spec, self.echo()
-        if s.dropout > 0.0 and self.rng.random() < s.dropout:
-            true = math.inf
+        s = self.spec
+        own = self.echo()
+        true = math.inf if s.dropout > 0.0 and self.rng.random() < s.dropout else own
+        true = min(true, self._disturbance(own))
         if s.phantom > 0.0 and self.rng.random() < s.phantom:
             true = self.rng.uniform(s.range_min, min(true, s.range_max))
         if math.isinf(true):
@@ -77,29 +91,133 @@ class Sonar(SimulatedSensor[SonarReading]):
         return SonarReading(time_ns, noisy if noisy <= s.range_max else math.inf)
 
     def echo(self) -> float:
-        """True distance to the nearest thing that echoes [m]; infinite for none."""
-        ways = self._beams.cast().reshape(_ROWS, _ROWS)
-        heard = self._cone & np.isfinite(ways) & (self._edges(ways) | (self._tilts(ways) <= self.spec.grazing))
-        return float(np.min(ways[heard], initial=math.inf))
+        """Distance at which its own pulse is heard [m]; infinite for none."""
+        self._seen = None
+        return 0.5 * self._way_of(self)
 
-    def _edges(self, ways: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Beams that have a neighbour with a much longer way."""
-        found = np.zeros_like(ways, bool)
-        for axis in (0, 1):
-            near, far = np.take(ways, range(_ROWS - 1), axis), np.take(ways, range(1, _ROWS), axis)
-            with np.errstate(invalid="ignore"):
-                first, second = far > near * (1.0 + _EDGE), near > far * (1.0 + _EDGE)
-            slices = [slice(None), slice(None)]
-            slices[axis] = slice(0, _ROWS - 1)
-            found[tuple(slices)] |= first
-            slices[axis] = slice(1, _ROWS)
-            found[tuple(slices)] |= second
-        return found
+    # -- other pulses --------------------------------------------------------------------------------------------------
+    def _disturbance(self, own: float) -> float:
+        """Distance that the first sound of another pulse makes it believe [m]; ``own``: that of its own echo."""
+        s, nearest = self.spec, math.inf
+        for other in self._audible():
+            way = 2.0 * own if other is self else self._way_of(other)
+            if math.isinf(way):
+                continue
+            for sent_ns in other._pulses(self, 2.0 * s.range_min - way, 2.0 * s.range_max - way):
+                nearest = min(nearest, 0.5 * (way + SPEED_OF_SOUND * 1e-9 * sent_ns))
+        return nearest
 
-    def _tilts(self, ways: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Angle between beam and surface normal [rad], from the places that neighbouring beams meet."""
-        points = self._beams.grid.reshape(_ROWS, _ROWS, 3) * np.where(np.isfinite(ways), ways, 0.0)[..., None]
-        normal = np.cross(np.gradient(points, axis=0), np.gradient(points, axis=1))
-        length = np.linalg.norm(normal, axis=2)
-        across = np.abs(np.einsum("ijk,ijk->ij", normal, self._beams.grid.reshape(_ROWS, _ROWS, 3)))
-        return np.asarray(np.arccos(np.clip(across / np.where(length > 0.0, length, 1.0), 0.0, 1.0)))
+    def _pulses(self, ear: Sonar, first: float, last: float) -> Iterator[int]:
+        """Times [ns] from now at which it sends, while sound goes ``first`` to ``last`` [m]; its own ear knows now."""
+        now, period, step = self.host.time_ns, self.period_ns, self.host.timestep_ns
+        low, high = math.ceil(first / SPEED_OF_SOUND * 1e9), math.floor(last / SPEED_OF_SOUND * 1e9)
+        if ear is self:  # the pulse of now is what it listens for, those before came by its period
+            began = max(low, self._since_ns - now)
+            yield from range(-period, began - 1, -period) if period else ()
+        elif not period:
+            yield from (0,) if low <= 0 <= high else ()
+        else:
+            start = self._since_ns + round(self.sensor.phase * 1e9)
+            for number in range(max(1, (now + low - start) // period), (now + high + step - start) // period + 1):
+                sent = (start + number * period) // step * step - now
+                if low <= sent <= high:
+                    yield sent
+
+    def _audible(self) -> Iterator[Sonar]:
+        """Sonars that send at present, itself included, and whose pulses it cannot tell from its own."""
+        if self._others is None:
+            host = self.host
+            found = (one for name in host.models for one in host.sensors(name) if isinstance(one, Sonar))
+            band = self.spec.frequency / self.spec.cycles
+            self._others = tuple(one for one in found if abs(one.spec.frequency - self.spec.frequency) < band)
+        for one in self._others:
+            if one is self or (self.host.faults.powered(one.robot) and not one.is_out()):
+                yield one
+
+    def _way_of(self, other: Sonar) -> float:
+        """Way [m] of the first sound of a pulse of ``other`` that it hears; infinite if it hears none."""
+        s = self.spec
+        patches, _ = other._look()
+        ear = self._place()
+        heard = patches.towards(ear, s.grazing)
+        ways, away = patches.ways + patches.ways, patches.ways
+        if other is not self:
+            away = np.linalg.norm(patches.points - ear, axis=1)
+            ways = patches.ways + away
+            heard &= self._hears(patches.points)
+        ways, energies = ways[heard], patches.share * (s.range_max / np.maximum(away[heard], 1e-9)) ** 2
+        straight = float(np.linalg.norm(other._place() - ear))
+        if straight > 0.0 and self._meets(other):
+            ways, energies = np.append(ways, straight), np.append(energies, (2.0 * s.range_max / straight) ** 2)
+        near = ways <= 2.0 * s.range_max * 1.05
+        return detected(ways[near], energies[near], self._pulse, s.threshold)
+
+    def _meets(self, other: Sonar) -> bool:
+        """Whether the two look at each other, and at least one sees the other."""
+        there, here = other._place()[None], self._place()[None]
+        looks = self._inside(there)[0] and other._inside(here)[0]
+        return bool(looks and (self._hears(there)[0] or other._hears(here)[0]))
+
+    def _inside(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Whether points (n, 3) of the world lie in its cone."""
+        way = (points - self._place()) @ self._turn()
+        return np.asarray(way[:, 0] >= math.cos(self.spec.half_angle) * np.linalg.norm(way, axis=1))
+
+    def _hears(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Whether points (n, 3) of the world lie in its cone with nothing between."""
+        way, h = (points - self._place()) @ self._turn(), self.spec.half_angle
+        far = np.linalg.norm(way, axis=1)
+        across = np.arctan2(way[:, 1], way[:, 0])
+        up = np.arcsin(np.clip(way[:, 2] / np.where(far > 0.0, far, 1.0), -1.0, 1.0))
+        row, column = (np.clip(np.rint((angle + h) / (2.0 * h) * (_ROWS - 1)), 0, _ROWS - 1) for angle in (up, across))
+        _, free = self._look()
+        return np.asarray(self._inside(points) & (free[row.astype(int), column.astype(int)] >= _IN_SIGHT * far))
+
+    # -- looking -------------------------------------------------------------------------------------------------------
+    def _place(self) -> NDArray[np.float64]:
+        return np.asarray(self.host.data.site_xpos[self.site])
+
+    def _turn(self) -> NDArray[np.float64]:
+        return np.asarray(self.host.data.site_xmat[self.site].reshape(3, 3))
+
+    def _look(self) -> tuple[Patches, NDArray[np.float64]]:
+        """Patches that its pulse falls on now, and the ways of all beams (rows, columns) [m]."""
+        now = self.host.time_ns
+        if self._seen is None or self._seen[0] != now:
+            ways = self._beams.cast().reshape(_ROWS, _ROWS).copy()
+            lit = self._cone & np.isfinite(ways)
+            origin, turn = self._place().copy(), self._turn()
+            points = self._beams.grid.reshape(_ROWS, _ROWS, 3) * np.where(np.isfinite(ways), ways, 0.0)[..., None]
+            normals = np.cross(np.gradient(points, axis=0), np.gradient(points, axis=1))[lit]
+            length = np.linalg.norm(normals, axis=1, keepdims=True)
+            normals = normals / np.where(length > 0.0, length, 1.0) @ turn.T
+            patches = Patches(
+                origin, ways[lit], origin + points[lit] @ turn.T, normals, _edges(ways)[lit], 1.0 / self._cone.sum()
+            )
+            self._seen = now, patches, ways
+        return self._seen[1], self._seen[2]
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def noise_state(self) -> dict[str, Any]:
+        """Biases, and when it was switched on."""
+        return {**super().noise_state(), "since_ns": self._since_ns}
+
+    def restore_noise(self, saved: dict[str, Any]) -> None:
+        """Counterpart of `noise_state`."""
+        super().restore_noise(saved)
+        self._since_ns, self._seen = int(saved["since_ns"]), None
+
+
+def _edges(ways: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Beams (rows, columns) that have a neighbour with a much longer way."""
+    found = np.zeros_like(ways, bool)
+    for axis in (0, 1):
+        near, far = np.take(ways, range(_ROWS - 1), axis), np.take(ways, range(1, _ROWS), axis)
+        with np.errstate(invalid="ignore"):
+            first, second = far > near * (1.0 + _EDGE), near > far * (1.0 + _EDGE)
+        slices = [slice(None), slice(None)]
+        slices[axis] = slice(0, _ROWS - 1)
+        found[tuple(slices)] |= first
+        slices[axis] = slice(1, _ROWS)
+        found[tuple(slices)] |= second
+    return found

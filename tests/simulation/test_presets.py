@@ -1,0 +1,173 @@
+"""Presets against the survey they come from: each of its figures, measured on what the sensor says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.simulation.builders import at, free_box, static_box, world
+
+from roboyard.description.presets import PRESETS
+from roboyard.description.sensors import EncoderSpec, LidarSpec, SatelliteSpec, Sensor, SonarSpec, VectorSpec
+from roboyard.simulation import Simulation
+from roboyard.simulation.sensors.check import check_sensor
+
+
+def mounted(name: str) -> Sensor:
+    preset = PRESETS[name]
+    return Sensor("s", preset.kind, "body", at(0.21), preset.rate, "s", "body", preset.spec)
+
+
+def crate(name: str, distance: float, seed: int) -> Simulation:
+    wall = static_box("wall", (0.1, 60.0, 40.0), at(distance + 0.05 + 0.21))
+    sim = Simulation(world(wall, gravity=0.0), seed=seed)
+    sim.add(free_box(sensors=(mounted(name),)), "crate", at())
+    return sim
+
+
+def share_within(errors: np.ndarray, accuracy: float) -> float:
+    return float(np.mean(np.abs(errors) <= accuracy))
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "far", "accuracy"),
+    [
+        ("sick_lms200", 20.0, 80.0, 0.010),  # a scan of 0.05 s
+        ("lidar_2d_fine", 75.0, 80.0, 0.010),
+        ("lidar_2d_coarse", 10.0, 30.0, 0.010),
+        ("lidar_3d_16", 15.0, 120.0, 0.050),
+    ],
+)
+def test_lidars_are_as_good_and_as_quick_as_the_survey_says(
+    name: str, rate: float, far: float, accuracy: float
+) -> None:
+    preset = PRESETS[name]
+    spec = preset.spec
+    assert isinstance(spec, LidarSpec)
+    assert (preset.rate, spec.range_max) == (rate, far)
+    assert spec.range_min <= 0.3
+    sim = crate(name, 10.0, 1)
+    middle = spec.samples // 2
+    layer = spec.vertical_samples // 2
+    beams = slice(middle - 20, middle + 20)
+    errors = []
+    for _ in range(40):
+        sim.step()
+        reading = sim.sensors("crate")[0].read()
+        angle = np.linspace(spec.angle_min, spec.angle_max, spec.samples)[beams]
+        up = np.linspace(spec.vertical_angle_min, spec.vertical_angle_max, spec.vertical_samples)[layer]
+        errors.append(reading.ranges[layer, beams] - 10.0 / (np.cos(angle) * np.cos(up)))
+    assert share_within(np.array(errors), accuracy) == pytest.approx(0.95, abs=0.04)
+
+
+def test_angular_steps_are_those_of_the_survey() -> None:
+    def step(name: str) -> float:
+        spec = PRESETS[name].spec
+        assert isinstance(spec, LidarSpec)
+        return math.degrees(spec.angle_max - spec.angle_min) / (spec.samples - 1)
+
+    sick = PRESETS["sick_lms200"].spec
+    assert isinstance(sick, LidarSpec)
+    assert sick.samples == 720
+    assert math.degrees(sick.angle_max - sick.angle_min) == pytest.approx(180.0)
+    assert step("lidar_2d_coarse") == pytest.approx(0.5, rel=1e-3)
+    assert step("lidar_2d_fine") == pytest.approx(0.175, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["sonar_ring", "sonar_5m"])
+def test_sonars_reach_1_to_5_m_within_20_cm_and_no_faster_than_sound(name: str) -> None:
+    preset = PRESETS[name]
+    spec = preset.spec
+    assert isinstance(spec, SonarSpec)
+    assert 1.0 <= spec.range_max <= 5.0
+    assert 2.0 * spec.range_max / 343.0 <= 1.0 / preset.rate
+    found = []
+    sim = crate(name, 1.2, 2)
+    for _ in range(1500):
+        sim.step()
+        found.append(sim.sensors("crate")[0].read().range)
+    ranges = np.array(found)
+    missed = np.isinf(ranges)
+    assert np.mean(missed) == pytest.approx(spec.dropout, abs=0.02)
+    assert share_within(ranges[~missed] - 1.2, 0.2) == pytest.approx(0.95, abs=0.03)
+
+
+def test_the_rings_sonar_makes_100_readings_a_second() -> None:
+    assert PRESETS["sonar_ring"].rate == 100.0
+
+
+def test_the_polaroid_6500_sends_16_cycles_at_49_4_khz_and_has_a_threshold() -> None:
+    spec = PRESETS["polaroid_6500"].spec
+    assert isinstance(spec, SonarSpec)
+    assert (spec.cycles, spec.frequency) == (16, 49.4e3)
+    assert spec.threshold > 0.0
+    length = 343.0 * spec.cycles / spec.frequency
+    assert spec.range_min > 0.5 * length  # while it sends it cannot listen
+    quiet = replace(mounted("polaroid_6500"), spec=replace(spec, dropout=0.0, noise=replace(spec.noise, stddev=0.0)))
+    for distance in (0.5, 5.0, 10.0):
+        wall = static_box("wall", (0.1, 60.0, 40.0), at(distance + 0.26))
+        sim = Simulation(world(wall, gravity=0.0))
+        sim.add(free_box(sensors=(quiet,)), "crate", at())
+        late = sim.sensors("crate")[0].read().range - distance
+        assert 0.0 <= late <= 0.5 * length
+
+
+@pytest.mark.parametrize(("name", "least", "most"), [("gps_good", 3.0, 5.0), ("gps_poor", 5.0, 50.0)])
+def test_satellite_positions_are_off_by_metres_outdoors_and_absent_indoors(
+    name: str, least: float, most: float
+) -> None:
+    """95 of 100 positions are within the survey's figure; the drifting bias needs many receivers, not much time."""
+    spec = PRESETS[name].spec
+    assert isinstance(spec, SatelliteSpec)
+    off = []
+    for seed in range(150):
+        sim = Simulation(world(gravity=0.0), seed=seed)
+        sim.add(free_box(sensors=(mounted(name),)), "crate", at())
+        reading = sim.sensors("crate")[0].read()
+        off.append(math.hypot(reading.latitude, reading.longitude) * 6.371e6)
+    far = float(np.quantile(off, 0.95))
+    assert far * 1.1 >= least
+    assert far <= most * 1.1
+    roof = static_box("roof", (60.0, 60.0, 0.2), at(z=4.0))
+    sim = Simulation(world(roof, gravity=0.0))
+    sim.add(free_box(sensors=(mounted(name),)), "crate", at())
+    assert not sim.sensors("crate")[0].read().fix
+
+
+@pytest.mark.parametrize("name", ["gyroscope_mems", "accelerometer_mems"])
+def test_gyroscope_and_accelerometer_need_calibration(name: str) -> None:
+    """Averaging does not take the error of rest away, subtracting what was seen at rest does."""
+    spec = PRESETS[name].spec
+    assert isinstance(spec, VectorSpec)
+    raw, calibrated = [], []
+    for seed in range(25):
+        sim = Simulation(world(gravity=0.0), seed=seed)
+        sim.add(free_box(sensors=(mounted(name),)), "crate", at())
+        halves = []
+        for _ in range(2):
+            seen = []
+            for _ in range(150):
+                sim.step()
+                seen.append(sim.sensors("crate")[0].read().vector)
+            halves.append(np.mean(seen, axis=0))
+        raw.append(halves[1])
+        calibrated.append(halves[1] - halves[0])
+    noise = spec.axes[0].stddev
+    assert np.std(raw) > 2.0 * noise
+    assert np.std(calibrated) < 0.3 * np.std(raw)
+
+
+def test_encoders_count_lines_or_show_the_angle() -> None:
+    counting, showing = PRESETS["encoder_500"].spec, PRESETS["encoder_absolute_12bit"].spec
+    assert isinstance(counting, EncoderSpec)
+    assert isinstance(showing, EncoderSpec)
+    assert (counting.resolution, counting.absolute) == (4 * 500, False)
+    assert (showing.resolution, showing.absolute) == (2**12, True)
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_every_preset_keeps_the_contract(name: str) -> None:
+    preset = PRESETS[name]
+    assert len(check_sensor(Sensor(name, preset.kind, "body", at(), preset.rate, name, "body", preset.spec))) == 5

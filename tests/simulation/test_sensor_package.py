@@ -1,0 +1,119 @@
+"""A sensor of another package, as the page about it says: one file and an entry point, and nothing of ours changes.
+
+The page's own files are installed into a folder, as an installer would, and its commands run there in fresh processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.project.test_docs import ROOT, Block, blocks_of, commands_of
+
+from roboyard.record import open_recording
+
+PAGE = list(blocks_of((ROOT / "docs" / "rooms" / "own-sensor.md").read_text("utf-8")))
+
+
+def install(project: Path, site: Path) -> None:
+    """What an installer leaves of a package: its module, and its metadata with the entry points."""
+    about = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"]
+    info = site / f"{about['name']}-{about['version']}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {about['name']}\nVersion: {about['version']}\n")
+    groups = (
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in entries.items())
+        for group, entries in about["entry-points"].items()
+    )
+    (info / "entry_points.txt").write_text("\n".join(groups))
+    shutil.copy(project / f"{about['name']}.py", site)
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page's folder: its files written, its package installed beside them."""
+    folder = tmp_path_factory.mktemp("page")
+    for block in PAGE:
+        if block.title:
+            (folder / block.title).parent.mkdir(exist_ok=True)
+            (folder / block.title).write_text(block.body, "utf-8")
+    install(folder / "thermometer", folder / "site")
+    return folder
+
+
+def roboyard(folder: Path, *arguments: str, site: str = "site") -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).with_name("roboyard")
+    environment = {**os.environ, "PYTHONPATH": str(folder / site)}
+    return subprocess.run(
+        [str(program), *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_pages_commands_run(there: Path) -> None:
+    """And the recording has what it measured: at its rate, late by its latency, silent while it fails."""
+    commands = [words for block in PAGE for words in commands_of(Block(block.kind, block.body, 0, None, ""))]
+    assert [words[0] for words in commands] == ["check", "check", "run", "topic", "topic"]
+    for words in commands:
+        done = roboyard(there, *words)
+        assert done.returncode == 0, done.stderr
+        assert "kept as written" not in done.stderr
+    with open_recording(there / "runs" / "descent") as recording:
+        found = [
+            (one.time_ns * 1e-9, one.message.header.stamp, one.message.temperature)
+            for one in recording.messages(["/temperature"])
+        ]
+    stamps = np.array([stamp.sec + stamp.nanosec * 1e-9 for _, stamp, _ in found])
+    times = np.array([time for time, _, _ in found])
+    np.testing.assert_allclose(times - stamps, 0.05, atol=1e-9)
+    np.testing.assert_allclose(stamps, np.rint(stamps * 20) / 20, atol=1e-9)
+    assert not np.any((stamps > 1.0 + 1e-6) & (stamps < 1.5 - 1e-6))
+    assert len(stamps) == pytest.approx(20 * 2.5, abs=3)
+    warm = 15.0 - 0.0065 * (1000.0 - 0.5 * 9.8 * stamps**2)  # it falls some 40 m and warms by 0.3 K; the glass lags
+    measured = np.array([value for _, _, value in found])
+    assert abs(float(np.mean(measured - warm))) < 0.15
+    assert np.std(measured - warm) == pytest.approx(0.2, rel=0.35)
+
+
+def test_urdf_carries_it_too_and_it_is_listed(there: Path) -> None:
+    (there / "kite.urdf").write_text(
+        '<robot name="kite"><link name="spar"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
+        'ixz="0" iyz="0"/></inertial></link><gazebo reference="spar"><sensor name="tip" type="thermometer">'
+        "<update_rate>10</update_rate><thermometer><lag>0</lag></thermometer></sensor></gazebo></robot>"
+    )
+    done = roboyard(there, "check", "robot", "kite.urdf", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert "thermometer" in json.dumps(report)
+    assert "no rule reads it" not in done.stdout + done.stderr
+    assert "thermometer" in roboyard(there, "list", "sensors").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("import nothing_of_this_name", "cannot be loaded"), ("class Thermometer:\n    pass\n", "is no sensor")],
+)
+def test_a_broken_package_is_named_in_one_line(there: Path, tmp_path: Path, text: str, says: str) -> None:
+    install(there / "thermometer", tmp_path / "site")
+    (tmp_path / "site" / "thermometer.py").write_text(text)
+    shutil.copy(there / "balloon.sdf", tmp_path)
+    for words in (("check", "sensor", "thermometer"), ("check", "robot", "balloon.sdf")):
+        done = roboyard(tmp_path, *words)
+        assert done.returncode == 2
+        assert says in done.stderr
+        assert "thermometer = thermometer:Thermometer" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_value_that_cannot_be_is_refused(there: Path) -> None:
+    text = (there / "balloon.sdf").read_text().replace("<lag>2</lag>", "<lag>soon</lag>")
+    (there / "wrong.sdf").write_text(text)
+    done = roboyard(there, "check", "robot", "wrong.sdf")
+    assert done.returncode == 2
+    assert "thermometer/lag" in done.stderr
