@@ -56,7 +56,8 @@ class Yard:
         ranges = cast_rays(self.true, rays, 8.0 / CELL) * CELL
         ways = np.column_stack([np.cos(rays[:, 2]), np.sin(rays[:, 2])])
         ends = np.column_stack([self.pose.xy + (ranges[:, None] + 1e-3) * ways, np.full(180, 0.2)])
-        self.surroundings.see([Observation(np.array([*self.pose.xy, 0.2]), ends, ranges < 7.9)], SE2.identity())
+        seen = Observation(np.array([*self.pose.xy, 0.2]), ends, ranges < 7.9)
+        self.surroundings.see({"obstacles": [seen]}, SE2.identity())
 
     def now(self) -> Situation:
         self.see()

@@ -66,7 +66,7 @@ class SpeedZones:
         percent: Whether the result is per cent; else m/s.
 
     Raises:
-        ConfigError: a conversion that is not finite.
+        ConfigError: a conversion that is not finite, or gives one of the mask's values no speed above 0.
     """
 
     def __init__(
@@ -74,6 +74,14 @@ class SpeedZones:
     ) -> None:
         if not (math.isfinite(base) and math.isfinite(multiplier)):
             raise ConfigError(f"base {base} and multiplier {multiplier}", where="speed zones", valid="finite numbers")
+        values = np.unique(mask.cells[mask.cells > 0])
+        still = values[base + multiplier * values <= 0.0]
+        if len(still):
+            raise ConfigError(
+                f"the mask's value {still[0]} allows {base + multiplier * float(still[0]):g}",
+                where="speed zones",
+                valid="base + multiplier · value above 0; forbid places by a keepout mask",
+            )
         self._mask, self._base, self._multiplier, self._percent = mask, base, multiplier, percent
 
     def limit(self, pose: SE2, highest: float) -> float:
@@ -85,4 +93,4 @@ class SpeedZones:
         if value <= 0:
             return highest
         limit = self._base + self._multiplier * value
-        return min(max(limit * (highest / 100.0 if self._percent else 1.0), 0.0), highest)
+        return min(limit * (highest / 100.0 if self._percent else 1.0), highest)

@@ -173,3 +173,19 @@ def shifted(cells: NDArray[Any], moved: tuple[int, int], background: float) -> N
         source = cells[max(down, 0) : rows + min(down, 0), max(right, 0) : columns + min(right, 0)]
         result[max(-down, 0) : rows + min(-down, 0), max(-right, 0) : columns + min(-right, 0)] = source
     return result
+
+
+def carried(cells: NDArray[Any], before: GridFrame, after: GridFrame, background: float) -> NDArray[Any]:
+    """The cells of one grid as another sees them, where the two lie cell on cell; else the background everywhere."""
+    result = np.full(after.shape, background, dtype=cells.dtype)
+    offset = (before.T_map_grid.inverse() @ after.T_map_grid.xy) / before.resolution
+    turned = abs(before.T_map_grid.theta - after.T_map_grid.theta) > 1e-9
+    if turned or before.resolution != after.resolution or np.abs(offset - np.round(offset)).max() > 1e-3:
+        return result
+    down, right = round(float(offset[1])), round(float(offset[0]))
+    top, left = max(down, 0), max(right, 0)
+    bottom = min(down + after.shape[0], before.shape[0])
+    last = min(right + after.shape[1], before.shape[1])
+    if top < bottom and left < last:
+        result[top - down : bottom - down, left - right : last - right] = cells[top:bottom, left:last]
+    return result

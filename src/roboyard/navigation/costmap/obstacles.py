@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.config import check, field
 from roboyard.errors import ConfigError, InputError
-from roboyard.grids import GridFrame
+from roboyard.geometry import SE2
 from roboyard.navigation.costmap.bounds import Bounds
 from roboyard.navigation.costmap.grid import FREE, LETHAL
-from roboyard.navigation.costmap.layered import shifted
 from roboyard.navigation.costmap.own_cells import OwnCells
 
 
@@ -37,6 +37,11 @@ class Observation:
     hits: NDArray[np.bool_]
     sensor: str = ""
 
+    def moved(self, T: SE2) -> Observation:
+        """The same in another frame on the same ground."""
+        origin = np.array([*(T @ self.origin[:2]), self.origin[2]])
+        return replace(self, origin=origin, points=np.column_stack([T @ self.points[:, :2], self.points[:, 2]]))
+
     def __post_init__(self) -> None:
         origin, points, hits = (
             np.asarray(self.origin, float),
@@ -53,35 +58,27 @@ class Observation:
             object.__setattr__(self, name, value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ObstacleConfig:
     """Which points count, as in Nav2's obstacle layer.
-
-    Attributes:
-        min_height: Lowest point that is an obstacle [m].
-        max_height: Highest [m].
-        mark_from: Nearest point that is marked [m].
-        mark_to: Farthest [m].
-        clear_to: How far beams clear [m].
 
     Raises:
         ConfigError: a number out of range.
     """
 
-    min_height: float = -0.1
-    max_height: float = 2.0
-    mark_from: float = 0.0
-    mark_to: float = 5.0
-    clear_to: float = 6.0
+    min_height: float = field(-0.1, unit="m", low=-100.0, high=100.0, doc="lowest point that is an obstacle")
+    max_height: float = field(2.0, unit="m", low=-100.0, high=100.0, doc="highest")
+    mark_from: float = field(0.0, unit="m", low=0.0, high=1000.0, doc="nearest point that is marked")
+    mark_to: float = field(5.0, unit="m", low=0.0, high=1000.0, doc="farthest")
+    clear_to: float = field(6.0, unit="m", low=0.0, high=1000.0, doc="how far beams clear")
 
     def __post_init__(self) -> None:
-        if not self.min_height < self.max_height:
+        check(self, "points")
+        if not (self.min_height < self.max_height and self.mark_from < self.mark_to):
             raise ConfigError(
-                f"heights {self.min_height} to {self.max_height}", where="ObstacleConfig", valid="ascending"
-            )
-        if not 0.0 <= self.mark_from < self.mark_to < math.inf or not 0.0 <= self.clear_to < math.inf:
-            raise ConfigError(
-                f"ranges {self.mark_from}, {self.mark_to}, {self.clear_to}", where="ObstacleConfig", valid="metres"
+                f"heights {self.min_height} to {self.max_height}, ranges {self.mark_from} to {self.mark_to}",
+                where="points",
+                valid="ascending",
             )
 
 
@@ -103,17 +100,6 @@ class ObstacleLayer(OwnCells):
     ) -> None:
         super().__init__(overwrite=overwrite, name=name)
         self._config = config
-        self._names = [""]
-        self._seen_by = np.zeros((0, 0), dtype=np.uint8)
-
-    def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
-        """See ``Layer``."""
-        super().fit(frame, moved)
-        self._seen_by = np.zeros(frame.shape, np.uint8) if moved is None else shifted(self._seen_by, moved, 0)
-
-    def sources(self, cells: NDArray[np.int64]) -> list[str]:
-        """See ``SensorLayer``: who marked a cell last."""
-        return [self._names[index] for index in self._seen_by[cells[:, 0], cells[:, 1]]]
 
     def see(self, observations: Sequence[Observation]) -> None:
         """Take what the sensors saw: first all beams clear, then all ends mark, so that none wipes out another's."""
@@ -138,11 +124,6 @@ class ObstacleLayer(OwnCells):
         cells = np.concatenate(marks) if marks else np.zeros((0, 2), dtype=np.int64)
         self._cells[cells[:, 0], cells[:, 1]] = LETHAL
         self._changed = self._changed.union(Bounds.around(cells))
-
-    def _index(self, sensor: str) -> int:
-        if sensor not in self._names and len(self._names) <= np.iinfo(np.uint8).max:
-            self._names.append(sensor)
-        return self._names.index(sensor) if sensor in self._names else 0
 
 
 @kernel(

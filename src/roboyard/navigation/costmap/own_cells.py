@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -10,7 +12,10 @@ from roboyard.geometry import polygons
 from roboyard.grids import GridFrame
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
 from roboyard.navigation.costmap.grid import FREE, UNKNOWN
-from roboyard.navigation.costmap.layered import shifted
+from roboyard.navigation.costmap.layered import carried, shifted
+
+_CORNERS = 0.5 * np.array([(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
+"""Of a cell, from its middle [cells]."""
 
 
 class OwnCells:
@@ -21,39 +26,53 @@ class OwnCells:
         name: Of the layer.
     """
 
+    kept: ClassVar[dict[str, np.generic]] = {"_cells": np.uint8(UNKNOWN), "_seen_by": np.uint8(0)}
+    """Arrays (rows, columns) that it keeps in mind, and what they hold where it knows nothing."""
+
     def __init__(self, *, overwrite: bool, name: str) -> None:
         self.name = name
         self._overwrite = overwrite
-        self._cells = np.zeros((0, 0), dtype=np.uint8)
+        self._cells = self._seen_by = np.zeros((0, 0), dtype=np.uint8)
+        self._names = [""]
         self._frame = GridFrame(1.0, (0, 0))
         self._changed = NOTHING
 
     def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
         """See ``Layer``."""
-        if moved is None:
-            self._cells = np.full(frame.shape, UNKNOWN, dtype=np.uint8)
-        else:
-            self._cells = shifted(self._cells, moved, UNKNOWN)
+        for name, nothing in self.kept.items():
+            new = moved is None
+            array = np.full(frame.shape, nothing) if new else shifted(getattr(self, name), moved, nothing)
+            setattr(self, name, array)
         self._frame = frame
         self._changed = Bounds.whole(frame.shape)
 
     def forget(self, bounds: Bounds | None = None) -> None:
         """What was seen, everywhere or within bounds."""
         part = Bounds.whole(self._frame.shape) if bounds is None else bounds
-        self._cells[part.slices] = UNKNOWN
+        for name, nothing in self.kept.items():
+            getattr(self, name)[part.slices] = nothing
         self._changed = self._changed.union(part)
 
-    def save(self) -> NDArray[np.uint8]:
-        """A copy of its cells (rows, columns)."""
-        return self._cells.copy()
+    def save(self) -> dict[str, Any]:
+        """All it keeps in mind, as plain data."""
+        return {name: getattr(self, name).copy() for name in self.kept} | {"names": list(self._names)}
 
-    def load(self, cells: NDArray[np.uint8]) -> None:
-        """Go on from what ``save`` gave, of a map of the same shape."""
-        self._cells[:] = cells
+    def load(self, saved: dict[str, Any], frame: GridFrame) -> None:
+        """Go on from what ``save`` gave.
+
+        Args:
+            saved: Of this layer, or one that was made the same way.
+            frame: Where the cells lay then; where they do not lie cell on cell with those of now, nothing is known.
+        """
+        for name, nothing in self.kept.items():
+            setattr(self, name, carried(saved[name], frame, self._frame, nothing))
+        self._names = list(saved["names"])
         self._changed = Bounds.whole(self._frame.shape)
 
     def free(self, corners: ArrayLike) -> None:
-        """Take for free what a polygon covers, e.g. the ground that the robot itself stands on.
+        """Take for free the cells that lie wholly under a polygon, e.g. under the robot itself.
+
+        What stands beside it keeps its cells: no obstacle is lost because the robot has come near to it.
 
         Args:
             corners: (n, 2) in the map [m].
@@ -61,7 +80,14 @@ class OwnCells:
         Raises:
             InputError: no such corners.
         """
-        self._free(self._covered(corners))
+        covered = self._covered(corners)
+        news = covered[self._cells[covered[:, 0], covered[:, 1]] != FREE]
+        self._free(covered)
+        self._changed = self._changed.union(Bounds.around(news))
+
+    def sources(self, cells: NDArray[np.int64]) -> list[str]:
+        """See ``SensorLayer``: who marked a cell last."""
+        return [self._names[index] for index in self._seen_by[cells[:, 0], cells[:, 1]]]
 
     def changed(self) -> Bounds:
         """See ``Layer``."""
@@ -80,12 +106,17 @@ class OwnCells:
             known &= (own > master) | (master == UNKNOWN)
         np.copyto(master, own, where=known)
 
+    def _index(self, sensor: str) -> int:
+        """Of a sensor's name, as ``_seen_by`` keeps it; 0 for those that come after the 255th."""
+        if sensor not in self._names and len(self._names) <= np.iinfo(np.uint8).max:
+            self._names.append(sensor)
+        return self._names.index(sensor) if sensor in self._names else 0
+
     def _free(self, covered: NDArray[np.int64]) -> None:
         self._cells[covered[:, 0], covered[:, 1]] = FREE
-        self._changed = self._changed.union(Bounds.around(covered))
 
     def _covered(self, corners: ArrayLike) -> NDArray[np.int64]:
-        """Rows and columns (n, 2) of cells whose middle a polygon covers."""
+        """Rows and columns (n, 2) of cells that lie wholly under a polygon."""
         outline = np.asarray(corners, dtype=np.float64)
         if outline.ndim != 2 or outline.shape[1:] != (2,) or len(outline) < 3 or not np.isfinite(outline).all():
             raise InputError(f"a polygon of shape {outline.shape}", valid="(n, 2), n at least 3, finite metres")
@@ -93,4 +124,5 @@ class OwnCells:
         rows = np.arange(max(box.top, 0), min(box.bottom, self._frame.shape[0]))
         columns = np.arange(max(box.left, 0), min(box.right, self._frame.shape[1]))
         cells = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
-        return np.asarray(cells[polygons.contains(outline, self._frame.points(cells))])
+        under = [polygons.contains(outline, self._frame.points(cells + corner)) for corner in _CORNERS]
+        return np.asarray(cells[np.logical_and.reduce(under)])

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.config import check, field
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
 from roboyard.navigation.costmap.bounds import Bounds
 from roboyard.navigation.costmap.grid import FREE, LETHAL, UNKNOWN
-from roboyard.navigation.costmap.layered import shifted
 from roboyard.navigation.costmap.own_cells import OwnCells
 
 
@@ -30,6 +31,7 @@ class RangeReading:
         field_of_view: Full angle of the cone [rad].
         range_min: Shortest distance it measures [m].
         range_max: Longest [m].
+        sensor: Its name, so that it can be told who heard an obstacle.
 
     Raises:
         InputError: a cone that cannot be.
@@ -40,6 +42,11 @@ class RangeReading:
     field_of_view: float
     range_min: float
     range_max: float
+    sensor: str = ""
+
+    def moved(self, T: SE2) -> RangeReading:
+        """The same in another frame on the same ground."""
+        return replace(self, pose=T @ self.pose)
 
     def __post_init__(self) -> None:
         if not 0.0 < self.field_of_view <= math.pi:
@@ -48,35 +55,26 @@ class RangeReading:
             raise InputError(f"ranges from {self.range_min} to {self.range_max} m", valid="ascending, finite")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RangeConfig:
     """How echoes become costs, as in Nav2's range sensor layer.
-
-    Attributes:
-        phi: Distance at which an echo is worth half of what it is worth near by [m].
-        mark_threshold: From which probability on a cell is an obstacle.
-        clear_threshold: Below which it is free.
-        clear_on_max: Whether hearing nothing frees the whole cone; many surfaces send no echo back.
-        surest: No echoes make a cell more probably occupied than this, nor more probably free, so that it can change
-            its mind.
 
     Raises:
         ConfigError: a number out of range.
     """
 
-    phi: float = 1.2
-    mark_threshold: float = 0.8
-    clear_threshold: float = 0.2
-    clear_on_max: bool = False
-    surest: float = 0.98
+    phi: float = field(1.2, unit="m", low=0.01, high=1000.0, doc="where an echo is worth half of what it is near by")
+    mark_threshold: float = field(0.8, low=0.5, high=1.0, doc="from which probability on a cell is an obstacle")
+    clear_threshold: float = field(0.2, low=0.0, high=0.5, doc="below which it is free")
+    clear_on_max: bool = field(False, doc="whether silence frees the whole cone; many surfaces send no echo back")
+    surest: float = field(0.98, low=0.5, high=1.0, doc="no echoes make a cell surer, so that it can change its mind")
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.phi < math.inf:
-            raise ConfigError(f"phi = {self.phi}", where="RangeConfig", valid="a positive number [m]")
+        check(self, "echoes")
         if not 1.0 - self.surest < self.clear_threshold < 0.5 < self.mark_threshold < self.surest < 1.0:
             raise ConfigError(
                 f"thresholds {self.clear_threshold} and {self.mark_threshold}, surest {self.surest}",
-                where="RangeConfig",
+                where="echoes",
                 valid="1 - surest < clear_threshold < 0.5 < mark_threshold < surest < 1",
             )
 
@@ -90,18 +88,12 @@ class RangeLayer(OwnCells):
         name: Of the layer.
     """
 
+    kept: ClassVar[dict[str, np.generic]] = {**OwnCells.kept, "_probability": np.float64(0.5)}
+
     def __init__(self, config: RangeConfig = RangeConfig(), *, overwrite: bool = False, name: str = "ranges") -> None:
         super().__init__(overwrite=overwrite, name=name)
         self._config = config
         self._probability = np.zeros((0, 0), dtype=np.float64)
-
-    def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
-        """See ``Layer``."""
-        super().fit(frame, moved)
-        if moved is None:
-            self._probability = np.full(frame.shape, 0.5)
-        else:
-            self._probability = shifted(self._probability, moved, 0.5)
 
     def hear(self, readings: Sequence[RangeReading]) -> int:
         """Take echoes, one after another.
@@ -127,24 +119,19 @@ class RangeLayer(OwnCells):
                 self._probability, np.array(part), resolution, sensor, reach, 0.5 * reading.field_of_view,
                 _spread(reach, resolution), config.phi, config.surest, silent,
             )  # fmt: skip
-            self._settle(part)
+            self._settle(part, self._index(reading.sensor))
         return used
-
-    def forget(self, bounds: Bounds | None = None) -> None:
-        """What was heard, everywhere or within bounds."""
-        super().forget(bounds)
-        part = Bounds.whole(self._frame.shape) if bounds is None else bounds
-        self._probability[part.slices] = 0.5
 
     def _free(self, covered: NDArray[np.int64]) -> None:
         super()._free(covered)
         self._probability[covered[:, 0], covered[:, 1]] = 1.0 - self._config.surest
 
-    def _settle(self, part: Bounds) -> None:
-        """Costs by probabilities."""
+    def _settle(self, part: Bounds, sensor: int) -> None:
+        """Costs by probabilities; what is an obstacle only now was heard by that sensor."""
         probability = self._probability[part.slices]
         free = probability < self._config.clear_threshold
         occupied = probability > self._config.mark_threshold
+        self._seen_by[part.slices][occupied & (self._cells[part.slices] != LETHAL)] = sensor
         self._cells[part.slices] = np.where(occupied, LETHAL, np.where(free, FREE, UNKNOWN))
         self._changed = self._changed.union(part)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from roboyard.errors import ConfigError
 
@@ -47,6 +47,14 @@ class Recent(Generic[T]):
         if self._persistence_ns:
             self._kept = [(time_ns, item) for time_ns, item in self._kept if now_ns - time_ns <= self._persistence_ns]
         return [item for _, item in self._kept]
+
+    def save(self) -> dict[str, Any]:
+        """What it keeps and when it last heard something, as plain data if the items are."""
+        return {"kept": list(self._kept), "heard_ns": self._heard_ns}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Counterpart of ``save``."""
+        self._kept, self._heard_ns = list(saved["kept"]), saved["heard_ns"]
 
     def silent_for(self, now_ns: int, since_ns: int = 0) -> float:
         """How long it has said nothing [s]; ``since_ns``: when one began to listen."""

@@ -5,52 +5,40 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.config import check, field
 from roboyard.errors import ConfigError
-from roboyard.grids import GridFrame
 from roboyard.navigation.costmap.bounds import Bounds
 from roboyard.navigation.costmap.grid import FREE, LETHAL, UNKNOWN
-from roboyard.navigation.costmap.layered import shifted
 from roboyard.navigation.costmap.obstacles import Observation, ObstacleConfig
 from roboyard.navigation.costmap.own_cells import OwnCells
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class VoxelConfig:
     """How columns of voxels become costs, as in Nav2's voxel layer.
-
-    Attributes:
-        origin_z: Height of the lowest voxel's floor [m].
-        resolution_z: Height of a voxel [m].
-        levels: Voxels in a column, 1 to 32.
-        mark_threshold: So many marked voxels in a column are no obstacle yet.
-        unknown_threshold: With more unseen voxels a column without obstacle is unknown; else free.
 
     Raises:
         ConfigError: a number out of range.
     """
 
-    origin_z: float = 0.0
-    resolution_z: float = 0.2
-    levels: int = 10
-    mark_threshold: int = 0
-    unknown_threshold: int = 10
+    origin_z: float = field(0.0, unit="m", low=-100.0, high=100.0, doc="height of the lowest voxel's floor")
+    resolution_z: float = field(0.2, unit="m", low=0.001, high=100.0, doc="height of a voxel")
+    levels: int = field(10, low=1, high=32, doc="voxels in a column")
+    mark_threshold: int = field(0, low=0, high=31, doc="so many marked voxels in a column are no obstacle yet")
+    unknown_threshold: int = field(10, low=0, high=32, doc="with more unseen voxels it is unknown; else free")
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.origin_z) and math.isfinite(self.resolution_z) and self.resolution_z > 0.0):
-            raise ConfigError(
-                f"voxels from {self.origin_z} m, {self.resolution_z} m high", where="VoxelConfig", valid="finite, > 0"
-            )
-        if not 1 <= self.levels <= 32:
-            raise ConfigError(f"levels = {self.levels}", where="VoxelConfig", valid="1 to 32")
-        if not (0 <= self.mark_threshold < self.levels and 0 <= self.unknown_threshold <= self.levels):
+        check(self, "voxels")
+        if not (self.mark_threshold < self.levels and self.unknown_threshold <= self.levels):
             raise ConfigError(
                 f"thresholds {self.mark_threshold} and {self.unknown_threshold}",
-                where="VoxelConfig",
+                where="voxels",
                 valid=f"0 to below, and 0 to {self.levels}, the number of levels",
             )
 
@@ -65,6 +53,8 @@ class VoxelLayer(OwnCells):
         name: Of the layer.
     """
 
+    kept: ClassVar[dict[str, np.generic]] = {**OwnCells.kept, "_marked": np.uint32(0), "_seen": np.uint32(0)}
+
     def __init__(
         self,
         config: ObstacleConfig | None = None,
@@ -77,14 +67,6 @@ class VoxelLayer(OwnCells):
         self._config, self._voxels = config or ObstacleConfig(), voxels
         self._marked = np.zeros((0, 0), dtype=np.uint32)
         self._seen = np.zeros((0, 0), dtype=np.uint32)
-
-    def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
-        """See ``Layer``."""
-        super().fit(frame, moved)
-        if moved is None:
-            self._marked, self._seen = np.zeros(frame.shape, np.uint32), np.zeros(frame.shape, np.uint32)
-        else:
-            self._marked, self._seen = shifted(self._marked, moved, 0), shifted(self._seen, moved, 0)
 
     def see(self, observations: Sequence[Observation]) -> None:
         """Take what the sensors saw: first all beams clear, then all ends mark, so that none wipes out another's."""
@@ -104,19 +86,15 @@ class VoxelLayer(OwnCells):
             away = np.hypot(*(seen.points[:, :2] - seen.origin[:2]).T)
             counts = seen.hits & (away >= config.mark_from) & (away <= config.mark_to)
             counts &= (seen.points[:, 2] >= config.min_height) & (seen.points[:, 2] <= config.max_height)
-            marks.append(np.floor(inside[1:][counts]).astype(np.int64)[:, [1, 0, 2]])
+            ends = np.floor(inside[1:][counts]).astype(np.int64)[:, [1, 0, 2]]
+            ends = ends[self._frame.contains(ends[:, :2]) & (ends[:, 2] >= 0) & (ends[:, 2] < voxels.levels)]
+            self._seen_by[ends[:, 0], ends[:, 1]] = self._index(seen.sensor)
+            marks.append(ends)
         ends = np.concatenate(marks) if marks else np.zeros((0, 3), dtype=np.int64)
-        ends = ends[self._frame.contains(ends[:, :2]) & (ends[:, 2] >= 0) & (ends[:, 2] < voxels.levels)]
         bits = np.left_shift(np.uint32(1), ends[:, 2].astype(np.uint32))
         np.bitwise_or.at(self._marked, (ends[:, 0], ends[:, 1]), bits)
         np.bitwise_or.at(self._seen, (ends[:, 0], ends[:, 1]), bits)
         self._settle(touched.union(Bounds.around(ends[:, :2])))
-
-    def forget(self, bounds: Bounds | None = None) -> None:
-        """What was seen, everywhere or within bounds."""
-        super().forget(bounds)
-        part = Bounds.whole(self._frame.shape) if bounds is None else bounds
-        self._marked[part.slices] = self._seen[part.slices] = 0
 
     def voxels(self) -> NDArray[np.float64]:
         """Middles (n, 3) of all marked voxels in the map [m], e.g. to look at."""

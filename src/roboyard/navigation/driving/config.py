@@ -9,6 +9,7 @@ from roboyard.config import check, field
 from roboyard.errors import ConfigError
 from roboyard.navigation.controllers import Tolerance
 from roboyard.navigation.driving.checkers import Patience
+from roboyard.navigation.driving.costmap_settings import CostmapSettings
 
 RECOVERIES = (
     "clear_outside", "clear_around", "clear_beyond", "clear_all", "spin", "back_up", "wait",
@@ -22,29 +23,6 @@ RECOVERY_POLICIES: dict[str, tuple[str, ...]] = {
     "nav2": ("clear_all", "spin", "wait", "back_up"),
 }
 """Orders in which recovery steps are tried."""
-
-
-@dataclass(frozen=True)
-class CostmapSettings:
-    """Of both costmaps."""
-
-    resolution: float = field(
-        0.05, unit="m", low=0.005, high=2.0, doc="of the local costmap, and the global without map"
-    )
-    local_size: float = field(6.0, unit="m", low=0.5, high=100.0, doc="side of the local costmap")
-    rolling_size: float = field(30.0, unit="m", low=1.0, high=1000.0, doc="side of the global costmap without a map")
-    inflation_radius: float = field(0.6, unit="m", low=0.0, high=20.0, doc="how far costs reach about obstacles")
-    inflation_scaling: float = field(4.0, unit="1/m", low=0.01, high=100.0, doc="how steeply they fall")
-    denoise: int = field(1, low=1, high=1000, doc="cells of the smallest obstacle that counts")
-    min_height: float = field(-0.1, unit="m", low=-100.0, high=100.0, doc="of points that count, in odom")
-    max_height: float = field(2.0, unit="m", low=-100.0, high=100.0, doc="of points that count")
-    mark_to: float = field(5.0, unit="m", low=0.1, high=1000.0, doc="how far obstacles are marked")
-    clear_to: float = field(6.0, unit="m", low=0.1, high=1000.0, doc="how far beams clear")
-
-    def __post_init__(self) -> None:
-        check(self, "costmap")
-        if self.min_height >= self.max_height:
-            raise ConfigError("min_height is not below max_height", where="costmap", valid="ascending heights")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,12 +23,24 @@ from roboyard.navigation.costmap import (
     Layer,
     LayeredCostmap,
     Observation,
-    ObstacleConfig,
     ObstacleLayer,
+    RangeLayer,
+    RangeReading,
+    SpeedZones,
     StaticLayer,
+    VoxelLayer,
 )
-from roboyard.navigation.driving.config import CostmapSettings
+from roboyard.navigation.driving.costmap_settings import (
+    MAP_LAYERS,
+    CostmapSettings,
+    LayerSettings,
+    ObstacleSettings,
+    RangeSettings,
+)
 from roboyard.navigation.footprint import Footprint
+
+Sensed = ObstacleLayer | VoxelLayer | RangeLayer
+Seen = Observation | RangeReading
 
 
 class Surroundings:
@@ -39,22 +51,34 @@ class Surroundings:
 
     Args:
         settings: Of the costmaps.
-        footprint: Of the robot.
+        footprint: That is planned with.
+        outline: Corners (n, 2) of the robot itself [m], under which nothing can stand; without them the footprint's.
     """
 
-    def __init__(self, settings: CostmapSettings, footprint: Footprint) -> None:
+    def __init__(
+        self, settings: CostmapSettings, footprint: Footprint, outline: NDArray[np.float64] | None = None
+    ) -> None:
         self._settings, self._footprint = settings, footprint
+        self._outline = footprint.corners if outline is None else outline
         self._map: OccupancyGrid | None = None
-        self._keepout_mask: OccupancyGrid | None = None
+        self._mask: OccupancyGrid | None = None
+        self._speed_mask: OccupancyGrid | None = None
+        self._zones: SpeedZones | None = None
         self._static, self._keepout = StaticLayer(), KeepoutLayer()
-        self._seen, self._seen_near = _obstacles(settings), _obstacles(settings)
-        self.world = LayeredCostmap(_square(settings.rolling_size, settings.resolution), self._over(self._seen))
+        self._static_near, self._keepout_near = StaticLayer(), KeepoutLayer()
+        self._placed: SE2 | None = None
+        self._sensed = _sensed(settings, settings.global_layers)
+        self._sensed_near = _sensed(settings, settings.local_layers)
+        self.world = LayeredCostmap(_square(settings.rolling_size, settings.resolution), self._global_layers())
+        near = {**self._sensed_near, "static": self._static_near, "keepout": self._keepout_near}
         self.near = LayeredCostmap(
-            _square(settings.local_size, settings.resolution), [self._seen_near, *self._inflated()]
+            _square(settings.local_size, settings.resolution),
+            [*(near[name] for name in settings.local_layers), *self._inflated()],
         )
 
-    def _over(self, seen: ObstacleLayer) -> list[Layer]:
-        return [self._static, seen, self._keepout, *self._inflated()]
+    def _global_layers(self) -> list[Layer]:
+        known = {**self._sensed, "static": self._static, "keepout": self._keepout}
+        return [*(known[name] for name in self._settings.global_layers), *self._inflated()]
 
     def _inflated(self) -> list[Layer]:
         inscribed = self._footprint.inscribed_radius
@@ -72,31 +96,64 @@ class Surroundings:
     def take_map(self, grid: OccupancyGrid) -> None:
         """Plan in this map from now on; what was seen stays where the maps' cells coincide."""
         same = self._map is not None and self._map.frame == grid.frame
-        self._map = grid
+        self._map, self._placed = grid, None
         self._static.take(grid)
         if same:
             return
         before = self.world.frame
-        seen = self._seen.save()
-        self.world = LayeredCostmap(grid.frame, self._over(self._seen), unknown=True)
-        self._seen.load(_carried(seen, before, grid.frame))
+        seen = {name: layer.save() for name, layer in self._sensed.items()}
+        self.world = LayeredCostmap(grid.frame, self._global_layers(), unknown=True)
+        for name, layer in self._sensed.items():
+            layer.load(seen[name], before)
 
     def take_keepout(self, mask: OccupancyGrid) -> None:
         """Do not go where the mask says so from now on."""
-        self._keepout_mask = mask
+        self._mask, self._placed = mask, None
         self._keepout.take(mask)
 
-    def see(self, observations: Sequence[Observation], T_map_odom: SE2) -> None:
-        """Take what sensors saw, in the odometry's frame."""
-        self._seen_near.see(observations)
-        self._seen.see([_moved(seen, T_map_odom) for seen in observations])
+    def take_speed_mask(self, mask: OccupancyGrid) -> None:
+        """Drive as slowly as the mask says from now on.
+
+        Raises:
+            ConfigError: a value of it gives no speed.
+        """
+        zones = self._settings.speed_zones
+        self._zones = SpeedZones(mask, base=zones.base, multiplier=zones.multiplier, percent=zones.percent)
+        self._speed_mask = mask
+
+    def see(self, seen: Mapping[str, Sequence[Seen]], T_map_odom: SE2) -> None:
+        """Take what sensors saw, by the layer that they tell, in the odometry's frame."""
+        for name, items in seen.items():
+            if name in self._sensed_near:
+                _tell(self._sensed_near[name], items)
+            if name in self._sensed:
+                _tell(self._sensed[name], [item.moved(T_map_odom) for item in items])
 
     def move(self, T_odom_base: SE2, T_map_odom: SE2) -> None:
         """Follow the robot, and put together what changed near it."""
+        T_map_base = T_map_odom @ T_odom_base
         self.near.centre_on(T_odom_base)
-        self.near.update()
         if not self.has_map:
-            self.world.centre_on(T_map_odom @ T_odom_base)
+            self.world.centre_on(T_map_base)
+        for layers, pose in ((self._sensed_near, T_odom_base), (self._sensed, T_map_base)):
+            for name, layer in layers.items():
+                if self._settings.layers[name].clear_footprint:
+                    layer.free(pose @ self._outline)
+        self._place(T_map_odom)
+        self.near.update()
+
+    def _place(self, T_map_odom: SE2) -> None:
+        """Lay map and mask under the local costmap, where the odometry's frame is now."""
+        if T_map_odom == self._placed:
+            return
+        self._placed = T_map_odom
+        T_odom_map = T_map_odom.inverse()
+        for name, layer, grid in (
+            ("static", self._static_near, self._map), ("keepout", self._keepout_near, self._mask),
+        ):  # fmt: skip
+            if grid is not None and name in self._settings.local_layers:
+                frame = replace(grid.frame, T_map_grid=T_odom_map @ grid.frame.T_map_grid)
+                layer.take(OccupancyGrid(grid.cells, frame))
 
     # -- what is known -------------------------------------------------------------------------------------------------
     def near_costs(self, T_map_odom: SE2) -> Costmap:
@@ -108,6 +165,10 @@ class Surroundings:
         """The global costmap, as it is now."""
         self.world.update()
         return self.world.costmap()
+
+    def speed(self, pose: SE2, fastest: float) -> float:
+        """How fast zones let the robot drive at a pose in the map [m/s], at most ``fastest``."""
+        return fastest if self._zones is None else self._zones.limit(pose, fastest)
 
     def static_cost(self, pose: SE2, radius: float) -> int:
         """What the map made beforehand says about a place: lethal if an obstacle lies within the radius [m], else what
@@ -133,56 +194,69 @@ class Surroundings:
             half: Half the square's side [m]; infinite for everything.
             inside: Within, or outside.
         """
-        for layer, frame, pose in (
-            (self._seen_near, self.near.frame, T_odom_base),
-            (self._seen, self.world.frame, T_map_odom @ T_odom_base),
+        for layers, frame, pose in (
+            (self._sensed_near, self.near.frame, T_odom_base),
+            (self._sensed, self.world.frame, T_map_odom @ T_odom_base),
         ):
             square = _about(frame, pose, half)
             for part in [square] if inside else _rest(square, frame.shape):
-                layer.forget(part)
+                for layer in layers.values():
+                    layer.forget(part)
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
-            "map": _saved_grid(self._map), "keepout": _saved_grid(self._keepout_mask),
+            "map": _saved_grid(self._map), "keepout": _saved_grid(self._mask), "speeds": _saved_grid(self._speed_mask),
             "world": _saved_frame(self.world.frame), "near": _saved_frame(self.near.frame),
-            "seen": self._seen.save(), "seen_near": self._seen_near.save(),
+            "seen": {name: layer.save() for name, layer in self._sensed.items()},
+            "seen_near": {name: layer.save() for name, layer in self._sensed_near.items()},
+            "placed": self._placed,
         }  # fmt: skip
 
     def load(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`; costs are put together anew, which gives the same."""
-        grid, mask = _loaded_grid(saved["map"]), _loaded_grid(saved["keepout"])
-        if grid is not None:
-            self.take_map(grid)
-        if mask is not None:
-            self.take_keepout(mask)
+        for key, take in (
+            ("map", self.take_map), ("keepout", self.take_keepout), ("speeds", self.take_speed_mask),
+        ):  # fmt: skip
+            grid = _loaded_grid(saved[key])
+            if grid is not None:
+                take(grid)
         self.world.replace(_loaded_frame(saved["world"]))
         self.near.replace(_loaded_frame(saved["near"]))
-        self._seen.load(saved["seen"])
-        self._seen_near.load(saved["seen_near"])
+        for key, layers, frame in (
+            ("seen", self._sensed, self.world.frame), ("seen_near", self._sensed_near, self.near.frame),
+        ):  # fmt: skip
+            for name, layer in layers.items():
+                layer.load(saved[key][name], frame)
+        if saved["placed"] is not None:
+            self._place(saved["placed"])
         self.world.update()
         self.near.update()
 
 
-def _obstacles(settings: CostmapSettings) -> ObstacleLayer:
-    return ObstacleLayer(
-        ObstacleConfig(
-            min_height=settings.min_height, max_height=settings.max_height, mark_to=settings.mark_to,
-            clear_to=settings.clear_to,
-        )
-    )  # fmt: skip
+def _sensed(settings: CostmapSettings, names: Sequence[str]) -> dict[str, Sensed]:
+    return {name: _made(name, settings.layers[name]) for name in names if name not in MAP_LAYERS}
+
+
+def _made(name: str, layer: LayerSettings) -> Sensed:
+    if isinstance(layer, RangeSettings):
+        return RangeLayer(layer.echoes, overwrite=layer.overwrite, name=name)
+    if isinstance(layer, ObstacleSettings):
+        return ObstacleLayer(layer.points, overwrite=layer.overwrite, name=name)
+    return VoxelLayer(layer.points, layer.voxels, overwrite=layer.overwrite, name=name)
+
+
+def _tell(layer: Sensed, items: Sequence[Any]) -> None:
+    if isinstance(layer, RangeLayer):
+        layer.hear(items)
+    else:
+        layer.see(items)
 
 
 def _square(side: float, resolution: float) -> GridFrame:
     count = max(math.ceil(side / resolution), 1)
     return GridFrame(resolution, (count, count), SE2(-count * resolution / 2.0, -count * resolution / 2.0, 0.0))
-
-
-def _moved(seen: Observation, T: SE2) -> Observation:
-    origin = np.array([*(T @ seen.origin[:2]), seen.origin[2]])
-    points = np.column_stack([T @ seen.points[:, :2], seen.points[:, 2]])
-    return replace(seen, origin=origin, points=points)
 
 
 def _about(frame: GridFrame, pose: SE2, half: float) -> Bounds:
@@ -208,22 +282,6 @@ def _rest(square: Bounds, shape: tuple[int, int]) -> list[Bounds]:
         Bounds(square.top, 0, square.bottom, square.left),
         Bounds(square.top, square.right, square.bottom, columns),
     ]
-
-
-def _carried(cells: NDArray[np.uint8], before: GridFrame, after: GridFrame) -> NDArray[np.uint8]:
-    """The cells of one grid as another sees them, where the two lie cell on cell; else nothing is known."""
-    result = np.full(after.shape, UNKNOWN, dtype=np.uint8)
-    offset = (before.T_map_grid.inverse() @ after.T_map_grid.xy) / before.resolution
-    turned = abs(before.T_map_grid.theta - after.T_map_grid.theta) > 1e-9
-    if turned or before.resolution != after.resolution or np.abs(offset - np.round(offset)).max() > 1e-3:
-        return result
-    down, right = round(float(offset[1])), round(float(offset[0]))
-    top, left = max(down, 0), max(right, 0)
-    bottom = min(down + after.shape[0], before.shape[0])
-    last = min(right + after.shape[1], before.shape[1])
-    if top < bottom and left < last:
-        result[top - down : bottom - down, left - right : last - right] = cells[top:bottom, left:last]
-    return result
 
 
 def _saved_frame(frame: GridFrame) -> tuple[Any, ...]:

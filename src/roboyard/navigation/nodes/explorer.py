@@ -218,9 +218,10 @@ class ExplorerNode(Node):
                           if self._sent_to else future.reason)  # fmt: skip
             explorer.failed()
         self._fresh_ns = self.now_ns + round(self.settle * 1e9)
-        self._tell()
         if explorer.over:
             self._end()
+        else:
+            self._tell()
 
     # -- what it tells -------------------------------------------------------------------------------------------------
     def _pose(self) -> SE2 | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -38,16 +39,16 @@ from roboyard.navigation.nodes.errand_desk import Desk
 from roboyard.navigation.nodes.errands import Errand, Places
 from roboyard.navigation.nodes.navigator_messages import costmap_message, planning_number
 from roboyard.navigation.nodes.robot_body import footprint_of, limits_of
-from roboyard.navigation.nodes.sources import ScanSource
-from roboyard.navigation.speed_limit import SpeedLimit
+from roboyard.navigation.nodes.sources import Source
+from roboyard.navigation.speed_limit import SpeedLimit, tightest
 
 
 class NavigatorNode(Node):
     """Brings the robot where goals say, and says why when it cannot.
 
-    in: map, keepout_mask (nav_msgs/OccupancyGrid), the scans of one or more lasers, odom (nav_msgs/Odometry),
-        goal_pose, move_base_simple/goal (geometry_msgs/PoseStamped), speed_limit (nav2_msgs/SpeedLimit),
-        /tf map → odom → base
+    in: map, keepout_mask, speed_mask (nav_msgs/OccupancyGrid), what the costmaps' sensors publish
+        (sensor_msgs/LaserScan, PointCloud2, Range), odom (nav_msgs/Odometry), goal_pose, move_base_simple/goal
+        (geometry_msgs/PoseStamped), speed_limit (nav2_msgs/SpeedLimit), /tf map → odom → base and → sensors
     out: cmd_vel, plan (nav_msgs/Path), global_costmap/costmap, local_costmap/costmap (nav_msgs/OccupancyGrid),
         ~/status (roboyard_msgs/NavigationStatus)
     actions: navigate_to_pose, approach_pose (as near as it can), navigate_through_poses, follow_waypoints, move_base,
@@ -55,7 +56,7 @@ class NavigatorNode(Node):
     services: clear_costmaps (std_srvs/Empty), clear_around_costmaps (nav2_msgs/ClearCostmapAroundRobot),
         clear_except_costmaps (nav2_msgs/ClearCostmapExceptRegion)
 
-    It stands still, and says so, while a laser is silent for ``sensor_timeout`` or the robot's pose is older than
+    It stands still, and says so, while a sensor is silent for ``sensor_timeout`` or the robot's pose is older than
     ``transform_timeout``; after ``hold_time`` of that it gives the goal up.
     """
 
@@ -67,8 +68,9 @@ class NavigatorNode(Node):
     odom_frame: str = param("odom", fixed=True)
     base_frame: str = param("base_link", fixed=True)
     map_topic: str = param("map", doc="empty: plan without a map", fixed=True)
-    scan_topics: tuple[str, ...] = param(("scan",), doc="of all lasers", fixed=True)
-    sensor_timeout: float = param(0.5, unit="s", low=0.02, high=60.0, doc="a laser silent for so long stops the robot")
+    sensor_timeout: float = param(
+        0.5, unit="s", low=0.02, high=60.0, doc="a sensor silent for so long stops the robot", fixed=True
+    )
     transform_timeout: float = param(0.5, unit="s", low=0.02, high=60.0, doc="so old a pose stops the robot")
     hold_time: float = param(5.0, unit="s", low=0.0, high=3600.0, doc="so long it waits for sensor and pose")
     costmap_rate: float = param(1.0, unit="Hz", low=0.0, high=50.0, doc="of published costmaps; 0: none", fixed=True)
@@ -82,7 +84,8 @@ class NavigatorNode(Node):
         chosen, period = self.settings, 1.0 / self.rate
         footprint = footprint_of(self.footprint, self.outline, self.padding)
         body = Body(footprint, limits_of(chosen.pace, self.drive_limits), period)
-        self._surroundings = Surroundings(chosen.costmap, footprint)
+        own = footprint_of(self.footprint, self.outline, 0.0)
+        self._surroundings = Surroundings(chosen.costmap, footprint, own.corners)
         controller = make_controller(chosen.controller, body, chosen.tolerance, reverse=chosen.pace.reverse)
         self._driver = Driver(make_planner(chosen.planner, footprint), controller, body, self._surroundings, chosen)
         self._frames = tuple(map(self.frame, (self.global_frame, self.odom_frame, self.base_frame)))
@@ -94,12 +97,16 @@ class NavigatorNode(Node):
         self._plan = self.publisher("plan", msg.Path, latched=True)
         self._global_costmap = self.publisher("global_costmap/costmap", msg.OccupancyGrid, latched=True)
         self._local_costmap = self.publisher("local_costmap/costmap", msg.OccupancyGrid, latched=True)
-        self._sources = [ScanSource(self.resolve(topic)) for topic in self.scan_topics]
-        for topic, source in zip(self.scan_topics, self._sources, strict=True):
-            self.subscribe(topic, msg.LaserScan, lambda scan, source=source: source.take(scan, self.now_ns))
+        self._sources = {
+            name: [Source(told, self.resolve(told.topic), self.sensor_timeout, self.now_ns) for told in layer.sources]
+            for name, layer in chosen.costmap.layers.items()
+        }
+        for source in itertools.chain(*self._sources.values()):
+            self.subscribe(source.topic, source.type, source.take)
         if self.map_topic:
             self.subscribe(self.map_topic, msg.OccupancyGrid, self._on_map)
         self.subscribe("keepout_mask", msg.OccupancyGrid, self._on_keepout)
+        self.subscribe("speed_mask", msg.OccupancyGrid, self._on_speed_mask)
         self._limit = (0.0, False)
         self.subscribe("speed_limit", msg.SpeedLimit, self._on_speed_limit)
         self.subscribe("odom", msg.Odometry, self._on_odometry)
@@ -126,6 +133,15 @@ class NavigatorNode(Node):
         grid = self._grid(message, "keepout mask")
         if grid is not None:
             self._surroundings.take_keepout(grid)
+
+    def _on_speed_mask(self, message: Any) -> None:
+        grid = self._grid(message, "speed mask")
+        if grid is None:
+            return
+        try:
+            self._surroundings.take_speed_mask(grid)
+        except RoboyardError as error:
+            self.log.error(f"left out a speed mask: {error}")
 
     def _grid(self, message: Any, what: str) -> OccupancyGrid | None:
         if message.header.frame_id not in (self._frames[0], self.global_frame):
@@ -213,7 +229,7 @@ class NavigatorNode(Node):
         if self._desk.busy:
             twist = self._desk.step(now, self._places())
             if twist is not None:
-                self._send(SpeedLimit(*self._limit).slowed(twist, self._driver.body.limits.forward))
+                self._send(self._slowed(twist, now.pose))
             self._show_plan()
         elif self.health is None or self.health.level != "ok":
             self.report_health("ok", "waits for a goal")
@@ -240,21 +256,22 @@ class NavigatorNode(Node):
             raise PoseUnknown(f"where the robot is in '{world}' is not known: {error}") from None
         T_map_odom = T_map_base @ T_odom_base.inverse()
         patience_ns = round(self.transform_timeout * 1e9)
-        for source in self._sources:
-            seen = source.observations(self.transforms, odom, self.now_ns, patience_ns)
-            if seen:
-                self._surroundings.see(seen, T_map_odom)
+        seen: dict[str, list[Any]] = {}
+        for name, sources in self._sources.items():
+            news = [source.look(self.transforms, odom, self.now_ns, patience_ns) for source in sources]
+            if any(news):
+                pairs = zip(sources, news, strict=True)
+                seen[name] = [item for source, own in pairs for item in source.counting(self.now_ns, own)]
+        self._surroundings.see(seen, T_map_odom)
         self._surroundings.move(T_odom_base, T_map_odom)
         costs = self._surroundings.near_costs(T_map_odom)
         return Situation(self.now, T_map_base, PlanarTwist(*self._twist), costs, T_map_odom)
 
     def _check_sensors(self) -> None:
-        for source in self._sources:
-            silent = self.now - (0.0 if source.last_ns is None else source.last_ns * 1e-9)
-            if silent > self.sensor_timeout:
-                raise SensorSilent(f"nothing was heard on {source.topic} for {silent:.1f} s")
-            if source.refused:
-                raise SensorSilent(f"scans on {source.topic} cannot be placed: {source.refused}")
+        for source in itertools.chain(*self._sources.values()):
+            trouble = source.trouble(self.now_ns)
+            if trouble:
+                raise SensorSilent(trouble)
 
     def _hold(self, error: NavigationError) -> None:
         """Stand still while something is missing; give the goal up if it stays missing."""
@@ -275,6 +292,12 @@ class NavigatorNode(Node):
         message = msg.Twist()
         message.linear.x, message.linear.y, message.angular.z = (float(value) for value in twist)
         self._command.publish(message)
+
+    def _slowed(self, twist: PlanarTwist, pose: SE2) -> PlanarTwist:
+        """A command as fast as both the limit told from outside and the zone that the robot is in allow."""
+        fastest = self._driver.body.limits.forward
+        zone = SpeedLimit(self._surroundings.speed(pose, fastest))
+        return tightest((SpeedLimit(*self._limit), zone), fastest).slowed(twist, fastest)
 
     def _stand(self) -> None:
         """Called when an errand has ended."""
@@ -334,7 +357,7 @@ class NavigatorNode(Node):
         """State as plain data."""
         return super().save() | {
             "surroundings": self._surroundings.save(),
-            "sources": [source.save() for source in self._sources],
+            "sources": [source.save() for source in itertools.chain(*self._sources.values())],
             "controller": self._driver.controller.save(),
             "throttle": self._costmap_throttle.save(),
             "desk": self._desk.save(),
@@ -344,7 +367,7 @@ class NavigatorNode(Node):
         """Take back what ``save`` gave."""
         self._surroundings.load(saved["surroundings"])
         super().load(saved)
-        for source, state in zip(self._sources, saved["sources"], strict=True):
+        for source, state in zip(itertools.chain(*self._sources.values()), saved["sources"], strict=True):
             source.load(state)
         self._costmap_throttle.load(saved["throttle"])
         self._desk.load(saved["desk"])

@@ -1,71 +1,107 @@
-"""From what sensors publish to observations in the odometry's frame."""
+"""From what sensors publish to what costmap layers take, in the odometry's frame."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from roboyard.bus.transforms import TransformBuffer, TransformError
-from roboyard.messages.convert import scan_angles
+from roboyard.errors import RoboyardError
+from roboyard.geometry import SE2, SE3
+from roboyard.messages import msg
+from roboyard.messages.convert import cloud_points, scan_angles
 from roboyard.messages.time import nanoseconds
-from roboyard.navigation.costmap import Observation
+from roboyard.navigation.costmap import Observation, RangeReading, Recent
+from roboyard.navigation.driving import EchoSource, PointSource
 
 _MOST_WAITING = 4
 
+Reader = Callable[[Any, SE3], Any]
 
-class ScanSource:
-    """Scans of one topic that wait for the transforms of their moment.
+
+class Source:
+    """Messages of one sensor, which wait for the transforms of their moment.
+
+    Args:
+        settings: Of the sensor.
+        topic: Its absolute name.
+        timeout: So long it may be silent [s], where the settings do not say.
+        began_ns: When one began to listen.
 
     Attributes:
         topic: Absolute name.
-        last_ns: When the last scan came, None before the first.
-        refused: Why the last scan was left out, empty if it was not.
+        type: Of the messages.
     """
 
-    def __init__(self, topic: str) -> None:
+    def __init__(self, settings: PointSource | EchoSource, topic: str, timeout: float, began_ns: int) -> None:
         self.topic = topic
-        self.last_ns: int | None = None
-        self.refused = ""
+        self.type, read = _READERS["echo" if isinstance(settings, EchoSource) else settings.kind]
+        self._read = partial(read, topic)
+        self._echoes = isinstance(settings, EchoSource)
+        persistence = 0.0 if isinstance(settings, EchoSource) else settings.persistence
+        self._recent: Recent[Any] = Recent(
+            persistence=persistence, every=timeout if settings.timeout is None else settings.timeout, name=topic
+        )
+        self._began_ns = began_ns
+        self._refused = ""
         self._waiting: list[Any] = []
 
-    def take(self, scan: Any, now_ns: int) -> None:
-        """Keep a scan until it is asked for."""
-        self.last_ns = now_ns
-        self._waiting.append(scan)
+    def take(self, message: Any) -> None:
+        """Keep a message until it is asked for."""
+        self._waiting.append(message)
         del self._waiting[:-_MOST_WAITING]
 
-    def observations(
-        self, transforms: TransformBuffer, odom_frame: str, now_ns: int, patience_ns: int
-    ) -> list[Observation]:
-        """What the scans saw whose transforms are known; those that are too old for theirs to come are left out."""
+    def look(self, transforms: TransformBuffer, odom_frame: str, now_ns: int, patience_ns: int) -> list[Any]:
+        """What came in since the last look; messages that are too old for their transforms to come are left out."""
         found = []
         while self._waiting:
-            scan = self._waiting[0]
-            time_ns = nanoseconds(scan.header.stamp)
+            message = self._waiting[0]
+            time_ns = nanoseconds(message.header.stamp)
             try:
-                T_odom_laser = transforms.lookup(odom_frame, scan.header.frame_id, time_ns)
-            except TransformError as error:
-                if now_ns - time_ns <= patience_ns:
+                T_odom_sensor = transforms.lookup(odom_frame, message.header.frame_id, time_ns)
+                item = self._read(message, T_odom_sensor)
+            except RoboyardError as error:
+                if isinstance(error, TransformError) and now_ns - time_ns <= patience_ns:
                     break
-                self.refused = str(error)
+                self._refused = str(error)
                 self._waiting.pop(0)
                 continue
             self._waiting.pop(0)
-            self.refused = ""
-            found.append(observation(scan, T_odom_laser, self.topic))
+            self._refused = ""
+            self._recent.add(item, time_ns)
+            found.append(item)
         return found
+
+    def counting(self, now_ns: int, news: list[Any]) -> list[Any]:
+        """What counts now: each echo once, of points all that is not too old, so that no other sensor's beams have the
+        last word on what this one sees."""
+        return news if self._echoes else self._recent.recent(now_ns)
+
+    def trouble(self, now_ns: int) -> str:
+        """Why the sensor cannot be relied upon, or nothing."""
+        if not self._recent.is_silent(now_ns, self._began_ns):
+            return ""
+        if self._refused:
+            return f"what comes on {self.topic} cannot be used: {self._refused}"
+        return f"nothing was heard on {self.topic} for {self._recent.silent_for(now_ns, self._began_ns):.1f} s"
 
     def save(self) -> dict[str, Any]:
         """Everything as plain data."""
-        return {"last_ns": self.last_ns, "refused": self.refused, "waiting": list(self._waiting)}
+        return {
+            "recent": self._recent.save(), "began_ns": self._began_ns, "refused": self._refused,
+            "waiting": list(self._waiting),
+        }  # fmt: skip
 
     def load(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
-        self.last_ns, self.refused, self._waiting = saved["last_ns"], saved["refused"], list(saved["waiting"])
+        self._recent.load(saved["recent"])
+        self._began_ns, self._refused, self._waiting = saved["began_ns"], saved["refused"], list(saved["waiting"])
 
 
-def observation(scan: Any, T_odom_laser: Any, sensor: str) -> Observation:
+def scan_observation(sensor: str, scan: Any, T_odom_laser: SE3) -> Observation:
     """What a sensor_msgs/LaserScan saw.
 
     As REP 117 has it: a range of infinity saw nothing as far as it looks, one below the least saw something too near to
@@ -79,3 +115,32 @@ def observation(scan: Any, T_odom_laser: Any, sensor: str) -> Observation:
     ranges = np.minimum(ranges, scan.range_max)
     points = np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles), np.zeros(len(ranges))])
     return Observation(T_odom_laser.translation, T_odom_laser @ points, hits, sensor)
+
+
+def cloud_observation(sensor: str, cloud: Any, T_odom_sensor: SE3) -> Observation:
+    """What a sensor_msgs/PointCloud2 shows: something at each of its points that is finite.
+
+    Raises:
+        MessageError: no such cloud.
+    """
+    points = cloud_points(cloud)
+    return Observation(T_odom_sensor.translation, T_odom_sensor @ points, np.ones(len(points), dtype=bool), sensor)
+
+
+def echo_reading(sensor: str, echo: Any, T_odom_sensor: SE3) -> RangeReading:
+    """What a sensor_msgs/Range heard.
+
+    Raises:
+        InputError: a cone that cannot be.
+    """
+    return RangeReading(
+        SE2.from_se3(T_odom_sensor), float(echo.range), float(echo.field_of_view), float(echo.min_range),
+        float(echo.max_range), sensor,
+    )  # fmt: skip
+
+
+_READERS: dict[str, tuple[Any, Callable[[str, Any, SE3], Any]]] = {
+    "scan": (msg.LaserScan, scan_observation),
+    "cloud": (msg.PointCloud2, cloud_observation),
+    "echo": (msg.Range, echo_reading),
+}

@@ -53,10 +53,11 @@ class Exploration(Collector):
         self._map = message
 
     def _on_status(self, message: Any, time_ns: int) -> None:
-        if self._status is None or self._status.phase in _OVER:
+        over = message.phase in _OVER
+        if self._status is None or (self._status.phase in _OVER and not over):
             self._began_ns, self._set_out, self._ended = time_ns, self._truth, None
         self._status = message
-        if message.phase in _OVER:
+        if over and self._ended is None:
             self._ended, self._last_ns = self._truth, time_ns
 
     def finish(self, time_ns: int) -> None:

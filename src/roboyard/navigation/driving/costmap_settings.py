@@ -1,0 +1,126 @@
+"""What can be set of the navigator's costmaps: which layers, and which sensors tell them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from roboyard.config import check, field
+from roboyard.config.describe import near
+from roboyard.errors import ConfigError
+from roboyard.navigation.costmap import ObstacleConfig, RangeConfig, VoxelConfig
+
+MAP_LAYERS = ("static", "keepout")
+"""Layers that are always there to be named: the map made beforehand, and where people forbid to go."""
+
+
+@dataclass(frozen=True)
+class PointSource:
+    """A sensor that shows points: a laser or a depth camera."""
+
+    topic: str = field(doc="of its messages")
+    kind: Literal["scan", "cloud"] = field("scan", doc="sensor_msgs/LaserScan, or PointCloud2")
+    persistence: float = field(0.0, unit="s", low=0.0, high=3600.0, doc="how long what it saw counts; 0: the newest")
+    timeout: float | None = field(None, unit="s", low=0.02, high=3600.0, doc="instead of the node's sensor_timeout")
+
+
+@dataclass(frozen=True)
+class EchoSource:
+    """A sonar, or another sensor of one distance (sensor_msgs/Range)."""
+
+    topic: str = field(doc="of its messages")
+    timeout: float | None = field(None, unit="s", low=0.02, high=3600.0, doc="instead of the node's sensor_timeout")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensedLayer:
+    """What layers of sensors have in common."""
+
+    overwrite: bool = field(False, doc="whether what it knows replaces the layers below; else the higher cost wins")
+    clear_footprint: bool = field(True, doc="whether the ground under the robot itself is free")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObstacleSettings(SensedLayer):
+    """An `ObstacleLayer`."""
+
+    use: Literal["obstacles"]
+    sources: tuple[PointSource, ...] = field(doc="that tell it")
+    points: ObstacleConfig = field(ObstacleConfig(), doc="which count")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VoxelSettings(SensedLayer):
+    """A `VoxelLayer`."""
+
+    use: Literal["voxels"]
+    sources: tuple[PointSource, ...] = field(doc="that tell it")
+    points: ObstacleConfig = field(ObstacleConfig(), doc="which count")
+    voxels: VoxelConfig = field(VoxelConfig(), doc="how columns become costs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeSettings(SensedLayer):
+    """A `RangeLayer`."""
+
+    use: Literal["ranges"]
+    sources: tuple[EchoSource, ...] = field(doc="that tell it")
+    echoes: RangeConfig = field(RangeConfig(), doc="how they become costs")
+
+
+LayerSettings = ObstacleSettings | VoxelSettings | RangeSettings
+
+
+def _by_lasers() -> dict[str, LayerSettings]:
+    return {"obstacles": ObstacleSettings(use="obstacles", sources=(PointSource("scan"),))}
+
+
+@dataclass(frozen=True)
+class ZoneSettings:
+    """How a mask's values become speeds, as in Nav2's speed filter: base + multiplier · value."""
+
+    base: float = field(0.0, low=-1e4, high=1e4, doc="of the conversion")
+    multiplier: float = field(1.0, low=-1e4, high=1e4, doc="of the conversion")
+    percent: bool = field(True, doc="whether that is per cent of the fastest; else m/s")
+
+
+@dataclass(frozen=True)
+class CostmapSettings:
+    """Of both costmaps: layers are named from the lowest to the highest, and inflated after the last."""
+
+    resolution: float = field(
+        0.05, unit="m", low=0.005, high=2.0, doc="of the local costmap, and the global without map"
+    )
+    local_size: float = field(6.0, unit="m", low=0.5, high=100.0, doc="side of the local costmap")
+    rolling_size: float = field(30.0, unit="m", low=1.0, high=1000.0, doc="side of the global costmap without a map")
+    layers: dict[str, LayerSettings] = field(factory=_by_lasers, doc="of sensors, by name")
+    global_layers: tuple[str, ...] = field(("static", "obstacles", "keepout"), doc="static, keepout, or one of layers")
+    local_layers: tuple[str, ...] = field(("obstacles", "keepout"), doc="static, keepout, or one of layers")
+    inflation_radius: float = field(0.6, unit="m", low=0.0, high=20.0, doc="how far costs reach about obstacles")
+    inflation_scaling: float = field(4.0, unit="1/m", low=0.01, high=100.0, doc="how steeply they fall")
+    denoise: int = field(1, low=1, high=1000, doc="cells of the smallest obstacle that counts")
+    speed_zones: ZoneSettings = field(ZoneSettings(), doc="of speed_mask")
+
+    def __post_init__(self) -> None:
+        check(self, "costmap")
+        known = (*MAP_LAYERS, *self.layers)
+        for name, layer in self.layers.items():
+            where = f"costmap.layers.{name}"
+            topics = [source.topic for source in layer.sources]
+            if name in MAP_LAYERS:
+                raise ConfigError(f"{name!r} is no layer of sensors", where=where, valid="another name")
+            if not topics:
+                raise ConfigError("nothing tells this layer anything", where=f"{where}.sources", valid="topics")
+            if len(set(topics)) != len(topics):
+                raise ConfigError(f"topics {', '.join(topics)}", where=f"{where}.sources", valid="each once")
+            if name not in (*self.global_layers, *self.local_layers):
+                raise ConfigError("in no costmap", where=where, valid="name it in global_layers or local_layers")
+        for key in ("global_layers", "local_layers"):
+            names = getattr(self, key)
+            for name in names:
+                if name not in known:
+                    raise ConfigError(
+                        f"no layer {name!r}{near(name, known)}", where=f"costmap.{key}", valid=", ".join(known)
+                    )
+            if len(set(names)) != len(names):
+                raise ConfigError(f"layers {', '.join(names)}", where=f"costmap.{key}", valid="each once")
