@@ -1,11 +1,12 @@
 """Robots of others: their drive found from plugins, ros2_control or bare wheels, and driven."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from roboyard.description import Model, load_model
-from roboyard.errors import ConfigError, DescriptionError
+from roboyard.errors import ConfigError, DescriptionError, UnknownNameError
 from roboyard.record import open_recording
 from roboyard.scenarios import Run, load_spec, run_scenario
 from roboyard.scenarios.bringup import derive_package, package_of
@@ -110,6 +111,47 @@ def test_it_drives_as_told(extra: str, tmp_path: Path) -> None:
         assert robot.truth.pose.yaw - yaw == pytest.approx(1.85, abs=0.3)
         assert run.evaluation.by_robot()["cart"]["odom_final_error"] < 0.1
         assert run.evaluation.by_robot()["cart"]["max_tilt"] < 0.15
+
+
+def test_it_is_given_nodes_that_its_description_does_not_mention(tmp_path: Path) -> None:
+    path = tmp_path / "cart.urdf"
+    path.write_text(cart(PLUGIN))
+    with Run("empty", record=False) as run:
+        robot = run.add(path, at=(0, 0, 0))
+        nodes = {name: robot.add_node(name, name) for name in ("amcl", "navigator", "slam")}
+        frames = {
+            getattr(node, name)
+            for node in nodes.values()
+            for name in ("base_frame", "base_frame_id", "base_link_frame")
+            if name in type(node).parameters_declared()
+        }
+        assert frames == {"base"}, "not base_link, which it does not have"
+    chain = package_of(load_model(cart(PLUGIN)), path).links({"arbiter", "collision_monitor", "velocity_smoother"})
+    assert chain["arbiter"]["cmd_vel_out"] == chain["velocity_smoother"]["cmd_vel_in"]
+    assert chain["velocity_smoother"]["cmd_vel_out"] == chain["collision_monitor"]["cmd_vel_in"]
+
+
+def test_the_smoother_keeps_what_the_drive_can_do(tmp_path: Path) -> None:
+    path = tmp_path / "cart.urdf"
+    path.write_text(cart(PLUGIN))
+    package = package_of(load_model(path.read_text()), path)
+    speeds = []
+    with Run("empty", record=False) as run:
+        robot = run.add(path, at=(0, 0, 0), nodes=(*package.file.default, "velocity_smoother"))
+        run.bus.tap(
+            lambda topic, message, *_: speeds.append(message.linear.x) if topic.name == "/cmd_vel_out" else None
+        )
+        robot.drive(100.0)
+        run.run_for(2.0)
+    steps = [b - a for a, b in pairwise(speeds)]
+    assert max(steps) == pytest.approx(package.file.limits.acceleration / 20.0)
+
+
+@pytest.mark.parametrize("name", ["drive", "navigatr", "joint_trajectory"])
+def test_nodes_it_cannot_have_are_refused(name: str) -> None:
+    package = package_of(load_model(cart().replace("continuous", "fixed")), Path("cart.urdf"))
+    with pytest.raises(UnknownNameError, match=f"no node '{name}'"):
+        package.node(name)
 
 
 def test_size_and_footing() -> None:

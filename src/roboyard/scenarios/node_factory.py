@@ -17,6 +17,7 @@ def make_node(
     parameters: Mapping[str, Any],
     resources: Mapping[str, Any],
     *,
+    usual: Mapping[str, Any] | None = None,
     base: Path | None = None,
     where: str = "",
 ) -> Node:
@@ -26,6 +27,7 @@ def make_node(
         use: Registered name, ``module:Class`` or ``file.py:Class``.
         parameters: Its declared parameters; numbers may carry a unit ("500 mm").
         resources: What there is to hand out by name; the node gets those that it declares.
+        usual: Instead of defaults, for parameters that the node declares.
         base: Folder that paths are relative to.
         where: The node's place in a file, for errors.
 
@@ -35,7 +37,7 @@ def make_node(
     """
     cls = node_class(use, base)
     declared = cls.parameters_declared()
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = {key: value for key, value in (usual or {}).items() if key in declared}
     nested = cls.settings_declared()
     for key, value in parameters.items():
         if key in nested:

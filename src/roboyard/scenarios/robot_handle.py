@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from roboyard.simulation import Truth
 
 _STICK_RATE = 20.0
+_BASE_FRAMES = ("base_frame", "base_frame_id", "base_link_frame")
+"""Parameters that name the robot's own frame, after the conventions of ROS's packages."""
 
 
 class RobotHandle:
@@ -111,8 +113,12 @@ class RobotHandle:
         node = (
             use
             if isinstance(use, Node)
-            else make_node(use, parameters or {}, self.resources(), base=self.package.source.parent, where=where)
-        )
+            else make_node(
+                use, parameters or {}, self.resources(),
+                usual=dict.fromkeys(_BASE_FRAMES, self.package.file.base_frame),
+                base=self.package.source.parent, where=where,
+            )
+        )  # fmt: skip
         self._run.bus.add(
             node, name,
             namespace=self.namespace if namespace is None else namespace,

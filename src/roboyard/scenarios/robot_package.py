@@ -11,6 +11,11 @@ from typing import Any, Literal
 from roboyard.config import field, load
 from roboyard.config.describe import near
 from roboyard.errors import ConfigError, UnknownNameError
+from roboyard.scenarios.catalog import node_class
+from roboyard.scenarios.catalog import nodes as registered_nodes
+
+_CHAIN = ("arbiter", "velocity_smoother", "collision_monitor")
+"""What commands pass on their way to the drive of a robot that does not say."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,9 @@ class RobotFile:
     )
     topics: dict[str, str] = field(factory=dict, doc="where its standard topics are if elsewhere: {cmd_vel: /cmd}")
     nodes: dict[str, NodeSpec] = field(factory=dict, doc="what it offers, by name")
-    chain: tuple[str, ...] = field((), doc="nodes that hand commands on, in this order, as far as they are up")
+    chain: tuple[str, ...] = field(
+        (), doc=f"nodes that hand commands on, in this order, as far as they are up; none: {', '.join(_CHAIN)}"
+    )
     default: tuple[str, ...] = field((), doc="what comes up unless the scenario says otherwise, in this order")
 
     def __post_init__(self) -> None:
@@ -97,24 +104,27 @@ class RobotPackage:
         return (nodes,) if isinstance(nodes, str) else nodes
 
     def node(self, name: str) -> NodeSpec:
-        """What the robot says about its node ``name``.
+        """What the robot says about its node ``name``; registered ones that command no joints need not be mentioned.
 
         Raises:
             UnknownNameError: it offers none of this name.
         """
-        if name not in self.file.nodes:
-            hint = near(name, self.file.nodes)
-            raise UnknownNameError(
-                f"no node {name!r}{hint}", where=f"robot {self.name}", valid=f"it offers: {', '.join(self.file.nodes)}"
-            )
-        return self.file.nodes[name]
+        if name in self.file.nodes:
+            return self.file.nodes[name]
+        if name in registered_nodes() and "hardware" not in node_class(name).resources_declared():
+            return NodeSpec(name)
+        raise UnknownNameError(
+            f"no node {name!r}{near(name, [*self.file.nodes, *registered_nodes()])}",
+            where=f"robot {self.name}",
+            valid=f"it offers: {', '.join(self.file.nodes)}; and every node of `roboyard list nodes` without joints",
+        )
 
     def links(self, up: Collection[str]) -> dict[str, dict[str, str]]:
         """By which names of topics the nodes of the chain that are up hand commands on, each to the next.
 
         The first takes ``cmd_vel``, the last gives ``cmd_vel_out``.
         """
-        chain = [name for name in self.file.chain if name in up]
+        chain = [name for name in self.file.chain or _CHAIN if name in up]
         links = {name: {"cmd_vel_in": "cmd_vel"} for name in chain}
         for sender, receiver in pairwise(chain):
             links[sender]["cmd_vel_out"] = links[receiver]["cmd_vel_in"] = f"{sender}/cmd_vel"

@@ -117,6 +117,7 @@ def _elsewhere(node: Node, robot: str | None, world: str | None) -> Node:
             raise ConfigError("there is no robot to replace", where="--robot")
         main = next(iter(robots.value))
         entry = _with(robots.value[main], "model", str(_from_here("robot", robot)))
+        entry.value.pop("arguments", None)  # those of the other model
         node = _with(node, "robots", Node({**robots.value, main: entry}, robots.place, robots.key_place))
     return node
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from roboyard.bus import Node, TransformError, param
+from roboyard.bus import Node, TransformError, param, resource
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE2, SE3
@@ -20,6 +20,7 @@ from roboyard.safety.nodes.views import view_of_cloud, view_of_range, view_of_sc
 from roboyard.safety.nodes.zone_parameters import read_outline, read_zone
 from roboyard.safety.surroundings import Surroundings, View
 from roboyard.safety.zones import Action
+from roboyard.safety.zones import outline as outline_of
 
 Reader = Callable[[Any, SE2, SE3], View]
 _SILENT: Final = "sensors"
@@ -37,7 +38,9 @@ class CollisionMonitorNode(Node):
     messages cannot be used (stale, no transform, no measurement), stops the robot.
     """
 
-    footprint: str = param("", doc="[[x, y], …] of the robot in base_frame [m]", fixed=True)
+    outline: Any = resource(optional=True)
+
+    footprint: str = param("", doc="[[x, y], …] in base_frame [m]; none: the robot's outline", fixed=True)
     scan_topics: tuple[str, ...] = param(("scan",), doc="sensor_msgs/LaserScan", fixed=True)
     cloud_topics: tuple[str, ...] = param((), doc="sensor_msgs/PointCloud2", fixed=True)
     range_topics: tuple[str, ...] = param((), doc="sensor_msgs/Range", fixed=True)
@@ -64,7 +67,10 @@ class CollisionMonitorNode(Node):
         where = f"{self.full_name}, parameter"
         if not self.min_height < self.max_height:
             raise ConfigError(f"{self.min_height} to {self.max_height} m", where=f"{where} 'max_height'", valid="above")
-        outline = read_outline(self.footprint, f"{where} 'footprint'")
+        if self.footprint or self.outline is None:
+            outline = read_outline(self.footprint, f"{where} 'footprint'")
+        else:
+            outline = outline_of(self.outline, where)
         braking = BrakingConfig(
             self.acceleration, self.deceleration, self.turn_acceleration, self.turn_deceleration, self.latency
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from roboyard.bus import Node, param
+from roboyard.bus import Node, param, resource
 from roboyard.control import STANDSTILL, PlanarLimits, PlanarTwist, RampLimits
 from roboyard.errors import ConfigError
 from roboyard.messages import msg
@@ -20,16 +20,19 @@ class VelocitySmootherNode(Node):
     in: cmd_vel_in, odom (closed loop only)   out: cmd_vel_out
 
     It sends at ``smoothing_frequency`` from a command on until the base was told to stand.  A sender that is silent for
-    ``velocity_timeout`` counts as one that wants standstill.  A command that is not finite is refused.
+    ``velocity_timeout`` counts as one that wants standstill.  A command that is not finite is refused.  Limits that are
+    not given are those of the robot's drive, where nobody knows them Nav2's.
     """
+
+    drive_limits: Any = resource(optional=True)
 
     smoothing_frequency: float = param(20.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
     scale_velocities: bool = param(True, doc="slow axes down together, to stay on the arc", fixed=True)
     feedback: str = param("OPEN_LOOP", choices=("OPEN_LOOP", "CLOSED_LOOP"), fixed=True)
-    max_velocity: tuple[float, ...] = param((0.5, 0.0, 2.5), low=0.0, doc="x, y [m/s], turning [rad/s]", fixed=True)
-    min_velocity: tuple[float, ...] = param((-0.5, 0.0, -2.5), high=0.0, doc="the same backwards", fixed=True)
-    max_accel: tuple[float, ...] = param((2.5, 0.0, 3.2), low=0.0, doc="x, y [m/s²], turning [rad/s²]", fixed=True)
-    max_decel: tuple[float, ...] = param((-2.5, 0.0, -3.2), high=0.0, doc="the same when slowing down", fixed=True)
+    max_velocity: tuple[float, ...] = param((), low=0.0, doc="x, y [m/s], turning [rad/s]", fixed=True)
+    min_velocity: tuple[float, ...] = param((), high=0.0, doc="the same backwards", fixed=True)
+    max_accel: tuple[float, ...] = param((), low=0.0, doc="x, y [m/s²], turning [rad/s²]", fixed=True)
+    max_decel: tuple[float, ...] = param((), high=0.0, doc="the same when slowing down", fixed=True)
     deadband_velocity: tuple[float, ...] = param((0.0, 0.0, 0.0), low=0.0, doc="smaller ones are 0", fixed=True)
     velocity_timeout: float = param(1.0, unit="s", low=0.01, high=60.0, fixed=True)
 
@@ -57,10 +60,8 @@ class VelocitySmootherNode(Node):
         self._smoother.load(state["smoother"])
 
     def _config(self) -> SmootherConfig:
-        lists = {
-            key: getattr(self, key)
-            for key in ("max_velocity", "min_velocity", "max_accel", "max_decel", "deadband_velocity")
-        }
+        usual = _usual(self.drive_limits)
+        lists = {key: getattr(self, key) or usual[key] for key in usual}
         for key, values in lists.items():
             if len(values) != 3:
                 raise ConfigError(
@@ -99,3 +100,20 @@ class VelocitySmootherNode(Node):
         self._sending = twist != STANDSTILL or not timed_out
         self.report_health("ok", "braking: no command" if timed_out and self._sending else
                            "driving" if self._sending else "standing")  # fmt: skip
+
+
+def _usual(limits: Any) -> dict[str, tuple[float, ...]]:
+    """What is not given, from what the drive can do; forward and sideways alike, where it goes sideways at all."""
+
+    def known(name: str, otherwise: float) -> float:
+        return getattr(limits, name, None) or otherwise
+
+    v, w = known("speed", 0.5), known("turn_rate", 2.5)
+    a, b = known("acceleration", 2.5), known("turn_acceleration", 3.2)
+    return {
+        "max_velocity": (v, v, w),
+        "min_velocity": (-v, -v, -w),
+        "max_accel": (a, a, b),
+        "max_decel": (-a, -a, -b),
+        "deadband_velocity": (0.0, 0.0, 0.0),
+    }
