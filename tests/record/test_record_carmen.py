@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from roboyard.errors import RecordingError
 from roboyard.geometry import SE2
+from roboyard.messages.convert import pose_to_se2
 from roboyard.record import open_recording, tf_echo
 from roboyard.record.carmen_log import LaserLine, OdometryLine, nanoseconds, parse
 
@@ -237,13 +239,52 @@ def test_another_laser_format_is_refused(external_data: Path) -> None:
 
 def test_lines_whose_stamps_were_rounded_away_keep_their_order(tmp_path: Path) -> None:
     path = tmp_path / "rounded.log"
-    path.write_text("".join(f"ODOM {i} 0 0 0 0 0 1.13486e+09 pippo 1.13486e+09\n" for i in range(50)))
+    path.write_text("".join(f"ODOM {i / 16} 0 0 0 0 0 1.13486e+09 pippo 1.13486e+09\n" for i in range(50)))
     with open_recording(path) as recording:
         found = [(item.time_ns, item.message.pose.pose.position.x) for item in recording.messages(["/odom"])]
-        assert [x for _, x in found] == list(range(50))
+        assert [x for _, x in found] == [i / 16 for i in range(50)]
         assert [time_ns - found[0][0] for time_ns, _ in found] == [i * 10**8 for i in range(50)]
         assert found[0][0] == 1_134_860_000 * 10**9
         assert any("they were rounded" in warning for warning in recording.warnings)
+
+
+def _odometry_of(path: Path, text: str) -> tuple[list[SE2], list[int], list[str]]:
+    """Odometry at the scans of a log, their times, and the log's warnings."""
+    path.write_text(text)
+    with open_recording(path) as recording:
+        poses = {item.time_ns: pose_to_se2(item.message.pose.pose) for item in recording.messages(["/odom"])}
+        times = [item.time_ns for item in recording.messages(["/scan"])]
+        assert "/corrected_pose" in recording.topics
+        return [poses[time] for time in times], times, list(recording.warnings)
+
+
+@pytest.mark.parametrize("stamped", [True, False])
+def test_a_slam_programs_corrections_are_no_odometry(tmp_path: Path, stamped: bool) -> None:
+    """The wheels say 1 m from scan to scan; the estimate turned and went 0.8 m.  With stamps, and all of them lost."""
+    text, estimate = "", SE2()
+    for k in range(12):
+        time, wheels = (k + 1.0 if stamped else 0.0), estimate @ SE2(1.0, 0.0, 0.0)
+        text += f"ODOM {wheels.x!r} {wheels.y!r} {wheels.theta!r} 0 0 0 {time} pippo {time}\n"
+        estimate = estimate @ SE2(0.8, 0.1, 0.2)
+        place = f"{estimate.x!r} {estimate.y!r} {estimate.theta!r}"
+        text += f"FLASER 3 1 2 3 {place} {place} {time} pippo {time}\nODOM {place} 0 0 0 0 pippo 0\nNEFF 30\n"
+    odometry, _, _ = _odometry_of(tmp_path / "slam.log", text)
+    steps = [first.inverse() @ second for first, second in itertools.pairwise(odometry[1:])]
+    assert all(step.almost_equal(SE2(1.0, 0.0, 0.0), 1e-9) for step in steps)
+
+
+def test_where_a_slam_program_kept_no_odometry_its_estimate_stands(tmp_path: Path) -> None:
+    text, estimate = "", SE2()
+    for k in range(12):
+        estimate = estimate @ SE2(2.0, 0.0, 0.3 if k % 2 else -0.5)
+        place = f"{estimate.x!r} {estimate.y!r} {estimate.theta!r}"
+        text += f"FLASER 3 1 2 3 {place} {place} 0 pippo 0\nODOM {place} 0 0 0 4.6e-86 pippo 0\nNEFF 30\n"
+    odometry, times, warnings = _odometry_of(tmp_path / "slam.log", text)
+    steps = [first.inverse() @ second for first, second in itertools.pairwise(odometry)]
+    wanted = [SE2(2.0, 0.0, 0.3 if k % 2 else -0.5) for k in range(1, 12)]
+    assert all(step.almost_equal(want, 1e-9) for step, want in zip(steps[1:], wanted[1:], strict=True))
+    assert any("have no odometry of their own" in warning for warning in warnings)
+    assert all(after - before >= 2e9 for before, after in itertools.pairwise(times[1:]))  # 2 m at 1 m/s
 
 
 def test_a_log_is_never_believed_without_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,10 @@ FLASER lines do not state angles.  180 beams start at -90° with 180°/180 betwe
 gmapping's poses, the maps of five public logs are sharpest so, and worse by a quarter of a degree to either side.
 
 "Corrected" logs are a SLAM program's output: their FLASER poses are its estimate, their ODOM lines go on from the last
-of these; an ODOM line right behind the scan, with its pose and a stamp never set (0 or any number), marks where.
-Chaining the increments between the marks gives back the raw odometry.
+of these; an ODOM line right behind the scan, with its pose and a stamp never set (0 or any number), marks where.  Where
+all stamps are alike, NEFF lines, gmapping's numbers of particles that count, tell that a log is one.
+Chaining the increments between the marks gives back the raw odometry.  Where none was logged between two scans, the
+estimate is all there is.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ _MAX_LINE = 4 << 20
 _MAX_KINDS = 1000
 _MAX_PARAMETERS = 100_000
 _ROUNDED_NS = 100_000_000
-"""Between the lines of a log whose stamps were rounded away [ns]."""
+"""Between the lines of a log whose stamps were rounded away, at least [ns]."""
+_FARTHEST = 10.0
+"""Between two lines no robot is believed to have come farther [m]."""
 _LASERS = {"FLASER": "scan", "ROBOTLASER1": "scan", "RLASER": "rear_scan", "ROBOTLASER2": "rear_scan"}
 _SICK_MAX = 80.0
 """Range that counts as "nothing seen" when the log does not say [m]; SICK LMS give 81.91 then."""
@@ -122,6 +126,8 @@ class _Parser:
         self.logged: Pose | None = None  # the last ODOM line's pose as the file gives it
         self.raw: Pose = (0.0, 0.0, 0.0)  # odometry chained over the marks
         self.behind: LaserLine | None = None  # the scan on the line before
+        self.marked: Pose | None = None  # pose of a SLAM program's mark that no odometry has followed yet
+        self.estimated = 0
         self.kinds: dict[int, str] = {}  # kind of line by the number of the scan's entry
         self.raw_at: dict[int, Pose] = {}  # that, by the number of the scan's entry
 
@@ -153,14 +159,16 @@ class _Parser:
         instants = len({entry.time_ns for entry in entries})
         if instants * 4 >= len(entries):
             return
-        first_ns = entries[0].time_ns
         self.log.warnings.append(
             f"{len(entries)} lines have only {instants} different stamps: they were rounded, and the lines are taken "
-            f"to be {_ROUNDED_NS * 1e-9:g} s apart"
+            f"to be {_ROUNDED_NS * 1e-9:g} s apart, or as long as the robot needs at 1 m/s and 1 rad/s"
         )
-        self.log.entries = [
-            replace(entry, time_ns=first_ns + index * _ROUNDED_NS) for index, entry in enumerate(entries)
-        ]
+        time_ns, last = entries[0].time_ns, _place(entries[0])
+        for index, entry in enumerate(entries[1:], 1):
+            x, y, turn = _between(last, _place(entry))
+            last = _place(entry)
+            time_ns += max(_ROUNDED_NS, round(max(min(math.hypot(x, y), _FARTHEST), abs(turn)) * 1e9))
+            entries[index] = replace(entry, time_ns=time_ns)
 
     def leave_out_doubles(self) -> None:
         """Loggers may write a scan twice, as FLASER and as ROBOTLASER1; the latter, which states its angles, stays."""
@@ -179,6 +187,11 @@ class _Parser:
         if self.skipped:
             kinds = ", ".join(f"{count} {word}" for word, count in list(self.skipped.items())[:8])
             log.warnings.append(f"lines passed over: {kinds}")
+        if self.estimated:
+            log.warnings.append(
+                f"{self.estimated} scans have no odometry of their own: how far the robot came is what the log's own "
+                "SLAM program says"
+            )
         if self.late:
             log.warnings.append(f"{self.late} stamps went back, or lay before 0, and were taken as of the line before")
 
@@ -204,6 +217,7 @@ class _Parser:
             if len(self.log.parameters) > _MAX_PARAMETERS:
                 raise ValueError(f"more than {_MAX_PARAMETERS} parameters")
         elif kind.isascii() and kind.isidentifier() and kind.isupper():  # NEFF, SYNC, RAWLASER1, …
+            self.log.corrected |= kind == "NEFF"
             self.skipped[kind] = self.skipped.get(kind, 0) + 1
             if len(self.skipped) > _MAX_KINDS:
                 raise ValueError("too many kinds of lines")
@@ -215,10 +229,12 @@ class _Parser:
             raise ValueError(f"ODOM needs 9 fields and has {len(words) - 1}")
         pose, speed, turning = _pose(words[1:4]), _number(words[4]), _number(words[5])
         scan, self.behind = self.behind, None
-        if scan is not None and scan.pose == pose and _number(words[7]) * 1e9 < scan.time_ns:  # a SLAM program's mark
-            self.log.corrected = True
-            self.logged = pose
-            return
+        if scan is not None and scan.pose == pose:
+            self.log.corrected |= _number(words[7]) * 1e9 < scan.time_ns
+            if self.log.corrected:
+                self.logged = self.marked = pose
+                return
+        self.marked = None
         self.raw = pose if self.logged is None else _compose(self.raw, _between(self.logged, pose))
         self.logged = pose
         self.log.entries.append(OdometryLine(self.stamp(nanoseconds(words[7])), self.raw, speed, turning))
@@ -271,6 +287,10 @@ class _Parser:
         odometry: Pose,
         laser: Pose,
     ) -> None:
+        if self.marked is not None and pose != self.marked:
+            self.raw = _compose(self.raw, _between(self.marked, pose))
+            self.logged = self.marked = pose
+            self.estimated += 1
         self.raw_at[len(self.log.entries)] = self.raw
         self.kinds[len(self.log.entries)] = kind
         time_ns = self.stamp(nanoseconds(stamp))
@@ -285,6 +305,10 @@ class _Parser:
             return self.last_ns
         self.last_ns = time_ns
         return time_ns
+
+
+def _place(entry: LaserLine | OdometryLine) -> Pose:
+    return entry.odometry if isinstance(entry, LaserLine) else entry.pose
 
 
 def nanoseconds(text: str) -> int:
