@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
@@ -83,17 +84,36 @@ class Exploration(Collector):
 
     def _coverage(self, T_world_base: SE2) -> float | None:
         from roboyard.mapping.nodes.map_messages import map_from_msg
-        from roboyard.navigation.exploration import coverage, reachable_floor
+        from roboyard.navigation.exploration import coverage
 
         if self._map is None or self._plan is None:
             return None
         try:
-            plan = self._plan(_HEIGHT, _CELL)
-            frame = GridFrame(plan.resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
-            radius = round(float(self._status.radius), 6)
-            floor = reachable_floor(plan.occupied, frame, np.array(T_world_base.xy), radius)
-            start = SE2(*position_and_yaw(self._status.start))
-            T_map_floor = start @ T_world_base.inverse() @ frame.T_map_grid
-            return coverage(map_from_msg(self._map), floor, GridFrame(frame.resolution, frame.shape, T_map_floor))
+            return coverage(map_from_msg(self._map), *floor_in_map(self._plan, self._status, T_world_base))
         except RoboyardError:
             return None
+
+
+def T_world_map(status: Any, T_world_base: SE2) -> SE2:
+    """Where the robot's map lies in the world.
+
+    Args:
+        status: A roboyard_msgs/ExplorationStatus: it says where in its map the robot set out.
+        T_world_base: Where it truly did.
+    """
+    return T_world_base @ SE2(*position_and_yaw(status.start)).inverse()
+
+
+def floor_in_map(plan: Plan, status: Any, T_world_base: SE2) -> tuple[NDArray[np.bool_], GridFrame]:
+    """The floor that the robot could truly come to stand on (rows, columns), and where it lies in the robot's map.
+
+    Raises:
+        RoboyardError: there is no floor plan, or no room for the robot where it set out.
+    """
+    from roboyard.navigation.exploration import reachable_floor
+
+    cut = plan(_HEIGHT, _CELL)
+    frame = GridFrame(cut.resolution, cut.occupied.shape, SE2(*cut.origin, 0.0))
+    floor = reachable_floor(cut.occupied, frame, np.array(T_world_base.xy), round(float(status.radius), 6))
+    T_map_floor = T_world_map(status, T_world_base).inverse() @ frame.T_map_grid
+    return floor, GridFrame(frame.resolution, frame.shape, T_map_floor)

@@ -10,6 +10,7 @@ from typing import Any
 from roboyard import __version__
 from roboyard.scenarios.floor import Floor
 from roboyard.scenarios.metrics.evaluation import RUN_METRICS
+from roboyard.scenarios.report.exploration import Reconnaissance
 from roboyard.scenarios.report.homing import Homecoming
 from roboyard.scenarios.report.story import Story
 
@@ -24,6 +25,8 @@ _TILES = (
     ("home_error", "from home, after the link was lost", "{:.2f} m"),
     ("cancel_latency", "from operator heard to goal cancelled", "{:.3f} s"),
     ("points_skipped", "points skipped on the way home", "{:d}"),
+    ("coverage", "of the floor seen", "{:.1%}"),
+    ("return_error", "from where it set out", "{:.2f} m"),
     ("messages", "messages", "{:,d}"),
 )
 
@@ -33,6 +36,7 @@ def render(
     stories: Sequence[Story],
     floor: Floor | None,
     homecoming: Homecoming | None = None,
+    explored: Reconnaissance | None = None,
     *,
     log: Sequence[tuple[float, str, str, str]] = (),
     scenario: str = "",
@@ -45,6 +49,7 @@ def render(
         stories: One a robot, the main one first.
         floor: The world from above.
         homecoming: How the main robot came home when the operator's link was lost.
+        explored: How it explored the place.
         log: Warnings and errors: time [s], level, node, text.
         scenario: The scenario as run, as text.
         video: File beside the report.
@@ -52,6 +57,7 @@ def render(
     import jinja2
 
     from roboyard.scenarios.report import figures
+    from roboyard.scenarios.report.exploration import coverage_figure, map_figure
     from roboyard.scenarios.report.homing import homecoming_figure, link_figure
 
     moved = [story for story in stories if len(story.truth)]
@@ -81,6 +87,8 @@ def render(
             "scan": figures.scan_figure(main, floor) if main else "",
             "home": homecoming_figure(main, homecoming, floor) if main and homecoming else "",
             "link": link_figure(main, homecoming) if main and homecoming else "",
+            "maps": map_figure(main, explored) if main and explored else "",
+            "coverage": coverage_figure(main, explored) if main and explored else "",
         },
         main=main.robot if main and len(stories) > 1 else "",
         scan_time=f"{main.scan.time:.1f}" if main and main.scan else "",

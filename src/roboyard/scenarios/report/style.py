@@ -56,12 +56,12 @@ def styled() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float, rows: int = 1) -> tuple[Any, Any]:
+def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
     """A figure [inch] and its axes, without any window system."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, 1, sharex=True)
+    return figure, figure.subplots(rows, columns, sharex=True, sharey=columns > 1)
 
 
 def svg(figure: Any, label: str) -> str:

@@ -9,11 +9,15 @@ from roboyard.description import World
 from roboyard.errors import RecordingError, RoboyardError
 from roboyard.record import Recording, open_recording
 from roboyard.scenarios.floor import Floor, floor_of
+from roboyard.scenarios.metrics import RobotTopics
+from roboyard.scenarios.metrics.mapping import Plan
+from roboyard.scenarios.report.exploration import Reconnaissance, read_reconnaissance
 from roboyard.scenarios.report.homing import Homecoming, read_homecoming
 from roboyard.scenarios.report.page import render
 from roboyard.scenarios.report.story import Story, read_story
 from roboyard.scenarios.run_folder import RunFolder
 from roboyard.simulation import Simulation
+from roboyard.simulation.floor_plan import floor_plan
 
 _WARN = 30
 """Level of rcl_interfaces/Log from which the report shows a line."""
@@ -38,6 +42,7 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
     stories: list[Story] = []
     log: list[tuple[float, str, str, str]] = []
     homecoming: Homecoming | None = None
+    explored: Reconnaissance | None = None
     if folder.recording.is_file():
         try:
             with open_recording(folder.recording) as recording:
@@ -47,12 +52,15 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
                 ]
                 log = _read_log(recording)
                 main = next(iter(document["robots"].values()), None)
-                homecoming = read_homecoming(recording, main["namespace"]) if main is not None else None
+                if main is not None:
+                    homecoming = read_homecoming(recording, main["namespace"])
+                    topics = RobotTopics.of(stories[0].robot, main["namespace"], main["topics"])
+                    explored = read_reconnaissance(recording, stories[0], topics, _plan(world))
         except RecordingError as error:
             log.append((0.0, "error", "report", f"the recording cannot be read: {error}"))
     scenario = folder.scenario.read_text("utf-8") if folder.scenario.is_file() else ""
     video = folder.video.name if folder.video.is_file() else None
-    page = render(document, stories, _floor(world), homecoming, log=log, scenario=scenario, video=video)
+    page = render(document, stories, _floor(world), homecoming, explored, log=log, scenario=scenario, video=video)
     folder.write_text(folder.report, page)
     return folder.report
 
@@ -64,6 +72,14 @@ def _floor(world: World | Simulation | None) -> Floor | None:
         return floor_of(world)
     except RoboyardError:  # a world that cannot be seen from above is no reason to have no report
         return None
+
+
+def _plan(world: World | Simulation | None) -> Plan | None:
+    """Cuts of what stands still in the world."""
+    if world is None:
+        return None
+    source = world.model if isinstance(world, Simulation) else world
+    return lambda height, resolution: floor_plan(source, height=height, resolution=resolution)
 
 
 def _read_log(recording: Recording) -> list[tuple[float, str, str, str]]:
