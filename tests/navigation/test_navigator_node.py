@@ -127,6 +127,7 @@ def test_a_newer_goal_takes_over_and_a_cancelled_robot_stands() -> None:
     assert first.done()
     assert not first.succeeded
     assert "newer goal" in first.reason
+    assert first.cause == "preempted"
     bus.executor.run_until(5_000_000_000)
     assert rover.v > 0.1
     cancelled_ns = bus.now_ns
@@ -154,6 +155,7 @@ def test_goals_that_cannot_be_are_refused_with_the_cause(goal, cause: str, words
     _run(bus, future, 2.0)
     assert future.error is not None
     assert words in str(future.error)
+    assert future.cause == cause
     assert client.statuses[-1].state == "rejected"
     assert client.statuses[-1].cause == cause
     assert rover.pose == (1.0, 2.0, 0.0)
@@ -274,7 +276,9 @@ def test_goals_by_topic_missions_and_clearing() -> None:
     reached = []
     client.subscribe("mission/reached", msg.UInt32, lambda message: reached.append(message.data))
     bus.executor.run_until(60_000_000_000)
-    assert reached == [1, 2]  # the one outside of the map was refused again and again, then passed over
+    assert reached == [1, 2]
+    rejected = [status for status in client.statuses if status.state == "rejected"]
+    assert len(rejected) == 1  # the one outside of the map is asked for once; waiting would not help
     assert math.dist(rover.pose[:2], (3.0, 1.0)) < 0.12
     goals = client.publisher("goal_pose", msg.PoseStamped)
     goals.publish(_pose(2.0, 2.0))
@@ -287,6 +291,32 @@ def test_goals_by_topic_missions_and_clearing() -> None:
     bus.executor.run_until(80_400_000_000)
     node._surroundings.near.update()
     assert not (node._surroundings.near.costmap().cells == 254).any()
+    bus.close()
+
+
+def test_a_mission_waits_for_a_robot_that_does_not_know_yet_where_it_is() -> None:
+    bus, rover, _, client = _yard()
+    rover.transforms_too = False
+    bus.add(MissionNode(goals=(3.0, 2.0, 0.0), start=2.0), "mission")
+    bus.executor.run_until(5_000_000_000)
+    causes = [status.cause for status in client.statuses if status.state == "rejected"]
+    assert len(causes) >= 2
+    assert set(causes) == {"pose_unknown"}
+    rover.transforms_too = True
+    bus.executor.run_until(25_000_000_000)
+    assert math.dist(rover.pose[:2], (3.0, 2.0)) < 0.12
+    bus.close()
+
+
+def test_without_a_map_goals_and_what_is_told_of_them_are_in_odometrys_frame() -> None:
+    bus, rover, _, client = _yard(global_frame="odom", map_topic="")
+    poses = [_pose(2.0, 3.0, 0.0, "odom"), _pose(50.0, 0.0, 0.0, "odom")]
+    goal = client.send("follow_waypoints", action.FollowWaypoints, poses=poses)
+    _run(bus, goal, 60.0)
+    assert goal.succeeded
+    assert {status.header.frame_id for status in client.statuses} == {"odom"}
+    assert [missed.goal.header.frame_id for missed in goal.result.missed_waypoints] == ["odom"]
+    assert math.dist(rover.pose[:2], (2.0, 3.0)) < 0.12
     bus.close()
 
 

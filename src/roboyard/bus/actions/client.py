@@ -29,9 +29,10 @@ class GoalFuture(Future):
         accepted: True or False once the server decided.
         status: Where it stands, final once done.
         reason: Why it was rejected, aborted or cancelled, if the server said.
+        cause: The same in one word, for programs, if the server gave one.
     """
 
-    __slots__ = ("_client", "_feedback", "accepted", "id", "reason", "status")
+    __slots__ = ("_client", "_feedback", "accepted", "cause", "id", "reason", "status")
 
     def __init__(self, client: ActionClient, goal_id: bytes, feedback: Callable[[Any], None] | None) -> None:
         super().__init__(f"result of {client.name}")
@@ -40,7 +41,7 @@ class GoalFuture(Future):
         self.id = goal_id
         self.accepted: bool | None = None
         self.status = Status.UNKNOWN
-        self.reason = ""
+        self.reason = self.cause = ""
 
     def on_feedback(self, callback: Callable[[Any], None]) -> None:
         """Have ``callback`` called with each feedback message from now on, in place of another one."""
@@ -158,7 +159,7 @@ class ActionClient:
     def _on_reason(self, message: Any) -> None:
         goal = self._goals.get(bytes(message.goal_id.uuid))
         if goal is not None:
-            goal.reason = message.reason
+            goal.reason, goal.cause = message.reason, message.cause
 
     def _forget(self, future: GoalFuture) -> None:
         self._goals.pop(future.id, None)

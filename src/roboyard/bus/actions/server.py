@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from roboyard.bus.actions.status import Status, check_action, endpoint
+from roboyard.bus.actions.status import PREEMPTED, Status, check_action, endpoint
 from roboyard.bus.futures import Future
 from roboyard.errors import MessageError, RunError
 from roboyard.messages import deserialize, message_type, serialize, service_type, stamp, type_name
@@ -26,6 +26,7 @@ class GoalHandle:
         id: Its 16 bytes.
         status: Where it stands.
         reason: Why it was rejected, aborted or cancelled, if somebody said.
+        cause: The same in one word, for programs.
         on_cancel: Called when a cancel request comes; without it, the server looks at ``canceling`` itself.
     """
 
@@ -35,7 +36,7 @@ class GoalHandle:
         self.id = goal_id
         self.accepted_ns = time_ns
         self.status = Status.UNKNOWN
-        self.reason = ""
+        self.reason = self.cause = ""
         self.on_cancel: Callable[[GoalHandle], None] | None = None
         self.ended = Future("goal")
 
@@ -59,11 +60,11 @@ class GoalHandle:
             raise RunError("the goal was decided already")
         self._server.accept(self)
 
-    def reject(self, reason: str) -> None:
+    def reject(self, reason: str, cause: str = "") -> None:
         """Refuse the goal, saying why."""
         if self.status is not Status.UNKNOWN:
             raise RunError("the goal was decided already")
-        self.reason = reason or "no reason given"
+        self.reason, self.cause = reason or "no reason given", cause
 
     def feedback(self, feedback: Any) -> None:
         """Tell the client how it goes; ignored once the goal has ended."""
@@ -74,9 +75,9 @@ class GoalHandle:
         """End: done."""
         self._server.end(self, Status.SUCCEEDED, result, "")
 
-    def abort(self, result: Any | None = None, reason: str = "") -> None:
+    def abort(self, result: Any | None = None, reason: str = "", cause: str = "") -> None:
         """End: could not be done."""
-        self._server.end(self, Status.ABORTED, result, reason)
+        self._server.end(self, Status.ABORTED, result, reason, cause)
 
     def cancel(self, result: Any | None = None, reason: str = "") -> None:
         """End: stopped because the client (or a newer goal) wanted so."""
@@ -175,7 +176,7 @@ class ActionServer:
         """Take a goal on, aborting older ones if the server preempts."""
         if self._preempt:
             for older in self.active:
-                self.end(older, Status.ABORTED, None, "preempted by a newer goal")
+                self.end(older, Status.ABORTED, None, "preempted by a newer goal", PREEMPTED)
         handle.status = Status.EXECUTING
         self.goals[handle.id] = handle
         while len(self.goals) > _KEEP_RESULTS and not next(iter(self.goals.values())).active:
@@ -188,13 +189,13 @@ class ActionServer:
             raise MessageError(f"{type(feedback).__name__} is not feedback of {self.type.name}")
         self._feedback.publish(self.type.FeedbackMessage(goal_id=_uuid(handle.id), feedback=feedback))
 
-    def end(self, handle: GoalHandle, status: Status, result: Any | None, reason: str) -> None:
+    def end(self, handle: GoalHandle, status: Status, result: Any | None, reason: str, cause: str = "") -> None:
         """End a goal; a second end is ignored, since a preempted goal's worker may not know yet."""
         if not handle.active:
             return
         if result is not None and result.__class__ is not self.type.Result:
             raise MessageError(f"{type(result).__name__} is not a result of {self.type.name}")
-        handle.status, handle.reason = status, reason
+        handle.status, handle.reason, handle.cause = status, reason, cause
         if reason:
             self._say_reason(handle)
         self._publish_status()
@@ -224,7 +225,9 @@ class ActionServer:
                 self._on_restored(goal)
 
     def _say_reason(self, handle: GoalHandle) -> None:
-        self._reason.publish(self._reason.topic.type(goal_id=_uuid(handle.id), reason=handle.reason))
+        self._reason.publish(
+            self._reason.topic.type(goal_id=_uuid(handle.id), reason=handle.reason, cause=handle.cause)
+        )
 
     def _publish_status(self) -> None:
         message = self._status.topic.type()

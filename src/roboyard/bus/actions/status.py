@@ -8,6 +8,9 @@ from typing import Any
 from roboyard.errors import MessageError
 from roboyard.messages import ActionType
 
+PREEMPTED = "preempted"
+"""Cause of a goal's end when a newer one has taken its place."""
+
 
 class Status(IntEnum):
     """The numbers of action_msgs/GoalStatus."""

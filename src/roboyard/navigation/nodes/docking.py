@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from roboyard.bus import GoalFuture, GoalHandle, Node, TransformError, param, resource, settings
+from roboyard.bus.actions.status import PREEMPTED
 from roboyard.bus.executor import Scheduled
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError, InputError, RoboyardError
@@ -95,7 +96,7 @@ class DockingNode(Node):
         older = self._handle
         self._stop()
         if older is not None:
-            older.abort(reason="preempted by a newer goal")
+            older.abort(reason="preempted by a newer goal", cause=PREEMPTED)
         handle.accept()
         handle.on_cancel = self._on_cancel
         self._handle, self._began_ns = handle, self.now_ns

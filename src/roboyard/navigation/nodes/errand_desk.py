@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from roboyard.bus import GoalHandle, Node
+from roboyard.bus.actions.status import PREEMPTED
 from roboyard.control import PlanarTwist
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
@@ -23,8 +24,6 @@ _STATUS_NS = 1_000_000_000
 """Between status messages while nothing changes [ns]."""
 
 
-_PREEMPTED = "preempted by a newer goal"
-
 Begin = Callable[[Errand, Any], tuple[list[SE2], Any]]
 Remake = Callable[[Errand, list[SE2], Any], Any]
 
@@ -34,13 +33,15 @@ class Desk:
 
     Args:
         node: Whose they are.
+        frame: Of goals.
         begin: Gives the goals of an errand in the map, and its task, from the goal message; raises RoboyardError to
             refuse it.
         remake: Gives the task again, from the goals in the map and the goal message.
         ended: Called when an errand has ended.
     """
 
-    def __init__(self, node: Node, begin: Begin, remake: Remake, ended: Callable[[], None]) -> None:
+    def __init__(self, node: Node, frame: str, begin: Begin, remake: Remake, ended: Callable[[], None]) -> None:
+        self._frame = frame
         self._node, self._make, self._remake, self._ended = node, begin, remake, ended
         self._goals: tuple[SE2, ...] = ()
         self._handle: GoalHandle | None = None
@@ -71,11 +72,11 @@ class Desk:
         try:
             goals, task = self._make(errand, handle.goal)
         except RoboyardError as error:
-            handle.reject(str(error))
+            handle.reject(str(error), _cause_of(error))
             self._refuse(errand, error)
             return
         if self._handle is not None:
-            self._finish("aborted", None, _PREEMPTED)
+            self._finish("aborted", None, "preempted by a newer goal", PREEMPTED)
         handle.accept()
         self._take(errand, handle, task, goals)
         self.say("begins")
@@ -114,27 +115,27 @@ class Desk:
     def fail(self, error: NavigationError) -> None:
         """Give the errand up."""
         self._node.log.warn(f"gave up {'' if self._errand is None else self._errand.name}: {error}")
-        self._finish("aborted", error, str(error))
+        self._finish("aborted", error, str(error), error.cause)
 
     @property
     def _seconds(self) -> float:
         return (self._node.now_ns - self._began_ns) * 1e-9
 
-    def _finish(self, state: str, error: NavigationError | None, reason: str) -> None:
+    def _finish(self, state: str, error: NavigationError | None, reason: str, cause: str = "") -> None:
         handle, errand, task = self._handle, self._errand, self._task
         if handle is None or errand is None:
             return
         self.say(state, error, reason)
-        result = errand.result(task, error, self._seconds)
+        result = errand.result(task, error, self._seconds, self._frame)
         self._handle = self._errand = self._task = None
         if state == "succeeded":
             handle.succeed(result)
         elif state == "canceled":
             handle.cancel(result, reason)
         else:
-            handle.abort(result, reason)
+            handle.abort(result, reason, cause)
         self._node.report_health("ok" if error is None else "warn", reason or state)
-        if reason != _PREEMPTED:  # else the next errand drives on
+        if cause != PREEMPTED:  # else the next errand drives on
             self._ended()
 
     # -- telling -------------------------------------------------------------------------------------------------------
@@ -159,10 +160,10 @@ class Desk:
 
     def _message(self, errand: Errand | None, state: str, error: RoboyardError | None, text: str) -> Any:
         return msg.NavigationStatus(
-            header=header("map", self._node.now_ns),
+            header=header(self._frame, self._node.now_ns),
             task="" if errand is None else errand.name,
             state=state,
-            cause=getattr(error, "cause", "refused") if error is not None else "",
+            cause="" if error is None else _cause_of(error),
             text=text or ("" if error is None else str(error)),
         )
 
@@ -184,3 +185,7 @@ class Desk:
             self._task.load(saved["task"])
         self._began_ns, self._fed_ns, self._said_ns = saved["times"]
         self._said = saved["said"]
+
+
+def _cause_of(error: RoboyardError) -> str:
+    return str(getattr(error, "cause", "refused"))

@@ -49,7 +49,7 @@ class Errand:
         goals: The poses it shall bring the robot to.
         make: The task, from the driver, those poses, the goal message and the places.
         feedback: From the task, the situation and the seconds so far.
-        result: From the task, the error or None, and the seconds.
+        result: From the task, the error or None, the seconds, and the frame of goals.
         anywhere: Whether the goal may be one that cannot be reached.
     """
 
@@ -58,7 +58,7 @@ class Errand:
     goals: Callable[[Any, Places], list[SE2]]
     make: Callable[[Driver, list[SE2], Any, Places], Any]
     feedback: Callable[[Any, Situation, float, Places], Any]
-    result: Callable[[Any, NavigationError | None, float], Any]
+    result: Callable[[Any, NavigationError | None, float, str], Any]
     anywhere: bool = False
 
 
@@ -92,7 +92,7 @@ def _to_pose(name: str, *, approach: bool) -> Errand:
         lambda goal, places: [places.pose(goal.pose)],
         lambda driver, goals, goal, places: Navigate(driver, goals, approach=approach),
         lambda task, now, passed, places: _progress(kind, task, now, passed, places),
-        lambda task, error, passed: _to_pose_result(kind, error),
+        lambda task, error, passed, frame: _to_pose_result(kind, error),
         anywhere=approach,
     )  # fmt: skip
 
@@ -114,7 +114,7 @@ def _through_poses() -> Errand:
         "navigate_through_poses", kind, goals,
         lambda driver, goals, goal, places: Navigate(driver, goals),
         feedback,
-        lambda task, error, passed: _to_pose_result(kind, error),
+        lambda task, error, passed, frame: _to_pose_result(kind, error),
     )  # fmt: skip
 
 
@@ -130,9 +130,9 @@ def _follow_waypoints() -> Errand:
             ),
         )  # fmt: skip
 
-    def result(task: VisitWaypoints, error: NavigationError | None, passed: float) -> Any:
+    def result(task: VisitWaypoints, error: NavigationError | None, passed: float, frame: str) -> Any:
         missed = [
-            msg.MissedWaypoint(index=miss.index, goal=pose_stamped(task.sequence.waypoints[miss.index].pose, "map", 0))
+            msg.MissedWaypoint(index=miss.index, goal=pose_stamped(task.sequence.waypoints[miss.index].pose, frame, 0))
             for miss in task.sequence.missed
         ]
         found = kind.Result(missed_waypoints=missed)
@@ -159,7 +159,7 @@ def _move_base() -> Errand:
         lambda task, now, passed, places: kind.Feedback(
             base_position=pose_stamped(now.pose, places.frame, round(now.time * 1e9))
         ),
-        lambda task, error, passed: kind.Result(),
+        lambda task, error, passed, frame: kind.Result(),
     )  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def _follow_path() -> Errand:
         lambda task, now, passed, places: kind.Feedback(
             distance_to_goal=task.left, speed=math.hypot(now.twist.vx, now.twist.vy)
         ),
-        lambda task, error, passed: kind.Result(
+        lambda task, error, passed, frame: kind.Result(
             error_code=0 if error is None else following_number(error), error_msg="" if error is None else str(error)
         ),
     )  # fmt: skip
@@ -208,7 +208,7 @@ def _spin() -> Errand:
             driver.body, goal.target_yaw, _allowance(goal), 0.5 * driver.body.limits.turn
         ),
         lambda task, now, passed, places: kind.Feedback(angular_distance_traveled=abs(task.turned)),
-        lambda task, error, passed: _motion_result(kind, error, passed, 700, 703),
+        lambda task, error, passed, frame: _motion_result(kind, error, passed, 700, 703),
     )  # fmt: skip
 
 
@@ -225,7 +225,7 @@ def _straight(name: str, kind: Any, sign: float, base: int, blocked: int) -> Err
         lambda goal, places: [],
         make,
         lambda task, now, passed, places: kind.Feedback(distance_traveled=abs(task.driven)),
-        lambda task, error, passed: _motion_result(kind, error, passed, base, blocked),
+        lambda task, error, passed, frame: _motion_result(kind, error, passed, base, blocked),
     )  # fmt: skip
 
 
@@ -236,7 +236,7 @@ def _wait() -> Errand:
         lambda goal, places: [],
         lambda driver, goals, goal, places: Wait(nanoseconds(goal.time) * 1e-9),
         lambda task, now, passed, places: kind.Feedback(time_left=_duration(task.left)),
-        lambda task, error, passed: kind.Result(total_elapsed_time=_duration(passed)),
+        lambda task, error, passed, frame: kind.Result(total_elapsed_time=_duration(passed)),
     )  # fmt: skip
 
 

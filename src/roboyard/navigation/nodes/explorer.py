@@ -8,18 +8,19 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.bus import Future, GoalFuture, GoalHandle, Node, Status, TransformError, param, resource, settings
+from roboyard.bus.actions.status import PREEMPTED
 from roboyard.errors import RoboyardError, UnknownNameError
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame, OccupancyGrid
 from roboyard.messages import action, msg
 from roboyard.messages.convert import grid_origin, grid_to_array, pose_stamped
+from roboyard.navigation.errors import PoseUnknown
 from roboyard.navigation.exploration import ChoiceConfig, Explorer, FrontierConfig, Frontiers, find_frontiers
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.nodes.exploration_messages import frontiers_to_msg, status_to_msg
 
 _OLD_MAP_NS: Final = 10_000_000_000
 """So long after arriving it waits for a new map; then the old one must do [ns]."""
-_PREEMPTED: Final = "preempted"
 
 
 class ExplorerNode(Node):
@@ -78,7 +79,7 @@ class ExplorerNode(Node):
     # -- beginning and ending ------------------------------------------------------------------------------------------
     def _on_goal(self, handle: GoalHandle) -> None:
         if self._pose() is None:
-            handle.reject(f"where the robot is in '{self.frame(self.map_frame)}' is not known")
+            handle.reject(f"where the robot is in '{self.frame(self.map_frame)}' is not known", PoseUnknown.cause)
             return
         handle.accept()
         self._take_up(handle)
@@ -210,7 +211,7 @@ class ExplorerNode(Node):
             return  # the navigator left; the next tick looks for it again
         if future.succeeded:
             explorer.arrived()
-        elif future.status is Status.CANCELED or future.reason.startswith(_PREEMPTED):
+        elif future.status is Status.CANCELED or future.cause == PREEMPTED:
             self._end("failed", "interrupted")
             return
         else:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Final
 
-from roboyard.bus import Node, param
+from roboyard.bus import GoalFuture, Node, param
 from roboyard.bus.actions.client import GoalRejectedError
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_stamped
+from roboyard.navigation.errors import PoseUnknown
+
+_MAY_PASS: Final = (PoseUnknown.cause,)
+"""Causes for which a goal is refused that may be taken a little later."""
 
 
 class MissionNode(Node):
@@ -18,8 +22,8 @@ class MissionNode(Node):
     actions: navigate_to_pose (client)
     out: ~/reached (std_msgs/UInt32): how many goals were reached so far, latched
 
-    A goal that the navigator refuses since it does not know yet where the robot is, or has no map yet, is sent again
-    every second for ``patience``.
+    A goal that the navigator refuses since it does not know yet where the robot is, or that nobody is there to take, is
+    sent again every second for ``patience``; one that is refused for another cause is over.
     """
 
     goals: tuple[float, ...] = param((0.0,), doc="x, y [m], yaw [rad] in the map, for each", fixed=True)
@@ -57,12 +61,12 @@ class MissionNode(Node):
         stamped = pose_stamped(pose, self.frame(self.map_frame), self.now_ns)
         self._follow(self._client.send(action.NavigateToPose.Goal(pose=stamped)))
 
-    def _follow(self, goal: Any) -> None:
+    def _follow(self, goal: GoalFuture) -> None:
         goal.then(self._ended)
 
-    def _ended(self, goal: Any) -> None:
+    def _ended(self, goal: GoalFuture) -> None:
         if goal.error is not None:
-            self._refused(goal.error)
+            self._refused(goal)
             return
         if goal.succeeded:
             self._reached += 1
@@ -71,13 +75,13 @@ class MissionNode(Node):
             return
         self._go_on()
 
-    def _refused(self, error: Exception) -> None:
+    def _refused(self, goal: GoalFuture) -> None:
         asked = self.now if self._asked is None else self._asked
-        ready = isinstance(error, GoalRejectedError) and "not known" not in str(error)
-        if not ready and self.now - asked < self.patience:
+        for_now = not isinstance(goal.error, GoalRejectedError) or goal.cause in _MAY_PASS
+        if for_now and self.now - asked < self.patience:
             self._due = self.now + 1.0
             return
-        self.log.warn(f"goal {self._next + 1} was refused: {error}")
+        self.log.warn(f"goal {self._next + 1} was refused: {goal.error}")
         if self.go_on:
             self._go_on()
 

@@ -110,7 +110,7 @@ class NavigatorNode(Node):
         self._limit = (0.0, False)
         self.subscribe("speed_limit", msg.SpeedLimit, self._on_speed_limit)
         self.subscribe("odom", msg.Odometry, self._on_odometry)
-        self._desk = Desk(self, self._begin, self._remake, self._stand)
+        self._desk = Desk(self, self._frames[0], self._begin, self._remake, self._stand)
         self._client = self.action_client("navigate_to_pose", action.NavigateToPose, on_restored=lambda goal: None)
         for topic in ("goal_pose", "move_base_simple/goal"):
             self.subscribe(topic, msg.PoseStamped, self._on_goal_pose)
