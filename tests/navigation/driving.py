@@ -12,7 +12,7 @@ from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
 from roboyard.navigation import Costmap, Footprint, InflationLayer, LayeredCostmap, MotionLimits, Path
 from roboyard.navigation.costmap import LETHAL
-from roboyard.navigation.footprint import pose_cost
+from roboyard.navigation.footprint import lies_on_obstacle
 
 PERIOD = 0.05
 BODY = Footprint(np.array([[0.25, 0.18], [-0.25, 0.18], [-0.25, -0.18], [0.25, -0.18]]))
@@ -77,11 +77,13 @@ def touched(costmap: Costmap, pose: SE2, footprint: Footprint = BODY) -> bool:
     here = costmap.frame.T_map_grid.inverse() @ pose
     scale = 1.0 / costmap.frame.resolution
     border = footprint.border(costmap.frame.resolution) * scale
-    return pose_cost(costmap.cells, border, here.x * scale, here.y * scale, here.theta) == LETHAL
+    return bool(lies_on_obstacle(costmap.cells, border, here.x * scale, here.y * scale, here.theta, False))
 
 
-def drive(controller, costmap: Costmap, path: Path, start: SE2, periods: int = 1200) -> Drive:
-    """Until the controller says that it has arrived; every command is reached at once."""
+def drive(
+    controller, costmap: Costmap, path: Path, start: SE2, periods: int = 1200, *, overlapping: bool = False
+) -> Drive:
+    """Until the controller says that it has arrived, or it touches something, unless it begins ``overlapping`` it."""
     from roboyard.navigation import NavigationError
 
     result, pose, twist = Drive(), start, PlanarTwist()
@@ -98,7 +100,7 @@ def drive(controller, costmap: Costmap, path: Path, start: SE2, periods: int = 1
             break
         result.commands.append(twist)
         pose = pose @ SE2.exp([PERIOD * value for value in twist])
-        if touched(costmap, pose):
+        if not overlapping and touched(costmap, pose):
             result.touched = True
             break
     return result

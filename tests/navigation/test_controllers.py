@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.navigation.driving import BODY, LIMITS, OMNI, PERIOD, drive, inflated, pillars, touched
 
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError, InputError
-from roboyard.geometry import SE2
+from roboyard.geometry import SE2, polygons
 from roboyard.navigation import (
+    DynamicWindow,
     MotionLimits,
     Mppi,
     MppiConfig,
@@ -26,11 +28,15 @@ from roboyard.navigation import (
     WavePlanner,
     WindowConfig,
 )
+from roboyard.navigation.controllers import Critics, Surroundings
+from roboyard.navigation.costmap import LETHAL
 
 SMALL = MppiConfig(batch=200, steps=40)
 KINDS = {
     "mppi": lambda limits=LIMITS: Mppi(BODY, limits, SMALL),
     "pursuit": lambda limits=LIMITS: RegulatedPursuit(BODY, limits),
+    "rollout": lambda limits=LIMITS: DynamicWindow(BODY, limits, WindowConfig(rollout=True)),
+    "window": lambda limits=LIMITS: DynamicWindow(BODY, limits),
 }
 FREE = inflated(np.zeros((120, 120), dtype=bool))
 STRAIGHT = Path(np.column_stack([np.linspace(1.0, 4.0, 61), np.full(61, 3.0), np.zeros(61)]))
@@ -74,6 +80,7 @@ def test_the_same_calls_give_the_same_bits_and_a_saved_state_goes_on_alike(kind)
 def test_commands_keep_the_limits_and_leave_room_to_stop(x, y, theta, vx, wz, seed, name):
     costmap = _world(seed)
     pose, twist = SE2(x, y, theta), PlanarTwist(vx, 0.0, wz)
+    assume(not touched(costmap, pose))  # one that overlaps obstacles may get out of them
     controller = KINDS[name]()
     controller.follow(STRAIGHT)
     try:
@@ -118,6 +125,45 @@ def test_arrives_among_pillars_without_touching_one(name, seed, heading):
     assert not result.touched
     assert result.arrived
     assert path.length / result.time > 0.3  # of 0.5 m/s, turning at both ends included
+
+
+def test_a_robot_that_overlaps_an_obstacle_backs_out_and_does_not_go_deeper():
+    walls = np.zeros((120, 120), dtype=bool)
+    walls[:, 70:] = True  # from x = 3.5 m on
+    costmap = inflated(walls)
+    for depth in (0.02, 0.06, 0.12):
+        pose = SE2(3.25 + depth, 3.0, 0.0)
+        seen = Surroundings.about(pose, costmap, BODY, 1.0)
+        braking = PlanarTwist(2.5, 2.5, 3.2)
+        assert seen.stops_clear(PlanarTwist(-0.2), braking, PERIOD)
+        assert not seen.stops_clear(PlanarTwist(0.2), braking, PERIOD)
+        assert not seen.stops_clear(PlanarTwist(-0.2, 0.0, 1.5), braking, PERIOD) or depth < 0.05
+    behind = Path(np.column_stack([np.linspace(3.27, 2.0, 26), np.full(26, 3.0), np.zeros(26)]))
+    for kind in KINDS.values():
+        result = drive(kind(), costmap, behind, SE2(3.27, 3.0, 0.0), periods=400, overlapping=True)
+        assert result.arrived
+        assert max(pose.x for pose in result.poses) < 3.28
+
+
+@given(x=st.floats(2.0, 4.0), y=st.floats(2.0, 4.0), theta=st.floats(-3.1, 3.1), seed=st.integers(0, 5))
+@settings(max_examples=40, deadline=None)
+def test_no_obstacle_gets_deeper_into_a_robot_that_overlaps_it(x, y, theta, seed):
+    costmap, pose = _world(seed), SE2(x, y, theta)
+    assume(touched(costmap, pose))
+    seen = Surroundings.about(pose, costmap, BODY, 1.0)
+    before = _depths(costmap, pose)
+    for command in (PlanarTwist(0.3), PlanarTwist(-0.2), PlanarTwist(0.0, 0.0, 1.0), PlanarTwist(0.2, 0.0, -1.0)):
+        if seen.stops_clear(command, PlanarTwist(2.5, 2.5, 3.2), PERIOD):
+            after = _depths(costmap, pose @ SE2.exp([PERIOD * value for value in command]))
+            assert (after <= np.maximum(before, min(before.max(), 0.0)) + 1e-6).all()
+
+
+def _depths(costmap, pose):
+    """How deep the middle of each obstacle's cell lies in the outline [m]."""
+    cells = costmap.frame.points(np.argwhere(costmap.cells == LETHAL))
+    local = pose.inverse() @ cells
+    near = polygons.border_distance(BODY.corners, local)
+    return np.where(polygons.contains(BODY.corners, local), near, -near)
 
 
 def test_never_touches_anything_even_where_it_gets_stuck(kind):
@@ -197,6 +243,44 @@ def test_a_path_that_crosses_itself_is_driven_to_its_end():
     assert result.arrived
     driven = sum(twist.vx for twist in result.commands) * PERIOD
     assert driven == pytest.approx(path.length, rel=0.06)
+
+
+def test_the_window_follows_a_path_that_winds_back_beside_itself():
+    """The end is near from the start: who looks for the nearest way to it cuts the path short."""
+    out = np.column_stack([np.linspace(1.0, 4.5, 71), np.full(71, 2.6)])
+    across = np.column_stack([np.full(16, 4.5), np.linspace(2.65, 3.4, 16)])
+    back = np.column_stack([np.linspace(4.5, 1.2, 67), np.full(67, 3.4)])
+    line = np.concatenate([out, across, back])
+    heading = np.arctan2(*np.gradient(line, axis=0).T[::-1])
+    path = Path(np.column_stack([line, heading]))
+    for name in ("window", "rollout"):
+        result = drive(KINDS[name](), FREE, path, SE2(1.0, 2.6, 0.0), 3000)
+        assert result.arrived
+        assert max(pose.x for pose in result.poses) > 3.5  # it may cut the corner
+        driven = sum(abs(twist.vx) for twist in result.commands) * PERIOD
+        assert driven > 0.7 * path.length
+
+
+def test_the_window_slows_down_at_corners_that_it_cannot_take_at_full_speed():
+    costmap, start = inflated(pillars(8, 30)), SE2(0.8, 0.8, 0.7)
+    path = way(costmap, start, SE2(5.2, 5.2, 1.0))
+    result = drive(KINDS["window"](), costmap, path, start)
+    assert result.arrived
+    assert path.length / result.time > 0.3
+
+
+def test_mppi_stays_out_of_dead_bands():
+    """Where the base does not answer to slow commands, it is given none on the way, though it would like to dawdle."""
+    config = replace(SMALL, critics=Critics(deadbands=(0.12, 0.0, 0.0), follow=1.0))
+    without = replace(SMALL, critics=Critics(follow=1.0))
+
+    def slow(config):
+        result = drive(Mppi(BODY, LIMITS, config), FREE, STRAIGHT, SE2(1.0, 3.0, 0.0), 400)
+        return sum(0.01 < abs(twist.vx) < 0.12 for twist in result.commands[10:])
+
+    assert slow(config) < slow(without) or slow(config) == 0
+    with pytest.raises(ConfigError, match="deadbands"):
+        Critics(deadbands=(0.1, -0.1, 0.0))
 
 
 def test_latency_is_reckoned_with():

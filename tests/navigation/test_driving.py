@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
-from tests.navigation.yards import BODY, CELL, LIMITS, OUTLINE, Yard, room
+from tests.navigation.yards import BODY, LIMITS, Yard, room
 
-from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
@@ -23,12 +22,10 @@ from roboyard.navigation.driving import (
     Spin,
     Straight,
     Wait,
-    free_time,
     make_planner,
     nearest_reachable,
 )
 from roboyard.navigation.errors import Blocked, GoalInvalid, GoalOccupied, GoalOutsideMap, GoalUnknown, TimeOut
-from roboyard.navigation.footprint import Footprint
 
 WINDOW = Part("window")
 
@@ -98,40 +95,6 @@ def test_motions_that_make_no_sense_are_refused(make) -> None:
 
 
 # -- looking ahead -----------------------------------------------------------------------------------------------------
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_free_time_is_what_a_slow_look_at_every_cell_says(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    cells = np.where(rng.random((60, 60)) < 0.01, LETHAL, FREE).astype(np.uint8)
-    frame = GridFrame(CELL, cells.shape, SE2(*rng.uniform(-1, 1, 2), 0.4))
-    pose = frame.T_map_grid @ SE2(1.5, 1.5, rng.uniform(-3, 3))
-    twist = PlanarTwist(rng.uniform(-0.5, 0.8), 0.0, rng.uniform(-2, 2))
-    found = free_time(Costmap(cells, frame), Footprint(OUTLINE), pose, twist, 1.5)
-    border = Footprint(OUTLINE).border(CELL)
-
-    def overlap(time: float) -> int:
-        under = frame.cells(pose @ SE2.exp([twist.vx * time, 0.0, twist.wz * time]) @ border)
-        return int((cells[under[:, 0], under[:, 1]] == LETHAL).sum())
-
-    least = overlap(0.0)
-    for time in np.arange(0.0, found - 0.02, 0.01):  # nothing more is met before
-        now = overlap(time)
-        assert now <= least + 1  # points of the outline pass a cell's corner between two looks
-        least = min(least, now) if now <= least else least
-    if found < 1.5:
-        speed = math.hypot(twist.vx, twist.wz * 0.25)
-        ahead = [overlap(t) for t in np.arange(max(found - 0.06 / speed, 0.0), found + 0.06 / speed, 0.002 / speed)]
-        assert max(ahead) > min(overlap(0.0), max(ahead) - 1)
-
-
-def test_a_robot_that_overlaps_an_obstacle_may_back_out_of_it() -> None:
-    cells = np.zeros((60, 60), dtype=np.uint8)
-    cells[:, 34:] = LETHAL
-    costmap, pose = Costmap(cells, GridFrame(CELL, cells.shape)), SE2(1.55, 1.5, 0.0)
-    assert free_time(costmap, BODY.footprint, pose, PlanarTwist(0.3), 1.0) < 0.2
-    assert free_time(costmap, BODY.footprint, pose, PlanarTwist(-0.3), 1.0) == 1.0
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_the_nearest_reachable_place_is_reachable_and_none_is_nearer(seed: int) -> None:

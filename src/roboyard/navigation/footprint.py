@@ -66,11 +66,11 @@ class Footprint:
         return np.concatenate(pieces)
 
 
-@kernel(
-    examples=lambda: [(np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)), 1.0, 1.0, 0.0)],
-)
-def pose_cost(cells: NDArray[np.uint8], border: NDArray[np.float64], x: float, y: float, theta: float) -> int:
-    """The highest cost under the outline; beyond the map counts as an obstacle, unknown cells as themselves.
+@kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)), 1.0, 1.0, 0.0, False)])
+def lies_on_obstacle(
+    cells: NDArray[np.uint8], border: NDArray[np.float64], x: float, y: float, theta: float, beyond: bool
+) -> bool:
+    """Whether the outline lies on an obstacle somewhere.
 
     Args:
         cells: (rows, columns) of a costmap.
@@ -78,19 +78,19 @@ def pose_cost(cells: NDArray[np.uint8], border: NDArray[np.float64], x: float, y
         x: Of the base's origin, in cells from the grid's corner, along columns.
         y: The same along rows.
         theta: Heading in the grid's frame [rad].
+        beyond: Whether it may reach beyond the map.
     """
     rows, columns = cells.shape
     c, s = math.cos(theta), math.sin(theta)
-    most = 0
     for k in range(len(border)):
         px = x + c * border[k, 0] - s * border[k, 1]
         py = y + s * border[k, 0] + c * border[k, 1]
         if px < 0.0 or py < 0.0 or px >= columns or py >= rows:
-            return LETHAL
-        cost = int(cells[int(py), int(px)])
-        if cost > most and cost <= LETHAL:
-            most = cost
-    return most
+            if not beyond:
+                return True
+        elif cells[int(py), int(px)] == LETHAL:
+            return True
+    return False
 
 
 @kernel(
@@ -99,17 +99,17 @@ def pose_cost(cells: NDArray[np.uint8], border: NDArray[np.float64], x: float, y
 def fitted_cost(
     cells: NDArray[np.uint8], border: NDArray[np.float64], possible: int, x: float, y: float, theta: float
 ) -> int:
-    """Cost of the robot's centre, or ``LETHAL`` where its outline touches an obstacle.
+    """Cost of the robot's centre, or ``LETHAL`` where its outline touches an obstacle or reaches beyond the map.
 
     The outline is looked at only where the centre's cost says that an obstacle may lie within its circumscribed circle.
 
     Args:
-        cells: As for ``pose_cost``, inflated.
-        border: As for ``pose_cost``.
+        cells: As for ``lies_on_obstacle``, inflated.
+        border: See there.
         possible: Cost of a centre whose nearest obstacle is a circumscribed radius away.
-        x: As for ``pose_cost``.
-        y: As for ``pose_cost``.
-        theta: As for ``pose_cost``.
+        x: See there.
+        y: See there.
+        theta: See there.
     """
     rows, columns = cells.shape
     if x < 0.0 or y < 0.0 or x >= columns or y >= rows:
@@ -119,6 +119,6 @@ def fitted_cost(
         cost = 0
     if cost >= INSCRIBED:
         return LETHAL
-    if cost >= possible and pose_cost(cells, border, x, y, theta) == LETHAL:
+    if cost >= possible and lies_on_obstacle(cells, border, x, y, theta, False):
         return LETHAL
     return cost

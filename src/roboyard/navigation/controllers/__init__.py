@@ -2,6 +2,8 @@
 
 from roboyard.navigation.controllers.arrival import Arrival, Tolerance
 from roboyard.navigation.controllers.base import Controller, MotionLimits
+from roboyard.navigation.controllers.choice import controller_named, controller_names
+from roboyard.navigation.controllers.conformance import check_controller
 from roboyard.navigation.controllers.dynamic_window import DynamicWindow, WindowConfig
 from roboyard.navigation.controllers.following import Leg, PathFollower
 from roboyard.navigation.controllers.mppi import Critics, Mppi, MppiConfig
@@ -23,4 +25,7 @@ __all__ = [
     "Surroundings",
     "Tolerance",
     "WindowConfig",
+    "check_controller",
+    "controller_named",
+    "controller_names",
 ]

@@ -77,6 +77,18 @@ class Controller(Protocol):
         """
         ...
 
+    def arrived(self, pose: SE2) -> bool:
+        """Whether the robot, at ``T_map_base``, is at the end of the path, within the tolerance."""
+        ...
+
+    def limit_speed(self, speed: float | None) -> None:
+        """Drive no faster than this from now on [m/s]; 0 holds the robot, None ends the limit.
+
+        Raises:
+            ConfigError: a negative speed, or one that is not finite.
+        """
+        ...
+
     def save(self) -> dict[str, Any]:
         """What it remembers from call to call, but for the path, as plain data."""
         ...

@@ -1,29 +1,27 @@
 """Dynamic Window Approach (Fox, Burgard, Thrun 1997) and Trajectory Rollout (Gerkey, Konolige 2008).
 
 Both try a grid of velocities, simulate each, leave out those that touch an obstacle, and take the cheapest by where it
-ends: near the path, near the goal, away from obstacles.  They differ in what the base can reach: within one control
-period (window), or at the end of the simulation (rollout).
+ends: near the path, near the local goal, away from obstacles.  They differ in what the base can reach: within one
+control period (window), or at the end of the simulation (rollout); of that, too, only a period's share is commanded.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.control import PlanarTwist
+from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError
-from roboyard.geometry import SE2, wrap_angle
-from roboyard.grids import GridFrame
+from roboyard.navigation.controllers.arrival import Tolerance
 from roboyard.navigation.controllers.base import MotionLimits
+from roboyard.navigation.controllers.following import Leg, PathFollower
+from roboyard.navigation.controllers.surroundings import TOUCHED, Surroundings
 from roboyard.navigation.controllers.window_kernels import judge_velocities
-from roboyard.navigation.costmap import INSCRIBED, UNKNOWN, Costmap
-from roboyard.navigation.errors import NavigationError, NoSafeCommand
+from roboyard.navigation.errors import NoSafeCommand
 from roboyard.navigation.footprint import Footprint
-from roboyard.navigation.path import Path
 from roboyard.navigation.planning import octile
 
 
@@ -44,8 +42,9 @@ class WindowConfig:
         nose_ahead: How far ahead that point lies [m].
         obstacles: Weight of the highest cost met, as a share of an obstacle's.
         turning: Weight of turning [1/(rad/s)].
-        reach: How far the controller looks, for its distance fields [m].
-        near_goal: Where the robot turns to the goal's heading on the spot [m].
+        slowest: Neither slower than this [m/s]
+        slowest_turn: nor turning less than this [rad/s] is a sample that counts.
+        reach: How far ahead along the path the local goal lies [m]; farther where the simulation leads farther.
 
     Raises:
         ConfigError: a number out of range.
@@ -61,10 +60,11 @@ class WindowConfig:
     goal: float = 24.0
     nose: float = 0.5
     nose_ahead: float = 0.325
-    obstacles: float = 3.0
+    obstacles: float = 8.0
     turning: float = 0.0
-    reach: float = 2.5
-    near_goal: float = 0.15
+    slowest: float = 0.1
+    slowest_turn: float = 0.1
+    reach: float = 2.0
 
     def __post_init__(self) -> None:
         if len(self.samples) != 3 or not all(1 <= n <= 1000 for n in self.samples):
@@ -75,64 +75,64 @@ class WindowConfig:
                 raise ConfigError(f"{name} = {value}", where="WindowConfig", valid="a positive number")
 
 
-class DynamicWindow:
+class DynamicWindow(PathFollower):
     """The controller; see the module.
 
     Args:
         footprint: Of the robot.
         limits: Of its base.
         config: Samples and weights.
+        tolerance: At the goal.
     """
 
-    def __init__(self, footprint: Footprint, limits: MotionLimits, config: WindowConfig = WindowConfig()) -> None:
-        self._footprint = footprint
-        self._limits = limits
+    def __init__(
+        self,
+        footprint: Footprint,
+        limits: MotionLimits,
+        config: WindowConfig = WindowConfig(),
+        tolerance: Tolerance = Tolerance(),
+    ) -> None:
+        farthest = max(limits.forward, limits.backward, limits.sideways) * config.horizon + config.nose_ahead
+        super().__init__(footprint, limits, config.period, max(config.reach, farthest), tolerance)
         self._config = config
-        self._path: Path | None = None
 
-    def follow(self, path: Path) -> None:
-        """See ``Controller``."""
-        self._path = path
-
-    def save(self) -> dict[str, Any]:
-        """See ``Controller``: nothing."""
-        return {}
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """See ``Controller``."""
-
-    def command(self, pose: SE2, twist: PlanarTwist, costmap: Costmap) -> PlanarTwist:
-        """See ``Controller``."""
-        if self._path is None:
-            raise NavigationError("no path to follow", valid="follow(path) first")
-        goal = self._path.pose(-1)
-        if pose.distance(goal) < self._config.near_goal:
-            return self._turn_to(wrap_angle(goal.theta - pose.theta), twist)
-        window, here, path = _cut_out(costmap, pose, self._path, self._config.reach)
-        local = _local_part(path, here, window.frame.size)
-        fields = _fields(window, local)
-        samples = self._samples(twist)
+    def _steer(self, seen: Surroundings, leg: Leg, twist: PlanarTwist, limits: MotionLimits) -> PlanarTwist:
+        config = self._config
+        path, left = _ahead(leg.poses[:, :2], self._reach)
+        samples = self._samples(twist, limits)
         costs = np.empty(len(samples))
-        config, limits = self._config, self._limits
-        scale = 1.0 / window.frame.resolution
-        # at the goal the nose would arrive first, and hold the robot back
-        nose = config.nose if pose.distance(goal) > 2.0 * config.nose_ahead else 0.0
         ramp = np.array([limits.acceleration, limits.acceleration, limits.turn_acceleration])
+        # at the goal the nose would arrive first, and hold the robot back
+        nose = config.nose if left > 2.0 * config.nose_ahead else 0.0
+        weights = np.array(
+            [config.path, config.goal, config.path * nose, config.goal * nose, config.obstacles, config.turning]
+        )
         judge_velocities(
-            samples, np.array([here.x, here.y, here.theta]), np.array(twist, dtype=np.float64),
-            ramp if config.rollout else np.full(3, np.inf), config.horizon, config.way_step, config.turn_step,
-            window.cells, self._footprint.border(window.frame.resolution) * scale, 1, scale, *fields,
-            np.array([config.path, config.goal, config.path * nose, config.goal * nose,
-                      config.obstacles, config.turning]), config.nose_ahead, costs,
+            samples, np.array(twist, dtype=np.float64), ramp if config.rollout else np.full(3, np.inf), config.horizon,
+            config.way_step, config.turn_step, seen.ground, *_fields(seen, path), weights,
+            -config.nose_ahead if leg.backward else config.nose_ahead, costs,
         )  # fmt: skip
-        best = int(np.argmin(costs))
-        if not math.isfinite(costs[best]):
-            raise NoSafeCommand("every velocity the base could take leads into an obstacle", valid="stop, then recover")
-        return PlanarTwist(*(float(value) for value in samples[best]))
+        costs[self._dawdles(samples, limits)] = np.inf
+        braking = PlanarTwist(limits.acceleration, limits.acceleration, limits.turn_acceleration)
+        for k in np.argsort(costs, kind="stable"):
+            command = PlanarTwist(*(float(value) for value in samples[k]))
+            if not math.isfinite(costs[k]):
+                break
+            if seen.stops_clear(command, braking, config.period):  # looks closer than the simulation
+                return command
+        if math.hypot(twist.vx, twist.vy) > 0.02 or abs(twist.wz) > 0.05:
+            return STANDSTILL  # slower ones lead less far, and from a stand it can turn either way
+        raise NoSafeCommand("every velocity the base could take leads into an obstacle", valid="stop, then recover")
 
-    def _samples(self, twist: PlanarTwist) -> NDArray[np.float64]:
+    def _dawdles(self, samples: NDArray[np.float64], limits: MotionLimits) -> NDArray[np.bool_]:
+        """(n,) who hardly moves: standing still is cheap where obstacles are near, and leads nowhere."""
+        config = self._config
+        slow = np.hypot(samples[:, 0], samples[:, 1]) < min(config.slowest, 0.5 * limits.forward)
+        return np.asarray(slow & (np.abs(samples[:, 2]) < min(config.slowest_turn, 0.5 * limits.turn)))
+
+    def _samples(self, twist: PlanarTwist, limits: MotionLimits) -> NDArray[np.float64]:
         """(n, 3) velocities that the base can reach, zero among them where it can."""
-        limits, config = self._limits, self._config
+        config = self._config
         span = config.horizon if config.rollout else config.period
         axes = []
         for now, low, high, ramp, count in (
@@ -148,44 +148,24 @@ class DynamicWindow:
             axes.append(values)
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
 
-    def _turn_to(self, left: float, twist: PlanarTwist) -> PlanarTwist:
-        """Turn on the spot so that it can stop at the heading."""
-        limits = self._limits
-        wanted = math.copysign(min(math.sqrt(1.6 * limits.turn_acceleration * abs(left)), limits.turn), left)
-        change = limits.turn_acceleration * self._config.period
-        return PlanarTwist(0.0, 0.0, min(max(wanted, twist.wz - change), twist.wz + change))
+
+def _ahead(path: NDArray[np.float64], reach: float) -> tuple[NDArray[np.float64], float]:
+    """The path's next part of length ``reach``, however it winds, and the length of all that is left of it."""
+    along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(path, axis=0).T))])
+    return path[: int(np.searchsorted(along, reach, side="right"))], float(along[-1])
 
 
-def _cut_out(costmap: Costmap, pose: SE2, path: Path, reach: float) -> tuple[Costmap, SE2, NDArray[np.float64]]:
-    """The part of the map about the robot; pose and path in its grid's frame."""
-    frame = costmap.frame
-    row, column = (int(i) for i in frame.cells(pose.xy))
-    half = math.ceil(reach / frame.resolution)
-    r0, c0 = max(row - half, 0), max(column - half, 0)
-    cells = costmap.cells[r0 : max(row + half + 1, 0), c0 : max(column + half + 1, 0)]
-    T_map_window = frame.T_map_grid @ SE2(c0 * frame.resolution, r0 * frame.resolution, 0.0)
-    window = Costmap(np.ascontiguousarray(cells), GridFrame(frame.resolution, cells.shape, T_map_window))
-    T_window_map = T_map_window.inverse()
-    return window, T_window_map @ pose, np.asarray(T_window_map @ path.poses[:, :2])
-
-
-def _local_part(path: NDArray[np.float64], here: SE2, size: tuple[float, float]) -> NDArray[np.float64]:
-    """From the nearest point on, as far as the path stays within the window."""
-    nearest = int(np.argmin(np.hypot(path[:, 0] - here.x, path[:, 1] - here.y)))
-    ahead = path[nearest:]
-    outside = np.flatnonzero((ahead < 0.0).any(axis=1) | (ahead >= np.array(size)).any(axis=1))
-    return ahead[: outside[0]] if len(outside) and outside[0] > 0 else ahead[: 1 if len(outside) else None]
-
-
-def _fields(window: Costmap, path: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Distances (rows + 2, columns + 2) to the path and to its last point, round the obstacles [cells]."""
-    free = (window.cells < INSCRIBED) | (window.cells == UNKNOWN)
+def _fields(seen: Surroundings, path: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Distances (rows + 2, columns + 2) to the path and to its last free place, round obstacles [cells]."""
+    free = seen.ground.nearness != TOUCHED
     weights = np.zeros((free.shape[0] + 2, free.shape[1] + 2), dtype=np.float32)
     weights[1:-1, 1:-1] = free
-    cells = np.clip(np.floor(path[:, ::-1] / window.frame.resolution).astype(np.int64), 0, np.array(free.shape) - 1)
+    cells = np.floor(path[:, ::-1] / seen.ground.resolution).astype(np.int64)
+    cells = cells[((cells >= 0) & (cells < np.array(free.shape))).all(axis=1)]
     flat = (cells[:, 0] + 1) * weights.shape[1] + cells[:, 1] + 1
+    reachable = flat[weights.ravel()[flat] > 0.0]
     fields = []
-    for sources in (np.unique(flat), flat[-1:]):
+    for sources in (np.unique(flat), reachable[-1:] if len(reachable) else flat[-1:]):
         costs = np.full(weights.size, np.inf)
         octile.search(weights, costs, sources, -1, False)
         fields.append(costs.reshape(weights.shape))

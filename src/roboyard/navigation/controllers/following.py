@@ -15,7 +15,7 @@ from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
 from roboyard.navigation.controllers.arrival import Arrival, Tolerance
 from roboyard.navigation.controllers.base import MotionLimits
-from roboyard.navigation.controllers.surroundings import Surroundings, stops_clear
+from roboyard.navigation.controllers.surroundings import Surroundings
 from roboyard.navigation.costmap import Costmap
 from roboyard.navigation.errors import NavigationError, NoSafeCommand
 from roboyard.navigation.footprint import Footprint
@@ -82,17 +82,13 @@ class PathFollower(ABC):
         self._arrival.expect(path.pose(-1))
 
     def limit_speed(self, speed: float | None) -> None:
-        """Drive no faster than this from now on [m/s]; 0 holds the robot, None ends the limit.
-
-        Raises:
-            ConfigError: a negative speed, or one that is not finite.
-        """
+        """See ``Controller``."""
         if speed is not None and not (math.isfinite(speed) and speed >= 0.0):
             raise ConfigError(f"a speed limit of {speed}", where="controller", valid="zero or more [m/s], or None")
         self._slow = speed
 
     def arrived(self, pose: SE2) -> bool:
-        """Whether the robot, at ``T_map_base``, is at the end of the path, within the tolerance."""
+        """See ``Controller``."""
         return self._path is not None and self._at_end and self._arrival.complete(pose)
 
     def command(self, pose: SE2, twist: PlanarTwist, costmap: Costmap) -> PlanarTwist:
@@ -186,19 +182,18 @@ class PathFollower(ABC):
             NoSafeCommand: it touches something even if it brakes, or stands and must not go.
         """
         base, period = self._base, self._period
-        ramp = (base.acceleration, base.acceleration, base.turn_acceleration)
-        here = np.array([seen.here.x, seen.here.y, seen.here.theta])
+        ramp = PlanarTwist(base.acceleration, base.acceleration, base.turn_acceleration)
         for share in _SHARES:
-            command = [
-                min(max(share * aim, now - rate * period), now + rate * period)
-                for aim, now, rate in zip(wanted, twist, ramp, strict=True)
-            ]
-            if stops_clear(
-                seen.cells, seen.nearness, seen.border, seen.resolution, here, np.array(command), np.array(ramp), period
-            ):
+            command = PlanarTwist(
+                *(
+                    min(max(share * aim, now - rate * period), now + rate * period)
+                    for aim, now, rate in zip(wanted, twist, ramp, strict=True)
+                )
+            )
+            if seen.stops_clear(command, ramp, period):
                 if share < 1.0 and max(map(abs, (*command, *twist))) < 1e-3:
                     break  # it stands already, and cannot go
-                return PlanarTwist(*command)
+                return command
         raise NoSafeCommand("whatever the base does next, it touches an obstacle", valid="stop, then recover")
 
 

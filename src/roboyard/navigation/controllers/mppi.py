@@ -42,8 +42,14 @@ class Critics:
         goal_angle: Of the difference to the goal's heading, near it [1/rad].
         forward: Of driving backward where the path is driven forward, and the reverse [1/m].
         twirl: Of turning [1/rad].
+        deadband: Of velocities that the base does not answer to, by how much they fall short of ``deadbands`` [1/m,
+            1/rad].
+        deadbands: Of vx, vy and wz: the base does not answer to less [m/s, m/s, rad/s].
         near_goal: Where the goal's distance counts [m].
         near_goal_angle: Where its heading counts [m].
+
+    Raises:
+        ConfigError: dead bands that are none.
     """
 
     collision: float = 1e6
@@ -56,8 +62,14 @@ class Critics:
     goal_angle: float = 1.0
     forward: float = 5.0
     twirl: float = 0.2
+    deadband: float = 35.0
+    deadbands: tuple[float, float, float] = (0.0, 0.0, 0.0)
     near_goal: float = 1.0
     near_goal_angle: float = 0.4
+
+    def __post_init__(self) -> None:
+        if len(self.deadbands) != 3 or not all(math.isfinite(band) and band >= 0.0 for band in self.deadbands):
+            raise ConfigError(f"deadbands = {self.deadbands}", where="Critics", valid="three numbers, zero or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +165,7 @@ class Mppi(PathFollower):
 
     def _steer(self, seen: Surroundings, leg: Leg, twist: PlanarTwist, limits: MotionLimits) -> PlanarTwist:
         config = self._config
-        pose, now = np.array([seen.here.x, seen.here.y, seen.here.theta]), np.array(twist, dtype=np.float64)
+        pose, now = seen.ground.start, np.array(twist, dtype=np.float64)
         bounds = np.array(
             [limits.forward, limits.backward, limits.sideways, limits.turn, limits.acceleration,
              limits.turn_acceleration]
@@ -204,13 +216,11 @@ class Mppi(PathFollower):
     ) -> int:
         """Add what the variants cost; how many of them touch nothing."""
         config, critics = self._config, self._config.critics
-        scale = 1.0 / seen.resolution
         vx, vy, wz = self._commands
         xs, ys, yaws = self._states
         free = obstacle_costs(
-            xs, ys, yaws, np.array([seen.here.x, seen.here.y], dtype=np.float32), seen.cells, seen.nearness,
-            seen.border, scale, _STRIDE, np.array([critics.collision, critics.cost, critics.haste]), costs,
-        )  # fmt: skip
+            xs, ys, yaws, seen.ground, _STRIDE, np.array([critics.collision, critics.cost, critics.haste]), costs
+        )
         weights = np.array(
             [
                 critics.align,
@@ -222,7 +232,8 @@ class Mppi(PathFollower):
         )
         path_costs(xs, ys, yaws, path, along, _blocked(path, seen), _PATH_STRIDE, weights, costs)
         way = -critics.forward if leg.backward else critics.forward
-        motion_costs(vx, vy, wz, self._omni, way, critics.twirl, config.dt, costs)
+        motion = np.array([way, critics.twirl, critics.deadband])
+        motion_costs(vx, vy, wz, self._omni, motion, np.array(critics.deadbands), config.dt, costs)
         return int(free)
 
     def _take(
@@ -243,10 +254,7 @@ class Mppi(PathFollower):
         xs, ys, yaws = np.empty_like(mean)
         roll_out(vx, vy, wz, self._plan, 1, self._spreads, 0.0, pose, now, bounds, self._config.dt, xs, ys, yaws)
         verdict = np.zeros(1)
-        free = obstacle_costs(
-            xs, ys, yaws, np.array([seen.here.x, seen.here.y], dtype=np.float32), seen.cells, seen.nearness,
-            seen.border, 1.0 / seen.resolution, 1, np.zeros(3), verdict,
-        )  # fmt: skip
+        free = obstacle_costs(xs, ys, yaws, seen.ground, 1, np.zeros(3), verdict)
         self._plan[:] = mean[:, 0] if free else self._commands[:, int(np.argmin(costs))]
 
 
@@ -259,8 +267,8 @@ def _ahead(poses: NDArray[np.float64], reach: float) -> tuple[NDArray[np.float64
 
 def _blocked(path: NDArray[np.float64], seen: Surroundings) -> NDArray[np.uint8]:
     """(n,) whether the robot's centre cannot be at a point of the path."""
-    cells = np.floor(path[:, 1::-1] / seen.resolution).astype(np.int64)
-    inside = ((cells >= 0) & (cells < np.array(seen.cells.shape))).all(axis=1)
+    cells = np.floor(path[:, 1::-1] / seen.ground.resolution).astype(np.int64)
+    inside = ((cells >= 0) & (cells < np.array(seen.ground.cells.shape))).all(axis=1)
     blocked = np.zeros(len(path), dtype=np.uint8)
-    blocked[inside] = seen.nearness[cells[inside, 0], cells[inside, 1]] == TOUCHED
+    blocked[inside] = seen.ground.nearness[cells[inside, 0], cells[inside, 1]] == TOUCHED
     return blocked

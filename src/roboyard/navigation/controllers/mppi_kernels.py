@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.navigation.controllers.surroundings import touches
+from roboyard.navigation.controllers.surroundings import Ground, empty_ground, touches
 from roboyard.navigation.costmap import INSCRIBED, LETHAL
 
 F = NDArray[np.float32]
@@ -191,19 +191,14 @@ def pursue(
 
 @kernel(
     examples=lambda: [
-        (_batch(), _batch(), _batch(), np.zeros(2, dtype=np.float32), np.zeros((5, 5), dtype=np.uint8),
-         np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)), 20.0, 2, np.ones(3), np.zeros(2))
+        (_batch(), _batch(), _batch(), empty_ground(), 2, np.ones(3), np.zeros(2))
     ]
 )  # fmt: skip
 def obstacle_costs(
     xs: F,
     ys: F,
     yaws: F,
-    start: F,
-    cells: NDArray[np.uint8],
-    nearness: NDArray[np.uint8],
-    border: NDArray[np.float64],
-    scale: float,
+    ground: Ground,
     stride: int,
     weights: NDArray[np.float64],
     costs: NDArray[np.float64],
@@ -216,11 +211,7 @@ def obstacle_costs(
         xs: (batch, steps), as are ``ys`` and ``yaws``.
         ys: See above.
         yaws: See above.
-        start: (2,) x and y now.
-        cells: Of the window, see ``Surroundings``, as are the next two.
-        nearness: See above.
-        border: See above.
-        scale: Cells per metre.
+        ground: What lies about the robot.
         stride: Every how many steps to look.
         weights: Of collision, of a metre at the highest cost [1/m], and of speed there [1/m].
         costs: (batch,) that are added to.
@@ -229,21 +220,22 @@ def obstacle_costs(
         Number of rollouts that touch nothing.
     """
     batch, steps = xs.shape
+    cells, scale = ground.cells, 1.0 / ground.resolution
     rows, columns = cells.shape
     free = 0
     for k in range(batch):
         total = 0.0
         hit = False
-        px, py = start[0], start[1]
+        px, py = ground.start[0], ground.start[1]
         for t in range(stride - 1, steps, stride):
-            x, y = xs[k, t] * scale, ys[k, t] * scale
-            if touches(cells, nearness, border, x, y, yaws[k, t], True):
+            if touches(ground, xs[k, t], ys[k, t], yaws[k, t], True):
                 # the sooner it touches, the worse: then the best of bad rollouts is the one that brakes
                 hit = True
                 costs[k] += weights[0] * (1.0 + (steps - t) / steps)
                 break
             length = math.hypot(xs[k, t] - px, ys[k, t] - py)
             px, py = xs[k, t], ys[k, t]
+            x, y = px * scale, py * scale
             if 0.0 <= x < columns and 0.0 <= y < rows:
                 cost = cells[int(y), int(x)]
                 if 0 < cost <= LETHAL:
@@ -326,9 +318,16 @@ def path_costs(
             costs[k] += weights[4] * abs(_wrapped(heading - yaw))
 
 
-@kernel(examples=lambda: [(_batch(), _batch(), _batch(), False, 1.0, 1.0, 0.05, np.zeros(2))])
+@kernel(examples=lambda: [(_batch(), _batch(), _batch(), False, np.zeros(3), np.zeros(3), 0.05, np.zeros(2))])
 def motion_costs(
-    vx: F, vy: F, wz: F, omni: bool, way: float, twirl: float, dt: float, costs: NDArray[np.float64]
+    vx: F,
+    vy: F,
+    wz: F,
+    omni: bool,
+    weights: NDArray[np.float64],
+    deadbands: NDArray[np.float64],
+    dt: float,
+    costs: NDArray[np.float64],
 ) -> None:
     """Add what each rollout pays for how it drives.
 
@@ -337,20 +336,30 @@ def motion_costs(
         vy: See above.
         wz: See above.
         omni: Whether ``vy`` is used.
-        way: Weight of driving backward [1/m]; negative: of driving forward.
-        twirl: Of turning [1/rad].
+        weights: Of driving backward [1/m] (negative: of driving forward), of turning [1/rad], and of velocities within
+            the dead bands, by how much they fall short of them [1/m, 1/rad].
+        deadbands: (3,) of vx, vy, wz: the base does not answer to less.
         dt: Of a step [s].
         costs: (batch,) that are added to.
     """
     batch, steps = vx.shape
     zero = np.float32(0.0)
-    sign = np.float32(-1.0 if way > 0.0 else 1.0)
+    sign = np.float32(-1.0 if weights[0] > 0.0 else 1.0)
+    dead = deadbands.max() > 0.0
+    ahead, side, turn = np.float32(deadbands[0]), np.float32(deadbands[1]), np.float32(deadbands[2])
     for k in range(batch):
         wrong, turned = zero, zero
         for t in range(steps):
             wrong += max(sign * vx[k, t], zero)
             turned += abs(wz[k, t])
-        costs[k] += (abs(way) * wrong + twirl * turned) * dt
+        costs[k] += (abs(weights[0]) * wrong + weights[1] * turned) * dt
+        if dead:
+            short = zero
+            for t in range(steps):
+                short += max(ahead - abs(vx[k, t]), zero) + max(turn - abs(wz[k, t]), zero)
+                if omni:
+                    short += max(side - abs(vy[k, t]), zero)
+            costs[k] += weights[2] * short * dt
 
 
 @kernel

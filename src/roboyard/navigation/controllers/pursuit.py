@@ -19,7 +19,7 @@ from roboyard.geometry import wrap_angle
 from roboyard.navigation.controllers.arrival import Tolerance
 from roboyard.navigation.controllers.base import MotionLimits
 from roboyard.navigation.controllers.following import Leg, PathFollower
-from roboyard.navigation.controllers.surroundings import Surroundings, touches
+from roboyard.navigation.controllers.surroundings import Ground, Surroundings, empty_ground, touches
 from roboyard.navigation.costmap import INSCRIBED
 from roboyard.navigation.errors import NoSafeCommand
 from roboyard.navigation.footprint import Footprint
@@ -124,7 +124,7 @@ class RegulatedPursuit(PathFollower):
         speed = min(speed, self._stopping_speed(left))
         if room < math.inf:
             speed = min(speed, self._stopping_speed(room))
-            if room < 0.5 * seen.resolution:
+            if room < 0.5 * seen.ground.resolution:
                 raise NoSafeCommand("an obstacle stands on the path", valid="another path")
         return PlanarTwist(way * speed, 0.0, way * speed * bend)
 
@@ -141,17 +141,13 @@ class RegulatedPursuit(PathFollower):
 
     def _cost_share(self, seen: Surroundings) -> float:
         """Share of the speed that the cost at the robot leaves."""
-        row, column = int(seen.here.y / seen.resolution), int(seen.here.x / seen.resolution)
-        rows, columns = seen.cells.shape
-        cost = int(seen.cells[row, column]) if 0 <= row < rows and 0 <= column < columns else 0
-        return 1.0 - (1.0 - self._config.cost_slow) * min(cost, INSCRIBED) / INSCRIBED if cost <= INSCRIBED else 1.0
+        return 1.0 - (1.0 - self._config.cost_slow) * min(seen.cost(), INSCRIBED) / INSCRIBED
 
     def _room(self, seen: Surroundings, way: float, bend: float, chord: float) -> float:
         """How far the robot comes along a circle before it touches something [m]; infinite if it gets to its end."""
         half = min(abs(bend) * chord / 2.0, 1.0)
         arc = chord if half < 1e-6 else 2.0 * math.asin(half) / abs(bend)
-        here = np.array([seen.here.x, seen.here.y, seen.here.theta])
-        return float(arc_room(seen.cells, seen.nearness, seen.border, seen.resolution, here, way, bend, arc))
+        return float(arc_room(seen.ground, way, bend, arc))
 
 
 def _at(points: NDArray[np.float64], along: NDArray[np.float64], look: float) -> tuple[float, float]:
@@ -171,42 +167,24 @@ def _at(points: NDArray[np.float64], along: NDArray[np.float64], look: float) ->
     return float(x), float(y)
 
 
-@kernel(
-    examples=lambda: [
-        (np.zeros((5, 5), dtype=np.uint8), np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)), 0.05, np.zeros(3),
-         1.0, 0.0, 1.0)
-    ]
-)  # fmt: skip
-def arc_room(
-    cells: NDArray[np.uint8],
-    nearness: NDArray[np.uint8],
-    border: NDArray[np.float64],
-    resolution: float,
-    pose: NDArray[np.float64],
-    way: float,
-    bend: float,
-    length: float,
-) -> float:
+@kernel(examples=lambda: [(empty_ground(), 1.0, 0.0, 1.0)])
+def arc_room(ground: Ground, way: float, bend: float, length: float) -> float:
     """How far along a circle the robot touches nothing [m]; infinite if it gets to the end of ``length``.
 
     Args:
-        cells: See ``Surroundings``, as are the next three.
-        nearness: See above.
-        border: See above.
-        resolution: See above.
-        pose: (3,) x, y, theta.
+        ground: What lies about it.
         way: 1 forward, -1 backward.
         bend: Curvature [1/m].
         length: How far to look [m].
     """
-    count = max(math.ceil(length / resolution), 1)
+    count = max(math.ceil(length / ground.resolution), 1)
     step = length / count
-    x, y, theta = pose
+    x, y, theta = ground.start
     for k in range(count):
         middle = theta + 0.5 * way * bend * step
         x += way * math.cos(middle) * step
         y += way * math.sin(middle) * step
         theta += way * bend * step
-        if touches(cells, nearness, border, x / resolution, y / resolution, theta, True):
+        if touches(ground, x, y, theta, True):
             return k * step
     return np.inf

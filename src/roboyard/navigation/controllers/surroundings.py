@@ -4,17 +4,49 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.control import PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.navigation.costmap import INSCRIBED, LETHAL, Costmap
-from roboyard.navigation.footprint import Footprint
+from roboyard.navigation.footprint import Footprint, lies_on_obstacle
 
 CLEAR, NEAR, TOUCHED = 0, 1, 2
 """Of a place of the robot's centre: nothing within its circumscribed circle; look at the outline; touched anyhow."""
+_TOUCHING = -0.5  # so deep in the outline, in cells, is the middle of a cell that begins to touch it
+
+
+class Ground(NamedTuple):
+    """What kernels are told of a window of the costmap and the robot in it.
+
+    Attributes:
+        cells: (rows, columns) costs.
+        nearness: (rows, columns) ``CLEAR``, ``NEAR`` or ``TOUCHED``.
+        border: (n, 2) points of the robot's outline [cells].
+        corners: (m, 2) the outline's corners [cells].
+        resolution: Of the cells [m].
+        start: (3,) where the robot is: x, y [m] and heading in the window's frame.
+        deepest: How deep obstacles reach into its outline already [cells]: they came near, or the map is coarse; minus
+            infinity if none does.
+    """
+
+    cells: NDArray[np.uint8]
+    nearness: NDArray[np.uint8]
+    border: NDArray[np.float64]
+    corners: NDArray[np.float64]
+    resolution: float
+    start: NDArray[np.float64]
+    deepest: float
+
+
+def empty_ground() -> Ground:
+    """An example for kernels."""
+    cells = np.zeros((5, 5), dtype=np.uint8)
+    return Ground(cells, cells, np.zeros((4, 2)), np.zeros((4, 2)), 0.05, np.zeros(3), -np.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +56,12 @@ class Surroundings:
     Positions are in its own frame: metres from the corner of its cell (0, 0).
 
     Attributes:
-        cells: (rows, columns) costs.
-        nearness: (rows, columns) ``CLEAR``, ``NEAR`` or ``TOUCHED``.
-        border: (n, 2) points of the robot's outline [cells].
-        resolution: Of the cells [m].
+        ground: The window and the robot, for kernels.
         T_window_map: From the map to here.
         here: Where the robot is.
     """
 
-    cells: NDArray[np.uint8]
-    nearness: NDArray[np.uint8]
-    border: NDArray[np.float64]
-    resolution: float
+    ground: Ground
     T_window_map: SE2
     here: SE2
 
@@ -49,15 +75,32 @@ class Surroundings:
         cells = np.ascontiguousarray(costmap.cells[top : max(row + half + 1, 0), left : max(column + half + 1, 0)])
         origin = frame.T_map_grid @ SE2(left * frame.resolution, top * frame.resolution, 0.0)
         T_window_map = origin.inverse()
+        here = T_window_map @ pose
         scale = 1.0 / frame.resolution
         nearness = classify(cells, footprint.circumscribed_radius * scale, footprint.inscribed_radius * scale)
-        border = footprint.border(frame.resolution) * scale
-        return cls(cells, nearness, border, frame.resolution, T_window_map, T_window_map @ pose)
+        border, corners = footprint.border(frame.resolution) * scale, footprint.corners * scale
+        start = np.array([here.x, here.y, here.theta])
+        ground = Ground(cells, nearness, border, corners, frame.resolution, start, -math.inf)
+        if touches(ground, here.x, here.y, here.theta, True):
+            ground = ground._replace(deepest=float(deepest(ground)))
+        return cls(ground, T_window_map, here)
 
-    def touches(self, pose: SE2) -> bool:
-        """Whether the robot, at a pose in the window's frame, touches an obstacle or reaches beyond the map."""
-        scale = 1.0 / self.resolution
-        return bool(touches(self.cells, self.nearness, self.border, pose.x * scale, pose.y * scale, pose.theta, False))
+    def cost(self) -> int:
+        """Of the robot's centre; 0 beyond the map, and where nobody has looked."""
+        row, column = int(self.here.y / self.ground.resolution), int(self.here.x / self.ground.resolution)
+        rows, columns = self.ground.cells.shape
+        found = int(self.ground.cells[row, column]) if 0 <= row < rows and 0 <= column < columns else 0
+        return found if found <= LETHAL else 0
+
+    def stops_clear(self, command: PlanarTwist, braking: PlanarTwist, period: float) -> bool:
+        """Whether the robot touches nothing if it drives a command for one period, and then brakes to a stand.
+
+        Args:
+            command: In the base's frame.
+            braking: With which each of the velocities goes to zero [1/s²].
+            period: Of control [s]; velocities change once a period.
+        """
+        return bool(stops_clear(self.ground, np.array(command, dtype=float), np.array(braking, dtype=float), period))
 
 
 @kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.uint8), 4.0, 2.0)])
@@ -100,80 +143,104 @@ def classify(cells: NDArray[np.uint8], outer: float, inner: float) -> NDArray[np
     return nearness
 
 
-_PLACE = (np.zeros((5, 5), dtype=np.uint8), np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)))
+@kernel(examples=lambda: [(empty_ground(), 0.1, 0.1, 0.0, False)])
+def touches(ground: Ground, x: float, y: float, theta: float, beyond: bool) -> bool:
+    """Whether the robot, at a pose [m, rad], touches an obstacle.
 
-
-@kernel(examples=lambda: [(*_PLACE, 1.0, 1.0, 0.0, False)])
-def touches(
-    cells: NDArray[np.uint8],
-    nearness: NDArray[np.uint8],
-    border: NDArray[np.float64],
-    x: float,
-    y: float,
-    theta: float,
-    beyond: bool,
-) -> bool:
-    """Whether the robot touches an obstacle.
+    One that overlaps obstacles already may back out of them, and along them if it hardly overlaps: it touches them
+    where one reaches deeper into its outline than now.
 
     Args:
-        cells: See ``Surroundings``, as are the next two.
-        nearness: See above.
-        border: See above.
-        x: Of the robot, along columns [cells].
-        y: The same along rows.
+        ground: The window.
+        x: Of the robot in the window's frame [m].
+        y: See above.
         theta: Its heading [rad].
         beyond: Whether the robot may reach beyond the map.
     """
-    rows, columns = cells.shape
-    if x < 0.0 or y < 0.0 or x >= columns or y >= rows:
+    column, row = x / ground.resolution, y / ground.resolution
+    rows, columns = ground.cells.shape
+    if column < 0.0 or row < 0.0 or column >= columns or row >= rows:
         return not beyond
-    near = nearness[int(y), int(x)]
-    if near == TOUCHED:
-        return True
+    near = ground.nearness[int(row), int(column)]
     if near == CLEAR:
         return False
-    c, s = math.cos(theta), math.sin(theta)
-    for k in range(len(border)):
-        px = x + c * border[k, 0] - s * border[k, 1]
-        py = y + s * border[k, 0] + c * border[k, 1]
-        if px < 0.0 or py < 0.0 or px >= columns or py >= rows:
-            if not beyond:
-                return True
-        elif cells[int(py), int(px)] == LETHAL:
-            return True
+    if ground.deepest > -np.inf:
+        return _sinks_in(ground, column, row, theta)
+    return near == TOUCHED or lies_on_obstacle(ground.cells, ground.border, column, row, theta, beyond)
+
+
+@kernel(examples=lambda: [(empty_ground(),)])
+def deepest(ground: Ground) -> float:
+    """How deep any obstacle reaches into the outline at the start [cells]; at least as deep as one that touches it."""
+    most = _TOUCHING
+    x, y = ground.start[0] / ground.resolution, ground.start[1] / ground.resolution
+    top, bottom, left, right = _about(ground, x, y)
+    for r in range(top, bottom):
+        for c in range(left, right):
+            if ground.cells[r, c] == LETHAL:
+                most = max(most, _depth(ground.corners, x, y, ground.start[2], c + 0.5, r + 0.5))
+    return most
+
+
+@kernel
+def _sinks_in(ground: Ground, x: float, y: float, theta: float) -> bool:
+    """Whether an obstacle is deeper in the outline than at the start, new ones more than half a cell; in cells."""
+    x0, y0 = ground.start[0] / ground.resolution, ground.start[1] / ground.resolution
+    along = min(ground.deepest, 0.0)
+    top, bottom, left, right = _about(ground, x, y)
+    for r in range(top, bottom):
+        for c in range(left, right):
+            if ground.cells[r, c] == LETHAL:
+                depth = _depth(ground.corners, x, y, theta, c + 0.5, r + 0.5)
+                if depth > along + 1e-6:
+                    before = _depth(ground.corners, x0, y0, ground.start[2], c + 0.5, r + 0.5)
+                    if depth > before + 1e-6:
+                        return True
     return False
 
 
-@kernel(examples=lambda: [(*_PLACE, 0.05, np.zeros(3), np.zeros(3), np.ones(3), 0.05)])
-def stops_clear(
-    cells: NDArray[np.uint8],
-    nearness: NDArray[np.uint8],
-    border: NDArray[np.float64],
-    resolution: float,
-    pose: NDArray[np.float64],
-    command: NDArray[np.float64],
-    braking: NDArray[np.float64],
-    period: float,
-) -> bool:
-    """Whether the robot touches nothing if it drives a command for one period, and then brakes to a stand.
+@kernel
+def _about(ground: Ground, x: float, y: float) -> tuple[int, int, int, int]:
+    """First and last rows and columns of the cells that the robot can reach into; last ones excluded."""
+    rows, columns = ground.cells.shape
+    reach = 1.0
+    for k in range(len(ground.corners)):
+        reach = max(reach, 1.0 + math.hypot(ground.corners[k, 0], ground.corners[k, 1]))
+    return (
+        max(int(y - reach), 0), min(int(y + reach) + 1, rows), max(int(x - reach), 0), min(int(x + reach) + 1, columns)
+    )  # fmt: skip
 
-    Args:
-        cells: See ``Surroundings``, as are the next three.
-        nearness: See above.
-        border: See above.
-        resolution: See above.
-        pose: (3,) x, y, theta now.
-        command: (3,) vx, vy, wz.
-        braking: (3,) with which each of them goes to zero [1/s²].
-        period: Of control [s]; velocities change once a period.
-    """
-    x, y, theta = pose
-    v, u, w = command[0], command[1], command[2]
+
+@kernel
+def _depth(corners: NDArray[np.float64], x: float, y: float, theta: float, px: float, py: float) -> float:
+    """How deep a point lies in the outline of a robot at a pose, negative outside; all in cells."""
+    c, s = math.cos(theta), math.sin(theta)
+    dx, dy = px - x, py - y
+    qx, qy = c * dx + s * dy, c * dy - s * dx
+    square = np.inf
+    inside = False
+    ax, ay = corners[-1]
+    for k in range(len(corners)):
+        bx, by = corners[k]
+        ex, ey = bx - ax, by - ay
+        share = min(max(((qx - ax) * ex + (qy - ay) * ey) / max(ex * ex + ey * ey, 1e-12), 0.0), 1.0)
+        square = min(square, (qx - ax - share * ex) ** 2 + (qy - ay - share * ey) ** 2)
+        if (ay > qy) != (by > qy) and qx < ax + (qy - ay) * ex / ey:
+            inside = not inside
+        ax, ay = bx, by
+    return math.sqrt(square) if inside else -math.sqrt(square)
+
+
+@kernel(examples=lambda: [(empty_ground(), np.zeros(3), np.ones(3), 0.05)])
+def stops_clear(ground: Ground, command: NDArray[np.float64], braking: NDArray[np.float64], period: float) -> bool:
+    """See ``Surroundings.stops_clear``."""
+    x, y, theta = ground.start
+    v, u, w = command
     outer = 0.0
-    for k in range(len(border)):
-        outer = max(outer, math.hypot(border[k, 0], border[k, 1]))
+    for k in range(len(ground.corners)):
+        outer = max(outer, math.hypot(ground.corners[k, 0], ground.corners[k, 1]))
     while True:
-        sweep = (math.hypot(v, u) / resolution + abs(w) * outer) * period
+        sweep = (math.hypot(v, u) / ground.resolution + abs(w) * outer) * period
         count = max(math.ceil(sweep), 1)
         dt = period / count
         for _ in range(count):
@@ -182,7 +249,7 @@ def stops_clear(
             x += (c * v - s * u) * dt
             y += (s * v + c * u) * dt
             theta += w * dt
-            if touches(cells, nearness, border, x / resolution, y / resolution, theta, False):
+            if touches(ground, x, y, theta, False):
                 return False
         if v == 0.0 and u == 0.0 and w == 0.0:
             return True

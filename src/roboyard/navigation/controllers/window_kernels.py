@@ -11,31 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.navigation.costmap import INSCRIBED
-from roboyard.navigation.footprint import fitted_cost
+from roboyard.navigation.controllers.surroundings import Ground, empty_ground, touches
+from roboyard.navigation.costmap import INSCRIBED, LETHAL
 
 
-def _examples() -> list[tuple[object, ...]]:
-    cells = np.zeros((5, 5), dtype=np.uint8)
-    return [
-        (np.zeros((2, 3)), np.zeros(3), np.zeros(3), np.zeros(3), 1.7, 0.025, 0.1, cells, np.zeros((4, 2)), 1, 20.0,
-         np.zeros((7, 7)), np.zeros((7, 7)), np.ones(6), 0.3, np.zeros(2))
-    ]  # fmt: skip
-
-
-@kernel(examples=_examples)
+@kernel(
+    examples=lambda: [
+        (np.zeros((2, 3)), np.zeros(3), np.zeros(3), 1.7, 0.025, 0.1, empty_ground(), np.zeros((7, 7)),
+         np.zeros((7, 7)), np.ones(6), 0.3, np.zeros(2))
+    ]
+)  # fmt: skip
 def judge_velocities(
     samples: NDArray[np.float64],
-    pose: NDArray[np.float64],
     twist: NDArray[np.float64],
     acceleration: NDArray[np.float64],
     horizon: float,
     way_step: float,
     turn_step: float,
-    cells: NDArray[np.uint8],
-    border: NDArray[np.float64],
-    possible: int,
-    scale: float,
+    ground: Ground,
     path_field: NDArray[np.float64],
     goal_field: NDArray[np.float64],
     weights: NDArray[np.float64],
@@ -46,17 +39,13 @@ def judge_velocities(
 
     Args:
         samples: (n, 3) velocities vx, vy, wz.
-        pose: x, y, theta now.
         twist: vx, vy, wz now.
         acceleration: (3,) with which the base goes from ``twist`` to the sample during the rollout [1/s²]; infinite:
             at once.
         horizon: Of the simulation [s].
         way_step: Between looks at obstacles [m].
         turn_step: The same for turning [rad].
-        cells: (rows, columns) of the costmap.
-        border: (m, 2) points of the outline [cells].
-        possible: Cost of a centre whose nearest obstacle is a circumscribed radius away.
-        scale: Cells per metre.
+        ground: What lies about the robot.
         path_field: (rows + 2, columns + 2) distance from each cell to the path [cells].
         goal_field: The same to the path's end.
         weights: Of the distance of the end to the path and to the goal [1/m], of the same for the nose, of the highest
@@ -64,12 +53,16 @@ def judge_velocities(
         nose: How far the nose lies ahead of the base's origin [m].
         costs: (n,) result.
     """
+    cells, scale = ground.cells, 1.0 / ground.resolution
+    rows, columns = cells.shape
     for k in range(len(samples)):
         vx, vy, wz = samples[k]
-        speed = math.hypot(vx, vy)
-        count = max(math.ceil(max(speed * horizon / way_step, abs(wz) * horizon / turn_step)), 1)
+        speed, turn = math.hypot(vx, vy), abs(wz)
+        if acceleration[0] < np.inf:  # on the way from the one velocity to the other, neither is exceeded
+            speed, turn = max(speed, math.hypot(twist[0], twist[1])), max(turn, abs(twist[2]))
+        count = max(math.ceil(max(speed * horizon / way_step, turn * horizon / turn_step)), 1)
         dt = horizon / count
-        x, y, theta = pose
+        x, y, theta = ground.start
         u, v, w = (twist[0], twist[1], twist[2])
         highest = 0
         touched = False
@@ -82,11 +75,13 @@ def judge_velocities(
             x += (c * u - s * v) * dt
             y += (s * u + c * v) * dt
             theta += w * dt
-            cost = fitted_cost(cells, border, possible, x * scale, y * scale, theta)
-            if cost >= INSCRIBED:
+            if touches(ground, x, y, theta, True):
                 touched = True
                 break
-            highest = max(highest, cost)
+            if 0.0 <= x * scale < columns and 0.0 <= y * scale < rows:
+                cost = int(cells[int(y * scale), int(x * scale)])
+                if cost <= LETHAL:
+                    highest = max(highest, cost)
         if touched:
             costs[k] = np.inf
             continue

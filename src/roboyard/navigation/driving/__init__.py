@@ -1,8 +1,7 @@
 """Driving a robot to where it shall be: tasks that give a command at each step."""
 
-from roboyard.navigation.driving.ahead import free_time
 from roboyard.navigation.driving.behaviors import Body, Spin, Straight, Wait
-from roboyard.navigation.driving.checkers import Arrival, Patience, Progress
+from roboyard.navigation.driving.checkers import Patience, Progress
 from roboyard.navigation.driving.config import (
     RECOVERIES,
     RECOVERY_POLICIES,
@@ -23,7 +22,7 @@ from roboyard.navigation.driving.costmap_settings import (
 )
 from roboyard.navigation.driving.following import FollowPath
 from roboyard.navigation.driving.navigate import Driver, Navigate
-from roboyard.navigation.driving.parts import CONTROLLERS, make_controller, make_planner
+from roboyard.navigation.driving.parts import make_controller, make_planner
 from roboyard.navigation.driving.reach import nearest_free, nearest_reachable
 from roboyard.navigation.driving.situation import Situation, Task
 from roboyard.navigation.driving.surroundings import Surroundings
@@ -31,10 +30,8 @@ from roboyard.navigation.driving.visiting import VisitWaypoints
 from roboyard.navigation.driving.ways import cost_of, is_blocked, plan_through
 
 __all__ = [
-    "CONTROLLERS",
     "RECOVERIES",
     "RECOVERY_POLICIES",
-    "Arrival",
     "Body",
     "CostmapSettings",
     "Driver",
@@ -61,7 +58,6 @@ __all__ = [
     "Wait",
     "ZoneSettings",
     "cost_of",
-    "free_time",
     "is_blocked",
     "make_controller",
     "make_planner",

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.navigation.controllers import MotionLimits
-from roboyard.navigation.driving.ahead import free_time
+from roboyard.navigation.controllers import MotionLimits, Surroundings
 from roboyard.navigation.driving.situation import Remembering, Situation
 from roboyard.navigation.errors import Blocked, TimeOut
 from roboyard.navigation.footprint import Footprint
@@ -45,9 +44,11 @@ class Body:
         Raises:
             Blocked: it would.
         """
-        stopping = math.hypot(twist.vx, twist.vy) / self.limits.acceleration
-        stopping = max(stopping, abs(twist.wz) / self.limits.turn_acceleration) + 2.0 * self.period
-        if free_time(now.local, self.footprint, now.pose, twist, stopping) < stopping:
+        limits, speed = self.limits, math.hypot(twist.vx, twist.vy)
+        reach = speed * (2.0 * self.period + 0.5 * speed / limits.acceleration)
+        seen = Surroundings.about(now.pose, now.local, self.footprint, reach)
+        braking = PlanarTwist(limits.acceleration, limits.acceleration, limits.turn_acceleration)
+        if not seen.stops_clear(twist, braking, self.period):
             raise Blocked("something stands where the robot would move", valid="room for the motion")
 
 

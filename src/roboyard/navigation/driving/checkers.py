@@ -1,4 +1,4 @@
-"""Whether the robot has arrived, and whether it comes on at all."""
+"""Whether the robot comes on at all."""
 
 from __future__ import annotations
 
@@ -7,29 +7,7 @@ from dataclasses import dataclass
 
 from roboyard.config import check, field
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.navigation.controllers import Tolerance
 from roboyard.navigation.driving.situation import Remembering
-
-
-class Arrival(Remembering):
-    """Latches the position, so that turning to the heading on the spot does not lose it again.
-
-    Args:
-        tolerance: Of the goal.
-    """
-
-    remembered = ("_there",)
-
-    def __init__(self, tolerance: Tolerance) -> None:
-        self._tolerance = tolerance
-        self._there = False
-
-    def reached(self, pose: SE2, goal: SE2) -> bool:
-        """Whether the robot is at the goal, or turned there after it had been."""
-        distance = pose.distance(goal)
-        slack = 2.0 if self._there else 1.0
-        self._there = distance <= slack * self._tolerance.xy
-        return self._there and abs(wrap_angle(pose.theta - goal.theta)) <= self._tolerance.yaw
 
 
 @dataclass(frozen=True)

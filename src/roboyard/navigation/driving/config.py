@@ -42,6 +42,7 @@ class Pace:
     reverse: bool = field(False, doc="whether ways are driven backwards too; recoveries always may")
     sideways: float = field(0.0, unit="m/s", low=0.0, high=100.0, doc="fastest to either side; 0: it cannot")
     turn: float | None = field(None, unit="rad/s", low=0.01, high=100.0, doc="fastest turning")
+    latency: float = field(0.0, unit="s", low=0.0, high=2.0, doc="from a command until the base answers it")
     acceleration: float | None = field(None, unit="m/s^2", low=0.01, high=1000.0, doc="of driving")
     turn_acceleration: float | None = field(None, unit="rad/s^2", low=0.01, high=1000.0, doc="of turning")
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.geometry import SE2
-from roboyard.navigation.controllers import Controller, Tolerance
-from roboyard.navigation.driving.checkers import Arrival, Patience, Progress
+from roboyard.navigation.controllers import Arrival, Controller, Tolerance
+from roboyard.navigation.driving.checkers import Patience, Progress
 from roboyard.navigation.driving.situation import Remembering, Situation
 from roboyard.navigation.errors import NavigationError, NoProgress, NoSafeCommand
 from roboyard.navigation.path import Path
@@ -45,12 +45,13 @@ class FollowPath(Remembering):
         self._ways = _ways(path)
         self._nearest = 0
         self.left = float(self._ways[0])
+        self._arrival.expect(path.pose(-1))
         self._controller.follow(path)
 
     def step(self, now: Situation) -> PlanarTwist | None:
         """See ``Task``."""
         self._advance(now.pose)
-        if self._arrival.reached(now.pose, self.path.pose(-1)):
+        if self._arrival.complete(now.pose):
             return None
         if not self._progress.made(now.time, now.pose):
             raise NoProgress("the robot does not come on", valid="a way that the controller can follow")

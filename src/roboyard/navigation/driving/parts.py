@@ -6,20 +6,10 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast, get_type_hints
 
-from roboyard.config import convert_value, load
+from roboyard.config import convert_value
 from roboyard.config.describe import near
-from roboyard.errors import ConfigError, UnknownNameError
-from roboyard.navigation.controllers import (
-    Controller,
-    DynamicWindow,
-    Mppi,
-    MppiConfig,
-    PathFollower,
-    PursuitConfig,
-    RegulatedPursuit,
-    Tolerance,
-    WindowConfig,
-)
+from roboyard.errors import ConfigError
+from roboyard.navigation.controllers import Controller, Tolerance, controller_named
 from roboyard.navigation.driving.behaviors import Body
 from roboyard.navigation.driving.config import Part
 from roboyard.navigation.footprint import Footprint
@@ -27,17 +17,6 @@ from roboyard.navigation.planning import GlobalPlanner
 from roboyard.navigation.planning.choice import planner_named
 
 Made = TypeVar("Made")
-
-CONTROLLERS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-    "mppi": (Mppi, MppiConfig, {}),
-    "pursuit": (RegulatedPursuit, PursuitConfig, {}),
-    "window": (DynamicWindow, WindowConfig, {}),
-    "rollout": (DynamicWindow, WindowConfig, {"rollout": True}),
-}
-"""Class, class of its configuration, and what differs from the defaults."""
-
-_MPPI_SECONDS = 2.8
-"""How far Mppi looks ahead unless told otherwise."""
 
 
 def make_planner(part: Part, footprint: Footprint) -> GlobalPlanner:
@@ -88,34 +67,13 @@ def make_controller(part: Part, body: Body, tolerance: Tolerance, *, reverse: bo
     Args:
         part: Its name and settings.
         body: Of the robot, with the period that the controller is asked at.
-        tolerance: Of goals.
+        tolerance: Of goals; it stops well within what counts as there.
         reverse: Whether it may drive back.
 
     Raises:
         UnknownNameError: there is none.
         ConfigError: it cannot be set like that.
     """
-    kind, config, differs = _find(CONTROLLERS, part.use, "controller")
-    given = {**differs, **part.settings}
-    known = {field.name for field in fields(config)}
-    if "near_goal" in known:  # where it turns to the goal's heading: well within what counts as there
-        given.setdefault("near_goal", 0.7 * tolerance.xy)
-    if "period" in known:
-        given.setdefault("period", body.period)
-    if {"dt", "steps"} <= known:
-        given.setdefault("dt", body.period)
-        given.setdefault("steps", max(round(_MPPI_SECONDS / body.period), 4))
     limits = body.limits if reverse else replace(body.limits, backward=0.0)
-    chosen = load(config, given, where=f"controller {part.use}")
-    controller: Controller
-    if issubclass(kind, PathFollower):  # it stops well within what counts as there
-        controller = kind(body.footprint, limits, chosen, Tolerance(0.7 * tolerance.xy, 0.7 * tolerance.yaw))
-    else:
-        controller = kind(body.footprint, limits, chosen)
-    return controller
-
-
-def _find(table: dict[str, Any], name: str, what: str) -> Any:
-    if name not in table:
-        raise UnknownNameError(f"no {what} {name!r}{near(name, table)}", valid=", ".join(table))
-    return table[name]
+    within = Tolerance(0.7 * tolerance.xy, 0.7 * tolerance.yaw)
+    return controller_named(part.use)(body.footprint, limits, body.period, within, part.settings)

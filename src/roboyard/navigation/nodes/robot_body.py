@@ -51,4 +51,5 @@ def limits_of(pace: Pace, own: Any) -> MotionLimits:
         turn=choose("turn", "turn_rate", default.turn),
         acceleration=choose("acceleration", "acceleration", default.acceleration),
         turn_acceleration=choose("turn_acceleration", "turn_acceleration", default.turn_acceleration),
+        latency=pace.latency,
     )

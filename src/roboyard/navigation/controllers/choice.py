@@ -1,0 +1,83 @@
+"""Controllers by name: Roboyard's own, and those that other packages register as ``roboyard.controllers``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from typing import Any, cast
+
+from roboyard.config import load
+from roboyard.config.describe import near
+from roboyard.errors import ConfigError, UnknownNameError
+from roboyard.navigation.controllers.arrival import Tolerance
+from roboyard.navigation.controllers.base import Controller, MotionLimits
+from roboyard.navigation.controllers.dynamic_window import DynamicWindow, WindowConfig
+from roboyard.navigation.controllers.mppi import Mppi, MppiConfig
+from roboyard.navigation.controllers.pursuit import PursuitConfig, RegulatedPursuit
+from roboyard.navigation.footprint import Footprint
+
+GROUP = "roboyard.controllers"
+Factory = Callable[[Footprint, MotionLimits, float, Tolerance, Mapping[str, Any]], Controller]
+"""What an entry point names: it makes a controller from the robot's outline, its base's limits, the period between
+commands [s], the tolerance at goals, and what the user set."""
+_MPPI_SECONDS = 2.8
+"""How far Mppi looks ahead unless told otherwise."""
+
+
+def mppi(
+    footprint: Footprint, limits: MotionLimits, period: float, tolerance: Tolerance, settings: Mapping[str, Any]
+) -> Controller:
+    """Model predictive path integral control."""
+    given = {"dt": period, "steps": max(round(_MPPI_SECONDS / period), 4), **settings}
+    return Mppi(footprint, limits, load(MppiConfig, given, where="controller mppi"), tolerance)
+
+
+def pursuit(
+    footprint: Footprint, limits: MotionLimits, period: float, tolerance: Tolerance, settings: Mapping[str, Any]
+) -> Controller:
+    """Regulated pure pursuit."""
+    config = load(PursuitConfig, {"period": period, **settings}, where="controller pursuit")
+    return RegulatedPursuit(footprint, limits, config, tolerance)
+
+
+def window(
+    footprint: Footprint, limits: MotionLimits, period: float, tolerance: Tolerance, settings: Mapping[str, Any]
+) -> Controller:
+    """Dynamic Window Approach."""
+    config = load(WindowConfig, {"period": period, **settings}, where="controller window")
+    return DynamicWindow(footprint, limits, config, tolerance)
+
+
+def rollout(
+    footprint: Footprint, limits: MotionLimits, period: float, tolerance: Tolerance, settings: Mapping[str, Any]
+) -> Controller:
+    """Trajectory Rollout."""
+    config = load(WindowConfig, {"period": period, "rollout": True, **settings}, where="controller rollout")
+    return DynamicWindow(footprint, limits, config, tolerance)
+
+
+_OWN: dict[str, Factory] = {"mppi": mppi, "pursuit": pursuit, "rollout": rollout, "window": window}
+
+
+def controller_names() -> tuple[str, ...]:
+    """What there is to choose from."""
+    return tuple(sorted({*_OWN, *(entry.name for entry in entry_points(group=GROUP))}))
+
+
+def controller_named(name: str) -> Factory:
+    """What makes the controller of that name; a package cannot take the name of one of Roboyard's own.
+
+    Raises:
+        UnknownNameError: there is none.
+        ConfigError: its package does not offer what it says.
+    """
+    if name in _OWN:
+        return _OWN[name]
+    found = sorted(entry_points(group=GROUP, name=name), key=lambda entry: entry.value)
+    if not found:
+        names = controller_names()
+        raise UnknownNameError(f"no controller {name!r}{near(name, names)}", valid=", ".join(names))
+    try:
+        return cast("Factory", found[0].load())
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"cannot be loaded: {error}", where=f"controller {name} ({found[0].value})") from error
