@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from roboyard.config import dump, read_file
+from roboyard.scenarios.barn import is_numbered
 from roboyard.scenarios.calibrated import may_exist, parameters_of, stored
 from roboyard.scenarios.catalog import find_file, find_robot
 from roboyard.scenarios.provenance import provenance
@@ -67,9 +68,9 @@ def _write_out_calibration(robot: dict[str, Any], base: Path) -> None:
 
 def _absolute(name: str, base: Path) -> str:
     """A path as it holds from anywhere; a name as it is."""
-    path = Path(name)
-    if "/" in name or (base / path).is_file():
-        return str(find_file(name, base).resolve())
+    file, mark, number = name.rpartition("#") if is_numbered(name) else (name, "", "")
+    if "/" in file or (base / file).is_file():
+        return f"{find_file(file, base).resolve()}{mark}{number}"
     return name
 
 
