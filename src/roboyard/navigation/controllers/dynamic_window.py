@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from roboyard.navigation.controllers.surroundings import TOUCHED, Surroundings
 from roboyard.navigation.controllers.window_kernels import judge_velocities
 from roboyard.navigation.errors import NoSafeCommand
 from roboyard.navigation.footprint import Footprint
+from roboyard.navigation.path import Path
 from roboyard.navigation.planning import octile
 
 
@@ -85,6 +87,8 @@ class DynamicWindow(PathFollower):
         tolerance: At the goal.
     """
 
+    _MOST_BALKS = 10  # so often in a row it may find no way on before it has come on along the path
+
     def __init__(
         self,
         footprint: Footprint,
@@ -95,10 +99,29 @@ class DynamicWindow(PathFollower):
         farthest = max(limits.forward, limits.backward, limits.sideways) * config.horizon + config.nose_ahead
         super().__init__(footprint, limits, config.period, max(config.reach, farthest), tolerance)
         self._config = config
+        self._balked_at, self._balks = 0, 0
+
+    def follow(self, path: Path) -> None:
+        """See ``Controller``."""
+        super().follow(path)
+        self._balked_at, self._balks = 0, 0
+
+    def save(self) -> dict[str, Any]:
+        """See ``Controller``."""
+        return super().save() | {"balked_at": self._balked_at, "balks": self._balks}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """See ``Controller``."""
+        super().load(saved)
+        self._balked_at, self._balks = saved["balked_at"], saved["balks"]
 
     def _steer(self, seen: Surroundings, leg: Leg, twist: PlanarTwist, limits: MotionLimits) -> PlanarTwist:
         config = self._config
         path, left = _ahead(leg.poses[:, :2], self._reach)
+        # to the path's end and no farther: what stands beyond it must not keep the robot from it
+        left = max(left, self._CUSP)
+        limits = limits.slowed(max(math.sqrt(limits.acceleration * left), config.slowest))
+        horizon = min(config.horizon, left / max(math.hypot(twist.vx, twist.vy), config.slowest))
         samples = self._samples(twist, limits)
         costs = np.empty(len(samples))
         ramp = np.array([limits.acceleration, limits.acceleration, limits.turn_acceleration])
@@ -108,7 +131,7 @@ class DynamicWindow(PathFollower):
             [config.path, config.goal, config.path * nose, config.goal * nose, config.obstacles, config.turning]
         )
         judge_velocities(
-            samples, np.array(twist, dtype=np.float64), ramp if config.rollout else np.full(3, np.inf), config.horizon,
+            samples, np.array(twist, dtype=np.float64), ramp if config.rollout else np.full(3, np.inf), horizon,
             config.way_step, config.turn_step, seen.ground, *_fields(seen, path), weights,
             -config.nose_ahead if leg.backward else config.nose_ahead, costs,
         )  # fmt: skip
@@ -120,8 +143,13 @@ class DynamicWindow(PathFollower):
                 break
             if seen.stops_clear(command, braking, config.period):  # looks closer than the simulation
                 return command
-        if math.hypot(twist.vx, twist.vy) > 0.02 or abs(twist.wz) > 0.05:
+        if self._index > self._balked_at:
+            self._balked_at, self._balks = self._index, 0
+        self._balks += 1
+        moves = math.hypot(twist.vx, twist.vy) > 0.02 or abs(twist.wz) > 0.05
+        if moves and self._balks <= self._MOST_BALKS:
             return STANDSTILL  # slower ones lead less far, and from a stand it can turn either way
+        self._balks = 0
         raise NoSafeCommand("every velocity the base could take leads into an obstacle", valid="stop, then recover")
 
     def _dawdles(self, samples: NDArray[np.float64], limits: MotionLimits) -> NDArray[np.bool_]:
