@@ -45,10 +45,11 @@ class Body:
             Blocked: it would.
         """
         limits, speed = self.limits, math.hypot(twist.vx, twist.vy)
-        reach = speed * (2.0 * self.period + 0.5 * speed / limits.acceleration)
+        reach = speed * (2.0 * self.period + speed / limits.acceleration)
         seen = Surroundings.about(now.pose, now.local, self.footprint, reach)
-        braking = PlanarTwist(limits.acceleration, limits.acceleration, limits.turn_acceleration)
-        if not seen.stops_clear(twist, braking, self.period):
+        # with room to spare, for whatever is to follow: half the deceleration, and two periods until it begins
+        braking = PlanarTwist(*(0.5 * limits.acceleration,) * 2, 0.5 * limits.turn_acceleration)
+        if not seen.stops_clear(twist, braking, 2.0 * self.period):
             raise Blocked("something stands where the robot would move", valid="room for the motion")
 
 
