@@ -26,6 +26,7 @@ from roboyard.navigation.driving.parts import make_controller, make_planner
 from roboyard.navigation.driving.reach import nearest_free, nearest_reachable
 from roboyard.navigation.driving.situation import Situation, Task
 from roboyard.navigation.driving.surroundings import Surroundings
+from roboyard.navigation.driving.track import MakeRoom, Track
 from roboyard.navigation.driving.visiting import VisitWaypoints
 from roboyard.navigation.driving.ways import cost_of, is_blocked, plan_through
 
@@ -38,6 +39,7 @@ __all__ = [
     "EchoSource",
     "FollowPath",
     "LayerSettings",
+    "MakeRoom",
     "Navigate",
     "NavigatorSettings",
     "ObstacleSettings",
@@ -53,6 +55,7 @@ __all__ = [
     "Straight",
     "Surroundings",
     "Task",
+    "Track",
     "VisitWaypoints",
     "VoxelSettings",
     "Wait",

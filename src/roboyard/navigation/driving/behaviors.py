@@ -70,7 +70,7 @@ class Spin(Remembering):
 
     def __init__(self, body: Body, angle: float, allowance: float, speed: float = 1.0) -> None:
         _check(angle=angle)
-        _check_positive(time_allowance=allowance, speed=speed)
+        check_positive(time_allowance=allowance, speed=speed)
         self._body, self._angle, self._allowance = body, angle, allowance
         self._speed = min(speed, body.limits.turn)
         self.turned = 0.0
@@ -111,7 +111,7 @@ class Straight(Remembering):
 
     def __init__(self, body: Body, distance: float, speed: float, allowance: float) -> None:
         _check(distance=distance)
-        _check_positive(speed=speed, time_allowance=allowance)
+        check_positive(speed=speed, time_allowance=allowance)
         fastest = body.limits.forward if distance > 0.0 else body.limits.backward
         if fastest == 0.0:
             raise InputError("this base does not drive back", valid="a distance ahead")
@@ -154,7 +154,7 @@ class Wait(Remembering):
     remembered = ("left", "_until")
 
     def __init__(self, seconds: float) -> None:
-        _check_positive(time=seconds)
+        check_positive(time=seconds)
         self.left = seconds
         self._until: float | None = None
 
@@ -172,7 +172,12 @@ def _check(**values: float) -> None:
             raise InputError(f"{name} = {value}", valid="a finite number")
 
 
-def _check_positive(**values: float) -> None:
+def check_positive(**values: float) -> None:
+    """Refuse arguments that are not positive and finite.
+
+    Raises:
+        InputError: it names the first.
+    """
     _check(**values)
     for name, value in values.items():
         if value <= 0.0:

@@ -12,15 +12,17 @@ from roboyard.navigation.driving.checkers import Patience
 from roboyard.navigation.driving.costmap_settings import CostmapSettings
 
 RECOVERIES = (
-    "clear_outside", "clear_around", "clear_beyond", "clear_all", "spin", "back_up", "wait",
+    "clear_outside", "clear_around", "clear_beyond", "clear_all", "spin", "back_up", "make_room", "wait",
 )  # fmt: skip
 """Names of recovery steps: forget obstacles farther than ``reset_distance``; within the area in which the robot can
-rotate; outside of that area (the real move_base's aggressive reset); everywhere; turn round once; drive back; wait."""
+rotate; outside of that area (the real move_base's aggressive reset); everywhere; turn round once; drive straight back;
+get to where it can turn; wait."""
 
 RECOVERY_POLICIES: dict[str, tuple[str, ...]] = {
     "thesis": ("clear_outside", "spin", "clear_around", "spin"),
     "move_base": ("clear_outside", "spin", "clear_beyond", "spin"),
     "nav2": ("clear_all", "spin", "wait", "back_up"),
+    "careful": ("make_room", "clear_outside", "spin", "wait"),
 }
 """Orders in which recovery steps are tried."""
 
@@ -54,13 +56,13 @@ class Pace:
 class RecoverySettings:
     """What is tried when the robot cannot go on."""
 
-    policy: Literal["thesis", "move_base", "nav2"] = field("thesis", doc="order of the steps")
+    policy: Literal["thesis", "move_base", "nav2", "careful"] = field("thesis", doc="order of the steps")
     steps: tuple[str, ...] = field((), doc=f"instead of a policy's: {', '.join(RECOVERIES)}")
     rounds: int = field(2, low=0, high=100, doc="how often all steps are tried before the goal is given up")
     reset_distance: float = field(3.0, unit="m", low=0.0, high=1000.0, doc="of clear_outside, half the area's side")
     spin_angle: float = field(6.283185307179586, unit="rad", low=0.1, high=100.0, doc="of spin")
     back_up: float = field(0.3, unit="m", low=0.02, high=10.0, doc="of back_up")
-    back_up_speed: float = field(0.15, unit="m/s", low=0.01, high=10.0, doc="of back_up")
+    back_up_speed: float = field(0.15, unit="m/s", low=0.01, high=10.0, doc="of back_up and make_room")
     wait: float = field(5.0, unit="s", low=0.01, high=1000.0, doc="of wait")
     allowance: float = field(15.0, unit="s", low=0.1, high=1000.0, doc="longest time of one step")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from roboyard.navigation.driving.following import FollowPath
 from roboyard.navigation.driving.reach import nearest_reachable
 from roboyard.navigation.driving.situation import Remembering, Situation, Task
 from roboyard.navigation.driving.surroundings import Surroundings
+from roboyard.navigation.driving.track import MakeRoom, Track
 from roboyard.navigation.driving.ways import cost_of, is_blocked, plan_through
 from roboyard.navigation.errors import (
     GoalInvalid,
@@ -48,6 +49,7 @@ class Driver:
         body: Of the robot.
         surroundings: Its costmaps.
         settings: All the rest.
+        track: The way it came by, told by whoever moves it.
     """
 
     planner: GlobalPlanner
@@ -55,6 +57,7 @@ class Driver:
     body: Body
     surroundings: Surroundings
     settings: NavigatorSettings
+    track: Track = field(default_factory=Track)
 
     def check_goal(self, goal: SE2) -> None:
         """Refuse a goal that no way can lead to, whatever the sensors see.
@@ -263,6 +266,8 @@ class Navigate(Remembering):
             return Spin(body, recovery.spin_angle, recovery.allowance, 0.5 * body.limits.turn)
         if name == "wait":
             return Wait(recovery.wait)
+        if name == "make_room":
+            return MakeRoom(body, self._driver.track, recovery.back_up_speed, recovery.allowance)
         backward = body.limits.backward > 0.0
         distance = -recovery.back_up if backward else recovery.back_up
         return Straight(body, distance, recovery.back_up_speed, recovery.allowance)

@@ -9,11 +9,18 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import label
 
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridFrame, distance_to
 
 
 def nearest_reachable(
-    costs: ArrayLike, frame: GridFrame, start: SE2, target: SE2, *, blocked: int = 99, reach: float = 0.5
+    costs: ArrayLike,
+    frame: GridFrame,
+    start: SE2,
+    target: SE2,
+    *,
+    blocked: int = 99,
+    reach: float = 0.5,
+    room: float = 0.0,
 ) -> SE2 | None:
     """Where to go instead of ``target``: the passable place joined to the robot's that lies nearest to it.
 
@@ -24,6 +31,7 @@ def nearest_reachable(
         target: The point that cannot be reached.
         blocked: Cost from which the robot's middle may not be in a cell.
         reach: The robot may stand up to so far from the nearest passable place itself [m].
+        room: What another place keeps from obstacles [m], if any does: who drives there shall be able to turn there.
 
     Returns:
         Pose in the map that looks at the target; the target itself if a way leads there; None if there is nothing
@@ -39,7 +47,8 @@ def nearest_reachable(
     row, column = frame.cells(target.xy)
     if frame.contains((row, column)) and joined[row, column]:
         return target
-    found = _nearest(joined, frame, target)
+    roomy = joined & (distance_to(cells > blocked, frame.resolution) >= room)
+    found = _nearest(roomy if roomy.any() else joined, frame, target)
     if found is None:
         return None
     x, y = found[1]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from roboyard.bus import Node, TransformError, param
+import numpy as np
+
+from roboyard.bus import Node, TransformError, param, resource
 from roboyard.bus.actions import GoalFuture
 from roboyard.errors import UnknownNameError
 from roboyard.geometry import SE2
@@ -15,6 +17,9 @@ from roboyard.messages.time import stamp
 from roboyard.navigation.homing import Cancel, CancelBefore, GoalConfig, GoalController, Order, Send, nearest_reachable
 from roboyard.navigation.homing.goals import Act
 
+_MARGIN = 0.05
+"""Beyond the robot's corners, where it shall be able to turn [m]."""
+
 
 class GoalControllerNode(Node):
     """Sends the tracker's points to the navigator, watches, cancels, reports.
@@ -23,6 +28,7 @@ class GoalControllerNode(Node):
     out: homing/report   action: navigate_to_pose (client)
     """
 
+    outline: Any = resource(optional=True)
     attempts: int = param(2, low=1, high=100, doc="how often a point is tried", fixed=True)
     pause: float = param(1.0, unit="s", low=0.01, high=600.0, doc="between two attempts", fixed=True)
     patience: float = param(
@@ -102,7 +108,8 @@ class GoalControllerNode(Node):
         cells = grid_to_array(grid)
         frame = GridFrame(float(grid.info.resolution), (cells.shape[0], cells.shape[1]), grid_origin(grid))
         wanted = T_grid_order @ target
-        place = None if start is None else nearest_reachable(cells, frame, start, wanted)
+        room = float(np.hypot(*np.transpose(self.outline)).max()) + _MARGIN if self.outline else 0.0
+        place = None if start is None else nearest_reachable(cells, frame, start, wanted, room=room)
         if place is wanted:
             return target
         return None if place is None else T_grid_order.inverse() @ place
