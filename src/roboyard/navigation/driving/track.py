@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from roboyard.navigation.errors import TimeOut
 
 _SPACING = 0.05
 """Between remembered poses [m]."""
+_RECENT = 10
+"""Among so many of the last poses it is seen that the robot drives back."""
 _TURN = 0.25
 """A turn of one radian counts as so much way [m]."""
 _AIM = 0.12
@@ -49,11 +52,12 @@ class Track:
     def go(self, pose: SE2) -> None:
         """The robot is at a pose, in a frame that does not jump: ``T_odom_base``."""
         poses = self._poses
-        while len(poses) > 1 and _apart(pose, poses[-2]) < _apart(poses[-1], poses[-2]):
-            poses.pop()
-        if not poses or _apart(pose, poses[-1]) >= _SPACING:
-            poses.append(pose)
-            del poses[: -self._most]
+        for index in range(max(len(poses) - _RECENT, 0), len(poses)):
+            if _apart(pose, poses[index]) < _SPACING:  # still there, or back there
+                del poses[index + 1 :]
+                return
+        poses.append(pose)
+        del poses[: -self._most]
 
     def behind(self, pose: SE2) -> SE2 | None:
         """Where to go next to go back; None at the end of what is remembered."""
@@ -61,8 +65,11 @@ class Track:
 
     def before(self, way: float) -> SE2 | None:
         """Where the robot was ``way`` [m] ago; None if that is not remembered."""
-        index = len(self._poses) - 1 - round(way / _SPACING)
-        return self._poses[index] if index >= 0 else None
+        for later, earlier in pairwise(reversed(self._poses)):
+            way -= _apart(later, earlier)
+            if way <= 0.0:
+                return earlier
+        return None
 
     def save(self) -> Any:
         """State as plain data."""
