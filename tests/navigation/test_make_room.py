@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.navigation.yards import BODY, CELL, PERIOD, Yard, room
 
 from roboyard.control import STANDSTILL
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.navigation.driving import MakeRoom, Navigate, RecoverySettings, Track
 from roboyard.navigation.errors import NavigationError
-from tests.navigation.yards import BODY, CELL, PERIOD, Yard, room
 
 CORNERS = BODY.footprint.circumscribed_radius
 

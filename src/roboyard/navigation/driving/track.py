@@ -14,10 +14,10 @@ from roboyard.control import PlanarTwist
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.grids import distance_to
 from roboyard.navigation.costmap import LETHAL, Costmap
-from roboyard.navigation.driving.ahead import free_time
 from roboyard.navigation.driving.behaviors import Body, check_positive
 from roboyard.navigation.driving.situation import Remembering, Situation
 from roboyard.navigation.errors import TimeOut
+from roboyard.navigation.footprint import lies_on_obstacle
 
 _SPACING = 0.05
 """Between remembered poses [m]."""
@@ -133,12 +133,15 @@ class MakeRoom(Remembering):
         return not inside or clear[row, column] > self._body.footprint.circumscribed_radius + costmap.frame.resolution
 
     def _prefers_ahead(self, now: Situation, clear: NDArray[np.float32]) -> bool:
-        speed = min(self._speed, self._body.limits.forward)
+        frame = now.local.frame
+        border = self._body.footprint.border(frame.resolution) / frame.resolution
         for way in np.arange(_SPACING, _REACH, _SPACING):
-            time = float(way) / speed
-            if free_time(now.local, self._body.footprint, now.pose, PlanarTwist(speed, 0.0, 0.0), time) < time:
+            there = now.pose @ SE2(float(way), 0.0, 0.0)
+            here = frame.T_map_grid.inverse() @ there
+            x, y = here.xy / frame.resolution
+            if lies_on_obstacle(now.local.cells, border, x, y, here.theta, True):
                 return False
-            if self._has_room(now.local, clear, now.pose @ SE2(float(way), 0.0, 0.0)):
+            if self._has_room(now.local, clear, there):
                 return True
             back = self._track.before(float(way))
             if back is not None and self._has_room(now.local, clear, now.T_map_odom @ back):
