@@ -66,11 +66,25 @@ def _bends(poses: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return chords, turns, np.remainder(aside + math.pi, 2.0 * math.pi) - math.pi
 
 
+CARS = given(st.integers(0, 2**32 - 1), st.floats(-3.1, 3.1), st.sampled_from([0.4, 0.8, 1.5]), st.booleans())
+
+
 @settings(max_examples=6, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.floats(-3.1, 3.1), st.sampled_from([0.4, 0.8, 1.5]), st.booleans())
+@CARS
 def test_cars_ways_are_free_and_bend_no_tighter_than_the_car_can(seed, theta, radius, reverse) -> None:
+    _drives_as_a_car(seed, theta, radius, reverse, budget=2_000)
+
+
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
+@CARS
+def test_so_are_ways_that_take_long_to_find(seed, theta, radius, reverse) -> None:
+    _drives_as_a_car(seed, theta, radius, reverse, budget=50_000)
+
+
+def _drives_as_a_car(seed: int, theta: float, radius: float, reverse: bool, budget: int) -> None:
     costmap = _field(seed)
-    planner = HybridAStar(CAR, radius, reverse, prices=PRICES, budget=5_000)
+    planner = HybridAStar(CAR, radius, reverse, prices=PRICES, budget=budget)
     start, goal = _at(costmap, 0.6, 0.6, 0.8), _at(costmap, 7.0, 7.0, theta)
     try:
         path = planner.plan(costmap, start, goal)

@@ -53,7 +53,53 @@ def test_they_are_free_keep_their_ends_and_bend_less(planner, seed) -> None:
     assert (again.poses == smooth.poses).all()
 
 
-@pytest.mark.parametrize("wrong", [{"turning_radius": 0.0}, {"turning_radius": math.nan}, {"rounds": 0}])
+def _circles(points: np.ndarray) -> np.ndarray:
+    """Radii of the circles through three points each that follow each other."""
+    a, b, c = points[:-2], points[1:-1], points[2:]
+    sides = [np.hypot(*(q - p).T) for p, q in ((a, b), (b, c), (c, a))]
+    twice = np.abs((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0])
+    return sides[0] * sides[1] * sides[2] / np.maximum(2.0 * twice, 1e-12)
+
+
+@pytest.mark.parametrize("planner", [GridSearch(), WavePlanner()])
+@pytest.mark.parametrize("radius", [0.3, 0.6, 1.0])
+def test_no_bend_is_tighter_than_a_car_drives_or_the_way_stays_as_it_was(planner, radius) -> None:
+    bent = 0
+    for seed in range(8):
+        costmap = _field(seed)
+        start, goal = (costmap.frame.T_map_grid @ SE2(x, y, 0.4) for x, y in ((0.35, 0.45), (8.6, 6.5)))
+        try:
+            path = planner.plan(costmap, start, goal)
+        except NoPath:
+            continue
+        smooth = Smoother(least_radius=radius).smooth(costmap, path)
+        if smooth is path:
+            continue
+        bent += 1
+        assert _circles(smooth.poses[:, :2]).min() >= radius
+        assert (_turns(smooth.poses[:, :2])).max() <= (_turns(path.poses[:, :2])).max()
+    assert bent or radius == 1.0
+
+
+def test_a_corner_that_cannot_be_driven_stays() -> None:
+    cells = np.full((40, 40), LETHAL, dtype=np.uint8)
+    cells[5:7, 5:35] = cells[5:35, 33:35] = 0
+    costmap = Costmap(cells, GridFrame(0.1, cells.shape))
+    path = WavePlanner().plan(costmap, SE2(0.6, 0.6), SE2(3.4, 3.4))
+    assert Smoother(least_radius=2.0).smooth(costmap, path) is path
+    assert Smoother().smooth(costmap, path) is not path
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"turning_radius": 0.0},
+        {"turning_radius": math.nan},
+        {"least_radius": -1.0},
+        {"least_radius": math.nan},
+        {"rounds": 0},
+    ],
+)
 def test_numbers_out_of_range_are_refused(wrong) -> None:
     with pytest.raises(ConfigError):
         Smoother(**wrong)

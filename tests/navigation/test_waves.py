@@ -8,15 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roboyard.navigation.costmap import LETHAL
+from roboyard.navigation.planning import Traversal
 from roboyard.navigation.planning.grid_ways import nearest_obstacle
+from roboyard.navigation.planning.ground import Ground
 from roboyard.navigation.planning.marching import march
 
 
-def _weights(rng: np.random.Generator, shape: tuple[int, int], blocked: float, dearest: float) -> np.ndarray:
-    weights = np.zeros((shape[0] + 2, shape[1] + 2), dtype=np.float32)
-    weights[1:-1, 1:-1] = rng.uniform(1.0, dearest, shape)
-    weights[1:-1, 1:-1][rng.random(shape) < blocked] = 0.0
-    return weights
+def _ground(rng: np.random.Generator, shape: tuple[int, int], blocked: float, dearest: float) -> Ground:
+    weights = rng.uniform(1.0, dearest, 256).astype(np.float32)
+    weights[LETHAL] = 0.0
+    cells = rng.integers(0, LETHAL, shape).astype(np.uint8)
+    cells[rng.random(shape) < blocked] = LETHAL
+    return Ground.framed(cells, weights)
 
 
 def _settled(weights: np.ndarray, source: tuple[int, int]) -> np.ndarray:
@@ -49,7 +52,8 @@ def _settled(weights: np.ndarray, source: tuple[int, int]) -> np.ndarray:
 )
 def test_times_are_those_of_the_equation_solved_by_brute_force(seed, shape, blocked, dearest) -> None:
     rng = np.random.default_rng(seed)
-    weights = _weights(rng, shape, blocked, dearest)
+    ground = _ground(rng, shape, blocked, dearest)
+    weights = ground.weights[ground.cells]
     free = np.argwhere(weights > 0.0)
     if not len(free):
         return
@@ -57,7 +61,7 @@ def test_times_are_those_of_the_equation_solved_by_brute_force(seed, shape, bloc
     wanted = _settled(weights.astype(np.float64), source)
     times = np.full(weights.size, np.inf, dtype=np.float32)
     flat = int(np.ravel_multi_index(source, weights.shape))
-    march(weights, times, flat, -1)
+    march(ground, times, flat, -1)
     found = times.reshape(weights.shape)
     assert (np.isfinite(found) == np.isfinite(wanted)).all()
     # what is not looked at again could win 2 % of a cell's weight
@@ -65,15 +69,14 @@ def test_times_are_those_of_the_equation_solved_by_brute_force(seed, shape, bloc
     assert (found[reached] >= wanted[reached] * (1.0 - 1e-5)).all()
     assert (found[reached] - wanted[reached] <= 0.03 * wanted[reached] + 0.02 * dearest).all()
     towards = np.full(weights.size, np.inf, dtype=np.float32)
-    march(weights, towards, flat, int(np.ravel_multi_index(target, weights.shape)))
+    march(ground, towards, flat, int(np.ravel_multi_index(target, weights.shape)))
     assert towards.reshape(weights.shape)[target] == found[target]
 
 
 def test_each_cell_of_open_ground_is_looked_at_once() -> None:
-    weights = np.zeros((102, 202), dtype=np.float32)
-    weights[1:-1, 1:-1] = 1.0
-    times = np.full(weights.size, np.inf, dtype=np.float32)
-    assert march(weights, times, 50 * 202 + 60, -1) == 100 * 200 - 1
+    ground = Traversal().ground(np.zeros((100, 200), dtype=np.uint8))
+    times = np.full(ground.cells.size, np.inf, dtype=np.float32)
+    assert march(ground, times, 50 * 202 + 60, -1) == 100 * 200 - 1
 
 
 @settings(max_examples=60, deadline=None)

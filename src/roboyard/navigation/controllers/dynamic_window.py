@@ -25,6 +25,7 @@ from roboyard.navigation.errors import NoSafeCommand
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.path import Path
 from roboyard.navigation.planning import octile
+from roboyard.navigation.planning.ground import Ground
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +187,14 @@ def _ahead(path: NDArray[np.float64], reach: float) -> tuple[NDArray[np.float64]
 def _fields(seen: Surroundings, path: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Distances (rows + 2, columns + 2) to the path and to its last free place, round obstacles [cells]."""
     free = seen.ground.nearness != TOUCHED
-    weights = np.zeros((free.shape[0] + 2, free.shape[1] + 2), dtype=np.float32)
-    weights[1:-1, 1:-1] = free
+    ground = Ground.framed(free.astype(np.uint8), np.eye(1, 256, 1, dtype=np.float32)[0])  # 1 is free, and costs 1
     cells = np.floor(path[:, ::-1] / seen.ground.resolution).astype(np.int64)
     cells = cells[((cells >= 0) & (cells < np.array(free.shape))).all(axis=1)]
-    flat = (cells[:, 0] + 1) * weights.shape[1] + cells[:, 1] + 1
-    reachable = flat[weights.ravel()[flat] > 0.0]
+    flat = (cells[:, 0] + 1) * ground.cells.shape[1] + cells[:, 1] + 1
+    reachable = flat[free[cells[:, 0], cells[:, 1]]]
     fields = []
     for sources in (np.unique(flat), reachable[-1:] if len(reachable) else flat[-1:]):
-        costs = np.full(weights.size, np.inf)
-        octile.search(weights, costs, sources, -1, False)
-        fields.append(costs.reshape(weights.shape))
+        costs = np.full(ground.cells.size, np.inf)
+        octile.search(ground, costs, sources, -1, False)
+        fields.append(costs.reshape(ground.cells.shape))
     return fields[0], fields[1]

@@ -118,20 +118,21 @@ def way_costs(costmap: Costmap, start: SE2, escape: float) -> NDArray[np.float64
 
     Where the robot stands too near to an obstacle, they begin at all free places within ``escape`` [m].
     """
-    weights = Traversal(allow_unknown=False).weights(costmap.cells)
-    rows, columns = weights.shape
+    ground = Traversal(allow_unknown=False).ground(costmap.cells)
+    enterable = ground.weights[ground.cells] > 0.0
+    rows, columns = enterable.shape
     start_row, start_column = (int(index) + 1 for index in costmap.frame.cells(start.xy))
     inside = 0 < start_row < rows - 1 and 0 < start_column < columns - 1
-    if inside and weights[start_row, start_column] > 0.0:
+    if inside and enterable[start_row, start_column]:
         sources = np.array([start_row * columns + start_column])
     else:
-        free = np.argwhere(weights > 0.0)
+        free = np.argwhere(enterable)
         away = np.hypot(free[:, 0] - start_row, free[:, 1] - start_column) * costmap.frame.resolution
         near = free[away <= escape]
         sources = near[:, 0] * columns + near[:, 1]
-    costs = np.full(weights.size, np.inf)
+    costs = np.full(enterable.size, np.inf)
     if len(sources):
-        octile.search(weights, costs, sources, -1, False)
+        octile.search(ground, costs, sources, -1, False)
     return costs.reshape(rows, columns)[1:-1, 1:-1] * costmap.frame.resolution
 
 

@@ -13,6 +13,7 @@ from roboyard.geometry import SE2
 from roboyard.navigation.costmap import INSCRIBED, LETHAL, UNKNOWN, Costmap
 from roboyard.navigation.errors import GoalOccupied, GoalOutsideMap, GoalUnknown, StartOccupied, StartOutsideMap
 from roboyard.navigation.path import Path
+from roboyard.navigation.planning.ground import Ground
 
 
 class GlobalPlanner(Protocol):
@@ -52,15 +53,13 @@ class Traversal:
         if not 0 <= self.unknown_cost < INSCRIBED:
             raise ConfigError(f"unknown_cost = {self.unknown_cost}", where="Traversal", valid="0 to 252")
 
-    def weights(self, cells: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Cost of a metre (rows + 2, columns + 2), 0 where the robot cannot be; a rim of such cells is added."""
+    def ground(self, cells: NDArray[np.uint8]) -> Ground:
+        """What a metre costs on cells (rows, columns), 0 where the robot cannot be; a rim of such cells is added."""
         table = (1.0 + self.cost_weight * np.arange(256) / (INSCRIBED - 1)).astype(np.float32)
         table[INSCRIBED:] = 0.0
         if self.allow_unknown:
             table[UNKNOWN] = table[self.unknown_cost]
-        weights = np.zeros((cells.shape[0] + 2, cells.shape[1] + 2), dtype=np.float32)
-        np.take(table, cells, out=weights[1:-1, 1:-1])
-        return weights
+        return Ground.framed(cells, table)
 
 
 def start_and_goal(

@@ -15,6 +15,7 @@ from roboyard.grids.distance import squared_distances
 from roboyard.navigation.costmap import LETHAL, UNKNOWN, LayeredCostmap, Origin
 from roboyard.navigation.errors import NoPath
 from roboyard.navigation.planning.bottleneck import widest
+from roboyard.navigation.planning.ground import Ground
 from roboyard.navigation.planning.marching import march, way_down
 
 _THROUGH = 30.0
@@ -148,12 +149,12 @@ def _narrow(
 def _closed(layers: LayeredCostmap, blocked: NDArray[np.bool_], ends: NDArray[np.int64], radius: float) -> Explanation:
     """The obstacles that a way crosses which avoids them as well as it can."""
     frame = layers.frame
-    weights = np.zeros((blocked.shape[0] + 2, blocked.shape[1] + 2), dtype=np.float32)
-    weights[1:-1, 1:-1] = np.where(blocked, _THROUGH, 1.0)
-    times = np.full(weights.size, np.inf, dtype=np.float32)
-    source = (ends[1, 0] + 1) * weights.shape[1] + ends[1, 1] + 1
-    march(weights, times, int(source), -1)
-    way = way_down(weights, times.reshape(weights.shape), float(ends[0, 0] + 1), float(ends[0, 1] + 1))
+    weights = np.zeros(256, dtype=np.float32)
+    weights[:2] = 1.0, _THROUGH
+    ground = Ground.framed(blocked.astype(np.uint8), weights)
+    times = np.full(ground.cells.size, np.inf, dtype=np.float32)
+    march(ground, times, ground.flat((int(ends[1, 0]), int(ends[1, 1]))), -1)
+    way = way_down(ground, times.reshape(ground.cells.shape), float(ends[0, 0] + 1), float(ends[0, 1] + 1))
     under = np.floor(way + 0.5).astype(np.int64) - 1
     crossed = under[blocked[under[:, 0], under[:, 1]]]
     _, order = np.unique(crossed, axis=0, return_index=True)

@@ -16,6 +16,7 @@ from roboyard.navigation.path import Path
 from roboyard.navigation.planning import octile
 from roboyard.navigation.planning.base import Traversal, start_and_goal
 from roboyard.navigation.planning.grid_ways import path_through, place
+from roboyard.navigation.planning.ground import Ground, smallest
 from roboyard.navigation.planning.lines import line_cost
 
 
@@ -34,16 +35,15 @@ class GridSearch:
     def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
         """See ``GlobalPlanner``."""
         first, last = start_and_goal(costmap, self.traversal, start, goal)
-        weights = self.traversal.weights(costmap.cells)
-        columns = weights.shape[1]
-        source, target = ((row + 1) * columns + column + 1 for row, column in (first, last))
-        costs = np.full(weights.size, np.inf)
-        octile.search(weights, costs, np.array([source]), target, self.directed)
+        ground = self.traversal.ground(costmap.cells)
+        source, target = ground.flat(first), ground.flat(last)
+        costs = np.full(ground.cells.size, np.inf)
+        octile.search(ground, costs, np.array([source]), target, self.directed)
         if not np.isfinite(costs[target]):
             raise NoPath("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
-        cells = trace(weights, costs, source, target)
-        middles = np.column_stack(np.divmod(cells, columns)).astype(np.float64)
-        way = _from_place_to_place(weights, middles, place(costmap, start) + 1.0, place(costmap, goal) + 1.0) - 1.0
+        cells = trace(ground, costs, source, target)
+        middles = np.column_stack(np.divmod(cells, ground.cells.shape[1])).astype(np.float64)
+        way = _from_place_to_place(ground, middles, place(costmap, start) + 1.0, place(costmap, goal) + 1.0) - 1.0
         return path_through(costmap, way, start, goal, float(costs[target]))
 
     def potential(self, costmap: Costmap, goal: SE2) -> NDArray[np.float64]:
@@ -55,15 +55,15 @@ class GridSearch:
         Raises:
             NavigationError: the goal lies where the robot cannot be.
         """
-        (row, column), _ = start_and_goal(costmap, self.traversal, goal, goal)
-        weights = self.traversal.weights(costmap.cells)
-        costs = np.full(weights.size, np.inf)
-        octile.search(weights, costs, np.array([(row + 1) * weights.shape[1] + column + 1]), -1, False)
-        return costs.reshape(weights.shape)[1:-1, 1:-1] * costmap.frame.resolution
+        cell, _ = start_and_goal(costmap, self.traversal, goal, goal)
+        ground = self.traversal.ground(costmap.cells)
+        costs = np.full(ground.cells.size, np.inf)
+        octile.search(ground, costs, np.array([ground.flat(cell)]), -1, False)
+        return costs.reshape(ground.cells.shape)[1:-1, 1:-1] * costmap.frame.resolution
 
 
 def _from_place_to_place(
-    weights: NDArray[np.float32], middles: NDArray[np.float64], start: NDArray[np.float64], goal: NDArray[np.float64]
+    ground: Ground, middles: NDArray[np.float64], start: NDArray[np.float64], goal: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The way through the cells' middles, from and to places in the first and last cell.
 
@@ -71,17 +71,17 @@ def _from_place_to_place(
     """
     if len(middles) < 2:
         return np.stack([start, goal])
-    ahead = middles[1:] if math.isfinite(line_cost(weights, *start, *middles[1])) else middles
-    behind = ahead[:-1] if len(ahead) > 1 and math.isfinite(line_cost(weights, *ahead[-2], *goal)) else ahead
-    if len(ahead) == 1 and math.isfinite(line_cost(weights, *start, *goal)):
+    ahead = middles[1:] if math.isfinite(line_cost(ground, *start, *middles[1])) else middles
+    behind = ahead[:-1] if len(ahead) > 1 and math.isfinite(line_cost(ground, *ahead[-2], *goal)) else ahead
+    if len(ahead) == 1 and math.isfinite(line_cost(ground, *start, *goal)):
         behind = ahead[:0]
     return np.concatenate([start[None], behind, goal[None]])
 
 
-@kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.float32), np.zeros(25), 0, 0)])
-def trace(weights: NDArray[np.float32], costs: NDArray[np.float64], source: int, target: int) -> NDArray[np.int64]:
+@kernel(examples=lambda: [(smallest(), np.zeros(25), 0, 0)])
+def trace(ground: Ground, costs: NDArray[np.float64], source: int, target: int) -> NDArray[np.int64]:
     """Cells of the cheapest way, from the source to the target; arguments as in ``octile.search``."""
-    flat, stride = weights.ravel(), weights.shape[1]
+    flat, stride, weights = ground.cells.ravel(), ground.cells.shape[1], ground.weights.astype(np.float64)
     way = np.empty(flat.size, dtype=np.int64)
     here, count = target, 0
     while here != source:
@@ -91,14 +91,14 @@ def trace(weights: NDArray[np.float32], costs: NDArray[np.float64], source: int,
         for dr in (-1, 0, 1):
             for dc in (-1, 0, 1):
                 there = here + dr * stride + dc
-                if flat[there] == 0.0 or there == here:
+                if weights[flat[there]] == 0.0 or there == here:
                     continue
                 length = 1.0
                 if dr != 0 and dc != 0:
-                    if flat[here + dr * stride] == 0.0 or flat[here + dc] == 0.0:
+                    if weights[flat[here + dr * stride]] == 0.0 or weights[flat[here + dc]] == 0.0:
                         continue
                     length = np.sqrt(2.0)
-                cost = costs[there] + 0.5 * length * (np.float64(flat[there]) + np.float64(flat[here]))
+                cost = costs[there] + 0.5 * length * (weights[flat[there]] + weights[flat[here]])
                 if cost < best:
                     best, chosen = cost, there
         here = chosen

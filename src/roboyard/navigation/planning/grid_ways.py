@@ -62,6 +62,8 @@ def spaced(way: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
 
 
 _BLOCK = 8
+_EMPTY, _HOLDS = 1, 2
+"""What a block is known to be; 0 before it was looked through."""
 
 
 @kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.uint8), np.ones((2, 2)))])
@@ -69,24 +71,16 @@ def nearest_obstacle(cells: NDArray[np.uint8], way: NDArray[np.float64]) -> floa
     """Distance from the points of a way to the nearest lethal cell's square [cells]; infinite if there is none.
 
     A search from one point also looks somewhat beyond the nearest obstacle so far, which spares those points after it
-    that cannot have come nearer than that; and blocks of cells without an obstacle are passed over.
+    that cannot have come nearer than that; and blocks of cells without an obstacle are looked through once.
     """
     rows, columns = cells.shape
-    marked = np.zeros((rows // _BLOCK + 1, columns // _BLOCK + 1), dtype=np.bool_)
-    found = False
-    for r in range(rows):
-        for c in range(columns):
-            if cells[r, c] == LETHAL:
-                marked[r // _BLOCK, c // _BLOCK] = found = True
-    if not found:
-        return np.inf
-    best = float(rows + columns)
-    for k in range(len(way)):  # a point may lie beyond the map
-        best = max(best, rows + columns + abs(way[k, 0]) + abs(way[k, 1]))
+    blocks = np.zeros((rows // _BLOCK + 1, columns // _BLOCK + 1), dtype=np.uint8)
+    best = np.inf
     k = 0
     while k < len(way):
-        reach = best + max(0.5 * best, 2.0)
-        distance = _distance_at(cells, marked, way[k, 0], way[k, 1], reach)
+        distance = _distance_at(cells, blocks, way[k, 0], way[k, 1], best + max(0.5 * best, 2.0))
+        if distance == np.inf:
+            return np.inf
         best = min(best, distance)
         here = k
         k += 1
@@ -96,21 +90,44 @@ def nearest_obstacle(cells: NDArray[np.uint8], way: NDArray[np.float64]) -> floa
 
 
 @kernel
-def _distance_at(cells: NDArray[np.uint8], marked: NDArray[np.bool_], y: float, x: float, reach: float) -> float:
-    """Distance from a point to the nearest lethal cell's square, or ``reach`` where none is as near."""
+def _distance_at(cells: NDArray[np.uint8], blocks: NDArray[np.uint8], y: float, x: float, reach: float) -> float:
+    """Distance from a point to the nearest lethal cell's square, or ``reach`` where none is as near.
+
+    Blocks are looked at in rings about that of the point, or about the nearest where it lies beyond the map.
+    """
     rows, columns = cells.shape
+    block_rows, block_columns = blocks.shape
+    middle_r = np.int64(min(max(y + 0.5, 0.0), rows - 1.0)) // _BLOCK
+    middle_c = np.int64(min(max(x + 0.5, 0.0), columns - 1.0)) // _BLOCK
     best = reach
-    r0, r1 = max(math.floor(y - best), 0), min(math.ceil(y + best), rows - 1)
-    c0, c1 = max(math.floor(x - best), 0), min(math.ceil(x + best), columns - 1)
-    for block_r in range(r0 // _BLOCK, r1 // _BLOCK + 1):
-        for block_c in range(c0 // _BLOCK, c1 // _BLOCK + 1):
-            if not marked[block_r, block_c]:
-                continue
-            for r in range(max(block_r * _BLOCK, r0), min(block_r * _BLOCK + _BLOCK, r1 + 1)):
-                dy = max(abs(r - y) - 0.5, 0.0)
-                if dy >= best:
+    for ring in range(max(block_rows, block_columns)):
+        if (ring - 1) * _BLOCK >= best:
+            break
+        for r in range(max(middle_r - ring, 0), min(middle_r + ring + 1, block_rows)):
+            across = 1 if abs(r - middle_r) == ring else max(2 * ring, 1)
+            for c in range(middle_c - ring, middle_c + ring + 1, across):
+                if c < 0 or c >= block_columns or blocks[r, c] == _EMPTY:
                     continue
-                for c in range(max(block_c * _BLOCK, c0), min(block_c * _BLOCK + _BLOCK, c1 + 1)):
-                    if cells[r, c] == LETHAL:
-                        best = min(best, math.hypot(dy, max(abs(c - x) - 0.5, 0.0)))
+                best = _distance_in(cells, blocks, r, c, y, x, best)
+    return best
+
+
+@kernel
+def _distance_in(
+    cells: NDArray[np.uint8], blocks: NDArray[np.uint8], block_r: int, block_c: int, y: float, x: float, best: float
+) -> float:
+    """Distance from a point to the nearest lethal cell's square of a block, or ``best`` where none is nearer."""
+    r0, c0 = block_r * _BLOCK, block_c * _BLOCK
+    r1, c1 = min(r0 + _BLOCK, cells.shape[0]), min(c0 + _BLOCK, cells.shape[1])
+    aside = max(r0 - 0.5 - y, y - (r1 - 0.5), 0.0), max(c0 - 0.5 - x, x - (c1 - 0.5), 0.0)
+    if math.hypot(aside[0], aside[1]) >= best:
+        return best
+    found = _EMPTY
+    for r in range(r0, r1):
+        dy = max(abs(r - y) - 0.5, 0.0)
+        for c in range(c0, c1):
+            if cells[r, c] == LETHAL:
+                found = _HOLDS
+                best = min(best, math.hypot(dy, max(abs(c - x) - 0.5, 0.0)))
+    blocks[block_r, block_c] = found
     return best

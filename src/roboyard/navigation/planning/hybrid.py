@@ -100,16 +100,16 @@ class HybridAStar:
         first, last = start_and_goal(costmap, self.traversal, start, goal)
         self._check_outline(costmap, start, goal)
         resolution = costmap.frame.resolution
-        weights = self.traversal.weights(costmap.cells)
-        times = np.full(weights.shape, np.inf, dtype=np.float32)
-        march(weights, times.ravel(), (last[0] + 1) * weights.shape[1] + last[1] + 1, -1)
+        ground = self.traversal.ground(costmap.cells)
+        times = np.full(ground.cells.shape, np.inf, dtype=np.float32)
+        march(ground, times.ravel(), ground.flat(last), -1)
         if not np.isfinite(times[first[0] + 1, first[1] + 1]):
             raise NoPath("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
         radius = (self.turning_radius or max(self.footprint.inscribed_radius, resolution)) / resolution
         base = ON_THE_SPOT if not self.turning_radius else BOTH_WAYS if self.reverse else FORWARDS
         prices = self.prices
         outcome, motions, _ = search(
-            costmap.cells, weights, times, self._border(resolution), self._possible(costmap), _inside(costmap, start),
+            costmap.cells, ground, times, self._border(resolution), self._possible(costmap), _inside(costmap, start),
             self._goals(_inside(costmap, goal)), base, radius, self._stride(radius), self.headings,
             np.array([prices.reverse, prices.turning, prices.change / resolution, prices.steering / resolution]),
             self.budget,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.navigation.planning.ground import Ground, smallest
 from roboyard.navigation.planning.motions import FORWARDS, ON_THE_SPOT, direct, moved, weight_along
 
 FOUND, NOT_FOUND, SPENT = 0, 1, 2
@@ -64,7 +65,7 @@ def _estimate(
 
 def _examples() -> list[tuple[object, ...]]:
     return [
-        (np.zeros((5, 5), np.uint8), np.zeros((7, 7), np.float32), np.zeros((7, 7), np.float32), np.zeros((4, 2)), 0,
+        (np.zeros((3, 3), np.uint8), smallest(), np.zeros((5, 5), np.float32), np.zeros((4, 2)), 0,
          np.zeros(3), np.zeros((1, 3)), 1, 2.0, 3, 72, np.ones(4), 10)
     ]  # fmt: skip
 
@@ -72,7 +73,7 @@ def _examples() -> list[tuple[object, ...]]:
 @kernel(examples=_examples)
 def search(
     cells: NDArray[np.uint8],
-    weights: NDArray[np.float32],
+    ground: Ground,
     times: NDArray[np.float32],
     border: NDArray[np.float64],
     possible: int,
@@ -93,7 +94,7 @@ def search(
 
     Args:
         cells: See ``weight_along``.
-        weights: See there.
+        ground: See there.
         times: (rows + 2, columns + 2) what the goal costs from each cell, in any direction [cells].
         border: See there.
         possible: See there.
@@ -173,7 +174,7 @@ def search(
                     length, angle = linked_lengths[k], linked_turns[k]
                     if length == 0.0 and angle == 0.0:
                         continue
-                    weight = weight_along(cells, weights, border, possible, here, length, angle, _SPACING, far)
+                    weight = weight_along(cells, ground, border, possible, here, length, angle, _SPACING, far)
                     cost += _price(length, angle, weight, radius, last_length, last_turn, prices)
                     if cost >= best_cost:
                         break
@@ -188,7 +189,7 @@ def search(
             row, column = math.floor(here[1]), math.floor(here[0])
             if row < 0 or column < 0 or row >= cells.shape[0] or column >= columns:
                 continue
-            if weights[row + 1, column + 1] == 0.0 or not times[row + 1, column + 1] < np.inf:
+            if ground.weights[ground.cells[row + 1, column + 1]] == 0.0 or not times[row + 1, column + 1] < np.inf:
                 continue
             facing = math.floor(here[2] / slice_ + 0.5) % headings
             key = (np.int64(row) * columns + column) * headings + facing
@@ -202,7 +203,7 @@ def search(
             least = costs[u] + _price(lengths[k], turns[k], 1.0, radius, last_length, last_turn, prices)
             if v >= 0 and least >= costs[v]:
                 continue
-            weight = weight_along(cells, weights, border, possible, poses[u], lengths[k], turns[k], _SPACING, far)
+            weight = weight_along(cells, ground, border, possible, poses[u], lengths[k], turns[k], _SPACING, far)
             cost = costs[u] + _price(lengths[k], turns[k], weight, radius, last_length, last_turn, prices)
             if not cost < np.inf or (v >= 0 and cost >= costs[v]):
                 continue

@@ -8,22 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.navigation.planning.ground import Ground, smallest
 
 _LESS = 1.0 - 1e-9
 """A change must save more than rounding, or two ways of the same cost would alternate for ever."""
 
 
-@kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.float32), 1.0, 1.0, 3.0, 2.0)])
-def line_cost(weights: NDArray[np.float32], row: float, column: float, to_row: float, to_column: float) -> float:
+@kernel(examples=lambda: [(smallest(), 1.0, 1.0, 3.0, 2.0)])
+def line_cost(ground: Ground, row: float, column: float, to_row: float, to_column: float) -> float:
     """Integral of the weight along a straight line, infinite where it touches a cell that cannot be entered.
 
     Args:
-        weights: (rows, columns) cost of a cell's width, 0 where nobody can be; its rim must be 0.
+        ground: What cells cost.
         row: Of the beginning, in cells; the middle of cell (0, 0) is (0, 0).
         column: The same along x.
         to_row: Of the end.
         to_column: Of the end.
     """
+    cells, weights = ground.cells, ground.weights
     r, c = np.int64(math.floor(row + 0.5)), np.int64(math.floor(column + 0.5))
     last_r, last_c = np.int64(math.floor(to_row + 0.5)), np.int64(math.floor(to_column + 0.5))
     dr, dc = to_row - row, to_column - column
@@ -36,7 +38,7 @@ def line_cost(weights: NDArray[np.float32], row: float, column: float, to_row: f
     every_c = abs(1.0 / dc) if dc != 0.0 else np.inf
     done = cost = 0.0
     while True:
-        weight = weights[r, c]
+        weight = weights[cells[r, c]]
         if weight == 0.0:
             return np.inf
         if r == last_r and c == last_c:
@@ -46,7 +48,7 @@ def line_cost(weights: NDArray[np.float32], row: float, column: float, to_row: f
         done = here
         if abs(next_r - next_c) < 1e-12:
             # through a corner: both cells beside it must be free, as for a diagonal step
-            if weights[r + step_r, c] == 0.0 or weights[r, c + step_c] == 0.0:
+            if weights[cells[r + step_r, c]] == 0.0 or weights[cells[r, c + step_c]] == 0.0:
                 return np.inf
             r, c = r + step_r, c + step_c
             next_r += every_r
@@ -63,22 +65,31 @@ def line_cost(weights: NDArray[np.float32], row: float, column: float, to_row: f
             next_c += every_c
 
 
-@kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.float32), np.ones((2, 2)), 10)])
-def pull_taut(weights: NDArray[np.float32], way: NDArray[np.float64], rounds: int) -> NDArray[np.float64]:
+@kernel(examples=lambda: [(smallest(), np.ones((2, 2)))])
+def way_cost(ground: Ground, way: NDArray[np.float64]) -> float:
+    """What straight lines from point to point of a way (n, 2) cost together; see ``line_cost``."""
+    cost = 0.0
+    for i in range(1, len(way)):
+        cost += line_cost(ground, way[i - 1, 0], way[i - 1, 1], way[i, 0], way[i, 1])
+    return cost
+
+
+@kernel(examples=lambda: [(smallest(), np.ones((2, 2)), 10)])
+def pull_taut(ground: Ground, way: NDArray[np.float64], rounds: int) -> NDArray[np.float64]:
     """The way with all corners left out, and all remaining ones moved, wherever that makes it cheaper.
 
     Args:
-        weights: As for ``line_cost``.
+        ground: As for ``line_cost``.
         way: (n, 2) rows and columns, joined by free lines.
         rounds: At most so many times over the whole way.
 
     Returns:
         (m, 2) corners, beginning and end included; it costs no more than ``way`` does.
     """
-    way = _leave_out(weights, way)
+    way = _leave_out(ground, way)
     for _ in range(rounds):
-        moved = _move_corners(weights, way)
-        shorter = _leave_out(weights, way)
+        moved = _move_corners(ground, way)
+        shorter = _leave_out(ground, way)
         if not moved and len(shorter) == len(way):
             break
         way = shorter
@@ -86,12 +97,12 @@ def pull_taut(weights: NDArray[np.float32], way: NDArray[np.float64], rounds: in
 
 
 @kernel
-def _leave_out(weights: NDArray[np.float32], way: NDArray[np.float64]) -> NDArray[np.float64]:
+def _leave_out(ground: Ground, way: NDArray[np.float64]) -> NDArray[np.float64]:
     """From each corner on to the farthest that a line reaches as cheaply."""
     n = len(way)
     along = np.zeros(n)
     for i in range(1, n):
-        along[i] = along[i - 1] + line_cost(weights, way[i - 1, 0], way[i - 1, 1], way[i, 0], way[i, 1])
+        along[i] = along[i - 1] + line_cost(ground, way[i - 1, 0], way[i - 1, 1], way[i, 0], way[i, 1])
     kept = np.empty((n, 2))
     kept[0] = way[0]
     count, here = 1, 0
@@ -100,7 +111,7 @@ def _leave_out(weights: NDArray[np.float32], way: NDArray[np.float64]) -> NDArra
         reach, tried = chosen, here + 2
         # a line that is lost may be found again behind the next bend: look on for as long again
         while tried < n and tried <= here + 2 * (reach - here) + 8:
-            straight = line_cost(weights, way[here, 0], way[here, 1], way[tried, 0], way[tried, 1])
+            straight = line_cost(ground, way[here, 0], way[here, 1], way[tried, 0], way[tried, 1])
             if straight <= (along[tried] - along[here]) * (1.0 + 1e-9):
                 chosen, reach = tried, tried
             tried += 1
@@ -111,21 +122,21 @@ def _leave_out(weights: NDArray[np.float32], way: NDArray[np.float64]) -> NDArra
 
 
 @kernel
-def _move_corners(weights: NDArray[np.float32], way: NDArray[np.float64]) -> bool:
+def _move_corners(ground: Ground, way: NDArray[np.float64]) -> bool:
     """Each corner to the best place about it, by steps from a cell down to a sixteenth; whether any moved."""
     any_moved = False
     for i in range(1, len(way) - 1):
         size = 1.0
-        best = line_cost(weights, way[i - 1, 0], way[i - 1, 1], way[i, 0], way[i, 1])
-        best += line_cost(weights, way[i, 0], way[i, 1], way[i + 1, 0], way[i + 1, 1])
+        best = line_cost(ground, way[i - 1, 0], way[i - 1, 1], way[i, 0], way[i, 1])
+        best += line_cost(ground, way[i, 0], way[i, 1], way[i + 1, 0], way[i + 1, 1])
         while size > 0.05:
             moved = False
             for turn in range(8):
                 r = way[i, 0] + size * (1.0, 1.0, 0.0, -1.0, -1.0, -1.0, 0.0, 1.0)[turn]
                 c = way[i, 1] + size * (0.0, 1.0, 1.0, 1.0, 0.0, -1.0, -1.0, -1.0)[turn]
-                cost = line_cost(weights, way[i - 1, 0], way[i - 1, 1], r, c)
+                cost = line_cost(ground, way[i - 1, 0], way[i - 1, 1], r, c)
                 if cost < best:
-                    cost += line_cost(weights, r, c, way[i + 1, 0], way[i + 1, 1])
+                    cost += line_cost(ground, r, c, way[i + 1, 0], way[i + 1, 1])
                 if cost < best * _LESS:
                     way[i, 0], way[i, 1], best, moved, any_moved = r, c, cost, True, True
             if not moved:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.navigation.planning.buckets import INSIDE, NONE, empty_buckets, give_back, open_block, take_all
+from roboyard.navigation.planning.ground import Ground, smallest
 from roboyard.navigation.planning.lines import line_cost
 
 _ONE = np.uint64(1)
@@ -25,13 +27,12 @@ _WORTH = np.float32(0.2)
 otherwise is less than 2 % of a step.  navfn takes 0.71, and its times then err by 3 %."""
 _FINE = np.float32(2.0)
 """Buckets per cell's cost."""
-_NOT_WAITING, _LAST = np.int32(-2), np.int32(-1)
 _DIAGONAL = np.float32(1.4143)
 """A cell's bucket says what a way along rows and columns costs, which is at most √2 times its time."""
 
 
-@kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.float32), np.zeros(25, dtype=np.float32), 0, -1)])
-def march(weights: NDArray[np.float32], times: NDArray[np.float32], source: int, target: int) -> int:
+@kernel(examples=lambda: [(smallest(), np.zeros(25, dtype=np.float32), 0, -1)])
+def march(ground: Ground, times: NDArray[np.float32], source: int, target: int) -> int:
     """Times from ``source``, until the target's is known.
 
     Cells are looked at in the order in which a wave along rows and columns would come by, so that where weights do not
@@ -40,7 +41,7 @@ def march(weights: NDArray[np.float32], times: NDArray[np.float32], source: int,
     has to be mended follows one bucket behind, and so overtakes the wave.
 
     Args:
-        weights: (rows, columns) cost of a cell's width, at least 1, or 0 where nobody can be; its rim must be 0.
+        ground: What cells cost.
         times: (rows * columns,) in cells, filled with infinity.
         source: Flat index.
         target: Flat index, or -1 for all cells.
@@ -48,70 +49,79 @@ def march(weights: NDArray[np.float32], times: NDArray[np.float32], source: int,
     Returns:
         Number of cells looked at.
     """
-    flat = weights.ravel()
-    stride = np.uint64(weights.shape[1])
-    ring = 1
-    while ring < _FINE * flat.max() + 3:
-        ring *= 2
+    flat, weights = ground.cells.ravel(), ground.weights
+    stride = np.uint64(ground.cells.shape[1])
+    queue = empty_buckets(flat.size, _FINE * weights.max() + 2.0)  # each cell waits in one bucket only
+    blocks, ends, _ = queue
+    ring = len(ends)
     mask = np.int64(ring - 1)
-    # buckets are chains through the cells, since each waits in one bucket only
-    firsts = np.full(ring, _LAST)
-    lasts = np.full(ring, _LAST)
-    after = np.full(flat.size, _NOT_WAITING)
+    ahead = np.empty(len(weights), dtype=np.int64)
+    for k in range(len(weights)):
+        ahead[k] = np.int64(_FINE * weights[k] + _HALF)
+    waiting = np.zeros(flat.size, dtype=np.uint8)
     start = np.uint64(source)
     times[start] = 0.0
-    for v in (start + stride, start - stride, start + _ONE, start - _ONE):
-        if flat[v] > 0.0:
-            after[v] = firsts[0]
-            if firsts[0] == _LAST:
-                lasts[0] = v
-            firsts[0] = v
+    end = open_block(queue, 0) - 1
+    for v in (start - _ONE, start + _ONE, start - stride, start + stride):
+        if weights[flat[v]] > 0.0:
+            end += 1
+            blocks[end] = v
+            waiting[v] = 1
+    ends[0] = end
     seen = 0
     level = np.int64(0)
     empty = 0
     while empty < ring:
-        k = np.uint64(level & mask)
-        if firsts[k] == _LAST:
+        if ends[level & mask] == NONE:
             empty += 1
             level += 1
             if target >= 0 and level > _DIAGONAL * _FINE * times[target] + ring:
                 break
             continue
         empty = 0
-        u = np.uint64(firsts[k])
-        firsts[k] = after[u]
-        after[u] = _NOT_WAITING
-        seen += 1
-        w = flat[u]
-        north, south, east, west = u + stride, u - stride, u + _ONE, u - _ONE
-        a, b = min(times[north], times[south]), min(times[east], times[west])
-        gap = abs(a - b)
-        time = _HALF * (a + b + math.sqrt(_TWO * w * w - gap * gap)) if gap < w else min(a, b) + w
-        if time > times[u] - _SETTLED:
-            continue
-        times[u] = time
-        for v in (north, south, east, west):
-            ww = flat[v]
-            if (ww > 0.0) & (times[v] > time + _WORTH * ww) & (after[v] == _NOT_WAITING):
-                later = 1 if times[v] < np.inf else np.int64(_FINE * ww + _HALF)
-                q = np.uint64((level + later) & mask)
-                after[v] = _LAST
-                if firsts[q] == _LAST:
-                    firsts[q] = v
-                else:
-                    after[lasts[q]] = v
-                lasts[q] = v
+        end = take_all(queue, level & mask)
+        while end != NONE:
+            block = end - (end & INSIDE)
+            seen += end - block
+            for i in range(block + 1, end + 1):
+                u = np.uint64(blocks[np.uint64(i)])
+                waiting[u] = 0
+                w = weights[flat[u]]
+                north, south, east, west = u + stride, u - stride, u + _ONE, u - _ONE
+                tn, ts, te, tw = times[north], times[south], times[east], times[west]
+                a, b = min(tn, ts), min(te, tw)
+                gap = abs(a - b)
+                time = _HALF * (a + b + math.sqrt(_TWO * w * w - gap * gap)) if gap < w else min(a, b) + w
+                if time > times[u] - _SETTLED:
+                    continue
+                times[u] = time
+                for v, t in ((north, tn), (south, ts), (east, te), (west, tw)):
+                    if t <= time or waiting[v] != 0:
+                        continue
+                    ww = weights[flat[v]]
+                    if (ww > 0.0) & (t > time + _WORTH * ww):
+                        later = 1 if t < np.inf else ahead[flat[v]]
+                        q = np.uint64((level + later) & mask)
+                        place = ends[q] + 1
+                        if place & INSIDE == 0:
+                            place = open_block(queue, q)
+                        blocks[np.uint64(place)] = v
+                        ends[q] = place
+                        waiting[v] = 1
+            end = np.int64(blocks[block])
+            give_back(queue, block)
+        level += 1
     return seen
 
 
-@kernel(examples=lambda: [(np.zeros((5, 5), np.float32), np.zeros((5, 5), np.float32), 2.5, 2.5, 10, 0.5)])
+@kernel(examples=lambda: [(smallest(), np.zeros((5, 5), np.float32), 2.5, 2.5, 10, 0.5)])
 def descend(
-    weights: NDArray[np.float32], times: NDArray[np.float32], row: float, column: float, most: int, step: float
+    ground: Ground, times: NDArray[np.float32], row: float, column: float, most: int, step: float
 ) -> NDArray[np.float64]:
     """The way down the gradient of the times, to where they end.
 
     Args:
-        weights: As for ``march``.
+        ground: As for ``march``.
         times: (rows, columns) as ``march`` leaves them.
         row: Where to begin, in cells; the middle of cell (0, 0) is (0, 0).
         column: The same along x.
@@ -135,7 +145,7 @@ def descend(
         nr, nc = row, column
         if size > 0.0:
             nr, nc = row - step * slope_r / size, column - step * slope_c / size
-        free = size > 0.0 and not fell and line_cost(weights, row, column, nr, nc) < np.inf
+        free = size > 0.0 and not fell and line_cost(ground, row, column, nr, nc) < np.inf
         next_r, next_c = math.floor(nr + 0.5), math.floor(nc + 0.5)
         # only ever to earlier cells, or the way could go round and round
         if free and ((next_r == r and next_c == c) or times[next_r, next_c] < here):
@@ -160,13 +170,11 @@ def descend(
     return way[:count]
 
 
-def way_down(
-    weights: NDArray[np.float32], times: NDArray[np.float32], row: float, column: float
-) -> NDArray[np.float64]:
+def way_down(ground: Ground, times: NDArray[np.float32], row: float, column: float) -> NDArray[np.float64]:
     """The whole way (n, 2) that ``descend`` finds, points half a cell from each other."""
     most = 256
     while True:
-        way = descend(weights, times, row, column, most, 0.5)
+        way = descend(ground, times, row, column, most, 0.5)
         if len(way) < most:
             return way
         most *= 4

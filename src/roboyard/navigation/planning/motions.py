@@ -15,6 +15,7 @@ from roboyard.compute import kernel
 from roboyard.navigation.costmap import LETHAL
 from roboyard.navigation.footprint import fitted_cost
 from roboyard.navigation.planning.curves import driven, dubins, reeds_shepp, wrapped
+from roboyard.navigation.planning.ground import Ground
 
 FORWARDS, BOTH_WAYS, ON_THE_SPOT = 0, 1, 2
 """What a base can do: a car that drives forwards, one that also reverses, and one that turns on the spot."""
@@ -32,7 +33,7 @@ def moved(pose: NDArray[np.float64], length: float, turn: float, share: float, o
 @kernel
 def weight_along(
     cells: NDArray[np.uint8],
-    weights: NDArray[np.float32],
+    ground: Ground,
     border: NDArray[np.float64],
     possible: int,
     pose: NDArray[np.float64],
@@ -45,7 +46,7 @@ def weight_along(
 
     Args:
         cells: (rows, columns) of the costmap.
-        weights: (rows + 2, columns + 2) cost of a cell's width, 0 where the robot's centre cannot be.
+        ground: What those cells cost, with a rim.
         border: (n, 2) points of the outline [cells], see ``fitted_cost``.
         possible: See there.
         pose: (3,) where the motion begins; that pose itself is not looked at.
@@ -61,7 +62,7 @@ def weight_along(
         moved(pose, length, turn, k / count, here)
         if fitted_cost(cells, border, possible, here[0], here[1], here[2]) == LETHAL:
             return np.inf
-        weight = weights[int(here[1]) + 1, int(here[0]) + 1]
+        weight = ground.weights[ground.cells[int(here[1]) + 1, int(here[0]) + 1]]
         if weight == 0.0:
             return np.inf
         total += weight

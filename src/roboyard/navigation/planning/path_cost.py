@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +9,7 @@ from roboyard.navigation.costmap import Costmap
 from roboyard.navigation.path import Path
 from roboyard.navigation.planning.base import Traversal
 from roboyard.navigation.planning.grid_ways import nearest_obstacle
-from roboyard.navigation.planning.lines import line_cost
+from roboyard.navigation.planning.lines import way_cost
 
 
 def cost_along(costmap: Costmap, poses: NDArray[np.float64], traversal: Traversal) -> Path:
@@ -22,9 +20,7 @@ def cost_along(costmap: Costmap, poses: NDArray[np.float64], traversal: Traversa
     """
     inside = costmap.frame.T_map_grid.inverse() @ poses[:, :2]
     way = inside[:, ::-1] / costmap.frame.resolution - 0.5
-    weights = traversal.weights(costmap.cells)
-    last = np.array(weights.shape) - 1
-    framed = np.clip(way + 1.0, 0.0, last)
-    cost = sum(line_cost(weights, *here, *there) for here, there in itertools.pairwise(framed))
+    ground = traversal.ground(costmap.cells)
+    cost = way_cost(ground, np.clip(way + 1.0, 0.0, np.array(ground.cells.shape) - 1))
     resolution = costmap.frame.resolution
-    return Path(poses, float(cost) * resolution, nearest_obstacle(costmap.cells, way) * resolution)
+    return Path(poses, cost * resolution, nearest_obstacle(costmap.cells, way) * resolution)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +13,8 @@ from roboyard.navigation.errors import NoPath
 from roboyard.navigation.path import Path
 from roboyard.navigation.planning.base import Traversal, start_and_goal
 from roboyard.navigation.planning.grid_ways import path_through, place, spaced
-from roboyard.navigation.planning.lines import line_cost, pull_taut
+from roboyard.navigation.planning.ground import Ground
+from roboyard.navigation.planning.lines import pull_taut, way_cost
 from roboyard.navigation.planning.marching import march, way_down
 
 
@@ -36,14 +36,14 @@ class WavePlanner:
     def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
         """See ``GlobalPlanner``."""
         first, last = start_and_goal(costmap, self.traversal, start, goal)
-        weights, times = self._wave(costmap, last, first)
+        ground, times = self._wave(costmap, last, first)
         if not np.isfinite(times[first[0] + 1, first[1] + 1]):
             raise NoPath("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
         here, there = place(costmap, start) + 1.0, place(costmap, goal) + 1.0
-        way = np.concatenate([way_down(weights, times, here[0], here[1]), there[None]])
+        way = np.concatenate([way_down(ground, times, here[0], here[1]), there[None]])
         if self.taut:
-            way = pull_taut(weights, way, 20)
-        cost = sum(line_cost(weights, *here, *there) for here, there in itertools.pairwise(way))
+            way = pull_taut(ground, way, 20)
+        cost = way_cost(ground, way)
         if self.taut:
             way = spaced(way, self.spacing)
         return path_through(costmap, way - 1.0, start, goal, cost)
@@ -62,11 +62,9 @@ class WavePlanner:
 
     def _wave(
         self, costmap: Costmap, source: tuple[int, int], until: tuple[int, int] | None
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Weights and times (rows + 2, columns + 2) [cells]."""
-        weights = self.traversal.weights(costmap.cells)
-        times = np.full(weights.size, np.inf, dtype=np.float32)
-        columns = weights.shape[1]
-        target = -1 if until is None else (until[0] + 1) * columns + until[1] + 1
-        march(weights, times, (source[0] + 1) * columns + source[1] + 1, target)
-        return weights, times.reshape(weights.shape)
+    ) -> tuple[Ground, NDArray[np.float32]]:
+        """The ground, and the times (rows + 2, columns + 2) on it [cells]."""
+        ground = self.traversal.ground(costmap.cells)
+        times = np.full(ground.cells.size, np.inf, dtype=np.float32)
+        march(ground, times, ground.flat(source), -1 if until is None else ground.flat(until))
+        return ground, times.reshape(ground.cells.shape)
