@@ -112,4 +112,4 @@ def take_all(buckets: Buckets, k: int) -> int:
         after = np.int64(buckets.blocks[block])
         buckets.blocks[block] = below
         below, end = end, after
-    return below
+    return int(below)

@@ -63,8 +63,7 @@ class Smoother:
         frame = costmap.frame
         inside = frame.T_map_grid.inverse() @ path.poses[:, :2]
         ground = self.traversal.ground(costmap.cells)
-        raw = spaced(inside[:, ::-1] / frame.resolution + 0.5, 2.0)
-        way = raw[np.append(True, np.linalg.norm(np.diff(raw, axis=0), axis=1) > 1e-9)]
+        way = spaced(_corners(inside[:, ::-1] / frame.resolution + 0.5), 2.0)
         if len(way) < 3:
             return path
         before = way.copy()
@@ -78,6 +77,15 @@ class Smoother:
         headings = np.append(np.arctan2(steps[:, 1], steps[:, 0]), path.poses[-1, 2])
         found = cost_along(costmap, np.column_stack([points, headings]), self.traversal)
         return found if math.isfinite(found.cost) else path
+
+
+def _corners(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of a line's points (n, 2) the first, those at which it bends, and the last."""
+    points = points[np.append(True, np.linalg.norm(np.diff(points, axis=0), axis=1) > 1e-9)]
+    before, after = np.diff(points[:-1], axis=0), np.diff(points[1:], axis=0)
+    aside = np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0])
+    straight = (aside <= 1e-6 * (before * after).sum(axis=1)) if len(points) > 2 else np.zeros(0, dtype=bool)
+    return points[np.concatenate([[True], ~straight, [True]])[: len(points)]]
 
 
 def _drives_curves(path: Path) -> bool:
@@ -122,9 +130,11 @@ def _shorter(way: NDArray[np.float64], i: int) -> float:
 
 @kernel
 def _turn(way: NDArray[np.float64], i: int) -> float:
-    """How much the way turns at a point [rad]; 0 at its ends."""
+    """How much the way turns at a point [rad]; 0 at its ends, as much as can be where it stands on a neighbour."""
     if i <= 0 or i >= len(way) - 1:
         return 0.0
+    if _shorter(way, i) < 1e-3:
+        return math.pi
     ar, ac = way[i, 0] - way[i - 1, 0], way[i, 1] - way[i - 1, 1]
     br, bc = way[i + 1, 0] - way[i, 0], way[i + 1, 1] - way[i, 1]
     return abs(math.atan2(ar * bc - ac * br, ar * br + ac * bc))
