@@ -97,8 +97,8 @@ def _distance_at(cells: NDArray[np.uint8], blocks: NDArray[np.uint8], y: float, 
     """
     rows, columns = cells.shape
     block_rows, block_columns = blocks.shape
-    middle_r = np.int64(min(max(y + 0.5, 0.0), rows - 1.0)) // _BLOCK
-    middle_c = np.int64(min(max(x + 0.5, 0.0), columns - 1.0)) // _BLOCK
+    middle_r = int(min(max(y + 0.5, 0.0), rows - 1.0)) // _BLOCK
+    middle_c = int(min(max(x + 0.5, 0.0), columns - 1.0)) // _BLOCK
     best = reach
     for ring in range(max(block_rows, block_columns)):
         if (ring - 1) * _BLOCK >= best:

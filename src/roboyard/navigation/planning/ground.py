@@ -34,7 +34,7 @@ class Ground(NamedTuple):
 
     def flat(self, cell: tuple[int, int]) -> int:
         """Index among ``cells.ravel()`` of a row and column that were there before the rim was."""
-        return (cell[0] + 1) * self.cells.shape[1] + cell[1] + 1
+        return int((cell[0] + 1) * self.cells.shape[1] + cell[1] + 1)
 
 
 def smallest() -> Ground:
