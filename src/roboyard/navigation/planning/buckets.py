@@ -6,7 +6,7 @@ there are, and touches the same few pages again and again.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,7 @@ def has_room(buckets: Buckets, pushes: int) -> bool:
 
 
 @kernel
-def open_block(buckets: Buckets, k: int) -> int:
+def open_block(buckets: Buckets, k: SupportsIndex) -> int:
     """Put an empty block on bucket ``k``, whose blocks are full; the first place in it."""
     blocks, ends, pool = buckets
     block = pool[_FREE]
@@ -84,7 +84,7 @@ def open_block(buckets: Buckets, k: int) -> int:
 
 
 @kernel
-def close_block(buckets: Buckets, k: int) -> None:
+def close_block(buckets: Buckets, k: SupportsIndex) -> None:
     """Take the uppermost block, which is empty, off bucket ``k``."""
     block = buckets.ends[k]
     buckets.ends[k] = buckets.blocks[block]
@@ -92,14 +92,14 @@ def close_block(buckets: Buckets, k: int) -> None:
 
 
 @kernel
-def give_back(buckets: Buckets, block: int) -> None:
+def give_back(buckets: Buckets, block: SupportsIndex) -> None:
     """A block that is in no bucket can be used again."""
     buckets.blocks[block] = buckets.pool[_FREE]
     buckets.pool[_FREE] = block
 
 
 @kernel
-def take_all(buckets: Buckets, k: int) -> int:
+def take_all(buckets: Buckets, k: SupportsIndex) -> int:
     """Take all blocks off bucket ``k``, which is not empty.
 
     Returns:

@@ -108,7 +108,7 @@ def march(ground: Ground, times: NDArray[np.float32], source: int, target: int) 
                         blocks[np.uint64(place)] = v
                         ends[q] = place
                         waiting[v] = 1
-            end = np.int64(blocks[block])
+            end = int(blocks[block])
             give_back(queue, block)
         level += 1
     return seen

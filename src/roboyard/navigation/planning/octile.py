@@ -53,11 +53,11 @@ def search(ground: Ground, costs: NDArray[np.float64], sources: NDArray[np.int64
     """
     columns = np.int64(ground.cells.shape[1])
     waiting = np.zeros(ground.cells.size, dtype=np.uint8)
-    level = np.int64(0)
+    level = 0
     if directed:
         row, column = np.int64(target) // columns, np.int64(target) % columns
         dr, dc = abs(sources[0] // columns - row), abs(sources[0] % columns - column)
-        level = np.int64(_FINE * (max(dr, dc) + (_ROOT - 1.0) * min(dr, dc)))
+        level = int(_FINE * (max(dr, dc) + (_ROOT - 1.0) * min(dr, dc)))
     # as many buckets as hold what a step can add to a cost or an estimate
     queue = empty_buckets(len(sources) + _WAITING, _FINE * 2.0 * _ROOT * ground.weights.max() + 2.0)
     first = level & np.int64(len(queue.ends) - 1)

@@ -85,7 +85,7 @@ def _corners(points: NDArray[np.float64]) -> NDArray[np.float64]:
     before, after = np.diff(points[:-1], axis=0), np.diff(points[1:], axis=0)
     aside = np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0])
     straight = (aside <= 1e-6 * (before * after).sum(axis=1)) if len(points) > 2 else np.zeros(0, dtype=bool)
-    return points[np.concatenate([[True], ~straight, [True]])[: len(points)]]
+    return np.asarray(points[np.concatenate([[True], ~straight, [True]])[: len(points)]])
 
 
 def _drives_curves(path: Path) -> bool:
