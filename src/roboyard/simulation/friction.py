@@ -32,6 +32,7 @@ from roboyard.simulation.native import (
 )
 from roboyard.simulation.newton import FOUND, UNSOLVED, creeps_at, start_at_solution
 from roboyard.simulation.surface_loop import change_surfaces
+from roboyard.simulation.turning import free_to_turn, turn_on
 
 _step1 = stage("mj_step1")
 _actuation = stage("mj_fwdActuation")
@@ -93,17 +94,39 @@ def solve(model: int, data: int, layout: NDArray[np.int64]) -> None:
 
 
 @kernel
-def solve_and_integrate(model: int, data: int, layout: NDArray[np.int64]) -> None:
-    """The second half of a physics step, as the engine's ``mj_step2``.
+def solve_and_integrate(
+    model: int,
+    data: int,
+    layout: NDArray[np.int64],
+    dt: float,
+    qpos: NDArray[np.float64],
+    qvel: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    acceleration: NDArray[np.float64],
+    trees: NDArray[np.int32],
+) -> None:
+    """The second half of a physics step, as the engine's ``mj_step2``, but for what turns freely: see `turning`.
 
     Args:
         model: Address of the engine's model.
         data: Address of its data, evaluated.
         layout: The offsets of `Layout`.
+        dt: Step [s].
+        qpos: Positions, of which the data's are a view; so are the others.
+        qvel: Velocities.
+        bias: Centrifugal, Coriolis and gyroscopic forces, and weight.
+        acceleration: Accelerations.
+        trees: See `turning_trees`.
     """
     solve(model, data, layout)
     _check(model, data)
-    _integrate(model, data)
+    free = np.zeros(trees.shape[0], np.bool_)
+    if free_to_turn(data, layout, trees, qvel, free):
+        before = qvel.copy()
+        _integrate(model, data)
+        turn_on(model, data, dt, qpos, qvel, bias, acceleration, before, trees, free)
+    else:
+        _integrate(model, data)
 
 
 def _example_look() -> Iterable[tuple[Any, ...]]:

@@ -15,13 +15,14 @@ from roboyard.simulation.contacts import ContactWatch
 from roboyard.simulation.instant import Instant
 from roboyard.simulation.settings import PhysicsSettings
 from roboyard.simulation.surface_tables import SurfaceTables
+from roboyard.simulation.turning import turning_trees
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
     """Everything that belongs to one compilation; adding or removing a model makes a new one.
 
-    ``views`` are the data's positions, velocities and controls.
+    ``views`` are the data's positions, velocities and controls; ``trees`` see `turning_trees`.
     """
 
     assembled: Assembled
@@ -31,6 +32,7 @@ class Running:
     instant: Instant
     surfaces: SurfaceTables
     views: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    trees: NDArray[np.int32]
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -78,6 +80,9 @@ class Running:
             self.surfaces.belts,
             self.surfaces.friction,
             self.surfaces.grain,
+            self.data.qfrc_bias,
+            self.data.qacc,
+            self.trees,
         )
         if why == stepping.NO_ROOM:
             self.watch.make_room()
@@ -96,6 +101,7 @@ def start(assembled: Assembled, settings: PhysicsSettings, time_ns: int, before:
     data.time = time_ns * 1e-9
     views = (data.qpos, data.qvel, data.ctrl)
     instant = Instant(assembled.model, data, watch.layout)
-    running = Running(assembled, data, servos, watch, instant, SurfaceTables.of(assembled), views)
+    trees = turning_trees(assembled.model)
+    running = Running(assembled, data, servos, watch, instant, SurfaceTables.of(assembled), views, trees)
     running.evaluate()
     return running

@@ -25,7 +25,8 @@ def _example() -> Iterable[tuple[Any, ...]]:
     f2, f1 = np.zeros((1, 9)), np.zeros(1)
     i2, i1 = np.zeros((1, 6), np.int64), np.zeros(1, np.int64)
     narrow = np.zeros(1, np.int32)
-    yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, narrow, narrow.astype(bool), narrow, i2, i2, 0, 0, 1, f2, f2, f2, f2)
+    tables = (narrow, narrow.astype(bool), narrow, i2, i2, 0, 0, 1, f2, f2, f2, f2, f1, f1, np.zeros((1, 2), np.int32))
+    yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, *tables)
 
 
 @kernel(examples=_example)
@@ -52,6 +53,9 @@ def run(
     belts: NDArray[np.float64],
     friction: NDArray[np.float64],
     grain: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    acceleration: NDArray[np.float64],
+    trees: NDArray[np.int32],
 ) -> tuple[int, int, int]:
     """Take up to ``steps`` physics steps from a state whose positions and velocities are evaluated.
 
@@ -81,6 +85,9 @@ def run(
         belts: …
         friction: …
         grain: See `follow_grain`.
+        bias: See `solve_and_integrate`.
+        acceleration: …
+        trees: See `turning_trees`.
 
     Returns:
         Steps taken, rows in use of the episode table, and why it ended: `DONE`, `NO_ROOM` in the episode table,
@@ -92,7 +99,7 @@ def run(
         if count + pairs > room:
             return k, count, NO_ROOM
         run_servos(ints, floats, qpos, qvel, ctrl, dt)
-        solve_and_integrate(model, data, layout)
+        solve_and_integrate(model, data, layout, dt, qpos, qvel, bias, acceleration, trees)
         evaluate_on(model, data, layout, patches, belts, friction, grain, ground)
         count = watch_contacts(data, layout, owner, ground, robots, latest, episodes, count, first + k + 1, gap)
         if (

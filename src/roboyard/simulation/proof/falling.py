@@ -120,7 +120,7 @@ def spring(settings: PhysicsSettings) -> tuple[Check, ...]:
 def energy(settings: PhysicsSettings) -> tuple[Check, ...]:
     """What 10 s of swinging do to the energy; the double pendulum is chaotic, its energy is not."""
     checks = []
-    for links, name, bound in ((1, "pendulum", BOUND), (2, "double pendulum", first_order(settings, 0.08))):
+    for links, name, bound in ((1, "pendulum", BOUND), (2, "double pendulum", first_order(settings, 0.005))):
         sim = simulation(settings)
         sim.add(pendulum(links=links), "pendulum")
         sim.data.qpos[:links] = 2.0
