@@ -24,6 +24,7 @@ class Base(Node):
     def setup(self) -> None:
         self.pose = SE2(0.0, 0.0, 0.0)
         self.T_map_odom = SE2(0.5, -0.3, 0.4)
+        self.drift = SE2()  # of odometry, on the way to the staging pose
         self.twist = msg.Twist()
         self.blocked_within = 0.0  # of the dock
         self.way = True
@@ -57,6 +58,7 @@ class Base(Node):
 
     def _arrive(self, handle: GoalHandle, goal: SE2) -> None:
         self.pose = goal @ SE2(0.1, -0.15, 0.2)
+        self.T_map_odom = self.T_map_odom @ self.drift
         self._tell()
         handle.succeed(action.NavigateToPose.Result())
 
@@ -99,6 +101,17 @@ def test_it_goes_to_the_staging_pose_docks_and_undocks(backward):
         assert out.succeeded
         staging = staging_pose(DOCK, DockingConfig(backward=backward))
         assert base.pose.distance(staging) < 0.08
+
+
+def test_what_odometry_drifted_on_the_way_does_not_move_the_dock():
+    with Bus() as bus:
+        base, asker = _yard(bus)
+        base.drift = SE2(0.2, -0.1, 0.15)
+        goal = asker.ask(dock_id="charger")
+        bus.executor.run_until(60 * 10**9, goal.done)
+        assert goal.succeeded
+        assert base.pose.distance(DOCK) < 0.04
+        assert abs(base.pose.theta - DOCK.theta) < 0.06
 
 
 def test_a_pose_in_another_frame_will_do_and_a_dock_that_is_seen_is_followed():

@@ -14,7 +14,6 @@ from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
 from roboyard.navigation.costmap import FREE, INSCRIBED, LETHAL, UNKNOWN, Costmap
 from roboyard.navigation.driving import (
-    RECOVERY_POLICIES,
     FollowPath,
     Navigate,
     Part,
@@ -155,9 +154,10 @@ def test_a_goal_behind_walls_is_given_up_in_bounded_time_and_approached_if_asked
             assert 3.0 < yard.pose.x < 3.5
         else:
             assert error.cause == "no_path"
-            assert error.explanation.barrier.name == "WALL"
-            assert "closed, at its thinnest at (3.5" in str(error)
-            assert 1 <= task.recoveries <= 2 * len(RECOVERY_POLICIES["thesis"])
+            found = error.explanation
+            assert found.width < found.needed, "closed, or as good as: beams at a slant leave holes in the wall"
+            assert found.place[0] == pytest.approx(3.525, abs=0.1)
+            assert 1 <= task.recoveries <= 2 * len(yard.settings.recovery.order)
 
 
 def test_a_drive_through_poses_passes_them_in_order() -> None:

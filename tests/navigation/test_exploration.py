@@ -118,6 +118,21 @@ def test_a_robot_with_a_perfect_sensor_sees_all_it_can_reach_and_comes_back(seed
     assert (grid.cells[solid] != FREE).all()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_larger_places_are_explored_to_the_end_whatever_way_the_sensor_looks(seed):
+    solid, frame, start = _world(seed, 90, 130)
+    field_of_view = (math.pi, 2.0 * math.pi)[seed % 2]
+    explorer = Explorer(start, FrontierConfig(radius=RADIUS, turning_radius=0.3, field_of_view=field_of_view))
+    grid, way, track = explore(Sensor(solid, frame, 4.0, field_of_view), explorer, start, RADIUS)
+    assert explorer.phase == "done"
+    assert track[-1].distance(start) < 1e-9
+    assert not explorer.failures or explorer.progress.failures < 0.5 * explorer.goals
+    floor = reachable_floor(solid, frame, start.xy, RADIUS)
+    assert coverage(grid, floor, frame) >= 0.99
+    assert way < 4.0 * floor.sum() * 0.01, "no more than a few metres for a square metre"
+
+
 def test_exploring_again_gives_the_same_and_may_be_broken_off_and_taken_up():
     solid, frame, start = _world(3)
     tracks = []

@@ -1,5 +1,6 @@
 """Metrics against independent computations on whole arrays."""
 
+import itertools
 import math
 import re
 from pathlib import Path
@@ -157,3 +158,33 @@ def test_every_key_of_metrics_json_is_documented_and_the_other_way_round() -> No
         document = make_document(run)
     assert documented == set(document)
     assert set(document["robots"]["rover"]["metrics"]) < documented
+
+
+SQUARE = ((0.2, 0.2), (-0.2, 0.2), (-0.2, -0.2), (0.2, -0.2))
+
+
+@given(x=st.floats(-2, 2), y=st.floats(-2, 2), yaw=st.floats(-3, 3), turn=st.floats(-3, 3))
+def test_separation_is_the_least_distance_between_outlines(x: float, y: float, yaw: float, turn: float) -> None:
+    """Against borders sampled densely; the last who came hears of those before him, and they of him."""
+    evaluation = Evaluation()
+    for name in ("one", "two", "three"):
+        evaluation.add_robot(name, RobotTopics.of(name), None, SQUARE)
+    places = {"one": SE2(0, 0, turn), "two": SE2(x, y, yaw), "three": SE2(9, 9, 0)}
+    sides = np.array([*SQUARE, SQUARE[0]])
+    t = np.linspace(0.0, 1.0, 201)[:, None]
+    border = np.concatenate([(1.0 - t) * a + t * b for a, b in itertools.pairwise(sides)])
+    for time_ns in (0, 1):
+        for name, pose in places.items():
+            evaluation.take(f"/truth/{name}/odom", odometry(time_ns, pose), time_ns)
+    found = evaluation.by_robot(("min_separation",))
+    own = [places[name] @ border for name in ("one", "two")]
+    least = np.hypot(*(own[0][:, None] - own[1][None]).transpose(2, 0, 1)).min()
+    inside = (np.abs(places["one"].inverse() @ own[1]) < 0.2).all(axis=1).any()
+    for name in ("one", "two"):
+        if not inside:
+            assert found[name]["min_separation"] == pytest.approx(least, abs=0.003)
+    assert found["three"]["min_separation"] > 5.0
+    alone = Evaluation()
+    alone.add_robot("one", RobotTopics.of("one"), None, SQUARE)
+    alone.take("/truth/one/odom", odometry(0, places["one"]), 0)
+    assert alone.by_robot(("min_separation",))["one"]["min_separation"] is None

@@ -40,9 +40,8 @@ class OwnCells:
     def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
         """See ``Layer``."""
         for name, nothing in self.kept.items():
-            new = moved is None
-            array = np.full(frame.shape, nothing) if new else shifted(getattr(self, name), moved, nothing)
-            setattr(self, name, array)
+            kept = np.full(frame.shape, nothing) if moved is None else shifted(getattr(self, name), moved, nothing)
+            setattr(self, name, kept)
         self._frame = frame
         self._changed = Bounds.whole(frame.shape)
 

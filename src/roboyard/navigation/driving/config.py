@@ -24,7 +24,7 @@ RECOVERY_POLICIES: dict[str, tuple[str, ...]] = {
     "nav2": ("clear_all", "spin", "wait", "back_up"),
     "careful": ("make_room", "clear_outside", "spin", "wait"),
 }
-"""Orders in which recovery steps are tried."""
+"""Orders in which recovery steps are tried; `roboyard bench recovery` compares them."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Pace:
 class RecoverySettings:
     """What is tried when the robot cannot go on."""
 
-    policy: Literal["thesis", "move_base", "nav2", "careful"] = field("thesis", doc="order of the steps")
+    policy: Literal["thesis", "move_base", "nav2", "careful"] = field("nav2", doc="order of the steps")
     steps: tuple[str, ...] = field((), doc=f"instead of a policy's: {', '.join(RECOVERIES)}")
     rounds: int = field(2, low=0, high=100, doc="how often all steps are tried before the goal is given up")
     reset_distance: float = field(3.0, unit="m", low=0.0, high=1000.0, doc="of clear_outside, half the area's side")

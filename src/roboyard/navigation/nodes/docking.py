@@ -68,17 +68,18 @@ class DockingNode(Node):
                 there = ", ".join(self._docks) or "none"
                 self._fail(_NOT_IN_DB, f"no dock '{goal.dock_id}' (there are: {there})")
                 return
-            frame = self.map_frame if goal.use_dock_id else goal.dock_pose.header.frame_id
+            frame = "" if goal.use_dock_id else goal.dock_pose.header.frame_id
+            frame = frame or self.frame(self.map_frame)
             dock = self._docks[goal.dock_id] if goal.use_dock_id else pose_to_se2(goal.dock_pose.pose)
-            dock = self._T(self.fixed_frame, frame or self.map_frame) @ dock
+            here = self._T(self.fixed_frame, frame) @ dock
         except (RoboyardError, TransformError) as error:
             self._fail(_NOT_VALID, f"the dock's pose cannot be used: {error}")
             return
         self._docked = None
         if goal.navigate_to_staging_pose:
-            self._stage(dock, float(goal.max_staging_time))
+            self._stage(dock, frame, float(goal.max_staging_time))
         else:
-            self._begin(Docking(dock, self._limits, self.docking, 1.0 / self.rate))
+            self._begin(Docking(here, self._limits, self.docking, 1.0 / self.rate))
 
     def _on_undock(self, handle: GoalHandle) -> None:
         self._take(handle)
@@ -108,23 +109,27 @@ class DockingNode(Node):
             self.report_health("ok", "canceled")
 
     # -- to the staging pose -------------------------------------------------------------------------------------------
-    def _stage(self, dock: SE2, most: float) -> None:
-        wanted = staging_pose(dock, self.docking)
-        stamped = pose_stamped(wanted, self.frame(self.fixed_frame), self.now_ns)
+    def _stage(self, dock: SE2, frame: str, most: float) -> None:
+        stamped = pose_stamped(staging_pose(dock, self.docking), frame, self.now_ns)
         self.report_health("ok", "goes to the staging pose")
         self._feed(_STAGING)
         sent = self._sent = self._navigator.send(action.NavigateToPose.Goal(pose=stamped))
-        sent.then(lambda _: self._on_staged(sent, dock))
+        sent.then(lambda _: self._on_staged(sent, dock, frame))
         self._deadline = self.after(min(max(most, 0.0), 1e6), self._on_late)
 
-    def _on_staged(self, sent: GoalFuture, dock: SE2) -> None:
+    def _on_staged(self, sent: GoalFuture, dock: SE2, frame: str) -> None:
         if sent is not self._sent:
             return
         self._withdraw()
-        if sent.succeeded:
-            self._begin(Docking(dock, self._limits, self.docking, 1.0 / self.rate))
-        else:
+        if not sent.succeeded:
             self._fail(_TO_STAGE, f"did not get to the staging pose: {sent.reason or sent.error or 'aborted'}")
+            return
+        try:  # only now: on the way here odometry has drifted
+            here = self._T(self.fixed_frame, frame) @ dock
+        except TransformError as error:
+            self._fail(_NOT_VALID, f"the dock's pose cannot be used: {error}")
+            return
+        self._begin(Docking(here, self._limits, self.docking, 1.0 / self.rate))
 
     def _on_late(self) -> None:
         self._withdraw()

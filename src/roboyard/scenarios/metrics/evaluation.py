@@ -16,6 +16,7 @@ from roboyard.scenarios.metrics.mapping import MapQuality, Plan
 from roboyard.scenarios.metrics.motion import Motion
 from roboyard.scenarios.metrics.navigation import Drives, Outline
 from roboyard.scenarios.metrics.odometry import OdometryError
+from roboyard.scenarios.metrics.separation import Separation
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ COLLECTORS: list[Callable[[RobotTopics, Plan | None, Outline], Collector]] = [
     lambda topics, plan, outline: Drives(topics.truth, topics.navigation, plan, outline),
     lambda topics, plan, _: Exploration(topics.truth, topics.exploration, topics.map, plan),
     lambda topics, *_: Contacts(topics.contacts),
+    lambda topics, _, outline: Separation(topics.truth, outline),
     lambda topics, *_: Homing(topics.truth, topics.namespace),
 ]
 """What is made for every robot."""
@@ -105,9 +107,14 @@ class Evaluation:
     def add_robot(self, robot: str, topics: RobotTopics, plan: Plan | None = None, outline: Outline = ()) -> None:
         """Collect for one more robot, from now on; ``plan`` gives the true floor plan, ``outline`` its corners [m]."""
         collectors = tuple(make(topics, plan, outline) for make in COLLECTORS)
+        listening = [collector.handlers() for collector in collectors]
+        for own in (item for item in collectors if isinstance(item, Separation)):
+            for others in self.robots.values():
+                for other in (item for item in others if isinstance(item, Separation)):
+                    listening += [own.meet(other), other.meet(own)]
         self.robots[robot] = collectors
-        for collector in collectors:
-            for name, handler in collector.handlers().items():
+        for handlers in listening:
+            for name, handler in handlers.items():
                 self._handlers.setdefault(name, []).append(handler)
 
     def tap(self, topic: Topic, message: Any, node: str, time_ns: int) -> None:

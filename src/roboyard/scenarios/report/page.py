@@ -25,6 +25,7 @@ _TILES = (
     ("home_error", "from home, after the link was lost", "{:.2f} m"),
     ("cancel_latency", "from operator heard to goal cancelled", "{:.3f} s"),
     ("points_skipped", "points skipped on the way home", "{:d}"),
+    ("min_separation", "nearest to anybody", "{:.2f} m"),
     ("coverage", "of the floor seen", "{:.1%}"),
     ("return_error", "from where it set out", "{:.2f} m"),
     ("messages", "messages", "{:,d}"),
