@@ -164,7 +164,7 @@ class LayeredCostmap:
         return tuple(dict.fromkeys(found))
 
 
-def shifted(cells: NDArray[Any], moved: tuple[int, int], background: float) -> NDArray[Any]:
+def shifted(cells: NDArray[Any], moved: tuple[int, int], background: float | np.generic) -> NDArray[Any]:
     """The cells as a map that has moved by so many rows and columns sees them."""
     result = np.full_like(cells, background)
     rows, columns = cells.shape
@@ -175,7 +175,7 @@ def shifted(cells: NDArray[Any], moved: tuple[int, int], background: float) -> N
     return result
 
 
-def carried(cells: NDArray[Any], before: GridFrame, after: GridFrame, background: float) -> NDArray[Any]:
+def carried(cells: NDArray[Any], before: GridFrame, after: GridFrame, background: float | np.generic) -> NDArray[Any]:
     """The cells of one grid as another sees them, where the two lie cell on cell; else the background everywhere."""
     result = np.full(after.shape, background, dtype=cells.dtype)
     offset = (before.T_map_grid.inverse() @ after.T_map_grid.xy) / before.resolution

@@ -62,7 +62,7 @@ class MissionNode(Node):
         self._follow(self._client.send(action.NavigateToPose.Goal(pose=stamped)))
 
     def _follow(self, goal: GoalFuture) -> None:
-        goal.then(self._ended)
+        goal.then(lambda _: self._ended(goal))
 
     def _ended(self, goal: GoalFuture) -> None:
         if goal.error is not None:
