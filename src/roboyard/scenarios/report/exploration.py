@@ -169,8 +169,8 @@ def _drawn(grid: OccupancyGrid, T: SE2) -> tuple[Array, Array, NDArray[np.bool_]
     padded = np.full((rows * k, columns * k), -1, dtype=np.int8)
     padded[: grid.cells.shape[0], : grid.cells.shape[1]] = grid.cells
     blocks = padded.reshape(rows, k, columns, k)
-    occupied = (blocks >= 65).any(axis=(1, 3))
-    free = (blocks >= 0).any(axis=(1, 3)) & ~occupied
+    occupied = np.asarray((blocks >= 65).any(axis=(1, 3)))
+    free = np.asarray((blocks >= 0).any(axis=(1, 3)) & ~occupied)
     index = np.stack(np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"), axis=-1)
     points = T @ grid.frame.points((index * k + 0.5 * (k - 1)).reshape(-1, 2))
     x, y = (points[:, axis].reshape(rows, columns) for axis in (0, 1))
