@@ -1,7 +1,8 @@
 """Where the robot may be by now, before the scan is looked at: odometry as evidence, not as truth.
 
 Odometry may lose its sign, jump, freeze, be scaled wrongly, or be absent.  So it competes with the supposition that the
-robot goes on as it did, and it is trusted as far as it agreed with the scans of late.
+robot goes on as it did, and it is trusted as far as it agreed with the scans of late.  What is wrong with it all the
+time (wheels of another size or distance, a drift to one side) is learnt from the scans and set right.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ class MotionConfig:
         fastest: No robot is faster [m/s]; odometry that says so jumped.
         memory: Weight of what was believed so far about odometry's errors, against the newest.
         distrust: Most by which its deviations are scaled up.
+        gains: Standard deviations of odometry's lasting errors before anything was seen: of the scale of its way, of
+            the scale of its turns, and of a turn in proportion to the way [rad/m].
+        wander: By which these grow with each scan, in proportion.
     """
 
     odometry_noise: tuple[float, float] = (0.02, 0.015)
@@ -34,6 +38,8 @@ class MotionConfig:
     fastest: float = 3.0
     memory: float = 0.85
     distrust: float = 12.0
+    gains: tuple[float, float, float] = (0.1, 0.1, 0.05)
+    wander: float = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,8 @@ class Motion:
         self.config = config or MotionConfig()
         self.twist: NDArray[np.float64] = np.zeros(3)
         self.distrust = 1.0
+        self._gains: NDArray[np.float64] = np.array([1.0, 1.0, 0.0])  # of way and turn, and turn by way
+        self._gains_covariance: NDArray[np.float64] = np.diag(np.square(self.config.gains))
         self._time_ns: int | None = None
         self._seen_ns = 0  # when a scan last told where the robot is
         self._odometry: SE2 | None = None
@@ -91,7 +99,7 @@ class Motion:
         seconds = max((time_ns - self._seen_ns) * 1e-9, 1e-3)
         found = []
         if odometry is not None and self._odometry is not None:
-            step = self._odometry.inverse() @ odometry
+            step = self._set_right(self._odometry.inverse() @ odometry)
             length, turn = math.hypot(step.x, step.y), abs(step.theta)
             if length <= config.fastest * max(seconds, 0.2) + 0.5:
                 share = config.odometry_share
@@ -120,6 +128,8 @@ class Motion:
             error: How far off odometry was for its plain deviations, squared and in variances for each direction; None
                 if that cannot be told.
         """
+        if told and error is not None and step is not None and odometry is not None and self._odometry is not None:
+            self._learn_gains(self._odometry.inverse() @ odometry, step)
         known = told or (odometry is not None and self._odometry is not None)
         if step is not None:
             seconds = max((time_ns - self._seen_ns) * 1e-9, 1e-3)
@@ -138,6 +148,31 @@ class Motion:
         self._time_ns, self._odometry = time_ns, odometry
         if known or step is None:
             self._seen_ns = time_ns
+
+    def _set_right(self, step: SE2) -> SE2:
+        """Odometry's step without its lasting errors."""
+        vx, vy, turn = step.log()
+        way, turning, veering = self._gains
+        return SE2.exp((way * vx, way * vy, turning * turn + veering * vx))
+
+    def _learn_gains(self, told: SE2, found: SE2) -> None:
+        """A step of a Kalman filter; what surprises much counts little: odometry jumped, or the match is false."""
+        vx, _, turn = told.log()
+        seen = found.log()
+        covariance = self._gains_covariance + np.diag(np.square(np.array(self.config.gains) * self.config.wander))
+        at_rest, share = self.config.odometry_noise, self.config.odometry_share
+        for value, row, noise in (
+            (seen[0], np.array([vx, 0.0, 0.0]), at_rest[0] + share * abs(vx)),
+            (seen[2], np.array([0.0, turn, vx]), at_rest[1] + share * abs(turn) + 0.05 * abs(vx)),
+        ):
+            off = value - row @ self._gains
+            variance = row @ covariance @ row + noise**2
+            variance *= max(1.0, off * off / (4.0 * variance))
+            gain = covariance @ row / variance
+            self._gains = self._gains + gain * off
+            covariance = covariance - np.outer(gain, row @ covariance)
+        limits = np.square(self.config.gains)
+        self._gains_covariance = covariance * min(1.0, float(np.min(limits / np.diag(covariance))))
 
     def forget(self, time_ns: int, odometry: SE2 | None) -> None:
         """Begin anew at a scan whose place is not known from what was before."""

@@ -1,0 +1,71 @@
+"""What is believed about motion, when odometry is wrong all the time in the same manner, or now and then."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roboyard.geometry import SE2
+from roboyard.mapping.motion import Motion
+
+SECOND = 10**9
+
+
+def steps(count: int, seed: int) -> list[SE2]:
+    """A drive of steps of up to a metre and half a radian."""
+    rng = np.random.default_rng(seed)
+    ways, turns = rng.uniform(0.2, 1.0, count), rng.uniform(-0.5, 0.5, count)
+    return [SE2.exp((way, 0.0, turn)) for way, turn in zip(ways, turns, strict=True)]
+
+
+def wrong(step: SE2, way: float, turning: float, veering: float) -> SE2:
+    """What wheels of another size and distance, and a drift [rad/m], tell of a step."""
+    vx, vy, turn = step.log()
+    return SE2.exp((way * vx, way * vy, turning * turn + veering * vx))
+
+
+def driven(motion: Motion, truth: list[SE2], told: list[SE2], noise: float = 0.0) -> list[float]:
+    """Let scans find the truth, but for noise [m, rad]; by how much odometry's belief missed each step."""
+    rng = np.random.default_rng(0)
+    odometry, missed = SE2(), []
+    motion.learn(0, odometry, None, False, None)
+    for k, (true, lie) in enumerate(zip(truth, told, strict=True), 1):
+        odometry = odometry @ lie
+        belief = next(belief for belief in motion.beliefs(k * SECOND, odometry) if belief.odometry)
+        missed.append(belief.step.distance(true) + abs(belief.step.theta - true.theta))
+        found = true @ SE2.exp(rng.normal(0.0, noise, 3))
+        motion.learn(k * SECOND, odometry, found, True, 1.0)
+    return missed
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0.75, 1.3), st.floats(0.75, 1.3), st.floats(-0.15, 0.15), st.integers(0, 1000))
+def test_what_is_always_wrong_with_odometry_is_set_right(way: float, turning: float, veering: float, seed: int) -> None:
+    truth = steps(120, seed)
+    missed = driven(Motion(), truth, [wrong(step, way, turning, veering) for step in truth], noise=0.01)
+    assert np.mean(missed[-30:]) < 0.06
+
+
+@given(st.integers(0, 1000))
+@settings(max_examples=20, deadline=None)
+def test_odometry_that_is_right_stays_as_it_is(seed: int) -> None:
+    truth = steps(60, seed)
+    assert max(driven(Motion(), truth, truth)) < 1e-9
+
+
+def test_a_jump_teaches_little() -> None:
+    truth = steps(80, 3)
+    told = [step @ SE2(2.0, 0.0, 1.0) if k == 40 else step for k, step in enumerate(truth)]
+    missed = driven(Motion(), truth, told)
+    assert np.mean(missed[-20:]) < 0.05
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_what_no_scan_told_teaches_nothing(told: bool) -> None:
+    motion, odometry = Motion(), SE2()
+    motion.learn(0, odometry, None, False, None)
+    for k in range(1, 20):
+        odometry = odometry @ SE2(1.2, 0.0, 0.1)
+        motion.learn(k * SECOND, odometry, SE2(1.0, 0.0, 0.0), told, None)  # how far odometry was off cannot be told
+    belief = next(b for b in motion.beliefs(20 * SECOND, odometry @ SE2(1.2, 0.0, 0.1)) if b.odometry)
+    assert belief.step.almost_equal(SE2(1.2, 0.0, 0.1), 1e-9)
