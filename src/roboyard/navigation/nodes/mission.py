@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from roboyard.bus import GoalFuture, Node, param
+import numpy as np
+
+from roboyard.bus import GoalFuture, Node, TransformError, param, resource
 from roboyard.bus.actions.client import GoalRejectedError
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
+from roboyard.grids import GridFrame, OccupancyGrid
 from roboyard.messages import action, msg
-from roboyard.messages.convert import pose_stamped
+from roboyard.messages.convert import grid_origin, grid_to_array, pose_stamped
 from roboyard.navigation.errors import PoseUnknown
+from roboyard.navigation.footprint import Footprint
+from roboyard.navigation.places import reachable_places
 
 _MAY_PASS: Final = (PoseUnknown.cause,)
 """Causes for which a goal is refused that may be taken a little later."""
+_RADIUS: Final = 0.25
+"""Of a robot about whose shape nobody says anything [m]."""
+_ROOM: Final = 0.1
+"""Beyond the robot's corners, at chosen places and on the way there [m]."""
 
 
 class MissionNode(Node):
@@ -24,41 +33,71 @@ class MissionNode(Node):
 
     A goal that the navigator refuses since it does not know yet where the robot is, or that nobody is there to take, is
     sent again every second for ``patience``; one that is refused for another cause is over.
+
+    Without ``goals`` it asks for ``places`` of the map (nav_msgs/OccupancyGrid on ``map``) that the robot can get to,
+    chosen at random.
     """
 
-    goals: tuple[float, ...] = param((0.0,), doc="x, y [m], yaw [rad] in the map, for each", fixed=True)
+    outline: Any = resource(optional=True)
+
+    goals: tuple[float, ...] = param((), doc="x, y [m], yaw [rad] in the map, for each", fixed=True)
+    places: int = param(0, low=0, high=10_000, doc="goals chosen at random, if none are given", fixed=True)
     scatter: float = param(0.0, unit="m", low=0.0, high=100.0, doc="how far goals differ from seed to seed")
     start: float = param(1.0, unit="s", low=0.0, high=1e6, doc="when the first is sent", fixed=True)
     rest: float = param(0.5, unit="s", low=0.0, high=1e4, doc="at each goal")
     patience: float = param(10.0, unit="s", low=0.0, high=1e4, doc="with a navigator that is not ready")
     go_on: bool = param(True, doc="with the next goal when one cannot be reached")
     map_frame: str = param("map", fixed=True)
+    base_frame: str = param("base_link", fixed=True)
 
-    fields = ("_scattered", "_next", "_reached", "_due", "_asked")
+    fields = ("_goals", "_map", "_next", "_reached", "_due", "_asked")
 
     def setup(self) -> None:
         """Connect."""
-        if not self.goals or len(self.goals) % 3:
-            raise ConfigError(f"{len(self.goals)} numbers", where="goals", valid="x, y, yaw for each goal")
+        if len(self.goals) % 3 or not (self.goals or self.places):
+            raise ConfigError(f"{len(self.goals)} numbers", where="goals", valid="x, y, yaw for each goal, or places")
         self._next = self._reached = 0
-        self._scattered = self.random.uniform(-self.scatter, self.scatter, (len(self.goals) // 3, 2)).tolist()
+        goals = np.reshape(self.goals, (-1, 3))
+        scattered = self.random.uniform(-self.scatter, self.scatter, (len(goals), 2))
+        self._goals = (goals + np.pad(scattered, ((0, 0), (0, 1)))).tolist()
+        self._map: Any = None
+        if not self._goals:
+            self.subscribe("map", msg.OccupancyGrid, self._on_map)
         self._due: float | None = self.start
         self._asked: float | None = None
         self._client = self.action_client("navigate_to_pose", action.NavigateToPose, on_restored=self._follow)
         self._done = self.publisher("~/reached", msg.UInt32, latched=True)
         self.timer(rate=10.0, callback=self._tick)
 
+    def _on_map(self, message: Any) -> None:
+        self._map = message
+
+    def _choose(self) -> None:
+        """Choose goals, once there is a map and the robot is in it."""
+        if self._map is None:
+            return
+        try:
+            here = SE2.from_se3(self.transforms.lookup(self.frame(self.map_frame), self.frame(self.base_frame)))
+        except TransformError:
+            return
+        cells = np.array(grid_to_array(self._map))
+        frame = GridFrame(float(self._map.info.resolution), (cells.shape[0], cells.shape[1]), grid_origin(self._map))
+        room = (Footprint(np.array(self.outline)).circumscribed_radius if self.outline else _RADIUS) + _ROOM
+        chosen = reachable_places(OccupancyGrid(cells, frame), here, self.places, self.random, room=room)
+        if not chosen:
+            self.log.error(f"no goals: about the robot there are no {room:.2f} m of free ground", every=10.0)
+        self._goals = [[pose.x, pose.y, pose.theta] for pose in chosen]
+
     def _tick(self) -> None:
         if self._due is None or self.now < self._due - 1e-9:
             return
-        if 3 * self._next >= len(self.goals):
+        if not self._goals:
+            self._choose()
+        if self._next >= len(self._goals):
             return
         self._due = None
         self._asked = self.now if self._asked is None else self._asked
-        x, y, yaw = self.goals[3 * self._next : 3 * self._next + 3]
-        dx, dy = self._scattered[self._next]
-        pose = SE2(x + dx, y + dy, yaw)
-        stamped = pose_stamped(pose, self.frame(self.map_frame), self.now_ns)
+        stamped = pose_stamped(SE2(*self._goals[self._next]), self.frame(self.map_frame), self.now_ns)
         self._follow(self._client.send(action.NavigateToPose.Goal(pose=stamped)))
 
     def _follow(self, goal: GoalFuture) -> None:

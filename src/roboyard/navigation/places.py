@@ -1,0 +1,42 @@
+"""Places of a map that a robot can get to, for goals that nobody chose."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.ndimage import label
+
+from roboyard.geometry import SE2
+from roboyard.grids import FREE, OccupancyGrid, distance_to
+
+
+def reachable_places(
+    grid: OccupancyGrid, start: SE2, count: int, random: np.random.Generator, *, room: float, apart: float = 1.5
+) -> list[SE2]:
+    """Poses at random, in an order to visit them.
+
+    Args:
+        grid: The map.
+        start: The robot's pose in the map.
+        count: How many.
+        random: Chooses.
+        room: What they, and the ways between them, keep from all that is not free [m].
+        apart: Each lies so far from the one before, if any place does [m].
+
+    Returns:
+        ``count`` poses in the map; none if the robot does not stand on free ground with that room about it.
+    """
+    clear = distance_to(grid.cells != FREE, grid.frame.resolution) > room
+    parts, _ = label(clear)
+    cell = grid.frame.cells(start.xy)
+    if not grid.frame.contains(cell) or not clear[cell[0], cell[1]]:
+        return []
+    points = grid.frame.points(np.argwhere(parts == parts[cell[0], cell[1]]))
+    chosen, last = [], start
+    for _ in range(count):
+        far = points[np.hypot(points[:, 0] - last.x, points[:, 1] - last.y) >= apart]
+        x, y = random.choice(far if len(far) else points)
+        last = SE2(float(x), float(y), float(random.uniform(-math.pi, math.pi)))
+        chosen.append(last)
+    return chosen
