@@ -35,7 +35,9 @@ from roboyard.simulation.floor_plan import floor_plan
 WORLDS = ("arena", "corridor")
 NEAR = 0.3
 CLEAR = 0.55
-"""Kept from everything by course and start [m]: the rover's half diagonal is 0.32 m."""
+"""Kept from everything by course and start [m]."""
+ROVER = 0.32
+"""The rover's half diagonal [m]."""
 BOX_GAP = 0.5
 """A box leaves a way on which the rover's middle keeps so far from everything [m]."""
 SPEED = 0.8
@@ -192,6 +194,9 @@ def _box(
         )
         yaw = float(random.uniform(-math.pi, math.pi))
         if np.hypot(*(at - course[0])) < 1.2:
+            continue
+        last = course[(along > driven - 1.5) & (along <= driven + 0.2)]  # about where the rover then stands
+        if np.hypot(*(last - at).T).min() < ROVER + 0.5 * np.hypot(*size) + 0.1:
             continue
         cells = np.argwhere(place.free)
         inside = np.abs(SE2(*at, yaw).inverse() @ place.frame.points(cells)) <= size / 2 + 0.05
