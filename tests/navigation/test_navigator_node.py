@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.navigation.yards import CELL, OUTLINE, room
 
-from roboyard.bus import Bus, Node
+from roboyard.bus import Bus, Node, NodeError
 from roboyard.geometry import SE2
 from roboyard.grids import cast_rays
 from roboyard.messages import action, msg, srv
@@ -306,6 +306,19 @@ def test_a_mission_waits_for_a_robot_that_does_not_know_yet_where_it_is() -> Non
     bus.executor.run_until(25_000_000_000)
     assert math.dist(rover.pose[:2], (3.0, 2.0)) < 0.12
     bus.close()
+
+
+def test_a_mission_without_goals_goes_to_places_of_the_map() -> None:
+    bus, rover, _, client = _yard()
+    bus.add(MissionNode(places=2), "mission")
+    goals = []
+    client.subscribe("mission/reached", msg.UInt32, lambda _: goals.append(rover.pose[:2]))
+    bus.executor.run_until(60_000_000_000)
+    assert len(goals) == 2
+    assert math.dist(*goals) > 1.4
+    bus.close()
+    with pytest.raises(NodeError, match="places"):
+        _yard()[0].add(MissionNode(), "mission")
 
 
 def test_without_a_map_goals_and_what_is_told_of_them_are_in_odometrys_frame() -> None:

@@ -1,0 +1,52 @@
+"""Goals that nobody chose: reachable, with room, the same for the same seed."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roboyard.geometry import SE2
+from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
+from roboyard.navigation.places import reachable_places
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.floats(0.0, 0.15), st.floats(0.05, 0.4))
+def test_places_have_room_and_a_way_leads_there(seed: int, share: float, room: float) -> None:
+    random = np.random.default_rng(seed)
+    cells = np.where(random.random((40, 50)) < share, OCCUPIED, FREE).astype(np.int8)
+    cells[:, 45:] = UNKNOWN
+    frame = GridFrame(0.1, cells.shape, SE2(-2.0, 1.0, 0.4))
+    start = SE2(*frame.points([20, 20]), 0.3)
+    places = reachable_places(OccupancyGrid(cells, frame), start, 5, np.random.default_rng(seed), room=room)
+    again = reachable_places(OccupancyGrid(cells, frame), start, 5, np.random.default_rng(seed), room=room)
+    assert places == again
+    solid = frame.points(np.argwhere(cells != FREE))
+
+    def roomy(cell: tuple[int, int]) -> bool:
+        away = np.hypot(*(solid - frame.points(cell)).T).min() if len(solid) else np.inf
+        return bool(away > room)
+
+    if not roomy((20, 20)):
+        assert places == []
+        return
+    reached, edge = {(20, 20)}, [(20, 20)]  # an independent flood
+    while edge:
+        r, c = edge.pop()
+        for cell in ((r + 1, c), (r - 1, c), (r, c + 1), (r, c - 1)):
+            if 0 <= cell[0] < 40 and 0 <= cell[1] < 50 and cell not in reached and roomy(cell):
+                reached.add(cell)
+                edge.append(cell)
+    assert len(places) == 5
+    assert {tuple(frame.cells(place.xy)) for place in places} <= reached
+    spread = max(np.hypot(*(frame.points(cell) - start.xy)) for cell in reached)
+    if spread > 3.1:  # from wherever the robot is, something lies 1.5 m away
+        assert all(a.distance(b) >= 1.5 for a, b in zip([start, *places], places, strict=False))
+
+
+def test_a_robot_beside_the_map_or_in_an_obstacle_gets_none() -> None:
+    frame = GridFrame(0.1, (20, 20), SE2())
+    cells = np.full((20, 20), FREE, dtype=np.int8)
+    cells[10, 10] = OCCUPIED
+    grid = OccupancyGrid(cells, frame)
+    for start in (SE2(1.05, 1.05, 0.0), SE2(9.0, 9.0, 0.0)):
+        assert reachable_places(grid, start, 3, np.random.default_rng(0), room=0.1) == []
