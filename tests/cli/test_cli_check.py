@@ -35,6 +35,21 @@ def test_faults(command: Command) -> None:
     assert "smaller moments raised to 0.05 and 0.05" in mended.json["mendings"][0]
 
 
+def test_what_one_can_live_with(command: Command) -> None:
+    """An absurd inertia is a warning, no fault: with --repair it is mended, and what is mended needs no warning."""
+    Path("r.urdf").write_text(ROBOT.format(50).replace('izz="0.1"', 'izz="50"'))
+    found = command("check", "robot", "r.urdf", "--json")
+    assert found.code == 0
+    (said,) = [one for one in found.json["findings"] if "absurd" in one]
+    assert "r.urdf:2: link 'base'" in said
+    assert found.json["masses"][0]["inertia"][0] == 50.0
+    mended = command("check", "robot", "r.urdf", "--repair", "--json").json
+    assert len(mended["mendings"]) == 1
+    assert "of its collision shapes" in mended["mendings"][0]
+    assert mended["masses"][0]["inertia"][2] < 0.01
+    assert not any("absurd" in one for one in mended["findings"])
+
+
 def test_what_holds_joints_back_is_told(command: Command) -> None:
     """Safety controllers, followers, interfaces' ranges, and joints that close loops."""
     more = f"""<safety_controller soft_lower_limit="-0.5" soft_upper_limit="1.5" k_position="20" k_velocity="3"/>

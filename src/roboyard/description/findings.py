@@ -27,6 +27,7 @@ class Mending:
         valid: What would be right.
         file: Where it is.
         line: Where in it.
+        needed: Whether the file is refused without it; one can live with the others.
     """
 
     what: str
@@ -34,6 +35,7 @@ class Mending:
     valid: str
     file: str
     line: int
+    needed: bool = True
 
     @property
     def fault(self) -> str:

@@ -94,8 +94,8 @@ class Reading:
 
     def mend_or_note(self, node: Node, what: str, valid: str, done: str, otherwise: str) -> bool:
         """A fault that one can live with: mended on request (then True), else a finding that says ``otherwise``."""
-        if self.repair:
-            self.mend(node, what, valid, done)
+        if self.repair and len(self._mendings) < MAX_FINDINGS:
+            self._mendings[Mending(what, done, valid, node.file, node.line, needed=False)] = None
             return True
         self.note(node, f"{what}; {otherwise}")
         return False

@@ -73,7 +73,7 @@ def robot(
     """
     from roboyard.cli import robot_report as report
     from roboyard.cli.terminal import columns, emit, fields, heading
-    from roboyard.description import World
+    from roboyard.description import World, load_model
     from roboyard.errors import DescriptionError
     from roboyard.scenarios import Run
     from roboyard.scenarios.catalog import find_robot
@@ -87,10 +87,11 @@ def robot(
         raise
     with Run(World("nowhere"), record=False) as run:  # what physics or a node cannot take is found out by trying
         model = run.add(package, "robot", nodes="all", repair=True).model
+        _judge(model.mendings, repair, json)
+        if not repair and model.mendings:  # none is needed: it is looked at as it stands
+            model = load_model(package.description, arguments=arguments)
         findings = list(dict.fromkeys([*package.findings, *map(str, model.findings), *run.simulation.notes]))
-        if repair or not model.mendings:
-            _draw(run.simulation, picture)
-    _judge(model.mendings, repair, json)
+        _draw(run.simulation, picture)
     standing = _stands(model)
     moving = report.joints(model)
     data: dict[str, Any] = {
@@ -156,11 +157,12 @@ def world(
     path: Path = find("world", file)
     found = load_world(path, repair=True)
     simulation = Simulation(found)  # what physics cannot take is found out by trying
-    findings = [*map(str, found.findings), *simulation.notes]
-    if repair or not found.mendings:
-        _draw(simulation, picture)
-    simulation.close()
     _judge(found.mendings, repair, json)
+    if not repair and found.mendings:  # none is needed: it is looked at as it stands
+        found = load_world(path)
+    findings = [*map(str, found.findings), *simulation.notes]
+    _draw(simulation, picture)
+    simulation.close()
     models = [placed.name for placed in found.models]
     moving = {placed.name: placed.model.mass for placed in found.models if not placed.model.static}
     lamps = [light.name for light in found.lights]
@@ -211,12 +213,13 @@ def _refuse(file: str, arguments: dict[str, str], error: DescriptionError, json:
     faults, mendings = survey_model(path, arguments=arguments)
     if not faults:
         faults = (error,)
-    told = [(str(one), False) for one in faults] + [(one.fault, True) for one in mendings]
+    needed = [one for one in mendings if one.needed]
+    told = [(str(one), False) for one in faults] + [(one.fault, True) for one in needed]
     for text, mendable in told[:_SAID]:
         complain(text + (" [--repair mends it]" if mendable else ""))
     if len(told) > _SAID:
         note(f"and {count(len(told) - _SAID, 'more fault')}")
-    note(f"{count(len(faults), 'fault')} cannot be mended, {len(mendings)} can")
+    note(f"{count(len(faults), 'fault')} cannot be mended, {len(needed)} can")
     if json:
         listed = [{"fault": text, "mendable": mendable} for text, mendable in told]
         faults_said = [text for text, _ in told]
@@ -239,21 +242,20 @@ def _draw(simulation: Simulation, picture: Path | None) -> None:
 
 
 def _judge(mendings: Sequence[Mending], repair: bool, json: bool) -> None:
-    """Without ``repair`` say each fault and end with exit code 2."""
+    """Without ``repair`` say each fault that must be mended, and end with exit code 2."""
     from roboyard.cli.failures import BAD_INPUT
     from roboyard.cli.terminal import complain, count, emit, note
 
-    if repair or not mendings:
+    faults = [one.fault for one in mendings if one.needed]
+    if repair or not faults:
         return
-    for one in mendings[:_SAID]:
-        complain(one.fault)
-    if len(mendings) > _SAID:
-        note(f"and {count(len(mendings) - _SAID, 'more fault')}")
-    note("--repair mends " + ("it" if len(mendings) == 1 else "them") + " and lists what was done")
+    for fault in faults[:_SAID]:
+        complain(fault)
+    if len(faults) > _SAID:
+        note(f"and {count(len(faults) - _SAID, 'more fault')}")
+    note("--repair mends " + ("it" if len(faults) == 1 else "them") + " and lists what was done")
     if json:
-        emit(
-            {"ok": False, "error": mendings[0].fault, "faults": [one.fault for one in mendings], "exit_code": BAD_INPUT}
-        )
+        emit({"ok": False, "error": faults[0], "faults": faults, "exit_code": BAD_INPUT})
     raise typer.Exit(BAD_INPUT)
 
 

@@ -25,6 +25,7 @@ from roboyard.description.model import (
     World,
 )
 from roboyard.description.naming import free_name
+from roboyard.description.plausibility import sensible
 from roboyard.description.reading import Reading
 from roboyard.description.renaming import renamed
 from roboyard.description.values import fault, number
@@ -198,7 +199,10 @@ class _Models:
             self.reading.note(node, f"body '{name}' is lifted by {lift:g} of its weight: only 0 and 1 are understood")
         if m.body_mocapid[body] >= 0:
             self.reading.note(node, f"body '{name}' is moved by nobody here: it stands still")
-        return Link(name, T_model_link, self._inertial(body, node, name), collisions, visuals, lift != 1.0, touches)
+        inertial = self._inertial(body, node, name)
+        link = Link(name, T_model_link, inertial, collisions, visuals, lift != 1.0, touches)
+        stated = node.child("inertial")
+        return sensible(self.reading, stated, link) if stated is not None and int(m.body_weldid[body]) else link
 
     def _inertial(self, body: int, node: Node, name: str) -> Inertial | None:
         m = self.source.model

@@ -9,6 +9,7 @@ from roboyard.description import checks
 from roboyard.description.fields import boolean_of, number_of, pose
 from roboyard.description.inertia import of_collisions
 from roboyard.description.model import Collision, Inertial, Link, Plugin, Visual
+from roboyard.description.plausibility import sensible
 from roboyard.description.reading import Reading
 from roboyard.description.remedies import with_shapes
 from roboyard.description.sdf.shapes import read_geometry, read_material, read_surface
@@ -83,7 +84,10 @@ def read_link(reading: Reading, node: Node, T_model_link: SE3, place: Place, *, 
         gravity=boolean_of(node, "gravity", True),
         self_collide=boolean_of(node, "self_collide", False),
     )
-    link = link if static else with_shapes(reading, node, link)
+    if not static:
+        stated = node.child("inertial")
+        link = sensible(reading, stated, link) if stated is not None else link
+        link = with_shapes(reading, node, link)
     sensors = tuple(read_sensor(reading, one, name, place(one, f"sensor of {owner}")) for one in node.all("sensor"))
     inside = (plugin for sensor in node.all("sensor") for plugin in sensor.all("plugin"))
     plugins = tuple(read_plugin(one, name) for one in (*node.all("plugin"), *inside))

@@ -19,6 +19,7 @@ from roboyard.description.model import (
     Visual,
 )
 from roboyard.description.naming import free_name
+from roboyard.description.plausibility import sensible
 from roboyard.description.reading import Reading
 from roboyard.description.remedies import plausible
 from roboyard.description.values import colour, fault, number, position, positive, positives, shown, vector
@@ -80,7 +81,10 @@ def read_link(reading: Reading, node: Node, materials: dict[str, Material]) -> L
         visuals.append(
             Visual(given, shape, origin(child, f"link '{name}'"), _looks(reading, child.child("material"), materials))
         )
-    return Link(name, SE3.identity(), _inertial(reading, node, name, collisions), tuple(collisions), tuple(visuals))
+    inertial = _inertial(reading, node, name, collisions)
+    link = Link(name, SE3.identity(), inertial, tuple(collisions), tuple(visuals))
+    stated = node.child("inertial")
+    return sensible(reading, stated, link) if stated is not None else link
 
 
 def _looks(reading: Reading, node: Node | None, materials: dict[str, Material]) -> Material:
