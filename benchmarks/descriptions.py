@@ -78,7 +78,7 @@ def load(path: Path, search: Path, *, repair: bool = False) -> Model | World:
     try:
         return load_model(path, search=[search], repair=repair)
     except DescriptionError as error:
-        if error.valid != "load it as a world":
+        if not (error.valid or "").endswith("load it as a world"):
             raise
         return load_world(path, search=[search], repair=repair)
 

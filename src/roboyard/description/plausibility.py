@@ -85,7 +85,7 @@ def _absurdity(inertial: Inertial, link: Link, even: float) -> str:
 
 def _ball(mass: float, density: float) -> float:
     """How far the mass of a ball lies from its centre, in the quadratic mean [m]."""
-    return math.sqrt(0.6) * (3.0 * mass / (4.0 * math.pi * density)) ** (1.0 / 3.0)
+    return math.sqrt(0.6) * math.cbrt(3.0 * mass / (4.0 * math.pi * density))
 
 
 def _reach(link: Link, spread: float, mass: float) -> float | None:
@@ -94,7 +94,7 @@ def _reach(link: Link, spread: float, mass: float) -> float | None:
     Meshes are read only where a ball with this ``spread`` is so light as to be suspicious; where they cannot be read
     and the ball is lighter than air, the other shapes alone count.
     """
-    shapes = (*link.collisions, *link.visuals)
+    shapes: list[Collision | Visual] = [*link.collisions, *link.visuals]
     plain = [one for one in shapes if not isinstance(one.geometry, Mesh)]
     known = half_diagonal(plain)
     if len(plain) == len(shapes) or (known and spread <= _OUTSIDE * known):
