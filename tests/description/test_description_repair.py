@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.description.samples import INERTIAL, consistent, model, robot
 
-from roboyard.description import Box, LidarSpec, Model, load_model, load_world
+from roboyard.description import Box, LidarSpec, Model, load_model, load_world, survey_model
 from roboyard.description.remedies import equal_box, matrix_of, plausible, straightened
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
@@ -131,6 +131,28 @@ def test_a_massless_cross_keeps_its_joints() -> None:
     assert [one.type for one in mended.joints] == ["continuous", "continuous"]
     assert mended.mass == 2.0
     assert "lends" in mended.mendings[0].done
+
+
+FAULTY = (
+    '<link name="{}"><inertial><mass>heavy</mass></inertial></link>',
+    '<link name="{}"><collision name="c"><geometry><sphere><radius>-1</radius></sphere></geometry></collision></link>',
+    '<joint name="{}" type="revolute"><parent>a</parent><child>b</child><axis><xyz>0 up 1</xyz></axis></joint>',
+)
+
+
+@given(st.lists(st.sampled_from(FAULTY), min_size=1, max_size=5))
+def test_all_faults_of_an_sdf_model_are_found(faults: list[str]) -> None:
+    """Each where it is, as if it were alone; a joint to a link with a fault is no fault."""
+    parts = [fault.format(f"p{index}") for index, fault in enumerate(faults)]
+    lines = ['<link name="a"/><link name="b"/>', *parts]
+    if parts[0].startswith("<link"):
+        lines.append('<joint name="j" type="ball"><parent>a</parent><child>p0</child></joint>')
+    found, mendings = survey_model(model("\n".join(lines)))
+    assert not mendings
+    places = sorted(int(str(one.where).partition(":")[2].partition(":")[0].partition(",")[0]) for one in found)
+    assert places == list(range(2, 2 + len(parts)))
+    with pytest.raises(DescriptionError):
+        load_model(model("\n".join(lines)))
 
 
 def test_sdf() -> None:

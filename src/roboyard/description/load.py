@@ -72,7 +72,8 @@ def survey_model(
     """Everything that is wrong with a model: what cannot be mended, and what ``repair`` would mend.
 
     Reading goes on after each fault as far as the format's reader can: in URDF from link to link, joint to joint and
-    block to block, elsewhere up to the first that cannot be mended.
+    block to block, in SDF from link to link and joint to joint of a model, in MJCF up to the first that cannot be
+    mended.
 
     Args:
         path_or_text: As in `load_model`.

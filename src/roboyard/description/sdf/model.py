@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from roboyard.description import checks
 from roboyard.description.assembly import settle_sensors
 from roboyard.description.fields import boolean_of, pose
-from roboyard.description.model import Frame, Joint, Model
+from roboyard.description.model import Frame, Joint, Link, Model
 from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
 from roboyard.description.sdf import merging
 from roboyard.description.sdf.bare_links import weightless
 from roboyard.description.sdf.includes import PLACEHOLDER, Included, Version, is_placeholder, read_include
 from roboyard.description.sdf.joint import end, read_joint
-from roboyard.description.sdf.link import read_link
+from roboyard.description.sdf.link import LinkParts, read_link
 from roboyard.description.sdf.nesting import Parts
 from roboyard.description.sdf.scope import MODEL, Entry, Scope, places
 from roboyard.description.sdf.tree import span
@@ -161,7 +162,8 @@ def _collect_links(reading: Reading, scope: Scope, parts: Parts, static: bool) -
                 return pose(given)  # most parts; composing would only cost digits
             return T_link_model @ scope.relative(given, link, part, what)
 
-        found = read_link(reading, entry.node, T_model_link, place, static=static)
+        bare = LinkParts(Link(entry.name, T_model_link), (), ())
+        found = reading.attempt(partial(read_link, reading, entry.node, T_model_link, place, static=static), bare)
         parts.links.append(found.link)
         parts.sensors += found.sensors
         parts.plugins += found.plugins
@@ -195,7 +197,9 @@ def _collect_joints(reading: Reading, scope: Scope, parts: Parts, version: Versi
         if any(one.partition("::")[0] in missing for one in ends):
             reading.note(entry.node, f"joint '{entry.name}' leads to a model that is not there: left out")
             continue
-        joint = read_joint(reading, entry.node, scope, key, poses, version)
+        joint = reading.attempt(partial(read_joint, reading, entry.node, scope, key, poses, version), None)
+        if joint is None:
+            continue
         if joint.parent == joint.child:
             what = f"joint '{joint.name}' joins link '{joint.child}' to itself"
             reading.mend(entry.node, what, "two different links", "left out")
@@ -205,6 +209,8 @@ def _collect_joints(reading: Reading, scope: Scope, parts: Parts, version: Versi
         for one in entry.node.all("sensor"):
             T_link_sensor = joint.T_child_joint @ pose(one.child("pose"))
             parts.sensors.append(read_sensor(reading, one, joint.child, T_link_sensor, joint.name))
+    if reading.faults:  # what follows of them is none of its own
+        raise reading.faults[0]
     nested = [(f"{entry.name}::", entry.node) for _, entry in scope.entries("model")]
 
     def place(name: str) -> Node:
