@@ -189,7 +189,9 @@ def drive(trouble: Trouble, steps: tuple[str, ...], local: tuple[str, ...] = WIT
     frame = GridFrame(CELL, SHAPE)
     surroundings.take_map(OccupancyGrid(np.where(trouble.map, 100, 0).astype(np.int8), frame))
     controller = make_controller(settings.controller, body, settings.tolerance, reverse=False)
-    driver = Driver(make_planner(settings.planner, PADDED), controller, body, surroundings, settings)
+    driver = Driver(
+        make_planner(settings.planner, PADDED, settings.smoothing), controller, body, surroundings, settings
+    )
     task = Navigate(driver, [trouble.goal])
     border = Footprint(OUTLINE).border(CELL / 2.0)
     pose, twist = trouble.start, STANDSTILL

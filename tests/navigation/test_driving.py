@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 from tests.navigation.yards import BODY, LIMITS, Yard, room
 
+from roboyard.config import loads
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
@@ -16,15 +17,20 @@ from roboyard.navigation.costmap import FREE, INSCRIBED, LETHAL, UNKNOWN, Costma
 from roboyard.navigation.driving import (
     FollowPath,
     Navigate,
+    NavigatorSettings,
     Part,
     RecoverySettings,
+    Smoothing,
     Spin,
     Straight,
     Wait,
+    is_blocked,
     make_planner,
     nearest_reachable,
+    plan_through,
 )
 from roboyard.navigation.errors import Blocked, GoalInvalid, GoalOccupied, GoalOutsideMap, GoalUnknown, TimeOut
+from roboyard.navigation.planning import SmoothedPlanner, check_planner
 
 WINDOW = Part("window")
 
@@ -212,6 +218,38 @@ def test_a_path_is_followed_to_its_end() -> None:
     assert yard.pose.distance(SE2(4.0, 3.0, 0.0)) < 0.12
 
 
+def test_smoothed_ways_lead_through_all_goals_and_bend_less() -> None:
+    goals = [SE2(3.0, 3.2, 0.0), SE2(5.3, 2.0, 0.0)]
+    sharpest = {}
+    for radius in (0.0, 0.6):
+        yard = Yard(_pillars(3), SE2(0.7, 2.0, 0.0), controller=WINDOW, smoothing=Smoothing(turning_radius=radius))
+        way = plan_through(yard.driver.planner, yard.surroundings.world_costs(), yard.pose, goals, 0.5)
+        away = np.hypot(*(way.poses[:, :2] - goals[0].xy).T)
+        assert away.min() < 1e-9
+        assert not is_blocked(yard.surroundings.world_costs(), way.poses)
+        parts = np.split(way.poses[:, :2], [int(np.argmin(away))])
+        turns = [np.abs(np.diff(np.unwrap(np.arctan2(*np.diff(part, axis=0).T[::-1])))) for part in parts]
+        sharpest[radius] = max(turn.max() for turn in turns)
+    assert sharpest[0.6] < 0.7 * sharpest[0.0]
+
+
+def test_a_smoothed_way_is_driven_to_its_end() -> None:
+    yard = Yard(_pillars(3), SE2(0.7, 2.0, 0.0), controller=WINDOW, smoothing=Smoothing(turning_radius=0.6))
+    assert yard.run(Navigate(yard.driver, [SE2(5.3, 2.0, 0.0)]), 60.0) is None
+    assert not yard.touched
+    assert yard.pose.distance(SE2(5.3, 2.0, 0.0)) <= 0.15
+
+
+def test_smoothed_ways_enter_unknown_ground_only_where_the_planner_may() -> None:
+    for told, allowed in (({}, False), ({"traversal": {"allow_unknown": True}}, True)):
+        planner = make_planner(Part("wave", told), BODY.footprint, Smoothing(least_radius=0.4))
+        assert isinstance(planner, SmoothedPlanner)
+        assert planner.traversal.allow_unknown == allowed
+        assert planner.traversal == planner.planner.traversal
+        assert planner.smoother.turning_radius == 0.4
+    check_planner(planner)
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("goal", "error"),
@@ -238,6 +276,14 @@ def test_a_goal_that_is_no_number_is_refused() -> None:
     object.__setattr__(goal, "x", math.nan)
     with pytest.raises(GoalInvalid):
         yard.driver.check_goal(goal)
+
+
+@pytest.mark.parametrize("smoothing", [{"turning_radius": -1.0}, {"least_radius": math.nan}, {"turning_radius": 101.0}])
+def test_smoothing_that_makes_no_sense_is_refused(smoothing) -> None:
+    with pytest.raises(ConfigError, match=next(iter(smoothing))):
+        Smoothing(**smoothing)
+    with pytest.raises(ConfigError, match=next(iter(smoothing))):
+        loads(NavigatorSettings, f"smoothing: {smoothing}".replace("nan", ".nan"))
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:

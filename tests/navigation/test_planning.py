@@ -1,8 +1,10 @@
 """Global planners: optimal against independent methods, symmetric, never truncated; and why there is no way."""
 
 import gzip
+import itertools
 import math
 import os
+from dataclasses import replace
 from pathlib import Path as File
 
 import numpy as np
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from roboyard.errors import ConfigError
+from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2, polygons
 from roboyard.grids import GridFrame
 from roboyard.navigation.costmap import FREE, INSCRIBED, LETHAL, UNKNOWN, Costmap
@@ -25,7 +27,7 @@ from roboyard.navigation.errors import (
     StartOccupied,
     StartOutsideMap,
 )
-from roboyard.navigation.planning import GridSearch, Traversal, WavePlanner
+from roboyard.navigation.planning import GridSearch, Traversal, WavePlanner, cost_along
 
 DATA = os.environ.get("ROBOYARD_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="ROBOYARD_DATA does not name the folder of data from outside")
@@ -233,3 +235,40 @@ def test_why_there_is_no_way(planner) -> None:
 def test_numbers_out_of_range_are_refused(wrong) -> None:
     with pytest.raises(ConfigError):
         Traversal(**wrong)
+
+
+# -- what poses cost ---------------------------------------------------------------------------------------------------
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 3))
+def test_what_poses_cost_is_the_integral_over_the_ground_also_beyond_the_map(seed: int, planes: int) -> None:
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(0, 250, (9, 12)).astype(np.uint8)
+    cells[rng.random(cells.shape) < 0.2] = UNKNOWN
+    costmap = Costmap(cells, GridFrame(0.1, cells.shape, SE2(1.0, -2.0, 0.5 * planes)))
+    points = costmap.frame.T_map_grid @ (rng.uniform(-1.0, 2.0, (5, 2)))
+    poses = np.column_stack([points, np.zeros(5)])
+    traversal = Traversal(cost_weight=2.0, unknown_cost=70)
+    # independently: many points along the lines
+    dense = np.concatenate([np.linspace(a, b, 20_001)[:-1] for a, b in itertools.pairwise(points)])
+    steps = np.repeat(np.linalg.norm(np.diff(points, axis=0), axis=1) / 20_000, 20_000)
+    found = costmap.frame.cells(dense + 0.5 * np.diff(dense, axis=0, append=points[-1:]))
+    inside = costmap.frame.contains(found)
+    values = np.full(len(dense), UNKNOWN)
+    values[inside] = cells[found[inside, 0], found[inside, 1]]
+    values[values == UNKNOWN] = 70
+    expected = (steps * (1.0 + 2.0 * values / 252.0)).sum()
+    assert cost_along(costmap, poses, traversal).cost == pytest.approx(expected, rel=2e-3)
+    known = replace(traversal, allow_unknown=False)
+    entered = not inside.all() or (cells[found[inside, 0], found[inside, 1]] == UNKNOWN).any()
+    if entered:
+        assert cost_along(costmap, poses, known).cost == math.inf
+
+
+def test_poses_far_beyond_the_map_or_not_finite() -> None:
+    costmap = Costmap(np.zeros((4, 4), dtype=np.uint8), GridFrame(1.0, (4, 4)))
+    poses = np.array([[-1e6, 2.0, 0.0], [1e6, 2.0, 0.0]])
+    beyond = 1.0 + 3.0 * 50 / 252
+    assert cost_along(costmap, poses, Traversal()).cost == pytest.approx(4.0 + (2e6 - 4.0) * beyond, rel=1e-6)
+    poses[1, 0] = math.nan
+    with pytest.raises(InputError):
+        cost_along(costmap, poses, Traversal())

@@ -45,7 +45,7 @@ class Yard:
         known = true if mapped is None else mapped
         self.surroundings.take_map(OccupancyGrid(np.where(known, 100, 0).astype(np.int8), self.frame))
         controller = make_controller(self.settings.controller, BODY, self.settings.tolerance, reverse=False)
-        planner = make_planner(self.settings.planner, BODY.footprint)
+        planner = make_planner(self.settings.planner, BODY.footprint, self.settings.smoothing)
         self.driver = Driver(planner, controller, BODY, self.surroundings, self.settings)
         self.touched, self.commands = 0, []
 

@@ -63,7 +63,7 @@ def draw(
     axes.set_aspect("equal")
     axes.set_xlabel("x [m]")
     axes.set_ylabel("y [m]")
-    axes.legend(loc="best", fontsize=8)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8)  # beside the map, which may be narrow
     try:
         figure.savefig(file, dpi=110)
     except OSError as error:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from roboyard.navigation import Footprint
     from roboyard.navigation.planning import Explanation
 
+_FAR = 1e7
+"""Nobody drives farther [m]."""
 app = group("Plan for a robot without running it.")
 
 
@@ -61,6 +63,8 @@ def path(
     from roboyard.navigation.planning.choice import planner_named
 
     first, last = _pose("--from", start), _pose("--to", goal)
+    if not 0.0 <= inflation <= 50.0:
+        raise InputError(f"--inflation {inflation}", valid="0 to 50 m")
     if picture is not None and picture.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"--picture {picture}", valid="a name that ends in .png or .svg")
     footprint = _footprint(robot, radius)
@@ -101,16 +105,18 @@ def path(
         [
             ("length", f"{found.length:.2f} m, {len(found)} poses"),
             ("cost", f"{found.cost:.2f} m of free ground"),
-            ("clearance", f"never nearer than {found.clearance:.2f} m to an obstacle"),
+            ("clearance", _clearance(found.clearance)),
             *([("picture", str(picture))] if picture is not None else []),
         ]
     )
 
 
+def _clearance(metres: float) -> str:
+    return f"never nearer than {metres:.2f} m to an obstacle" if metres < _FAR else "there is no obstacle"
+
+
 def _pose(option: str, text: str) -> SE2:
     """Raises InputError."""
-    import math
-
     from roboyard.errors import InputError
     from roboyard.geometry import SE2
 
@@ -118,8 +124,10 @@ def _pose(option: str, text: str) -> SE2:
         numbers = [float(word) for word in text.split(",")]
     except ValueError:
         numbers = []
-    if len(numbers) not in (2, 3) or not all(map(math.isfinite, numbers)):
-        raise InputError(f"{option} {text[:80]!r} is no pose", valid="x,y or x,y,theta: finite numbers [m, rad]")
+    if len(numbers) not in (2, 3) or not all(abs(number) <= _FAR for number in numbers):
+        raise InputError(
+            f"{option} {text[:80]!r} is no pose", valid=f"x,y or x,y,theta: numbers up to {_FAR:g} [m, rad]"
+        )
     return SE2(*numbers)
 
 

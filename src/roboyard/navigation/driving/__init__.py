@@ -9,6 +9,7 @@ from roboyard.navigation.driving.config import (
     Pace,
     Part,
     RecoverySettings,
+    Smoothing,
 )
 from roboyard.navigation.driving.costmap_settings import (
     CostmapSettings,
@@ -51,6 +52,7 @@ __all__ = [
     "RangeSettings",
     "RecoverySettings",
     "Situation",
+    "Smoothing",
     "Spin",
     "Straight",
     "Surroundings",

@@ -53,6 +53,17 @@ class Pace:
 
 
 @dataclass(frozen=True)
+class Smoothing:
+    """How planned ways are bent, see ``Smoother``; as they are planned while both are 0."""
+
+    turning_radius: float = field(0.0, unit="m", low=0.0, high=100.0, doc="bends are as wide where there is room")
+    least_radius: float = field(0.0, unit="m", low=0.0, high=100.0, doc="a way with a tighter bend stays as planned")
+
+    def __post_init__(self) -> None:
+        check(self, "smoothing")
+
+
+@dataclass(frozen=True)
 class RecoverySettings:
     """What is tried when the robot cannot go on."""
 
@@ -83,6 +94,7 @@ class NavigatorSettings:
     """Of the navigator."""
 
     planner: Part = field(Part("wave"), doc="finds ways")
+    smoothing: Smoothing = field(Smoothing(), doc="of ways")
     controller: Part = field(Part("mppi"), doc="follows them")
     costmap: CostmapSettings = field(CostmapSettings(), doc="")
     tolerance: Tolerance = field(Tolerance(), doc="of goals")

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.navigation.controllers import Controller
@@ -31,7 +29,7 @@ from roboyard.navigation.errors import (
     StartOccupied,
 )
 from roboyard.navigation.path import Path
-from roboyard.navigation.planning import GlobalPlanner, explain, no_path
+from roboyard.navigation.planning import GlobalPlanner, Traversal, explain, extent, no_path, traversal_of
 
 _CAME_ON = 1.0
 """So far from where it last recovered, the robot may try all recovery steps again [m]."""
@@ -59,6 +57,11 @@ class Driver:
     settings: NavigatorSettings
     track: Track = field(default_factory=Track)
 
+    @property
+    def traversal(self) -> Traversal:
+        """What its planner pays for a metre."""
+        return traversal_of(self.planner)
+
     def check_goal(self, goal: SE2) -> None:
         """Refuse a goal that no way can lead to, whatever the sensors see.
 
@@ -72,11 +75,7 @@ class Driver:
         surroundings = self.surroundings
         frame = surroundings.world.frame
         if not frame.contains(frame.cells(goal.xy)):
-            low, high = frame.T_map_grid @ np.array([[0.0, 0.0], frame.size])
-            raise GoalOutsideMap(
-                f"the goal ({x:.2f}, {y:.2f}) lies outside of the map",
-                valid=f"from ({low[0]:.2f}, {low[1]:.2f}) to ({high[0]:.2f}, {high[1]:.2f})",
-            )
+            raise GoalOutsideMap(f"the goal ({x:.2f}, {y:.2f}) lies outside of the map", valid=extent(frame))
         if not surroundings.has_map:
             return
         cost = surroundings.static_cost(goal, self.body.footprint.inscribed_radius)
@@ -84,8 +83,7 @@ class Driver:
             raise GoalOccupied(
                 f"the goal ({x:.2f}, {y:.2f}) lies in an obstacle of the map, or too near to one", valid="a free place"
             )
-        traversal = getattr(self.planner, "traversal", None)
-        if cost == UNKNOWN and traversal is not None and not traversal.allow_unknown:
+        if cost == UNKNOWN and not self.traversal.allow_unknown:
             raise GoalUnknown(
                 f"the goal ({x:.2f}, {y:.2f}) lies where nobody has looked", valid="a known place, or allow_unknown"
             )
@@ -162,7 +160,9 @@ class Navigate(Remembering):
         costs = driver.surroundings.world_costs() if costmap is None else costmap
         goals = list(self.goals[self.passed :])
         if self._approach:
-            near = nearest_reachable(costs, now.pose, goals[-1], settings.escape)
+            near = nearest_reachable(
+                costs, now.pose, goals[-1], settings.escape, unknown=driver.traversal.allow_unknown
+            )
             goals[-1] = near or goals[-1]
         self._planned = now.time
         path = plan_through(driver.planner, costs, now.pose, goals, settings.escape)
@@ -230,8 +230,7 @@ class Navigate(Remembering):
     def _explained(self, now: Situation, error: NavigationError) -> NavigationError:
         """The error with what is in the way, who marked it, and how wide the robot needs it."""
         surroundings, radius = self._driver.surroundings, self._driver.body.footprint.inscribed_radius
-        traversal = getattr(self._driver.planner, "traversal", None)
-        unknown = traversal is None or traversal.allow_unknown
+        unknown = self._driver.traversal.allow_unknown
         goal = SE2(*self.goal)
         if isinstance(error, NoPath):
             return no_path(surroundings.world, now.pose, goal, radius, allow_unknown=unknown)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from roboyard.config import convert_value
 from roboyard.config.describe import near
 from roboyard.errors import ConfigError
 from roboyard.navigation.controllers import Controller, Tolerance, controller_named
 from roboyard.navigation.driving.behaviors import Body
-from roboyard.navigation.driving.config import Part
+from roboyard.navigation.driving.config import Part, Smoothing
 from roboyard.navigation.footprint import Footprint
-from roboyard.navigation.planning import GlobalPlanner
+from roboyard.navigation.planning import GlobalPlanner, SmoothedPlanner, Smoother, traversal_of
 from roboyard.navigation.planning.choice import planner_named
 
 Made = TypeVar("Made")
 
 
-def make_planner(part: Part, footprint: Footprint) -> GlobalPlanner:
-    """The planner of that name, for a robot of that outline.
+def make_planner(part: Part, footprint: Footprint, smoothing: Smoothing | None = None) -> GlobalPlanner:
+    """The planner of that name, for a robot of that outline, its ways bent as the smoothing says.
 
     Unless its settings say otherwise, it enters no unknown ground.
 
@@ -32,11 +32,17 @@ def make_planner(part: Part, footprint: Footprint) -> GlobalPlanner:
     if not is_dataclass(planner):
         if part.settings:
             raise ConfigError("takes no settings", where=f"planner {part.use}")
-        return cast("GlobalPlanner", planner)
+        return _smoothed(planner, smoothing)
     if "traversal" in {field.name for field in fields(planner)}:
         planner = changed(planner, {"traversal": {"allow_unknown": False}}, part.use)
-    made: GlobalPlanner = changed(planner, part.settings, f"planner {part.use}")
-    return made
+    return _smoothed(changed(planner, part.settings, f"planner {part.use}"), smoothing)
+
+
+def _smoothed(planner: GlobalPlanner, smoothing: Smoothing | None) -> GlobalPlanner:
+    if smoothing is None or not max(smoothing.turning_radius, smoothing.least_radius):
+        return planner
+    radius = max(smoothing.turning_radius, smoothing.least_radius)
+    return SmoothedPlanner(planner, Smoother(traversal_of(planner), radius, smoothing.least_radius))
 
 
 def changed(instance: Made, settings: Mapping[str, Any], where: str) -> Made:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import label
+from numpy.typing import ArrayLike
 
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame, distance_to
+from roboyard.navigation.reachable import joined, nearest
 
 
 def nearest_reachable(
@@ -39,30 +39,15 @@ def nearest_reachable(
     """
     cells = np.asarray(costs)
     passable = (cells >= 0) & (cells < blocked)
-    parts, _ = label(passable)
-    here = _nearest(passable, frame, start)
-    if here is None or math.dist(here[1], (start.x, start.y)) > reach:
+    here = nearest(passable, frame, start, reach)
+    if here is None:
         return None
-    joined = parts == parts[here[0]]
+    there = joined(passable, frame, here)
     row, column = frame.cells(target.xy)
-    if frame.contains((row, column)) and joined[row, column]:
+    if frame.contains((row, column)) and there[row, column]:
         return target
-    roomy = joined & (distance_to(cells > blocked, frame.resolution) >= room)
-    found = _nearest(roomy if roomy.any() else joined, frame, target)
+    roomy = there & (distance_to(cells > blocked, frame.resolution) >= room)
+    found = nearest(roomy if roomy.any() else there, frame, target)
     if found is None:
         return None
-    x, y = found[1]
-    return SE2(x, y, math.atan2(target.y - y, target.x - x))
-
-
-def _nearest(
-    wanted: NDArray[np.bool_], frame: GridFrame, pose: SE2
-) -> tuple[tuple[int, int], tuple[float, float]] | None:
-    """The wanted cell nearest to a pose, and its middle [m]; the first of equals."""
-    candidates = np.argwhere(wanted)
-    if not len(candidates):
-        return None
-    middles = frame.points(candidates)
-    index = int(np.argmin(np.hypot(middles[:, 0] - pose.x, middles[:, 1] - pose.y)))
-    row, column = candidates[index]
-    return (int(row), int(column)), (float(middles[index, 0]), float(middles[index, 1]))
+    return SE2(found.x, found.y, math.atan2(target.y - found.y, target.x - found.x))

@@ -87,7 +87,8 @@ class NavigatorNode(Node):
         own = footprint_of(self.footprint, self.outline, 0.0)
         self._surroundings = Surroundings(chosen.costmap, footprint, own.corners)
         controller = make_controller(chosen.controller, body, chosen.tolerance, reverse=chosen.pace.reverse)
-        self._driver = Driver(make_planner(chosen.planner, footprint), controller, body, self._surroundings, chosen)
+        planner = make_planner(chosen.planner, footprint, chosen.smoothing)
+        self._driver = Driver(planner, controller, body, self._surroundings, chosen)
         self._frames = tuple(map(self.frame, (self.global_frame, self.odom_frame, self.base_frame)))
         self._twist = (0.0, 0.0, 0.0)
         self._held_since: float | None = None

@@ -1,6 +1,6 @@
 """Global planners: from a costmap, a start and a goal to a path."""
 
-from roboyard.navigation.planning.base import GlobalPlanner, Traversal
+from roboyard.navigation.planning.base import GlobalPlanner, Traversal, extent, traversal_of
 from roboyard.navigation.planning.conformance import check_planner
 from roboyard.navigation.planning.explanation import Barrier, Explanation, explain, no_path
 from roboyard.navigation.planning.grid_search import GridSearch
@@ -8,7 +8,7 @@ from roboyard.navigation.planning.hybrid import HybridAStar, Prices
 from roboyard.navigation.planning.path_cost import cost_along
 from roboyard.navigation.planning.route_file import load_route_graph, parse_route_graph
 from roboyard.navigation.planning.route_graph import Route, RouteEdge, RouteGraph, RouteNode
-from roboyard.navigation.planning.smoothing import Smoother
+from roboyard.navigation.planning.smoothing import SmoothedPlanner, Smoother
 from roboyard.navigation.planning.wave import WavePlanner
 
 __all__ = [
@@ -22,13 +22,16 @@ __all__ = [
     "RouteEdge",
     "RouteGraph",
     "RouteNode",
+    "SmoothedPlanner",
     "Smoother",
     "Traversal",
     "WavePlanner",
     "check_planner",
     "cost_along",
     "explain",
+    "extent",
     "load_route_graph",
     "no_path",
     "parse_route_graph",
+    "traversal_of",
 ]

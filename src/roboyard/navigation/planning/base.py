@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
+from roboyard.grids import GridFrame
 from roboyard.navigation.costmap import INSCRIBED, LETHAL, UNKNOWN, Costmap
 from roboyard.navigation.errors import GoalOccupied, GoalOutsideMap, GoalUnknown, StartOccupied, StartOutsideMap
 from roboyard.navigation.path import Path
@@ -62,6 +64,12 @@ class Traversal:
         return Ground.framed(cells, table)
 
 
+def traversal_of(planner: GlobalPlanner) -> Traversal:
+    """What a planner pays for a metre; the usual, if it does not say."""
+    found = getattr(planner, "traversal", None)
+    return found if isinstance(found, Traversal) else Traversal()
+
+
 def start_and_goal(
     costmap: Costmap, traversal: Traversal, start: SE2, goal: SE2
 ) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -78,7 +86,7 @@ def start_and_goal(
         (inside[1], GoalOutsideMap, "goal", goal),
     ):
         if not is_inside:
-            raise error(f"the {name} ({pose.x:.2f}, {pose.y:.2f}) lies outside of the map", valid=_extent(costmap))
+            raise error(f"the {name} ({pose.x:.2f}, {pose.y:.2f}) lies outside of the map", valid=extent(costmap.frame))
     first, last = (int(cells[0, 0]), int(cells[0, 1])), (int(cells[1, 0]), int(cells[1, 1]))
     for name, cell, pose in (("start", first, start), ("goal", last, goal)):
         value = int(costmap.cells[cell])
@@ -99,7 +107,11 @@ def start_and_goal(
     return first, last
 
 
-def _extent(costmap: Costmap) -> str:
-    corners = costmap.frame.T_map_grid @ np.array([[0.0, 0.0], costmap.frame.size])
-    (x0, y0), (x1, y1) = corners
-    return f"the map reaches from ({x0:.2f}, {y0:.2f}) to ({x1:.2f}, {y1:.2f})"
+def extent(frame: GridFrame) -> str:
+    """Where a map lies, for people; of one that lies askew, how."""
+    width, height = frame.size
+    corners = frame.T_map_grid @ np.array([[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]])
+    (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
+    askew = abs(math.sin(2.0 * frame.T_map_grid.theta)) > 1e-6
+    turned = f", turned by {frame.T_map_grid.theta:.2f} rad in there" if askew else ""
+    return f"the map reaches from ({x0:.2f}, {y0:.2f}) to ({x1:.2f}, {y1:.2f}){turned}"

@@ -164,7 +164,10 @@ class HybridAStar:
             outline = np.array([pose @ corner for corner in self.footprint.corners])
             if outline_clearance(costmap, outline) <= 0.0:
                 where = f"({pose.x:.2f}, {pose.y:.2f}, {pose.theta:.2f})"
-                raise kind(f"at the {name} {where} the robot's outline touches an obstacle", valid="a free place")
+                raise kind(
+                    f"at the {name} {where} the robot's outline touches an obstacle or the map's edge",
+                    valid="a free place",
+                )
 
     def _path(self, costmap: Costmap, motions: NDArray[np.float64], start: SE2, goal: SE2) -> Path:
         poses = [_inside(costmap, start)]

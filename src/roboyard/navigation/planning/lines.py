@@ -65,13 +65,42 @@ def line_cost(ground: Ground, row: float, column: float, to_row: float, to_colum
             next_c += every_c
 
 
-@kernel(examples=lambda: [(smallest(), np.ones((2, 2)))])
-def way_cost(ground: Ground, way: NDArray[np.float64]) -> float:
-    """What straight lines from point to point of a way (n, 2) cost together; see ``line_cost``."""
+@kernel(examples=lambda: [(smallest(), np.ones((2, 2)), 1)])
+def way_cost(ground: Ground, way: NDArray[np.float64], rim: int) -> float:
+    """What straight lines from point to point of a way (n, 2) cost together; see ``line_cost``.
+
+    Only from row and column ``rim`` on, and up to those as far from the other edges, cells are looked at; all beyond
+    costs what cell (rim, rim) does.
+    """
+    rows, columns = ground.cells.shape
+    weight = float(ground.weights[ground.cells[rim, rim]])
+    beyond = weight if weight > 0.0 else np.inf
     cost = 0.0
     for i in range(1, len(way)):
-        cost += line_cost(ground, way[i - 1, 0], way[i - 1, 1], way[i, 0], way[i, 1])
+        r, c = way[i - 1, 0], way[i - 1, 1]
+        dr, dc = way[i, 0] - r, way[i, 1] - c
+        enter_r, leave_r = _within(r, dr, rim, rows - 1 - rim)
+        enter_c, leave_c = _within(c, dc, rim, columns - 1 - rim)
+        enter, leave = max(enter_r, enter_c), min(leave_r, leave_c)
+        if enter > leave:
+            enter = leave = 0.0
+        else:
+            kept = 1.0 - leave  # 0 gives the very end, not one beside it by rounding
+            end_r, end_c = way[i, 0] - kept * dr, way[i, 1] - kept * dc
+            cost += line_cost(ground, r + enter * dr, c + enter * dc, end_r, end_c)
+        outside = (1.0 - (leave - enter)) * math.hypot(dr, dc)
+        if outside > 0.0:
+            cost += outside * beyond
     return cost
+
+
+@kernel
+def _within(begin: float, way: float, low: float, high: float) -> tuple[float, float]:
+    """Shares of a line's way (0 to 1) at which it gets between two numbers and leaves again (Liang, Barsky 1984)."""
+    if way == 0.0:
+        return (0.0, 1.0) if low <= begin <= high else (2.0, -1.0)
+    first, last = (low - begin) / way, (high - begin) / way
+    return max(min(first, last), 0.0), min(max(first, last), 1.0)
 
 
 @kernel(examples=lambda: [(smallest(), np.ones((2, 2)), 10)])

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.errors import ConfigError
+from roboyard.geometry import SE2
 from roboyard.navigation.costmap import Costmap
 from roboyard.navigation.path import Path
-from roboyard.navigation.planning.base import Traversal
+from roboyard.navigation.planning.base import GlobalPlanner, Traversal
 from roboyard.navigation.planning.grid_ways import spaced
 from roboyard.navigation.planning.ground import Ground, smallest
 from roboyard.navigation.planning.lines import line_cost
@@ -77,6 +78,28 @@ class Smoother:
         headings = np.append(np.arctan2(steps[:, 1], steps[:, 0]), path.poses[-1, 2])
         found = cost_along(costmap, np.column_stack([points, headings]), self.traversal)
         return found if math.isfinite(found.cost) else path
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothedPlanner:
+    """A planner with its ways bent.
+
+    Attributes:
+        planner: Finds them.
+        smoother: Bends them, at the planner's prices.
+    """
+
+    planner: GlobalPlanner
+    smoother: Smoother
+
+    @property
+    def traversal(self) -> Traversal:
+        """What a metre costs."""
+        return self.smoother.traversal
+
+    def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
+        """See ``GlobalPlanner``."""
+        return self.smoother.smooth(costmap, self.planner.plan(costmap, start, goal))
 
 
 def _corners(points: NDArray[np.float64]) -> NDArray[np.float64]:

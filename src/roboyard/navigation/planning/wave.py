@@ -43,7 +43,7 @@ class WavePlanner:
         way = np.concatenate([way_down(ground, times, here[0], here[1]), there[None]])
         if self.taut:
             way = pull_taut(ground, way, 20)
-        cost = way_cost(ground, way)
+        cost = way_cost(ground, way, 0)
         if self.taut:
             way = spaced(way, self.spacing)
         return path_through(costmap, way - 1.0, start, goal, cost)
