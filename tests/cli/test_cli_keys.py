@@ -85,7 +85,7 @@ def now_ns() -> int:
 
 
 def wait_for_time(time_ns: int) -> int:
-    for _ in range(600):
+    for _ in range(2400):
         with suppress(RunError):  # it cannot answer while kernels are compiled
             if live_runs() and (now := now_ns()) >= time_ns:
                 return now

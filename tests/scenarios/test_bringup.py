@@ -147,6 +147,21 @@ def test_the_smoother_keeps_what_the_drive_can_do(tmp_path: Path) -> None:
     assert max(steps) == pytest.approx(package.file.limits.acceleration / 20.0)
 
 
+def test_parameters_of_a_scenario_join_those_of_the_package_but_another_part_is_taken_whole() -> None:
+    package = package_of(load_model(cart(PLUGIN)), Path("cart.urdf"))
+    own = {"settings": {"pace": {"forward": 1.0, "turn": 2.0}, "controller": {"use": "pursuit", "settings": {"a": 1}}}}
+    package = package.customised({"navigator": own}, {})
+    over = {"settings": {"pace": {"forward": 0.5}, "controller": {"use": "mppi", "settings": {"b": 2}}}, "rate": 5.0}
+    assert package.customised({"navigator": over}, {}).node("navigator").parameters == {
+        "settings": {
+            "pace": {"forward": 0.5, "turn": 2.0},
+            "controller": {"use": "mppi", "settings": {"b": 2}},
+        },
+        "rate": 5.0,
+    }
+    assert package.node("navigator").parameters == own, "the package itself stays as it is"
+
+
 @pytest.mark.parametrize("name", ["drive", "navigatr", "joint_trajectory"])
 def test_nodes_it_cannot_have_are_refused(name: str) -> None:
     package = package_of(load_model(cart().replace("continuous", "fixed")), Path("cart.urdf"))

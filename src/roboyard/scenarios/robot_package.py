@@ -143,10 +143,23 @@ class RobotPackage:
             spec = self.node(name)
             nodes[name] = replace(
                 spec,
-                parameters={**spec.parameters, **parameters.get(name, {})},
+                parameters=_laid_over(spec.parameters, parameters.get(name, {})),
                 remap={**spec.remap, **remap.get(name, {})},
             )
         return replace(self, file=replace(self.file, nodes=nodes))
+
+
+def _laid_over(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """``base`` with what ``over`` says; nested mappings are joined, but one that uses another part is taken whole."""
+    joined = dict(base)
+    for key, value in over.items():
+        before = joined.get(key)
+        nested = isinstance(value, Mapping) and isinstance(before, Mapping)
+        if nested and value.get("use", before.get("use")) == before.get("use"):
+            joined[key] = _laid_over(before, value)
+        else:
+            joined[key] = value
+    return joined
 
 
 def load_robot(path: Path) -> RobotPackage:

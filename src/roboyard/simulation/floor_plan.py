@@ -158,7 +158,10 @@ def _mark(occupied: NDArray[np.bool_], segments: Array, resolution: float) -> No
     cells = np.floor(segments[which, 0] + share[:, None] * way[which] + inward[which]).astype(int)
     inside = ((cells >= 0) & (cells < [columns, rows])).all(1)
     occupied[cells[inside, 1], cells[inside, 0]] = True
-    # Even-odd filling: each row of cell middles crosses the outline an even number of times.
+    # Even-odd filling: each row of cell middles crosses the outline an even number of times.  Two triangles say where
+    # they meet with other last digits; rounded, neither counts a row there that the other counts, or leaves out, too.
+    segments = segments.round(9)
+    way = segments[:, 1] - segments[:, 0]
     low, high = segments[..., 1].min(1), segments[..., 1].max(1)
     first, stop = np.ceil(low - 0.5).astype(int), np.ceil(high - 0.5).astype(int)
     first, stop = np.clip(first, 0, rows), np.clip(stop, 0, rows)
