@@ -202,14 +202,3 @@ def test_a_map_that_cannot_be_read_is_said_in_a_line(command: Command, change, s
     done = command("plan", "path", file, "--from", "1,1", "--to", "5,1")
     assert done.code == 2, done
     assert said in done.error
-
-
-@pytest.mark.slow
-def test_a_large_map(command: Command) -> None:
-    cells = np.zeros((3000, 3000), dtype=np.int8)
-    for number, row in enumerate(range(300, 3000, 300)):
-        cells[row] = 100
-        cells[row, slice(-60, None) if number % 2 == 0 else slice(60)] = 0
-    done = command("plan", "path", _saved(cells), "--from", "1,1", "--to", "299,299", "--picture", "way.png", "--json")
-    assert done.code == 0, done
-    assert 9 * 290.0 < done.json["length"] < 11 * 300.0
