@@ -135,11 +135,14 @@ class MakeRoom(Remembering):
     def _prefers_ahead(self, now: Situation, clear: NDArray[np.float32]) -> bool:
         frame = now.local.frame
         border = self._body.footprint.border(frame.resolution) / frame.resolution
-        for way in np.arange(_SPACING, _REACH, _SPACING):
+        overlaps = True  # until it is out of what it may overlap at first
+        for way in np.arange(0.0, _REACH, _SPACING):
             there = now.pose @ SE2(float(way), 0.0, 0.0)
             here = frame.T_map_grid.inverse() @ there
             x, y = here.xy / frame.resolution
-            if lies_on_obstacle(now.local.cells, border, x, y, here.theta, True):
+            if not lies_on_obstacle(now.local.cells, border, x, y, here.theta, True):
+                overlaps = False
+            elif not overlaps:
                 return False
             if self._has_room(now.local, clear, there):
                 return True
