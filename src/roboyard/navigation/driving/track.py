@@ -29,6 +29,8 @@ _AIM = 0.12
 """So far back along the track the robot aims [m]."""
 _REACH = 0.8
 """So far ahead it looks for room [m]."""
+_OVERLAP = 0.25
+"""Within so much way ahead it must be out of what it overlaps [m]; a wall is not driven through."""
 _ON_THE_SPOT = 0.03
 """Nearer than this, what is left is a turn [m]."""
 
@@ -135,15 +137,16 @@ class MakeRoom(Remembering):
     def _prefers_ahead(self, now: Situation, clear: NDArray[np.float32]) -> bool:
         frame = now.local.frame
         border = self._body.footprint.border(frame.resolution) / frame.resolution
-        overlaps = True  # until it is out of what it may overlap at first
+        out = False  # of what it may overlap at first
         for way in np.arange(0.0, _REACH, _SPACING):
             there = now.pose @ SE2(float(way), 0.0, 0.0)
             here = frame.T_map_grid.inverse() @ there
             x, y = here.xy / frame.resolution
-            if not lies_on_obstacle(now.local.cells, border, x, y, here.theta, True):
-                overlaps = False
-            elif not overlaps:
-                return False
+            if lies_on_obstacle(now.local.cells, border, x, y, here.theta, True):
+                if out or way > _OVERLAP:
+                    return False
+                continue
+            out = True
             if self._has_room(now.local, clear, there):
                 return True
             back = self._track.before(float(way))
