@@ -43,10 +43,12 @@ def of_shape(shape: Geometry, density: float) -> tuple[float, float, tuple[float
     return None
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def of_collisions(
     parts: Sequence[tuple[Collision, float]],
 ) -> tuple[float, Array, Array] | None:
-    """Mass, centre of mass (3,) and inertia (3, 3) about it, in link axes; None if a shape has no formula.
+    """Mass, centre of mass (3,) and inertia (3, 3) about it, in link axes; None if a shape has no formula,
+    or is so large that there are no numbers for it.
 
     Args:
         parts: Collisions with their densities [kg/m³].
@@ -68,4 +70,4 @@ def of_collisions(
     for mass, centre, about in bodies:
         arm = centre - com
         inertia += about + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-    return total, com, inertia
+    return (total, com, inertia) if np.isfinite(inertia).all() else None

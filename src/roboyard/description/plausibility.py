@@ -104,6 +104,7 @@ def _reach(link: Link, spread: float, mass: float) -> float | None:
     return half_diagonal(shapes) or (known if spread > _ball(mass, _AIR) else None)
 
 
+@np.errstate(over="ignore")  # shapes may be as large as numbers get
 def half_diagonal(shapes: Sequence[Collision | Visual]) -> float | None:
     """Half the diagonal of the box around ``shapes`` along the link's axes [m].
 

@@ -154,8 +154,7 @@ def _laid_over(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, An
     joined = dict(base)
     for key, value in over.items():
         before = joined.get(key)
-        nested = isinstance(value, Mapping) and isinstance(before, Mapping)
-        if nested and value.get("use", before.get("use")) == before.get("use"):
+        if isinstance(value, Mapping) and isinstance(before, Mapping) and value.get("use") in (None, before.get("use")):
             joined[key] = _laid_over(before, value)
         else:
             joined[key] = value
