@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
-from typing import Any, cast
+from typing import Any
 
 from roboyard.config import load
-from roboyard.config.describe import near
-from roboyard.errors import ConfigError, UnknownNameError
 from roboyard.navigation.controllers.arrival import Tolerance
 from roboyard.navigation.controllers.base import Controller, MotionLimits
 from roboyard.navigation.controllers.dynamic_window import DynamicWindow, WindowConfig
 from roboyard.navigation.controllers.mppi import Mppi, MppiConfig
 from roboyard.navigation.controllers.pursuit import PursuitConfig, RegulatedPursuit
 from roboyard.navigation.footprint import Footprint
+from roboyard.navigation.registered import registered, registered_names
 
 GROUP = "roboyard.controllers"
 Factory = Callable[[Footprint, MotionLimits, float, Tolerance, Mapping[str, Any]], Controller]
@@ -61,7 +59,7 @@ _OWN: dict[str, Factory] = {"mppi": mppi, "pursuit": pursuit, "rollout": rollout
 
 def controller_names() -> tuple[str, ...]:
     """What there is to choose from."""
-    return tuple(sorted({*_OWN, *(entry.name for entry in entry_points(group=GROUP))}))
+    return tuple(sorted({*_OWN, *registered_names(GROUP)}))
 
 
 def controller_named(name: str) -> Factory:
@@ -73,11 +71,5 @@ def controller_named(name: str) -> Factory:
     """
     if name in _OWN:
         return _OWN[name]
-    found = sorted(entry_points(group=GROUP, name=name), key=lambda entry: entry.value)
-    if not found:
-        names = controller_names()
-        raise UnknownNameError(f"no controller {name!r}{near(name, names)}", valid=", ".join(names))
-    try:
-        return cast("Factory", found[0].load())
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"cannot be loaded: {error}", where=f"controller {name} ({found[0].value})") from error
+    factory: Factory = registered(GROUP, "controller", name, controller_names())
+    return factory

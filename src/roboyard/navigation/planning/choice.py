@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
-from typing import cast
 
-from roboyard.config.describe import near
-from roboyard.errors import ConfigError, UnknownNameError
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.planning.base import GlobalPlanner
 from roboyard.navigation.planning.grid_search import GridSearch
 from roboyard.navigation.planning.hybrid import HybridAStar
 from roboyard.navigation.planning.route_planner import RoutePlanner
 from roboyard.navigation.planning.wave import WavePlanner
+from roboyard.navigation.registered import registered, registered_names
 
 GROUP = "roboyard.planners"
 Factory = Callable[[Footprint], GlobalPlanner]
@@ -22,7 +19,7 @@ Factory = Callable[[Footprint], GlobalPlanner]
 
 def planner_names() -> tuple[str, ...]:
     """What there is to choose from."""
-    return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
+    return tuple(sorted(registered_names(GROUP)))
 
 
 def planner_named(name: str, footprint: Footprint) -> GlobalPlanner:
@@ -32,14 +29,7 @@ def planner_named(name: str, footprint: Footprint) -> GlobalPlanner:
         UnknownNameError: there is none.
         ConfigError: its package does not offer what it says.
     """
-    found = sorted(entry_points(group=GROUP, name=name), key=lambda entry: entry.value)
-    if not found:
-        names = planner_names()
-        raise UnknownNameError(f"no planner {name!r}{near(name, names)}", valid=", ".join(names))
-    try:
-        factory = cast("Factory", found[0].load())
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"cannot be loaded: {error}", where=f"planner {name} ({found[0].value})") from error
+    factory: Factory = registered(GROUP, "planner", name, planner_names())
     return factory(footprint)
 
 
