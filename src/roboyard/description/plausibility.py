@@ -9,23 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from roboyard.description.model import (
-    Box,
-    Capsule,
-    Collision,
-    Cone,
-    Cylinder,
-    Ellipsoid,
-    Geometry,
-    Inertial,
-    Link,
-    Mesh,
-    Sphere,
-    Vec3,
-    Visual,
-)
+from roboyard.description.model import Collision, Geometry, Inertial, Link, Mesh, Visual
 from roboyard.description.reading import Reading
 from roboyard.description.remedies import DENSITY, Moments, matrix_of, plausible
+from roboyard.description.shapes import half_edges
 from roboyard.description.xml import Node
 from roboyard.errors import DescriptionError, InputError
 
@@ -123,7 +110,7 @@ def _box(shape: Geometry) -> tuple[Sequence[float], Sequence[float]] | None:
     """Lowest and highest corner of a shape in its own frame."""
     if isinstance(shape, Mesh):
         return _mesh_box(shape)
-    half = _half(shape)
+    half = half_edges(shape)
     return None if half is None else ([-value for value in half], half)
 
 
@@ -138,19 +125,3 @@ def _mesh_box(mesh: Mesh) -> tuple[Sequence[float], Sequence[float]] | None:
         return None
     scale = np.array(mesh.scale)
     return list(low * scale), list(high * scale)
-
-
-def _half(shape: Geometry) -> Vec3 | None:
-    """Half the edges of the box around a shape, in its own frame."""
-    match shape:
-        case Box((x, y, z)):
-            return 0.5 * x, 0.5 * y, 0.5 * z
-        case Ellipsoid(radii):
-            return radii
-        case Sphere(r):
-            return r, r, r
-        case Cylinder(r, h) | Cone(r, h):
-            return r, r, 0.5 * h
-        case Capsule(r, h):
-            return r, r, 0.5 * h + r
-    return None

@@ -112,3 +112,19 @@ class Polyline:
 
 
 Geometry = Box | Cylinder | Capsule | Cone | Sphere | Ellipsoid | Plane | Mesh | Heightmap | Polyline
+
+
+def half_edges(shape: Geometry) -> Vec3 | None:
+    """Half the edges of the box around a shape, in its own frame [m]; None where that is more than the shape says."""
+    match shape:
+        case Box((x, y, z)):
+            return 0.5 * x, 0.5 * y, 0.5 * z
+        case Ellipsoid(radii):
+            return radii
+        case Sphere(r):
+            return r, r, r
+        case Cylinder(r, h) | Cone(r, h):
+            return r, r, 0.5 * h
+        case Capsule(r, h):
+            return r, r, 0.5 * h + r
+    return None

@@ -9,19 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description import (
-    Box,
-    Capsule,
-    Collision,
-    Cone,
-    Cylinder,
-    Ellipsoid,
-    Geometry,
-    Mesh,
-    Model,
-    Polyline,
-    Sphere,
-)
+from roboyard.description import Collision, Geometry, Mesh, Model, Polyline
+from roboyard.description.shapes import half_edges
 from roboyard.errors import DescriptionError
 
 _UNKNOWN = 0.1
@@ -64,22 +53,12 @@ def _corners(collision: Collision) -> NDArray[np.float64]:
 
 
 def _extent(geometry: Geometry) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-    if isinstance(geometry, Box):
-        half = tuple(edge / 2.0 for edge in geometry.size)
-    elif isinstance(geometry, Cylinder | Cone):
-        half = (geometry.radius, geometry.radius, geometry.length / 2.0)
-    elif isinstance(geometry, Capsule):
-        half = (geometry.radius, geometry.radius, geometry.length / 2.0 + geometry.radius)
-    elif isinstance(geometry, Sphere):
-        half = (geometry.radius,) * 3
-    elif isinstance(geometry, Ellipsoid):
-        half = geometry.radii
-    elif isinstance(geometry, Polyline):
-        half = (max(math.hypot(*p) for outline in geometry.points for p in outline),) * 3
-    elif isinstance(geometry, Mesh) and (geometry.file or geometry.inline):
+    if isinstance(geometry, Mesh) and (geometry.file or geometry.inline):
         return _mesh_extent(geometry)
+    if isinstance(geometry, Polyline):
+        half = (max(math.hypot(*p) for outline in geometry.points for p in outline),) * 3
     else:
-        half = (_UNKNOWN,) * 3
+        half = half_edges(geometry) or (_UNKNOWN,) * 3
     return (-half[0], -half[1], -half[2]), (half[0], half[1], half[2])
 
 
