@@ -14,6 +14,7 @@ from roboyard.grids import GridFrame
 from roboyard.messages import action, msg, service_type
 from roboyard.messages.convert import grid_origin, grid_to_array, pose_stamped, pose_to_se2
 from roboyard.messages.time import stamp
+from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.homing import Cancel, CancelBefore, GoalConfig, GoalController, Order, Send, nearest_reachable
 from roboyard.navigation.homing.goals import Act
 
@@ -108,7 +109,7 @@ class GoalControllerNode(Node):
         cells = grid_to_array(grid)
         frame = GridFrame(float(grid.info.resolution), (cells.shape[0], cells.shape[1]), grid_origin(grid))
         wanted = T_grid_order @ target
-        room = float(np.hypot(*np.transpose(self.outline)).max()) + _MARGIN if self.outline else 0.0
+        room = Footprint(np.array(self.outline)).circumscribed_radius + _MARGIN if self.outline else 0.0
         place = None if start is None else nearest_reachable(cells, frame, start, wanted, room=room)
         if place is wanted:
             return target

@@ -10,9 +10,9 @@ from roboyard.bus import GoalFuture, Node, TransformError, param, resource
 from roboyard.bus.actions.client import GoalRejectedError
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.mapping.nodes.map_messages import map_from_msg
 from roboyard.messages import action, msg
-from roboyard.messages.convert import grid_origin, grid_to_array, pose_stamped
+from roboyard.messages.convert import pose_stamped
 from roboyard.navigation.errors import PoseUnknown
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.places import reachable_places
@@ -80,10 +80,8 @@ class MissionNode(Node):
             here = SE2.from_se3(self.transforms.lookup(self.frame(self.map_frame), self.frame(self.base_frame)))
         except TransformError:
             return
-        cells = np.array(grid_to_array(self._map))
-        frame = GridFrame(float(self._map.info.resolution), (cells.shape[0], cells.shape[1]), grid_origin(self._map))
         room = (Footprint(np.array(self.outline)).circumscribed_radius if self.outline else _RADIUS) + _ROOM
-        chosen = reachable_places(OccupancyGrid(cells, frame), here, self.places, self.random, room=room)
+        chosen = reachable_places(map_from_msg(self._map), here, self.places, self.random, room=room)
         if not chosen:
             self.log.error(f"no goals: about the robot there are no {room:.2f} m of free ground", every=10.0)
         self._goals = [[pose.x, pose.y, pose.theta] for pose in chosen]

@@ -62,6 +62,7 @@ class VelocitySmootherNode(Node):
     def _config(self) -> SmootherConfig:
         usual = _usual(self.drive_limits)
         lists = {key: getattr(self, key) or usual[key] for key in usual}
+        lists["deadband_velocity"] = self.deadband_velocity
         for key, values in lists.items():
             if len(values) != 3:
                 raise ConfigError(
@@ -115,5 +116,4 @@ def _usual(limits: Any) -> dict[str, tuple[float, ...]]:
         "min_velocity": (-v, -v, -w),
         "max_accel": (a, a, b),
         "max_decel": (-a, -a, -b),
-        "deadband_velocity": (0.0, 0.0, 0.0),
     }
