@@ -1,6 +1,7 @@
 """What all tests share: Hypothesis without time limits, and the way to data that is not part of the project."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,11 @@ from hypothesis import settings
 # No deadline: a loaded machine is no failure. In CI the same examples each time, so that a change is judged by itself.
 settings.register_profile("roboyard", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("roboyard")
+
+
+# A shell that starts the tests in the background has them, and every program they start, pass over Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ from roboyard.navigation.errors import (
     StartOccupied,
     StartOutsideMap,
 )
-from roboyard.navigation.planning import GridSearch, Traversal, WavePlanner, cost_along
+from roboyard.navigation.planning import GridSearch, Traversal, WavePlanner, cost_along, octile
 
 DATA = os.environ.get("ROBOYARD_DATA")
 needs_data = pytest.mark.skipif(DATA is None, reason="ROBOYARD_DATA does not name the folder of data from outside")
@@ -68,6 +68,20 @@ def _independent(costmap: Costmap, traversal: Traversal, start: SE2, goal: SE2) 
     graph = csr_array((costs, (ends, others)), shape=(rows * columns, rows * columns))
     first, last = (int(r * columns + c) for r, c in costmap.frame.cells([[start.x, start.y], [goal.x, goal.y]]))
     return float(dijkstra(graph, directed=False, indices=first)[last])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 16), st.integers(2, 16), st.floats(0.0, 0.5), st.floats(0.0, 30.0))
+def test_a_bounded_search_finds_what_a_whole_one_finds_up_to_its_bound(seed, rows, columns, blocked, beyond):
+    costmap, start, goal = _random(seed, rows, columns, blocked)
+    ground = Traversal(cost_weight=5.0).ground(costmap.cells)
+    source, target = (ground.flat(tuple(int(i) for i in costmap.frame.cells(pose.xy))) for pose in (start, goal))
+    whole, bounded = (np.full(ground.cells.size, np.inf) for _ in range(2))
+    most = octile.search(ground, whole, np.array([source]), -1, 0.0, False)
+    assert octile.search(ground, bounded, np.array([source]), target, beyond, False) <= most
+    final = whole <= whole[target] + beyond
+    assert (bounded[final] == whole[final]).all()
+    assert (bounded >= whole).all()
 
 
 @settings(max_examples=60, deadline=None)

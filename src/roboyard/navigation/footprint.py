@@ -59,11 +59,11 @@ class Footprint:
 
     def border(self, spacing: float) -> NDArray[np.float64]:
         """Points on the outline (m, 2), no farther than ``spacing`` [m] from each other."""
-        pieces = []
-        for first, last in zip(self.corners, np.roll(self.corners, -1, axis=0), strict=True):
-            count = max(math.ceil(float(np.linalg.norm(last - first)) / spacing), 1)
-            pieces.append(first + (last - first) * (np.arange(count) / count)[:, None])
-        return np.concatenate(pieces)
+        edges = np.roll(self.corners, -1, axis=0) - self.corners
+        counts = np.maximum(np.ceil(np.linalg.norm(edges, axis=1) / spacing).astype(np.int64), 1)
+        edge = np.repeat(np.arange(len(edges)), counts)
+        share = (np.arange(len(edge)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[edge]
+        return np.asarray(self.corners[edge] + edges[edge] * share[:, None])
 
 
 @kernel(examples=lambda: [(np.zeros((5, 5), dtype=np.uint8), np.zeros((4, 2)), 1.0, 1.0, 0.0, False)])

@@ -20,7 +20,7 @@ from roboyard.navigation.controllers.arrival import Tolerance
 from roboyard.navigation.controllers.base import MotionLimits
 from roboyard.navigation.controllers.following import Leg, PathFollower
 from roboyard.navigation.controllers.surroundings import TOUCHED, Surroundings
-from roboyard.navigation.controllers.window_kernels import judge_velocities
+from roboyard.navigation.controllers.window_kernels import judge_velocities, lattice
 from roboyard.navigation.errors import NoSafeCommand
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.path import Path
@@ -97,8 +97,8 @@ class DynamicWindow(PathFollower):
         config: WindowConfig = WindowConfig(),
         tolerance: Tolerance = Tolerance(),
     ) -> None:
-        farthest = max(limits.forward, limits.backward, limits.sideways) * config.horizon + config.nose_ahead
-        super().__init__(footprint, limits, config.period, max(config.reach, farthest), tolerance)
+        self._farthest = max(limits.forward, limits.backward, limits.sideways) * config.horizon + config.nose_ahead
+        super().__init__(footprint, limits, config.period, max(config.reach, self._farthest), tolerance)
         self._config = config
         self._balked_at, self._balks = 0, 0
 
@@ -133,7 +133,7 @@ class DynamicWindow(PathFollower):
         )
         judge_velocities(
             samples, np.array(twist, dtype=np.float64), ramp if config.rollout else np.full(3, np.inf), horizon,
-            config.way_step, config.turn_step, seen.ground, *_fields(seen, path), weights,
+            config.way_step, config.turn_step, seen.ground, *_fields(seen, path, self._farthest), weights,
             -config.nose_ahead if leg.backward else config.nose_ahead, costs,
         )  # fmt: skip
         costs[self._dawdles(samples, limits)] = np.inf
@@ -163,19 +163,15 @@ class DynamicWindow(PathFollower):
         """(n, 3) velocities that the base can reach, zero among them where it can."""
         config = self._config
         span = config.horizon if config.rollout else config.period
-        axes = []
-        for now, low, high, ramp, count in (
-            (twist.vx, -limits.backward, limits.forward, limits.acceleration, config.samples[0]),
-            (twist.vy, -limits.sideways, limits.sideways, limits.acceleration, config.samples[1]),
-            (twist.wz, -limits.turn, limits.turn, limits.turn_acceleration, config.samples[2]),
-        ):
-            first = min(max(now - ramp * span, low), high)
-            last = max(min(now + ramp * span, high), low)
-            values = np.linspace(first, last, count) if count > 1 else np.array([min(max(now, low), high)])
-            if first < 0.0 < last and count > 1:
-                values = np.unique(np.append(values, 0.0))
-            axes.append(values)
-        return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+        ramp = (limits.acceleration, limits.acceleration, limits.turn_acceleration)
+        lows = (-limits.backward, -limits.sideways, -limits.turn)
+        highs = (limits.forward, limits.sideways, limits.turn)
+        first, last = np.empty(3), np.empty(3)
+        for k, count in enumerate(config.samples):
+            change = ramp[k] * span if count > 1 else 0.0
+            first[k] = min(max(twist[k] - change, lows[k]), highs[k])
+            last[k] = max(min(twist[k] + change, highs[k]), lows[k])
+        return lattice(first, last, np.array(config.samples))
 
 
 def _ahead(path: NDArray[np.float64], reach: float) -> tuple[NDArray[np.float64], float]:
@@ -184,17 +180,28 @@ def _ahead(path: NDArray[np.float64], reach: float) -> tuple[NDArray[np.float64]
     return path[: int(np.searchsorted(along, reach, side="right"))], float(along[-1])
 
 
-def _fields(seen: Surroundings, path: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Distances (rows + 2, columns + 2) to the path and to its last free place, round obstacles [cells]."""
-    free = seen.ground.nearness != TOUCHED
+def _fields(
+    seen: Surroundings, path: NDArray[np.float64], reach: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Distances (rows + 2, columns + 2) to the path and to its last free place, round obstacles [cells].
+
+    As far as the robot can get by ``reach`` [m]; infinite beyond.
+    """
+    here, scale = seen.ground, 1.0 / seen.ground.resolution
+    free = here.nearness != TOUCHED
     ground = Ground.framed(free.astype(np.uint8), np.eye(1, 256, 1, dtype=np.float32)[0])  # 1 is free, and costs 1
-    cells = np.floor(path[:, ::-1] / seen.ground.resolution).astype(np.int64)
+    cells = np.floor(path[:, ::-1] * scale).astype(np.int64)
     cells = cells[((cells >= 0) & (cells < np.array(free.shape))).all(axis=1)]
     flat = (cells[:, 0] + 1) * ground.cells.shape[1] + cells[:, 1] + 1
     reachable = flat[free[cells[:, 0], cells[:, 1]]]
+    row, column = math.floor(here.start[1] * scale), math.floor(here.start[0] * scale)
+    on_map = 0 <= row < free.shape[0] and 0 <= column < free.shape[1]
+    start = ground.flat((row, column)) if on_map else -1
+    # steps to eight neighbours lead farther than the straight way, by a share and by the cells at its ends
+    beyond = math.hypot(1.0, math.sqrt(2.0) - 1.0) * reach * scale + 4.0
     fields = []
     for sources in (np.unique(flat), reachable[-1:] if len(reachable) else flat[-1:]):
         costs = np.full(ground.cells.size, np.inf)
-        octile.search(ground, costs, sources, -1, False)
+        octile.search(ground, costs, sources, start, beyond, False)
         fields.append(costs.reshape(ground.cells.shape))
     return fields[0], fields[1]

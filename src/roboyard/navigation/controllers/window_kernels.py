@@ -15,6 +15,30 @@ from roboyard.navigation.controllers.surroundings import Ground, empty_ground, t
 from roboyard.navigation.costmap import INSCRIBED, LETHAL
 
 
+@kernel(examples=lambda: [(np.zeros(3), np.ones(3), np.ones(3, dtype=np.int64))])
+def lattice(first: NDArray[np.float64], last: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(n, 3) all combinations of evenly spaced numbers from ``first`` to ``last``, and of zero where it is between."""
+    axes = np.empty((3, counts.max() + 1))
+    sizes = np.zeros(3, dtype=np.int64)
+    for axis in range(3):
+        steps = counts[axis] - 1
+        for k in range(counts[axis]):
+            value = last[axis] if k == steps else first[axis] + k * ((last[axis] - first[axis]) / steps)
+            if k > 0 and axes[axis, sizes[axis] - 1] < 0.0 < value:
+                axes[axis, sizes[axis]] = 0.0
+                sizes[axis] += 1
+            axes[axis, sizes[axis]] = value
+            sizes[axis] += 1
+    combined = np.empty((sizes[0] * sizes[1] * sizes[2], 3))
+    n = 0
+    for i in range(sizes[0]):
+        for j in range(sizes[1]):
+            for k in range(sizes[2]):
+                combined[n, 0], combined[n, 1], combined[n, 2] = axes[0, i], axes[1, j], axes[2, k]
+                n += 1
+    return combined
+
+
 @kernel(
     examples=lambda: [
         (np.zeros((2, 3)), np.zeros(3), np.zeros(3), 1.7, 0.025, 0.1, empty_ground(), np.zeros((7, 7)),

@@ -132,7 +132,7 @@ def way_costs(costmap: Costmap, start: SE2, escape: float) -> NDArray[np.float64
         sources = near[:, 0] * columns + near[:, 1]
     costs = np.full(enterable.size, np.inf)
     if len(sources):
-        octile.search(ground, costs, sources, -1, False)
+        octile.search(ground, costs, sources, -1, 0.0, False)
     return costs.reshape(rows, columns)[1:-1, 1:-1] * costmap.frame.resolution
 
 

@@ -38,7 +38,7 @@ class GridSearch:
         ground = self.traversal.ground(costmap.cells)
         source, target = ground.flat(first), ground.flat(last)
         costs = np.full(ground.cells.size, np.inf)
-        octile.search(ground, costs, np.array([source]), target, self.directed)
+        octile.search(ground, costs, np.array([source]), target, 0.0, self.directed)
         if not np.isfinite(costs[target]):
             raise NoPath("no way leads from the start to the goal", valid="a goal on the robot's side of the obstacles")
         cells = trace(ground, costs, source, target)
@@ -58,7 +58,7 @@ class GridSearch:
         cell, _ = start_and_goal(costmap, self.traversal, goal, goal)
         ground = self.traversal.ground(costmap.cells)
         costs = np.full(ground.cells.size, np.inf)
-        octile.search(ground, costs, np.array([ground.flat(cell)]), -1, False)
+        octile.search(ground, costs, np.array([ground.flat(cell)]), -1, 0.0, False)
         return costs.reshape(ground.cells.shape)[1:-1, 1:-1] * costmap.frame.resolution
 
 

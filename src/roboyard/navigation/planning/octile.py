@@ -36,16 +36,24 @@ _WAITING = 10_000
 """Cells for which the queue has room at first."""
 
 
-@kernel(examples=lambda: [(smallest(), np.zeros(25), np.zeros(1, dtype=np.int64), -1, False)])
-def search(ground: Ground, costs: NDArray[np.float64], sources: NDArray[np.int64], target: int, directed: bool) -> int:
+@kernel(examples=lambda: [(smallest(), np.zeros(25), np.zeros(1, dtype=np.int64), -1, 0.0, False)])
+def search(
+    ground: Ground,
+    costs: NDArray[np.float64],
+    sources: NDArray[np.int64],
+    target: int,
+    beyond: float,
+    directed: bool,
+) -> int:
     """Cheapest ways from the nearest of ``sources``, until the target's is known.
 
     Args:
         ground: What cells cost.
-        costs: (rows * columns,) in cells, filled with infinity; those up to the target's are final afterwards, and
-            where the search is directed, those along its way.
+        costs: (rows * columns,) in cells, filled with infinity; those up to the target's, and ``beyond`` it, are final
+            afterwards, and where the search is directed, those along its way.
         sources: (n,) flat indices.
         target: Flat index, or -1 for all cells.
+        beyond: By how much ways may be dearer than the target's, and still be found [cells].
         directed: Whether to prefer cells nearer to the target (A*, for one source; else Dijkstra's algorithm).
 
     Returns:
@@ -72,7 +80,7 @@ def search(ground: Ground, costs: NDArray[np.float64], sources: NDArray[np.int64
             waiting[source] = 1
     seen = 0
     while True:
-        level, more = _spread(ground, costs, waiting, target, directed, queue, level)
+        level, more = _spread(ground, costs, waiting, target, beyond, directed, queue, level)
         seen += more
         if level < 0:
             return seen
@@ -85,6 +93,7 @@ def _spread(
     costs: NDArray[np.float64],
     waiting: NDArray[np.uint8],
     target: int,
+    beyond: float,
     directed: bool,
     queue: Buckets,
     level: int,
@@ -110,7 +119,7 @@ def _spread(
         if end == NONE:
             empty += 1
             level += 1
-            if target >= 0 and costs[target] * _FINE < level:
+            if target >= 0 and (costs[target] + beyond) * _FINE < level:
                 break  # whatever is left costs more
             continue
         if not has_room(queue, 8):
