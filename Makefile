@@ -17,7 +17,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: help demo test test-slow lint docs serve-docs lock format clean
+.PHONY: help demo test test-slow bytecode lint docs serve-docs lock format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -25,13 +25,17 @@ help: ## what can be made
 demo: $(MARKS)/base ## install, let the rover come home when its link is lost, and say where report and video lie
 	$(BIN)/roboyard run rover-homecoming --video
 
-test: $(MARKS)/test ## the quick tests (ROOM=geometry for one room's)
+test: $(MARKS)/test bytecode ## the quick tests (ROOM=geometry for one room's)
 	$(BIN)/python -m roboyard.compute.warm
 	$(BIN)/python -m pytest -n 2 tests/$(ROOM)
 
-test-slow: $(MARKS)/test ## the slow tests
+test-slow: $(MARKS)/test bytecode ## the slow tests
 	$(BIN)/python -m roboyard.compute.warm
 	$(BIN)/python -m pytest -n 2 -m slow tests/$(ROOM)
+
+# Once for all the programs that tests start, which may be forbidden to keep what they compile.
+bytecode: | $(BIN)/python
+	@$(BIN)/python -m compileall -q src
 
 lint: $(MARKS)/dev ## style, types, and which room may import which
 	$(BIN)/ruff check .
@@ -70,7 +74,7 @@ $(MARKS)/docs: EXTRAS := [docs]
 $(MARKS)/%: pyproject.toml requirements.lock | $(BIN)/python
 	@echo "installing roboyard$(EXTRAS) into $(VENV)"
 	@if command -v uv >/dev/null; then \
-		uv pip install --quiet --python $(BIN)/python --constraints requirements.lock --editable '.$(EXTRAS)'; \
+		uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraints requirements.lock --editable '.$(EXTRAS)'; \
 	else \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.$(EXTRAS)'; \
 	fi

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roboyard.compute import kernel
 from roboyard.errors import InputError
-from roboyard.geometry import polygons
 from roboyard.grids import GridFrame
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
 from roboyard.navigation.costmap.grid import FREE, UNKNOWN
 from roboyard.navigation.costmap.layered import carried, shifted
-
-_CORNERS = 0.5 * np.array([(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
-"""Of a cell, from its middle [cells]."""
 
 
 class OwnCells:
@@ -119,9 +117,41 @@ class OwnCells:
         outline = np.asarray(corners, dtype=np.float64)
         if outline.ndim != 2 or outline.shape[1:] != (2,) or len(outline) < 3 or not np.isfinite(outline).all():
             raise InputError(f"a polygon of shape {outline.shape}", valid="(n, 2), n at least 3, finite metres")
-        box = Bounds.around(self._frame.cells(outline))
-        rows = np.arange(max(box.top, 0), min(box.bottom, self._frame.shape[0]))
-        columns = np.arange(max(box.left, 0), min(box.right, self._frame.shape[1]))
-        cells = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
-        under = [polygons.contains(outline, self._frame.points(cells + corner)) for corner in _CORNERS]
-        return np.asarray(cells[np.logical_and.reduce(under)])
+        corners_in_cells = (self._frame.T_map_grid.inverse() @ outline) / self._frame.resolution
+        return np.asarray(cells_under(corners_in_cells, *self._frame.shape))
+
+
+@kernel(examples=lambda: [(np.array([[0.0, 0.0], [2.5, 0.0], [0.0, 2.5]]), 5, 5)])
+def cells_under(corners: NDArray[np.float64], rows: int, columns: int) -> NDArray[np.int64]:
+    """Rows and columns (n, 2) of a grid's cells all four corners of which lie in a polygon, by counting crossings.
+
+    Args:
+        corners: (n, 2) of the polygon, along columns and along rows [cells].
+        rows: Of the grid.
+        columns: See above.
+    """
+    top = max(np.int64(math.floor(corners[:, 1].min())), 0)
+    bottom = min(np.int64(math.ceil(corners[:, 1].max())), rows)
+    left = max(np.int64(math.floor(corners[:, 0].min())), 0)
+    right = min(np.int64(math.ceil(corners[:, 0].max())), columns)
+    high, wide = max(bottom - top, 0), max(right - left, 0)
+    inside = np.zeros((high + 1, wide + 1), dtype=np.bool_)  # corners of cells
+    ax, ay = corners[-1]
+    for k in range(len(corners)):
+        bx, by = corners[k]
+        for r in range(high + 1):
+            y = top + r
+            if (ay > y) != (by > y):
+                crossing = ax + (y - ay) * ((bx - ax) / (by - ay))
+                for c in range(wide + 1):
+                    if left + c < crossing:
+                        inside[r, c] = not inside[r, c]
+        ax, ay = bx, by
+    found = np.empty((high * wide, 2), dtype=np.int64)
+    n = 0
+    for r in range(high):
+        for c in range(wide):
+            if inside[r, c] and inside[r, c + 1] and inside[r + 1, c] and inside[r + 1, c + 1]:
+                found[n, 0], found[n, 1] = top + r, left + c
+                n += 1
+    return found[:n]
