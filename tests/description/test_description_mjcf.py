@@ -250,3 +250,61 @@ def test_what_is_left_out_is_said_and_takes_what_refers_to_it_along() -> None:
     for text in ("camera 'eye' has no effect", "a box of 0.1 m stands", "body 'cloth_0' is not made",
                  "body 'cloth_1' is not made"):  # fmt: skip
         assert any(text in one for one in found), text
+
+
+LEFT_OUT = [
+    ('<option><flag contact="disable"/></option>', "contact cannot be switched off"),
+    ('<equality><joint joint1="k" joint2="l" polycoef="0 1 2 0 0"/></equality>', "more than a straight line"),
+    ('<equality><weld body1="b" body2="c" active="false" name="late"/></equality>', "'late' is off at the start"),
+    ('<equality><connect site1="s" site2="t"/></equality>', "stand 1 m apart"),
+    ('<equality><tendon tendon1="cord"/></equality>', "not understood"),
+    ('<actuator><muscle joint="k" lengthrange="0 1"/></actuator>', "neither a motor nor a servo"),
+    ('<actuator><damper joint="k" kv="2" ctrlrange="0 1"/></actuator>', "neither a motor nor a servo"),
+    ('<actuator><motor joint="ball"/></actuator>', "no single joint"),
+    ('<actuator><motor site="s"/></actuator>', "no single joint"),
+    ('<actuator><dcmotor joint="k"/></actuator>', "not understood"),
+    ('<actuator><position joint="k" kp="1" timeconst="0.1"/></actuator>', "lag of its own"),
+    ('<actuator><intvelocity joint="k" kp="1" actrange="-1 1"/></actuator>', "adds up what it is told"),
+    ('<actuator><general joint="k" gainprm="1" biastype="affine" biasprm="0 1 0"/></actuator>', "drives away"),
+    ('<keyframe><key name="home" ctrl=""/></keyframe>', "ctrl of the keyframe 'home'"),
+]
+
+
+@pytest.mark.parametrize(("part", "says"), LEFT_OUT)
+def test_what_no_record_holds_is_said_with_its_line(part: str, says: str) -> None:
+    model = load_model(
+        f"""<mujoco><worldbody>
+        <body name="b"><joint name="k"/><geom size="0.1"/><site name="s"/></body>
+        <body name="c" pos="1 0 0"><joint name="l"/><geom size="0.1"/><site name="t"/></body>
+        <body><joint name="ball" type="ball"/><geom size="0.1"/></body>
+        <body><joint type="free" damping="1"/><geom size="0.1"/></body></worldbody>
+        <tendon><fixed name="cord"><joint joint="k" coef="1"/></fixed></tendon>
+        {part}</mujoco>"""
+    )
+    found = {finding.what: finding.line for finding in model.findings}
+    assert [line for what, line in found.items() if says in what] == [7]
+    assert [line for what, line in found.items() if "free joint" in what] == [5]
+
+
+def test_the_second_servo_of_a_joint_is_left_out() -> None:
+    text = """<mujoco><worldbody><body name="b"><joint name="k"/><geom size="0.1"/></body></worldbody><actuator>
+      <position joint="k" kp="3"/>
+      <position joint="k" kp="5" name="p"/></actuator></mujoco>"""
+    model = load_model(text)
+    assert dict(model.interfaces[0].parameters)["pos_kp"] == "3.0"
+    assert [finding.line for finding in model.findings if "'p' is the second servo" in finding.what] == [3]
+
+
+def test_a_world_without_gravity() -> None:
+    inside = '<worldbody><body name="b"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+    assert load_world(f'<mujoco><option><flag gravity="disable"/></option>{inside}').gravity == (0.0, 0.0, 0.0)
+
+
+def test_a_body_that_hangs_on_the_world_hangs_where_it_stands() -> None:
+    """As a model of a world has its own frame, so has the point of the world that holds it."""
+    text = """<mujoco><worldbody><body name="b" pos="1 2 3" euler="0 0 90"><freejoint/><geom size="0.1"/></body>
+      </worldbody><equality><connect body1="b" anchor="0.1 0 0"/></equality></mujoco>"""
+    placed = load_world(text).models[0]
+    loop = placed.model.closures[0]
+    joint = placed.T_world_model @ loop.T_parent_child @ loop.T_child_joint
+    assert joint.xyz == pytest.approx((1.0, 2.1, 3.0))

@@ -1,15 +1,16 @@
 """Mending: what is refused without it loads with it into a sound model, and every change is listed with its place."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.description.samples import INERTIAL, consistent, model, robot
 
-from roboyard.description import Box, LidarSpec, Model, load_model, load_world, survey_model
+from roboyard.description import Box, LidarSpec, Model, load_model, load_world, survey_model, survey_world
 from roboyard.description.remedies import equal_box, matrix_of, plausible, straightened
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
@@ -149,10 +150,81 @@ def test_all_faults_of_an_sdf_model_are_found(faults: list[str]) -> None:
         lines.append('<joint name="j" type="ball"><parent>a</parent><child>p0</child></joint>')
     found, mendings = survey_model(model("\n".join(lines)))
     assert not mendings
-    places = sorted(int(str(one.where).partition(":")[2].partition(":")[0].partition(",")[0]) for one in found)
-    assert places == list(range(2, 2 + len(parts)))
+    assert lines_of(found) == list(range(2, 2 + len(parts)))
     with pytest.raises(DescriptionError):
         load_model(model("\n".join(lines)))
+
+
+def lines_of(faults: Sequence[DescriptionError]) -> list[int]:
+    return sorted(int(str(one.where).rpartition(":")[2].partition(",")[0]) for one in faults)
+
+
+NESTED = (
+    '<model name="{}"><link name="l"><inertial><mass>heavy</mass></inertial></link></model>',
+    '<model name="{}"><link name="l"/><model name="in"><link name="l"><pose>1 2</pose></link></model></model>',
+    '<model name="{}"><link name="l"/><joint name="j" type="x"><parent>world</parent><child>l</child></joint></model>',
+    "<include><name>{}</name><uri>part.sdf</uri></include>",
+    '<model name="{}"><link name="l"/></model><frame name="to_{}" attached_to="nothing"/>',
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from(NESTED), min_size=1, max_size=5), st.sampled_from(["model", "world"]))
+def test_all_faults_of_nested_and_included_models_are_found(
+    tmp_path_factory: pytest.TempPathFactory, faults: list[str], around: str
+) -> None:
+    """Each once, in the file where it is; what hangs on a model with a fault is no fault."""
+    folder = tmp_path_factory.mktemp("nested")
+    part = (
+        '<sdf version="1.9">\n<model name="p"><link name="l"><inertial><mass>-x</mass></inertial></link></model></sdf>'
+    )
+    (folder / "part.sdf").write_text(part)
+    parts = [fault.format(f"p{index}", f"p{index}") for index, fault in enumerate(faults)]
+    joint = '<joint name="k" type="ball"><parent>b::l</parent><child>p0::l</child></joint>'
+    hung = joint + '<frame name="f" attached_to="p0::l"/>'
+    lines = ['<model name="b"><link name="l"/></model>', *parts, hung]
+    file = folder / "whole.sdf"
+    file.write_text(f'<sdf version="1.9"><{around} name="w">' + "\n".join(lines) + f"</{around}></sdf>")
+    found, _ = (survey_model if around == "model" else survey_world)(file)
+    own = [fault for fault in found if str(fault.where).startswith(str(file))]
+    inside = {str(fault.where) for fault in found} - {str(fault.where) for fault in own}
+    assert inside == ({f"{folder / 'part.sdf'}:2"} if NESTED[3] in faults else set())
+    assert lines_of(own) == [line for line, fault in enumerate(faults, 2) if fault != NESTED[3]]
+
+
+def test_what_hangs_on_a_model_that_is_not_there_is_left_out() -> None:
+    text = """<sdf version="1.9"><world name="w">
+      <include><uri>model://nowhere</uri><name>n</name><placement_frame>x</placement_frame></include>
+      <model name="b"><pose relative_to="n::hand">0 0 1 0 0 0</pose><link name="l"/></model>
+      <joint name="j" type="ball"><parent>n::hand</parent><child>b::l</child></joint>
+      <frame name="f" attached_to="n::hand"/></world></sdf>"""
+    world = load_world(text)
+    assert [one.name for one in world.models] == ["n", "b"]
+    assert world.models[1].T_world_model.z == 1.0
+    assert not world.joints
+    assert [finding.line for finding in world.findings] == [2, 4]
+
+
+MJCF = (
+    '<geom size="0.1" siz="1"/>',
+    '<geom name="{}" size="-1"/>',
+    '<body><joint axis="0 0 0"/><geom size="0.1"/></body>',
+    '<body name="{}"><joint/><geom size="0.1"/><body name="b{}"><joint/></body></body>',
+    '<body><joint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 9"/></body>',
+    '<geom size="0.1" class="nothing"/>',
+)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from(MJCF), min_size=1, max_size=5))
+def test_all_faults_of_an_mjcf_file_are_found(faults: list[str]) -> None:
+    """Each where it is; a motor of what went with one, or the body that lost its only geom, is no fault."""
+    parts = [fault.format(f"p{index}", f"p{index}") for index, fault in enumerate(faults)]
+    rest = '<body name="last"><joint name="j" type="hing"/>\n<geom size="-1"/></body></worldbody>'
+    text = "<mujoco><worldbody>\n" + "\n".join([*parts, rest]) + '<actuator><motor joint="j"/></actuator></mujoco>'
+    for survey in (survey_model, survey_world):
+        found, _ = survey(text)
+        assert lines_of(found) == list(range(2, 4 + len(parts)))
 
 
 def test_sdf() -> None:

@@ -3,7 +3,7 @@
 `load_model` and `load_world` are the way in; ``model.py`` and ``sensors.py`` hold the records that come out.
 """
 
-from roboyard.description.load import load_model, load_world, survey_model
+from roboyard.description.load import load_model, load_world, survey_model, survey_world
 from roboyard.description.model import (
     Axis,
     Box,
@@ -105,4 +105,5 @@ __all__ = [
     "load_model",
     "load_world",
     "survey_model",
+    "survey_world",
 ]

@@ -89,6 +89,8 @@ class Joint:
     universal, revolute2 and gearbox, none for fixed, ball and floating; planar has the plane's normal.
     ``thread_pitch`` of a screw: metres along the axis per positive revolution (SDF's ``screw_thread_pitch``).
     A gearbox holds ``angle(axis 2) = -gear_ratio · angle(axis 1)`` against ``gear_reference``.
+    ``swing`` of a ball: ``limits.upper`` bounds the angle by which it is turned from zero, ``dynamics`` acts about
+    every direction (MJCF only).
     """
 
     name: str
@@ -103,3 +105,4 @@ class Joint:
     gear_ratio: float = 1.0
     gear_reference: str | None = None
     safety: Safety | None = None
+    swing: Axis | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,18 +72,34 @@ def survey_model(
     """Everything that is wrong with a model: what cannot be mended, and what ``repair`` would mend.
 
     Reading goes on after each fault as far as the format's reader can: in URDF from link to link, joint to joint and
-    block to block, in SDF from link to link and joint to joint of a model, in MJCF up to the first that cannot be
-    mended.
+    block to block; in SDF also from model to model, nested and included ones too; in MJCF from element to element.
+    What only follows of a fault found is left out where that can be told.
 
     Args:
         path_or_text: As in `load_model`.
         search: As there.
         arguments: As there.
     """
+    return _survey(path_or_text, search, arguments, lambda reading, root: _model(reading, root, None))
+
+
+def survey_world(
+    path_or_text: str | os.PathLike[str], *, search: Sequence[str | os.PathLike[str]] = ()
+) -> tuple[tuple[DescriptionError, ...], tuple[Mending, ...]]:
+    """As `survey_model`, of a world."""
+    return _survey(path_or_text, search, None, _world)
+
+
+def _survey(
+    given: str | os.PathLike[str],
+    search: Sequence[str | os.PathLike[str]],
+    arguments: Mapping[str, str] | None,
+    read: Callable[[Reading, Node], object],
+) -> tuple[tuple[DescriptionError, ...], tuple[Mending, ...]]:
     reading = _reading(search, repair=True, survey=True)
     try:
-        root, _ = _open(reading, path_or_text, arguments)
-        _model(reading, root, None)
+        root, _ = _open(reading, given, arguments)
+        read(reading, root)
     except DescriptionError as error:
         if error not in reading.faults:
             reading.faults.append(error)
@@ -110,17 +126,20 @@ def load_world(
     """
     reading = _reading(search, repair=repair)
     root, source = _open(reading, path_or_text, arguments)
+    world = _world(reading, root)
+    return replace(world, source=source, findings=reading.findings, mendings=reading.mendings)
+
+
+def _world(reading: Reading, root: Node) -> World:
     if root.tag == "robot":
         raise fault("this describes a robot, not a world", root, "load it as a model")
     if root.tag == "mujoco":
         from roboyard.description.mjcf import read_world_document as read_mjcf
 
-        world = read_mjcf(reading, root)
-    else:
-        from roboyard.description.sdf import read_world_document
+        return read_mjcf(reading, root)
+    from roboyard.description.sdf import read_world_document
 
-        world = read_world_document(reading, root)
-    return replace(world, source=source, findings=reading.findings, mendings=reading.mendings)
+    return read_world_document(reading, root)
 
 
 def _reading(search: Sequence[str | os.PathLike[str]], *, repair: bool, survey: bool = False) -> Reading:

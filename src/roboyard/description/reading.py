@@ -72,7 +72,7 @@ class Reading:
         try:
             return read()
         except DescriptionError as error:
-            if len(self.faults) < MAX_FINDINGS:
+            if error not in self.faults and len(self.faults) < MAX_FINDINGS:
                 self.faults.append(error)
             return otherwise
 

@@ -20,10 +20,10 @@ def close_up(assembled: Assembled, data: mujoco.MjData) -> None:
     """Move joints until all loops are closed, by Gauss and Newton; those that a description starts stay.
 
     First the joints that close the loops, for those follow from the others; then, where that is not enough, every joint
-    that turns or slides and has no stated start.  Without stated starts everything is closed already.
+    that has no stated start.  Without stated starts most loops are closed already.
     """
     model = assembled.model
-    if not np.isin(model.eq_type, (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD)).any() or not data.qpos.any():
+    if not np.isin(model.eq_type, (mujoco.mjtEq.mjEQ_CONNECT, mujoco.mjtEq.mjEQ_WELD)).any():
         return
     halves = [dof for dof in range(model.nv) if model.body(int(model.dof_bodyid[dof])).name.endswith(HALF)]
     stated = set()
@@ -33,6 +33,8 @@ def close_up(assembled: Assembled, data: mujoco.MjData) -> None:
     scalar = np.isin(model.jnt_type, (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE))
     own = {place.dof for placement in assembled.placements.values() for place in placement.joints}
     passive = [int(dof) for dof in model.jnt_dofadr[scalar] if dof not in stated and int(dof) in own | set(halves)]
+    balls = model.jnt_dofadr[model.jnt_type == mujoco.mjtJoint.mjJNT_BALL]
+    passive += [int(dof) + axis for dof in balls for axis in range(3)]
     for dofs in (halves, passive):
         if _solve(model, data, np.array(dofs, int)) < CLOSED:
             return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from roboyard.description import Mending, Model
     from roboyard.errors import DescriptionError
     from roboyard.simulation import Simulation
+
+    Survey = Callable[[Path], tuple[tuple[DescriptionError, ...], tuple[Mending, ...]]]
 
 app = group("Check a scenario, robot or world without running it.")
 
@@ -73,17 +76,17 @@ def robot(
     """
     from roboyard.cli import robot_report as report
     from roboyard.cli.terminal import columns, emit, fields, heading
-    from roboyard.description import World, load_model
+    from roboyard.description import World, load_model, survey_model
     from roboyard.errors import DescriptionError
     from roboyard.scenarios import Run
-    from roboyard.scenarios.catalog import find_robot
+    from roboyard.scenarios.catalog import find, find_robot
 
     _can_draw(picture)
     arguments = _arguments(arg or [])
     try:
         package = find_robot(file, arguments=arguments, repair=True)  # so that all faults are found, not only the first
     except DescriptionError as error:
-        _refuse(file, arguments, error, json)
+        _refuse(find("robot", file), partial(survey_model, arguments=arguments), error, json)
         raise
     with Run(World("nowhere"), record=False) as run:  # what physics or a node cannot take is found out by trying
         model = run.add(package, "robot", nodes="all", repair=True).model
@@ -149,13 +152,18 @@ def world(
     Every fault is said with its file and line.  With --repair each is mended where that can be, and listed.
     """
     from roboyard.cli.terminal import emit, fields
-    from roboyard.description import load_world
+    from roboyard.description import load_world, survey_world
+    from roboyard.errors import DescriptionError
     from roboyard.scenarios.catalog import find
     from roboyard.simulation import Simulation
 
     _can_draw(picture)
     path: Path = find("world", file)
-    found = load_world(path, repair=True)
+    try:
+        found = load_world(path, repair=True)
+    except DescriptionError as error:
+        _refuse(path, survey_world, error, json)
+        raise
     simulation = Simulation(found)  # what physics cannot take is found out by trying
     _judge(found.mendings, repair, json)
     if not repair and found.mendings:  # none is needed: it is looked at as it stands
@@ -197,20 +205,18 @@ def _arguments(given: list[str]) -> dict[str, str]:
     return found
 
 
-def _refuse(file: str, arguments: dict[str, str], error: DescriptionError, json: bool) -> None:
-    """Say every fault of a robot of which one cannot be mended, and end with exit code 2.
+def _refuse(path: Path, survey: Survey, error: DescriptionError, json: bool) -> None:
+    """Say every fault of a description of which one cannot be mended, and end with exit code 2.
 
-    Returns where the robot is no file of a description: then ``error`` says it all.
+    Returns where ``path`` is no file of a description: then ``error`` says it all.
     """
     from roboyard.cli.failures import BAD_INPUT
     from roboyard.cli.terminal import complain, count, emit, note
-    from roboyard.description import survey_model
-    from roboyard.scenarios.catalog import DESCRIPTION_SUFFIXES, find
+    from roboyard.scenarios.catalog import DESCRIPTION_SUFFIXES, WORLD_SUFFIXES
 
-    path = find("robot", file)
-    if path.suffix not in DESCRIPTION_SUFFIXES:
+    if path.suffix not in (*DESCRIPTION_SUFFIXES, *WORLD_SUFFIXES):
         return
-    faults, mendings = survey_model(path, arguments=arguments)
+    faults, mendings = survey(path)
     if not faults:
         faults = (error,)
     needed = [one for one in mendings if one.needed]

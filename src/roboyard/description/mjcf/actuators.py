@@ -12,17 +12,30 @@ from roboyard.description.reading import Reading
 
 _JOINT, _JOINT_IN_PARENT, _TENDON = 0, 1, 3  # mjtTrn
 _WRAP_JOINT = 1  # mjtWrap
-_FIXED, _AFFINE = 0, 1  # mjtGain, and mjtBias counts none, affine
+_FIXED = 0  # mjtGain
+_NONE, _AFFINE = 0, 1  # mjtBias
+_AT_ONCE, _INTEGRATED = 0, 1  # mjtDyn
+
+
+_WHAT = {"position": "servo of position", "velocity": "servo of speed", "effort": "motor"}
 
 
 @dataclass(slots=True)
 class Drive:
-    """What the actuators of a joint amount to; ``effort`` bounds their force, ``reach`` is what they can be told."""
+    """What the actuators of a joint amount to.
+
+    ``effort`` bounds their force, ``reach`` is what they can be told, ``brake`` the gain of a servo of speed; their
+    rotors add ``armature`` and ``damping`` to the joint.  ``told`` is what they are, so that there is one of a kind.
+    """
 
     commands: dict[str, tuple[float, float]] = field(default_factory=dict)
     parameters: dict[str, str] = field(default_factory=dict)
     effort: float = 0.0
     reach: float = 0.0
+    brake: float = 0.0
+    armature: float = 0.0
+    damping: float = 0.0
+    told: set[str] = field(default_factory=set)
 
 
 def read_actuators(reading: Reading, source: Compiled) -> dict[str, Drive]:
@@ -35,11 +48,14 @@ def read_actuators(reading: Reading, source: Compiled) -> dict[str, Drive]:
         lever = _lever(source, number)
         if lever is None:
             reading.note(node, f"'{name}' drives no single joint that turns or slides: left out")
-        elif int(m.actuator_gaintype[number]) != _FIXED:
+        elif int(m.actuator_gaintype[number]) != _FIXED or int(m.actuator_biastype[number]) not in (_NONE, _AFFINE):
             reading.note(node, f"'{name}' is neither a motor nor a servo of position or speed: left out")
         else:
             drive = drives.setdefault(source.joints[lever.joint], Drive())
             _add(reading, source, number, lever, name, drive)
+    for drive in drives.values():
+        if drive.brake and "pos_kd" in drive.parameters:  # told no speed, its servo of speed damps that of position
+            drive.parameters["pos_kd"] = repr(float(drive.parameters["pos_kd"]) + drive.brake)
     return drives
 
 
@@ -90,34 +106,46 @@ def _add(reading: Reading, source: Compiled, number: int, lever: _Lever, name: s
     effort = math.inf
     if m.actuator_forcelimited[number]:
         effort = abs(gear) * float(abs(m.actuator_forcerange[number]).max())
-    _, kp, kv = (float(value) for value in m.actuator_biasprm[number][:3])
-    affine = int(m.actuator_biastype[number]) == _AFFINE and (kp or kv)
+    push, kp, kv = (float(value) for value in m.actuator_biasprm[number][:3])
+    if int(m.actuator_biastype[number]) == _NONE:
+        push = kp = kv = 0.0
+    mode = "position" if kp else "velocity" if kv else "effort"
+    drive.armature += float(m.actuator_armature[number]) * gear**2
+    drive.damping += float(m.actuator_damping[number]) * gear**2
+    node = source.actuator_nodes[number]
     if gear == 0.0 or gain == 0.0 or kp > 0.0 or kv > 0.0:
-        reading.note(
-            source.actuator_nodes[number], f"'{name}' has no gain, or one that drives away from its aim: left out"
-        )
+        reading.note(node, f"'{name}' has no gain, or one that drives away from its aim: left out")
         return
-    if not affine:
-        scale = gear * gain
-        bounds = sorted((scale * low, scale * high))
+    if mode in drive.told:
+        reading.note(node, f"'{name}' is the second {_WHAT[mode]} of joint '{source.joints[joint]}': left out")
+        return
+    drive.told.add(mode)
+    dynamics = int(m.actuator_dyntype[number])
+    if dynamics == _INTEGRATED:
+        reading.note(node, f"'{name}' adds up what it is told: here it is told the {mode} itself")
+    elif dynamics != _AT_ONCE:
+        reading.note(node, f"'{name}' follows with a lag of its own: here it follows at once")
+    if mode == "effort":
+        bounds = sorted((gear * (gain * low + push), gear * (gain * high + push)))
         drive.commands["effort"] = bounds[0], bounds[1]
         drive.reach = max(drive.reach, min(effort, max(map(abs, bounds))))
         if int(m.jnt_type[joint]) == HINGE and not m.jnt_limited[joint]:
             drive.commands.setdefault("velocity", (-math.inf, math.inf))  # a wheel: its torque may hold a speed
-    elif kp:
-        # torque = gear (gain u - |kp| gear (q + zero) - |kv| gear v)
-        bounds = sorted((gain * low / (-kp * gear) - zero, gain * high / (-kp * gear) - zero))
+    elif mode == "position":
+        # torque = gear (gain u + push - |kp| gear (q + zero) - |kv| gear v)
+        bounds = sorted((gain * u + push) / (-kp * gear) - zero for u in (low, high))
         drive.commands["position"] = bounds[0], bounds[1]
         drive.parameters |= {"pos_kp": repr(-kp * gear**2), "pos_ki": "0", "pos_kd": repr(abs(kv) * gear**2)}
     else:
-        bounds = sorted((gain * low / (-kv * gear), gain * high / (-kv * gear)))
+        bounds = sorted((gain * u + push) / (-kv * gear) for u in (low, high))
         drive.commands["velocity"] = bounds[0], bounds[1]
         drive.parameters |= {"vel_kp": repr(-kv * gear**2), "vel_ki": "0"}
+        drive.brake = -kv * gear**2
     drive.effort = max(drive.effort, effort)
 
 
-def limited(joint: Joint, drives: dict[str, Drive]) -> Joint:
-    """The joint with its effort bounded by what its actuators can give."""
+def driven(joint: Joint, drives: dict[str, Drive]) -> Joint:
+    """The joint with its effort bounded by what its actuators can give, and with their rotors' inertia and damping."""
     drive = drives.get(joint.name)
     if drive is None or not joint.axes:
         return joint
@@ -126,7 +154,12 @@ def limited(joint: Joint, drives: dict[str, Drive]) -> Joint:
     if math.isinf(effort):  # the file states no limit, but a motor cannot be told to give more
         effort = drive.reach or math.inf
     limits = replace(axis.limits, effort=effort)
-    return replace(joint, axes=(replace(axis, limits=limits), *joint.axes[1:]))
+    dynamics = replace(
+        axis.dynamics,
+        armature=axis.dynamics.armature + drive.armature,
+        damping=axis.dynamics.damping + drive.damping,
+    )
+    return replace(joint, axes=(replace(axis, limits=limits, dynamics=dynamics), *joint.axes[1:]))
 
 
 def interfaces(source: Compiled, drives: dict[str, Drive]) -> dict[str, JointInterface]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 
 from roboyard.description.reading import Reading
 from roboyard.description.values import fault, integer, shown
@@ -55,11 +56,12 @@ _COMPILER = {
     "boundinertia", "balanceinertia", "coordinate", "alignfree", "fitaabb",
 }  # fmt: skip
 _OPTION = {"gravity", "timestep"}
-_DROPPED = {"user", "nsample", "delay", "interp", "plugin", "octree_maxdepth", "texture", "resolution"}
+_FLAGS = {"constraint", "equality", "frictionloss", "limit", "contact", "spring", "damper", "clampctrl", "actuation"}
+_DROPPED = {"user", "nsample", "delay", "interp", "plugin", "octree_maxdepth", "texture", "resolution", "springyield"}
 _NO_EFFECT: dict[str, set[str]] = {
     "option": {"density", "viscosity", "wind", "magnetic", "o_solref", "o_friction", "collision"},
     "geom": {"solref", "solimp", "solmix", "margin", "gap", "priority", "fluidshape", "surfacevel"},
-    "joint": {"solreflimit", "solimplimit", "solreffriction", "solimpfriction", "margin", "springdamper"},
+    "joint": {"solreflimit", "solimplimit", "solreffriction", "solimpfriction", "margin", "springyield"},
 }
 _WILD = re.compile(r"(?<![\w.])[+-]?(nan|inf|infinity)(?![\w.])", re.IGNORECASE)
 _MAKERS = {"flexcomp", "composite", "attach"}
@@ -108,6 +110,10 @@ def _section(reading: Reading, node: Node, noted: set[tuple[str, str]]) -> Node:
     if node.tag == "compiler":
         return replace(_plain(reading, node, noted, _COMPILER), children=[])
     if node.tag == "option":
+        for flag in node.all("flag"):
+            off = [key for key, value in flag.attributes.items() if key in _FLAGS and value == "disable"]
+            if off:
+                reading.note(flag, f"{', '.join(off)} cannot be switched off here")
         return replace(_plain(reading, node, noted, _OPTION), children=[])
     if node.tag == "keyframe":
         kept = [key for key in node.children if key.get("name") == HOME]
@@ -116,6 +122,10 @@ def _section(reading: Reading, node: Node, noted: set[tuple[str, str]]) -> Node:
                 reading.note(
                     key, f"the keyframe '{key.get('name')[:60]}' has no effect here: only '{HOME}' is where it starts"
                 )
+        for key in kept:
+            lost = [name for name in ("qvel", "act", "ctrl", "mpos", "mquat", "time") if name in key.attributes]
+            if lost:
+                reading.note(key, f"{', '.join(lost)} of the keyframe '{HOME}' have no effect here: it starts at rest")
         return replace(node, children=[_part(reading, key, noted) for key in kept])
     return _part(reading, node, noted)
 
@@ -148,10 +158,15 @@ def _plain(reading: Reading, node: Node, noted: set[tuple[str, str]], only: set[
             continue
         if only is not None and key not in only:
             continue
-        if key not in _TEXTS and _WILD.search(value):
-            raise fault(f"{key} of <{node.tag}> is {shown(value)}", node, "finite numbers")
-        attributes[key] = value
+        if key in _TEXTS or reading.attempt(partial(_finite, node, key, value), False):
+            attributes[key] = value
     return replace(node, attributes=attributes)
+
+
+def _finite(node: Node, key: str, value: str) -> bool:
+    if _WILD.search(value):
+        raise fault(f"{key} of <{node.tag}> is {shown(value)}", node, "finite numbers")
+    return True
 
 
 def _count_copies(root: Node) -> None:

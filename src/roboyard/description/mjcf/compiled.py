@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from roboyard.description.mjcf.assets import Assets, gather
 from roboyard.description.mjcf.cleaning import cleaned
 from roboyard.description.mjcf.includes import expanded
+from roboyard.description.mjcf.surveying import Cut
 from roboyard.description.mjcf.text import written
 from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
@@ -46,6 +47,7 @@ class Compiled:
         sensor_nodes: Place of each sensor.
         actuator_nodes: Place of each actuator.
         tendon_nodes: Place of each tendon.
+        equality_nodes: Place of each equality.
     """
 
     root: Node
@@ -60,6 +62,7 @@ class Compiled:
     sensor_nodes: list[Node]
     actuator_nodes: list[Node]
     tendon_nodes: list[Node]
+    equality_nodes: list[Node]
 
     def pose(self, body: int) -> SE3:
         """Pose of a body in its parent, every joint where the file draws it."""
@@ -86,18 +89,24 @@ def compile_document(reading: Reading, root: Node) -> Compiled:
 
     whole = expanded(reading, root)
     clean, assets = gather(reading, whole, cleaned(reading, whole))
-    text, nodes = written(clean)
-    with _listening(reading, root):
+    rest = Cut(clean)
+    while True:
+        text, nodes = written(clean)
         try:
-            spec = mujoco.MjSpec.from_string(text, assets=assets.data)
-            spec.compiler.fusestatic = False  # links that are fixed to another keep their names
-            spec.compiler.discardvisual = False
-            spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE  # would simulate each muscle
-            if len(spec.bodies) > MAX_BODIES:
-                raise fault(f"the document has {len(spec.bodies)} bodies", root, f"at most {MAX_BODIES}")
-            model = spec.compile()
+            with _listening(reading, root):
+                spec, model = _compile(text, assets.data, root)
+            break
         except (ValueError, mujoco.FatalError) as error:
-            raise _refused(str(error), nodes, root) from None
+            message = str(error)
+        wrong, node = _refused(message, nodes, root)
+        if not reading.survey:
+            raise wrong
+        if not rest.follows(node, message):
+            reading.faults.append(wrong)
+        if not rest.take_out(node):
+            break
+    if reading.faults:  # what was compiled in their place is not the document
+        raise reading.faults[0]
     if not (abs(model.body_pos).max(initial=0.0) < _FAR and abs(model.geom_pos).max(initial=0.0) < _FAR):
         raise fault("a body or geom lies too far away", root, f"coordinates below {_FAR:g} m")
     return Compiled(
@@ -113,7 +122,20 @@ def compile_document(reading: Reading, root: Node) -> Compiled:
         _places(spec.sensors, nodes, root),
         _places(spec.actuators, nodes, root),
         _places(spec.tendons, nodes, root),
+        _places(spec.equalities, nodes, root),
     )
+
+
+def _compile(text: str, data: dict[str, bytes], root: Node) -> tuple[Any, mujoco.MjModel]:
+    import mujoco
+
+    spec = mujoco.MjSpec.from_string(text, assets=data)
+    spec.compiler.fusestatic = False  # links that are fixed to another keep their names
+    spec.compiler.discardvisual = False
+    spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE  # would simulate each muscle
+    if len(spec.bodies) > MAX_BODIES:
+        raise fault(f"the document has {len(spec.bodies)} bodies", root, f"at most {MAX_BODIES}")
+    return spec, spec.compile()
 
 
 @contextmanager
@@ -149,8 +171,8 @@ def _places(elements: Sequence[Any], nodes: list[Node], root: Node) -> list[Node
     return places
 
 
-def _refused(message: str, nodes: list[Node], root: Node) -> DescriptionError:
-    """MuJoCo's words on one line, at the place it names."""
+def _refused(message: str, nodes: list[Node], root: Node) -> tuple[DescriptionError, Node]:
+    """MuJoCo's words on one line, and the place it names."""
     found = _LINE.search(message.strip())
     line = int(found[1]) if found else 0
     node = nodes[line - 1] if 0 < line <= len(nodes) else root
@@ -160,4 +182,4 @@ def _refused(message: str, nodes: list[Node], root: Node) -> DescriptionError:
     named = _NAME.search(rest)
     name = named[1] if named else node.get("name")
     what = what.replace("mjMINVAL", "1e-15").replace("Schema violation: ", "")
-    return fault(f"<{node.tag}>{f' {name!r}' if name else ''}: {what[:300]}", node)
+    return fault(f"<{node.tag}>{f' {name!r}' if name else ''}: {what[:300]}", node), node

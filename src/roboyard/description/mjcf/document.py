@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from roboyard.description import checks
 from roboyard.description.assembly import settle_sensors
-from roboyard.description.mjcf.actuators import free_joint, interfaces, limited, read_actuators
+from roboyard.description.mjcf.actuators import driven, free_joint, interfaces, read_actuators
 from roboyard.description.mjcf.compiled import Compiled, compile_document
 from roboyard.description.mjcf.contacts import touching
 from roboyard.description.mjcf.geoms import shapes
-from roboyard.description.mjcf.joints import chain, closures, mimics
+from roboyard.description.mjcf.joints import FREE, chain, closures, mimics
 from roboyard.description.mjcf.lights import read_lights
 from roboyard.description.mjcf.sensors import Place, parts_of, read_sensors
 from roboyard.description.model import (
@@ -81,7 +81,7 @@ def read_world_document(reading: Reading, root: Node) -> World:
         T_world_model = models.start(tops[0]) if len(tops) == 1 else SE3.identity()
         model = models.model(name, tops, T_world_model)
         placed.append(Placed(free_name(name, taken), _unscoped(model, f"{name}::"), T_world_model))
-    x, y, z = (float(value) for value in source.model.opt.gravity)
+    x, y, z = (0.0, 0.0, 0.0) if _weightless(source.root) else (float(value) for value in source.model.opt.gravity)
     step = next((node.get("timestep") for node in source.root.all("option") if node.get("timestep")), "")
     return World(
         name=root.get("model") or "world",
@@ -90,6 +90,11 @@ def read_world_document(reading: Reading, root: Node) -> World:
         gravity=(x, y, z),
         physics=Physics(number(step, root, "timestep") if step else None),
     )
+
+
+def _weightless(root: Node) -> bool:
+    flags = [flag.get("gravity") for option in root.all("option") for flag in option.all("flag")]
+    return any(one == "disable" for one in flags)
 
 
 def _tops(source: Compiled) -> list[int]:
@@ -134,7 +139,7 @@ class _Models:
             if body not in tops or not (still or free_joint(source, body) >= 0):
                 inner, found = chain(self.reading, source, body, parent, T_parent)
                 links += [replace(link, T_model_link=T_model_link) for link in inner]
-                joints += [limited(one, drives) for one in found]
+                joints += [driven(one, drives) for one in found]
             links.append(self._link(body, T_model_link, body in members))
         names = [link.name for link in links]
         self._unique(links, joints)
@@ -145,7 +150,9 @@ class _Models:
         sensors = read_sensors(self.reading, source, names)
         used = {part.site for part in parts_of(source)}
         loops = [
-            one for one in closures(self.reading, source) if one.child in names and one.parent in {*names, "world"}
+            replace(one, T_parent_child=T_model_world @ one.T_parent_child) if one.parent == "world" else one
+            for one in closures(self.reading, source)
+            if one.child in names and one.parent in {*names, "world"}
         ]
         neighbours = {frozenset((joint.parent, joint.child)) for joint in joints}
         pairs = [(source.bodies[one], source.bodies[other]) for one, other in apart]
@@ -178,6 +185,13 @@ class _Models:
                 name = m.tendon(index).name or f"tendon {index}"
                 self.reading.note(
                     node, f"'{name}': limits, stiffness, damping and friction of tendons have no effect here"
+                )
+        for joint, node in enumerate(source.joint_nodes):
+            dof, kind = int(m.jnt_dofadr[joint]), int(m.jnt_type[joint])
+            if kind == FREE and (m.dof_damping[dof] or m.dof_frictionloss[dof] or m.dof_armature[dof]):
+                self.reading.note(
+                    node,
+                    f"damping, friction and armature of the free joint '{source.joints[joint]}' have no effect here",
                 )
 
     def scenery(self) -> Model:

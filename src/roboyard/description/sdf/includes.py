@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from roboyard.description.fields import boolean_of, text_of
-from roboyard.description.model import Box, Link, Material, Model, Plane, Surface, Visual
 from roboyard.description.model import Collision as Shape
+from roboyard.description.model import Link, Material, Model, Plane, Surface, Visual
 from roboyard.description.reading import Reading
 from roboyard.description.resources import fuel_name
+from roboyard.description.sdf.placeholders import PLACEHOLDER, placeholder
 from roboyard.description.sensing import read_plugin
 from roboyard.description.urdf import read_robot
 from roboyard.description.values import fault, shown
@@ -20,8 +21,6 @@ from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
 _KNOWN = {"uri", "name", "pose", "static", "placement_frame", "plugin"}
-PLACEHOLDER = "placeholder"
-_MARK = Material(PLACEHOLDER, (1.0, 0.0, 1.0, 0.5))
 
 Version = tuple[int, int]
 ReadModel = Callable[[Reading, Node, Version], Model]
@@ -190,19 +189,7 @@ def _stand_in(reading: Reading, node: Node, uri: str, name: str, problem: str) -
         return Included(name or "sun", None, _sun(node, name or "sun"), None)
     reading.note(node, f"include {shown(uri, 200)}: {problem}; a placeholder stands for it")
     called = name or wanted or PLACEHOLDER
-    return Included(called, _placeholder(called), node, node.child("pose"))
-
-
-def _placeholder(name: str) -> Model:
-    """Half a metre of translucent magenta that touches nothing."""
-    cube = Visual(PLACEHOLDER, Box((0.5, 0.5, 0.5)), SE3.from_xyz_rpy((0.0, 0.0, 0.25)), _MARK, cast_shadows=False)
-    link = Link(PLACEHOLDER, SE3.identity(), visuals=(cube,))
-    return Model(name, (link,), static=True, canonical_link=PLACEHOLDER)
-
-
-def is_placeholder(model: Model) -> bool:
-    """Whether the model stands for one that could not be had."""
-    return len(model.links) == 1 and model.links[0].name == PLACEHOLDER
+    return Included(called, placeholder(called), node, node.child("pose"))
 
 
 def _ground(name: str) -> Model:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from roboyard.description import checks
 from roboyard.description.fields import boolean_of, number_of, pose
@@ -63,9 +64,9 @@ def read_link(reading: Reading, node: Node, T_model_link: SE3, place: Place, *, 
     checks.unique("collision", ((one.get("name").strip(), one) for one in node.all("collision")), owner)
     checks.unique("visual", ((one.get("name").strip(), one) for one in node.all("visual")), owner)
     checks.unique("sensor", ((one.get("name").strip(), one) for one in node.all("sensor")), owner)
-    shapes = [_collision(reading, one, name, place) for one in node.all("collision")]
+    shapes = [reading.attempt(partial(_collision, reading, one, name, place), None) for one in node.all("collision")]
     collisions = [shape for shape in shapes if shape is not None]
-    looks = [_visual(reading, one, name, place) for one in node.all("visual")]
+    looks = [reading.attempt(partial(_visual, reading, one, name, place), None) for one in node.all("visual")]
     visuals = [look for look in looks if look is not None]
     try:
         with reading.strictly(static):

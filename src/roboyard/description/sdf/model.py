@@ -8,16 +8,17 @@ from functools import partial
 
 from roboyard.description import checks
 from roboyard.description.assembly import settle_sensors
-from roboyard.description.fields import boolean_of, pose
+from roboyard.description.fields import boolean_of, pose, text_of
 from roboyard.description.model import Frame, Joint, Link, Model
 from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
 from roboyard.description.sdf import merging
 from roboyard.description.sdf.bare_links import weightless
-from roboyard.description.sdf.includes import PLACEHOLDER, Included, Version, is_placeholder, read_include
+from roboyard.description.sdf.includes import Included, Version, read_include
 from roboyard.description.sdf.joint import end, read_joint
 from roboyard.description.sdf.link import LinkParts, read_link
 from roboyard.description.sdf.nesting import Parts
+from roboyard.description.sdf.placeholders import PLACEHOLDER, is_placeholder, placeholder
 from roboyard.description.sdf.scope import MODEL, Entry, Scope, places
 from roboyard.description.sdf.tree import span
 from roboyard.description.sensing import read_plugin, read_sensor
@@ -46,6 +47,7 @@ def read_model(reading: Reading, node: Node, version: Version, *, static: bool =
         raise fault("a model has no name", node, '<model name="…">')
     owner = f"model '{name}'"
     static = boolean_of(node, "static", False) or static
+    known = len(reading.faults)
     with reading.inside(owner, node):
         reading.unknown(node, _KNOWN, _UNUSED)
         scope = Scope(owner, MODEL, strict=version >= (1, 7))
@@ -54,10 +56,13 @@ def read_model(reading: Reading, node: Node, version: Version, *, static: bool =
         parts = Parts()
         _canonical(scope, node, static)
         _collect_links(reading, scope, parts, static)
-        _collect_joints(reading, scope, parts, version)
+        places = _collect_joints(reading, scope, parts, version)
+        _collect_frames(reading, scope, parts)
+        if reading.faults[known:]:  # what follows of them is none of its own
+            raise reading.faults[known]
+        _order_joints(reading, scope, parts, places)
         stated = {key: entry.node for key, entry in scope.entries("link")}
         parts.links = weightless(reading, parts.links, parts.joints, stated)
-        _collect_frames(scope, parts)
         parts.plugins += [read_plugin(child) for child in children if child.tag == "plugin"]
         collide = boolean_of(node, "self_collide", False)
         return Model(
@@ -74,44 +79,66 @@ def read_model(reading: Reading, node: Node, version: Version, *, static: bool =
         )
 
 
-def _collect_frames(scope: Scope, parts: Parts) -> None:
+def _collect_frames(reading: Reading, scope: Scope, parts: Parts) -> None:
     poses = {link.name: link.T_model_link for link in parts.links}
-    for key, entry in scope.entries("frame"):
+
+    def read(key: str, entry: Entry) -> Frame | None:
         link = scope.body(key, entry.node, f"frame '{entry.name}'")
         T_model_frame = scope.pose(key, entry.node, f"frame '{entry.name}'")
-        if link in poses:
-            parts.frames.append(Frame(entry.name, link, poses[link].inverse() @ T_model_frame))
+        return Frame(entry.name, link, poses[link].inverse() @ T_model_frame) if link in poses else None
+
+    for key, entry in scope.entries("frame"):
+        frame = reading.attempt(partial(read, key, entry), None)
+        if frame is not None:
+            parts.frames.append(frame)
 
 
 def _declare(reading: Reading, scope: Scope, children: Iterable[Node], version: Version, static: bool) -> None:
     for child in children:
-        name = child.get("name").strip()
-        where = child.child("pose")
-        match child.tag:
-            case "link":
-                entry = Entry(name, "link", child, where, MODEL)
-            case "joint":
-                moved = end(child, "child")
-                entry = Entry(name, "joint", child, where, moved, attached=moved)
-            case "frame":
-                attached = child.get("attached_to").strip()
-                entry = Entry(name, "frame", child, where, attached or MODEL, attached=attached)
-            case "model":
-                model = read_model(reading, child, version, static=static)
-                entry = model_entry(Included(name, model, child, where, child.get("placement_frame").strip()), MODEL)
-            case "include":
-                found = read_include(reading, child, read_model)
-                if found.model is None:
-                    reading.note(child, f"the {found.node.tag} '{found.name}' inside a model is left out")
-                    continue
-                entry = model_entry(found, MODEL)
-            case merging.PROXY:
-                entry = Entry(name, "frame", child, where, MODEL, attached=child.get("attached_to"))
-            case _:
-                continue
-        distinct(reading, scope, entry)
-        if not scope.declare(entry):
-            reading.note(child, f"the {entry.kind} '{entry.name}' shares its name with another part")
+        entry = reading.attempt(partial(_entry, reading, child, version, static), None)
+        if entry is not None:
+            distinct(reading, scope, entry)
+            if not reading.attempt(partial(scope.declare, entry), True):
+                reading.note(child, f"the {entry.kind} '{entry.name}' shares its name with another part")
+
+
+def _entry(reading: Reading, child: Node, version: Version, static: bool) -> Entry | None:
+    """What a model's child declares; None for what has no place in it."""
+    name = child.get("name").strip()
+    where = child.child("pose")
+    match child.tag:
+        case "link":
+            return Entry(name, "link", child, where, MODEL)
+        case "joint":
+            moved = end(child, "child")
+            return Entry(name, "joint", child, where, moved, attached=moved)
+        case "frame":
+            attached = child.get("attached_to").strip()
+            return Entry(name, "frame", child, where, attached or MODEL, attached=attached)
+        case "model":
+            return nested_entry(reading, child, version, MODEL, static=static)
+        case "include":
+            found = included(reading, child)
+            if found.model is not None:
+                return model_entry(found, MODEL)
+            reading.note(child, f"the {found.node.tag} '{found.name}' inside a model is left out")
+        case merging.PROXY:
+            return Entry(name, "frame", child, where, MODEL, attached=child.get("attached_to"))
+    return None
+
+
+def nested_entry(reading: Reading, node: Node, version: Version, default: str, *, static: bool = False) -> Entry:
+    """The entry of a ``<model>`` in a model or world; a survey goes on with a placeholder where it is wrong."""
+    name = node.get("name").strip()
+    model = reading.attempt(partial(read_model, reading, node, version, static=static), placeholder(name))
+    return model_entry(Included(name, model, node, node.child("pose"), node.get("placement_frame").strip()), default)
+
+
+def included(reading: Reading, node: Node) -> Included:
+    """What an ``<include>`` brings; a survey goes on with a placeholder where that is wrong."""
+    name = text_of(node, "name") or text_of(node, "uri").rstrip("/").rpartition("/")[2]
+    stand_in = Included(name, placeholder(name), node, node.child("pose"))
+    return reading.attempt(partial(read_include, reading, node, read_model), stand_in)
 
 
 def distinct(reading: Reading, scope: Scope, entry: Entry) -> None:
@@ -126,7 +153,7 @@ def distinct(reading: Reading, scope: Scope, entry: Entry) -> None:
 def model_entry(found: Included, default: str) -> Entry:
     """The entry of a placed model. Raises DescriptionError for an unknown placement frame."""
     entry = Entry(found.name, "model", found.node, found.pose_node, default, model=found.model)
-    if found.placed and found.model is not None:
+    if found.placed and found.model is not None and not is_placeholder(found.model):
         place = places(found.model).get(found.placed)
         if place is None:
             raise fault(f"placement_frame '{found.placed}' is not in model '{found.name}'", found.node)
@@ -154,7 +181,8 @@ def _canonical(scope: Scope, node: Node, static: bool) -> None:
 
 def _collect_links(reading: Reading, scope: Scope, parts: Parts, static: bool) -> None:
     for key, entry in scope.entries("link"):
-        T_model_link = scope.pose(key, entry.node, f"link '{entry.name}'")
+        resolve = partial(scope.pose, key, entry.node, f"link '{entry.name}'")
+        T_model_link = reading.attempt(resolve, SE3.identity())
 
         def place(part: Node, what: str, link: str = key, T_link_model: SE3 = T_model_link.inverse()) -> SE3:
             given = part.child("pose")
@@ -187,18 +215,17 @@ def _ride(parts: Parts, link: str, carrier: str) -> None:
     parts.joints.append(Joint(f"{link}_stands_in", "fixed", carrier, link, T_parent_child, SE3.identity()))
 
 
-def _collect_joints(reading: Reading, scope: Scope, parts: Parts, version: Version) -> None:
-    """Read the joints, check them with those of nested models, and order all into a forest."""
+def _collect_joints(reading: Reading, scope: Scope, parts: Parts, version: Version) -> dict[str, Node]:
+    """Read the model's own joints, and say where each stands."""
     poses = {link.name: link.T_model_link for link in parts.links}
     missing = {entry.name for _, entry in scope.entries("model") if entry.model and is_placeholder(entry.model)}
     places: dict[str, Node] = {}
     for key, entry in scope.entries("joint"):
-        ends = [end(entry.node, role) for role in ("parent", "child")]
-        if any(one.partition("::")[0] in missing for one in ends):
-            reading.note(entry.node, f"joint '{entry.name}' leads to a model that is not there: left out")
-            continue
         joint = reading.attempt(partial(read_joint, reading, entry.node, scope, key, poses, version), None)
         if joint is None:
+            continue
+        if any(end(entry.node, role).partition("::")[0] in missing for role in ("parent", "child")):
+            reading.note(entry.node, f"joint '{entry.name}' leads to a model that is not there: left out")
             continue
         if joint.parent == joint.child:
             what = f"joint '{joint.name}' joins link '{joint.child}' to itself"
@@ -209,8 +236,12 @@ def _collect_joints(reading: Reading, scope: Scope, parts: Parts, version: Versi
         for one in entry.node.all("sensor"):
             T_link_sensor = joint.T_child_joint @ pose(one.child("pose"))
             parts.sensors.append(read_sensor(reading, one, joint.child, T_link_sensor, joint.name))
-    if reading.faults:  # what follows of them is none of its own
-        raise reading.faults[0]
+    return places
+
+
+def _order_joints(reading: Reading, scope: Scope, parts: Parts, places: dict[str, Node]) -> None:
+    """Check the joints with those of nested models, and order all into a forest."""
+    poses = {link.name: link.T_model_link for link in parts.links}
     nested = [(f"{entry.name}::", entry.node) for _, entry in scope.entries("model")]
 
     def place(name: str) -> Node:

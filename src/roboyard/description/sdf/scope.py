@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from roboyard.description.fields import pose
 from roboyard.description.model import Model
+from roboyard.description.sdf.placeholders import PLACEHOLDER, is_placeholder
 from roboyard.description.values import fault
 from roboyard.description.xml import Node
 from roboyard.geometry import SE3
@@ -185,6 +186,8 @@ class Scope:
             outer, inner = name[:at], name[at + 2 :]
             entry = self._entries.get(outer)
             if entry is not None and entry.model is not None:
+                if is_placeholder(entry.model):  # whatever it would hold: nobody knows
+                    return outer, PLACEHOLDER, SE3.identity()
                 if outer not in self._insides:
                     self._insides[outer] = places(entry.model)
                 found = self._insides[outer].get(inner)

@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from roboyard.description.fields import colour_of, number_of, text_of, vector_of
 from roboyard.description.model import Geodetic, Joint, Light, Physics, Placed, Vec3, World
 from roboyard.description.naming import free_name
 from roboyard.description.reading import Reading
 from roboyard.description.sdf.actors import read_actor, standing
-from roboyard.description.sdf.includes import Included, Version, is_placeholder, read_include
+from roboyard.description.sdf.includes import Included, Version
 from roboyard.description.sdf.joint import end, read_joint
 from roboyard.description.sdf.lights import read_light
-from roboyard.description.sdf.model import distinct, model_entry, read_model
+from roboyard.description.sdf.model import distinct, included, model_entry, nested_entry
+from roboyard.description.sdf.placeholders import is_placeholder
 from roboyard.description.sdf.scope import WORLD, Entry, Scope
 from roboyard.description.sensing import read_plugin
 from roboyard.description.values import fault, shown
 from roboyard.description.xml import Node
+from roboyard.geometry import SE3
 
 _KNOWN = {
     "model", "include", "light", "physics", "gravity", "scene", "frame", "plugin", "name", "magnetic_field",
@@ -40,49 +43,35 @@ def read_world(reading: Reading, node: Node, version: Version) -> World:
     if not name:
         raise fault("the world has no name", node, '<world name="…">')
     reading.unknown(node, _KNOWN, _UNUSED)
+    known = len(reading.faults)
     scope = Scope(f"world '{name}'", WORLD, strict=version >= (1, 7))
     lamps: list[Included] = []
     actors: list[Included] = []
     for child in node.children:
-        called, where = child.get("name").strip(), child.child("pose")
-        if child.tag == "model":
-            model = read_model(reading, child, version)
-            entry = model_entry(Included(called, model, child, where, child.get("placement_frame").strip()), WORLD)
-        elif child.tag == "actor":
-            actors.append(Included(called, None, child, where))
-            continue
-        elif child.tag == "joint":
-            moved = end(child, "child")
-            entry = Entry(called, "joint", child, where, moved, attached=moved)
-        elif child.tag == "include":
-            if child.get("merge").strip() in ("true", "1"):
-                reading.note(child, "merging a world into a world is not understood: included as it is")
-            found = read_include(reading, child, read_model)
-            if found.model is None:
-                (lamps if found.node.tag == "light" else actors).append(found)
-                continue
-            entry = model_entry(found, WORLD)
-        elif child.tag == "light":
-            lamps.append(Included(called, None, child, where))
-            continue
-        elif child.tag == "frame":
-            attached = child.get("attached_to").strip()
-            entry = Entry(called, "frame", child, where, attached or WORLD, attached=attached)
-        else:
-            continue
-        distinct(reading, scope, entry)
-        if not scope.declare(entry):
-            reading.note(child, f"the {entry.kind} '{entry.name}' shares its name with another part")
+        found = reading.attempt(partial(_part, reading, child, version), None)
+        if isinstance(found, Included):
+            (lamps if found.node.tag == "light" else actors).append(found)
+        elif found is not None:
+            distinct(reading, scope, found)
+            if not reading.attempt(partial(scope.declare, found), True):
+                reading.note(child, f"the {found.kind} '{found.name}' shares its name with another part")
     for key, entry in scope.entries("frame"):
-        scope.pose(key, entry.node, f"frame '{entry.name}'")
+        reading.attempt(partial(scope.pose, key, entry.node, f"frame '{entry.name}'"), SE3.identity())
     placed = tuple(
-        Placed(entry.name, entry.model, scope.pose(key, entry.node, f"model '{entry.name}'"))
+        Placed(entry.name, entry.model, reading.attempt(partial(_place, scope, key, entry), SE3.identity()))
         for key, entry in scope.entries("model")
         if entry.model is not None
     )
-    placed += tuple(_figures(reading, scope, actors, {one.name for one in placed}))
+    taken = {one.name for one in placed}
+    nobody: tuple[Placed, ...] = ()
+    placed += reading.attempt(lambda: tuple(_figures(reading, scope, actors, taken)), nobody)
     joints = _joints(reading, scope, placed, version)
-    physics = _physics(reading, node)
+    dark: tuple[Light, ...] = ()
+    lights = reading.attempt(partial(_lights, reading, scope, lamps), dark)
+    physics = reading.attempt(partial(_physics, reading, node), Physics())
+    origin = reading.attempt(partial(_origin, reading, node.child("spherical_coordinates")), Geodetic())
+    if reading.faults[known:]:  # what follows of them is none of its own
+        raise reading.faults[known]
     scene = node.child("scene")
     if scene is not None:
         reading.unknown(scene, {"ambient", "background"}, {"grid", "shadows", "sky", "fog", "origin_visual"})
@@ -90,15 +79,41 @@ def read_world(reading: Reading, node: Node, version: Version) -> World:
         name=name,
         models=placed,
         joints=joints,
-        lights=_lights(reading, scope, lamps),
+        lights=lights,
         gravity=_gravity(node),
         physics=physics,
         ambient=colour_of(scene, "ambient", _SCENE.ambient),
         background=colour_of(scene, "background", _SCENE.background),
         magnetic_field=vector_of(node, "magnetic_field", _SCENE.magnetic_field),
-        origin=_origin(reading, node.child("spherical_coordinates")),
+        origin=origin,
         plugins=tuple(read_plugin(one) for one in node.all("plugin")),
     )
+
+
+def _part(reading: Reading, child: Node, version: Version) -> Entry | Included | None:
+    """What a world's child declares, or a lamp or actor; None for what has no place in it."""
+    called, where = child.get("name").strip(), child.child("pose")
+    match child.tag:
+        case "model":
+            return nested_entry(reading, child, version, WORLD)
+        case "actor" | "light":
+            return Included(called, None, child, where)
+        case "joint":
+            moved = end(child, "child")
+            return Entry(called, "joint", child, where, moved, attached=moved)
+        case "include":
+            if child.get("merge").strip() in ("true", "1"):
+                reading.note(child, "merging a world into a world is not understood: included as it is")
+            found = included(reading, child)
+            return found if found.model is None else model_entry(found, WORLD)
+        case "frame":
+            attached = child.get("attached_to").strip()
+            return Entry(called, "frame", child, where, attached or WORLD, attached=attached)
+    return None
+
+
+def _place(scope: Scope, key: str, entry: Entry) -> SE3:
+    return scope.pose(key, entry.node, f"model '{entry.name}'")
 
 
 def _origin(reading: Reading, node: Node | None) -> Geodetic:
@@ -139,10 +154,12 @@ def _joints(reading: Reading, scope: Scope, placed: tuple[Placed, ...], version:
     }
     found = []
     for key, entry in scope.entries("joint"):
+        joint = reading.attempt(partial(read_joint, reading, entry.node, scope, key, poses, version), None)
+        if joint is None:
+            continue
         if any(end(entry.node, role).partition("::")[0] in missing for role in ("parent", "child")):
             reading.note(entry.node, f"joint '{entry.name}' leads to a model that is not there: left out")
             continue
-        joint = read_joint(reading, entry.node, scope, key, poses, version)
         if joint.parent == joint.child:
             what = f"joint '{joint.name}' joins link '{joint.child}' to itself"
             reading.mend(entry.node, what, "two different links", "left out")

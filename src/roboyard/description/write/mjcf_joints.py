@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from roboyard.description.model import Axis, Joint, Model
+from roboyard.description.model import Axis, Dynamics, Joint, Model
 from roboyard.description.write.written import Losses, add, number, numbers
 from roboyard.geometry import SE3
 
@@ -22,13 +22,18 @@ def add_joints(body: ET.Element, joint: Joint, T_body_joint: SE3, prefix: str, l
     place = numbers(T_body_joint.translation)
     turn = T_body_joint.rotation_matrix()
     if joint.type == "ball":
-        add(body, "joint", name=prefix + joint.name, type="ball", pos=place)
+        made = add(body, "joint", name=prefix + joint.name, type="ball", pos=place)
+        if joint.swing is not None:
+            if math.isfinite(joint.swing.limits.upper):
+                made.set("limited", "true")
+                made.set("range", numbers((0.0, joint.swing.limits.upper)))
+            _dynamics(made, joint.swing.dynamics)
         return
     for index, (kind, axis) in enumerate(_parts(joint)):
         name = joint.name if index == 0 else f"{joint.name}_{index + 1}"
         xyz = numbers(turn @ np.asarray(axis.xyz))
         node = add(body, "joint", name=prefix + name, type=kind, pos=place, axis=xyz)
-        limits, dynamics = axis.limits, axis.dynamics
+        limits = axis.limits
         if math.isfinite(limits.lower) or math.isfinite(limits.upper):
             node.set("limited", "true")
             low, high = max(limits.lower, -FAR), min(limits.upper, FAR)
@@ -40,21 +45,25 @@ def add_joints(body: ET.Element, joint: Joint, T_body_joint: SE3, prefix: str, l
             node.set("actuatorfrcrange", numbers((-limits.effort, limits.effort)))
         if math.isfinite(limits.velocity):
             losses.say("speed limits of joints are lost")
-        for key, value in (
-            ("damping", dynamics.damping),
-            ("frictionloss", dynamics.friction),
-            ("stiffness", dynamics.stiffness),
-            ("springref", dynamics.reference),
-            ("armature", dynamics.armature),
-        ):
-            if value:
-                node.set(key, number(value))
+        _dynamics(node, axis.dynamics)
     if joint.type == "floating":
         add(body, "joint", name=f"{prefix}{joint.name}_4", type="ball", pos=place)
     if joint.type == "gearbox":
         losses.say(f"joint '{joint.name}': the gearbox turns freely, its ratio is lost")
     if joint.safety is not None:
         losses.say("safety controllers of joints are lost")
+
+
+def _dynamics(node: ET.Element, dynamics: Dynamics) -> None:
+    for key, value in (
+        ("damping", dynamics.damping),
+        ("frictionloss", dynamics.friction),
+        ("stiffness", dynamics.stiffness),
+        ("springref", dynamics.reference),
+        ("armature", dynamics.armature),
+    ):
+        if value:
+            node.set(key, number(value))
 
 
 def _parts(joint: Joint) -> list[tuple[str, Axis]]:

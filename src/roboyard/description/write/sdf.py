@@ -296,6 +296,8 @@ def _joint(parent: ET.Element, model: Model, joint: Joint, losses: Losses) -> No
             add(node, "gearbox_reference_body", joint.gear_reference)
     if joint.safety is not None:
         losses.say("safety controllers of joints are lost")
+    if joint.swing is not None:
+        losses.say("limits, springs, damping and friction of balls are lost")
     for sensor in model.sensors:
         if sensor.kind == "force_torque" and getattr(sensor.spec, "joint", "") == joint.name:
             add_sensor(node, sensor, joint.T_child_joint.inverse() @ sensor.T_link_sensor)

@@ -78,6 +78,8 @@ def split(model: Model, kinds: Collection[JointType], losses: Losses) -> Model:
             losses.say(f"joint '{joint.name}': the gearbox turns freely, its ratio is lost")
         else:
             losses.say(f"joint '{joint.name}' of type {joint.type} is written as {len(parts)} joints of one axis")
+        if joint.swing is not None:
+            losses.say("limits, springs, damping and friction of balls are lost")
         T_parent_joint = joint.T_parent_child @ joint.T_child_joint
         T_model_joint = links[joint.child].T_model_link @ joint.T_child_joint
         parent = joint.parent

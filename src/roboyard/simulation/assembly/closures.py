@@ -52,8 +52,8 @@ def hold_ends(spec: mujoco.MjSpec, joint: Joint, name: str, bodies: Bodies) -> s
         name: What the constraint is called.
         bodies: Finds the links' bodies.
     """
-    if joint.type == "ball" and any(math.isfinite(one.limits.upper) for one in joint.axes):
-        return "its limit needs a joint of its own"
+    if joint.swing is not None:
+        return "its limit and its friction need a joint of its own"
     (child, T_child), (parent, T_parent) = bodies(joint.child), bodies(joint.parent)
     if child == parent:
         return ""
@@ -62,14 +62,22 @@ def hold_ends(spec: mujoco.MjSpec, joint: Joint, name: str, bodies: Bodies) -> s
     if child == "world":
         first, second = second, first
     if joint.type == "fixed":
-        hold(spec, mujoco.mjtEq.mjEQ_WELD, name, first[0], second[0], second[1].xyz)
+        hold(spec, mujoco.mjtEq.mjEQ_WELD, name, first[0], second[0], second[1].xyz, first[1] @ second[1].inverse())
     else:
         hold(spec, mujoco.mjtEq.mjEQ_CONNECT, name, first[0], second[0], first[1].xyz)
     return ""
 
 
-def hold(spec: mujoco.MjSpec, kind: int, name: str, first: str, second: str, anchor: NDArray[np.float64]) -> None:
-    """Connect two bodies at a point, or weld them as they start.
+def hold(
+    spec: mujoco.MjSpec,
+    kind: int,
+    name: str,
+    first: str,
+    second: str,
+    anchor: NDArray[np.float64],
+    T_first_second: SE3 | None = None,
+) -> None:
+    """Connect two bodies at a point, or weld them at ``T_first_second``; without, as they start.
 
     The gains are those with which one step takes an error back at once, without overshoot: any softer, and a loop that
     turns fast opens by what its bodies are bent from their straight way within the time constant.
@@ -80,7 +88,9 @@ def hold(spec: mujoco.MjSpec, kind: int, name: str, first: str, second: str, anc
     data = np.zeros(mujoco.mjNEQDATA)
     data[:3] = anchor  # of a connection in the first body, of a weld in the second
     if kind == mujoco.mjtEq.mjEQ_WELD:
-        data[10] = 1.0  # as stiff in turning as in moving; the relative pose is that at the start
+        data[10] = 1.0  # as stiff in turning as in moving
+        if T_first_second is not None:
+            data[3:6], data[6:10] = T_first_second @ anchor, T_first_second.quaternion
     equality.data = data
     equality.solref = (2.0 * spec.option.timestep, 0.5)
     equality.solimp = HARD

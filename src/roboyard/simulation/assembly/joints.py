@@ -72,7 +72,10 @@ def add_joint(body: mujoco.MjsBody, joint: Joint, model: str, notes: list[str]) 
             add(_J.mjJNT_SLIDE, Axis(), (float(v[0]), float(v[1]), float(v[2])))
             add(_J.mjJNT_HINGE, Axis(axes[0].xyz))
         case "ball":
-            body.add_joint(name=scoped(model, joint.name), type=_J.mjJNT_BALL, pos=origin)
+            made = body.add_joint(name=scoped(model, joint.name), type=_J.mjJNT_BALL, pos=origin)
+            if joint.swing is not None:
+                _limits(made, joint.swing, scoped(model, joint.name), notes)
+                _dynamics(made, joint.swing)
         case "floating":
             for index, direction in enumerate(np.eye(3)):
                 body.add_joint(
