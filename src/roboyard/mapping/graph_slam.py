@@ -67,6 +67,7 @@ class GraphSlam:
         self._path = 0.0
         self._doubt = 0.0
         self._slack = 0.0
+        self._blind = 0.0
         self._part = 0
         self._times: list[int] = []
         self._at: list[tuple[int, SE2]] = []  # of each scan: a node, and T_node_base
@@ -111,6 +112,8 @@ class GraphSlam:
             away = min(told.distance(step), 1.0)
             self._doubt += away
             self._slack += (away * (1.0 if not placed.usual else _CONVINCED)) ** 2
+        if placed.match is None:
+            self._blind += placed.belief.sigma_turn
         self._motion.learn(scan.time_ns, scan.odometry, step, placed.match is not None, placed.error)
         enough = len(prepared.points) >= self.config.local.fewest
         if placed.match is None and not placed.belief.odometry:
@@ -286,7 +289,9 @@ class GraphSlam:
     def _become_node(self, scan: Scan, prepared: Prepared, placed: Placed | None) -> None:
         graph, number = self._graph, len(self._graph.nodes)
         pose, self._first_pose = self._pose(), None
-        graph.nodes.append(Node(scan.time_ns, pose, prepared, self._path, self._part, self._doubt, self._slack))
+        doubts = self._doubt, self._slack, self._blind
+        graph.nodes.append(Node(scan.time_ns, pose, prepared, self._path, self._part, *doubts))
+        self._blind = 0.0
         if placed is not None:
             self._tie_locally(number, placed)
         self._T_local_node = self._T_local_base

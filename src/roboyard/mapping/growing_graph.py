@@ -25,6 +25,7 @@ class Node:
         part: Number of the part of the map it was taken in.
         doubt: By how much odometry and scans disagreed on the way, in all [m]: who was wrong is not known.
         slack: Variance that this adds to the way, in all [m²].
+        blind: By how much the heading may have gone wrong since the node before, while scans told nothing [rad].
     """
 
     time_ns: int
@@ -34,6 +35,7 @@ class Node:
     part: int = 0
     doubt: float = 0.0
     slack: float = 0.0
+    blind: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

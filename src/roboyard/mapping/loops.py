@@ -5,13 +5,14 @@ The number of submaps looked at for a scan is bounded, so the cost of a scan doe
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from dataclasses import dataclass
+from collections import OrderedDict
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
+from roboyard.mapping.drift import Drift, DriftConfig, Off
 from roboyard.mapping.growing_graph import GrowingGraph, Node
 from roboyard.mapping.local import step_of
 from roboyard.mapping.matching.cells import CellMap
@@ -22,6 +23,13 @@ from roboyard.mapping.preparation import Prepared
 from roboyard.mapping.submaps import Submap
 from roboyard.mapping.whereabouts import Whereabouts
 
+_TELLING = 1.0 / 0.1**2
+"""How well a match has to tell the position in every direction [1/m²]."""
+_TOGETHER = 15.0
+"""Way within which finds speak for each other [m]."""
+_ANOTHER = 2.0
+"""Way after which a scan sees something else [m]."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoopConfig:
@@ -30,8 +38,11 @@ class LoopConfig:
     Attributes:
         near: Submaps whose believed place fits a scan at once are tried first, most so many for each scan.
         wide: Submaps searched in a whole window, most so many for each scan.
-        drift: Drift that is reckoned with, in proportion to the way between scan and submap.
-        sure: Drift that is always reckoned with [m]; while it is no more, the believed place is refined directly.
+        far: Submaps searched for each metre of way, where the robot may be for turns that scans told nothing of.
+        far_points: Points that a scan needs for that; of more, about so many are taken.
+        far_score: Fit that such a search must find.
+        drift: Drift that is reckoned with; while it is what is always reckoned with, the believed place is refined
+            directly.
         farthest: Largest window [m], to each side.
         turn: Largest window [rad], to each side.
         fit: Share of points that must lie on surfaces.
@@ -40,14 +51,15 @@ class LoopConfig:
         score: Fit that a search must find before refinement.
         agreeing: Finds by a window count when so many of them agree with each other.
         agreement: And agree within so many metres, and radians times five.
-        ties: Loops of late that drift is reckoned over.
         tables: Submaps whose search tables are kept.
     """
 
     near: int = 3
     wide: int = 1
-    drift: float = 0.04
-    sure: float = 0.35
+    far: float = 2.0
+    far_points: int = 50
+    far_score: float = 0.6
+    drift: DriftConfig = field(default_factory=DriftConfig)
     farthest: float = 6.0
     turn: float = 0.5
     fit: float = 0.5
@@ -56,7 +68,6 @@ class LoopConfig:
     score: float = 0.45
     agreeing: int = 3
     agreement: float = 0.25
-    ties: int = 60
     tables: int = 32
 
 
@@ -88,45 +99,67 @@ class LoopFinder:
         self._whereabouts = Whereabouts()
         self._tables: OrderedDict[int, Tables] = OrderedDict()
         self._pending: list[Loop] = []
-        # way and doubt at nodes that loops told the place of, and at the submaps' beginnings
-        self._ties: deque[tuple[float, float, float, float]] = deque(maxlen=config.ties)
+        self._drift = Drift(config.drift)
+        self._off = Off(np.zeros(0), np.zeros(0), np.zeros(0))
+        self._searched = 0.0  # way at which submaps were last searched for a robot that may be far away
+        self._turn = 0
 
     def find(self, graph: GrowingGraph, submaps: list[Submap], finished: list[int], number: int) -> list[Loop]:
         """Loops from a node to finished submaps, those included that it confirms."""
         config, node = self.config, graph.nodes[number]
-        near, wide = self._candidates(graph, submaps, finished, node)
+        self._drift.passed(number, node)
+        near, wide, far = self._candidates(graph, submaps, finished, number)
         found = []
         for k in self._spread(near, config.near, number):
             loop = self._near(graph, submaps, k, number)
             if loop is not None:
                 found.append(loop)
-        telling = [loop for loop in found if _weakest(loop.information) > 1.0 / 0.1**2]
+        telling = [loop for loop in found if _weakest(loop.information) > _TELLING]
         if not any(node.path - submaps[loop.submap].path > 20.0 for loop in telling):
             for k in self._spread(wide, config.wide, number):
                 loop = self._wide(graph, submaps, k, number)
                 confirmed = [] if loop is None else self.confirmed(graph, submaps, loop)
                 telling += confirmed
                 found += confirmed
+            for k in self._by_turns(far, node):
+                loop = self._wide(graph, submaps, k, number, far=True)
+                if loop is not None:
+                    self._look_back(graph, submaps, loop)
+                confirmed = [] if loop is None else self.confirmed(graph, submaps, loop)
+                telling += confirmed
+                found += confirmed
         for loop in telling:
             submap = submaps[loop.submap]
             if node.path - submap.path > 20.0:
-                self._ties.append((node.path, node.doubt, submap.path, graph.nodes[submap.anchor].doubt))
+                self._drift.tied(number, node, submap.anchor, graph.nodes[submap.anchor])
         return found
 
     def _candidates(
-        self, graph: GrowingGraph, submaps: list[Submap], finished: list[int], node: Node
-    ) -> tuple[list[int], list[int]]:
-        """Submaps that the node believes to be in, and those that it might be in for all it knows; nearest first."""
-        config = self.config
+        self, graph: GrowingGraph, submaps: list[Submap], finished: list[int], number: int
+    ) -> tuple[list[int], list[int], list[int]]:
+        """Submaps that the node believes to be in, those that it might be in for its drift, nearest first, and for the
+        turns that scans told nothing of."""
+        config, node = self.config, graph.nodes[number]
         at = self._whereabouts = self._whereabouts.of(graph, submaps, finished)
         away = np.hypot(at.middles[:, 0] - node.pose.x, at.middles[:, 1] - node.pose.y)
-        drift = self._drift(at.paths, at.doubts, node)
+        off = self._off = self._drift.of(graph, number, at)
         foreign = at.parts != node.part
-        window = np.where(foreign, config.farthest, np.minimum(drift, config.farthest))
+        window = np.where(foreign, config.farthest, np.minimum(off.drift, config.farthest))
         near = away < at.radii
-        wide = (foreign | (drift > 2.0 * config.sure)) & (away < at.radii + window)
+        wide = (foreign | (off.drift > 2.0 * config.drift.sure)) & (away < at.radii + window)
+        tells = len(node.scan.points) >= config.far_points
+        far = tells & (off.swing > config.drift.sure) & (away < at.radii + window + off.swing)
         order = np.argsort(away, kind="stable")
-        return at.numbers[order[near[order]]].tolist(), at.numbers[order[wide[order]]].tolist()
+        near_first, wide_first = (at.numbers[order[which[order]]].tolist() for which in (near, wide))
+        return near_first, wide_first, at.numbers[far].tolist()
+
+    def _by_turns(self, candidates: list[int], node: Node) -> list[int]:
+        """As many as the way since the last time allows, and the next ones the next time."""
+        count = int(self.config.far * (node.path - self._searched)) if candidates else 0
+        if count or not candidates:
+            self._searched = node.path
+        first, self._turn = self._turn, self._turn + count
+        return [candidates[k % len(candidates)] for k in range(first, first + min(count, len(candidates)))]
 
     @staticmethod
     def _spread(candidates: list[int], count: int, turn: int) -> list[int]:
@@ -192,23 +225,6 @@ class LoopFinder:
                 best = match.fit, Loop(k, number, match.pose, match.information, True)
         return None if best is None else best[1]
 
-    def _drift(self, paths: ArrayLike, doubts: ArrayLike, node: Node) -> NDArray[np.float64]:
-        """How far off submaps' believed places may be, seen from a node [m]: by the way there, or over a loop.
-
-        Args:
-            paths: (n,) way at which each begins [m].
-            doubts: (n,) doubt there [m].
-            node: Who sees them.
-        """
-        share, paths, doubts = self.config.drift, np.atleast_1d(paths), np.atleast_1d(doubts)
-        least = share * (node.path - paths) + node.doubt - doubts
-        if self._ties:
-            ties = np.array(self._ties)
-            way = (node.path - ties[:, 0]) + np.abs(ties[:, 2] - paths[:, None])
-            over = share * way + (node.doubt - ties[:, 1]) + np.abs(ties[:, 3] - doubts[:, None])
-            least = np.minimum(least, over.min(axis=1))
-        return np.asarray(self.config.sure + least)
-
     def _near(self, graph: GrowingGraph, submaps: list[Submap], k: int, number: int) -> Loop | None:
         node = graph.nodes[number]
         start = graph.nodes[submaps[k].anchor].pose.inverse() @ node.pose
@@ -216,28 +232,48 @@ class LoopFinder:
         if match is None:
             return None
         away, turned = apart(start, match.pose)
-        if away > 2.0 * self.config.sure or turned > 0.2:
+        if away > 2.0 * self.config.drift.sure or turned > 0.2:
             return None
         return Loop(k, number, match.pose, match.information, False)
 
-    def _wide(self, graph: GrowingGraph, submaps: list[Submap], k: int, number: int) -> Loop | None:
-        config, node = self.config, graph.nodes[number]
-        tables = self.tables(submaps, k)
-        anchor = graph.nodes[submaps[k].anchor]
-        start = anchor.pose.inverse() @ node.pose
-        drift = float(self._drift(submaps[k].path, anchor.doubt, node)[0])
+    def _wide(self, graph: GrowingGraph, submaps: list[Submap], k: int, number: int, far: bool = False) -> Loop | None:
+        config, node, submap = self.config, graph.nodes[number], submaps[k]
+        start = graph.nodes[submap.anchor].pose.inverse() @ node.pose
+        points, step = node.scan.points, step_of(node.scan)
+        row = int(np.searchsorted(self._whereabouts.numbers, k))
+        drift, swing, turned = (float(each[row]) for each in (self._off.drift, self._off.swing, self._off.turned))
         across = min(drift, config.farthest)
         turn = min(0.15 + 0.05 * drift, config.turn)
-        if submaps[k].part != node.part:
+        if submap.part != node.part:
             across, turn = config.farthest, np.pi
-        points = node.scan.points
-        best = search(tables, points, start, Window(across, turn, step_of(node.scan)), config.score)
+        elif far:  # anywhere in the submap, if need be
+            turn = max(turn, turned)
+            points, step = points[:: len(points) // config.far_points], 1.5 * step
+            across += swing
+            if across > submap.radius:
+                across, start = submap.radius, SE2(submap.centre[0], submap.centre[1], start.theta)
+        least = config.far_score if far else config.score
+        best = search(self.tables(submaps, k), points, start, Window(across, turn, step), least)
         if best is None:
             return None
         match = self.refine(submaps, k, node, best.pose)
-        if match is None or _weakest(match.information) < 1.0 / 0.1**2:
+        if match is None or _weakest(match.information) < _TELLING:
             return None  # a corridor: the scan fits at many places along it
         return Loop(k, number, match.pose, match.information, True)
+
+    def _look_back(self, graph: GrowingGraph, submaps: list[Submap], loop: Loop) -> None:
+        """If a find is right, scans before it fit as well: those that do become finds."""
+        nodes, last = graph.nodes, graph.nodes[loop.node]
+        for number in range(loop.node - 1, -1, -1):
+            node = nodes[number]
+            if nodes[loop.node].path - node.path > _TOGETHER:
+                break
+            if last.path - node.path < _ANOTHER or len(node.scan.points) < self.config.far_points:
+                continue
+            last = node
+            match = self.refine(submaps, loop.submap, node, loop.pose @ nodes[loop.node].pose.inverse() @ node.pose)
+            if match is not None and _weakest(match.information) > _TELLING:
+                self._pending.append(Loop(loop.submap, number, match.pose, match.information, True))
 
     def confirmed(self, graph: GrowingGraph, submaps: list[Submap], loop: Loop) -> list[Loop]:
         """The loop with those before that agree with it, once they are enough."""
@@ -247,7 +283,7 @@ class LoopFinder:
         def correction(item: Loop) -> SE2:
             return graph.nodes[submaps[item.submap].anchor].pose @ item.pose @ graph.nodes[item.node].pose.inverse()
 
-        self._pending = [item for item in self._pending if node.path - graph.nodes[item.node].path < 15.0]
+        self._pending = [item for item in self._pending if node.path - graph.nodes[item.node].path < _TOGETHER]
         here = correction(loop) @ node.pose
         agreeing = []
         for item in self._pending:

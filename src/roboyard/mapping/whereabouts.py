@@ -20,7 +20,8 @@ class Whereabouts:
     """The finished submaps at a glance; (n,) arrays.
 
     Attributes:
-        numbers: Which.
+        numbers: Which, in order.
+        anchors: The nodes that they began with.
         middles: (n, 2) of their surfaces in the map [m].
         radii: Of their surfaces about the middle [m].
         paths: Way driven until each began [m].
@@ -30,6 +31,7 @@ class Whereabouts:
     """
 
     numbers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    anchors: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     middles: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
     radii: NDArray[np.float64] = field(default_factory=_none)
     paths: NDArray[np.float64] = field(default_factory=_none)
@@ -48,6 +50,7 @@ class Whereabouts:
         middles = [node.pose @ submaps[k].centre for node, k in zip(anchors, finished, strict=True)]
         return Whereabouts(
             numbers=np.array(finished, dtype=np.int64),
+            anchors=np.array([submaps[k].anchor for k in finished], dtype=np.int64),
             middles=np.array(middles, dtype=np.float64).reshape(-1, 2),
             radii=np.array([submaps[k].radius for k in finished], dtype=np.float64),
             paths=np.array([submaps[k].path for k in finished], dtype=np.float64),
