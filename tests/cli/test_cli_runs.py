@@ -187,6 +187,18 @@ def test_stop_from_another_terminal(command: Command, scenario: Path) -> None:
     assert 0.25 < last["sim_seconds"] < 1.0
 
 
+def test_a_reset_begins_the_run_anew_in_a_folder_beside_it(command: Command, scenario: Path) -> None:
+    with start("run", scenario, "--rate", "1", "--out", "out", "--no-video", "--duration", "2") as process:
+        wait_until_live(0.2)
+        assert command("service", "call", "/reset_simulation").code == 0
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    ends = [json.loads(Path(folder, "metrics.json").read_text())["state"] for folder in ("out", "out-2")]
+    assert ends == ["interrupted", "done"]
+    assert out.count("seed 0") == 2
+    assert command("bag", "info", "out", "--json").json["complete"]
+
+
 def test_a_killed_run_can_be_read_and_mended(command: Command, scenario: Path) -> None:
     with start("run", scenario, "--duration", "60", "--rate", "4", "--out", "out") as process:
         wait_until_live(2.5)

@@ -126,6 +126,9 @@ def find_file(name: str, base: Path | None = None) -> Path:
     for candidate in [*([base / path] if base is not None and not path.is_absolute() else []), path]:
         if candidate.is_file():
             return candidate
+    if path.exists():
+        what = "a folder" if path.is_dir() else "no regular file"
+        raise InputError(f"{name} is {what}", valid="a file")
     raise InputError(f"there is no file {name}", valid="a path that exists" + (f", e.g. beside {base}" if base else ""))
 
 

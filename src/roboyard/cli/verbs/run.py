@@ -49,38 +49,58 @@ def run(
     """Run a scenario and judge it.
 
     It leaves a folder with recording, metrics, report and the scenario as it was run.
+    A reset from outside begins it anew, in a folder beside it.
 
     Exit code 0: the criteria held; 1: they did not, or the run failed; 2: the input was wrong; 130: Ctrl-C.
     """
     from roboyard.cli.display import Display
-    from roboyard.cli.summary import show_outcome
-    from roboyard.cli.terminal import emit, note
     from roboyard.scenarios import Control, load_spec, run_scenario
 
     overrides = [*(settings or []), *([f"duration={duration!r}"] if duration is not None else [])]
     spec = load_spec(scenario, overrides=overrides, smoke=smoke, robot=robot, world=world).seeded(seed)
-    control = Control(paused=paused, pace=rate)
-    with Display(spec.name, spec.scenario.duration, control, quiet=quiet or json) as display:
-        outcome = run_scenario(
-            spec,
-            out=out,
-            inputs=inputs,
-            from_state=from_state,
-            save_states=[_moment(text, spec.scenario.duration) for text in save_state or []],
-            video=video,
-            control=control,
-            progress=lambda _: display.tick(),
-            log=display.log,
-            started=lambda made: _started(made, display),
-            stage=display.stage,
-        )
+
+    def once(folder: Path | None) -> tuple[Outcome, Display, bool]:
+        """The outcome, what showed it, and whether it shall begin anew."""
+        control = Control(paused=paused, pace=rate)
+        with Display(spec.name, spec.scenario.duration, control, quiet=quiet or json) as display:
+            outcome = run_scenario(
+                spec,
+                out=folder,
+                inputs=inputs,
+                from_state=from_state,
+                save_states=[_moment(text, spec.scenario.duration) for text in save_state or []],
+                video=video,
+                control=control,
+                progress=lambda _: display.tick(),
+                log=display.log,
+                started=lambda made: _started(made, display),
+                stage=display.stage,
+            )
+        return outcome, display, control.resetting and display.signal is None
+
+    outcome, display, again = once(out)
+    number = 1
+    while again:
+        if not json:
+            _show(outcome)
+        number += 1
+        outcome, display, again = once(out and out.resolve().with_name(f"{out.resolve().name}-{number}"))
     if json:
+        from roboyard.cli.terminal import emit
+
         emit({**outcome.metrics, "folder": outcome.folder, "files": outcome.files, "notes": outcome.notes})
     else:
-        show_outcome(outcome.metrics, outcome.files)
-        for line in outcome.notes:
-            note(line)
+        _show(outcome)
     raise typer.Exit(_exit_code(outcome, display.signal))
+
+
+def _show(outcome: Outcome) -> None:
+    from roboyard.cli.summary import show_outcome
+    from roboyard.cli.terminal import note
+
+    show_outcome(outcome.metrics, outcome.files)
+    for line in outcome.notes:
+        note(line)
 
 
 def _moment(text: str, duration: float) -> tuple[float, Path]:
