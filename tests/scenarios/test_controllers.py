@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from roboyard.bus import Node
 from roboyard.description import load_model
 from roboyard.errors import DescriptionError
-from roboyard.messages import msg
+from roboyard.messages import action, msg
 from roboyard.scenarios import Run
 from roboyard.scenarios.bringup import derive_package
 from roboyard.scenarios.plugins.controllers.settings import UnreadableError, flat, read_controllers
@@ -345,7 +346,7 @@ def test_trajectories_and_who_has_the_joints(home: Path) -> None:
     assert "arm" in found.file.default
     assert "forward" in found.file.nodes
     assert "forward" not in found.file.default
-    assert any("controller forward stays down: arm has its joints" in one for one in found.findings)
+    assert any("controller forward: it stays down: arm has its joints" in one for one in found.findings)
 
 
 def test_ros1_joints_follow_their_topics(home: Path) -> None:
@@ -362,6 +363,82 @@ def test_ros1_joints_follow_their_topics(home: Path) -> None:
         state = placed.hardware.read()
         names = list(placed.hardware.joint_names)
         assert np.asarray(state.position)[names.index("j1")] == pytest.approx(0.5, abs=0.05)
+
+
+HUNG = (
+    '<link name="world"/><joint name="fixed" type="fixed"><parent link="world"/><child link="base"/></joint>'
+    + body("base", '<box size="0.1 0.1 0.1"/>', 1.0)
+    + body("l1", '<sphere radius="0.05"/>', 2.0, xyz="0.4 0 0")
+    + '<joint name="j1" type="revolute"><parent link="base"/><child link="l1"/><origin xyz="0 0 1"/>'
+    '<axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="60" velocity="9"/></joint>'
+)
+BY_EFFORT = HUNG + interfaces(j1="effort")
+GAZEBO = (
+    '<gazebo><plugin name="lift" filename="gz-sim-joint-position-controller-system">'
+    "<joint_name>j1</joint_name><topic>lift/command</topic><p_gain>80</p_gain><i_gain>{i}</i_gain><d_gain>9</d_gain>"
+    "</plugin></gazebo>"
+)
+ONE = "robot:\n  lift: {{type: {}, joint: j1, pid: {{p: 80, i: {}, d: 9}}}}"
+GROUP = "robot:\n  lift: {{type: {}, joints: [j1], j1: {{pid: {{p: 80, i: {}, d: 9}}}}}}"
+PIDS = {
+    "effort_controllers/JointPositionController": ONE,
+    "unitree_legged_control/UnitreeJointController": ONE,
+    "effort_controllers/JointGroupPositionController": GROUP,
+    "gazebo": "",
+}
+
+
+@pytest.mark.parametrize("integral", [0.0, 200.0])
+@pytest.mark.parametrize("kind", PIDS)
+def test_gains_on_a_joint_s_effort_are_followed(home: Path, kind: str, integral: float) -> None:
+    """Without an integral a weight hangs lower by its torque over p; with one it does not."""
+    robot = HUNG + GAZEBO.format(i=integral) if kind == "gazebo" else BY_EFFORT
+    found = package(home, robot, PIDS[kind].format(kind, integral))
+    assert found.file.gains["j1"]["pos_kp"] == 80.0
+    with Run("empty", record=False) as run:
+        placed = run.add(found)
+        run.run_for(0.1)
+        many = msg.Float64MultiArray(data=np.array([-0.2]))
+        placed.publish("lift/command", many if PIDS[kind] == GROUP else msg.Float64(data=-0.2))
+        run.run_for(4.0)
+        position = float(placed.hardware.read().position[0])
+    sag = 2.0 * 9.8 * 0.4 * np.cos(position) / 80.0
+    assert position == pytest.approx(-0.2 + (0.0 if integral else sag), abs=1e-3)
+
+
+def test_gains_of_trajectories_by_effort_are_followed(home: Path) -> None:
+    text = """robot:
+  arm: {type: effort_controllers/JointTrajectoryController, joints: [j1], gains: {j1: {p: 80, i: 0, d: 9}}}
+"""
+    found = package(home, BY_EFFORT, text)
+    assert found.file.nodes["arm"].parameters["mode"] == "position"
+    assert "arm" in found.file.default
+    assert found.file.gains == {"j1": {"pos_kp": 80.0, "pos_ki": 0.0, "pos_kd": 9.0}}
+
+
+def test_gains_that_make_no_sense_are_said(home: Path) -> None:
+    text = "arm:\n  lift: {type: effort_controllers/JointPositionController, joint: j1, pid: {p: -80}}\n"
+    found = package(home, BY_EFFORT, text)
+    assert not found.file.gains
+    assert any("c.yaml:2, controller lift: the gains of joint j1 are not followed" in one for one in found.findings)
+
+
+def test_a_gripper_s_action_moves_its_joint(home: Path) -> None:
+    text = """controller_manager:
+  ros__parameters:
+    hand: {type: position_controllers/GripperActionController}
+hand: {ros__parameters: {joint: j1, goal_tolerance: 0.02, stall_timeout: 3.0, max_effort: 5.0}}
+"""
+    found = package(home, HUNG + interfaces(j1="position"), text)
+    assert "hand" in found.file.default
+    assert any("controller hand: max_effort not followed" in one for one in found.findings)
+    with Run("empty", record=False) as run:
+        placed = run.add(found)
+        client = run.bus.add(Node(), "client").action_client("/hand/gripper_cmd", action.GripperCommand)
+        goal = client.send(action.GripperCommand.Goal(command=msg.GripperCommand(position=0.7)))
+        run.run_for(3.0)
+        assert goal.succeeded
+        assert float(placed.hardware.read().position[0]) == pytest.approx(0.7, abs=0.02)
 
 
 def test_the_plugin_named_twice_changes_nothing(home: Path) -> None:

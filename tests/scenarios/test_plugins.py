@@ -14,6 +14,7 @@ from roboyard.bus.names import resolve
 from roboyard.description import Model, load_model, load_world
 from roboyard.description.model import Element, Plugin
 from roboyard.errors import DescriptionError
+from roboyard.messages import msg
 from roboyard.scenarios import Run
 from roboyard.scenarios.bringup import package_of
 from roboyard.scenarios.plugins import canonical, map_plugins
@@ -195,8 +196,6 @@ MODEL = load_model(car(""))
 
 # -- driven ----------------------------------------------------------------------------------------------------------
 def drive_about(text: str, tmp_path: Path, twist: tuple[float, float, float], seconds: float = 2.0):
-    from roboyard.messages import msg
-
     path = tmp_path / "car.sdf"
     path.write_text(text)
     run = Run("empty", record=False)
@@ -273,8 +272,6 @@ def test_velocity_control_starts_as_told(tmp_path: Path) -> None:
 
 
 def test_joints_follow_their_topics_within_their_limits(tmp_path: Path) -> None:
-    from roboyard.messages import msg
-
     path = tmp_path / "car.sdf"
     inside = "<joint_name>{n}_pin_joint</joint_name><topic>{n}</topic><initial_position>0.1</initial_position>"
     kind = "gz-sim-joint-position-controller-system"
@@ -335,3 +332,25 @@ def test_every_model_of_others_with_known_plugins_comes_up(external_data: Path) 
                 refused.append(file.stem)
     assert refused == ["joint_controller_invalid"]
     assert driven >= 40
+
+
+@pytest.mark.parametrize("angle", [0.3, -0.2, 9.0])
+def test_steering_alone_turns_both_wheels_about_one_point(tmp_path: Path, angle: float) -> None:
+    """The axes of the steered wheels meet on the unsteered axle, where that of a wheel midway would."""
+    path = tmp_path / "car.sdf"
+    only = STEERING.replace(WHEELS, "") + "<steering_only>true</steering_only><wheel_base>0.6</wheel_base>"
+    path.write_text(car(plug("gz-sim-ackermann-steering-system", only), steered=True))
+    with Run("empty", record=False) as run:
+        placed = run.add(path)
+        assert list(placed.package.file.nodes) == ["joint_states", "robot_state", "steering"]
+        placed.publish("steer_angle", msg.Float64(data=angle))
+        run.run_for(4.0)
+        position, names = placed.hardware.read().position, list(placed.hardware.joint_names)
+    left, right = (float(position[names.index(f"{side}_pin_joint")]) for side in ("fl", "fr"))
+    half = 0.5 * placed.package.file.nodes["steering"].parameters["kingpin_width"]
+    from_left, from_right = 0.6 / math.tan(left) + half, 0.6 / math.tan(right) - half
+    assert from_left == pytest.approx(from_right, rel=0.03)
+    if angle < 1.0:
+        assert from_left == pytest.approx(0.6 / math.tan(angle), rel=0.03)
+    else:
+        assert max(abs(left), abs(right)) == pytest.approx(0.5, abs=0.01)

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from roboyard.cli.terminal import count
+
 if TYPE_CHECKING:
     from roboyard.scenarios import Run
 
-_PLACED = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+): (?P<what>.*)", re.DOTALL)
+_PLACED = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+)(, [^:\n]+)?: (?P<what>.*)", re.DOTALL)
 
 
 def findings_of(run: Run) -> list[str]:
@@ -30,4 +32,6 @@ def shortened(findings: Iterable[str]) -> list[str]:
             more[key] = more.get(key, 0) + 1
         else:
             first[key] = finding
-    return [text + (f" (and at {more[key]} more places)" if key in more else "") for key, text in first.items()]
+    return [
+        text + (f" (and at {count(more[key], 'more place')})" if key in more else "") for key, text in first.items()
+    ]

@@ -166,6 +166,7 @@ class Element:
     attributes: tuple[tuple[str, str], ...] = ()
     children: tuple[Element, ...] = ()
     line: int = 0
+    file: str = field(default="", compare=False)
 
     def find(self, tag: str) -> Element | None:
         """First child with this tag."""

@@ -78,6 +78,7 @@ class Node:
             attributes=tuple(self.attributes.items()),
             children=tuple(child.element() for child in self.children),
             line=self.line,
+            file=self.file,
         )
 
 

@@ -9,7 +9,9 @@ from typing import Any
 from roboyard.description import load_model
 from roboyard.description.model import Model
 from roboyard.errors import DescriptionError
+from roboyard.scenarios.gains import with_gains
 from roboyard.scenarios.plugins import Part, map_plugins
+from roboyard.scenarios.plugins.controllers.joints import GRIPPER
 from roboyard.scenarios.plugins.differential import drive_parameters, two_sided
 from roboyard.scenarios.plugins.joints import trajectories
 from roboyard.scenarios.plugins.odometry import OdometryPlace
@@ -61,7 +63,7 @@ def package_of(model: Model, path: Path, arguments: dict[str, str] | None = None
         )
     nodes["robot_state"] = NodeSpec("robot_state")
     nodes |= _apart(part.nodes, findings)
-    refused = _refused(model, nodes)
+    refused = _refused(with_gains(model, part.gains), nodes)
     file = RobotFile(
         description=Path(path.name),
         about=f"{model.name}, brought up by its description",
@@ -69,6 +71,7 @@ def package_of(model: Model, path: Path, arguments: dict[str, str] | None = None
         base_frame=part.base_frame or root,
         limits=part.limits or Limits(),
         base=part.base if any(link.name == root for link in model.roots) else None,
+        gains=part.gains,
         topics=part.topics,
         nodes=nodes,
         default=tuple(name for name in nodes if name not in (*part.standby, *refused)),
@@ -112,7 +115,7 @@ def _refused(model: Model, nodes: dict[str, NodeSpec]) -> dict[str, str]:
     for name, spec in nodes.items():
         if name in ("joint_states", "robot_state", "odometry", "arbiter"):
             continue
-        mode: Any = spec.parameters.get("mode", "velocity")
+        mode: Any = spec.parameters.get("mode", "position" if spec.use == GRIPPER else "velocity")
         for key in _JOINT_KEYS:
             bad = [joint for joint in spec.parameters.get(key, ()) if mode not in modes_of(model, joint)]
             if bad:

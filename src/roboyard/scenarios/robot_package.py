@@ -50,6 +50,9 @@ class RobotFile:
     base: Literal["planar", "free"] | None = field(
         None, doc="its body takes velocities: in the plane, or all six; for drives whose wheels are not simulated"
     )
+    gains: dict[str, dict[str, float]] = field(
+        factory=dict, doc="gains of joints' servos: {elbow: {pos_kp: 50, pos_ki: 0, pos_kd: 2}}, as in ros2_control"
+    )
     topics: dict[str, str] = field(factory=dict, doc="where its standard topics are if elsewhere: {cmd_vel: /cmd}")
     nodes: dict[str, NodeSpec] = field(factory=dict, doc="what it offers, by name")
     chain: tuple[str, ...] = field(

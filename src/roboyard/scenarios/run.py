@@ -26,6 +26,7 @@ from roboyard.errors import InputError, RunError, UnknownNameError
 from roboyard.record import Recorder
 from roboyard.scenarios import catalog
 from roboyard.scenarios.bringup import package_of
+from roboyard.scenarios.gains import with_gains
 from roboyard.scenarios.metrics import Evaluation
 from roboyard.scenarios.node_factory import make_node
 from roboyard.scenarios.places import Place, place
@@ -177,6 +178,7 @@ class Run:
             package = model if isinstance(model, RobotPackage) else find(str(model))
             given = {**package.file.arguments, **(arguments or {})}
             description = load_model(package.description, arguments=given, repair=repair)
+        description = with_gains(description, package.file.gains)
         name = name or package.name
         if name in self.known_robots:
             raise InputError(f"there is or was already a robot {name!r}", valid="another name")
@@ -207,8 +209,9 @@ class Run:
         if namespace is None:
             namespace = "" if not self.robots else f"/{re.sub('[^A-Za-z0-9_]', '_', name)}"
         namespace = f"/{namespace.strip('/')}" if namespace.strip("/") else ""
-        self.simulation.adopt(name, namespace, base=package.file.base)
-        return self._robot(RobotHandle(self, name, namespace, handle.model, package), chosen)
+        description = with_gains(handle.model, package.file.gains)
+        self.simulation.adopt(name, namespace, base=package.file.base, model=description)
+        return self._robot(RobotHandle(self, name, namespace, description, package), chosen)
 
     def _robot(self, robot: RobotHandle, nodes: Sequence[str]) -> RobotHandle:
         self.robots[robot.name] = self.known_robots[robot.name] = robot

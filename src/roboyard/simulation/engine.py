@@ -145,8 +145,12 @@ class Simulation:
             raise
         return self._handles[name]
 
-    def adopt(self, name: str, namespace: str = "", *, base: BaseKind | None = None) -> Handle:
-        """Make a robot of a model that stands in the world already; ``base`` as in `add`.
+    def adopt(
+        self, name: str, namespace: str = "", *, base: BaseKind | None = None, model: Model | None = None
+    ) -> Handle:
+        """Make a robot of a model that stands in the world already.
+
+        ``base`` as in `add`; ``model`` is the same with other interfaces and gains.
 
         Raises:
             UnknownNameError: nothing is called so.
@@ -154,13 +158,14 @@ class Simulation:
         """
         self._known(name)
         index = next(i for i, entry in enumerate(self._entries) if entry.name == name)
-        if base is not None:
+        model = model or self._entries[index].model
+        if base is not None or model is not self._entries[index].model:
             entries = list(self._entries)
-            entries[index] = replace(entries[index], base=base)
+            entries[index] = replace(entries[index], base=base, model=model)
             assembled = assemble(self.world, entries, self.settings)
             self._entries = entries
             self._put(start(assembled, self.settings, self.time_ns, self.running))
-        self._handles[name] = replace(self._handles[name], namespace=namespace, robot=True)
+        self._handles[name] = replace(self._handles[name], namespace=namespace, model=model, robot=True)
         self._tell()
         return self._handles[name]
 

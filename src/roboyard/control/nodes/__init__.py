@@ -2,20 +2,24 @@
 
 from roboyard.control.nodes.ackermann import AckermannNode
 from roboyard.control.nodes.drive import DriveNode
+from roboyard.control.nodes.gripper import GripperNode
 from roboyard.control.nodes.joint_command import JointCommandNode
 from roboyard.control.nodes.joint_states import JointStateNode
 from roboyard.control.nodes.joint_trajectory import JointTrajectoryNode
 from roboyard.control.nodes.mecanum import MecanumNode
 from roboyard.control.nodes.robot_state import RobotStateNode
+from roboyard.control.nodes.steering import SteeringNode
 from roboyard.control.nodes.velocity import VelocityNode
 
 __all__ = [
     "AckermannNode",
     "DriveNode",
+    "GripperNode",
     "JointCommandNode",
     "JointStateNode",
     "JointTrajectoryNode",
     "MecanumNode",
     "RobotStateNode",
+    "SteeringNode",
     "VelocityNode",
 ]

@@ -30,7 +30,8 @@ class JointCommandNode(Node):
     joints: tuple[str, ...] = param((), doc="which", fixed=True)
     mode: str = param("position", choices=("position", "velocity", "effort"), fixed=True)
     topics: tuple[str, ...] = param((), doc="one for each joint; none: JOINT/cmd", fixed=True)
-    initial: tuple[float, ...] = param((), doc="set-points from the start on; none: as they stand", fixed=True)
+    initial: tuple[float, ...] = param((), doc="set-points from the start on; none: see hold", fixed=True)
+    hold: bool = param(False, doc="in position mode: hold the joints where they stand from the start on", fixed=True)
 
     def setup(self) -> None:
         """Check the joints, put them where they begin, and listen."""
@@ -45,6 +46,9 @@ class JointCommandNode(Node):
         self._bounds = [bounds_of(self.description, joint, self._mode) for joint in self.joints]
         if self.initial:
             self._write(list(range(len(self.joints))), list(self.initial))
+        elif self.hold and self.mode == "position":
+            now, names = self.hardware.read().position, self.hardware.joint_names
+            self._write(list(range(len(self.joints))), [float(now[names.index(joint)]) for joint in self.joints])
         for index, topic in enumerate(topics):
             self.subscribe(topic, msg.Float64, self._listener(index))
         self.subscribe("~commands", msg.Float64MultiArray, self._on_all)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from roboyard.errors import DescriptionError
+from roboyard.scenarios.gains import Gains, pid
 from roboyard.scenarios.plugins.names import as_topic
 from roboyard.scenarios.plugins.odometry import RATE
 from roboyard.scenarios.plugins.part import JointGroup, Part
@@ -13,7 +14,8 @@ from roboyard.scenarios.robot_package import NodeSpec
 from roboyard.simulation.modes import modes_of
 
 TRAJECTORIES = "roboyard.control.nodes:JointTrajectoryNode"
-_GAINS = ("p_gain", "i_gain", "d_gain", "i_max", "i_min", "cmd_max", "cmd_min", "cmd_offset")
+_GAINS = ("p_gain", "i_gain", "d_gain", "i_max", "i_min")
+_BOUNDS = ("cmd_max", "cmd_min", "cmd_offset")
 _OWN_SERVO = "the joint's servo has gains and limits of its own, or those of its ros2_control interface"
 
 
@@ -33,24 +35,29 @@ def joint_states(reader: PluginReader) -> Part:
 
 def position_controller(reader: PluginReader) -> Part:
     """Gazebo's JointPositionController: set-points of one or more joints from one topic."""
-    reader.ignore(_GAINS, _OWN_SERVO)
-    reader.ignore(["use_velocity_commands"], "set-points go to the servo as positions")
-    return _commands(reader, "position", "cmd_pos", "initial_position")
+    reader.ignore(_BOUNDS, "the joint's own effort limit holds")
+    by_speed = reader.flag("use_velocity_commands", default=False)
+    if by_speed:
+        reader.ignore(["use_velocity_commands"], "set-points go to the servo as positions")
+        reader.ignore(_GAINS, _OWN_SERVO)
+    return _commands(reader, "position", "cmd_pos", "initial_position", by_force=not by_speed)
 
 
 def velocity_controller(reader: PluginReader) -> Part:
     """Gazebo's JointController: speeds of one or more joints from one topic."""
-    reader.ignore(_GAINS, _OWN_SERVO)
-    reader.ignore(["use_force_commands"], "set-points go to the servo as speeds")
-    return _commands(reader, "velocity", "cmd_vel", "initial_velocity")
+    reader.ignore(_BOUNDS, "the joint's own effort limit holds")
+    by_force = reader.flag("use_force_commands", default=False)
+    if not by_force:
+        reader.ignore(_GAINS, "it sets the joint's speed, and no force")
+    return _commands(reader, "velocity", "cmd_vel", "initial_velocity", by_force=by_force)
 
 
 def force_controller(reader: PluginReader) -> Part:
     """Gazebo's ApplyJointForce: the effort of a joint from a topic."""
-    return _commands(reader, "effort", "cmd_force", "initial_force")
+    return _commands(reader, "effort", "cmd_force", "initial_force", by_force=False)
 
 
-def _commands(reader: PluginReader, mode: str, name: str, initial: str) -> Part:
+def _commands(reader: PluginReader, mode: str, name: str, initial: str, *, by_force: bool) -> Part:
     joints = reader.joints("joint_name")
     if not joints:
         raise DescriptionError("no joint_name", where=reader.where, valid="the name of a joint")
@@ -66,7 +73,20 @@ def _commands(reader: PluginReader, mode: str, name: str, initial: str) -> Part:
         tuple(topic or as_topic(f"joint/{joint}/{name}") for joint in joints),
         () if begins is None else (begins,) * len(joints),
     )
-    return Part(groups=(group,), findings=reader.findings())
+    return Part(groups=(group,), gains=_gains(reader, mode, joints) if by_force else {}, findings=reader.findings())
+
+
+def _gains(reader: PluginReader, mode: str, joints: tuple[str, ...]) -> dict[str, Gains]:
+    """The gains of a plugin's controller, where it states any that make sense."""
+    p, i, d, top, low = (reader.number(tag) for tag in _GAINS)
+    if not (p or i or d):
+        return {}
+    if min(p or 0.0, i or 0.0, d or 0.0) < 0.0:
+        reader.note("its gains are not followed: they must be zero or larger")
+        return {}
+    clamp = max((abs(one) for one in (top, low) if one is not None), default=None)
+    own = pid(mode, p, i, d, clamp if top is None or low is None or top >= low else None)
+    return dict.fromkeys(joints, own)
 
 
 def trajectory_controller(reader: PluginReader) -> Part:

@@ -67,14 +67,14 @@ def map_plugins(model: Model) -> Part:
         if make is None and names_two_sides(reader):
             make = differential
         if make is not None:
-            whole = _joined(whole, make(reader), plugin.name or name)
+            whole = _joined(whole, make(reader), reader.where)
         elif name not in DONE_ALREADY or _stands_alone(model, plugin):
             shown = plugin.filename or plugin.name or "without a name"
-            text = f"plugin {plugin.name or shown}: nothing here does what {shown[:80]} does; it is left out"
+            text = f"{reader.where}: nothing here does what {shown[:80]} does; it is left out"
             whole = replace(whole, findings=(*whole.findings, text))
     whole = replace(whole, nodes={**whole.nodes, **_command_nodes(whole.groups)})
-    for name, part in map_controllers(model):
-        whole = _joined(whole, part, name, "controller")
+    for where, part in map_controllers(model):
+        whole = _joined(whole, part, where)
     return whole
 
 
@@ -85,14 +85,14 @@ def _stands_alone(model: Model, plugin: Plugin) -> bool:
     return plugin.link is None and told and not made
 
 
-def _joined(whole: Part, more: Part, name: str, kind: str = "plugin") -> Part:
+def _joined(whole: Part, more: Part, where: str) -> Part:
     """Two parts as one; of several drives the first drives."""
     findings = (*whole.findings, *more.findings)
     if whole.drives and more.drives:
-        return replace(whole, findings=(*findings, f"{kind} {name}: left out, there is a drive already"))
+        return replace(whole, findings=(*findings, f"{where}: left out, there is a drive already"))
     clash = [node for node in more.nodes if node in whole.nodes]
     if clash:
-        findings = (*findings, f"{kind} {name}: left out, there is a {clash[0]} already")
+        findings = (*findings, f"{where}: left out, there is a {clash[0]} already")
         more = replace(more, nodes={})
     rates = [rate for rate in (whole.joint_rate, more.joint_rate) if rate]
     return Part(
@@ -104,6 +104,7 @@ def _joined(whole: Part, more: Part, name: str, kind: str = "plugin") -> Part:
         base=whole.base or more.base,
         base_frame=whole.base_frame or more.base_frame,
         joint_rate=max(rates) if rates else None,
+        gains={**more.gains, **whole.gains},
         standby=(*whole.standby, *more.standby),
         findings=findings,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from roboyard.hardware.base import BaseKind
+from roboyard.scenarios.gains import Gains
 from roboyard.scenarios.robot_package import Limits, NodeSpec
 
 
@@ -30,6 +31,7 @@ class Part:
         limits: Of the drive.
         base: What of the body's velocity is commanded.
         base_frame: That odometry moves.
+        gains: Of joints' servos.
         joint_rate: At which joints must be read at least [Hz].
         standby: Nodes that are offered, but do not come up by themselves.
         findings: What was guessed or left out.
@@ -43,5 +45,6 @@ class Part:
     base: BaseKind | None = None
     base_frame: str | None = None
     joint_rate: float | None = None
+    gains: dict[str, Gains] = field(default_factory=dict)
     standby: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()

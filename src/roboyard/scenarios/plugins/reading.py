@@ -13,6 +13,11 @@ _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 _SHOWN = 60
 
 
+def place_of(model: Model, plugin: Plugin) -> str:
+    """File, line and name of a plugin, for messages."""
+    return f"{plugin.element.file or model.source or model.name}:{plugin.element.line}, plugin {plugin.name}"
+
+
 class PluginReader:
     """The parameters of one plugin.
 
@@ -27,7 +32,7 @@ class PluginReader:
 
     def __init__(self, model: Model, plugin: Plugin, where: str = "") -> None:
         self.model, self.plugin = model, plugin
-        self.where = where or f"{model.source or model.name}:{plugin.element.line}, plugin {plugin.name}"
+        self.where = where or place_of(model, plugin)
         self._asked: set[str] = set()
         self._notes: list[str] = []
         self._joints = [joint.name for joint in model.joints]
@@ -122,7 +127,7 @@ class PluginReader:
         self._look_at_ros()
         rest = list(dict.fromkeys(c.tag for c in self.plugin.element.children if c.tag not in self._asked))
         notes = [*self._notes, *([f"{_listed(rest)} not followed: nothing here does that"] if rest else [])]
-        return tuple(f"plugin {self.plugin.name}: {note}" for note in notes)
+        return tuple(f"{self.where}: {note}" for note in notes)
 
     def _look_at_ros(self) -> None:
         namespace = self.text("robotNamespace", "robot_namespace")

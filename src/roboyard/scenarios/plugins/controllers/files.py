@@ -73,17 +73,15 @@ def _named(model: Model) -> tuple[list[Path], list[str]]:
             if child.tag not in ("parameters", "configuration") or not text:
                 continue
             found = resources.resolve(_uri(text), model.source)
+            where = f"{child.file or model.source or model.name}:{child.line}, plugin {plugin.name}"
             if found.path is None and model.source is not None:
                 near = [one for one in _beside(model.source) if one.name == Path(text).name]
                 if near:
                     files.append(near[0])
-                    findings.append(f"plugin {plugin.name}: {text[:120]}: {found.problem}; {near[0]} taken")
+                    findings.append(f"{where}: {text[:120]}: {found.problem}; {near[0]} taken")
                     continue
-            where = f"{model.source or model.name}:{child.line}"
             if found.path is None:
-                findings.append(
-                    f"{where}: plugin {plugin.name}: {text[:120]}: {found.problem}: no controllers are read"
-                )
+                findings.append(f"{where}: {text[:120]}: {found.problem}: no controllers are read")
             else:
                 files.append(found.path)
     return list(dict.fromkeys(files)), findings

@@ -28,6 +28,7 @@ TABLE: dict[str, Callable[[ControllerReader], Part]] = {
     "JointPositionController": joints.commands,
     "JointVelocityController": joints.commands,
     "JointEffortController": joints.commands,
+    "UnitreeJointController": joints.unitree,
     "GripperActionController": joints.gripper,
     "JointStateBroadcaster": joints.states,
     "JointStateController": joints.states,
@@ -46,35 +47,37 @@ _GENERAL = {
 
 
 def map_controllers(model: Model) -> list[tuple[str, Part]]:
-    """What each controller of the robot's becomes, by name, drives first; the first part holds general findings.
+    """What each controller of the robot's becomes, and where it stands, drives first.
+
+    The first part holds general findings.
 
     Raises:
         DescriptionError: a file that a plugin names configures joints that are not there, or impossible numbers.
     """
     found = find_controllers(model)
-    parts = [("controllers", Part(findings=found.findings))] if found.findings else []
+    parts = [("", "", Part(findings=found.findings))] if found.findings else []
     for one in found.controllers:
         reader = ControllerReader(model, one)
         make = TABLE.get(one.kind)
         if make is None:
             text = f"{one.where}: nothing here does what {one.type[:80]} does; it is left out"
-            parts.append((one.name, Part(findings=(text,))))
+            parts.append((one.name, one.where, Part(findings=(text,))))
             continue
         try:
-            parts.append((one.name, make(reader)))
+            parts.append((one.name, one.where, make(reader)))
         except DescriptionError as error:
             if not found.guessed and not one.ros1:
                 raise
             text = f"{error.where or one.where}: {error.what}: it is left out"
-            parts.append((one.name, Part(findings=(text,))))
-    return _once_a_joint(sorted(parts, key=lambda item: not item[1].drives))
+            parts.append((one.name, one.where, Part(findings=(text,))))
+    return _once_a_joint(sorted(parts, key=lambda item: not item[2].drives))
 
 
-def _once_a_joint(parts: list[tuple[str, Part]]) -> list[tuple[str, Part]]:
+def _once_a_joint(parts: list[tuple[str, str, Part]]) -> list[tuple[str, Part]]:
     """Of controllers that want the same joints the first comes up; the others are offered."""
     taken: dict[str, str] = {}
     out = []
-    for name, part in parts:
+    for name, where, part in parts:
         wanted = {
             joint: name
             for spec in part.nodes.values()
@@ -84,9 +87,9 @@ def _once_a_joint(parts: list[tuple[str, Part]]) -> list[tuple[str, Part]]:
         }
         rival = next((taken[joint] for joint in wanted if joint in taken), None)
         if rival is not None:
-            text = f"controller {name} stays down: {rival} has its joints; name it to bring it up instead"
+            text = f"{where}: it stays down: {rival} has its joints; name it to bring it up instead"
             part = replace(part, standby=(*part.standby, *part.nodes), findings=(*part.findings, text))
         else:
             taken |= wanted
-        out.append((name, part))
+        out.append((where, part))
     return out

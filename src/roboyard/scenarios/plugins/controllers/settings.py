@@ -57,6 +57,11 @@ class Controller:
         return self.type.rpartition("/")[2]
 
     @property
+    def package(self) -> str:
+        """Who brings the class."""
+        return self.type.partition("/")[0]
+
+    @property
     def where(self) -> str:
         """File, line and name, for messages."""
         return f"{self.file}:{self.line}, controller {self.name}"
