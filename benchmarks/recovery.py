@@ -184,7 +184,7 @@ def drive(trouble: Trouble, steps: tuple[str, ...], local: tuple[str, ...] = WIT
     settings = NavigatorSettings(
         controller=Part("pursuit"), costmap=CostmapSettings(local_layers=local), recovery=RecoverySettings(steps=steps)
     )
-    body = Body(PADDED, LIMITS, PERIOD)
+    body = Body(PADDED, Footprint(OUTLINE), LIMITS, PERIOD)
     surroundings = Surroundings(settings.costmap, PADDED, OUTLINE)
     frame = GridFrame(CELL, SHAPE)
     surroundings.take_map(OccupancyGrid(np.where(trouble.map, 100, 0).astype(np.int8), frame))

@@ -22,7 +22,7 @@ PERIOD = 0.1
 CELL = 0.05
 OUTLINE = np.array([[0.2, 0.15], [-0.2, 0.15], [-0.2, -0.15], [0.2, -0.15]])
 LIMITS = MotionLimits(forward=0.6, backward=0.2, turn=1.5, acceleration=1.5, turn_acceleration=4.0)
-BODY = Body(Footprint(OUTLINE + np.sign(OUTLINE) * 0.03), LIMITS, PERIOD)
+BODY = Body(Footprint(OUTLINE + np.sign(OUTLINE) * 0.03), Footprint(OUTLINE), LIMITS, PERIOD)
 """Planned with a little more room than the robot takes."""
 _ANGLES = np.linspace(-math.pi, math.pi, 180, endpoint=False)
 

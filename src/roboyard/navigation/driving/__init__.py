@@ -25,9 +25,9 @@ from roboyard.navigation.driving.following import FollowPath
 from roboyard.navigation.driving.navigate import Driver, Navigate
 from roboyard.navigation.driving.parts import make_controller, make_planner
 from roboyard.navigation.driving.reach import nearest_free, nearest_reachable
+from roboyard.navigation.driving.room import MakeRoom
 from roboyard.navigation.driving.situation import Situation, Task
 from roboyard.navigation.driving.surroundings import Surroundings
-from roboyard.navigation.driving.track import MakeRoom, Track
 from roboyard.navigation.driving.visiting import VisitWaypoints
 from roboyard.navigation.driving.ways import cost_of, is_blocked, plan_through
 
@@ -57,7 +57,6 @@ __all__ = [
     "Straight",
     "Surroundings",
     "Task",
-    "Track",
     "VisitWaypoints",
     "VoxelSettings",
     "Wait",

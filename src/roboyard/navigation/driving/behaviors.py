@@ -24,12 +24,14 @@ class Body:
     """What a motion has to know of the robot.
 
     Attributes:
-        footprint: Its outline.
+        footprint: The outline that is planned with.
+        outline: That of the robot itself, on which it falls back in a narrow place.
         limits: Of its base.
         period: Between steps [s].
     """
 
     footprint: Footprint
+    outline: Footprint
     limits: MotionLimits
     period: float
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from roboyard.control import STANDSTILL, PlanarTwist
@@ -15,9 +15,9 @@ from roboyard.navigation.driving.behaviors import Body, Spin, Straight, Wait
 from roboyard.navigation.driving.config import NavigatorSettings
 from roboyard.navigation.driving.following import FollowPath
 from roboyard.navigation.driving.reach import nearest_reachable
+from roboyard.navigation.driving.room import MakeRoom
 from roboyard.navigation.driving.situation import Remembering, Situation, Task
 from roboyard.navigation.driving.surroundings import Surroundings
-from roboyard.navigation.driving.track import MakeRoom, Track
 from roboyard.navigation.driving.ways import cost_of, is_blocked, plan_through
 from roboyard.navigation.errors import (
     GoalInvalid,
@@ -47,7 +47,6 @@ class Driver:
         body: Of the robot.
         surroundings: Its costmaps.
         settings: All the rest.
-        track: The way it came by, told by whoever moves it.
     """
 
     planner: GlobalPlanner
@@ -55,7 +54,6 @@ class Driver:
     body: Body
     surroundings: Surroundings
     settings: NavigatorSettings
-    track: Track = field(default_factory=Track)
 
     @property
     def traversal(self) -> Traversal:
@@ -266,7 +264,7 @@ class Navigate(Remembering):
         if name == "wait":
             return Wait(recovery.wait)
         if name == "make_room":
-            return MakeRoom(body, self._driver.track, recovery.back_up_speed, recovery.allowance)
+            return MakeRoom(body, recovery.back_up_speed, recovery.allowance)
         backward = body.limits.backward > 0.0
         distance = -recovery.back_up if backward else recovery.back_up
         return Straight(body, distance, recovery.back_up_speed, recovery.allowance)

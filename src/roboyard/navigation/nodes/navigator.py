@@ -83,8 +83,8 @@ class NavigatorNode(Node):
         """Connect."""
         chosen, period = self.settings, 1.0 / self.rate
         footprint = footprint_of(self.footprint, self.outline, self.padding)
-        body = Body(footprint, limits_of(chosen.pace, self.drive_limits), period)
         own = footprint_of(self.footprint, self.outline, 0.0)
+        body = Body(footprint, own, limits_of(chosen.pace, self.drive_limits), period)
         self._surroundings = Surroundings(chosen.costmap, footprint, own.corners)
         controller = make_controller(chosen.controller, body, chosen.tolerance, reverse=chosen.pace.reverse)
         planner = make_planner(chosen.planner, footprint, chosen.smoothing)
@@ -265,7 +265,6 @@ class NavigatorNode(Node):
                 seen[name] = [item for source, own in pairs for item in source.counting(self.now_ns, own)]
         self._surroundings.see(seen, T_map_odom)
         self._surroundings.move(T_odom_base, T_map_odom)
-        self._driver.track.go(T_odom_base)
         costs = self._surroundings.near_costs(T_map_odom)
         return Situation(self.now, T_map_base, PlanarTwist(*self._twist), costs, T_map_odom)
 
@@ -361,7 +360,6 @@ class NavigatorNode(Node):
             "surroundings": self._surroundings.save(),
             "sources": [source.save() for source in itertools.chain(*self._sources.values())],
             "controller": self._driver.controller.save(),
-            "track": self._driver.track.save(),
             "throttle": self._costmap_throttle.save(),
             "desk": self._desk.save(),
         }
@@ -375,5 +373,4 @@ class NavigatorNode(Node):
         self._costmap_throttle.load(saved["throttle"])
         self._desk.load(saved["desk"])
         self._driver.controller.load(saved["controller"])
-        self._driver.track.load(saved["track"])
         self._shown = self._desk.path
