@@ -354,3 +354,19 @@ def test_steering_alone_turns_both_wheels_about_one_point(tmp_path: Path, angle:
         assert from_left == pytest.approx(0.6 / math.tan(angle), rel=0.03)
     else:
         assert max(abs(left), abs(right)) == pytest.approx(0.5, abs=0.01)
+
+
+def test_plugins_inside_a_urdf_s_sensors_and_visuals_are_said(tmp_path: Path) -> None:
+    """With the line where they stand, unless the sensor around them is all that they are for."""
+    path = tmp_path / "foot.urdf"
+    path.write_text("""<robot name="r"><link name="foot"/><gazebo reference="foot">
+      <sensor name="s" type="contact"><contact><collision>c</collision></contact>
+        <plugin name="known" filename="libgazebo_ros_bumper.so"/>
+        <plugin name="strange" filename="libstrange.so"/></sensor>
+      <visual>
+        <plugin name="arrows" filename="libarrows.so"/></visual></gazebo></robot>""")
+    model = load_model(path)
+    found = package_of(model, path).findings
+    assert [one for one in found if "known" in one] == []
+    assert [one for one in found if one.startswith(f"{path}:4, plugin strange: nothing here does")]
+    assert [one.line for one in model.findings if "'arrows' of a <visual> has no effect" in one.what] == [6]

@@ -11,7 +11,7 @@ from roboyard.description.fields import boolean_of, colour_of, expressed_in, num
 from roboyard.description.model import Joint, Link, Material, Plugin, Surface, Vec3
 from roboyard.description.reading import Reading
 from roboyard.description.sensing import read_plugin, read_sensor
-from roboyard.description.sensors import Sensor
+from roboyard.description.sensors import OtherSpec, Sensor
 from roboyard.description.urdf.plugin_sensors import follow_mimic, read_plugin_sensor
 from roboyard.description.values import boolean, number, shown, unit_vector, vector
 from roboyard.description.xml import Node
@@ -36,6 +36,12 @@ class Blocks:
     sensors: list[Sensor] = field(default_factory=list)
     plugins: list[Plugin] = field(default_factory=list)
     static: bool = False
+
+    def add(self, sensor: Sensor, node: Node) -> None:
+        """A sensor and the plugins in it; those of one that nobody reads are as little of use as it is."""
+        self.sensors.append(sensor)
+        if not isinstance(sensor.spec, OtherSpec):
+            self.plugins += [read_plugin(one, sensor.link) for one in node.all("plugin")]
 
 
 @dataclass(slots=True)
@@ -125,7 +131,7 @@ def _robot(reading: Reading, node: Node, out: Blocks) -> None:
 def _joint(reading: Reading, node: Node, joint: Joint, out: Blocks) -> Joint:
     reading.unknown(node, _JOINT_TAGS, _UNUSED)
     for one in node.all("sensor"):
-        out.sensors.append(read_sensor(reading, one, joint.child, pose(one.child("pose")), joint.name))
+        out.add(read_sensor(reading, one, joint.child, pose(one.child("pose")), joint.name), one)
     if not joint.axes or not any(node.child(tag) for tag in ("springStiffness", "springReference")):
         return joint
     dynamics = replace(
@@ -139,7 +145,9 @@ def _joint(reading: Reading, node: Node, joint: Joint, out: Blocks) -> Joint:
 def _link(reading: Reading, node: Node, link: str, overlay: _Overlay, out: Blocks) -> None:
     reading.unknown(node, _LINK_TAGS, _UNUSED)
     for one in node.all("sensor"):
-        out.sensors.append(read_sensor(reading, one, link, pose(one.child("pose"))))
+        out.add(read_sensor(reading, one, link, pose(one.child("pose"))), one)
+    for plugin in (plugin for one in node.all("visual") for plugin in one.all("plugin")):
+        reading.note(plugin, f"the plugin {shown(plugin.get('name'))} of a <visual> has no effect here")
     _contact(node, overlay)
     overlay.material = _material(reading, node) or overlay.material
     if node.child("gravity"):
