@@ -39,6 +39,10 @@ class DescriptionError(InputError):
     """A robot or world description is malformed or physically impossible."""
 
 
+class MendableError(DescriptionError):
+    """A fault of a description that is mended where ``repair`` is asked for."""
+
+
 class MessageError(InputError):
     """A message, its type, or its bytes are not what they claim to be."""
 

@@ -97,10 +97,25 @@ def test_worlds(command: Command) -> None:
     assert command("check", "world", "w.sdf", "--repair", "--json").json["mendings"][0].endswith("2 kg taken")
 
 
+def test_all_faults_of_a_world(command: Command) -> None:
+    """As of a robot, with those of the models in it."""
+    Path("w.sdf").write_text(WORLD.replace("</model>", '<link name="m"><pose>1 2</pose></link></model>'))
+    done = command("check", "world", "w.sdf", "--json")
+    assert done.code == 2
+    assert [one["mendable"] for one in done.json["listed"]] == [False, True]
+    assert "<pose> is '1 2'" in done.json["error"]
+
+
 def test_a_mended_file(command: Command) -> None:
     """What is mended can be written, and what is written is right."""
     Path("r.urdf").write_text(ROBOT.format(0.01))
-    assert command("convert", "r.urdf", "--to", "urdf", "--out", "m.urdf").code == 2
+    for words in (
+        ("convert", "r.urdf", "--to", "urdf", "--out", "m.urdf"),
+        ("run", "rover-drive", "--robot", "r.urdf"),
+    ):
+        refused = command(*words)
+        assert refused.code == 2
+        assert "--repair` writes it mended" in refused.err
     done = command("convert", "r.urdf", "--to", "urdf", "--out", "m.urdf", "--repair", "--json")
     assert done.code == 0
     assert len(done.json["mendings"]) == 2

@@ -11,7 +11,7 @@ from contextlib import suppress
 import typer
 
 from roboyard.cli import terminal
-from roboyard.errors import InputError, RoboyardError
+from roboyard.errors import InputError, MendableError, RoboyardError
 
 DONE, NOT_HELD, BAD_INPUT, BUG, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 130, 141
 """Exit codes. 70 is EX_SOFTWARE of sysexits.h; 130 and 141 are what shells show for Ctrl-C and a closed pipe."""
@@ -35,6 +35,8 @@ def report(error: BaseException, *, as_json: bool) -> int:
     code, text = _judge(error)
     if text:
         terminal.complain(text)
+        if isinstance(error, MendableError):
+            terminal.note("`roboyard convert FILE --to FORMAT --repair` writes it mended, and lists what it mended")
         if os.environ.get("ROBOYARD_DEBUG") == "1":
             traceback.print_exception(error)
         if as_json:

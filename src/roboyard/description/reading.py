@@ -12,7 +12,7 @@ from roboyard.description.meshes import mesh_problem
 from roboyard.description.resources import MESH_BYTES, Resources
 from roboyard.description.values import fault, shown
 from roboyard.description.xml import Node
-from roboyard.errors import DescriptionError
+from roboyard.errors import DescriptionError, MendableError
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ class Reading:
             DescriptionError: mending was not asked for, or there are too many faults.
         """
         if not self.repair or len(self._mendings) >= MAX_FINDINGS:
-            raise fault(what, node, valid)
+            raise MendableError(what, where=node.where, valid=valid)
         self._mendings[Mending(what, done, valid, node.file, node.line)] = None
 
     def mend_or_note(self, node: Node, what: str, valid: str, done: str, otherwise: str) -> bool:
