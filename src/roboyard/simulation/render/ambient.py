@@ -20,6 +20,8 @@ RAYS = 48
 REACH = 1.4  # surroundings beyond this do not darken [m]
 SPACING = 0.07  # wanted distance of spots [m]
 MOST_SPOTS = 90_000
+MOST_TRIANGLES = 400_000
+"""Of shapes that are looked round from; the richest shapes beyond that stay open (a terrain of 1024 x 1024 heights)."""
 BURIED = 0.02  # faces with no more room than this in front of them are not seen [m]
 _CHUNK = 8192
 
@@ -60,15 +62,18 @@ def bake_openness(scene: RayScene, *, spacing: float = SPACING) -> Openness:
     normals = cross / np.maximum(np.linalg.norm(cross, axis=1, keepdims=True), 1e-20)
     lengths = np.stack([np.linalg.norm(e1, axis=1), np.linalg.norm(e2, axis=1)], axis=1)
     tries = ((1 / 3, 1 / 3), (0.05, 0.9), (0.9, 0.05), (0.05, 0.05))
-    rooms = [_room(scene, corners[:, 0] + u * e1 + v * e2, normals, rays=6).max(1) for u, v in tries]
+    few = _modest(scene.geoms[still])
+    rooms = [_room(scene, (corners[:, 0] + u * e1 + v * e2)[few], normals[few], rays=6).max(1) for u, v in tries]
     # The far part of endless ground stays open.
-    seen = (lengths.max(1) < 100.0) & (np.max(rooms, axis=0) > BURIED)
+    room = np.zeros(len(corners))
+    room[few] = np.max(rooms, axis=0)
+    seen = (lengths.max(1) < 100.0) & (room > BURIED)
     while True:
         cells = np.maximum(1, np.ceil(lengths / spacing)).astype(np.int32)
         counts = np.where(seen, (cells[:, 0] + 1) * (cells[:, 1] + 1), 0)
         small = (cells <= 1).all(1)
         needed = int(counts[~small].sum() + counts[small].sum() // 6)  # small ones share theirs
-        if needed <= MOST_SPOTS:
+        if needed <= MOST_SPOTS or small[seen].all():  # of cells that are one already none can be saved
             break
         spacing *= max(1.05, math.sqrt(needed / MOST_SPOTS))
     points, directions, keys = _spots(corners[:, 0], e1, e2, normals, cells, counts, halves, spacing)
@@ -82,6 +87,17 @@ def bake_openness(scene: RayScene, *, spacing: float = SPACING) -> Openness:
     numbers, values = spots.ravel().astype(np.int32), np.concatenate(looks)
     values = _filled(values, numbers, start, all_cells)
     return Openness(start, all_cells, numbers, values)
+
+
+def _modest(geoms: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which triangles belong to shapes of few enough: (t,) of each its shape."""
+    names, which, counts = np.unique(geoms, return_inverse=True, return_counts=True)
+    chosen = np.ones(len(names), bool)
+    for shape in np.argsort(-counts, kind="stable"):
+        if counts[chosen].sum() <= MOST_TRIANGLES:
+            break
+        chosen[shape] = False
+    return chosen[which]
 
 
 def _spots(
