@@ -34,7 +34,7 @@ class Drives(Collector):
     """Goals of the navigator, from its status, against the truth; the map's frame is taken for the world's.
 
     ``goals``: asked for; ``goals_reached``; ``goals_failed``: refused or given up; ``final_error`` [m] and
-    ``final_heading_error`` [rad]: true pose against the goal when the last drive ended; ``navigation_time`` [s]: from
+    ``final_heading_error`` [rad]: true pose against the goal when the last drive ended; ``time`` [s]: from
     goals to their ends; ``shortest_length`` [m]: of the shortest ways that the true floor plan leaves the robot to the
     goals it reached; ``driven_length`` [m]: that it drove on them; ``min_clearance`` [m]: least distance of its outline
     from what stood at a height of 0.25 m when the run ended; ``replans``; ``recoveries``; ``cause``: one word for why
@@ -42,7 +42,7 @@ class Drives(Collector):
     """
 
     names = (
-        "goals", "goals_reached", "goals_failed", "final_error", "final_heading_error", "navigation_time",
+        "goals", "goals_reached", "goals_failed", "final_error", "final_heading_error", "time",
         "shortest_length", "driven_length", "min_clearance", "replans", "recoveries",
     )  # fmt: skip
 
@@ -111,7 +111,7 @@ class Drives(Collector):
         error, heading_error = self._errors or (None, None)
         found: dict[str, Value] = {
             **self._counts, "final_error": error, "final_heading_error": heading_error, "cause": self.cause,
-            "navigation_time": self._seconds, "driven_length": self._driven,
+            "time": self._seconds, "driven_length": self._driven,
         }  # fmt: skip
         return dict.fromkeys(self.names) | found | (self._of_plan() if self._ended else {})
 
