@@ -71,7 +71,7 @@ def bake_openness(scene: RayScene, *, spacing: float = SPACING) -> Openness:
     while True:
         cells = np.maximum(1, np.ceil(lengths / spacing)).astype(np.int32)
         counts = np.where(seen, (cells[:, 0] + 1) * (cells[:, 1] + 1), 0)
-        small = (cells <= 1).all(1)
+        small: NDArray[np.bool_] = np.asarray((cells <= 1).all(1))
         needed = int(counts[~small].sum() + counts[small].sum() // 6)  # small ones share theirs
         if needed <= MOST_SPOTS or small[seen].all():  # of cells that are one already none can be saved
             break
