@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
 from tests.cli.conftest import Command
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="{0}" iyy="{0}" izz="0.1"/></inertial>'
@@ -95,6 +97,17 @@ def test_worlds(command: Command) -> None:
     assert done.code == 2
     assert "link 'l' has mass -2 kg" in done.error
     assert command("check", "world", "w.sdf", "--repair", "--json").json["mendings"][0].endswith("2 kg taken")
+
+
+def test_what_stands_for_missing_models_is_seen_from_afar(command: Command) -> None:
+    """Half a metre each, half a kilometre apart: some pixels of their magenta, and the world itself as it was."""
+    one = "<include><uri>model://nowhere</uri><name>n{0}</name><pose>{1} 0 0 0 0 0</pose></include>"
+    inside = "".join(one.format(k, 500 * k) for k in range(3))
+    Path("w.sdf").write_text(f'<sdf version="1.9"><world name="w">{inside}</world></sdf>')
+    assert command("check", "world", "w.sdf", "--picture", "w.png").code == 0
+    red, green, blue = np.asarray(Image.open("w.png"), int).transpose(2, 0, 1)
+    magenta = (red > green + 20) & (blue > green + 20)
+    assert 60 < magenta.sum() < 600
 
 
 def test_all_faults_of_a_world(command: Command) -> None:

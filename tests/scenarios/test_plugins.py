@@ -370,3 +370,11 @@ def test_plugins_inside_a_urdf_s_sensors_and_visuals_are_said(tmp_path: Path) ->
     assert [one for one in found if "known" in one] == []
     assert [one for one in found if one.startswith(f"{path}:4, plugin strange: nothing here does")]
     assert [one.line for one in model.findings if "'arrows' of a <visual> has no effect" in one.what] == [6]
+
+
+def test_a_car_without_a_plugin_is_no_differential_drive() -> None:
+    """Its wheels steer: driven at different speeds they would only slip. Without pins the same wheels are a drive."""
+    found = package("", steered=True)
+    assert "drive" not in found.file.nodes
+    assert any("no drive is guessed: it is a car: fl_pin_joint steers fl_joint" in one for one in found.findings)
+    assert "drive" in package("").file.nodes

@@ -64,7 +64,7 @@ def find_wheels(model: Model) -> Drive | None:
     Wheels are joints that turn without end about a sideways axis: commanded ones if any are, else all.
 
     Raises:
-        DescriptionError: they turn backwards.
+        DescriptionError: they turn backwards, or some of them are steered and others are not.
     """
     commanded = {i.joint for i in model.interfaces if any(mode == "velocity" for mode, _, _ in i.commands)}
     wheels = [
@@ -87,6 +87,7 @@ def find_wheels(model: Model) -> Drive | None:
             f"wheels {', '.join(backwards)} turn backwards: their axis points right",
             where=str(model.source or model.name), valid="axis y to the left, or a differential-drive plugin",
         )  # fmt: skip
+    _no_car(model)
     source = "the joints that take velocities" if commanded else "the joints that turn freely"
     finding = (
         f"differential drive guessed from {source}: left {', '.join(w.joint for w in left)}; "
@@ -96,6 +97,25 @@ def find_wheels(model: Model) -> Drive | None:
         tuple(w.joint for w in left), tuple(w.joint for w in right), radii[0], track,
         axle_x=axle_of(model, [*left, *right], None), findings=(finding,),
     )  # fmt: skip
+
+
+def _no_car(model: Model) -> None:
+    """Raises DescriptionError where some wheels hang on joints that steer: it turns by these, not by wheel speeds."""
+    held = {i.joint for i in model.interfaces if any(mode == "position" for mode, _, _ in i.commands)}
+    pins = {
+        joint.child: joint.name
+        for joint in model.joints
+        if joint.type in ("revolute", "continuous")
+        and (joint.name in held or not _turns_freely(joint))  # what turns freely is a castor
+        and abs(axis_of(model, joint)[2]) > _LATERAL
+    }
+    rolling = [one for one in model.joints if _turns_freely(one) and abs(axis_of(model, one)[1]) > _LATERAL]
+    steered = [joint for joint in rolling if joint.parent in pins]
+    if steered and len(steered) < len(rolling):
+        raise DescriptionError(
+            f"it is a car: {pins[steered[0].parent]} steers {steered[0].name}",
+            where=str(model.source or model.name), valid="an Ackermann plugin or controller that names its joints",
+        )  # fmt: skip
 
 
 def axle_of(model: Model, wheels: Sequence[Wheel], base_frame: str | None) -> float:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import mujoco
+
+from roboyard.description.sdf.placeholders import PLACEHOLDER
 from roboyard.errors import InputError
-from roboyard.simulation.render.camera import overview
+from roboyard.simulation.naming import SEPARATOR
+from roboyard.simulation.render.camera import Camera, overview
 from roboyard.simulation.render.opening import open_renderer
 from roboyard.simulation.render.sight import world_bounds
 
 if TYPE_CHECKING:
     from roboyard.simulation.engine import Simulation
 
+MARK = 9.0
+"""Least size of what stands for a missing model in a picture [pixels]."""
 FORMATS = (".png", ".jpg", ".jpeg")
 
 
@@ -26,6 +34,8 @@ def check_picture(path: Path) -> None:
 
 def save_portrait(simulation: Simulation, path: Path, *, width: int = 960, height: int = 720) -> None:
     """Draw the world as it is now, seen from the side and above, and write it to a file.
+
+    What stands for a model that is not there is drawn large enough to be seen.
 
     Args:
         simulation: What to draw.
@@ -41,6 +51,21 @@ def save_portrait(simulation: Simulation, path: Path, *, width: int = 960, heigh
     check_picture(path)
     scene = simulation.scene()
     camera = overview(*world_bounds(scene.model, scene.data), aspect=width / height)
-    with open_renderer(scene.model, width, height) as renderer:
+    with _marks_seen(scene.model, scene.data, camera, height), open_renderer(scene.model, width, height) as renderer:
         pixels = renderer.render(scene.data, camera)
     Image.fromarray(pixels).save(path)
+
+
+@contextmanager
+def _marks_seen(model: mujoco.MjModel, data: mujoco.MjData, camera: Camera, height: int) -> Iterator[None]:
+    """While placeholders are at least ``MARK`` pixels large."""
+    before = model.geom_size.copy()
+    into = camera.T_world_camera.inverse() @ data.geom_xpos
+    least = 0.5 * MARK * into[:, 2] / camera.focal(height)  # half a box's edge [m]
+    for geom in range(model.ngeom):
+        if SEPARATOR + PLACEHOLDER + SEPARATOR in model.geom(geom).name:
+            model.geom_size[geom] *= max(1.0, float(least[geom] / model.geom_size[geom].max()))
+    try:
+        yield
+    finally:
+        model.geom_size[:] = before
