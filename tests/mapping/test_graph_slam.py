@@ -73,6 +73,31 @@ def test_odometry_that_lies_leads_nowhere(lie: str, way: list[SE2]) -> None:
     assert error(slam.trajectory(), way) < 0.08
 
 
+SPARSE_LIES: dict[str, Lie] = {
+    "stands still": lambda k, step: SE2() if k // 10 % 4 == 2 else step,
+    "turns the other way": lambda k, step: SE2(step.x, step.y, -step.theta),
+    "loses its sign": lambda k, step: SE2(-step.x, -step.y, step.theta) if k // 10 % 4 == 2 else step,
+}
+
+
+@pytest.mark.parametrize("lie", SPARSE_LIES)
+def test_a_scan_a_metre_survives_odometry_that_lies(lie: str, way: list[SE2]) -> None:
+    sparse = way[::8]
+    scans = [replace(scan, time_ns=5 * scan.time_ns) for scan in log(sparse, lie=SPARSE_LIES[lie])]
+    found = run(scans).trajectory()
+    assert error(replace(found, times_ns=found.times_ns // 5), sparse) < 0.06
+
+
+def test_a_scan_a_metre_survives_odometry_of_every_other(way: list[SE2]) -> None:
+    sparse = way[::8]
+    scans = list(log(sparse))
+    stale = [
+        replace(scan, time_ns=5 * scan.time_ns, odometry=scans[k - k % 2].odometry) for k, scan in enumerate(scans)
+    ]
+    found = run(stale).trajectory()
+    assert error(replace(found, times_ns=found.times_ns // 5), sparse) < 0.06
+
+
 def test_no_odometry_is_needed(way: list[SE2]) -> None:
     assert error(run(list(log(way, odometry=False))).trajectory(), way) < 0.08
 

@@ -16,6 +16,13 @@ from roboyard.mapping.matching.sight import seen_through
 from roboyard.mapping.motion import Belief
 from roboyard.mapping.preparation import Prepared
 
+_SIGMAS = 0.5, 0.25
+"""Deviations of beliefs that a search takes into account, most [m] and [rad]."""
+_SECTORS = 8
+"""In which all directions are searched, to see whether more than one fits."""
+_ENOUGH = 80
+"""Points that such a search needs."""
+
 
 @dataclass(frozen=True, slots=True)
 class LocalConfig:
@@ -31,8 +38,10 @@ class LocalConfig:
         most: Surprise beyond which it counts no more, so that no lie outweighs what the laser sees.
         widest: Largest search: metres to each side, and radians.
         through: What a share of beams through walls costs, against a match's cost.
-        rescue: When nothing fits better than this and the beliefs are contradicted, all directions are searched.
-        rescued: What that search has to find: a fit, and at most a share of beams through walls.
+        rescue: When nothing fits better than this and odometry is contradicted, all directions are searched,
+        unusual: or than this share of what was usual of late, and more may have happened than was searched.
+        rescued: What that search has to find: a fit, and at most a share of beams through walls,
+        sure: and so much less cost than whatever else was found.
     """
 
     clear: float = 0.5
@@ -45,7 +54,9 @@ class LocalConfig:
     widest: tuple[float, float] = (2.5, 0.8)
     through: float = 60.0
     rescue: float = 0.4
-    rescued: tuple[float, float] = (0.55, 0.08)
+    unusual: float = 0.8
+    rescued: tuple[float, float] = (0.35, 0.08)
+    sure: float = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +123,8 @@ class LocalMatcher:
         costs = [self._cost(match, surface, scan, last, beliefs) for match in matches] if len(matches) > 1 else [0.0]
         best = matches[int(np.argmin(costs))]
         step = last.inverse() @ best.pose
-        told = next((belief for belief in beliefs if belief.odometry), None)
-        if best.fit < config.rescue and (told is None or told.surprise(step) > config.doubt):
-            best = self._rescue(scan, surface, key, last) or best
+        if len(matches) > 1 and self._in_need(best, step, beliefs):
+            best = self._rescue(scan, surface, key, last, beliefs, min(costs)) or best
             step = last.inverse() @ best.pose
         belief = min(beliefs, key=lambda belief: belief.surprise(step))
         if best.fit < config.lost:
@@ -149,15 +159,39 @@ class LocalMatcher:
         through = seen_through(surface, scan, match.pose)
         return match.data_cost + min(surprise, self.config.most) + self.config.through * through
 
-    def _rescue(self, scan: Prepared, surface: CellMap, key: tuple[int, int], last: SE2) -> Match | None:
-        """A match without any belief: the robot was turned or carried, and odometry does not know."""
-        fit, through = self.config.rescued
-        window = Window(min(self.config.widest[0], 1.5), math.pi, 2.0 * step_of(scan))
-        found = search(self._tables_for(surface, key), scan.points, last, window, 0.5 * fit)
-        if found is None:
+    def _in_need(self, match: Match, step: SE2, beliefs: list[Belief]) -> bool:
+        """Whether to look everywhere: the match is bad, and it contradicts odometry, or more may have happened since
+        the last scan than the search looked through."""
+        config = self.config
+        told = next((belief for belief in beliefs if belief.odometry), None)
+        contradicted = told is None or told.surprise(step) > config.doubt
+        beyond = any(belief.sigma > _SIGMAS[0] or belief.sigma_turn > _SIGMAS[1] for belief in beliefs)
+        return (match.fit < config.rescue and contradicted) or (match.fit < config.unusual * self._usual_fit and beyond)
+
+    def _rescue(
+        self, scan: Prepared, surface: CellMap, key: tuple[int, int], last: SE2, beliefs: list[Belief], cost: float
+    ) -> Match | None:
+        """A match without any belief: the robot was turned or carried, and odometry does not know.  It has to be
+        better than the best so far, and than all others, by ``sure``."""
+        config = self.config
+        fit, through = config.rescued
+        tables, points, step = self._tables_for(surface, key), scan.points, 2.0 * step_of(scan)
+        points = points[:: max(1, len(points) // _ENOUGH)]
+        sector = math.pi / _SECTORS
+        found: list[tuple[float, Match]] = []
+        for k in range(_SECTORS):
+            middle = SE2(last.x, last.y, last.theta + 2.0 * sector * k)
+            rough = search(tables, points, middle, Window(config.widest[0], sector, step), fit)
+            if rough is None:
+                continue
+            match = refine(surface, scan, rough.pose, self.refining)
+            if match.fit >= fit and seen_through(surface, scan, match.pose) <= through:
+                found.append((self._cost(match, surface, scan, last, beliefs), match))
+        if not found:
             return None
-        match = refine(surface, scan, found.pose, self.refining)
-        return match if match.fit >= fit and seen_through(surface, scan, match.pose) <= through else None
+        least, best = min(found, key=lambda item: item[0])
+        others = [worse for worse, match in found if sum(apart(best.pose, match.pose)) > 0.5]
+        return best if least + config.sure < min([cost, *others]) else None
 
     def _tables_for(self, surface: CellMap, key: tuple[int, int]) -> Tables:
         if key != self._tables_of or self._tables is None:
@@ -171,8 +205,8 @@ class LocalMatcher:
         across, turn = 0.3, 0.15
         for belief in beliefs:  # wide enough for all that may have happened
             away, turned = apart(middle, last @ belief.step)
-            across = max(across, min(away, 2.0) + 2.5 * min(belief.sigma, 0.5))
-            turn = max(turn, min(turned, 0.6) + 2.5 * min(belief.sigma_turn, 0.25))
+            across = max(across, min(away, 2.0) + 2.5 * min(belief.sigma, _SIGMAS[0]))
+            turn = max(turn, min(turned, 0.6) + 2.5 * min(belief.sigma_turn, _SIGMAS[1]))
         widest = self.config.widest
         found = search(
             self._tables_for(surface, key),

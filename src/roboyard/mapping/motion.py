@@ -44,24 +44,15 @@ class MotionConfig:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """A supposed motion since the last scan: ``T_last_base``, its standard deviations [m], [rad], and by how much they
-    were scaled up."""
+    """A supposed motion since the last scan: ``T_last_base``, its standard deviations [m], [rad], and what these would
+    be without distrust."""
 
     step: SE2
     sigma: float
     sigma_turn: float
     odometry: bool
-    distrust: float = 1.0
-
-    @property
-    def plain_sigma(self) -> float:
-        """The deviation without distrust [m]."""
-        return self.sigma / self.distrust
-
-    @property
-    def plain_sigma_turn(self) -> float:
-        """The deviation without distrust [rad]."""
-        return self.sigma_turn / self.distrust
+    plain_sigma: float = 0.0
+    plain_sigma_turn: float = 0.0
 
     def information(self, direction: float) -> NDArray[np.float64]:
         """(3, 3) in a frame in which the last pose looks into ``direction`` [rad]; the same for all directions."""
@@ -98,6 +89,8 @@ class Motion:
         config = self.config
         seconds = max((time_ns - self._seen_ns) * 1e-9, 1e-3)
         found = []
+        lasting = min(seconds, 2.0)
+        steady = SE2.exp(self.twist * lasting)
         if odometry is not None and self._odometry is not None:
             step = self._set_right(self._odometry.inverse() @ odometry)
             length, turn = math.hypot(step.x, step.y), abs(step.theta)
@@ -105,9 +98,12 @@ class Motion:
                 share = config.odometry_share
                 sigma = config.odometry_noise[0] + share * length
                 sigma_turn = config.odometry_noise[1] + share * turn + 0.05 * length
-                found.append(Belief(step, sigma * self.distrust, sigma_turn * self.distrust, True, self.distrust))
-        lasting = min(seconds, 2.0)
-        steady = SE2.exp(self.twist * lasting)
+                more = self.distrust - 1.0  # odometry that is not trusted is as wrong as the robot may be fast
+                wider = sigma + share * max(0.0, math.hypot(steady.x, steady.y) - length)
+                wider_turn = sigma_turn
+                found.append(
+                    Belief(step, sigma + more * wider, sigma_turn + more * wider_turn, True, sigma, sigma_turn)
+                )
         grown = 0.5 * lasting * lasting
         speed = math.hypot(self.twist[0], self.twist[1])
         sigma = min(0.02 + grown * config.acceleration[0] + 0.1 * speed * lasting, 1.5)
