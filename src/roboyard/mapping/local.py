@@ -56,7 +56,7 @@ class LocalConfig:
     rescue: float = 0.4
     unusual: float = 0.8
     rescued: tuple[float, float] = (0.35, 0.08)
-    sure: float = 4.0
+    sure: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)
