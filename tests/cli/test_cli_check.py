@@ -99,6 +99,21 @@ def test_worlds(command: Command) -> None:
     assert command("check", "world", "w.sdf", "--repair", "--json").json["mendings"][0].endswith("2 kg taken")
 
 
+def test_what_one_can_live_with_is_a_warning(command: Command) -> None:
+    """A robot that runs as it is, is right: with massless links between its joints, or without a mesh."""
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    mesh = '<collision><geometry><mesh filename="package://no/such.stl"/></geometry></collision>'
+    turn = '<joint name="{0}" type="continuous"><parent link="{1}"/><child link="{2}"/><axis xyz="{3}"/></joint>'
+    joints = turn.format("j", "a", "b", "1 0 0") + turn.format("k", "b", "c", "0 1 0")
+    links = f'<link name="a">{inertial}{mesh}</link><link name="b"/><link name="c">{inertial}</link>'
+    Path("r.urdf").write_text(f'<robot name="r">{links}{joints}</robot>')
+    done = command("check", "robot", "r.urdf", "--json")
+    assert done.code == 0
+    assert any("such.stl" in one for one in done.json["findings"])
+    mended = command("check", "robot", "r.urdf", "--json", "--repair").json["mendings"]
+    assert [("such.stl" in one, "'b' moves but has no mass" in one) for one in mended] == [(True, False), (False, True)]
+
+
 def test_what_stands_for_missing_models_is_seen_from_afar(command: Command) -> None:
     """Half a metre each, half a kilometre apart: some pixels of their magenta, and the world itself as it was."""
     one = "<include><uri>model://nowhere</uri><name>n{0}</name><pose>{1} 0 0 0 0 0</pose></include>"

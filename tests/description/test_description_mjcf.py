@@ -308,3 +308,20 @@ def test_a_body_that_hangs_on_the_world_hangs_where_it_stands() -> None:
     loop = placed.model.closures[0]
     joint = placed.T_world_model @ loop.T_parent_child @ loop.T_child_joint
     assert joint.xyz == pytest.approx((1.0, 2.1, 3.0))
+
+
+@pytest.mark.parametrize(("count", "last"), [(360, 6.28), (4, 6.0), (8, 2.0 * math.pi - 0.3)])
+def test_a_lidar_of_not_quite_a_full_turn_stays_one(count: int, last: float) -> None:
+    """Written as range finders and read again it has the same beams: its ends are nearer than its beams are."""
+    step = last / (count - 1)
+    beams = "".join(
+        f'<site name="s{k}" zaxis="{math.cos(k * step)!r} {math.sin(k * step)!r} 0"/>' for k in range(count)
+    )
+    finders = "".join(f'<rangefinder name="scan-{k}" site="s{k}" cutoff="3"/>' for k in range(count))
+    model = load_model(
+        f'<mujoco><worldbody><body><geom size="1"/>{beams}</body></worldbody><sensor>{finders}</sensor></mujoco>'
+    )
+    (scan,) = model.sensors
+    assert isinstance(scan.spec, LidarSpec)
+    assert scan.spec.samples == count
+    assert scan.spec.angle_max - scan.spec.angle_min == pytest.approx(last)

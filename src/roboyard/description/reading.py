@@ -76,7 +76,7 @@ class Reading:
                 self.faults.append(error)
             return otherwise
 
-    def mend(self, node: Node, what: str, valid: str, done: str) -> None:
+    def mend(self, node: Node, what: str, valid: str, done: str, *, needed: bool = True) -> None:
         """A fault at ``node`` with a remedy; returning means that the caller is to apply it.
 
         Args:
@@ -84,13 +84,14 @@ class Reading:
             what: The fault, with link or joint.
             valid: What would be right.
             done: The remedy: what stands in its place.
+            needed: Whether the file is refused without it.
 
         Raises:
             DescriptionError: mending was not asked for, or there are too many faults.
         """
         if not self.repair or len(self._mendings) >= MAX_FINDINGS:
             raise MendableError(what, where=node.where, valid=valid)
-        self._mendings[Mending(what, done, valid, node.file, node.line)] = None
+        self._mendings[Mending(what, done, valid, node.file, node.line, needed)] = None
 
     def mend_or_note(self, node: Node, what: str, valid: str, done: str, otherwise: str) -> bool:
         """A fault that one can live with: mended on request (then True), else a finding that says ``otherwise``."""

@@ -115,7 +115,7 @@ def with_shapes(reading: Reading, node: Node, link: Link) -> Link:
         where = next((one for one in node.all("collision")[index : index + 1]), node)
         fault = f"the collision mesh '{mesh.uri[:200]}' of link '{link.name}' is missing"
         other, done = _other_shape(link, collision, index)
-        reading.mend(where, fault, "a mesh file that is there", done)
+        reading.mend(where, fault, "a mesh file that is there", done, needed=False)
         found += [other] if other is not None else []
     return replace(link, collisions=tuple(found))
 

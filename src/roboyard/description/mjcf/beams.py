@@ -60,12 +60,17 @@ def _fan(rays: NDArray[np.float64], origin: NDArray[np.float64]) -> tuple[list[i
     angles = np.arctan2(rays @ np.cross(normal, ahead), rays @ ahead)
     order = np.argsort(angles, kind="stable")
     gaps = np.diff(angles[order], append=angles[order[0]] + 2.0 * math.pi)
-    widest = int(np.argmax(gaps))
-    if gaps[widest] > gaps.min() + _CLOSE:  # else a full turn: begins behind
-        order = np.roll(order, -(widest + 1))
-    spread = np.unwrap(angles[order])
-    steps = np.diff(spread)
-    if steps.min() < _CLOSE or np.ptp(steps) > _CLOSE:
+    ends = (int(np.argmax(gaps)), int(np.argmin(gaps)))  # a turn a little short of full ends where two are nearest
+    if gaps[ends[0]] <= gaps[ends[1]] + _CLOSE:
+        ends = (-1, -1)  # a full turn: begins behind
+    for end in ends:
+        turned = np.roll(order, -(end + 1))
+        spread = np.unwrap(angles[turned])
+        steps = np.diff(spread)
+        if steps.min() >= _CLOSE and np.ptp(steps) <= _CLOSE:
+            order = turned
+            break
+    else:
         return None
     if spread[0] > math.pi or spread[0] < -math.pi - _CLOSE:
         spread -= 2.0 * math.pi * round(float(spread[0]) / (2.0 * math.pi))

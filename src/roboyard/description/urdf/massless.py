@@ -89,13 +89,21 @@ def mend_massless(
             for one in shaped:
                 links[one] = replace(links[one], inertial=filled(links[one].collisions))
             total = sum(inertial.mass for one in shaped if (inertial := links[one].inertial))
-            reading.mend(nodes[name], fault, "an <inertial>", f"{total:.3g} kg, its collision shapes filled with water")
+            reading.mend(
+                nodes[name],
+                fault,
+                "an <inertial>",
+                f"{total:.3g} kg, its collision shapes filled with water",
+                needed=False,
+            )
         elif not any(links[one].inertial for one in (*hanging(name, rigid=False), *led(joint.name))):
             joints[joint.name] = replace(joint, type="fixed", axes=(), mimic=None)
             for other, follower in joints.items():
                 if follower.mimic is not None and follower.mimic.joint == joint.name:
                     joints[other] = replace(follower, mimic=None)
             below[joint.parent] = [joints.get(one.name, one) for one in below[joint.parent]]
-            reading.mend(nodes[name], fault, "an <inertial>", f"its joint '{joint.name}' is fixed")
+            reading.mend(nodes[name], fault, "an <inertial>", f"its joint '{joint.name}' is fixed", needed=False)
         else:
-            reading.mend(nodes[name], fault, "an <inertial>", "the engine lends it a millionth of what it carries")
+            reading.mend(
+                nodes[name], fault, "an <inertial>", "the engine lends it a millionth of what it carries", needed=False
+            )
