@@ -98,12 +98,14 @@ class Motion:
                 share = config.odometry_share
                 sigma = config.odometry_noise[0] + share * length
                 sigma_turn = config.odometry_noise[1] + share * turn + 0.05 * length
-                more = self.distrust - 1.0  # odometry that is not trusted is as wrong as the robot may be fast
-                wider = sigma + share * max(0.0, math.hypot(steady.x, steady.y) - length)
-                wider_turn = sigma_turn
+                more = self.distrust - 1.0
+                expected = math.hypot(steady.x, steady.y)
+                frozen = expected if 2.0 * length < expected else 0.0  # if it errs, then by all that it does not tell
                 found.append(
-                    Belief(step, sigma + more * wider, sigma_turn + more * wider_turn, True, sigma, sigma_turn)
-                )
+                    Belief(
+                        step, sigma + more * (sigma + share * frozen), sigma_turn + more * sigma_turn, True, sigma, sigma_turn
+                    )
+                )  # fmt: skip
         grown = 0.5 * lasting * lasting
         speed = math.hypot(self.twist[0], self.twist[1])
         sigma = min(0.02 + grown * config.acceleration[0] + 0.1 * speed * lasting, 1.5)
