@@ -101,11 +101,8 @@ class Motion:
                 more = self.distrust - 1.0
                 expected = math.hypot(steady.x, steady.y)
                 frozen = expected if 2.0 * length < expected else 0.0  # if it errs, then by all that it does not tell
-                found.append(
-                    Belief(
-                        step, sigma + more * (sigma + share * frozen), sigma_turn + more * sigma_turn, True, sigma, sigma_turn
-                    )
-                )  # fmt: skip
+                wide, wide_turn = sigma + more * (sigma + share * frozen), sigma_turn + more * sigma_turn
+                found.append(Belief(step, wide, wide_turn, True, sigma, sigma_turn))
         grown = 0.5 * lasting * lasting
         speed = math.hypot(self.twist[0], self.twist[1])
         sigma = min(0.02 + grown * config.acceleration[0] + 0.1 * speed * lasting, 1.5)
