@@ -130,10 +130,10 @@ def cells_under(corners: NDArray[np.float64], rows: int, columns: int) -> NDArra
         rows: Of the grid.
         columns: See above.
     """
-    top = max(np.int64(math.floor(corners[:, 1].min())), 0)
-    bottom = min(np.int64(math.ceil(corners[:, 1].max())), rows)
-    left = max(np.int64(math.floor(corners[:, 0].min())), 0)
-    right = min(np.int64(math.ceil(corners[:, 0].max())), columns)
+    top = max(math.floor(corners[:, 1].min()), 0)
+    bottom = min(math.ceil(corners[:, 1].max()), rows)
+    left = max(math.floor(corners[:, 0].min()), 0)
+    right = min(math.ceil(corners[:, 0].max()), columns)
     high, wide = max(bottom - top, 0), max(right - left, 0)
     inside = np.zeros((high + 1, wide + 1), dtype=np.bool_)  # corners of cells
     ax, ay = corners[-1]
