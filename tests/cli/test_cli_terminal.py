@@ -167,7 +167,7 @@ def test_the_same_finding_at_many_lines_is_one() -> None:
         "guessed",
     ]
     assert shortened(found) == [
-        "a.sdf:1: <x> does nothing (and at 1 more places)",
+        "a.sdf:1: <x> does nothing (and at 1 more place)",
         "b.sdf:1: <x> does nothing",
         "guessed",
     ]

@@ -28,12 +28,12 @@ START = SE2(0.3, 0.2, -0.4)
 """Where it sets out, in its map."""
 
 
-def plan(height: float, resolution: float) -> FloorPlan:
+def plan(resolution: float) -> FloorPlan:
     """A room of 4 x 4 m about the place where it sets out, square to the world."""
     solid = np.zeros((80, 80), dtype=bool)
     solid[[0, -1]] = solid[:, [0, -1]] = True
     here = T_world_map @ START
-    return FloorPlan(solid, (here.x - 2.0, here.y - 2.0), resolution, height)
+    return FloorPlan(solid, (here.x - 2.0, here.y - 2.0), resolution, 0.25)
 
 
 class Day:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import roboyard as ry
 from roboyard.geometry import SE2, SE3
 from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_msg
@@ -188,3 +189,20 @@ def test_separation_is_the_least_distance_between_outlines(x: float, y: float, y
     alone.add_robot("one", RobotTopics.of("one"), None, SQUARE)
     alone.take("/truth/one/odom", odometry(0, places["one"]), 0)
     assert alone.by_robot(("min_separation",))["one"]["min_separation"] is None
+
+
+@pytest.mark.parametrize("height", [0.3, 1.1])
+def test_what_stands_about_a_robot_is_judged_at_the_height_of_its_lidar(tmp_path, height):
+    lidar = (
+        '<sensor name="scan" type="ray"><ray><scan><horizontal><samples>9</samples></horizontal></scan></ray></sensor>'
+    )
+    box = '<geometry><box size="0.4 0.3 0.2"/></geometry>'
+    robot = tmp_path / "robot.urdf"
+    robot.write_text(
+        f'<robot name="box"><link name="base"><inertial><mass value="5"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0"'
+        f' ixz="0" iyz="0"/></inertial><collision>{box}</collision></link><link name="laser"/><joint name="mast"'
+        f' type="fixed"><parent link="base"/><child link="laser"/><origin xyz="0 0 {height - 0.1}"/></joint>'
+        f'<gazebo reference="laser">{lidar}</gazebo></robot>'
+    )
+    with ry.Run("arena") as run:
+        assert run.add(robot, nodes=()).scan_height == pytest.approx(height, abs=2e-3)

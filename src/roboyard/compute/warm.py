@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from roboyard.compute.jit import registered_kernels
+from roboyard.compute.pools import ProcessPool, usable_cores
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -22,14 +23,15 @@ def kernel_modules() -> Iterator[str]:
             yield ".".join(("roboyard", *path.relative_to(_PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
 
 
-def warm() -> tuple[int, list[str]]:
-    """Compile every kernel for the types of its examples; give how many compiled, and the names without examples."""
+def compile_kernels_of(module: str) -> tuple[int, list[str]]:
+    """Compile every kernel of a module for the types of its examples; how many, and the names without examples."""
     import numba
 
-    for name in kernel_modules():
-        import_module(name)
+    import_module(module)
     compiled, without = 0, []
     for name, (kernel, examples) in registered_kernels().items():
+        if getattr(kernel, "__module__", "") != module:
+            continue
         if examples is None:
             without.append(name)
             continue
@@ -37,6 +39,14 @@ def warm() -> tuple[int, list[str]]:
             kernel.compile(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[attr-defined]
         compiled += 1
     return compiled, without
+
+
+def warm() -> tuple[int, list[str]]:
+    """Compile all kernels, on all cores; how many, and the names without examples."""
+    with ProcessPool(usable_cores()) as pool:
+        futures = [pool.submit(compile_kernels_of, module) for module in kernel_modules()]
+        found = [future.result() for future in futures]
+    return sum(compiled for compiled, _ in found), [name for _, without in found for name in without]
 
 
 def main() -> None:

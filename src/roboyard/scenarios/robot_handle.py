@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import GoalFuture, Node
-from roboyard.description import Model
+from roboyard.description import LidarSpec, Model
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
 from roboyard.hardware import Hardware
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from roboyard.simulation import Truth
 
 _STICK_RATE = 20.0
+_SCAN_HEIGHT = 0.25
 _BASE_FRAMES = ("base_frame", "base_frame_id", "base_link_frame")
 """Parameters that name the robot's own frame, after the conventions of ROS's packages."""
 
@@ -132,6 +133,15 @@ class RobotHandle:
     def outline(self) -> tuple[tuple[float, float], ...]:
         """Corners of its outline on the ground [m], seen from its base frame."""
         return outline(self.package.file.footprint, self.model)
+
+    @property
+    def scan_height(self) -> float:
+        """Height in the world [m] at which its lowest lidar is, its joints at zero; without one, that of usual ones."""
+        model, root = self.model, self._run.simulation.placement(self.name).root
+        T_world_model = self.truth.pose @ model.link(root).T_model_link.inverse()
+        lidars = [sensor for sensor in model.sensors if isinstance(sensor.spec, LidarSpec)]
+        poses = [T_world_model @ model.link(lidar.link).T_model_link @ lidar.T_link_sensor for lidar in lidars]
+        return min((pose.z for pose in poses), default=_SCAN_HEIGHT)
 
     def resources(self) -> dict[str, Any]:
         """What its nodes may be handed, by name."""

@@ -215,7 +215,8 @@ class Run:
 
     def _robot(self, robot: RobotHandle, nodes: Sequence[str]) -> RobotHandle:
         self.robots[robot.name] = self.known_robots[robot.name] = robot
-        self.evaluation.add_robot(robot.name, robot.topics, self._floor_plan, robot.outline)
+        plan = partial(self._floor_plan, robot.scan_height)
+        self.evaluation.add_robot(robot.name, robot.topics, plan, robot.outline)
         robot.bring_up(*nodes)
         for finding in robot.package.findings:
             self.bus.log.info(f"{robot.name}: {finding}")

@@ -15,7 +15,7 @@ from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.mapping import Plan
 from roboyard.scenarios.planar import position_and_yaw
 
-_HEIGHT, _CELL = 0.25, 0.05
+_CELL = 0.05
 _OVER = ("done", "failed", "canceled")
 
 
@@ -23,7 +23,7 @@ class Exploration(Collector):
     """The last exploration that an explorer told of, against floor plan and truth.
 
     ``coverage``: share of the floor that the robot could truly come to stand on (a disc of the size that it reckons
-    with, from where it set out, at a height of 0.25 m) that its map knows; ``explored``: whether it says that it is
+    with, from where it set out, at its lidar's height) that its map knows; ``explored``: whether it says that it is
     done; ``exploration_time`` [s] until it was over, or so far; ``return_error`` [m]: distance between where it set out
     and where it was at the end.  Coverage is reckoned when it is over, or the run.
     """
@@ -112,7 +112,7 @@ def floor_in_map(plan: Plan, status: Any, T_world_base: SE2) -> tuple[NDArray[np
     """
     from roboyard.navigation.exploration import reachable_floor
 
-    cut = plan(_HEIGHT, _CELL)
+    cut = plan(_CELL)
     frame = GridFrame(cut.resolution, cut.occupied.shape, SE2(*cut.origin, 0.0))
     floor = reachable_floor(cut.occupied, frame, np.array(T_world_base.xy), round(float(status.radius), 6))
     T_map_floor = T_world_map(status, T_world_base).inverse() @ frame.T_map_grid

@@ -16,10 +16,9 @@ from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.planar import position_and_yaw, stamp_ns
 from roboyard.simulation.floor_plan import FloorPlan
 
-Plan = Callable[[float, float], FloorPlan]
-"""The true floor plan at a height [m] with cells of a side [m]."""
+Plan = Callable[[float], FloorPlan]
+"""The true floor plan, at the height at which the robot's lidar looks, with cells of a side [m]."""
 
-_HEIGHT = 0.25
 _FINE = 0.01
 _APART_NS = 40_000_000
 _BEYOND_NS = 100_000_000
@@ -30,7 +29,7 @@ class MapQuality(Collector):
 
     ``map_ate`` [m]: root mean square of the way's distance from the truth after laying the one over the other;
     ``map_rpe`` [m]: of the error of its motions over a second; ``map_wall_error`` [m]: mean distance of the map's walls
-    from true surfaces at a height of 0.25 m; ``map_iou_occupied``, ``map_iou_free``: overlap of occupied places, within
+    from true surfaces at its lidar's height; ``map_iou_occupied``, ``map_iou_free``: overlap of occupied places, within
     one cell, and of free ones; ``map_coverage``: share of the true room that the map knows.  See
     `roboyard.mapping.comparison`.
     """
@@ -84,7 +83,7 @@ class MapQuality(Collector):
         if self._map is None or self._plan is None:
             return {}
         try:
-            plan = self._plan(_HEIGHT, _FINE)
+            plan = self._plan(_FINE)
             frame = GridFrame(plan.resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
             against = compare(map_from_msg(self._map), plan.occupied, frame, T_world_map)
         except RoboyardError:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 Outline = tuple[tuple[float, float], ...]
 Pose = tuple[float, float, float]
 
-_HEIGHT = 0.25
 _FINE = 0.02
 _ENDS = ("succeeded", "aborted", "canceled")
 _TO_A_POSE = ("navigate_to_pose", "approach_pose", "navigate_through_poses", "move_base")
@@ -37,7 +36,7 @@ class Drives(Collector):
     ``final_heading_error`` [rad]: true pose against the goal when the last drive ended; ``time`` [s]: from
     goals to their ends; ``shortest_length`` [m]: of the shortest ways that the true floor plan leaves the robot to the
     goals it reached; ``driven_length`` [m]: that it drove on them; ``min_clearance`` [m]: least distance of its outline
-    from what stood at a height of 0.25 m when the run ended; ``replans``; ``recoveries``; ``cause``: one word for why
+    from what stood at its lidar's height when the run ended; ``replans``; ``recoveries``; ``cause``: one word for why
     the last goal that failed did, empty if none did.
     """
 
@@ -160,7 +159,7 @@ def _true_costs(plan: Plan, footprint: Footprint) -> tuple[Costmap, NDArray[np.f
     from roboyard.navigation import Costmap
     from roboyard.navigation.costmap import FREE, INSCRIBED, LETHAL
 
-    found = plan(_HEIGHT, _FINE)
+    found = plan(_FINE)
     distances = ndimage.distance_transform_edt(~found.occupied) * found.resolution
     cells = np.where(found.occupied, LETHAL, np.where(distances <= footprint.inscribed_radius, INSCRIBED, FREE))
     frame = GridFrame(found.resolution, found.occupied.shape, SE2(*found.origin, 0.0))

@@ -79,7 +79,7 @@ def _plan(world: World | Simulation | None) -> Plan | None:
     if world is None:
         return None
     source = world.model if isinstance(world, Simulation) else world
-    return lambda height, resolution: floor_plan(source, height=height, resolution=resolution)
+    return lambda resolution: floor_plan(source, resolution=resolution)
 
 
 def _read_log(recording: Recording) -> list[tuple[float, str, str, str]]:
