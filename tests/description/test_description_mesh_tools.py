@@ -469,7 +469,7 @@ def test_meshes_of_others(external_data: Path) -> None:
     assert closed > 5
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.2, 1.0))
 def test_a_crowded_hull_is_held_as_tightly_as_a_thin_one(seed: int, flat: float) -> None:
     """A fine ellipsoid, turned anyhow: frames are judged by few of its corners, and still hold all of them."""

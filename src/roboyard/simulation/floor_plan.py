@@ -146,7 +146,11 @@ def _area(cuts: list[Array], margin: float, bounds: tuple[float, float, float, f
 
 def _mark(occupied: NDArray[np.bool_], segments: Array, resolution: float) -> None:
     """Mark one closed outline, given in cells; changes ``occupied``."""
-    rows, columns = occupied.shape
+    # Only the part of the plan about it is looked at; places keep their numbers, so that none is rounded otherwise.
+    size = np.array(occupied.shape[::-1])
+    left, bottom = np.clip(np.floor(segments.min((0, 1))).astype(int) - 1, 0, size)
+    right, top = np.clip(np.ceil(segments.max((0, 1))).astype(int) + 1, 0, size)
+    part = occupied[bottom:top, left:right]
     way = segments[:, 1] - segments[:, 0]
     length = np.linalg.norm(way, axis=1)
     inward = np.stack([-way[:, 1], way[:, 0]], axis=1) / np.maximum(length, 1e-12)[:, None] * (_INWARD / resolution)
@@ -156,23 +160,23 @@ def _mark(occupied: NDArray[np.bool_], segments: Array, resolution: float) -> No
     # Ends are drawn in a little: a corner on a border of cells touches them from one side only.
     share = 0.5 + (share - 0.5) * (1 - 2e-6)
     cells = np.floor(segments[which, 0] + share[:, None] * way[which] + inward[which]).astype(int)
-    inside = ((cells >= 0) & (cells < [columns, rows])).all(1)
-    occupied[cells[inside, 1], cells[inside, 0]] = True
+    inside = ((cells >= [left, bottom]) & (cells < [right, top])).all(1)
+    part[cells[inside, 1] - bottom, cells[inside, 0] - left] = True
     # Even-odd filling: each row of cell middles crosses the outline an even number of times.  Two triangles say where
     # they meet with other last digits; rounded, neither counts a row there that the other counts, or leaves out, too.
     segments = segments.round(9)
     way = segments[:, 1] - segments[:, 0]
     low, high = segments[..., 1].min(1), segments[..., 1].max(1)
     first, stop = np.ceil(low - 0.5).astype(int), np.ceil(high - 0.5).astype(int)
-    first, stop = np.clip(first, 0, rows), np.clip(stop, 0, rows)
+    first, stop = np.clip(first, bottom, top), np.clip(stop, bottom, top)
     count = np.maximum(stop - first, 0)
     which = np.repeat(np.arange(len(segments)), count)
     row = np.repeat(first, count) + np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
     start, along = segments[which, 0], way[which]
     x = start[:, 0] + (row + 0.5 - start[:, 1]) / along[:, 1] * along[:, 0]
-    column = np.clip(np.ceil(x - 0.5).astype(int), 0, columns)
-    flips = np.zeros((rows, columns + 1), np.int32)
-    np.add.at(flips, (row, column), 1)
+    column = np.clip(np.ceil(x - 0.5).astype(int), left, right)
+    flips = np.zeros((top - bottom, right - left + 1), np.int32)
+    np.add.at(flips, (row - bottom, column - left), 1)
     parity = np.cumsum(flips, axis=1) % 2
     closed = parity[:, -1] == 0  # an open mesh would smear over the rest of its row
-    occupied |= (parity[:, :-1] == 1) & closed[:, None]
+    part |= (parity[:, :-1] == 1) & closed[:, None]
