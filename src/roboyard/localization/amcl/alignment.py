@@ -17,11 +17,13 @@ Array = NDArray[np.float64]
 
 
 def _examples() -> Iterable[tuple[Any, ...]]:
+    distances = np.zeros((2, 2), np.float32)
+    distances.flags.writeable = False  # as those of a likelihood field are
     yield (
         np.zeros((1, 3)),
         np.zeros((1, 3, 3)),
         np.zeros((1, 2)),
-        np.zeros((2, 2), np.float32),
+        distances,
         1.0,
         1.0,
         1.0,

@@ -23,7 +23,7 @@ def sees(blocked: NDArray[np.bool_], row: int, column: int, to_row: int, to_colu
 
 @kernel(
     examples=lambda: [
-        (np.zeros((2, 2), dtype=np.int64), np.zeros((4, 4)), np.ones((4, 4), dtype=np.bool_),
+        (np.zeros((2, 2), dtype=np.int64, order="F"), np.zeros((4, 4)), np.ones((4, 4), dtype=np.bool_),
          np.zeros((4, 4), dtype=np.bool_), np.zeros((1, 2), dtype=np.int64), 1)
     ]
 )  # fmt: skip
@@ -90,7 +90,9 @@ def components(marked: NDArray[np.bool_]) -> tuple[NDArray[np.int32], int]:
     return labels, count
 
 
-@kernel(examples=lambda: [(np.zeros((4, 4), dtype=np.int8), 65, 1, 1, 3.0, 8)])
+@kernel(
+    examples=lambda: [(np.frombuffer(bytes(16), dtype=np.int8).reshape(4, 4), 65, 1, 1, 3.0, 8)]
+)  # read only, as grids
 def unseen_by_direction(
     cells: NDArray[np.int8], occupied: int, row: int, column: int, reach: float, directions: int
 ) -> NDArray[np.float64]:
