@@ -1,4 +1,22 @@
-"""MJCF documents that the tests vary."""
+"""MJCF documents that the tests vary, and MuJoCo kept from writing of their faults."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import mujoco
+
+
+@contextmanager
+def quiet_mujoco() -> Iterator[None]:
+    """Within, MuJoCo writes neither to its log file nor to the console."""
+    before, quiet = mujoco.MjLogConfig.get(), mujoco.MjLogConfig.get()
+    quiet.logto_console, quiet.logto_file = 0, 0
+    quiet.set()
+    try:
+        yield
+    finally:
+        before.set()
+
 
 CART = """<mujoco model="cart">
   <default>

@@ -10,7 +10,7 @@ import pytest
 import trimesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.description.mjcf_samples import CART, RICH, YARD
+from tests.description.mjcf_samples import CART, RICH, YARD, quiet_mujoco
 
 from roboyard.description import Box, Cylinder, LidarSpec, Mesh, Model, Plane, load_model, load_world
 from roboyard.geometry import SE3
@@ -18,11 +18,8 @@ from roboyard.geometry import SE3
 
 @pytest.fixture(autouse=True, scope="module")
 def _no_log_file() -> Iterator[None]:
-    before, quiet = mujoco.MjLogConfig.get(), mujoco.MjLogConfig.get()
-    quiet.logto_console, quiet.logto_file = 0, 0
-    quiet.set()
-    yield
-    before.set()
+    with quiet_mujoco():
+        yield
 
 
 def agrees(model: Model, plain: mujoco.MjModel, names: dict[int, str] | None = None) -> None:

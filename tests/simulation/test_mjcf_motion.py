@@ -12,6 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.description.mjcf_samples import quiet_mujoco
 
 from roboyard.description import World, load_model
 from roboyard.geometry import SE3
@@ -30,11 +31,8 @@ HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 
 @pytest.fixture(autouse=True, scope="module")
 def _no_log_file() -> Iterator[None]:
-    before, quiet = mujoco.MjLogConfig.get(), mujoco.MjLogConfig.get()
-    quiet.logto_console, quiet.logto_file = 0, 0
-    quiet.set()
-    yield
-    before.set()
+    with quiet_mujoco():
+        yield
 
 
 class Pair:

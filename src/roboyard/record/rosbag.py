@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import struct
+from abc import abstractmethod
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,9 @@ class _BagRecording(Recording):
         self._theirs = {id(connection): bag_connection for bag_connection, connection in found}
         self.connections = tuple(self._ours.values())
 
+    @abstractmethod
     def _find(self) -> list[tuple[BagConnection, Connection]]:
-        raise NotImplementedError
+        """Each connection of the bag, and what it is here."""
 
     def _damaged(self, error: Exception) -> RecordingError:
         known = isinstance(error, ReaderError1 | ReaderError2)

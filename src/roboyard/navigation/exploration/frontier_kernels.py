@@ -90,9 +90,8 @@ def components(marked: NDArray[np.bool_]) -> tuple[NDArray[np.int32], int]:
     return labels, count
 
 
-@kernel(
-    examples=lambda: [(np.frombuffer(bytes(16), dtype=np.int8).reshape(4, 4), 65, 1, 1, 3.0, 8)]
-)  # read only, as grids
+# the example's cells are read only, as those of grids are
+@kernel(examples=lambda: [(np.frombuffer(bytes(16), dtype=np.int8).reshape(4, 4), 65, 1, 1, 3.0, 8)])
 def unseen_by_direction(
     cells: NDArray[np.int8], occupied: int, row: int, column: int, reach: float, directions: int
 ) -> NDArray[np.float64]:
