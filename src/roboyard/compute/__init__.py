@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from roboyard.compute.blas import limit_blas_threads
-    from roboyard.compute.jit import Kernel, kernel, registered_kernels
+    from roboyard.compute.jit import Kernel, compile_examples, kernel, registered_kernels
     from roboyard.compute.pools import Pool, ProcessPool, ThreadPool, open_pool, usable_cores
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Pool",
     "ProcessPool",
     "ThreadPool",
+    "compile_examples",
     "kernel",
     "limit_blas_threads",
     "open_pool",
@@ -25,6 +26,7 @@ __all__ = [
 _HOMES = {
     "Kernel": "jit",
     "kernel": "jit",
+    "compile_examples": "jit",
     "registered_kernels": "jit",
     "limit_blas_threads": "blas",
     "Pool": "pools",

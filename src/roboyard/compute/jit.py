@@ -64,6 +64,14 @@ def registered_kernels() -> dict[str, tuple[Kernel[..., Any], Examples | None]]:
     return dict(sorted(_registry.items()))
 
 
+def compile_examples(compiled: Kernel[..., Any], examples: Examples) -> None:
+    """Compile a kernel for the types of its examples; quick where that is cached."""
+    import numba
+
+    for arguments in examples():
+        compiled.compile(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[attr-defined]
+
+
 _warned = False
 
 

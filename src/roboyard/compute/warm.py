@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from roboyard.compute.jit import registered_kernels
+from roboyard.compute.jit import compile_examples, registered_kernels
 from roboyard.compute.pools import ProcessPool, usable_cores
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -25,8 +25,6 @@ def kernel_modules() -> Iterator[str]:
 
 def compile_kernels_of(module: str) -> tuple[int, list[str]]:
     """Compile every kernel of a module for the types of its examples; how many, and the names without examples."""
-    import numba
-
     import_module(module)
     compiled, without = 0, []
     for name, (kernel, examples) in registered_kernels().items():
@@ -35,8 +33,7 @@ def compile_kernels_of(module: str) -> tuple[int, list[str]]:
         if examples is None:
             without.append(name)
             continue
-        for arguments in examples():
-            kernel.compile(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[attr-defined]
+        compile_examples(kernel, examples)
         compiled += 1
     return compiled, without
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from roboyard.compute import registered_kernels
+from roboyard.compute import compile_examples, registered_kernels
 
 
 def compile_kernels() -> None:
     """Compile all kernels whose modules are imported, for the types of their examples; quick when they are cached."""
-    import numba
-
     for kernel, examples in registered_kernels().values():
-        for arguments in examples() if examples is not None else ():
-            kernel.compile(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[attr-defined]
+        if examples is not None:
+            compile_examples(kernel, examples)
