@@ -67,7 +67,7 @@ class Smoothing:
 class RecoverySettings:
     """What is tried when the robot cannot go on."""
 
-    policy: Literal["thesis", "move_base", "nav2", "careful"] = field("nav2", doc="order of the steps")
+    policy: Literal["careful", "nav2", "thesis", "move_base"] = field("careful", doc="order of the steps")
     steps: tuple[str, ...] = field((), doc=f"instead of a policy's: {', '.join(RECOVERIES)}")
     rounds: int = field(2, low=0, high=100, doc="how often all steps are tried before the goal is given up")
     reset_distance: float = field(3.0, unit="m", low=0.0, high=1000.0, doc="of clear_outside, half the area's side")
