@@ -542,6 +542,22 @@ class Path:
     poses: list[PoseStamped] = ...
 
 @dataclass(slots=True)
+class Octomap:
+    __msgtype__: ClassVar[str]
+    header: Header = ...
+    binary: bool = ...
+    id: str = ...
+    resolution: float = ...
+    data: NDArray[np.int8] = ...
+
+@dataclass(slots=True)
+class OctomapWithPose:
+    __msgtype__: ClassVar[str]
+    header: Header = ...
+    origin: Pose = ...
+    octomap: Octomap = ...
+
+@dataclass(slots=True)
 class FloatingPointRange:
     __msgtype__: ClassVar[str]
     from_value: float = ...
@@ -1854,6 +1870,10 @@ class nav_msgs:
     OccupancyGrid: TypeAlias = OccupancyGrid
     Odometry: TypeAlias = Odometry
     Path: TypeAlias = Path
+
+class octomap_msgs:
+    Octomap: TypeAlias = Octomap
+    OctomapWithPose: TypeAlias = OctomapWithPose
 
 class rcl_interfaces:
     FloatingPointRange: TypeAlias = FloatingPointRange

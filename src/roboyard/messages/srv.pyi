@@ -189,6 +189,31 @@ class SetMap:
         __msgtype__: ClassVar[str]
         success: bool = ...
 
+class BoundingBoxQuery:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        min: msg.Point = ...
+        max: msg.Point = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+
+class GetOctomap:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        map: msg.Octomap = ...
+
 class DescribeParameters:
     name: ClassVar[str]
 
@@ -518,6 +543,10 @@ class nav_msgs:
     GetPlan: TypeAlias = GetPlan
     LoadMap: TypeAlias = LoadMap
     SetMap: TypeAlias = SetMap
+
+class octomap_msgs:
+    BoundingBoxQuery: TypeAlias = BoundingBoxQuery
+    GetOctomap: TypeAlias = GetOctomap
 
 class rcl_interfaces:
     DescribeParameters: TypeAlias = DescribeParameters

@@ -153,7 +153,7 @@ def _add_nodes(run: Run, scenario: Scenario) -> None:
         node = make_node(
             entry.use,
             entry.parameters,
-            robot.resources() if robot else {"simulation": run.simulation},
+            robot.resources() if robot else run.resources(),
             base=run.base,
             where=f"nodes.{name}",
         )

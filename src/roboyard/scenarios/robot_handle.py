@@ -147,8 +147,8 @@ class RobotHandle:
         """What its nodes may be handed, by name."""
         base = self._run.simulation.base(self.name)
         found = {"hardware": self.hardware, "description": self.model, "truth_topic": self.topics.truth,
-                 "simulation": self._run.simulation, "outline": self.outline,
-                 "drive_limits": self.package.file.limits}  # fmt: skip
+                 "outline": self.outline,
+                 "drive_limits": self.package.file.limits, **self._run.resources()}  # fmt: skip
         return found if base is None else {**found, "base": base}
 
     def publish(self, topic: str, message: Any) -> None:

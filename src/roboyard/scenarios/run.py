@@ -34,8 +34,8 @@ from roboyard.scenarios.provenance import provenance
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.run_folder import RunFolder, given_folder
+from roboyard.scenarios.true_shapes import TrueShapes
 from roboyard.simulation import Simulation
-from roboyard.simulation.floor_plan import FloorPlan, floor_plan
 from roboyard.simulation.furniture import FILENAME, furniture_of
 from roboyard.simulation.nodes import FurnitureNode, SimulationNode
 
@@ -215,17 +215,13 @@ class Run:
 
     def _robot(self, robot: RobotHandle, nodes: Sequence[str]) -> RobotHandle:
         self.robots[robot.name] = self.known_robots[robot.name] = robot
-        plan = partial(self._floor_plan, robot.scan_height)
-        self.evaluation.add_robot(robot.name, robot.topics, plan, robot.outline)
+        shapes = TrueShapes(self.simulation, self.robots)
+        plan = partial(shapes.plan, robot.scan_height)
+        self.evaluation.add_robot(robot.name, robot.topics, plan, robot.outline, shapes.surfaces)
         robot.bring_up(*nodes)
         for finding in robot.package.findings:
             self.bus.log.info(f"{robot.name}: {finding}")
         return robot
-
-    def _floor_plan(self, height: float, resolution: float) -> FloorPlan:
-        """Cut of everything but the robots, as it stands now."""
-        model, data = self.simulation.model, self.simulation.data
-        return floor_plan(model, data, height=height, resolution=resolution, moving=True, without=(*self.robots,))
 
     def add_object(self, model: Model, name: str | None = None, at: Place = (0.0, 0.0, 0.0)) -> str:
         """Put a thing without nodes into the world; gives its name."""
@@ -276,6 +272,11 @@ class Run:
             self.bus.remove(self.furniture.pop(name))
         self.simulation.remove(name)
         self.robots.pop(name, None)
+
+    def resources(self) -> dict[str, Any]:
+        """What nodes that belong to no robot may be handed, by name."""
+        folder = {} if self.folder is None else {"run_folder": self.folder.path}
+        return {"simulation": self.simulation, **folder}
 
     def add_node(self, node: Node | str, name: str, *, namespace: str = "", **options: Any) -> Node:
         """Start a node that belongs to no robot: one made already, or ``module:Class`` or ``file.py:Class``."""
@@ -373,7 +374,8 @@ class Run:
         if target is None or self.folder is None:
             target = target or given_folder("")
         elif target.path != self.folder.path:
-            shutil.move(str(self.folder.recording), str(target.recording))
+            for file in sorted(self.folder.path.iterdir()):  # the recording, and what nodes saved
+                shutil.move(str(file), str(target.path / file.name))
             self.folder = target
         return write_script_report(self, target)
 

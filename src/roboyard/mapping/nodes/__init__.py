@@ -9,18 +9,20 @@ if TYPE_CHECKING:
     from roboyard.mapping.nodes.log_topics import LogTopics
     from roboyard.mapping.nodes.logs import ScanLog, read_log
     from roboyard.mapping.nodes.map_server import MapSaverNode, MapServerNode
+    from roboyard.mapping.nodes.octree import OctreeNode
     from roboyard.mapping.nodes.slam import SlamNode
 
 _HOMES = {
     "LogTopics": "log_topics",
     "MapSaverNode": "map_server",
     "MapServerNode": "map_server",
+    "OctreeNode": "octree",
     "ScanLog": "logs",
     "SlamNode": "slam",
     "read_log": "logs",
 }
 
-__all__ = ["LogTopics", "MapSaverNode", "MapServerNode", "ScanLog", "SlamNode", "read_log"]
+__all__ = ["LogTopics", "MapSaverNode", "MapServerNode", "OctreeNode", "ScanLog", "SlamNode", "read_log"]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ from roboyard.scenarios.metrics.location import LocationError
 from roboyard.scenarios.metrics.mapping import MapQuality, Plan
 from roboyard.scenarios.metrics.motion import Motion
 from roboyard.scenarios.metrics.navigation import Drives, Outline
+from roboyard.scenarios.metrics.octree import OctreeQuality, Surfaces
 from roboyard.scenarios.metrics.odometry import OdometryError
 from roboyard.scenarios.metrics.separation import Separation
 
@@ -25,7 +26,8 @@ class RobotTopics:
 
     ``command`` is what anybody wants of it, ``drive`` what arbitration lets through; ``filtered`` is fused odometry,
     ``located`` where a localisation in a map says it is; ``map`` and ``path`` come from a SLAM node, ``navigation``
-    is how the navigator says its drives go, ``exploration`` how an explorer says it stands.
+    is how the navigator says its drives go, ``exploration`` how an explorer says it stands, ``octree`` its map
+    of space.
     """
 
     truth: str
@@ -40,6 +42,7 @@ class RobotTopics:
     navigation: str = "/navigator/status"
     namespace: str = ""
     exploration: str = "/exploration"
+    octree: str = "/octomap_full"
 
     @classmethod
     def of(cls, robot: str, namespace: str = "", moved: Mapping[str, str] | None = None) -> RobotTopics:
@@ -59,20 +62,21 @@ class RobotTopics:
         return cls(
             f"{truth}/odom", f"{truth}/contacts", own("odom"), own("cmd_vel"), own("cmd_vel_out"),
             own("odometry/filtered"), own("amcl_pose"), own("map"), own("path"),
-            own("navigator/status"), namespace, own("exploration"),
+            own("navigator/status"), namespace, own("exploration"), own("octomap_full"),
         )  # fmt: skip
 
 
-COLLECTORS: list[Callable[[RobotTopics, Plan | None, Outline], Collector]] = [
+COLLECTORS: list[Callable[[RobotTopics, Plan | None, Outline, Surfaces | None], Collector]] = [
     lambda topics, *_: Motion(topics.truth),
     lambda topics, *_: OdometryError(topics.truth, topics.odometry),
     lambda topics, *_: OdometryError(topics.truth, topics.filtered, "filtered"),
     lambda topics, *_: LocationError(topics.truth, topics.located),
-    lambda topics, plan, _: MapQuality(topics.truth, topics.map, topics.path, plan),
-    lambda topics, plan, outline: Drives(topics.truth, topics.navigation, plan, outline),
-    lambda topics, plan, _: Exploration(topics.truth, topics.exploration, topics.map, plan),
+    lambda topics, plan, *_: MapQuality(topics.truth, topics.map, topics.path, plan),
+    lambda topics, _, __, surfaces: OctreeQuality(topics.octree, surfaces),
+    lambda topics, plan, outline, _: Drives(topics.truth, topics.navigation, plan, outline),
+    lambda topics, plan, *_: Exploration(topics.truth, topics.exploration, topics.map, plan),
     lambda topics, *_: Contacts(topics.contacts),
-    lambda topics, _, outline: Separation(topics.truth, outline),
+    lambda topics, _, outline, __: Separation(topics.truth, outline),
     lambda topics, *_: Homing(topics.truth, topics.namespace),
 ]
 """What is made for every robot."""
@@ -84,7 +88,7 @@ RUN_METRICS = ("sim_seconds", "wall_seconds", "real_time_factor", "messages")
 def robot_metric_names() -> tuple[str, ...]:
     """Metrics of each robot."""
     topics = RobotTopics.of("robot")
-    return tuple(name for make in COLLECTORS for name in make(topics, None, ()).names)
+    return tuple(name for make in COLLECTORS for name in make(topics, None, (), None).names)
 
 
 def metric_names(robots: tuple[str, ...]) -> tuple[str, ...]:
@@ -104,9 +108,24 @@ class Evaluation:
         self.messages = 0
         self._handlers: dict[str, list[Handler]] = {}
 
-    def add_robot(self, robot: str, topics: RobotTopics, plan: Plan | None = None, outline: Outline = ()) -> None:
-        """Collect for one more robot, from now on; ``plan`` gives the true floor plan, ``outline`` its corners [m]."""
-        collectors = tuple(make(topics, plan, outline) for make in COLLECTORS)
+    def add_robot(
+        self,
+        robot: str,
+        topics: RobotTopics,
+        plan: Plan | None = None,
+        outline: Outline = (),
+        surfaces: Surfaces | None = None,
+    ) -> None:
+        """Collect for one more robot, from now on.
+
+        Args:
+            robot: Its name.
+            topics: Where to listen.
+            plan: Gives the true floor plan.
+            outline: Its corners [m].
+            surfaces: Gives the true surfaces.
+        """
+        collectors = tuple(make(topics, plan, outline, surfaces) for make in COLLECTORS)
         listening = [collector.handlers() for collector in collectors]
         for own in (item for item in collectors if isinstance(item, Separation)):
             for others in self.robots.values():

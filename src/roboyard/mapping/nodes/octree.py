@@ -1,0 +1,304 @@
+"""The octree map in a live run, as octomap_server makes it: clouds in, trees, their middles and a projection out."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from roboyard.bus import Future, Node, TransformError, param, resource, settings
+from roboyard.errors import InputError, RoboyardError
+from roboyard.geometry import SE3
+from roboyard.grids import OccupancyGrid
+from roboyard.mapping.nodes.map_messages import map_to_msg
+from roboyard.mapping.nodes.octree_messages import centers_to_msg, cloud_from_msg, octree_to_msg
+from roboyard.mapping.octree import Inserted, Leaves, OctreeConfig, OctreeMap, read_octree
+from roboyard.mapping.octree.config import SensorModel
+from roboyard.mapping.octree.files import COLORED, PLAIN, write_tree
+from roboyard.mapping.octree.ground import GroundFilter, ground_points
+from roboyard.mapping.octree.projection import project
+from roboyard.messages import msg, nanoseconds, srv
+
+_PATIENCE_NS: Final = 300_000_000
+"""So long a cloud waits for the transform of its moment [ns]."""
+_MOST_WAITING: Final = 4
+_ANY: Final = 1e6
+"""A height beyond all [m]."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A cloud on its way to the worker.
+
+    Attributes:
+        message: sensor_msgs/PointCloud2.
+        T_map_sensor: Where it was taken from.
+        T_base_sensor: The same, seen from the robot; None where ground is not looked for.
+    """
+
+    message: Any
+    T_map_sensor: SE3
+    T_base_sensor: SE3 | None
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the map knows after a piece of work, in the forms that are asked for."""
+
+    binary: bytes
+    full: bytes
+    leaves: Leaves
+    projected: OccupancyGrid
+    inserted: Inserted | None = None
+    trouble: str = ""
+
+
+class OctreeNode(Node):
+    """Maps space from the points of depth cameras and lidars.
+
+    in: cloud_in (sensor_msgs/PointCloud2; another topic by the parameter cloud_topic), /tf from frame_id to the cloud
+        (and to base_frame_id, where ground is to be found)
+    out: octomap_binary, octomap_full (octomap_msgs/Octomap), projected_map (nav_msgs/OccupancyGrid of what stands
+        between occupancy_min_z and occupancy_max_z), all latched; octomap_point_cloud_centers (PointCloud2), while
+        somebody listens
+    services: octomap_binary, octomap_full (octomap_msgs/GetOctomap), ~/clear_bbx (octomap_msgs/BoundingBoxQuery),
+        ~/reset (std_srvs/Empty)
+
+    Names are those of octomap_server.  Of the clouds at most ``max_rate`` a second are taken in, beside the run: what
+    one tells is known ``latency`` after it.  Where nobody knows a cloud's place, it is left out.
+    """
+
+    cloud_topic: str = param("cloud_in", doc="of the clouds", fixed=True)
+    frame_id: str = param("map", doc="frame of the map", fixed=True)
+    base_frame_id: str = param("base_link", doc="of the robot, for finding ground", fixed=True)
+    resolution: float = param(0.05, unit="m", low=0.005, high=10.0, doc="edge of the smallest voxel", fixed=True)
+    sensor_model: SensorModel = settings(SensorModel)
+    occupied: float = param(0.5, low=0.01, high=0.99, doc="probability from which on a voxel is occupied", fixed=True)
+    use_colored_map: bool = param(True, doc="keep colours, where clouds have them", fixed=True)
+    max_rate: float = param(2.0, unit="Hz", low=0.01, high=100.0, doc="of clouds taken in", fixed=True)
+    publish_period: float = param(2.0, unit="s", low=0.0, high=1e6, doc="between maps at least", fixed=True)
+    latency: float = param(0.25, unit="s", low=1e-3, high=100.0, doc="declared, of taking in a cloud", fixed=True)
+    point_cloud_min_z: float = param(-_ANY, unit="m", low=-_ANY, high=_ANY, doc="lower points are left out")
+    point_cloud_max_z: float = param(_ANY, unit="m", low=-_ANY, high=_ANY, doc="higher points are left out")
+    occupancy_min_z: float = param(-_ANY, unit="m", low=-_ANY, high=_ANY, doc="lowest voxel of projection and middles")
+    occupancy_max_z: float = param(_ANY, unit="m", low=-_ANY, high=_ANY, doc="highest")
+    filter_ground_plane: bool = param(False, doc="leave ground out; what lies before it is free all the same")
+    ground_filter: GroundFilter = settings(GroundFilter)
+    octomap_path: str = param("", doc="a .bt or .ot file to begin with", fixed=True)
+    save_as: str = param("", doc="file in the run's folder, .bt or .ot, for the map at the end", fixed=True)
+    run_folder: Path | None = resource(Path, optional=True)
+
+    fields = ("_waiting", "_taken_ns", "_published_ns", "_stale")
+
+    def setup(self) -> None:
+        """Connect; begin with the file, if there is one."""
+        self._config = OctreeConfig(self.resolution, self.occupied, self.sensor_model)
+        self._kind = COLORED if self.use_colored_map else PLAIN
+        self._check_file()
+        self._octree = OctreeMap(self._config)
+        if self.octomap_path:
+            self._octree.put(read_octree(self.octomap_path, self._config).leaves)
+        self._waiting: deque[Any] = deque(maxlen=_MOST_WAITING)
+        self._taken_ns = self._published_ns = -(10**18)
+        self._stale = bool(self.octomap_path)
+        self._busy = False
+        self._asked: list[Callable[[], None]] = []  # what waits for the worker
+        self._outlets = {
+            name: self.publisher(name, msg.octomap_msgs.Octomap, latched=True)
+            for name in ("octomap_binary", "octomap_full")
+        }
+        self._projected = self.publisher("projected_map", msg.OccupancyGrid, latched=True)
+        self._centers = self.publisher("octomap_point_cloud_centers", msg.PointCloud2, latched=True)
+        self._known = look_at(self._octree, *self._asked_for())
+        self.subscribe(self.cloud_topic, msg.PointCloud2, self._on_cloud)
+        for name in self._outlets:
+            self.service(name, srv.octomap_msgs.GetOctomap, self._getter(name))
+        self.service("~/clear_bbx", srv.octomap_msgs.BoundingBoxQuery, self._on_clear)
+        self.service("~/reset", srv.std_srvs.Empty, self._on_reset)
+        self.timer(0.1, self._go_on)
+        self._publish()
+
+    def _check_file(self) -> None:
+        file = Path(self.save_as)
+        if self.save_as and (file.suffix not in (".bt", ".ot") or file.name != self.save_as):
+            raise InputError(
+                f"save_as {self.save_as!r}", where=f"node {self.full_name}", valid="a name that ends in .bt or .ot"
+            )
+        if not self.point_cloud_min_z < self.point_cloud_max_z:
+            raise InputError("point_cloud_min_z is not below point_cloud_max_z", where=f"node {self.full_name}")
+        if not self.occupancy_min_z < self.occupancy_max_z:
+            raise InputError("occupancy_min_z is not below occupancy_max_z", where=f"node {self.full_name}")
+
+    # -- clouds --------------------------------------------------------------------------------------------------------
+    def _on_cloud(self, message: Any) -> None:
+        # a period less a tenth: stamps jitter, and a camera's need not be a multiple of ours
+        if nanoseconds(message.header.stamp) - self._taken_ns >= round(0.9e9 / self.max_rate):
+            self._taken_ns = nanoseconds(message.header.stamp)
+            self._waiting.append(message)
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Give the worker the next cloud whose place is known."""
+        while self._waiting and not self._busy:
+            message = self._waiting[0]
+            time_ns, sensor = nanoseconds(message.header.stamp), message.header.frame_id
+            try:
+                T_map_sensor = self.transforms.lookup(self.frame(self.frame_id), sensor, time_ns)
+                base = self.frame(self.base_frame_id)
+                T_base_sensor = self.transforms.lookup(base, sensor, time_ns) if self.filter_ground_plane else None
+            except TransformError as error:
+                if self.now_ns - time_ns < _PATIENCE_NS:
+                    return
+                self._waiting.popleft()
+                self.report_health("warn", f"a cloud is left out: {error}")
+                continue
+            self._waiting.popleft()
+            self._busy = True
+            taken = Taken(message, T_map_sensor, T_base_sensor)
+            heights = self.point_cloud_min_z, self.point_cloud_max_z
+            self.offload(
+                take_in, self._octree, taken, heights, self.ground_filter, *self._asked_for(),
+                latency=self.latency, then=self._done,
+            )  # fmt: skip
+
+    def _asked_for(self) -> tuple[bool, tuple[float, float]]:
+        """Whether colours are wanted, and the heights of the projection."""
+        return self._kind == COLORED, (self.occupancy_min_z, self.occupancy_max_z)
+
+    def _done(self, future: Future) -> None:
+        self._busy = False
+        self._known = known = future.result
+        if known.trouble:
+            self.report_health("error", f"a cloud is left out: {known.trouble}")
+        elif known.inserted is not None:
+            self.report_health(
+                "ok", f"{known.leaves.nodes} nodes, {known.leaves.volume(occupied=True):.2f} m³ occupied",
+                beams=known.inserted.beams,
+            )  # fmt: skip
+        self._stale = True
+        asked, self._asked = self._asked, []
+        for change in asked:
+            change()
+        self._publish()
+        self._go_on()
+
+    # -- what it tells -------------------------------------------------------------------------------------------------
+    def _publish(self, *, at_once: bool = False) -> None:
+        if not self._stale or not (at_once or self.now_ns - self._published_ns >= round(self.publish_period * 1e9)):
+            return
+        self._stale, self._published_ns = False, self.now_ns
+        frame, known = self.frame(self.frame_id), self._known
+        for name, outlet in self._outlets.items():
+            outlet.publish(self._message(name))
+        self._projected.publish(map_to_msg(known.projected, frame, self.now_ns))
+        if self._centers.topic.subscriptions:
+            low, high = self.occupancy_min_z, self.occupancy_max_z
+            self._centers.publish(centers_to_msg(known.leaves, low, high, frame, self.now_ns))
+
+    def _message(self, name: str) -> Any:
+        binary = name == "octomap_binary"
+        data, kind = (self._known.binary, PLAIN) if binary else (self._known.full, self._kind)
+        return octree_to_msg(data, kind, self.resolution, self.frame(self.frame_id), self.now_ns, binary=binary)
+
+    # -- services ------------------------------------------------------------------------------------------------------
+    def _getter(self, name: str) -> Callable[[Any], Any]:
+        return lambda request: srv.octomap_msgs.GetOctomap.Response(map=self._message(name))
+
+    def _on_clear(self, request: Any) -> Future:
+        corners = [(float(corner.x), float(corner.y), float(corner.z)) for corner in (request.min, request.max)]
+        if not np.isfinite(corners).all():
+            raise InputError("a box with corners that are not finite", where=f"node {self.full_name}", valid="metres")
+        response = srv.octomap_msgs.BoundingBoxQuery.Response
+        return self._change(lambda: self._octree.clear_box(*corners), response)
+
+    def _on_reset(self, request: Any) -> Future:
+        return self._change(self._octree.reset, srv.std_srvs.Empty.Response)
+
+    def _change(self, change: Callable[[], Any], response: Any) -> Future:
+        """Change the map when the worker is through with it."""
+        done = Future("changed map")
+
+        def now() -> None:
+            change()
+            self._known, self._stale = look_at(self._octree, *self._asked_for()), True
+            self._publish(at_once=True)
+            done.resolve(response())
+
+        if self._busy:
+            self._asked.append(now)
+        else:
+            now()
+        return done
+
+    # -- end and state -------------------------------------------------------------------------------------------------
+    def close(self) -> None:
+        """Save the map, if that is asked for: as it was last told."""
+        if not self.save_as:
+            return
+        if self.run_folder is None:
+            self.log.warn(f"{self.save_as} is not saved: the run has no folder")
+            return
+        binary = self.save_as.endswith(".bt")
+        data, kind = (self._known.binary, PLAIN) if binary else (self._known.full, self._kind)
+        try:
+            write_tree(self.run_folder / self.save_as, data, kind=kind, resolution=self.resolution)
+        except RoboyardError as error:
+            self.log.error(f"the map was not saved: {error}")
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data, the map with all its voxels.
+
+        Raises:
+            RunError: work is under way.
+        """
+        return super().save() | {"octree": self._octree.save()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._octree.load(state["octree"])
+        self._known = look_at(self._octree, *self._asked_for())
+
+
+def take_in(
+    octree: OctreeMap,
+    taken: Taken,
+    heights: tuple[float, float],
+    ground: GroundFilter,
+    color: bool,
+    band: tuple[float, float],
+) -> Known:
+    """Take in a cloud; what the map knows then.
+
+    Args:
+        octree: The map, changed.
+        taken: The cloud.
+        heights: Lowest and highest point that counts, in the map [m].
+        ground: How ground is found, where it is looked for.
+        color: Whether the map has colours.
+        band: Lowest and highest voxel of the projection [m].
+    """
+    try:
+        cloud = cloud_from_msg(taken.message, color=color)
+        points = taken.T_map_sensor @ cloud.points
+        chosen = (points[:, 2] >= heights[0]) & (points[:, 2] <= heights[1])
+        floor = None
+        if taken.T_base_sensor is not None:
+            random = np.random.default_rng(len(points))
+            floor = ground_points(taken.T_base_sensor @ cloud.points[chosen], ground, random)
+        colors = None if cloud.colors is None else cloud.colors[chosen]
+        inserted = octree.insert(points[chosen], taken.T_map_sensor.translation, colors, ground=floor)
+    except InputError as error:
+        return replace(look_at(octree, color, band), trouble=str(error))
+    return replace(look_at(octree, color, band), inserted=inserted)
+
+
+def look_at(octree: OctreeMap, color: bool, band: tuple[float, float]) -> Known:
+    """What a map knows; arguments as for `take_in`."""
+    nodes = octree.nodes()
+    leaves = octree.leaves(nodes, color=color)
+    return Known(octree.binary(), octree.full(nodes, color=color), leaves, project(leaves, *band))
