@@ -15,14 +15,16 @@ from roboyard.errors import DescriptionError
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
 from roboyard.simulation.sensors.beams import Beams
 from roboyard.simulation.sensors.noise import Corruption
-from roboyard.simulation.sensors.sound import Patches, detected
+from roboyard.simulation.sensors.sound import Patches, arrivals, detected, hears, patches_of
 
 _ROWS = 15
 """Beams across the cone: at 5 m and ±15° a thing of 18 cm is not missed."""
-_EDGE = 0.15
-"""Neighbouring beams whose ways differ by more than this share lie on two sides of an edge, which echoes."""
-_IN_SIGHT = 0.9
-"""Share of a way that must be free for sound to come along it: housings and the grid of beams take the rest."""
+_SPARE = 1.05
+"""How much farther than the range it listens to sound is followed, since noise may bring it near."""
+_SIGHT = 1.3
+"""How much farther than that beams look, so that edges at the far end are told from surfaces that go on."""
+_NOWHERE = np.zeros((1, 1))
+"""Ways of beams that nobody asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Sonar(SimulatedSensor[SonarReading]):
             raise DescriptionError(f"sensor {sensor.name} is a sonar without a sonar's description", where=robot)
         s = self.spec = sensor.spec
         h = s.half_angle
-        self._beams = Beams(host, robot, _ROWS, -h, h, _ROWS, -h, h, s.range_max * 1.05)
+        self._beams = Beams(host, robot, _ROWS, -h, h, _ROWS, -h, h, s.range_max * _SIGHT)
         self._cone = (self._beams.grid[:, 0] >= math.cos(h) - 1e-9).reshape(_ROWS, _ROWS)
         self._pulse = SPEED_OF_SOUND * s.cycles / s.frequency
         self._since_ns = host.time_ns
@@ -82,7 +84,7 @@ class Sonar(SimulatedSensor[SonarReading]):
         true = math.inf if s.dropout > 0.0 and self.rng.random() < s.dropout else own
         true = min(true, self._disturbance(own))
         if s.phantom > 0.0 and self.rng.random() < s.phantom:
-            true = self.rng.uniform(s.range_min, min(true, s.range_max))
+            true = min(true, self.rng.uniform(s.range_min, max(min(true, s.range_max), s.range_min)))
         if math.isinf(true):
             return SonarReading(time_ns, math.inf)
         noisy = float(self.noisy(np.array([true]), elapsed_ns)[0])
@@ -100,12 +102,21 @@ class Sonar(SimulatedSensor[SonarReading]):
         """Distance that the first sound of another pulse makes it believe [m]; ``own``: that of its own echo."""
         s, nearest = self.spec, math.inf
         for other in self._audible():
+            if other is not self and not self._could_hear(other):
+                continue
             way = 2.0 * own if other is self else self._way_of(other)
             if math.isinf(way):
                 continue
             for sent_ns in other._pulses(self, 2.0 * s.range_min - way, 2.0 * s.range_max - way):
                 nearest = min(nearest, 0.5 * (way + SPEED_OF_SOUND * 1e-9 * sent_ns))
         return nearest
+
+    def _could_hear(self, other: Sonar) -> bool:
+        """Whether any way that sound may take brings a pulse of the other here while it listens."""
+        s = self.spec
+        longest = 2.0 * s.range_max * _SPARE
+        straight = float(np.linalg.norm(other._place() - self._place()))
+        return next(other._pulses(self, 2.0 * s.range_min - longest, 2.0 * s.range_max - straight), None) is not None
 
     def _pulses(self, ear: Sonar, first: float, last: float) -> Iterator[int]:
         """Times [ns] from now at which it sends, while sound goes ``first`` to ``last`` [m]; its own ear knows now."""
@@ -136,42 +147,42 @@ class Sonar(SimulatedSensor[SonarReading]):
 
     def _way_of(self, other: Sonar) -> float:
         """Way [m] of the first sound of a pulse of ``other`` that it hears; infinite if it hears none."""
-        s = self.spec
+        s, own = self.spec, other is self
+        most = 2.0 * s.range_max * _SPARE
         patches, _ = other._look()
+        _, free = (None, _NOWHERE) if own else self._look()
         ear = self._place()
-        heard = patches.towards(ear, s.grazing)
-        ways, away = patches.ways + patches.ways, patches.ways
-        if other is not self:
-            away = np.linalg.norm(patches.points - ear, axis=1)
-            ways = patches.ways + away
-            heard &= self._hears(patches.points)
-        ways, energies = ways[heard], patches.share * (s.range_max / np.maximum(away[heard], 1e-9)) ** 2
-        straight = float(np.linalg.norm(other._place() - ear))
-        if straight > 0.0 and self._meets(other):
+        ways, away = arrivals(*patches, other._place(), ear, self._turn(), free, s.half_angle, s.grazing, own)
+        straight = 0.0 if own else float(np.linalg.norm(other._place() - ear))
+        meets = 0.0 < straight <= most and self._meets(other)
+        near = ways <= most
+        ways, away = ways[near], away[near]
+        if s.threshold <= 0.0:
+            first = float(ways.min()) if len(ways) else math.inf
+            return min(first, straight) if meets else first
+        energies = (s.range_max / np.maximum(away, 1e-9)) ** 2 / other._cone.sum()
+        if meets:
             ways, energies = np.append(ways, straight), np.append(energies, (2.0 * s.range_max / straight) ** 2)
-        near = ways <= 2.0 * s.range_max * 1.05
-        return detected(ways[near], energies[near], self._pulse, s.threshold)
+        return detected(ways, energies, self._pulse, s.threshold)
 
     def _meets(self, other: Sonar) -> bool:
         """Whether the two look at each other, and at least one sees the other."""
-        there, here = other._place()[None], self._place()[None]
-        looks = self._inside(there)[0] and other._inside(here)[0]
-        return bool(looks and (self._hears(there)[0] or other._hears(here)[0]))
+        there, here = other._place(), self._place()
+        if not (self._faces(there) and other._faces(here)):
+            return False
+        return self._hears(there) or other._hears(here)
 
-    def _inside(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether points (n, 3) of the world lie in its cone."""
-        way = (points - self._place()) @ self._turn()
-        return np.asarray(way[:, 0] >= math.cos(self.spec.half_angle) * np.linalg.norm(way, axis=1))
+    def _faces(self, point: NDArray[np.float64]) -> bool:
+        """Whether a point (3,) of the world lies in its cone."""
+        way = (point - self._place()) @ self._turn()
+        return bool(way[0] >= math.cos(self.spec.half_angle) * np.linalg.norm(way))
 
-    def _hears(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether points (n, 3) of the world lie in its cone with nothing between."""
-        way, h = (points - self._place()) @ self._turn(), self.spec.half_angle
-        far = np.linalg.norm(way, axis=1)
-        across = np.arctan2(way[:, 1], way[:, 0])
-        up = np.arcsin(np.clip(way[:, 2] / np.where(far > 0.0, far, 1.0), -1.0, 1.0))
-        row, column = (np.clip(np.rint((angle + h) / (2.0 * h) * (_ROWS - 1)), 0, _ROWS - 1) for angle in (up, across))
-        _, free = self._look()
-        return np.asarray(self._inside(points) & (free[row.astype(int), column.astype(int)] >= _IN_SIGHT * far))
+    def _hears(self, point: NDArray[np.float64]) -> bool:
+        """Whether a point (3,) of the world lies in its cone with nothing between."""
+        x, y, z = (point - self._place()).tolist()
+        return bool(
+            hears(x, y, z, math.sqrt(x * x + y * y + z * z), self._turn(), self._look()[1], self.spec.half_angle)
+        )
 
     # -- looking -------------------------------------------------------------------------------------------------------
     def _place(self) -> NDArray[np.float64]:
@@ -185,16 +196,12 @@ class Sonar(SimulatedSensor[SonarReading]):
         now = self.host.time_ns
         if self._seen is None or self._seen[0] != now:
             ways = self._beams.cast().reshape(_ROWS, _ROWS).copy()
-            lit = self._cone & np.isfinite(ways)
-            origin, turn = self._place().copy(), self._turn()
-            points = self._beams.grid.reshape(_ROWS, _ROWS, 3) * np.where(np.isfinite(ways), ways, 0.0)[..., None]
-            normals = np.cross(np.gradient(points, axis=0), np.gradient(points, axis=1))[lit]
-            length = np.linalg.norm(normals, axis=1, keepdims=True)
-            normals = normals / np.where(length > 0.0, length, 1.0) @ turn.T
-            patches = Patches(
-                origin, ways[lit], origin + points[lit] @ turn.T, normals, _edges(ways)[lit], 1.0 / self._cone.sum()
+            grid = self._beams.grid.reshape(_ROWS, _ROWS, 3)
+            self._seen = (
+                now,
+                Patches(*patches_of(ways, grid, self._cone, self._place(), self._turn(), self.spec.range_max * _SIGHT)),
+                ways,
             )
-            self._seen = now, patches, ways
         return self._seen[1], self._seen[2]
 
     # -- state ---------------------------------------------------------------------------------------------------------
@@ -206,18 +213,3 @@ class Sonar(SimulatedSensor[SonarReading]):
         """Counterpart of `noise_state`."""
         super().restore_noise(saved)
         self._since_ns, self._seen = int(saved["since_ns"]), None
-
-
-def _edges(ways: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Beams (rows, columns) that have a neighbour with a much longer way."""
-    found = np.zeros_like(ways, bool)
-    for axis in (0, 1):
-        near, far = np.take(ways, range(_ROWS - 1), axis), np.take(ways, range(1, _ROWS), axis)
-        with np.errstate(invalid="ignore"):
-            first, second = far > near * (1.0 + _EDGE), near > far * (1.0 + _EDGE)
-        slices = [slice(None), slice(None)]
-        slices[axis] = slice(0, _ROWS - 1)
-        found[tuple(slices)] |= first
-        slices[axis] = slice(1, _ROWS)
-        found[tuple(slices)] |= second
-    return found
