@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roboyard.control import PlanarTwist
-from roboyard.control.teleoperation import KeyDecoder, KeyEvent, KeyHand, PadState, find_map, map_names
+from roboyard.control.teleoperation import (
+    JointWish,
+    KeyDecoder,
+    KeyEvent,
+    KeyHand,
+    KeyJoints,
+    PadArm,
+    PadState,
+    find_map,
+    map_names,
+)
 from roboyard.control.teleoperation.keys import QUIT
 from roboyard.errors import ConfigError, InputError, RoboyardError, UnknownNameError
 from roboyard.hardware.joystick import Joystick, JoystickEvent, JoystickGoneError, decode
@@ -119,18 +129,18 @@ def test_every_map_moves_only_while_its_deadman_is_held(name) -> None:
     means = find_map(name)
     deadman = means.deadman.any[0]
     state = pad(("axis", means.forward.axis, -32767), ("axis", means.turn.axis, -32767))
-    assert state.twist(means, 0.5, 1.0) is None
+    assert means.twist(state, 0.5, 1.0) is None
     state.take([JoystickEvent("button", deadman, 1)])
-    assert state.twist(means, 0.5, 1.0) == PlanarTwist(0.5, 0.0, 1.0), "up and left are forward and left"
+    assert means.twist(state, 0.5, 1.0) == PlanarTwist(0.5, 0.0, 1.0), "up and left are forward and left"
     state.take([JoystickEvent("button", deadman, 0)])
-    assert state.twist(means, 0.5, 1.0) is None
+    assert means.twist(state, 0.5, 1.0) is None
 
 
 @given(st.integers(-32768, 32767))
 def test_an_axis_rises_from_its_deadzone_without_a_jump(value) -> None:
     means = find_map("generic")
     state = pad(("axis", 1, value), ("button", 4, 1))
-    speed = state.twist(means, 1.0, 1.0).vx
+    speed = means.twist(state, 1.0, 1.0).vx
     assert abs(speed) <= 1.0
     assert speed == pytest.approx(0.0) or speed * -value > 0
     assert abs(speed) == pytest.approx(max(0.0, min(abs(value) / 32767, 1.0) - 0.1) / 0.9, abs=1e-4)
@@ -186,7 +196,42 @@ def test_no_bytes_upset_a_gamepad(data) -> None:
     state = PadState()
     state.take(decode(data[: len(data) - len(data) % 8]))
     try:
-        twist = state.twist(find_map("ps3"), 0.5, 1.0)
+        twist = find_map("ps3").twist(state, 0.5, 1.0)
     except RoboyardError:
         pytest.fail("every state of a gamepad means something")
     assert twist is None or max(abs(twist.vx), abs(twist.wz) / 2.0) <= 1.0
+
+
+# -- arms --------------------------------------------------------------------------------------------------------------
+def test_digits_choose_a_joint_and_every_press_is_a_step_of_its_target() -> None:
+    hand = KeyJoints(step=0.1)
+    assert hand.wish() is None
+    for key in "3rrf":
+        hand.take(KeyEvent(key))
+    assert hand.wish() == JointWish(3, pytest.approx(0.1))
+    assert hand.wish() is None
+    hand.take(KeyEvent("r", "pressed"))
+    hand.take(KeyEvent("r", "released"))
+    hand.take(KeyEvent("5"))
+    assert hand.wish() is None, "what was pressed for another joint is forgotten"
+
+
+def test_a_stick_moves_the_chosen_joint_only_while_the_arms_deadman_is_held() -> None:
+    means = find_map("ps3").joints
+    assert means is not None
+    pad, arm = PadState(), PadArm(means, speed=0.2)
+    pad.take([JoystickEvent("axis", 4, -32767)])
+    assert arm.wish(pad) is None
+    pad.take([JoystickEvent("button", 6, 1)])
+    assert arm.wish(pad) == JointWish(1, speed=pytest.approx(0.2))
+    for _ in range(12):
+        pad.take([JoystickEvent("button", 16, 1)])
+        arm.wish(pad)
+        arm.wish(pad)  # held on, it chooses once
+        pad.take([JoystickEvent("button", 16, 0)])
+        wish = arm.wish(pad)
+    assert wish is not None
+    assert wish.joint == 9
+    pad.take([JoystickEvent("axis", 4, 0)])
+    assert arm.wish(pad) == JointWish(9, speed=0.0)
+    assert find_map("generic").joints is None

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from roboyard.cli.keys import Keys
 from roboyard.control import PlanarTwist
-from roboyard.control.teleoperation import KeyDecoder, KeyHand, PadMap, PadState
+from roboyard.control.teleoperation import JointWish, KeyDecoder, KeyHand, KeyJoints, PadArm, PadMap, PadState
 from roboyard.control.teleoperation.keys import KITTY_OFF, KITTY_ON, KITTY_TERMINALS, QUIT
 from roboyard.errors import InputError
 from roboyard.hardware.joystick import Joystick, JoystickGoneError
@@ -37,6 +37,9 @@ class Hand(Protocol):
     def twist(self, now: float) -> PlanarTwist | None:
         """What it wants at wall time ``now`` [s]; None: nothing."""
 
+    def wish(self) -> JointWish | None:
+        """What it wants of an arm's joint, since the last time it was asked."""
+
     @property
     def joy(self) -> tuple[tuple[float, ...], tuple[int, ...]] | None:
         """Its axes and buttons, if it has any."""
@@ -58,11 +61,15 @@ class Keyboard:
         turn: Full turn [rad/s].
     """
 
-    about = "hold w a s d or the arrows, q e z c to curve, space stops, + - faster and slower, Ctrl-C ends"
+    about = (
+        "hold w a s d or the arrows, q e z c to curve, space stops, + - faster and slower; "
+        "1 … 9 choose a joint, r f raise and lower it; Ctrl-C ends"
+    )
 
     def __init__(self, speed: float, turn: float) -> None:
         self.over = False
         self._hand = KeyHand(speed, turn)
+        self._joints = KeyJoints()
         self._decoder = KeyDecoder()
         self._typed: SimpleQueue[str] = SimpleQueue()
         self._stack = ExitStack()
@@ -85,8 +92,13 @@ class Keyboard:
                     if event.key == QUIT:
                         self.over = True
                     self._hand.take(event, now)
+                    self._joints.take(event)
         except Empty:
             return self._hand.twist(now)
+
+    def wish(self) -> JointWish | None:
+        """What was pressed."""
+        return self._joints.wish()
 
     def __enter__(self) -> Keyboard:
         import os
@@ -132,6 +144,7 @@ class Gamepad:
         self.about = f"{means.about or device}: hold button {' or '.join(map(str, means.deadman.any))}, Ctrl-C ends"
         self._device, self._means, self._speed, self._turn = device, means, speed, turn
         self._state = PadState()
+        self._arm = PadArm(means.joints, deadzone=means.deadzone) if means.joints is not None else None
         self._pad: Joystick | None = Joystick(device)
         self._look_at = 0.0
 
@@ -156,7 +169,11 @@ class Gamepad:
             except JoystickGoneError:
                 self._pad.close()
                 self._pad, self._state, self._look_at = None, PadState(), now + _RETRY
-        return self._state.twist(self._means, self._speed, self._turn)
+        return self._means.twist(self._state, self._speed, self._turn)
+
+    def wish(self) -> JointWish | None:
+        """What its arm's stick wants."""
+        return self._arm.wish(self._state) if self._arm is not None else None
 
     def __enter__(self) -> Gamepad:
         return self

@@ -18,21 +18,30 @@ if TYPE_CHECKING:
     from roboyard.bus.socket import Connection
     from roboyard.cli.hands import Hand
     from roboyard.control import PlanarTwist
+    from roboyard.control.teleoperation import JointWish
 
 _TICK = 0.02
 """How often the hand is looked at, if not even the run says anything [wall s]."""
 _BEAT = 0.02
 """Shortest time between two heartbeats [wall s]."""
 _REDRAW = 0.1
+_JOINT = "metralabs_msgs/msg/IDAndFloat"
 _TWIST, _STAMPED = "geometry_msgs/msg/Twist", "geometry_msgs/msg/TwistStamped"
 
 
 @dataclass(frozen=True, slots=True)
 class Reins:
-    """Where a robot listens: the topic of wanted twists and its type; the rest lies beside it."""
+    """Where a robot listens: the topic of wanted twists and its type; the rest lies beside it.
+
+    Attributes:
+        command: Topic.
+        type: Of its messages.
+        joints: Topics of its arm's joints: positions, velocities, and what they go to; "" where there is none.
+    """
 
     command: str
     type: str
+    joints: tuple[str, str, str] = ("", "", "")
 
     def beside(self, name: str) -> str:
         """A topic, or the operator's node, in the robot's namespace."""
@@ -60,7 +69,7 @@ def find_reins(graph: Mapping[str, Any], robot: str | None, topic: str | None) -
         name = topic if topic.startswith("/") else f"/{topic}"
         if name not in heard:
             raise UnknownNameError(f"nobody takes twists on {name}", valid=", ".join(heard) or "none in this run")
-        return Reins(name, heard[name])
+        return _with_joints(graph, name, heard[name])
     drives = [name for name in heard if name.rpartition("/")[2] == "cmd_vel"]
     robots = {found["name"].split("/")[2] for found in graph["topics"] if found["name"].startswith("/truth/")}
     if robot is not None:
@@ -70,13 +79,26 @@ def find_reins(graph: Mapping[str, Any], robot: str | None, topic: str | None) -
             raise UnknownNameError(
                 f"no robot {robot!r} that can be driven", where="--robot", valid=", ".join(sorted(robots)) or "none"
             )
-        return Reins(name, heard[name])
+        return _with_joints(graph, name, heard[name])
     if not drives:
         raise InputError("nothing in this run can be driven", valid="a robot that listens to cmd_vel, or --topic")
     if "/cmd_vel" not in drives and len(drives) > 1:
         raise InputError("several robots can be driven", valid=f"--robot, one of: {', '.join(sorted(robots))}")
     name = "/cmd_vel" if "/cmd_vel" in drives else drives[0]
-    return Reins(name, heard[name])
+    return _with_joints(graph, name, heard[name])
+
+
+def _with_joints(graph: Mapping[str, Any], command: str, kind: str) -> Reins:
+    """The reins, with the topics of an arm in the same namespace."""
+    space = command.rpartition("/")[0] + "/"
+    taken = [
+        found["name"]
+        for found in graph["topics"]
+        if found["type"] == _JOINT and found["subscribers"] and found["name"].startswith(space)
+    ]
+    position, velocity = (next((name for name in taken if name.endswith(one)), "") for one in ("position", "velocity"))
+    targets = position.rpartition("/")[0] + "/joint_targets" if position else ""
+    return Reins(command, kind, (position, velocity, targets))
 
 
 class Steering:
@@ -101,6 +123,8 @@ class Steering:
         self._clock_ns = 0
         self._wanted: PlanarTwist | None = None
         self._joy: Any = None
+        self._targets: list[float] = []
+        self._moved = False
         self._beat_at = 0.0
         self._draw_at = 0.0
         self._drawn = terminal.interactive()
@@ -113,10 +137,14 @@ class Steering:
         """
         self._connection.join(self._source)
         self._connection.subscribe("/clock")
+        if self._reins.joints[2]:
+            self._connection.subscribe(self._reins.joints[2])
         try:
             with _ended_by_signals():
                 while self._goes_on():
                     for heard in self._connection.messages(_TICK):
+                        if heard.topic == self._reins.joints[2]:
+                            self._targets = heard.message.position.tolist()
                         self._step(heard.time_ns)
                         if not self._goes_on():
                             break
@@ -140,6 +168,7 @@ class Steering:
         elif wanted is None and self._wanted is not None:
             self._send(None)
         self._wanted = wanted
+        self._move(self._hand.wish(), ticked)
         joy = self._hand.joy
         beats = ticked and now >= self._beat_at and self._hand.present
         if joy is not None and (beats or joy != self._joy):
@@ -152,6 +181,23 @@ class Steering:
         if self._drawn and now >= self._draw_at:
             self._draw_at = now + _REDRAW
             self._draw()
+
+    def _move(self, wish: JointWish | None, ticked: bool) -> None:
+        """Tell an arm's joint what the hand wants of it; one that the hand lets go of stops."""
+        position, velocity, _ = self._reins.joints
+        if wish is None or not position:
+            self._moved = False
+            return
+        known = wish.joint <= len(self._targets)
+        if wish.steps and known:
+            self._targets[wish.joint - 1] += wish.steps
+            self._tell_joint(position, wish.joint, self._targets[wish.joint - 1])
+        if wish.speed is not None and velocity and (ticked or not self._moved):
+            self._tell_joint(velocity, wish.joint, wish.speed)
+            self._moved = True
+
+    def _tell_joint(self, topic: str, joint: int, value: float) -> None:
+        self._connection.publish(topic, self._msg.IDAndFloat(id=joint, value=value), self._source)
 
     def _header(self) -> Any:
         from roboyard.messages.convert import header

@@ -15,6 +15,7 @@ from roboyard.control.kinematics import (
 from roboyard.control.mecanum import MecanumDrive
 from roboyard.control.planar_ramps import PlanarLimits
 from roboyard.control.ramps import Ramp, RampLimits, RampState, next_velocity
+from roboyard.control.reaching import Reach, ReachLimits
 from roboyard.control.throttle import Throttle
 from roboyard.control.trajectories import JointSample, Trajectory, WayPoint
 
@@ -31,6 +32,8 @@ __all__ = [
     "Ramp",
     "RampLimits",
     "RampState",
+    "Reach",
+    "ReachLimits",
     "Throttle",
     "Trajectory",
     "WayPoint",

@@ -102,7 +102,7 @@ def _smooth(state: RampState, target: float, dt: float, limits: RampLimits) -> R
     """Time-optimal step under a jerk limit, exact for the sampled system v' = v + a'·dt."""
     velocity, acceleration = state
     gap = target - velocity
-    wanted = math.copysign(_approach(abs(gap), limits.jerk, dt), gap)
+    wanted = math.copysign(longest_approach(abs(gap), limits.jerk, dt), gap)
     low, high = _range(velocity, target, limits)
     wanted = min(max(wanted, low), high)
     swing = limits.jerk * dt
@@ -112,10 +112,11 @@ def _smooth(state: RampState, target: float, dt: float, limits: RampLimits) -> R
     return RampState(velocity + acceleration * dt, acceleration)
 
 
-def _approach(gap: float, jerk: float, dt: float) -> float:
+def longest_approach(gap: float, jerk: float, dt: float) -> float:
     """Largest acceleration from which m steps, each less by jerk·dt, cover at most ``gap``.
 
-    The steps a, a - jdt, a - 2jdt, … sum to dt·(m·a - jdt·m·(m-1)/2) with m = ceil(a / jdt) of them above zero.
+    The steps a, a - jdt, a - 2jdt, … sum to dt·(m·a - jdt·m·(m-1)/2) with m = ceil(a / jdt) of them above zero.  One
+    derivative lower it is the largest velocity that still stops within a distance.
     """
     swing = jerk * dt
     unit = swing * dt

@@ -4,6 +4,7 @@ from roboyard.control.nodes.ackermann import AckermannNode
 from roboyard.control.nodes.drive import DriveNode
 from roboyard.control.nodes.gripper import GripperNode
 from roboyard.control.nodes.joint_command import JointCommandNode
+from roboyard.control.nodes.joint_moves import JointMovesNode
 from roboyard.control.nodes.joint_states import JointStateNode
 from roboyard.control.nodes.joint_trajectory import JointTrajectoryNode
 from roboyard.control.nodes.mecanum import MecanumNode
@@ -16,6 +17,7 @@ __all__ = [
     "DriveNode",
     "GripperNode",
     "JointCommandNode",
+    "JointMovesNode",
     "JointStateNode",
     "JointTrajectoryNode",
     "MecanumNode",

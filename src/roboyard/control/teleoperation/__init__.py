@@ -1,6 +1,22 @@
 """Driving by hand: held keys and gamepads become wanted motions."""
 
+from roboyard.control.teleoperation.joints import JointWish, KeyJoints, PadArm, PadJoints
 from roboyard.control.teleoperation.keys import KeyDecoder, KeyEvent, KeyHand
-from roboyard.control.teleoperation.pad import Axis, Button, PadMap, PadState, find_map, map_names
+from roboyard.control.teleoperation.pad import Axis, Button, PadState
+from roboyard.control.teleoperation.pad_maps import PadMap, find_map, map_names
 
-__all__ = ["Axis", "Button", "KeyDecoder", "KeyEvent", "KeyHand", "PadMap", "PadState", "find_map", "map_names"]
+__all__ = [
+    "Axis",
+    "Button",
+    "JointWish",
+    "KeyDecoder",
+    "KeyEvent",
+    "KeyHand",
+    "KeyJoints",
+    "PadArm",
+    "PadJoints",
+    "PadMap",
+    "PadState",
+    "find_map",
+    "map_names",
+]
