@@ -5,6 +5,7 @@ The nodes that connect these to topics are in ``roboyard.safety.nodes``.
 
 from roboyard.safety.arbitration import Arbiter, ArbitrationConfig, Decision, Source
 from roboyard.safety.braking import BrakingConfig
+from roboyard.safety.bumper import BumperConfig, BumperGuard, Bumping, TouchPoint
 from roboyard.safety.collision import CollisionMonitor, MonitorConfig, Verdict
 from roboyard.safety.smoothing import SmootherConfig, VelocitySmoother
 from roboyard.safety.zones import Action, Zone
@@ -14,11 +15,15 @@ __all__ = [
     "Arbiter",
     "ArbitrationConfig",
     "BrakingConfig",
+    "BumperConfig",
+    "BumperGuard",
+    "Bumping",
     "CollisionMonitor",
     "Decision",
     "MonitorConfig",
     "SmootherConfig",
     "Source",
+    "TouchPoint",
     "VelocitySmoother",
     "Verdict",
     "Zone",

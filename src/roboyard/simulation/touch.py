@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import mujoco
@@ -21,10 +21,10 @@ class Touch:
     Attributes:
         own: ``model::link::collision`` of the thing asked about.
         against: The other one.
-        position: In the world [m].
-        normal: Unit vector in the world, towards ``own``.
+        position: In the world, or in a sensor's frame [m].
+        normal: Unit vector in that frame, towards ``own``.
         depth: How far they overlap [m].
-        force: On ``own``, in the world [N].
+        force: On ``own``, in that frame [N].
     """
 
     own: str
@@ -33,6 +33,15 @@ class Touch:
     normal: tuple[float, float, float]
     depth: float
     force: tuple[float, float, float]
+
+    def seen_from(self, origin: NDArray[np.float64], axes: NDArray[np.float64]) -> Touch:
+        """The same in a frame at ``origin`` (3,) [m] with ``axes`` (3, 3) as columns, both as the world has them."""
+        return replace(
+            self,
+            position=_triple((np.asarray(self.position) - origin) @ axes),
+            normal=_triple(np.asarray(self.normal) @ axes),
+            force=_triple(np.asarray(self.force) @ axes),
+        )
 
 
 class Touchable(Protocol):

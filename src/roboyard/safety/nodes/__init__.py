@@ -1,7 +1,8 @@
 """Nodes that connect safety to topics."""
 
 from roboyard.safety.nodes.arbiter import ArbiterNode
+from roboyard.safety.nodes.bumper import BumperGuardNode
 from roboyard.safety.nodes.collision_monitor import CollisionMonitorNode
 from roboyard.safety.nodes.velocity_smoother import VelocitySmootherNode
 
-__all__ = ["ArbiterNode", "CollisionMonitorNode", "VelocitySmootherNode"]
+__all__ = ["ArbiterNode", "BumperGuardNode", "CollisionMonitorNode", "VelocitySmootherNode"]

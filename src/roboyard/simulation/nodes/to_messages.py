@@ -210,7 +210,7 @@ def _satellite(frame: str) -> Converter:
 _KINDS: dict[str, tuple[type, Callable[[str], Converter]]] = {
     "contact": (
         msg.ContactsState,
-        lambda frame: lambda reading: contacts_state(reading.touches, reading.time_ns),
+        lambda frame: lambda reading: contacts_state(reading.touches, reading.time_ns, frame=frame),
     ),
     "truth": (msg.Odometry, lambda frame: lambda truth: odometry(truth, frame)),
     "altimeter": (msg.Altimeter, _altimeter),
@@ -219,13 +219,16 @@ _KINDS: dict[str, tuple[type, Callable[[str], Converter]]] = {
 }
 
 
-def contacts_state(touches: tuple[Touch, ...], time_ns: int, brief: tuple[tuple[str, str], ...] = ()) -> Any:
-    """gazebo_msgs/ContactsState of touches in the world frame: one state for each pair of shapes.
+def contacts_state(
+    touches: tuple[Touch, ...], time_ns: int, brief: tuple[tuple[str, str], ...] = (), *, frame: str = WORLD
+) -> Any:
+    """gazebo_msgs/ContactsState of touches: one state for each pair of shapes.
 
     Args:
         touches: Contact points of this instant.
         time_ns: When.
         brief: Pairs of shapes that touched since the last message and came apart again; they carry no points.
+        frame: In which the touches are.
     """
     pairs: dict[tuple[str, str], Any] = {}
     for touch in touches:
@@ -243,7 +246,7 @@ def contacts_state(touches: tuple[Touch, ...], time_ns: int, brief: tuple[tuple[
     for own, against in brief:
         if (own, against) not in pairs:
             pairs[(own, against)] = msg.ContactState(collision1_name=own, collision2_name=against)
-    return msg.ContactsState(header=_header(time_ns, WORLD), states=list(pairs.values()))
+    return msg.ContactsState(header=_header(time_ns, frame), states=list(pairs.values()))
 
 
 def odometry(truth: Truth, child: str) -> Any:

@@ -14,7 +14,7 @@ from roboyard.simulation.touch import Touch, touches_of
 
 @dataclass(frozen=True, slots=True)
 class ContactReading:
-    """All touches of this instant."""
+    """All touches of this instant, in the sensor's frame."""
 
     time_ns: int
     touches: tuple[Touch, ...]
@@ -42,4 +42,9 @@ class Contact(SimulatedSensor[ContactReading]):
 
     def measure(self, time_ns: int, elapsed_ns: int) -> ContactReading:
         """Gather the contacts of this instant."""
-        return ContactReading(time_ns, touches_of(self.host, self._geoms))
+        touches = touches_of(self.host, self._geoms)
+        if touches:
+            data = self.host.data
+            origin, axes = data.site_xpos[self.site], data.site_xmat[self.site].reshape(3, 3)
+            touches = tuple(touch.seen_from(origin, axes) for touch in touches)
+        return ContactReading(time_ns, touches)

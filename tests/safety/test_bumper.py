@@ -1,0 +1,179 @@
+"""A pressed bumper: nothing passes, whoever commands, until it is open; a release lets one slow move away pass."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.simulation.builders import static_box
+
+import roboyard as ry
+from roboyard.control import STANDSTILL, PlanarTwist
+from roboyard.errors import ConfigError
+from roboyard.geometry import SE3
+from roboyard.messages import msg, srv
+from roboyard.safety import BumperConfig, BumperGuard, Bumping, TouchPoint
+from roboyard.simulation.faults import SensorFault
+
+TWISTS = st.builds(PlanarTwist, st.floats(-1.0, 1.0), st.just(0.0), st.floats(-2.0, 2.0))
+BEARINGS = st.floats(-math.pi, math.pi)
+STEP = 20_000_000
+
+
+def touch(bearing: float, radius: float = 0.3) -> TouchPoint:
+    c, s = math.cos(bearing), math.sin(bearing)
+    return TouchPoint(radius * c, radius * s, -c, -s)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(BEARINGS, min_size=1, max_size=3), st.lists(TWISTS, min_size=1, max_size=10))
+def test_from_a_touch_on_nothing_passes_until_the_bumper_was_open_for_long_enough(bearings, commands) -> None:
+    guard = BumperGuard(BumperConfig(clear_time=0.1))
+    assert guard.judge(commands[0], 0.02, 0) == commands[0]
+    guard.press([touch(one) for one in bearings], 0)
+    for k, wanted in enumerate(commands):
+        guard.press([touch(bearings[0])], k * STEP)
+        assert guard.judge(wanted, 0.02, k * STEP) == STANDSTILL
+    last = (len(commands) - 1) * STEP
+    for k in range(5):
+        guard.press([], last + k * STEP)
+        assert guard.state is Bumping.BLOCKED
+    guard.press([], last + 5 * STEP)
+    assert guard.judge(commands[0], 0.02, last + 5 * STEP) == commands[0]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(BEARINGS, min_size=1, max_size=3), TWISTS)
+def test_what_a_release_lets_pass_is_slow_on_the_same_arc_and_leads_every_pressed_place_out(bearings, wanted) -> None:
+    guard = BumperGuard()
+    touches = [touch(one) for one in bearings]
+    guard.press(touches, 0)
+    assert guard.release(0)
+    allowed = guard.judge(wanted, 0.02, 0)
+    assume(allowed != STANDSTILL)
+    for p in touches:
+        vx, vy = allowed.vx - allowed.wz * p.y, allowed.vy + allowed.wz * p.x
+        assert vx * p.nx + vy * p.ny > 0.0
+        assert math.hypot(vx, vy) <= guard.config.release_speed + 1e-9
+    assert allowed.vx * wanted.wz == pytest.approx(allowed.wz * wanted.vx, abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(BEARINGS, st.floats(0.05, 1.0))
+def test_one_release_moves_no_place_farther_than_it_may(bearing, speed) -> None:
+    guard = BumperGuard(BumperConfig(release_distance=0.1))
+    p = touch(bearing)
+    guard.press([p], 0)
+    guard.release(0)
+    away = PlanarTwist(speed * p.nx, speed * p.ny, 0.0)
+    way = 0.0
+    for k in range(1000):
+        allowed = guard.judge(away, 0.02, k * STEP)
+        way += math.hypot(allowed.vx, allowed.vy) * 0.02
+        guard.press([p], k * STEP)
+    assert way == pytest.approx(0.1, abs=guard.config.release_speed * 0.02)
+    assert guard.state is Bumping.BLOCKED
+
+
+def test_a_touch_elsewhere_ends_a_release_and_free_there_is_nothing_to_release() -> None:
+    guard = BumperGuard()
+    assert not guard.release(0)
+    guard.press([touch(0.0)], 0)
+    assert guard.release(0)
+    guard.press([touch(0.05)], STEP)
+    assert guard.state is Bumping.RELEASED
+    guard.press([touch(0.05), touch(math.pi)], 2 * STEP)
+    assert guard.state is Bumping.BLOCKED
+    assert guard.judge(PlanarTwist(-0.1, 0.0, 0.0), 0.02, 3 * STEP) == STANDSTILL
+
+
+def test_a_saved_guard_goes_on_as_it_was() -> None:
+    first = BumperGuard()
+    first.press([touch(0.3)], 5)
+    first.release(7)
+    first.judge(PlanarTwist(-0.2, 0.0, 0.0), 0.02, 9)
+    second = BumperGuard()
+    second.load(first.save())
+    for k in range(600):
+        assert first.judge(PlanarTwist(-0.2, 0.0, 0.0), 0.02, k * STEP) == second.judge(
+            PlanarTwist(-0.2, 0.0, 0.0), 0.02, k * STEP
+        )
+    assert first.save() == second.save()
+
+
+@pytest.mark.parametrize("name", ["clear_time", "release_speed", "release_distance", "release_time", "elsewhere"])
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_figures_that_make_no_sense_are_refused(name: str, bad: float) -> None:
+    with pytest.raises(ConfigError, match=name):
+        BumperConfig(**{name: bad})
+
+
+# -- in physics --------------------------------------------------------------------------------------------------------
+class Yard:
+    """The robot before the corridor's wall, at arm's length."""
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+        self.robot = run.add("scitos_base", at=(0.0, 0.75, math.pi / 2))
+        self.states: list[str] = []
+        run.bus.subscribe("/bumper_guard/state", msg.String, "/test", lambda m: self.states.append(m.data))
+        self.senders = {name: run.bus.publisher("/cmd_vel", msg.Twist, name) for name in ("/operator", "/navigator")}
+
+    def drive(self, v: float, seconds: float, sender: str = "/operator", w: float = 0.0) -> float:
+        """How far it came."""
+        before = self.robot.truth.pose
+        for _ in range(round(seconds * 20)):
+            self.senders[sender].publish(msg.Twist(linear=msg.Vector3(x=v), angular=msg.Vector3(z=w)))
+            self.run.run_for(0.05)
+        after = self.robot.truth.pose
+        return math.hypot(after.x - before.x, after.y - before.y)
+
+    def release(self) -> Any:
+        call = self.run.bus.service_client("/bumper_guard/release", srv.Trigger, "/test").call(srv.Trigger.Request())
+        self.run.run_for(0.1)
+        return call.result
+
+
+def test_the_base_stops_at_a_wall_for_every_source_and_a_release_backs_it_off() -> None:
+    with ry.Run("corridor", record=False) as run:
+        yard = Yard(run)
+        assert not yard.release().success
+        yard.drive(0.2, 1.5)
+        assert yard.states == ["free", "blocked"]
+        for sender in ("/operator", "/navigator"):
+            for v, w in ((0.2, 0.0), (-0.2, 0.0), (0.0, 0.7)):
+                assert yard.drive(v, 0.6, sender, w) < 0.002
+        assert yard.release().success
+        assert yard.drive(0.2, 0.5) < 0.002  # into the wall: still nothing
+        assert 0.005 < yard.drive(-0.2, 0.3) <= 0.05 * 0.3 + 0.005
+        yard.drive(-0.2, 1.0)
+        assert yard.states == ["free", "blocked", "released", "free"]
+        assert yard.drive(-0.2, 1.0) > 0.15
+
+
+def test_the_base_drives_on_when_somebody_takes_the_obstacle_away() -> None:
+    with ry.Run("empty", record=False) as run:
+        yard = Yard(run)
+        crate = static_box("crate", (0.4, 0.4, 0.4), SE3.identity()).model
+        run.add_object(crate, "crate", at=(0.0, 1.4, 0.2, 0.0, 0.0, 0.0))
+        yard.drive(0.2, 2.5)
+        assert yard.states[-1] == "blocked"
+        run.remove("crate")
+        yard.drive(0.2, 0.5)
+        assert yard.states[-1] == "free"
+        assert yard.drive(0.2, 1.0) > 0.15
+
+
+def test_a_silent_bumper_blocks() -> None:
+    with ry.Run("empty", record=False) as run:
+        yard = Yard(run)
+        yard.drive(0.2, 0.5)
+        run.simulation.faults.begin("dumb", SensorFault("scitos_base", "bumper", "silent"))
+        yard.drive(0.2, 1.0)
+        assert yard.states[-1] == "blocked"
+        assert yard.drive(0.2, 0.5) < 0.003
+        run.simulation.faults.end("dumb")
+        assert yard.drive(0.2, 1.0) > 0.1
