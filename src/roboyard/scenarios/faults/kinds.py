@@ -129,7 +129,7 @@ class JointWeak(Lasting):
 
 @dataclass(frozen=True, kw_only=True)
 class PowerLoss(Lasting):
-    """No motor of a robot has any effort, and its sensors are silent."""
+    """No motor of a robot has any effort, joints with brakes are held, and its sensors are silent."""
 
     what: Literal["power_loss"]
     robot: str | None = field(None, doc=_WHOSE)

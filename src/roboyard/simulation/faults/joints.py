@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from roboyard.simulation import servo_loop as s
-from roboyard.simulation.assembly import JointPlace
+from roboyard.simulation.assembly import JointPlace, Placement
 from roboyard.simulation.assembly.joints import LOCKED
 from roboyard.simulation.faults.kinds import JointFault, PowerFault
 from roboyard.simulation.running import Running
@@ -28,12 +28,12 @@ class JointFaults:
         self.running = running
         self._sound = {name: getattr(running.model, name).copy() for name in _COLUMNS}
 
-    def apply(self, faults: Mapping[str, JointFault | PowerFault], held: Mapping[str, float]) -> None:
+    def apply(self, faults: Mapping[str, JointFault | PowerFault], held: Mapping[str, Mapping[str, float]]) -> None:
         """Make the model that of these faults.
 
         Args:
             faults: By name.
-            held: Where each blocked joint stands [rad or m], by the fault's name.
+            held: Where joints are held [rad or m]: by the fault's name, by the joint's.
         """
         model, servos = self.running.model, self.running.servos
         for name, values in self._sound.items():
@@ -46,26 +46,38 @@ class JointFaults:
                 model.actuator_forcelimited[servo.place.actuator] = 1
                 model.actuator_forcerange[servo.place.actuator] = -left, left
         for name, fault in faults.items():
-            if isinstance(fault, JointFault) and fault.trouble == "blocked":
-                self._block(fault, held[name])
+            for place in self._places(fault):
+                if place.name in held[name]:
+                    self._block(place, held[name][place.name])
 
-    def position(self, fault: JointFault) -> float:
-        """Where the fault's joint stands [rad or m]."""
-        place = self._place(fault)
-        return 0.0 if place is None else float(self.running.data.qpos[place.qpos])
+    def held(self, fault: JointFault | PowerFault) -> dict[str, float]:
+        """Where the joints stand [rad or m] that the fault holds there: a blocked one, and those that have a brake."""
+        if isinstance(fault, PowerFault):
+            braked = _with_brakes(self.running.assembled.placements[fault.model])
+        else:
+            braked = {fault.joint} if fault.trouble == "blocked" else set()
+        return {
+            place.name: float(self.running.data.qpos[place.qpos])
+            for place in self._places(fault)
+            if place.name in braked
+        }
 
-    def _place(self, fault: JointFault) -> JointPlace | None:
+    def _places(self, fault: JointFault | PowerFault) -> tuple[JointPlace, ...]:
         placement = self.running.assembled.placements.get(fault.model)
-        places = placement.joints if placement is not None else ()
-        return next((place for place in places if place.name == fault.joint), None)
+        return placement.joints if placement is not None else ()
 
-    def _block(self, fault: JointFault, position: float) -> None:
+    def _block(self, place: JointPlace, position: float) -> None:
         """Limits on either side of where it stands hold it: unlike friction they do not creep."""
-        place, model = self._place(fault), self.running.model
-        if place is not None:
-            model.jnt_limited[place.joint] = 1
-            model.jnt_range[place.joint] = position - LOCKED, position + LOCKED
-            model.jnt_solref[place.joint] = _STIFF * model.opt.timestep, 1.0
+        model = self.running.model
+        model.jnt_limited[place.joint] = 1
+        model.jnt_range[place.joint] = position - LOCKED, position + LOCKED
+        model.jnt_solref[place.joint] = _STIFF * model.opt.timestep, 1.0
+
+
+def _with_brakes(placement: Placement) -> set[str]:
+    """Joints with a magnet brake, which holds them when the power is gone: ``<param name="brake">true</param>``."""
+    interfaces = placement.entry.model.interfaces
+    return {one.joint for one in interfaces if dict(one.parameters).get("brake", "").strip().lower() in ("true", "1")}
 
 
 def _share(model: str, joint: str, faults: Iterable[JointFault | PowerFault]) -> float:

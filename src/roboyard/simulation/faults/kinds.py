@@ -38,7 +38,7 @@ class JointFault:
 
 @dataclass(frozen=True, slots=True)
 class PowerFault:
-    """A model without power: no joint has any effort, every sensor is silent."""
+    """A model without power: no joint has any effort, those with brakes are held, every sensor is silent."""
 
     model: str
 

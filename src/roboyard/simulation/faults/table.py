@@ -24,10 +24,10 @@ _SAMPLES = 5000
 
 @dataclass(slots=True)
 class _Active:
-    """A fault under way, with what it remembers: where a joint was, what a sensor had measured (by sensor's name)."""
+    """A fault under way, with what it remembers: where joints were, what sensors had measured (both by name)."""
 
     fault: Fault
-    held: float = 0.0
+    held: dict[str, float] = field(default_factory=dict)
     impairments: dict[str, Impairment] = field(default_factory=dict)
 
 
@@ -110,8 +110,8 @@ class FaultTable:
             raise InputError(f"a fault {name!r} is under way", valid="another name")
         self.check(fault)
         active = _Active(fault)
-        if isinstance(fault, JointFault):
-            active.held = self._joint_faults().position(fault)
+        if isinstance(fault, JointFault | PowerFault):
+            active.held = self._joint_faults().held(fault)
         for sensor in self._sensors_of(fault):
             active.impairments[sensor.sensor.name] = self._impair(name, fault, sensor, sensor.read())
         self._active[name] = active
@@ -205,7 +205,7 @@ class FaultTable:
             name: {
                 "kind": type(active.fault).__name__,
                 "fields": asdict(active.fault),
-                "held": active.held,
+                "held": dict(active.held),
                 "sensors": {sensor: item.save() for sensor, item in active.impairments.items()},
             }
             for name, active in self._active.items()
@@ -216,7 +216,7 @@ class FaultTable:
         self._active, self._sensed = {}, {}
         for name, item in saved.items():
             fault = _fault(item["kind"], item["fields"])
-            active = _Active(fault, float(item["held"]))
+            active = _Active(fault, {joint: float(position) for joint, position in item["held"].items()})
             for sensor in self._sensors_of(fault):
                 if sensor.sensor.name in item["sensors"]:
                     memory = item["sensors"][sensor.sensor.name]
