@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -37,12 +37,19 @@ class Limits:
     turn_acceleration: float | None = field(None, unit="rad/s^2", low=0.0, doc="about the vertical")
 
 
+_OWN = ("description", "about", "like", "arguments", "nodes")
+"""What a file says for itself, whatever it is like."""
+
+
 @dataclass(frozen=True)
 class RobotFile:
     """What `<robot>.yaml` may say."""
 
     description: Path = field(doc="URDF, xacro, SDF or MJCF, beside this file")
     about: str = field("", doc="one line for `roboyard list`")
+    like: Path | None = field(
+        None, doc="another robot's file: what is not said here is as there, and its nodes are offered too"
+    )
     arguments: dict[str, str] = field(factory=dict, doc="xacro arguments")
     base_frame: str = field("base_link", doc="the frame that odometry moves")
     footprint: tuple[tuple[float, float], ...] = field((), unit="m", doc="outline on the ground in base_frame")
@@ -61,12 +68,23 @@ class RobotFile:
     default: tuple[str, ...] = field((), doc="what comes up unless the scenario says otherwise, in this order")
 
     def __post_init__(self) -> None:
+        if self.like is None:
+            self._check()
+
+    def _check(self) -> None:
         if self.footprint and len(self.footprint) < 3:
             raise ConfigError(f"has {len(self.footprint)} corners", where="footprint", valid="at least 3")
         for key, names in (("default", self.default), ("chain", self.chain)):
             for name in names:
                 if name not in self.nodes:
                     raise ConfigError(f"no node {name!r}", where=key, valid=f"nodes: {', '.join(self.nodes)}")
+
+    def laid_over(self, other: RobotFile) -> RobotFile:
+        """This file, with what it leaves at its default as in ``other``, and with the nodes of both."""
+        plain = RobotFile(self.description)
+        taken = {one.name: getattr(other, one.name) for one in fields(self) if one.name not in _OWN}
+        said = {name: mine for name in taken if (mine := getattr(self, name)) != getattr(plain, name)}
+        return replace(self, like=None, **{**taken, **said, "nodes": {**other.nodes, **self.nodes}})
 
 
 @dataclass(frozen=True)
@@ -171,6 +189,17 @@ def load_robot(path: Path) -> RobotPackage:
         ConfigError: it cannot be read or says something it may not, or its description is not there.
     """
     file = load(RobotFile, path)
+    if file.like is not None:
+        other = path.parent / file.like
+        if not other.is_file():
+            raise ConfigError(f"there is no file {file.like}", where=f"{path}, like", valid="a path beside this file")
+        base = load(RobotFile, other)
+        if base.like is not None:
+            raise ConfigError(f"{file.like} is like another one", where=f"{path}, like", valid="the file of that one")
+        try:
+            file = file.laid_over(base)
+        except ConfigError as error:
+            raise ConfigError(error.what, where=f"{path}, {error.where}", valid=error.valid) from None
     package = RobotPackage(path.stem, file, path)
     if not package.description.is_file():
         raise ConfigError(
