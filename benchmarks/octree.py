@@ -15,10 +15,10 @@ import numpy as np
 
 import roboyard
 from roboyard.description import load_world
+from roboyard.grids import Thinned, thin
 from roboyard.mapping.octree import OctreeConfig, OctreeMap
 from roboyard.mapping.octree.agreement import Agreement, agreement, dense
 from roboyard.mapping.octree.blocks import ORIGIN
-from roboyard.mapping.octree.thinning import Thinned, thin
 from roboyard.simulation import Simulation
 from roboyard.simulation.render.camera import look_at
 from roboyard.simulation.render.rays import RayRenderer
@@ -113,7 +113,7 @@ def beams_ms(clouds: list[tuple[Thinned, np.ndarray]]) -> float:
     octree, times = OctreeMap(OctreeConfig(resolution=RESOLUTION)), []
     for cloud, origin in clouds:
         start = time.perf_counter()
-        octree.cast(origin, cloud.points, cloud.keys, len(cloud.keys))
+        octree.cast(origin, cloud.points, cloud.keys + ORIGIN, len(cloud.keys))
         times.append(time.perf_counter() - start)
     return best_ms(times)
 

@@ -63,13 +63,11 @@ class Equipped(Rover):
         self.masks[name].publish(grid_to_msg(cells.astype(np.int8), CELL, SE2.identity(), "map", self.now_ns))
 
 
-def _yard(costmap: dict, **parameters):
+def _yard(costmap: dict, more: dict | None = None, **parameters):
     bus = Bus(seed=1)
     rover, client = Equipped(), Client()
-    node = NavigatorNode(
-        outline=tuple(map(tuple, OUTLINE)), rate=10.0,
-        settings={"controller": {"use": "pursuit"}, "pace": {"forward": 0.6}, "costmap": costmap}, **parameters,
-    )  # fmt: skip
+    settings = {"controller": {"use": "pursuit"}, "pace": {"forward": 0.6}, "costmap": costmap} | (more or {})
+    node = NavigatorNode(outline=tuple(map(tuple, OUTLINE)), rate=10.0, settings=settings, **parameters)
     for part, name in ((rover, "rover"), (node, "navigator"), (client, "client")):
         bus.add(part, name)
     return bus, rover, node, client

@@ -12,6 +12,7 @@ from roboyard.grids.frame import GridFrame
 from roboyard.grids.likelihood import LikelihoodField
 from roboyard.grids.occupancy import FREE, OCCUPIED, UNKNOWN, OccupancyGrid
 from roboyard.grids.rays import add_evidence, cast_rays
+from roboyard.grids.thinning import Thinned, thin
 
 __all__ = [
     "FREE",
@@ -22,9 +23,11 @@ __all__ = [
     "GridFrame",
     "LikelihoodField",
     "OccupancyGrid",
+    "Thinned",
     "add_evidence",
     "cast_rays",
     "cast_scans",
     "distance_to",
     "surface",
+    "thin",
 ]

@@ -134,6 +134,11 @@ class Blocks:
         self.table[tuple((self.places[used] - self.low).T)] = np.arange(self.count)
 
 
+def keys_of(points: NDArray[np.float64], resolution: float) -> NDArray[np.int64]:
+    """Voxels (n, 3) that hold points (n, 3) [m], counted as OctoMap counts them."""
+    return np.floor(points * (1.0 / resolution)).astype(np.int64) + ORIGIN
+
+
 def within(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Place in its block (n,) of each voxel (n, 3)."""
     x, y, z = SPREAD[keys.T & (SIDE - 1)]

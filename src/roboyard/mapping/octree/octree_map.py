@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import kernel
 from roboyard.errors import InputError
+from roboyard.grids import thin
 from roboyard.mapping.octree.blocks import (
     LOCAL,
     MOST_KEYS,
@@ -17,6 +18,7 @@ from roboyard.mapping.octree.blocks import (
     SIDE,
     VOXELS,
     Blocks,
+    keys_of,
     morton,
     unmorton,
     within,
@@ -26,7 +28,6 @@ from roboyard.mapping.octree.leaves import DEPTH, Leaves
 from roboyard.mapping.octree.levels import WHITE, Nodes, build
 from roboyard.mapping.octree.rays import HIT_MARK, count_in, mark_beams
 from roboyard.mapping.octree.stream import encode_binary, encode_full
-from roboyard.mapping.octree.thinning import keys_of, thin
 
 MOST_VOXELS: Final = 200_000_000
 """That a file may unfold to."""
@@ -108,10 +109,10 @@ class OctreeMap:
         self._check(cloud[near])
         hits = thin(cloud[near], None if shades is None else shades[near], config.resolution)
         misses = thin(cut, None, config.resolution)
-        ends, keys = np.concatenate([hits.points, misses.points]), np.concatenate([hits.keys, misses.keys])
+        ends, keys = np.concatenate([hits.points, misses.points]), np.concatenate([hits.keys, misses.keys]) + ORIGIN
         seen_free, seen_occupied = self.cast(start, ends, keys, len(hits.keys))
         if hits.colors is not None:
-            blocks, voxels = self._blocks.find(hits.keys)
+            blocks, voxels = self._blocks.find(hits.keys + ORIGIN)
             paint(self._blocks.colors, blocks, voxels, hits.colors)
         return Inserted(int(near.sum() + free.sum()), len(ends), seen_free, seen_occupied)
 

@@ -11,6 +11,7 @@ import numpy as np
 from roboyard.bus.transforms import TransformBuffer, TransformError
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2, SE3
+from roboyard.grids import thin
 from roboyard.messages import msg
 from roboyard.messages.convert import cloud_points, scan_angles
 from roboyard.messages.time import nanoseconds
@@ -39,8 +40,10 @@ class Source:
     def __init__(self, settings: PointSource | EchoSource, topic: str, timeout: float, began_ns: int) -> None:
         self.topic = topic
         self.type, read = _READERS["echo" if isinstance(settings, EchoSource) else settings.kind]
-        self._read = partial(read, topic)
         self._echoes = isinstance(settings, EchoSource)
+        self._read = partial(read, topic)
+        if isinstance(settings, PointSource) and settings.kind == "cloud":
+            self._read = partial(read, topic, voxel=settings.voxel)
         persistence = 0.0 if isinstance(settings, EchoSource) else settings.persistence
         self._recent: Recent[Any] = Recent(
             persistence=persistence, every=timeout if settings.timeout is None else settings.timeout, name=topic
@@ -117,13 +120,21 @@ def scan_observation(sensor: str, scan: Any, T_odom_laser: SE3) -> Observation:
     return Observation(T_odom_laser.translation, T_odom_laser @ points, hits, sensor)
 
 
-def cloud_observation(sensor: str, cloud: Any, T_odom_sensor: SE3) -> Observation:
+def cloud_observation(sensor: str, cloud: Any, T_odom_sensor: SE3, *, voxel: float = 0.0) -> Observation:
     """What a sensor_msgs/PointCloud2 shows: something at each of its points that is finite.
+
+    Args:
+        sensor: Its topic.
+        cloud: The message.
+        T_odom_sensor: Where it was taken from.
+        voxel: Points in a cube of this edge become one, their mean [m]; 0: all count.
 
     Raises:
         MessageError: no such cloud.
     """
     points = cloud_points(cloud)
+    if voxel > 0.0:
+        points = thin(points, None, voxel).points
     return Observation(T_odom_sensor.translation, T_odom_sensor @ points, np.ones(len(points), dtype=bool), sensor)
 
 
@@ -139,7 +150,7 @@ def echo_reading(sensor: str, echo: Any, T_odom_sensor: SE3) -> RangeReading:
     )  # fmt: skip
 
 
-_READERS: dict[str, tuple[Any, Callable[[str, Any, SE3], Any]]] = {
+_READERS: dict[str, tuple[Any, Callable[..., Any]]] = {
     "scan": (msg.LaserScan, scan_observation),
     "cloud": (msg.PointCloud2, cloud_observation),
     "echo": (msg.Range, echo_reading),

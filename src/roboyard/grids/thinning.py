@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.mapping.octree.blocks import ORIGIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +17,7 @@ class Thinned:
 
     Attributes:
         points: (n, 3) mean of the points in each voxel [m].
-        keys: (n, 3) the voxels.
+        keys: (n, 3) the voxels; voxel (0, 0, 0) has its lowest corner in the origin.
         colors: (n, 3) mean colours; None if there are none.
     """
 
@@ -31,18 +30,13 @@ def thin(points: NDArray[np.float64], colors: NDArray[np.uint8] | None, resoluti
     """One point for each voxel that holds some, in the order in which voxels come first.
 
     Args:
-        points: (n, 3) finite, within the reach of keys [m].
+        points: (n, 3) finite [m].
         colors: (n, 3), or None.
         resolution: Edge of a voxel [m].
     """
     given = np.zeros((0, 3), dtype=np.uint8) if colors is None else colors
     mean, keys, shades = grouped(np.ascontiguousarray(points), np.ascontiguousarray(given), resolution)
     return Thinned(mean, keys, None if colors is None else shades)
-
-
-def keys_of(points: NDArray[np.float64], resolution: float) -> NDArray[np.int64]:
-    """Voxels (n, 3) that hold points (n, 3), counted as OctoMap counts them."""
-    return np.floor(points * (1.0 / resolution)).astype(np.int64) + ORIGIN
 
 
 @kernel(examples=lambda: [(np.zeros((2, 3)), np.zeros((2, 3), np.uint8), 0.1)])
@@ -62,22 +56,23 @@ def grouped(
     while size < 2 * count:
         size *= 2
     slots = np.full(size, -1, np.int64)
-    codes, members = np.empty(count, np.int64), np.zeros(count, np.int64)
+    members = np.zeros(count, np.int64)
     sums, shades, keys = np.zeros((count, 3)), np.zeros((count, 3), np.int64), np.empty((count, 3), np.int64)
     for i in range(count):
-        x = np.int64(math.floor(points[i, 0] * factor)) + ORIGIN
-        y = np.int64(math.floor(points[i, 1] * factor)) + ORIGIN
-        z = np.int64(math.floor(points[i, 2] * factor)) + ORIGIN
-        code = (x << 32) | (y << 16) | z
+        x = np.int64(math.floor(points[i, 0] * factor))
+        y = np.int64(math.floor(points[i, 1] * factor))
+        z = np.int64(math.floor(points[i, 2] * factor))
         at = (x * 73856093 ^ y * 19349663 ^ z * 83492791) & (size - 1)  # Teschner et al. 2003
-        while slots[at] >= 0 and codes[slots[at]] != code:
+        while slots[at] >= 0:
+            other = keys[slots[at]]
+            if other[0] == x and other[1] == y and other[2] == z:
+                break
             at = (at + 1) & (size - 1)
         group = slots[at]
         if group < 0:
             group = groups
             groups += 1
             slots[at] = group
-            codes[group] = code
             keys[group, 0], keys[group, 1], keys[group, 2] = x, y, z
         members[group] += 1
         for axis in range(3):

@@ -1,0 +1,145 @@
+"""A table top that no laser sees: a depth camera's organised clouds close the way, and open it when it is gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial import cKDTree
+from tests.navigation.test_navigator_node import _pose, _run
+from tests.navigation.test_navigator_sensors import _costmap, _over_the_bar, _yard
+
+from roboyard.geometry import SE2, SE3
+from roboyard.mapping.nodes import OctreeNode
+from roboyard.messages import action, msg
+from roboyard.messages.convert import cloud_to_msg
+from roboyard.navigation.nodes.sources import cloud_observation
+
+WIDTH, HEIGHT = 160, 120
+MOUNT = SE3.from_rotation_matrix(
+    # a metre up, looking ahead and 20° down; x right, y down, z forward in the picture
+    np.array([[0.0, -np.sin(0.35), np.cos(0.35)], [-1.0, 0.0, 0.0], [0.0, -np.cos(0.35), -np.sin(0.35)]]),
+    np.array([0.1, 0.0, 1.0]),
+)
+LOW, HIGH = np.array([2.5, 1.5, 0.70]), np.array([3.0, 2.5, 0.73])
+"""Corners of the plate; its legs stand where no beam comes."""
+LASER = {"use": "obstacles", "sources": [{"topic": "scan"}]}
+TABLE: dict[str, Any] = {
+    "use": "voxels",
+    "sources": [{"topic": "depth/points", "kind": "cloud", "timeout": 1.0}],
+    "points": {"min_height": 0.05, "max_height": 1.2, "mark_to": 4.0},
+    "voxels": {"resolution_z": 0.1, "levels": 12},
+}
+
+
+def picture(pose: SE2, *, table: bool) -> np.ndarray:
+    """(HEIGHT, WIDTH, 3) points in the optical frame of what a camera on the robot sees of plate, floor and wall."""
+    u, v = np.meshgrid((np.arange(WIDTH) + 0.5) / WIDTH - 0.5, (np.arange(HEIGHT) + 0.5) / HEIGHT - 0.5)
+    rays = np.stack([1.15 * u, 0.86 * v, np.ones_like(u)], axis=-1)
+    T = pose.to_se3() @ MOUNT
+    origin, ways = T.translation, (rays.reshape(-1, 3) @ T.rotation_matrix().T).reshape(rays.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        depth = np.where(ways[..., 2] < 0, -origin[2] / ways[..., 2], np.inf)
+        near, far = (LOW - origin) / ways, (HIGH - origin) / ways
+        enter, leave = np.minimum(near, far).max(axis=-1), np.maximum(near, far).min(axis=-1)
+        wall = (5.95 - origin[0]) / ways[..., 0]
+    depth = np.where(wall > 0, np.minimum(depth, wall), depth)
+    if table:
+        depth = np.where((enter > 0) & (enter <= leave), np.minimum(depth, enter), depth)
+    depth[(depth > 6.0) | (depth < 0.3)] = np.nan
+    return rays * depth[..., None]
+
+
+def organised(points: np.ndarray, time_ns: int) -> Any:
+    message = cloud_to_msg(points.reshape(-1, 3), "camera", time_ns)
+    message.height, message.width = points.shape[:2]
+    message.row_step = message.point_step * message.width
+    return message
+
+
+def yard(costmap: dict[str, Any], settings: dict[str, Any] | None = None, **parameters: Any) -> Any:
+    """The rover's yard, whose camera shows what `picture` sees."""
+    bus, rover, node, client = _yard(costmap, more=settings, **parameters)
+    rover.table = True
+    rover.broadcast(MOUNT, "base_link", "camera", static=True)
+
+    def feel() -> None:
+        points = picture(SE2(*rover.pose), table=rover.table)
+        rover.cloud_out.publish(organised(points, rover.now_ns))
+
+    rover.camera_too = False
+    rover.timer(rate=10.0, callback=feel)
+    return bus, rover, node, client
+
+
+@pytest.mark.parametrize("use", ["voxels", "obstacles"])
+def test_it_drives_round_a_table_top_that_only_its_camera_sees(use: str) -> None:
+    layer = TABLE if use == "voxels" else {k: v for k, v in TABLE.items() if k != "voxels"} | {"use": "obstacles"}
+    for names, layers, avoids in (
+        (["obstacles"], {"obstacles": LASER}, False),
+        (["obstacles", "table"], {"obstacles": LASER, "table": layer}, True),
+    ):
+        bus, rover, _, client = yard(_costmap(*names, **layers))
+        bus.executor.run_until(1_000_000_000)
+        goal = client.send("navigate_to_pose", action.NavigateToPose, pose=_pose(4.5, 2.0))
+        _run(bus, goal, 60.0)
+        assert goal.succeeded
+        assert _over_the_bar(rover) != avoids
+        bus.close()
+
+
+def test_the_plate_is_marked_where_it_is_and_cleared_when_it_is_gone() -> None:
+    bus, rover, node, _ = yard(_costmap("obstacles", "table", obstacles=LASER, table=TABLE))
+    bus.executor.run_until(1_500_000_000)
+
+    def lethal() -> np.ndarray:
+        costs = node._surroundings.world_costs()
+        points = costs.frame.points(np.argwhere(costs.cells == 254))
+        return points[(np.abs(points - (3.0, 2.0)) < (2.7, 1.7)).all(axis=1)]
+
+    seen = lethal()
+    assert len(seen) > 100  # most of the plate's 200 cells
+    assert (seen >= LOW[:2] - 0.06).all()
+    assert (seen <= HIGH[:2] + 0.06).all()
+    rover.table = False
+    bus.executor.run_until(3_000_000_000)
+    assert len(lethal()) == 0
+    bus.close()
+
+
+@pytest.mark.slow
+def test_the_projection_of_an_octree_can_be_the_map() -> None:
+    costmap = _costmap("obstacles", obstacles=LASER)
+    bus, rover, node, client = yard(
+        costmap,
+        map_topic="projected_map",
+        settings={"planner": {"use": "wave", "settings": {"traversal": {"allow_unknown": True}}}},
+    )
+    octree = OctreeNode(
+        cloud_topic="depth/points", resolution=0.05, publish_period=0.5, occupancy_min_z=0.3, occupancy_max_z=1.2
+    )
+    bus.add(octree, "octree")
+    bus.executor.run_until(3_000_000_000)
+    costs = node._surroundings.world_costs()
+    points = costs.frame.points(np.argwhere(costs.cells == 254))
+    plate = points[(np.abs(points - (2.75, 2.0)) < (0.5, 0.8)).all(axis=1)]
+    assert len(plate) > 100
+    goal = client.send("navigate_to_pose", action.NavigateToPose, pose=_pose(4.5, 2.0))
+    _run(bus, goal, 60.0)
+    assert goal.succeeded
+    assert not _over_the_bar(rover)
+    bus.close()
+
+
+def test_thinned_clouds_mark_what_all_points_mark_within_a_cell() -> None:
+    points = picture(SE2(1.0, 2.0, 0.1), table=True)
+    T = SE2(1.0, 2.0, 0.1).to_se3() @ MOUNT
+    every = cloud_observation("camera", organised(points, 0), T)
+    few = cloud_observation("camera", organised(points, 0), T, voxel=0.05)
+    assert len(every.points) == np.isfinite(points[..., 0]).sum()
+    assert len(few.points) < 0.6 * len(every.points)
+    for one, other in ((every.points, few.points), (few.points, every.points)):
+        assert cKDTree(other).query(one)[0].max() < 0.05 * np.sqrt(3.0)
+    assert few.hits.all()
+    assert isinstance(organised(points, 0), msg.PointCloud2)
