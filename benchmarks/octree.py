@@ -1,11 +1,13 @@
 """Taking clouds into an octree map, beside OctoMap's own library; and how well the map agrees with the world.
 
 A camera of 640 × 480 points is carried through the corridor; all maps get the same exact pictures.
+``python benchmarks/octree.py FILE.ot`` writes the map.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,7 @@ import numpy as np
 import roboyard
 from roboyard.description import load_world
 from roboyard.grids import Thinned, thin
-from roboyard.mapping.octree import OctreeConfig, OctreeMap
+from roboyard.mapping.octree import OctreeConfig, OctreeMap, write_octree
 from roboyard.mapping.octree.agreement import Agreement, agreement, dense
 from roboyard.mapping.octree.blocks import ORIGIN
 from roboyard.simulation import Simulation
@@ -183,3 +185,15 @@ def run(nightly: bool) -> dict[str, Any]:
         return {"figures": found, "details": [f"{len(views)} pictures; the first leaves {beams} beams"]}
     finally:
         corridor.close()
+
+
+def main(file: Path) -> None:
+    """The map of exact pictures, as docs/images/octree-corridor.jpg shows it."""
+    corridor = Corridor()
+    octree, _ = built([corridor.view((1.0 + k, 0.1 * math.sin(k), 0.75)) for k in range(8)])
+    write_octree(file, octree)
+    corridor.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -9,7 +9,21 @@ import typer
 
 from roboyard import __version__
 from roboyard.cli.grammar import HEADINGS, group
-from roboyard.cli.verbs import action, bag, calibrate, check, interface, mesh, node, param, plan, service, tf, topic
+from roboyard.cli.verbs import (
+    action,
+    bag,
+    calibrate,
+    check,
+    interface,
+    mesh,
+    node,
+    param,
+    plan,
+    service,
+    show,
+    tf,
+    topic,
+)
 from roboyard.cli.verbs.batch import batch
 from roboyard.cli.verbs.bench import bench
 from roboyard.cli.verbs.check_sensor import sensor
@@ -45,7 +59,7 @@ check.app.command("sensor")(sensor)
 
 _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
     {"list": list_things, "run": run, "batch": batch, "report": report, "check": check.app,
-     "calibrate": calibrate.app, "map": map_, "plan": plan.app, "convert": convert},
+     "calibrate": calibrate.app, "map": map_, "plan": plan.app, "show": show.app, "convert": convert},
     {"teleop": teleop, "pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop, "save": save},
     {
         "topic": topic.app, "node": node.app, "service": service.app, "action": action.app, "param": param.app,

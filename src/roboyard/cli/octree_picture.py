@@ -1,0 +1,102 @@
+"""A picture of an octree map, cut open: the sides of what is occupied that were seen and face the onlooker."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from roboyard.mapping.octree import Leaves
+
+_AZIMUTH, _ELEVATION = math.radians(-60.0), math.radians(40.0)
+_SIDES: Final = ((0, 1, 0.72), (1, -1, 0.86), (2, 1, 1.0))
+"""Axis, direction and brightness of the sides that can be seen from there."""
+_MOST_SIDES: Final = 400_000
+
+
+def draw(file: Path, leaves: Leaves, title: str) -> None:
+    """Draw it, from above and aside; in its colours, else by height.
+
+    Only sides between occupied and free voxels are there: a room's ceiling and near walls, which were seen from
+    within, do not hide it.
+
+    Raises:
+        InputError: the file cannot be written, or there is too much to draw.
+    """
+    import numpy as np
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure
+
+    from roboyard.errors import InputError
+
+    right = np.array([-math.sin(_AZIMUTH), math.cos(_AZIMUTH), 0.0])
+    towards = np.array([math.cos(_AZIMUTH), math.sin(_AZIMUTH), math.tan(_ELEVATION)]) * math.cos(_ELEVATION)
+    up = np.cross(towards, right)
+    corners, colors = _sides(leaves)
+    if len(corners) > _MOST_SIDES:
+        raise InputError(f"{len(corners)} sides to draw", where=str(file), valid=f"at most {_MOST_SIDES}")
+    order = np.argsort(corners.mean(axis=1) @ towards, kind="stable")  # the nearest last
+    flat = np.stack([corners @ right, corners @ up], axis=-1)[order]
+    figure = Figure(figsize=(10.0, 7.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    # edges in the same colour close the hairlines between neighbours
+    axes.add_collection(PolyCollection(list(flat), facecolors=colors[order], edgecolors=colors[order], linewidths=0.3))
+    axes.autoscale_view()
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    axes.set_title(title)
+    try:
+        figure.savefig(file, dpi=120)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", where=str(file)) from error
+
+
+def _sides(leaves: Leaves) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Corners (n, 4, 3) of the sides [m], and their colours (n, 3) from 0 to 1."""
+    import numpy as np
+    from matplotlib import colormaps
+
+    from roboyard.mapping.octree.agreement import FREE, OCCUPIED, dense
+    from roboyard.mapping.octree.blocks import ORIGIN
+
+    state, low = dense(leaves)
+    state = np.pad(state, 1)
+    color = _colors(leaves, state.shape, low - 1)
+    corners, shades = [], []
+    for axis, direction, brightness in _SIDES:
+        beyond = np.roll(state, -direction, axis=axis)
+        cells = np.argwhere((state == OCCUPIED) & (beyond == FREE))
+        u, v = (axis + 1) % 3, (axis + 2) % 3
+        square = np.zeros((4, 3))
+        square[:, axis] = direction > 0
+        square[:, u], square[:, v] = (0, 1, 1, 0), (0, 0, 1, 1)
+        corners.append((cells[:, None] + square + low - 1 - ORIGIN) * leaves.resolution)
+        shades.append(color[tuple(cells.T)] * brightness)
+    found, shade = np.concatenate(corners), np.concatenate(shades)
+    if leaves.colors is None and len(found):
+        heights = found[:, :, 2].mean(axis=1)
+        spread = max(float(np.ptp(heights)), 1e-9)
+        shade = shade * colormaps["viridis"]((heights - heights.min()) / spread)[:, :3]
+    return found, shade
+
+
+def _colors(leaves: Leaves, shape: tuple[int, ...], low: NDArray[np.int64]) -> NDArray[np.float32]:
+    """(nx, ny, nz, 3) colours of occupied voxels; one where there are none."""
+    import numpy as np
+
+    color = np.ones((*shape, 3), np.float32)
+    if leaves.colors is None:
+        return color
+    chosen = leaves.occupied
+    for edge in np.unique(leaves.voxels[chosen]):
+        same = chosen & (leaves.voxels == edge)
+        inside = np.indices((int(edge),) * 3).reshape(3, -1).T
+        places = leaves.keys[same][:, None] - low + inside[None]
+        color[tuple(np.moveaxis(places, -1, 0))] = leaves.colors[same][:, None] / 255.0
+    return color

@@ -1,0 +1,65 @@
+"""``roboyard show``: what a file holds, in words and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roboyard.cli.grammar import JsonOption, group
+
+app = group("Show what a file holds.")
+
+
+@app.callback()
+def _show() -> None:
+    """Show what a file holds."""
+
+
+@app.command("octree")
+def octree(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="OctoMap's .bt or .ot.")],
+    out: Annotated[Path | None, typer.Option(metavar="PNG", help="Also draw it: a .png or .svg file.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """A map of space: its kind, resolution, nodes, extent, and how much is occupied and free.
+
+    The picture is cut open: of what is occupied it has the sides that were seen and face the onlooker.
+    """
+    from roboyard.cli.octree_picture import draw
+    from roboyard.cli.terminal import emit, fields
+    from roboyard.errors import InputError
+    from roboyard.mapping.octree import read_octree
+
+    if out is not None and out.suffix.lower() not in (".png", ".svg"):
+        raise InputError(f"--out {out}", valid="a name that ends in .png or .svg")
+    found = read_octree(file)
+    leaves = found.leaves
+    low, high = leaves.extent()
+    occupied, free = leaves.volume(occupied=True), leaves.volume(occupied=False)
+    if out is not None:
+        draw(out, leaves, f"{file.name}: {leaves.resolution:g} m, {occupied:.2f} m³ occupied")
+    if json:
+        emit(
+            {
+                "file": file, "kind": found.kind, "binary": found.binary, "resolution": leaves.resolution,
+                "nodes": leaves.nodes, "leaves": len(leaves), "occupied_leaves": int(leaves.occupied.sum()),
+                "low": low.tolist(), "high": high.tolist(), "occupied_volume": occupied, "free_volume": free,
+                "picture": out,
+            }
+        )  # fmt: skip
+        return
+    about = "free and occupied" if found.binary else "all probabilities"
+    size = " × ".join(f"{edge:.2f}" for edge in high - low)
+    fields(
+        [
+            ("kind", f"{found.kind}, {about}{' and colours' if leaves.colors is not None else ''}"),
+            ("resolution", f"{leaves.resolution:g} m"),
+            ("nodes", f"{leaves.nodes}, {len(leaves)} of them leaves"),
+            ("extent", f"{size} m, from ({', '.join(f'{value:.2f}' for value in low)})"),
+            ("occupied", f"{occupied:.3f} m³, {int(leaves.occupied.sum())} leaves"),
+            ("free", f"{free:.3f} m³"),
+            *([("picture", str(out))] if out is not None else []),
+        ]
+    )
