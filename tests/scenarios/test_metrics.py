@@ -137,7 +137,7 @@ def test_evaluation_names_are_what_criteria_may_use() -> None:
     evaluation = Evaluation()
     evaluation.add_robot("a", RobotTopics.of("a"))
     evaluation.add_robot("b", RobotTopics.of("b", "/b", {"odom": "base/odom"}))
-    totals = {"sim_seconds": 1.0, "wall_seconds": 1.0, "real_time_factor": 1.0, "messages": 0}
+    totals = {"sim_seconds": 1.0, "wall_seconds": 1.0, "real_time_factor": 1.0, "messages": 0, "frames_missed": 0}
     texts = {"cause", "a.cause", "b.cause"}  # told, but nothing that criteria could reckon with
     assert set(evaluation.flat(totals)) == set(metric_names(("a", "b"))) | texts
     evaluation.take("/b/base/odom", odometry(0, SE2()), 0)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.simulation.builders import I, at, box_inertia, free_box, ground, static_box, world
 
 import roboyard as ry
+from roboyard.description.cameras import CameraSpec, DepthNoise
 from roboyard.description.model import (
     Axis,
     Box,
@@ -44,7 +45,7 @@ from roboyard.description.sensors import (
     TruthSpec,
     VectorSpec,
 )
-from roboyard.geometry import SE3
+from roboyard.geometry import SE3, Lens
 from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
 from roboyard.simulation.faults import Fault, SensorFault
@@ -361,6 +362,7 @@ def test_outages_take_their_share_of_the_time() -> None:
 
 
 # -- the contract ------------------------------------------------------------------------------------------------------
+SMALL = Lens.of_view(16, 12, 1.0)
 EXAMPLES = {
     "lidar": LidarSpec(samples=60, noise=Noise(stddev=0.01), phantom=0.05, dropout=0.05),
     "sonar": SonarSpec(noise=NOISE, phantom=0.1, dropout=0.1),
@@ -375,6 +377,10 @@ EXAMPLES = {
     "force_torque": ForceTorqueSpec(force=(NOISE,) * 3, torque=(NOISE,) * 3),
     "contact": ContactSpec(),
     "truth": TruthSpec(),
+    "camera": CameraSpec(colour=SMALL, noise=NOISE),
+    "depth_camera": CameraSpec(depth=SMALL, depth_noise=DepthNoise("gaussian", NOISE)),
+    "rgbd_camera": CameraSpec(colour=SMALL, depth=SMALL, depth_noise=DepthNoise("khoshelham", baseline=0.075)),
+    "stereo_camera": CameraSpec(colour=SMALL, depth=SMALL, baseline=0.1, depth_noise=DepthNoise("stereo")),
 }
 
 

@@ -82,10 +82,9 @@ class Offload:
             self._pool = ThreadPool(self._workers)
         name = getattr(function, "__name__", type(function).__name__)
         latency_ns = round(latency * 1e9)
-        job = self.jobs.setdefault((node, name), Job(node, name, latency_ns))
-        job.latency_ns = latency_ns
+        self._job(node, name, latency_ns)
         work = Work(f"result of {name}")
-        running = self._pool.submit(_timed, function, args)
+        running = self._pool.submit(timed, function, args)
         self.pending += 1
         if stop is not None:
             self._stops[stop] = None
@@ -98,10 +97,7 @@ class Offload:
                 result, spent_ns = running.result()
             except Exception as error:
                 raise NodeError(node, f"offloaded {name}", executor.now_ns, error) from error
-            job.count += 1
-            job.total_ns += spent_ns
-            job.max_ns = max(job.max_ns, spent_ns)
-            job.late += spent_ns > latency_ns
+            self.note(node, name, latency_ns, spent_ns)
             work.resolve(result)
 
         event = executor.at(executor.now_ns + latency_ns, arrive)
@@ -119,6 +115,19 @@ class Offload:
         work._give_up = give_up
         return work
 
+    def note(self, node: str, what: str, latency_ns: int, spent_ns: int) -> None:
+        """Count a piece of work that took ``spent_ns`` [ns] of the ``latency_ns`` that were declared."""
+        job = self._job(node, what, latency_ns)
+        job.count += 1
+        job.total_ns += spent_ns
+        job.max_ns = max(job.max_ns, spent_ns)
+        job.late += spent_ns > latency_ns
+
+    def _job(self, node: str, what: str, latency_ns: int) -> Job:
+        job = self.jobs.setdefault((node, what), Job(node, what, latency_ns))
+        job.latency_ns = latency_ns
+        return job
+
     def close(self) -> None:
         """Stop the workers; waiting work is dropped, and what runs is told to stop."""
         for stop in self._stops:
@@ -134,6 +143,7 @@ def _nothing() -> None:
     """What there is to give up before the work is under way."""
 
 
-def _timed(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, int]:
+def timed(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, int]:
+    """What ``function(*args)`` gives, and how long it took [ns]."""
     start = perf_ns()
     return function(*args), perf_ns() - start

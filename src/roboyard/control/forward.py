@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from roboyard.description.cameras import CameraSpec, optical_poses
 from roboyard.description.model import Joint, Model, Vec3
 from roboyard.geometry import SE3
 
@@ -119,6 +120,11 @@ def fixed_transforms(model: Model) -> list[tuple[SE3, str, str]]:
         if sensor.frame and sensor.frame not in taken:
             taken.add(sensor.frame)
             frames.append((sensor.T_link_sensor, sensor.link, sensor.frame))
+        if isinstance(sensor.spec, CameraSpec):
+            for T_link_frame, frame in optical_poses(sensor, sensor.spec):
+                if frame not in taken:
+                    taken.add(frame)
+                    frames.append((T_link_frame, sensor.link, frame))
     return frames
 
 

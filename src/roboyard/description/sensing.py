@@ -6,11 +6,14 @@ from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import entry_points
 
+from roboyard.description.camera_plugins import camera_plugin, plugin_base
+from roboyard.description.cameras import CAMERA_KINDS
 from roboyard.description.fields import boolean_of, number_of, text_of
 from roboyard.description.model import Plugin
 from roboyard.description.presets import PRESETS, Preset
 from roboyard.description.reading import Reading
-from roboyard.description.sensor_kinds import READERS, Place
+from roboyard.description.sensor_kinds import READERS
+from roboyard.description.sensor_place import Place
 from roboyard.description.sensors import SPEED_OF_SOUND, EncoderSpec, OtherSpec, Outage, Sensor, SensorSpec, SonarSpec
 from roboyard.description.values import fault, shown
 from roboyard.description.xml import Node
@@ -19,17 +22,20 @@ from roboyard.geometry import SE3
 _WORDS = {
     "ray": "lidar", "gpu_ray": "lidar", "gpu_lidar": "lidar", "gps": "navsat", "gnss": "navsat",
     "ultrasonic": "sonar", "force_torque": "force_torque", "bumper": "contact", "barometer": "air_pressure",
+    "wideanglecamera": "camera", "wideangle_camera": "camera", "wide_angle_camera": "camera", "infrared": "camera",
+    "depth": "depth_camera", "rgbd": "rgbd_camera", "multicamera": "stereo_camera", "stereo": "stereo_camera",
 }  # fmt: skip
 """What a kind is called elsewhere."""
 _DEFAULT_RATE = {
     "lidar": 10.0, "imu": 100.0, "contact": 50.0, "encoder": 50.0, "truth": 50.0, "sonar": 10.0, "navsat": 5.0,
     "accelerometer": 100.0, "gyroscope": 100.0, "magnetometer": 50.0, "altimeter": 20.0, "air_pressure": 20.0,
-    "force_torque": 100.0,
+    "force_torque": 100.0, **dict.fromkeys(CAMERA_KINDS, 30.0),
 }  # fmt: skip
 _COMMON = {
     "pose", "update_rate", "updateRate", "topic", "always_on", "alwaysOn", "plugin", "visualize", "enable_metrics",
     "gz_frame_id", "ignition_frame_id", "frame_id", "latency", "outage", "preset", "phase",
 }  # fmt: skip
+_READ_OUT = 1.0 / 30.0  # a picture is read out while the next one is exposed [s]
 _SLOWEST, _FASTEST = 0.001, 10_000.0  # [Hz]; physics makes 500 to 10,000 steps a second
 
 
@@ -49,6 +55,8 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joi
     name = node.get("name").strip() or f"{link}_{node.get('type', 'sensor')}"
     written = node.get("type").strip().lower()
     kind = _WORDS.get(written, written)
+    if kind == "depth_camera" and camera_plugin(node).kind in ("openni_kinect", "depth_camera", "realsense"):
+        kind = "rgbd_camera"
     if not kind:
         raise fault(f"sensor '{name}' has no type", node, 'type="gpu_lidar", "imu", "contact", …')
     preset = _preset(node, name, kind)
@@ -61,7 +69,7 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joi
         bodies, read = reader
         reading.unknown(node, _COMMON | set(bodies))
         body = next((found for tag in bodies if (found := node.child(tag)) is not None), None)
-        spec = read(reading, Place(node, body, name, joint))
+        spec = read(reading, Place(node, body, name, joint, kind, written))
     else:
         if kind not in sensor_kinds_of_others():
             reading.note(node, f"sensor '{name}' of type {shown(written)} is kept as written: no rule reads it yet")
@@ -89,7 +97,7 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joi
         frame=_frame(node),
         spec=spec,
         always_on=boolean_of(node, "always_on", boolean_of(node, "alwaysOn", True)),
-        latency=number_of(node, "latency", 0.0, low=0.0),
+        latency=number_of(node, "latency", min(_READ_OUT, 1.0 / rate) if kind in CAMERA_KINDS else 0.0, low=0.0),
         outage=_outage(reading, node.child("outage")),
         phase=_phase(node, name, rate),
     )
@@ -145,16 +153,17 @@ def _topic(node: Node, name: str) -> str:
     if not topic and body is not None:
         topic = text_of(body, "topic")
     if topic in ("", "__default_topic__"):
-        topic = _from_plugins(node, ("topicName", "topic_name", "bumperTopicName")) or _remapped(node) or name
+        tags = ("topicName", "topic_name", "bumperTopicName")
+        topic = plugin_base(node) or _from_plugins(node, tags) or _remapped(node) or name
     return topic.strip("/") or name
 
 
 def _frame(node: Node) -> str:
     """Frame id as written; empty where the file gives none (the model's assembly fills it in)."""
-    for tag in ("gz_frame_id", "ignition_frame_id", "frame_id"):
-        if text := text_of(node, tag):
-            return text
-    return _from_plugins(node, ("frame_name", "frameName", "frameId", "frame_id"))
+    said = next((text for tag in ("gz_frame_id", "ignition_frame_id", "frame_id") if (text := text_of(node, tag))), "")
+    said = said or _from_plugins(node, ("frame_name", "frameName", "frameId", "frame_id"))
+    # A camera's optical frame is turned against the sensor: it is kept with the camera's own things.
+    return "" if said == camera_plugin(node).optical_frame else said
 
 
 def _from_plugins(node: Node, tags: tuple[str, ...]) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from roboyard.description.camera_reading import read_camera
+from roboyard.description.cameras import CAMERA_KINDS
 from roboyard.description.fields import boolean_of, integer_of, number_of, text_of
+from roboyard.description.noise import Noise
 from roboyard.description.reading import Reading
+from roboyard.description.sensor_place import Place, probability, read_noise
 from roboyard.description.sensors import (
     AltimeterSpec,
     ContactSpec,
@@ -15,7 +18,6 @@ from roboyard.description.sensors import (
     ForceTorqueSpec,
     ImuSpec,
     LidarSpec,
-    Noise,
     PressureSpec,
     SatelliteSpec,
     SensorSpec,
@@ -27,58 +29,12 @@ from roboyard.description.values import fault, shown
 from roboyard.description.xml import Node
 
 _DEFAULT_RANGE = 30.0  # [m]
-_LOUDEST = 1e9  # noise of any unit
 _MAX_RAYS = 2_000_000
 _MAX_CYCLES = 10_000
 _SONAR = {
     "min", "max", "radius", "half_angle", "grazing", "noise", "phantom", "dropout", "frequency", "cycles", "threshold",
 }  # fmt: skip
 _Axes = tuple[Noise, Noise, Noise]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a kind is read from.
-
-    Attributes:
-        node: The ``<sensor>``.
-        body: The element of its kind inside, if there is one.
-        name: The sensor's name.
-        joint: The joint it stands in, if any.
-    """
-
-    node: Node
-    body: Node | None
-    name: str
-    joint: str
-
-
-def read_noise(reading: Reading, node: Node | None) -> Noise:
-    """A ``<noise>`` element; None is ideal. Raises DescriptionError for a negative spread."""
-    if node is None:
-        return Noise()
-    kind = (node.get("type") or text_of(node, "type", "gaussian")).strip().lower()
-    if kind == "none":
-        return Noise()
-    if kind not in ("gaussian", "gaussian_quantized"):
-        reading.note(node, f"noise type {shown(kind)} is not understood: no noise")
-        return Noise()
-
-    def value(tag: str, low: float = 0.0) -> float:
-        found = number_of(node, tag, 0.0, low=low)
-        if abs(found) > _LOUDEST:
-            raise fault(f"<{tag}> is {found:g}", node.child(tag) or node, f"at most {_LOUDEST:g}")
-        return found
-
-    return Noise(
-        mean=value("mean", -math.inf),
-        stddev=value("stddev"),
-        bias_mean=value("bias_mean", -math.inf),
-        bias_stddev=value("bias_stddev"),
-        dynamic_bias_stddev=value("dynamic_bias_stddev"),
-        dynamic_bias_correlation_time=value("dynamic_bias_correlation_time"),
-        precision=value("precision") if kind == "gaussian_quantized" else 0.0,
-    )
 
 
 def _lidar(reading: Reading, place: Place) -> LidarSpec:
@@ -109,8 +65,8 @@ def _lidar(reading: Reading, place: Place) -> LidarSpec:
         range_max=far,
         resolution=number_of(span, "resolution", 0.0, low=0.0),
         noise=read_noise(reading, node.child("noise")),
-        phantom=_probability(node, "phantom"),
-        dropout=_probability(node, "dropout"),
+        phantom=probability(node, "phantom"),
+        dropout=probability(node, "dropout"),
     )
 
 
@@ -167,7 +123,7 @@ def _encoder(reading: Reading, place: Place) -> EncoderSpec:
         raise fault(f"encoder '{name}' has {steps} steps per revolution", node, "at least 1, or 0 for no steps")
     absolute = boolean_of(node, "absolute", False)
     return EncoderSpec(
-        named or own, steps, read_noise(reading, node.child("noise")), absolute, _probability(node, "miscount")
+        named or own, steps, read_noise(reading, node.child("noise")), absolute, probability(node, "miscount")
     )
 
 
@@ -175,13 +131,6 @@ def _axes(reading: Reading, node: Node | None) -> tuple[Noise, Noise, Noise]:
     parts = [node.child(axis) if node else None for axis in ("x", "y", "z")]
     x, y, z = (read_noise(reading, part.child("noise") if part else None) for part in parts)
     return x, y, z
-
-
-def _probability(node: Node | None, tag: str) -> float:
-    value = number_of(node, tag, 0.0, low=0.0)
-    if value > 1.0 and node is not None:
-        raise fault(f"<{tag}> is {value:g}", node, "a probability from 0 to 1")
-    return value
 
 
 def _contact(reading: Reading, place: Place) -> ContactSpec:
@@ -217,11 +166,11 @@ def _sonar(reading: Reading, place: Place) -> SonarSpec:
         half,
         grazing,
         noise,
-        _probability(node, "phantom"),
-        _probability(node, "dropout"),
+        probability(node, "phantom"),
+        probability(node, "dropout"),
         number_of(node, "frequency", plain.frequency, low=0.0, above=True),
         round(cycles),
-        _probability(node, "threshold"),
+        probability(node, "threshold"),
     )
 
 
@@ -285,5 +234,6 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[Reading, Place], SensorSpec]
     "air_pressure": (("air_pressure",), _pressure),
     "navsat": (("navsat", "gps"), _satellite),
     "force_torque": (("force_torque",), _force_torque),
+    **dict.fromkeys(CAMERA_KINDS, (("camera",), read_camera)),
 }
 """By kind: names of the element inside, and its reader."""

@@ -1,11 +1,12 @@
-"""Rigid motions, rotations and polygons: pure numpy, immutable, SI units.
+"""Rigid motions, rotations, polygons and lenses: pure numpy, immutable, SI units.
 
 ``T_a_b`` maps coordinates of frame b to frame a; quaternions are w, x, y, z; x forward, y left, z up.
 """
 
 from roboyard.geometry import clipping, polygons, quaternions, segments
 from roboyard.geometry.angles import angle_between, wrap_angle
+from roboyard.geometry.lens import Lens
 from roboyard.geometry.se2 import SE2
 from roboyard.geometry.se3 import SE3
 
-__all__ = ["SE2", "SE3", "angle_between", "clipping", "polygons", "quaternions", "segments", "wrap_angle"]
+__all__ = ["SE2", "SE3", "Lens", "angle_between", "clipping", "polygons", "quaternions", "segments", "wrap_angle"]

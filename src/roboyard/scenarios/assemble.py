@@ -47,6 +47,7 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True, attach
         out=out,
         record=record,
         exclude=scenario.record.exclude,
+        cameras=scenario.record.cameras,
         attach=attach,
         base=spec.base,
         name=spec.name,

@@ -25,6 +25,7 @@ def totals(run: Run) -> dict[str, Value]:
         "wall_seconds": wall,
         "real_time_factor": (sim - run.start_ns * 1e-9) / wall if wall > 0.0 else None,
         "messages": run.evaluation.messages,
+        "frames_missed": sum(f.missed for cameras in run.simulation_node.frames().values() for f in cameras.values()),
     }
 
 
@@ -51,6 +52,7 @@ def make_document(
     """
     by_robot = run.evaluation.by_robot()
     main = next(iter(by_robot.values()), {})
+    frames = run.simulation_node.frames()
     success = state == "done" and all(verdict.passed for verdict in verdicts)
     return {
         "scenario": run.name,
@@ -72,6 +74,7 @@ def make_document(
                 "topics": dict(robot.package.file.topics),
                 "findings": list(robot.package.findings),
                 "metrics": by_robot[name],
+                "cameras": {camera: _frames(found) for camera, found in frames.get(name, {}).items()},
             }
             for name, robot in run.known_robots.items()
         },
@@ -131,6 +134,11 @@ def costs(graph: Graph | None, wall: float) -> dict[str, Any]:
         ],
         "inputs": dict(graph.inputs),
     }
+
+
+def _frames(frames: Any) -> dict[str, int]:
+    names = ("due", "delivered", "outage", "fault", "under_way")
+    return {name: getattr(frames, name) for name in names}
 
 
 def _plain(job: Any) -> dict[str, Any]:

@@ -101,6 +101,7 @@ def _document(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
         "wall_seconds": None,
         "real_time_factor": None,
         "messages": count,
+        "frames_missed": None,
         "recorded": count,
         **next(iter(robots.values()), {}),
         "robots": {

@@ -62,6 +62,7 @@ class Run:
             where.
         record: False records nothing.
         exclude: Topics not to record; patterns as ``/truth/*``.
+        cameras: Compressed pictures of each camera that are recorded a second [Hz]; 0: none.
         attach: What watches it from outside.
         base: Folder that relative paths are looked up in first.
         name: Of the run, in recording and report; None: the world's.
@@ -96,6 +97,7 @@ class Run:
         out: str | Path | None = None,
         record: bool = True,
         exclude: Sequence[str] = (),
+        cameras: float = 2.0,
         attach: Iterable[Attach] = (),
         base: Path | None = None,
         name: str | None = None,
@@ -124,7 +126,9 @@ class Run:
         try:
             if record:
                 self._record(out, exclude)
-            self.simulation_node = self.bus.add(SimulationNode(simulation=self.simulation), "simulation")
+            self.simulation_node = self.bus.add(
+                SimulationNode(simulation=self.simulation, record_cameras=cameras if record else 0.0), "simulation"
+            )
             for name_of, handle in self.simulation.models.items():
                 if furniture_of(handle.model) is not None:
                     self._bring_up(name_of, handle.model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 
@@ -20,11 +20,16 @@ from roboyard.simulation.contacts import ContactWatch, Episode
 from roboyard.simulation.faults import FaultTable
 from roboyard.simulation.hardware import SimulatedHardware
 from roboyard.simulation.instant import Instant
+from roboyard.simulation.looks import Looks
 from roboyard.simulation.running import Running, start
 from roboyard.simulation.scene import Scene
 from roboyard.simulation.sensors import SimulatedSensor, make_sensor
 from roboyard.simulation.settings import PhysicsSettings
 from roboyard.simulation.truth import Truth, truth_of
+
+if TYPE_CHECKING:
+    from roboyard.simulation.render.opening import Backend
+    from roboyard.simulation.sensors.cameras.studio import Studio
 
 FAR = 1e6
 """Farther from the origin no model is put [m]: what the engine reckons with in the square loses its digits there."""
@@ -60,6 +65,7 @@ class Simulation:
         timestep: Physics step [s]; None takes the world's ``max_step_size`` if that is smaller than 2 ms, else 2 ms.
         settings: How the engine is set; ``timestep`` overrides its step.
         kinds: Sensor kinds besides the registered ones, by name.
+        renderer: Of cameras: "gl", "rays", or "auto": OpenGL where it works.
 
     Attributes:
         faults: What is wrong at present: begin and end it here.
@@ -77,12 +83,12 @@ class Simulation:
         timestep: float | None = None,
         settings: PhysicsSettings | None = None,
         kinds: Mapping[str, type[SimulatedSensor[Any]]] | None = None,
+        renderer: Backend = "auto",
     ) -> None:
         base = settings or PhysicsSettings()
         step = timestep or min(base.timestep, world.physics.max_step_size or base.timestep)
         self.settings = base.with_timestep(step)
-        self.world = world
-        self.seed = seed
+        self.world, self.seed = world, seed
         self._kinds = dict(kinds or {})
         self._steps = 0
         self._entries = [Entry(item.name, item.model, item.T_world_model) for item in world.models]
@@ -90,7 +96,7 @@ class Simulation:
         self._hardware: dict[str, SimulatedHardware] = {}
         self._bases: dict[str, SimulatedBase] = {}
         self._sensors: dict[str, tuple[SimulatedSensor[Any], ...]] = {}
-        self._scene: Scene | None = None
+        self._looks = Looks(renderer)
         self._listeners: list[Callable[[], None]] = []
         self._running: Running | None = None
         self.belts: dict[tuple[str, str], tuple[float, float, float]] = {}
@@ -137,9 +143,8 @@ class Simulation:
         except Exception:  # a gain, a sensor, a topic's name that cannot be: as if it had never been asked for
             self._entries.remove(entry)
             del self._handles[name]
-            self._hardware.pop(name, None)
-            self._bases.pop(name, None)
-            self._sensors.pop(name, None)
+            for table in (self._hardware, self._bases, self._sensors):
+                table.pop(name, None)
             self._put(before)
             self._tell()
             raise
@@ -176,9 +181,8 @@ class Simulation:
         assembled = assemble(self.world, entries, self.settings)
         self._entries = entries
         del self._handles[name]
-        self._hardware.pop(name, None)
-        self._bases.pop(name, None)
-        self._sensors.pop(name, None)
+        for table in (self._hardware, self._bases, self._sensors):
+            table.pop(name, None)
         self.belts = {key: velocity for key, velocity in self.belts.items() if key[0] != name}
         self._put(start(assembled, self.settings, self.time_ns, self.running))
         self._tell()
@@ -309,10 +313,12 @@ class Simulation:
 
     def scene(self) -> Scene:
         """The world as it looks now, for a renderer: ``scene.model``, ``scene.data``; lives until models change."""
-        if self._scene is None:
-            self._scene = Scene(self.world, self._entries, self.settings)
-        self._scene.pose_like(self.data)
-        return self._scene
+        return self._looks.scene(self.world, self._entries, self.settings, self.data)
+
+    @property
+    def studio(self) -> Studio:
+        """Where the cameras' pictures are made."""
+        return self._looks.studio
 
     @property
     def instant(self) -> Instant:
@@ -354,10 +360,10 @@ class Simulation:
 
     def close(self) -> None:
         """Let go of the engine's memory."""
-        self._hardware.clear()
-        self._bases.clear()
-        self._sensors.clear()
-        self._running = self._scene = None
+        self._looks.close()
+        for table in (self._hardware, self._bases, self._sensors):
+            table.clear()
+        self._running = None
 
     # -- inside --------------------------------------------------------------------------------------------------------
     def _known(self, name: str) -> None:
@@ -367,7 +373,7 @@ class Simulation:
     def _put(self, running: Running) -> None:
         """Make ``running`` the world that runs, and have everything find its addresses there."""
         self._running = running
-        self._scene = None
+        self._looks.forget()
         for name, placement in running.assembled.placements.items():
             if name not in self._sensors:
                 made = (make_sensor(self, name, sensor, self._kinds) for sensor in placement.entry.model.sensors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+from roboyard.description.cameras import CameraSpec
 from roboyard.description.sensors import (
     AltimeterSpec,
     ContactSpec,
@@ -19,6 +20,8 @@ from roboyard.description.sensors import (
     SonarSpec,
     VectorSpec,
 )
+from roboyard.description.write.cameras import add_camera
+from roboyard.description.write.noise import add_noise as _noise
 from roboyard.description.write.written import add, add_pose
 from roboyard.geometry import SE3
 
@@ -47,7 +50,7 @@ def add_sensor(parent: ET.Element, sensor: Sensor, T_parent_sensor: SE3 | None =
     add(node, "gz_frame_id", sensor.frame)
     if not sensor.always_on:
         add(node, "always_on", False)
-    if sensor.latency:
+    if sensor.latency or isinstance(sensor.spec, CameraSpec):
         add(node, "latency", sensor.latency)
     if sensor.phase:
         add(node, "phase", sensor.phase)
@@ -103,6 +106,8 @@ def _body(node: ET.Element, sensor: Sensor) -> None:
                 add(body, "collision", name)
         case EncoderSpec():
             _encoder(add(node, "encoder"), spec)
+        case CameraSpec():
+            add_camera(node, sensor, spec)
 
 
 def _lidar(body: ET.Element, spec: LidarSpec) -> None:
@@ -146,18 +151,6 @@ def _axes(parent: ET.Element, tag: str, noises: _Axes) -> None:
 def _three(parent: ET.Element, noises: _Axes) -> None:
     for axis, noise in zip("xyz", noises, strict=True):
         _noise(add(parent, axis), noise)
-
-
-def _noise(parent: ET.Element, noise: Noise) -> None:
-    if noise == Noise():
-        return
-    node = add(parent, "noise", type="gaussian_quantized" if noise.precision else "gaussian")
-    for tag in (
-        "mean", "stddev", "bias_mean", "bias_stddev", "dynamic_bias_stddev", "dynamic_bias_correlation_time",
-        "precision",
-    ):  # fmt: skip
-        if getattr(noise, tag) or tag in ("mean", "stddev"):
-            add(node, tag, getattr(noise, tag))
 
 
 def _flat(node: ET.Element, leaves: tuple[tuple[str, str], ...]) -> None:

@@ -81,7 +81,7 @@ COLLECTORS: list[Callable[[RobotTopics, Plan | None, Outline, Surfaces | None], 
 ]
 """What is made for every robot."""
 
-RUN_METRICS = ("sim_seconds", "wall_seconds", "real_time_factor", "messages")
+RUN_METRICS = ("sim_seconds", "wall_seconds", "real_time_factor", "messages", "frames_missed")
 """Metrics of the run as a whole; they cannot depend on a robot."""
 
 

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 from roboyard.bus import SENSOR, Publisher
 from roboyard.bus.executor import ARRIVAL
 from roboyard.bus.node_state import release
+from roboyard.description.cameras import camera_topics
 from roboyard.messages import deserialize, msg, serialize
 from roboyard.simulation.engine import Handle, Simulation
 from roboyard.simulation.faults import FaultTable
+from roboyard.simulation.nodes.camera_messages import TYPES, CameraMessages
+from roboyard.simulation.nodes.camera_outlet import CameraOutlet
 from roboyard.simulation.nodes.to_messages import Converter, contacts_state, converter, odometry, true_pose
 from roboyard.simulation.sensors import SimulatedSensor
+from roboyard.simulation.sensors.cameras.camera import Camera
 from roboyard.simulation.touch import touches_of
 from roboyard.simulation.truth import truth_of
 
@@ -114,11 +118,14 @@ class Outlet:
 class Outlets:
     """Publishers and timers of one model; `close` takes them down."""
 
-    def __init__(self, node: Node, simulation: Simulation, handle: Handle, truth_rate: float) -> None:
+    def __init__(
+        self, node: Node, simulation: Simulation, handle: Handle, truth_rate: float, record_cameras: float = 0.0
+    ) -> None:
+        self._record_ns = round(1e9 / record_cameras) if record_cameras > 0.0 else 0
         self._node, self._simulation, self._handle = node, simulation, handle
         self._frame_prefix = f"{handle.namespace.strip('/')}/" if handle.namespace.strip("/") else ""
         self._open: list[Publisher | Timer] = []
-        self.sensors: dict[str, Outlet] = {}
+        self.sensors: dict[str, Outlet | CameraOutlet] = {}
         for sensor in simulation.sensors(handle.name):
             self._sensor(node, sensor)
         self._watched = handle.is_robot
@@ -135,21 +142,38 @@ class Outlets:
         return publisher
 
     def _sensor(self, node: Node, sensor: SimulatedSensor[Any]) -> None:
-        found = converter(sensor, self._frame_prefix + sensor.sensor.frame)
-        if found is None:
-            return
-        kind, convert = found
-        topic = sensor.sensor.topic or sensor.sensor.name
-        if not topic.startswith("/"):
-            topic = f"/{self._handle.namespace.strip('/')}/{topic}" if self._frame_prefix else f"/{topic}"
-        publisher = self._keep(node.publisher(topic, kind))
+        outlet: Outlet | CameraOutlet
+        if isinstance(sensor, Camera):
+            outlet = self._camera(node, sensor)
+        else:
+            found = converter(sensor, self._frame_prefix + sensor.sensor.frame)
+            if found is None:
+                return
+            kind, convert = found
+            publisher = self._keep(node.publisher(self._absolute(sensor.sensor.topic or sensor.sensor.name), kind))
+            outlet = Outlet(node, self._simulation.faults, sensor, convert, publisher)
         period = (sensor.period_ns or FASTEST_NS) * 1e-9
-        outlet = Outlet(node, self._simulation.faults, sensor, convert, publisher)
         self.sensors[sensor.sensor.name] = outlet
         timer = node.timer(period, outlet.read, priority=SENSOR)
         if sensor.sensor.phase:
             timer.reschedule(timer.next_ns + round(sensor.sensor.phase * 1e9))
         self._open.append(timer)
+
+    def _absolute(self, topic: str) -> str:
+        if topic.startswith("/"):
+            return topic
+        return f"/{self._handle.namespace.strip('/')}/{topic}" if self._frame_prefix else f"/{topic}"
+
+    def _camera(self, node: Node, camera: Camera) -> CameraOutlet:
+        topics = camera_topics(camera.sensor, camera.spec)
+        for picture in ("image", "depth"):
+            if picture in topics and self._record_ns:
+                topics[f"{picture}/compressed"] = f"{topics[picture]}/compressed"
+        publishers = {
+            output: self._keep(node.publisher(self._absolute(topic), TYPES[output])) for output, topic in topics.items()
+        }
+        messages = CameraMessages(camera.sensor, camera.spec, self._frame_prefix)
+        return CameraOutlet(node, self._simulation.faults, camera, messages, publishers, self._record_ns)
 
     def _truth(self) -> None:
         truth = truth_of(self._simulation, self._simulation.placement(self._handle.name), contacts=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 from roboyard.bus import Node, param, resource
 from roboyard.simulation.engine import Simulation
+from roboyard.simulation.nodes.camera_outlet import CameraOutlet, Frames
 from roboyard.simulation.nodes.entities import Entities
 from roboyard.simulation.nodes.outlets import Outlets
 
@@ -13,8 +14,9 @@ from roboyard.simulation.nodes.outlets import Outlets
 class SimulationNode(Node):
     """Steps a `Simulation` and publishes what its sensors measure.
 
-    out: each sensor on its topic in its model's namespace; /truth/<robot>/pose, /truth/<robot>/odom at ``truth_rate``;
-    /truth/<robot>/contacts whenever the set of touching pairs changes, the ground left out
+    out: each sensor on its topic in its model's namespace, a camera on several; /truth/<robot>/pose,
+    /truth/<robot>/odom at ``truth_rate``; /truth/<robot>/contacts whenever the set of touching pairs changes, the
+    ground left out
     services: /spawn_entity, /delete_entity, /get_entities, /get_entity_state
 
     Between two events of the bus physics runs in one tight loop.  A message carries the time of the physics step it
@@ -25,10 +27,14 @@ class SimulationNode(Node):
 
     simulation: Simulation = resource(Simulation)
     truth_rate: float = param(50.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
+    record_cameras: float = param(
+        0.0, unit="Hz", low=0.0, high=60.0, doc="compressed pictures of each camera, for a recording", fixed=True
+    )
 
     def setup(self) -> None:
         """Follow the clock, the models that come and go, and serve requests."""
         self._outlets: dict[str, Outlets] = {}
+        self._gone: dict[str, dict[str, Frames]] = {}
         self._touching = False
         self._looked = self.simulation.time_ns // self.simulation.timestep_ns
         self._unfollow = [
@@ -42,9 +48,8 @@ class SimulationNode(Node):
         """Let go of the clock."""
         for unfollow in self._unfollow:
             unfollow()
-        for outlets in self._outlets.values():
-            outlets.close()
-        self._outlets.clear()
+        for name in list(self._outlets):
+            self._forget(name)
 
     def _advance(self, time_ns: int) -> None:
         self.simulation.advance_to(time_ns)
@@ -73,6 +78,7 @@ class SimulationNode(Node):
             "simulation": self.simulation.save(),
             "pairs": pairs,
             "waiting": [item[1:] for item in waiting],
+            "frames": [(name, sensor, outlet.counts()) for name, sensor, outlet in self._cameras()],
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -86,11 +92,37 @@ class SimulationNode(Node):
                 outlet.close()
         for name, sensor, due_ns, held_by, what in state["waiting"]:
             self._outlets[name].sensors[sensor].restore(due_ns, held_by, what)
+        for name, sensor, counts in state.get("frames", ()):
+            outlet = self._outlets[name].sensors[sensor]
+            if isinstance(outlet, CameraOutlet):
+                outlet.recount(counts)
+
+    def frames(self) -> dict[str, dict[str, Frames]]:
+        """What became of the pictures of each robot's cameras, also of those that are gone."""
+        found: dict[str, dict[str, Frames]] = {name: dict(cameras) for name, cameras in self._gone.items()}
+        for name, sensor, outlet in self._cameras():
+            found.setdefault(name, {})[sensor] = outlet.frames
+        return found
+
+    def _cameras(self) -> list[tuple[str, str, CameraOutlet]]:
+        return [
+            (name, sensor, outlet)
+            for name, outlets in self._outlets.items()
+            for sensor, outlet in outlets.sensors.items()
+            if isinstance(outlet, CameraOutlet)
+        ]
+
+    def _forget(self, name: str) -> None:
+        """Close a model's outlets; what became of its pictures stays known."""
+        for model, sensor, outlet in self._cameras():
+            if model == name:
+                self._gone.setdefault(model, {})[sensor] = outlet.frames
+        self._outlets.pop(name).close()
 
     def _models_changed(self) -> None:
         handles = self.simulation.models
         for name in [name for name in self._outlets if name not in handles]:
-            self._outlets.pop(name).close()
+            self._forget(name)
         for name, handle in handles.items():
             if name not in self._outlets:
-                self._outlets[name] = Outlets(self, self.simulation, handle, self.truth_rate)
+                self._outlets[name] = Outlets(self, self.simulation, handle, self.truth_rate, self.record_cameras)

@@ -30,7 +30,9 @@ def geom_colours(model: mujoco.MjModel) -> NDArray[np.float64]:
     return colours
 
 
-def body_triangles(model: mujoco.MjModel, geoms: NDArray[np.bool_]) -> dict[int, list[tuple[int, Triangles]]]:
+def body_triangles(
+    model: mujoco.MjModel, geoms: NDArray[np.bool_], finer: int = 1
+) -> dict[int, list[tuple[int, Triangles]]]:
     """Triangles of the chosen geoms, by the body that carries them (0: what stands still) and in its frame.
 
     Endless ground is divided so that the part near other things stands alone and can carry soft shadows.
@@ -38,6 +40,7 @@ def body_triangles(model: mujoco.MjModel, geoms: NDArray[np.bool_]) -> dict[int,
     Args:
         model: Compiled model.
         geoms: (g,) which of its geoms.
+        finer: Round things get this many times as many edges.
 
     Returns:
         For each carrying body, in rising order, its geoms with their triangles.
@@ -55,7 +58,9 @@ def body_triangles(model: mujoco.MjModel, geoms: NDArray[np.bool_]) -> dict[int,
         axes = state.xmat[body].reshape(3, 3)
         rotation = axes.T @ state.geom_xmat[geom].reshape(3, 3)
         translation = axes.T @ (state.geom_xpos[geom] - state.xpos[body])
-        by_body.setdefault(body, []).append((geom, geom_triangles(model, geom).placed(rotation, translation)))
+        by_body.setdefault(body, []).append(
+            (geom, geom_triangles(model, geom, finer=finer).placed(rotation, translation))
+        )
     if wide:
         inside = [t.corners.reshape(-1, 3) for _, t in by_body.get(0, [])] or [np.array([[-5.0, -5, 0], [5, 5, 0]])]
         for geom in wide:

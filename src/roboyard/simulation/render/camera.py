@@ -9,28 +9,63 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.geometry import SE3
+from roboyard.geometry import SE3, Lens
 
 Sight = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """Where a picture lies before a pinhole.
+
+    Attributes:
+        fx: Focal length along the rows [px]; [px/m] where orthographic.
+        fy: Along the columns.
+        cx: Column of the optical axis [px]; a pixel's middle is at +0.5.
+        cy: Its row.
+    """
+
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+
+    @classmethod
+    def of(cls, lens: Lens) -> Window:
+        """Of a lens without distortion; its pixels are counted from their middles."""
+        return cls(lens.fx, lens.fy, lens.cx + 0.5, lens.cy + 0.5)
+
+
+@dataclass(frozen=True, slots=True)
 class Camera:
-    """A pinhole camera without distortion; the optical axis meets the picture's middle.
+    """A pinhole camera without distortion; the optical axis meets the picture's middle unless ``window`` says else.
 
     Attributes:
         T_world_camera: World from optical frame: x right, y down, z into the picture (REP 103).
         fov_y: Full vertical field of view [rad].
         span: Orthographic instead: the height of what is seen [m]; None = perspective.
+        window: Instead of ``fov_y``: focal lengths and axis of a perspective picture [px].
+        near: Nothing nearer is seen [m], measured along the axis.
     """
 
     T_world_camera: SE3
     fov_y: float = 0.8
     span: float | None = None
+    window: Window | None = None
+    near: float = 0.02
 
     def focal(self, height: int) -> float:
         """Focal length for a picture of this height [px]; [px/m] where orthographic."""
+        if self.window is not None:
+            return self.window.fy
         return height / self.span if self.span is not None else 0.5 * height / math.tan(0.5 * self.fov_y)
+
+    def windowed(self, width: int, height: int) -> Window:
+        """Its window for a picture of this size [px]."""
+        if self.window is not None:
+            return self.window
+        focal = self.focal(height)
+        return Window(focal, focal, width / 2, height / 2)
 
 
 def look_at(eye: ArrayLike, target: ArrayLike, *, up: ArrayLike = (0.0, 0.0, 1.0), fov_y: float = 0.8) -> Camera:

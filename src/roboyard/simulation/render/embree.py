@@ -25,25 +25,14 @@ _TRIANGLES, _INSTANCE = 0, 121
 _INDICES, _VERTICES, _TRANSFORM_ROWS = 0, 1, 0x9134  # buffer types; 3 × 4 floats, row by row
 _UINT3, _FLOAT3 = 0x5003, 0x9003
 _HIGH_QUALITY = 2
+_ROBUST = 1 << 2  # no ray slips through the seam between two triangles
 _COHERENT = 1 << 16
 
 LANES = 16
 # Rows of the packet: ray org xyz, tnear, dir xyz, time, tfar, mask, id, flags; hit Ng xyz, u, v, primID, geomID,
 # instID, instPrimID.
-_TNEAR, _DIR, _TIME, _TFAR, _MASK, _FLAGS, _U, _V, _PRIM, _GEOM, _INST, _ROWS = (
-    3,
-    4,
-    7,
-    8,
-    9,
-    11,
-    15,
-    16,
-    17,
-    18,
-    19,
-    24,
-)
+_TNEAR, _TIME, _MASK, _FLAGS, _GEOM = 3, 7, 9, 11, 18
+DIR_ROW, FAR_ROW, NORMAL_ROW, U_ROW, V_ROW, PRIM_ROW, INST_ROW, ROWS = 4, 8, 12, 15, 16, 17, 19, 24
 NOTHING = np.float32(1e30)
 
 
@@ -62,6 +51,7 @@ def _library() -> ctypes.CDLL:
         "rtcNewScene": (pointer, [pointer]),
         "rtcReleaseScene": (None, [pointer]),
         "rtcSetSceneBuildQuality": (None, [pointer, ctypes.c_int]),
+        "rtcSetSceneFlags": (None, [pointer, ctypes.c_int]),
         "rtcCommitScene": (None, [pointer]),
         "rtcNewGeometry": (pointer, [pointer, ctypes.c_int]),
         "rtcReleaseGeometry": (None, [pointer]),
@@ -87,7 +77,7 @@ def _external(name: str) -> Callable[[int, int, int, int], None]:
     return external
 
 
-_intersect = _external("rtcIntersect16")
+intersect = _external("rtcIntersect16")
 _occluded = _external("rtcOccluded16")
 
 
@@ -99,6 +89,7 @@ class Meshes:
 
     Attributes:
         first: (p,) number of each piece's first triangle, all pieces counted through.
+        whole: Embree's scene of all pieces.
     """
 
     def __init__(self, pieces: list[NDArray[np.float64]]) -> None:
@@ -106,15 +97,15 @@ class Meshes:
         # One thread: trees that several threads build could differ from run to run.
         self._device = library.rtcNewDevice(b"threads=1")
         self._scenes: list[int] = [self._piece(corners) for corners in pieces]
-        self._whole: int = library.rtcNewScene(self._device)
+        self.whole: int = library.rtcNewScene(self._device)
         self._instances: list[int] = []
         for scene in self._scenes:
             instance = library.rtcNewGeometry(self._device, _INSTANCE)
             library.rtcSetGeometryInstancedScene(instance, scene)
             library.rtcCommitGeometry(instance)
-            library.rtcAttachGeometry(self._whole, instance)
+            library.rtcAttachGeometry(self.whole, instance)
             self._instances.append(instance)
-        library.rtcCommitScene(self._whole)
+        library.rtcCommitScene(self.whole)
         counts = [len(corners) for corners in pieces]
         self.first: I32 = (
             np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int32) if counts else np.zeros(1, np.int32)
@@ -127,6 +118,7 @@ class Meshes:
         library, count = _library(), len(corners)
         scene: int = library.rtcNewScene(self._device)
         library.rtcSetSceneBuildQuality(scene, _HIGH_QUALITY)
+        library.rtcSetSceneFlags(scene, _ROBUST)
         geometry = library.rtcNewGeometry(self._device, _TRIANGLES)
         vertices, indices = np.ascontiguousarray(corners, np.float32), np.arange(3 * count, dtype=np.uint32)
         for kind, form, rows, values in ((_VERTICES, _FLOAT3, 3 * count, vertices), (_INDICES, _UINT3, count, indices)):
@@ -138,6 +130,11 @@ class Meshes:
         library.rtcCommitScene(scene)
         return scene
 
+    @property
+    def arguments(self) -> int:
+        """Address of what Embree takes with every packet of coherent rays."""
+        return int(self._arguments.ctypes.data)
+
     def place(self, rotations: F32, translations: F32) -> None:
         """Put the pieces at world poses: rotations (p, 3, 3), translations (p, 3) [m]."""
         library = _library()
@@ -145,7 +142,7 @@ class Meshes:
         for instance, pose in zip(self._instances, poses, strict=True):
             library.rtcSetGeometryTransform(instance, 0, _TRANSFORM_ROWS, pose.ctypes.data)
             library.rtcCommitGeometry(instance)
-        library.rtcCommitScene(self._whole)
+        library.rtcCommitScene(self.whole)
 
     def nearest(
         self, origins: F32, directions: F32, reach: F32 | None = None, piece: int | None = None
@@ -165,15 +162,15 @@ class Meshes:
         distances = np.full(len(origins), NOTHING, np.float32) if reach is None else reach.copy()
         hits, inside = np.empty(len(origins), np.int32), np.empty((len(origins), 2), np.float32)
         scene, first = (
-            (self._whole, self.first) if piece is None else (self._scenes[piece], self.first[piece : piece + 1])
+            (self.whole, self.first) if piece is None else (self._scenes[piece], self.first[piece : piece + 1])
         )
-        trace(scene, self._arguments.ctypes.data, origins, directions, first, hits, distances, inside)
+        trace(scene, self.arguments, origins, directions, first, hits, distances, inside)
         return hits, distances, inside
 
     def blocked(self, origins: F32, directions: F32, reach: F32) -> NDArray[np.bool_]:
         """Whether a ray meets anything nearer than ``reach`` (n,) [m]; arguments as for ``nearest``."""
         met = np.empty(len(origins), np.bool_)
-        test(self._whole, self._arguments.ctypes.data, origins, directions, reach, met)
+        test(self.whole, self.arguments, origins, directions, reach, met)
         return met
 
     def close(self) -> None:
@@ -183,7 +180,7 @@ class Meshes:
         library = _library()
         for instance in self._instances:
             library.rtcReleaseGeometry(instance)
-        for scene in (self._whole, *self._scenes):
+        for scene in (self.whole, *self._scenes):
             library.rtcReleaseScene(scene)
         library.rtcReleaseDevice(self._device)
         self._device = None
@@ -205,16 +202,31 @@ def _test_examples() -> Cases:
 
 
 @kernel(examples=lambda: [(16,)])
-def _aligned(count: int) -> F32:
+def aligned(count: int) -> F32:
     """``count`` floats that begin at a multiple of 64 bytes, as packets of sixteen must."""
     raw = np.zeros(count + 16, np.float32)
     start = ((64 - (raw.ctypes.data & 63)) & 63) >> 2
     return raw[start : start + count]
 
 
+@kernel(examples=lambda: [(np.zeros(ROWS * LANES, np.float32),)])
+def clear_packet(packet: F32) -> None:
+    """Make a packet one of rays without end that have met nothing; origins and directions are the caller's."""
+    numbers = packet.view(np.int32)
+    for k in range(LANES):
+        packet[_TNEAR * LANES + k] = 0.0
+        packet[_TIME * LANES + k] = 0.0
+        packet[FAR_ROW * LANES + k] = NOTHING
+        numbers[_MASK * LANES + k] = -1
+        numbers[_FLAGS * LANES + k] = 0
+        numbers[PRIM_ROW * LANES + k] = -1
+        numbers[_GEOM * LANES + k] = -1
+        numbers[INST_ROW * LANES + k] = -1
+
+
 @kernel(examples=_packet_examples)
 def _load(first: int, count: int, origins: F32, directions: F32, reach: F32, packet: F32, valid: I32) -> None:
-    numbers = packet.view(np.int32)
+    clear_packet(packet)
     for k in range(LANES):
         i = first + k
         inside = i < count
@@ -222,15 +234,8 @@ def _load(first: int, count: int, origins: F32, directions: F32, reach: F32, pac
         if inside:
             for c in range(3):
                 packet[c * LANES + k] = origins[i, c]
-                packet[(_DIR + c) * LANES + k] = directions[i, c]
-            packet[_TNEAR * LANES + k] = 0.0
-            packet[_TIME * LANES + k] = 0.0
-            packet[_TFAR * LANES + k] = reach[i]
-            numbers[_MASK * LANES + k] = -1
-            numbers[_FLAGS * LANES + k] = 0
-            numbers[_PRIM * LANES + k] = -1
-            numbers[_GEOM * LANES + k] = -1
-            numbers[_INST * LANES + k] = -1
+                packet[(DIR_ROW + c) * LANES + k] = directions[i, c]
+            packet[FAR_ROW * LANES + k] = reach[i]
 
 
 @kernel(examples=_trace_examples)
@@ -238,29 +243,29 @@ def trace(
     scene: int, arguments: int, origins: F32, directions: F32, first: I32, hits: I32, distances: F32, inside: F32
 ) -> None:
     """Nearest hits; ``distances`` holds how far rays go and gets the hits' distances (see ``Meshes.nearest``)."""
-    packet, valid = _aligned(_ROWS * LANES), _aligned(LANES).view(np.int32)
+    packet, valid = aligned(ROWS * LANES), aligned(LANES).view(np.int32)
     numbers = packet.view(np.int32)
     count = len(origins)
     for start in range(0, count, LANES):
         _load(start, count, origins, directions, distances, packet, valid)
-        _intersect(valid.ctypes.data, scene, packet.ctypes.data, arguments)
+        intersect(valid.ctypes.data, scene, packet.ctypes.data, arguments)
         for k in range(min(LANES, count - start)):
             i = start + k
-            triangle = numbers[_PRIM * LANES + k]
+            triangle = numbers[PRIM_ROW * LANES + k]
             hits[i] = -1
             if triangle >= 0:
-                hits[i] = triangle + first[max(numbers[_INST * LANES + k], 0)]
-                distances[i] = packet[_TFAR * LANES + k]
-                inside[i, 0], inside[i, 1] = packet[_U * LANES + k], packet[_V * LANES + k]
+                hits[i] = triangle + first[max(numbers[INST_ROW * LANES + k], 0)]
+                distances[i] = packet[FAR_ROW * LANES + k]
+                inside[i, 0], inside[i, 1] = packet[U_ROW * LANES + k], packet[V_ROW * LANES + k]
 
 
 @kernel(examples=_test_examples)
 def test(scene: int, arguments: int, origins: F32, directions: F32, reach: F32, met: NDArray[np.bool_]) -> None:
     """Whether rays meet anything (see ``Meshes.blocked``)."""
-    packet, valid = _aligned(_ROWS * LANES), _aligned(LANES).view(np.int32)
+    packet, valid = aligned(ROWS * LANES), aligned(LANES).view(np.int32)
     count = len(origins)
     for start in range(0, count, LANES):
         _load(start, count, origins, directions, reach, packet, valid)
         _occluded(valid.ctypes.data, scene, packet.ctypes.data, arguments)
         for k in range(min(LANES, count - start)):
-            met[start + k] = packet[_TFAR * LANES + k] < 0.0
+            met[start + k] = packet[FAR_ROW * LANES + k] < 0.0

@@ -11,12 +11,15 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import kernel
 from roboyard.errors import ConfigError, RunError
 from roboyard.simulation.render.camera import Camera
 from roboyard.simulation.render.gl_probe import gl_platform
+from roboyard.simulation.render.single import Cases
 from roboyard.simulation.render.sky import Sky, paint_sky
 
-NEAR, FAR = 0.02, 200.0  # clipping planes [m]
+FAR = 200.0  # clipping plane [m]
+SLICES = 128  # edges of round things: a ball of half a metre is off by 0.2 mm at most
 WHITE = 1.22  # light, straight on, at which a white surface that lamps meet at a slant is about white
 LEAST_SUN = 0.3  # a sun keeps this much, or shapes would look flat
 
@@ -52,11 +55,14 @@ class GlRenderer:
         self._context.make_current()
         quality = model.vis.quality
         before = quality.offsamples, model.vis.global_.offwidth, model.vis.global_.offheight
+        round_before = quality.numslices, quality.numstacks
+        quality.numslices, quality.numstacks = SLICES, SLICES // 2
         quality.offsamples, model.vis.global_.offwidth, model.vis.global_.offheight = 0, width, height
         try:
             self._draw: Any = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
         finally:
             quality.offsamples, model.vis.global_.offwidth, model.vis.global_.offheight = before
+            quality.numslices, quality.numstacks = round_before
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._draw)
         self._draw.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR
         self._scene = mujoco.MjvScene(model, max(1000, 2 * model.ngeom + 100))
@@ -77,10 +83,24 @@ class GlRenderer:
 
     def rgbd(self, data: mujoco.MjData, camera: Camera) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
         """Colour picture, and depth (height, width) along the optical axis [m], 0 where nothing is."""
-        colour, reversed_depth = self._take(data, camera)
-        z = reversed_depth.astype(np.float64)  # 1 at the near plane, 0 at the far one
-        depth = FAR - z * (FAR - NEAR) if camera.span is not None else NEAR * FAR / (NEAR + z * (FAR - NEAR))
-        return colour, np.where(z > 0.0, depth, 0.0).astype(np.float32)
+        return self._take(data, camera)
+
+    def geoms(self, data: mujoco.MjData, camera: Camera) -> NDArray[np.int32]:
+        """Which geom each pixel (height, width) shows; -1: none."""
+        flags = self._scene.flags
+        flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = 1
+        try:
+            self._shoot(data, camera)
+        finally:
+            flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = 0
+        mujoco.mjr_readPixels(self._colour, None, self._view, self._draw)
+        rgb = self._colour[::-1].astype(np.int32)
+        number = rgb[..., 0] + (rgb[..., 1] << 8) + (rgb[..., 2] << 16)
+        table = np.full(max(self._scene.ngeom, 1) + 1, -1, np.int32)
+        for shown in self._scene.geoms[: self._scene.ngeom]:
+            if shown.objtype == mujoco.mjtObj.mjOBJ_GEOM and 0 <= shown.segid < self._scene.ngeom:
+                table[shown.segid + 1] = shown.objid
+        return table[np.where(number < len(table), number, 0)]
 
     def close(self) -> None:
         """Free context and buffers."""
@@ -105,6 +125,15 @@ class GlRenderer:
             raise RunError("an OpenGL renderer was used outside the thread that opened it", valid="open one there")
 
     def _take(self, data: mujoco.MjData, camera: Camera) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        self._shoot(data, camera)
+        mujoco.mjr_readPixels(self._colour, self._depth, self._view, self._draw)
+        colour, depth = np.empty_like(self._colour), np.empty_like(self._depth)
+        empty = np.empty(depth.shape, np.bool_)
+        _turn(self._colour, self._depth, camera.near, FAR, camera.span is not None, colour, depth, empty)
+        paint_sky(colour, empty, camera, self._sky)
+        return colour, depth
+
+    def _shoot(self, data: mujoco.MjData, camera: Camera) -> None:
         if self._context is None:
             raise RunError("the renderer is closed")
         self._check_thread()
@@ -112,19 +141,17 @@ class GlRenderer:
         everything = mujoco.mjtCatBit.mjCAT_ALL.value
         mujoco.mjv_updateScene(self.model, data, self._option, None, self._camera, everything, self._scene)
         self._expose()
-        rotation = camera.T_world_camera.rotation_matrix()
-        half = 0.5 * self.height / camera.focal(self.height) * (1.0 if camera.span is not None else NEAR)
+        rotation, near = camera.T_world_camera.rotation_matrix(), camera.near
+        window, plane = camera.windowed(self.width, self.height), 1.0 if camera.span is not None else near
+        left, right = -window.cx / window.fx * plane, (self.width - window.cx) / window.fx * plane
         for eye in self._scene.camera:  # both eyes of MuJoCo's stereo pair: it draws their middle
             eye.pos, eye.forward, eye.up = camera.T_world_camera.translation, rotation[:, 2], -rotation[:, 1]
-            eye.frustum_near, eye.frustum_far = NEAR, FAR
-            eye.frustum_bottom, eye.frustum_top = -half, half
-            eye.frustum_center, eye.frustum_width = 0.0, half * self.width / self.height
+            eye.frustum_near, eye.frustum_far = near, FAR
+            eye.frustum_bottom = -(self.height - window.cy) / window.fy * plane
+            eye.frustum_top = window.cy / window.fy * plane
+            eye.frustum_center, eye.frustum_width = 0.5 * (left + right), 0.5 * (right - left)
             eye.orthographic = int(camera.span is not None)
         mujoco.mjr_render(self._view, self._scene, self._draw)
-        mujoco.mjr_readPixels(self._colour, self._depth, self._view, self._draw)
-        colour, depth = self._colour[::-1].copy(), self._depth[::-1]
-        paint_sky(colour, depth <= 0.0, camera, self._sky)
-        return colour, depth
 
     def _expose(self) -> None:
         """Dim the suns until what they light does not clip: worlds are written for renderers with a tone curve."""
@@ -136,6 +163,35 @@ class GlRenderer:
         share = max(WHITE - around, LEAST_SUN) / max(total, 1e-9)
         for sun in suns if share < 1.0 else ():
             sun.diffuse[:] = sun.diffuse * share
+
+
+def _turn_examples() -> Cases:
+    colour, depth = np.zeros((1, 1, 3), np.uint8), np.zeros((1, 1), np.float32)
+    yield colour, depth, 0.1, 1.0, False, colour, depth, np.zeros((1, 1), np.bool_)
+
+
+@kernel(examples=_turn_examples, error_model="numpy")
+def _turn(
+    colour: NDArray[np.uint8],
+    reversed_depth: NDArray[np.float32],
+    near: float,
+    far: float,
+    parallel: bool,
+    out: NDArray[np.uint8],
+    depth: NDArray[np.float32],
+    empty: NDArray[np.bool_],
+) -> None:
+    """OpenGL's rows from below as rows from above, and its depth (1 at the near plane, 0 at the far one) in metres."""
+    height, width = reversed_depth.shape
+    for row in range(height):
+        other = height - 1 - row
+        for column in range(width):
+            z = np.float64(reversed_depth[other, column])
+            found = far - z * (far - near) if parallel else near * far / (near + z * (far - near))
+            empty[row, column] = z <= 0.0
+            depth[row, column] = found if z > 0.0 else 0.0
+            for c in range(3):
+                out[row, column, c] = colour[other, column, c]
 
 
 _DIRECTIONAL = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL.value

@@ -14,6 +14,7 @@ from roboyard.simulation.render.camera import Camera
 from roboyard.simulation.render.gl_probe import gl_platform
 
 Backend = Literal["auto", "gl", "rays"]
+NO_GL = "renderer rays; or install PyOpenGL, libegl1, libopengl0 and libgl1-mesa-dri (or libosmesa6)"
 
 
 class Renderer(Protocol):
@@ -56,6 +57,19 @@ def available_backend() -> Literal["gl", "rays"]:
     return "gl" if gl_platform() is not None else "rays"
 
 
+def chosen_backend(backend: Backend) -> Literal["gl", "rays"]:
+    """What ``backend`` comes to on this machine.
+
+    Raises:
+        ConfigError: It has no such name, or "gl" was asked for and does not work.
+    """
+    if backend not in ("auto", "gl", "rays"):
+        raise ConfigError(f"unknown renderer {backend!r}", valid="auto, gl, rays")
+    if backend == "gl" and gl_platform() is None:
+        raise ConfigError("OpenGL without a screen does not work on this machine", valid=NO_GL)
+    return available_backend() if backend == "auto" else backend
+
+
 def open_renderer(model: mujoco.MjModel, width: int, height: int, backend: Backend = "auto") -> Renderer:
     """A renderer for a compiled model.
 
@@ -71,10 +85,7 @@ def open_renderer(model: mujoco.MjModel, width: int, height: int, backend: Backe
     """
     if not (1 <= width <= 8192 and 1 <= height <= 8192):
         raise ConfigError(f"a picture of {width} × {height} pixels", valid="1 … 8192 each way")
-    if backend not in ("auto", "gl", "rays"):
-        raise ConfigError(f"unknown renderer {backend!r}", valid="auto, gl, rays")
-    chosen = available_backend() if backend == "auto" else backend
-    if chosen == "gl":
+    if chosen_backend(backend) == "gl":
         from roboyard.simulation.render.gl import GlRenderer
 
         return GlRenderer(model, width, height)

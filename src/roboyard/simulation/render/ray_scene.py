@@ -22,6 +22,7 @@ class RayScene:
         model: Compiled model.
         opaque: Take the opaque geoms, or the transparent ones (0 < alpha < 1).
         groups: Geom groups that are seen.
+        finer: Round things get this many times as many edges as pictures for people need.
 
     Attributes:
         bodies: (p,) the body of each piece; 0 is what stands still, and comes first if there is any.
@@ -38,10 +39,12 @@ class RayScene:
         meshes: The same triangles in Embree.
     """
 
-    def __init__(self, model: mujoco.MjModel, *, opaque: bool = True, groups: tuple[int, ...] = SHOWN_GROUPS) -> None:
+    def __init__(
+        self, model: mujoco.MjModel, *, opaque: bool = True, groups: tuple[int, ...] = SHOWN_GROUPS, finer: int = 1
+    ) -> None:
         alpha = geom_colours(model)[:, 3]
         shown = (alpha >= 0.999) if opaque else (alpha > 0.01) & (alpha < 0.999)
-        by_body = body_triangles(model, shown & np.isin(model.geom_group, groups))
+        by_body = body_triangles(model, shown & np.isin(model.geom_group, groups), finer)
         parts = {b: [(g, t) for g, t in part if len(t.corners)] for b, part in by_body.items()}
         parts = {body: part for body, part in parts.items() if part}
         joined = {body: longest_edge_last(Triangles.join([t for _, t in part])) for body, part in parts.items()}

@@ -125,7 +125,7 @@ class RayRenderer:
         self.close()
 
     def _update(self, data: mujoco.MjData) -> None:
-        self._looks, self._alpha = _looks(self.model)
+        self._looks, self._alpha = looks_of(self.model)
         self._lamps = lamps_of(self.model, data)
         self._surround = np.stack([light_around(self.model), self._zenith, self._horizon])
         self._scene.update(data)
@@ -144,14 +144,15 @@ class RayRenderer:
         return np.where(hits >= 0, each, np.int32(-1)), each, looks
 
     def _rays(self, camera: Camera, pixels: F32) -> tuple[F32, F32]:
-        T = camera.T_world_camera
+        T, window = camera.T_world_camera, camera.windowed(self.width, self.height)
         return camera_rays(
             np.ascontiguousarray(T.rotation_matrix(), dtype=np.float32),
             np.asarray(T.translation, dtype=np.float32),
             pixels,
-            camera.focal(self.height),
-            self.width / 2,
-            self.height / 2,
+            window.fx,
+            window.fy,
+            window.cx,
+            window.cy,
             camera.span is not None,
         )
 
@@ -215,7 +216,7 @@ def _balls(scene: RayScene) -> F32:
     return balls
 
 
-def _looks(model: mujoco.MjModel) -> tuple[F32, F32]:
+def looks_of(model: mujoco.MjModel) -> tuple[F32, F32]:
     """Of each geom: linear colour, glow, highlight's strength and sharpness (g, 6); and alpha (g,)."""
     rgba = geom_colours(model)
     looks = np.zeros((len(rgba), 6), np.float32)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import kernel
 from roboyard.simulation.render.camera import Camera
+from roboyard.simulation.render.single import Cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +41,41 @@ def _rgb(colour: NDArray[np.float64]) -> tuple[float, float, float]:
     return float(colour[0]), float(colour[1]), float(colour[2])
 
 
+def _paint_examples() -> Cases:
+    colours = np.zeros(3)
+    yield np.zeros((1, 1, 3), np.uint8), np.zeros((1, 1), np.bool_), np.zeros(3), colours, colours, np.ones(4), False
+
+
+@kernel(examples=_paint_examples, error_model="numpy")
+def _paint(
+    picture: NDArray[np.uint8],
+    empty: NDArray[np.bool_],
+    up_axis: NDArray[np.float64],
+    zenith: NDArray[np.float64],
+    horizon: NDArray[np.float64],
+    window: NDArray[np.float64],
+    parallel: bool,
+) -> None:
+    height, width = empty.shape
+    for row in range(height):
+        y = (row + 0.5 - window[3]) / window[1]
+        for column in range(width):
+            if not empty[row, column]:
+                continue
+            x = (column + 0.5 - window[2]) / window[0]
+            up = up_axis[2]
+            if not parallel:
+                up = (up_axis[0] * x + up_axis[1] * y + up_axis[2]) / math.sqrt(x * x + y * y + 1.0)
+            share = math.sqrt(min(max(up, 0.0), 1.0))
+            for c in range(3):
+                mixed = (1.0 - share) * horizon[c] + share * zenith[c]
+                picture[row, column, c] = np.uint8(math.floor(255.0 * mixed + 0.5))
+
+
 def paint_sky(picture: NDArray[np.uint8], empty: NDArray[np.bool_], camera: Camera, sky: Sky) -> None:
     """Paint the pixels ``empty`` (height, width) of ``picture`` (height, width, 3) with what ``camera`` sees there."""
-    rows, columns = np.nonzero(empty)
-    if not len(rows):
-        return
     height, width = empty.shape
-    axes = camera.T_world_camera.rotation_matrix()
-    if camera.span is not None:
-        up = np.full(len(rows), axes[2, 2])
-    else:
-        focal = camera.focal(height)
-        x, y = (columns + 0.5 - width / 2) / focal, (rows + 0.5 - height / 2) / focal
-        up = (axes[2, 0] * x + axes[2, 1] * y + axes[2, 2]) / np.sqrt(x * x + y * y + 1.0)
-    share = np.sqrt(np.clip(up, 0.0, 1.0))[:, None]
-    mixed = (1 - share) * np.array(sky.horizon) + share * np.array(sky.zenith)
-    picture[rows, columns] = np.round(255 * mixed).astype(np.uint8)
+    window = camera.windowed(width, height)
+    up = np.ascontiguousarray(camera.T_world_camera.rotation_matrix()[2])
+    lens = np.array([window.fx, window.fy, window.cx, window.cy])
+    _paint(picture, empty, up, np.array(sky.zenith), np.array(sky.horizon), lens, camera.span is not None)

@@ -59,13 +59,14 @@ class Triangles:
         return Triangles(self.corners @ rotation.T + translation, self.normals @ rotation.T, self.uv)
 
 
-def geom_triangles(model: mujoco.MjModel, geom: int, *, plane_reach: float = 200.0) -> Triangles:
+def geom_triangles(model: mujoco.MjModel, geom: int, *, plane_reach: float = 200.0, finer: int = 1) -> Triangles:
     """Triangles of a geom in the geom's frame.
 
     Args:
         model: Compiled model.
         geom: Index of the geom.
         plane_reach: Half size that stands for "infinite" in planes [m].
+        finer: Round things get this many times as many edges.
     """
     kind, size = int(model.geom_type[geom]), np.asarray(model.geom_size[geom])
     types = mujoco.mjtGeom
@@ -74,13 +75,13 @@ def geom_triangles(model: mujoco.MjModel, geom: int, *, plane_reach: float = 200
     if kind == types.mjGEOM_PLANE:
         return _spread(rectangle(float(size[0]) or plane_reach, float(size[1]) or plane_reach), 2)
     if kind == types.mjGEOM_SPHERE:
-        return ellipsoid(np.full(3, size[0]))
+        return ellipsoid(np.full(3, size[0]), finer)
     if kind == types.mjGEOM_ELLIPSOID:
-        return ellipsoid(size)
+        return ellipsoid(size, finer)
     if kind == types.mjGEOM_CYLINDER:
-        return cylinder(float(size[0]), float(size[1]))
+        return cylinder(float(size[0]), float(size[1]), finer)
     if kind == types.mjGEOM_CAPSULE:
-        return capsule(float(size[0]), float(size[1]))
+        return capsule(float(size[0]), float(size[1]), finer)
     if kind in (types.mjGEOM_MESH, types.mjGEOM_SDF):
         return _mesh(model, int(model.geom_dataid[geom]))
     if kind == types.mjGEOM_HFIELD:
@@ -132,26 +133,26 @@ def box(half: Array) -> Triangles:
     return Triangles.flat(np.array(faces))
 
 
-def ellipsoid(radii: Array) -> Triangles:
+def ellipsoid(radii: Array, finer: int = 1) -> Triangles:
     """Ellipsoid with semi-axes ``radii``."""
-    count = segments(float(radii.max()))
-    unit = _revolve(*_arc(-math.pi / 2, math.pi / 2, max(8, count // 3)), count)
+    count = finer * segments(float(radii.max()))
+    unit = _revolve(*_arc(-math.pi / 2, math.pi / 2, max(8, count // (3 if finer == 1 else 2))), count)
     normals = unit.normals / radii
     return Triangles(unit.corners * radii, normals / np.linalg.norm(normals, axis=2, keepdims=True))
 
 
-def cylinder(radius: float, half: float) -> Triangles:
+def cylinder(radius: float, half: float, finer: int = 1) -> Triangles:
     """Cylinder along z, centred."""
-    count = segments(radius)
+    count = finer * segments(radius)
     side = _revolve(np.array([[radius, -half], [radius, half]]), np.array([[1.0, 0.0], [1.0, 0.0]]), count)
     top = _revolve(np.array([[radius, half], [0.0, half]]), np.array([[0.0, 1.0], [0.0, 1.0]]), count)
     bottom = _revolve(np.array([[0.0, -half], [radius, -half]]), np.array([[0.0, -1.0], [0.0, -1.0]]), count)
     return Triangles.join([side, top, bottom])
 
 
-def capsule(radius: float, half: float) -> Triangles:
+def capsule(radius: float, half: float, finer: int = 1) -> Triangles:
     """Capsule along z; ``half`` is half of its cylindrical part."""
-    count = segments(radius)
+    count = finer * segments(radius)
     low, low_normals = _arc(-math.pi / 2, 0.0, count // 4)
     high, high_normals = _arc(0.0, math.pi / 2, count // 4)
     profile = np.concatenate([low * radius - [0.0, half], high * radius + [0.0, half]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import mujoco
 import numpy as np
@@ -17,8 +17,12 @@ from roboyard.simulation.assembly import Placement
 from roboyard.simulation.contacts import ContactWatch
 from roboyard.simulation.instant import Instant
 from roboyard.simulation.randomness import generator, plain_state, restore_generator
+from roboyard.simulation.scene import Scene
 from roboyard.simulation.sensors.noise import Corruption
 from roboyard.simulation.sensors.outage import Outages
+
+if TYPE_CHECKING:
+    from roboyard.simulation.sensors.cameras.studio import Studio
 
 
 class Power(Protocol):
@@ -82,6 +86,15 @@ class Host(Protocol):
     @property
     def faults(self) -> Power:
         """What is wrong."""
+        ...
+
+    @property
+    def studio(self) -> Studio:
+        """Where pictures are made."""
+        ...
+
+    def scene(self) -> Scene:
+        """The world as it looks."""
         ...
 
     def sensors(self, name: str) -> tuple[Any, ...]:

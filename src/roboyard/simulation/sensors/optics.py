@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.description.model import Link
+from roboyard.simulation.assembly import Assembled
 from roboyard.simulation.naming import COLLISION, SEEN_ONLY
 from roboyard.simulation.sensors.base import Host
 
@@ -52,6 +53,20 @@ def optics_table(host: Host) -> NDArray[np.int8]:
             kinds[(placement.index, link.name)] = optics_of(link)
     watch = host.watch
     return np.array([kinds.get(watch.link_of(geom), OPAQUE) for geom in watch.geoms], np.int8)
+
+
+def scene_optics(assembled: Assembled) -> NDArray[np.int8]:
+    """The same of every geom of a compilation with looks."""
+    kinds = {
+        (placement.index, link.name): optics_of(link)
+        for placement in assembled.placements.values()
+        for link in placement.entry.model.links
+    }
+    tables = assembled.geoms
+    owners = tables.model.tolist()
+    return np.array(
+        [kinds.get((owner, link), OPAQUE) for owner, link in zip(owners, tables.links, strict=True)], np.int8
+    )
 
 
 def _example() -> Iterable[tuple[Any, ...]]:

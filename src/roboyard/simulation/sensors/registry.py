@@ -14,6 +14,7 @@ from typing import Any
 from roboyard.description.sensors import Sensor
 from roboyard.errors import ConfigError
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
+from roboyard.simulation.sensors.cameras.camera import Camera, DepthCamera, RgbdCamera, StereoCamera
 from roboyard.simulation.sensors.contact import Contact
 from roboyard.simulation.sensors.encoder import Encoder
 from roboyard.simulation.sensors.force_torque import ForceTorque
@@ -30,7 +31,7 @@ BUILT_IN: dict[str, type[SimulatedSensor[Any]]] = {
     kind.kind: kind
     for kind in (
         Lidar, Sonar, Imu, Accelerometer, Gyroscope, Magnetometer, Altimeter, Barometer, Satellite, Encoder,
-        ForceTorque, Contact, TruthSensor,
+        ForceTorque, Contact, TruthSensor, Camera, DepthCamera, RgbdCamera, StereoCamera,
     )
 }  # fmt: skip
 
@@ -69,7 +70,7 @@ def brought_kind(name: str) -> type[SimulatedSensor[Any]] | None:
 def make_sensor(
     host: Host, robot: str, sensor: Sensor, kinds: Mapping[str, type[SimulatedSensor[Any]]] | None = None
 ) -> SimulatedSensor[Any] | None:
-    """The simulated sensor for a description, unbound; None for a kind nobody simulates (cameras are rendered).
+    """The simulated sensor for a description, unbound; None for a kind nobody simulates.
 
     Args:
         host: The simulation.

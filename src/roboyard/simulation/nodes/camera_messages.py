@@ -1,0 +1,178 @@
+"""Camera readings as ROS messages, output by output."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.description.cameras import CameraSpec, camera_frames
+from roboyard.description.sensors import Sensor
+from roboyard.geometry import Lens
+from roboyard.messages import msg
+from roboyard.messages.convert import image_to_msg
+from roboyard.messages.time import stamp
+from roboyard.simulation.sensors.cameras.camera import CameraReading
+from roboyard.simulation.sensors.cameras.depth_noise import SUBPIXEL
+from roboyard.simulation.sensors.cameras.registration import POINT, organised_cloud, registered_depth, slopes
+from roboyard.simulation.sensors.cameras.stereo import projection
+
+JPEG_QUALITY = 80
+PNG_LEVEL = 1
+NEEDS: dict[str, frozenset[str]] = {
+    "image": frozenset(("image",)),
+    "depth": frozenset(("depth",)),
+    "registered": frozenset(("depth",)),
+    "infrared": frozenset(("infrared",)),
+    "points": frozenset(("image", "depth")),
+    "right": frozenset(("right",)),
+    "disparity": frozenset(("disparity",)),
+    "image/compressed": frozenset(("image",)),
+    "depth/compressed": frozenset(("depth",)),
+}
+"""What of a reading each output is made of; camera_info needs none."""
+TYPES: dict[str, type] = {
+    "image": msg.Image, "info": msg.CameraInfo, "depth": msg.Image, "depth_info": msg.CameraInfo,
+    "registered": msg.Image, "infrared": msg.Image, "infrared_info": msg.CameraInfo, "points": msg.PointCloud2,
+    "right": msg.Image, "right_info": msg.CameraInfo, "disparity": msg.DisparityImage,
+    "image/compressed": msg.CompressedImage, "depth/compressed": msg.CompressedImage,
+}  # fmt: skip
+
+
+class CameraMessages:
+    """Makes the messages of one camera.
+
+    Args:
+        sensor: The camera.
+        spec: What it is.
+        prefix: Of the robot's frames.
+    """
+
+    def __init__(self, sensor: Sensor, spec: CameraSpec, prefix: str) -> None:
+        self._spec = spec
+        frames = camera_frames(sensor, spec)
+        self._colour, self._depth, self._right = (prefix + name for name in (frames.colour, frames.depth, frames.right))
+        self._slopes: NDArray[np.float32] | None = None
+        self._make: dict[str, Callable[[CameraReading], Any]] = {
+            "image": lambda r: None if r.colour is None else image_to_msg(r.colour, self._colour, r.time_ns),
+            "right": lambda r: None if r.right is None else image_to_msg(r.right, self._right, r.time_ns),
+            "infrared": lambda r: None if r.infrared is None else image_to_msg(r.infrared, self._depth, r.time_ns),
+            "depth": lambda r: None if r.depth is None else self._depth_image(r.depth, self._depth, r.time_ns),
+            "registered": self._registered,
+            "points": self._points,
+            "disparity": self._disparity,
+            "info": lambda r: self._info(spec.colour, self._colour, r.time_ns),
+            "depth_info": lambda r: self._info(spec.depth, self._depth, r.time_ns),
+            "infrared_info": lambda r: self._info(spec.depth, self._depth, r.time_ns),
+            "right_info": lambda r: self._info(spec.colour, self._right, r.time_ns, spec.baseline),
+            "image/compressed": self._jpeg,
+            "depth/compressed": self._png,
+        }
+
+    def make(self, reading: CameraReading, outputs: frozenset[str]) -> dict[str, Any]:
+        """The messages of the outputs that the reading holds, by output; what has a picture goes before its info."""
+        made = {name: self._make[name](reading) for name in sorted(outputs)}
+        return {name: message for name, message in made.items() if message is not None}
+
+    def _depth_image(self, depth: NDArray[np.float32], frame: str, time_ns: int) -> Any:
+        return image_to_msg(millimetres(depth) if self._spec.millimetres else depth, frame, time_ns)
+
+    def _in_colour(self, reading: CameraReading) -> NDArray[np.float32] | None:
+        """Depth as the colour camera sees it."""
+        spec, depth = self._spec, reading.depth
+        if depth is None or spec.depth is None or spec.colour is None or not spec.apart:
+            return depth
+        return registered_depth(depth, spec.depth, spec.colour, spec.T_colour_depth)
+
+    def _registered(self, reading: CameraReading) -> Any:
+        depth = self._in_colour(reading)
+        return None if depth is None else self._depth_image(depth, self._colour, reading.time_ns)
+
+    def _points(self, reading: CameraReading) -> Any:
+        depth, lens = self._in_colour(reading), self._spec.colour or self._spec.depth
+        if depth is None or lens is None:
+            return None
+        if self._slopes is None:
+            self._slopes = slopes(lens)
+        points = organised_cloud(depth, self._slopes, reading.colour)
+        height, width = points.shape
+        names = enumerate(("x", "y", "z", "rgb"))
+        fields = [msg.PointField(name=name, offset=4 * i, datatype=7, count=1) for i, name in names]
+        return msg.PointCloud2(
+            header=_header(reading.time_ns, self._colour if self._spec.colour else self._depth),
+            height=height, width=width, fields=fields, is_bigendian=sys.byteorder == "big",
+            point_step=POINT.itemsize, row_step=POINT.itemsize * width,
+            data=np.frombuffer(points.tobytes(), np.uint8), is_dense=False,
+        )  # fmt: skip
+
+    def _disparity(self, reading: CameraReading) -> Any:
+        found, lens, spec = reading.disparity, self._spec.colour, self._spec
+        if found is None or lens is None:
+            return None
+        least = lens.fx * spec.baseline / max(spec.depth_far, 1e-3)
+        most = lens.fx * spec.baseline / max(spec.depth_near, 1e-3)
+        window = msg.RegionOfInterest(height=lens.height, width=lens.width)
+        return msg.DisparityImage(
+            header=_header(reading.time_ns, self._colour),
+            image=image_to_msg(found, self._colour, reading.time_ns),
+            f=lens.fx, t=spec.baseline, valid_window=window, min_disparity=least, max_disparity=most,
+            delta_d=SUBPIXEL,
+        )  # fmt: skip
+
+    def _info(self, lens: Lens | None, frame: str, time_ns: int, baseline: float = 0.0) -> Any:
+        if lens is None:
+            return None
+        bent = lens.distortion if lens.model == "plumb_bob" else (0.0, 0.0, 0.0, 0.0)
+        return msg.CameraInfo(
+            header=_header(time_ns, frame), width=lens.width, height=lens.height,
+            distortion_model=lens.model, d=np.array(bent), k=lens.matrix.ravel(), r=np.eye(3).ravel(),
+            p=projection(lens, baseline).ravel(),
+        )  # fmt: skip
+
+    def _jpeg(self, reading: CameraReading) -> Any:
+        if reading.colour is None:
+            return None
+        kind = "mono8; jpeg compressed" if reading.colour.ndim == 2 else "rgb8; jpeg compressed bgr8"
+        return msg.CompressedImage(
+            header=_header(reading.time_ns, self._colour), format=kind, data=jpeg(reading.colour)
+        )
+
+    def _png(self, reading: CameraReading) -> Any:
+        if reading.depth is None:
+            return None
+        return msg.CompressedImage(
+            header=_header(reading.time_ns, self._depth), format="16UC1; png compressed",
+            data=png(millimetres(reading.depth)),
+        )  # fmt: skip
+
+
+def _header(time_ns: int, frame: str) -> Any:
+    return msg.Header(stamp=stamp(time_ns), frame_id=frame)
+
+
+def millimetres(depth: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """Depth in whole millimetres, 0 where it is unknown or out of range (REP 118)."""
+    known = np.isfinite(depth) & (depth > 0.0) & (depth < 65.535)
+    return np.where(known, np.round(1000.0 * np.where(known, depth, 0.0)), 0.0).astype(np.uint16)
+
+
+def jpeg(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The picture (h, w, 3) or (h, w) as JPEG."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.fromarray(picture).save(out, "JPEG", quality=JPEG_QUALITY)
+    return np.frombuffer(out.getvalue(), np.uint8)
+
+
+def png(picture: NDArray[np.uint16]) -> NDArray[np.uint8]:
+    """The picture (h, w) of 16 bits as PNG."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.fromarray(picture).save(out, "PNG", compress_level=PNG_LEVEL)
+    return np.frombuffer(out.getvalue(), np.uint8)

@@ -1,0 +1,1 @@
+"""Cameras: colour, depth, infrared, stereo pairs, and what goes wrong in each."""

@@ -1,0 +1,208 @@
+"""Where the cameras of a simulation have their pictures made: a thread of its own, with the renderers.
+
+An OpenGL context belongs to the thread that made it, so all pictures are made in one.  They are made from a copy of
+the state, which the cameras take at the moment of measuring; so physics goes on meanwhile, and nothing depends on
+when the thread comes to it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import ThreadPool
+from roboyard.errors import RunError
+from roboyard.geometry import SE3, Lens
+from roboyard.simulation.render.bent import Bend, bend_of, bent_colour, bent_depth, bent_numbers
+from roboyard.simulation.render.bodies import geom_colours
+from roboyard.simulation.render.camera import Camera, Window
+from roboyard.simulation.render.opening import Backend, chosen_backend
+from roboyard.simulation.sensors.cameras.light import LINEAR
+from roboyard.simulation.sensors.optics import MIRROR, OPAQUE, scene_optics
+
+if TYPE_CHECKING:
+    from roboyard.simulation.render.gl import GlRenderer
+    from roboyard.simulation.render.plain_rays import PlainRayRenderer
+    from roboyard.simulation.scene import Scene
+
+R = TypeVar("R")
+F32 = NDArray[np.float32]
+U8 = NDArray[np.uint8]
+_MOST_SIZES = 6
+"""Sizes of pictures that OpenGL keeps ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one lens sees of a state.
+
+    Attributes:
+        colour: (h, w, 3).
+        depth: (h, w) along the axis [m], 0: nothing there.
+        returned: (h, w) share of light that surfaces throw back, negative for mirrors; None where it was not asked for.
+    """
+
+    colour: U8
+    depth: F32
+    returned: F32 | None = None
+
+
+class Studio:
+    """Makes the pictures.
+
+    Args:
+        backend: "gl", "rays", or "auto": OpenGL where it works.
+
+    Attributes:
+        backend: "gl" or "rays", once a picture was asked for.
+    """
+
+    def __init__(self, backend: Backend = "auto") -> None:
+        self._wish = backend
+        self._thread = ThreadPool(1)
+        self._room: _Room | None = None
+
+    @property
+    def backend(self) -> str:
+        """The kind of renderer that it uses. Raises ConfigError where "gl" was asked for and does not work."""
+        return chosen_backend(self._wish)
+
+    def submit(self, work: Callable[..., R], *args: Any) -> Future[R]:
+        """Have ``work(room, *args)`` done in the studio's thread; ``room.view`` makes pictures there."""
+        return self._thread.submit(self._do, work, args)
+
+    def _do(self, work: Callable[..., R], args: tuple[Any, ...]) -> R:
+        if self._room is None:
+            self._room = _Room(self.backend)
+        return work(self._room, *args)
+
+    def close(self) -> None:
+        """Free renderers and end the thread; pictures under way are finished."""
+        with suppress(RunError):  # at the end of the process its threads may be gone
+            self._thread.submit(self._clear).result()
+        self._thread.close()
+
+    def _clear(self) -> None:
+        if self._room is not None:
+            self._room.leave()
+
+
+class _Room:
+    """The renderers, in their thread."""
+
+    def __init__(self, backend: str) -> None:
+        self.backend = backend
+        self._scene: Scene | None = None
+        self._gl: OrderedDict[tuple[int, int], GlRenderer] = OrderedDict()
+        self._rays: PlainRayRenderer | None = None
+        self._tables: dict[Lens, tuple[F32, Bend | None]] = {}
+
+    def enter(self, scene: Scene, qpos: NDArray[np.float64]) -> None:
+        """Pose the scene."""
+        if scene is not self._scene:
+            self.leave()
+            self._scene, self._data = scene, mujoco.MjData(scene.model)
+            self._return = _returned(scene)
+        self._data.qpos[:] = qpos
+        mujoco.mj_kinematics(scene.model, self._data)
+        mujoco.mj_comPos(scene.model, self._data)
+        mujoco.mj_camlight(scene.model, self._data)
+
+    @property
+    def uneven(self) -> bool:
+        """Whether some surfaces throw back so little or so otherwise that a projected pattern is lost on them."""
+        return bool((self._return < 0.1).any())
+
+    def view(
+        self, lens: Lens, T_world_camera: SE3, near: float, *, colour: bool = True, returned: bool = False
+    ) -> View:
+        """What a lens sees of the scene that was entered last.
+
+        Args:
+            lens: The lens.
+            T_world_camera: Its optical frame in the world.
+            near: Nothing nearer is seen [m].
+            colour: Whether the colours matter.
+            returned: Whether ``View.returned`` is wanted.
+        """
+        rays, bend = self._table(lens)
+        if self.backend == "gl" and (lens.straight or bend is not None):
+            return self._drawn(lens, bend, T_world_camera, near, returned)
+        found, depth, geoms = self._caster().take(
+            self._data, Camera(T_world_camera, near=near, window=Window.of(lens)), rays, colour=colour
+        )
+        seen = found if found is not None else np.zeros((lens.height, lens.width, 3), np.uint8)
+        return View(seen, depth, self._returned(geoms) if returned else None)
+
+    def _drawn(self, lens: Lens, bend: Bend | None, T: SE3, near: float, returned: bool) -> View:
+        window = Window.of(lens) if bend is None else bend.window
+        width, height = (lens.width, lens.height) if bend is None else (bend.width, bend.height)
+        renderer = self._opened(width, height)
+        camera = Camera(T, near=near, window=window)
+        colour, depth = renderer.rgbd(self._data, camera)
+        geoms = renderer.geoms(self._data, camera) if returned else None
+        if bend is not None:
+            colour, depth = bent_colour(colour, bend), bent_depth(depth, bend)
+            geoms = bent_numbers(geoms, bend) if geoms is not None else None
+        return View(colour, depth, self._returned(geoms) if geoms is not None else None)
+
+    def _returned(self, geoms: NDArray[np.int32]) -> F32:
+        return np.where(geoms >= 0, self._return[np.maximum(geoms, 0)], np.float32(1.0)).astype(np.float32)
+
+    def _table(self, lens: Lens) -> tuple[F32, Bend | None]:
+        if lens not in self._tables:
+            rays = lens.all_rays().astype(np.float32)
+            self._tables[lens] = rays, None if lens.straight or self.backend != "gl" else bend_of(lens, rays)
+        return self._tables[lens]
+
+    def _opened(self, width: int, height: int) -> GlRenderer:
+        from roboyard.simulation.render.gl import GlRenderer
+
+        size = width, height
+        if size not in self._gl:
+            if len(self._gl) >= _MOST_SIZES:
+                self._gl.popitem(last=False)[1].close()
+            self._gl[size] = GlRenderer(self._scene_now.model, width, height)
+        self._gl.move_to_end(size)
+        return self._gl[size]
+
+    def _caster(self) -> PlainRayRenderer:
+        from roboyard.simulation.render.plain_rays import PlainRayRenderer
+
+        if self._rays is None:
+            self._rays = PlainRayRenderer(self._scene_now.model)
+        return self._rays
+
+    @property
+    def _scene_now(self) -> Scene:
+        if self._scene is None:
+            raise RunError("a picture is wanted of no scene", valid="enter one first")
+        return self._scene
+
+    def leave(self) -> None:
+        """Free the renderers."""
+        for renderer in self._gl.values():
+            renderer.close()
+        self._gl.clear()
+        if self._rays is not None:
+            self._rays.close()
+        self._rays = self._scene = None
+
+
+def _returned(scene: Scene) -> F32:
+    """Share of infrared light that each geom throws back: its brightest colour's, linear; −1 for mirrors."""
+    rgba = geom_colours(scene.model)
+    share = LINEAR[np.round(255.0 * rgba[:, :3].max(axis=1)).astype(int)]
+    optics = scene_optics(scene.assembled)
+    textured = np.asarray(scene.model.geom_matid) >= 0
+    if textured.any() and scene.model.ntex > 1:  # a picture's own darkness is not looked at
+        share = np.where(textured, np.maximum(share, 0.2), share)
+    return np.where(optics == MIRROR, np.float32(-1.0), np.where(optics == OPAQUE, share, 1.0)).astype(np.float32)

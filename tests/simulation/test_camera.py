@@ -1,0 +1,197 @@
+"""Cameras: depth as geometry says, through any lens, by either renderer; and what a chip makes of light."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from roboyard.description.cameras import DepthNoise, Exposure
+from roboyard.description.noise import Noise
+from roboyard.geometry import SE3, Lens
+from roboyard.simulation.sensors.cameras.light import infrared_of, luminance
+from roboyard.simulation.sensors.cameras.registration import organised_cloud, registered_depth, slopes
+from roboyard.simulation.sensors.cameras.stereo import projection, reprojection
+from roboyard.simulation.sensors.check import check_sensor
+
+from .cameras import LENS, RENDERERS, ball, ball_depth, camera, look, wall
+
+BENT = replace(LENS, distortion=(-0.25, 0.06, 0.002, -0.001, 0.0))
+LENSES = {
+    "straight": LENS,
+    "off centre": Lens(160, 120, 150.0, 140.0, 60.0, 70.0),
+    "bent": BENT,
+    "fisheye": Lens.of_view(160, 120, 3.0, "equidistant"),
+}
+
+
+@pytest.mark.parametrize("renderer", RENDERERS)
+@pytest.mark.parametrize("name", LENSES)
+def test_depth_of_a_wall_and_a_ball_is_what_geometry_says(renderer, name):
+    lens = LENSES[name]
+    sim, eye = look(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=camera(colour=lens, depth=lens))
+    depth = eye.read().depth
+    sim.close()
+    true = np.fmin(ball_depth(lens, 2.0, 0.4), 3.0)
+    inside = np.isfinite(lens.all_rays()[..., 2]) & (lens.all_rays()[..., 2] > 0.2)
+    off = np.abs(depth - true)[inside]
+    assert np.median(off) < 1e-3
+    assert np.percentile(off[np.abs(true[inside] - 3.0) > 0.01], 75) < 1e-3  # the ball is a polyhedron
+
+
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_colours_are_where_they_should_be(renderer):
+    sim, eye = look(wall(3.0, rgba=(0, 0, 1, 1)), ball(2.0, 0.3, 0.5, rgba=(1, 0, 0, 1)), renderer=renderer)
+    seen = eye.read().colour.astype(int)
+    sim.close()
+    red = seen[..., 0] > seen[..., 2] + 20
+    rows, columns = np.nonzero(red)
+    u, v = LENS.project([-0.5, 0.0, 2.0])  # y to the left is −x of the optical frame
+    assert (columns.mean(), rows.mean()) == pytest.approx((u, v), abs=1.0)
+
+
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_a_camera_sees_out_of_its_housing(renderer):
+    sim, eye = look(wall(3.0), renderer=renderer, housing=True, sensor=camera(near=0.01))
+    assert np.allclose(eye.read().depth, 3.0, atol=1e-3)
+    sim.close()
+
+
+def test_out_of_range_is_infinite_as_rep_118_wants():
+    sim, eye = look(wall(3.0), ball(0.25, 0.05), sensor=camera(depth_far=2.0))
+    depth = eye.read().depth
+    sim.close()
+    assert depth[60, 80] == -np.inf
+    assert depth[5, 5] == np.inf
+
+
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_the_same_seed_gives_the_same_pictures_whoever_else_looked(renderer):
+    noisy = camera(noise=Noise(stddev=0.02), depth_noise=DepthNoise("khoshelham", baseline=0.075))
+    found = []
+    for looks in (0, 3):
+        sim, eye = look(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=noisy, seed=4)
+        for _ in range(looks):
+            sim.step(2)
+            eye.read()
+        sim.step(10 - 2 * looks)
+        reading = eye.read()
+        found.append((reading.colour.tobytes(), reading.depth.tobytes()))
+        sim.close()
+    assert found[0] == found[1]
+    sim, eye = look(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=noisy, seed=5)
+    sim.step(10)
+    assert eye.read().depth.tobytes() != found[0][1]
+    sim.close()
+
+
+@pytest.mark.parametrize("kind", ["camera", "depth_camera", "rgbd_camera", "stereo_camera"])
+def test_every_kind_keeps_the_contract_of_sensors(kind):
+    small = Lens.of_view(16, 12, 1.0)
+    spec = {"depth": small, "baseline": 0.1, "depth_noise": DepthNoise("stereo", disparity=0.2)}
+    spec = spec if kind == "stereo_camera" else {"depth": small}
+    sensor = camera(kind, **{**spec, "colour": small, "noise": Noise(stddev=0.01)})
+    if kind == "depth_camera":
+        sensor = replace(sensor, spec=replace(sensor.spec, colour=None))
+    assert len(check_sensor(sensor)) == 5
+
+
+def test_registered_depth_hides_what_the_colour_camera_cannot_see():
+    """A post before a wall, the depth camera to the left: beside the post the wall is unknown, in front it is right."""
+    lens, T = Lens.of_view(320, 240, 1.0), SE3(translation=(-0.1, 0.0, 0.0))
+    apart = camera(colour=lens, depth=lens, T_colour_depth=T)
+    sim, eye = look(wall(3.0), ball(1.0, 0.2), sensor=apart)
+    depth = eye.read().depth
+    sim.close()
+    seen = registered_depth(depth, lens, lens, T)
+    true = np.fmin(ball_depth(lens, 1.0, 0.2), 3.0)
+    known = np.isfinite(seen)
+    assert 0.85 < known.mean() < 0.99  # the shadow is unknown
+    off = np.abs(seen - true)[known]
+    assert np.median(off) < 1e-3
+    assert (off < 0.02).mean() > 0.97  # the ball's outline is ragged
+    # Nowhere does the wall shine through the ball.
+    core = ball_depth(lens, 1.0, 0.17)
+    assert np.nanmax(seen[np.isfinite(core)]) < 1.1
+
+
+def test_registration_onto_the_same_camera_changes_nothing():
+    depth = np.full((120, 160), 2.0, np.float32)
+    for lens in (LENS, BENT):
+        assert np.allclose(registered_depth(depth, lens, lens, SE3.identity()), 2.0)
+
+
+@pytest.mark.parametrize("lens", [LENS, BENT])
+def test_the_cloud_lies_where_the_things_are(lens):
+    sim, eye = look(wall(3.0), ball(2.0, 0.4), sensor=camera(colour=lens, depth=lens))
+    reading = eye.read()
+    sim.close()
+    cloud = organised_cloud(reading.depth, slopes(lens), reading.colour)
+    points = np.stack([cloud["x"], cloud["y"], cloud["z"]], axis=-1)
+    on_ball = points[..., 2] < 2.9
+    assert np.allclose(np.linalg.norm(points[on_ball] - [0, 0, 2.0], axis=1), 0.4, atol=3e-3)
+    assert np.allclose(points[~on_ball, 2], 3.0, atol=1e-3)
+    assert np.array_equal(cloud["rgb"] >> 16, reading.colour[..., 0])
+    seen = lens.project(points[on_ball].astype(float))
+    rows, columns = np.nonzero(on_ball)
+    assert np.allclose(seen, np.stack([columns, rows], axis=1), atol=1e-2)
+
+
+def test_q_takes_pixels_and_disparities_back_to_points_and_p_projects_them():
+    lens, baseline = Lens(640, 480, 500.0, 480.0, 310.0, 245.0), 0.12
+    rng = np.random.default_rng(1)
+    points = np.column_stack([rng.uniform(-1, 1, (50, 2)), rng.uniform(1, 9, 50)])
+    homogeneous = np.column_stack([points, np.ones(50)])
+    left, right = (homogeneous @ projection(lens, b).T for b in (0.0, baseline))
+    left, right = left[:, :2] / left[:, 2:], right[:, :2] / right[:, 2:]
+    d = left[:, 0] - right[:, 0]
+    assert (d > 0).all()
+    assert np.allclose(left[:, 1], right[:, 1])
+    assert projection(lens, baseline)[0, 3] == -lens.fx * baseline  # ROS: Tx = −f B
+    back = np.column_stack([left, d, np.ones(50)]) @ reprojection(lens, baseline).T
+    assert np.allclose(back[:, :3] / back[:, 3:], points)
+
+
+def test_both_eyes_see_points_a_disparity_apart():
+    lens, baseline = Lens.of_view(320, 240, 1.0), 0.2
+    sensor = camera("stereo_camera", colour=lens, depth=lens, baseline=baseline)
+    sim, eye = look(wall(4.0, rgba=(0, 0, 1, 1)), ball(2.0, 0.3, rgba=(1, 0, 0, 1)), sensor=sensor)
+    reading = eye.read()
+    sim.close()
+    columns = [np.nonzero(p[..., 0].astype(int) > p[..., 2].astype(int) + 20)[1].mean() for p in
+               (reading.colour, reading.right)]  # fmt: skip
+    assert columns[0] - columns[1] == pytest.approx(lens.fx * baseline / 1.97, rel=0.03)
+    assert reading.disparity[120, 160] == pytest.approx(lens.fx * baseline / 1.7, abs=0.1)
+
+
+def test_vignetting_darkens_corners_and_shot_noise_grows_with_light():
+    plain = look(wall(2.0))
+    before = plain[1].read().colour
+    plain[0].close()
+    sim, eye = look(wall(2.0), sensor=camera(exposure=Exposure(vignetting=0.5)))
+    after = eye.read().colour
+    sim.close()
+    assert luminance(after)[0, 0] / luminance(before)[0, 0] == pytest.approx(0.5, abs=0.05)
+    assert after[60, 80, 1] == pytest.approx(before[60, 80, 1], abs=1)
+    spread = []
+    for gain in (0.2, 0.8):
+        sim, eye = look(wall(2.0), sensor=camera(exposure=Exposure(gain=gain, full_well=2000.0)))
+        light = luminance(eye.read().colour)[50:70, 70:90]
+        sim.close()
+        spread.append(light.std())
+    assert spread[1] / spread[0] == pytest.approx(2.0, rel=0.25)
+
+
+def test_automatic_exposure_brings_light_and_dark_scenes_to_the_same_mean():
+    means = []
+    for grey in (0.5, 1.0):
+        sim, eye = look(wall(2.0, rgba=(grey, grey, grey, 1)), sensor=camera(exposure=Exposure(auto=True)))
+        means.append(luminance(eye.read().colour).mean())
+        sim.close()
+    assert means[0] == pytest.approx(means[1], rel=0.1)
+    assert means[0] == pytest.approx(0.18, rel=0.2)
+
+
+def test_infrared_fades_with_the_square_of_distance():
+    grey = np.full((4, 4, 3), 128, np.uint8)
+    near, far = (infrared_of(grey, np.full((4, 4), z, np.float32))[0, 0] for z in (2.0, 4.0))
+    assert near / far == pytest.approx(4.0, rel=0.1)

@@ -1,0 +1,108 @@
+"""Depth noise: spreads as published, shadows where the projector does not reach, losses where too little comes back."""
+
+import numpy as np
+import pytest
+
+from roboyard.description.cameras import DepthNoise
+from roboyard.description.noise import Noise
+from roboyard.geometry import Lens
+from roboyard.simulation.sensors.cameras.depth_noise import measured_depth, sigma
+
+from .cameras import LENS, RENDERERS, camera, look, wall
+
+MODELS = {
+    "khoshelham": DepthNoise("khoshelham", baseline=0.075),
+    "nguyen": DepthNoise("nguyen", baseline=0.075),
+    "handa": DepthNoise("handa", baseline=0.075),
+    "stereo": DepthNoise("stereo", disparity=0.3),
+    "gaussian": DepthNoise("gaussian", Noise(stddev=0.01)),
+}
+BASELINE = 0.12
+
+
+def flat(noise, z, size=LENS, **more):
+    """What is measured of a wall met squarely."""
+    depth = np.full((size.height, size.width), z, np.float32)
+    options = {"near": 0.3, "far": 8.0, "baseline": BASELINE if noise.model == "stereo" else 0.0, **more}
+    return measured_depth(depth, size, noise, np.random.default_rng(7), **options)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("away", [0.8, 1.5, 2.5, 3.5, 5.0])
+def test_the_spread_is_the_published_one_within_ten_per_cent(model, away):
+    noise = MODELS[model]
+    # Over distances that differ by a few steps, or rounding would favour some of them.
+    spread = []
+    for k in range(8):
+        z = away * (1.0 + 0.002 * k)
+        found = flat(noise, z)
+        spread.append(np.nanmean((found[np.isfinite(found)] - z) ** 2))
+    published = float(sigma(noise, np.array(away * 1.007), LENS.fx, BASELINE))
+    assert np.sqrt(np.mean(spread)) == pytest.approx(published, rel=0.1)
+
+
+@pytest.mark.parametrize("model", ["khoshelham", "handa"])
+def test_measured_depths_are_those_of_whole_steps(model):
+    found = flat(MODELS[model], 3.0)
+    step = 2.85e-3 if model == "khoshelham" else 1 / 351.3
+    steps = 1.0 / (found[np.isfinite(found)].astype(float) * step)
+    assert np.allclose(steps, np.round(steps), atol=1e-3)
+
+
+@pytest.mark.parametrize("side", [0.075, -0.075])
+def test_a_post_throws_a_shadow_as_wide_as_the_baseline_says(side):
+    lens = Lens.of_view(320, 240, 1.0)
+    depth = np.full((240, 320), 3.0, np.float32)
+    depth[:, 140:180] = 1.0
+    noise = DepthNoise("khoshelham", baseline=side)
+    found = measured_depth(depth, lens, noise, np.random.default_rng(1), near=0.3, far=8.0)
+    width = lens.fx * abs(side) * (1 / 1.0 - 1 / 3.0)
+    lost = np.isnan(found)[100:140].mean(axis=0) > 0.95
+    beside = lost[:138] if side > 0 else lost[182:]
+    assert beside.sum() == pytest.approx(width, abs=3)
+    assert not (lost[182:] if side > 0 else lost[:138]).any()
+
+
+def test_nothing_comes_back_from_mirrors_and_little_from_dark_and_slanting_surfaces():
+    noise, shape = DepthNoise("khoshelham"), (120, 160)
+    assert np.isnan(flat(noise, 2.0, returned=np.full(shape, -1.0, np.float32))).all()
+    pictures = [np.full(shape, share, np.float32) for share in (0.8, 0.05, 0.02)]
+    share = [np.isnan(flat(noise, 3.5, returned=picture, far=5.0)).mean() for picture in pictures]
+    assert share[0] < 0.02
+    assert share[0] < share[1] < share[2]
+    # The ground seen from 0.4 m: far away it is met at a grazing angle.
+    rows = (np.arange(120) - LENS.cy) / LENS.fy
+    ground = np.where(rows > 0.05, 0.4 / np.maximum(rows, 0.05), 0.0).astype(np.float32)
+    found = measured_depth(np.repeat(ground[:, None], 160, 1), LENS, noise, np.random.default_rng(3), near=0.3, far=8.0)
+    lost = np.isnan(found).mean(axis=1)
+    assert lost[119] < 0.1
+    assert lost[rows > 0.05][0] > 0.9
+
+
+def test_windows_across_an_edge_lose_pixels_and_a_stereo_pair_is_blind_in_the_dark():
+    depth = np.full((120, 160), 3.0, np.float32)
+    depth[:, 80:] = 1.0
+    found = measured_depth(depth, LENS, MODELS["nguyen"], np.random.default_rng(2), near=0.3, far=8.0)
+    assert np.isnan(found[:, 80:82]).mean() > 0.2
+    assert np.isnan(found[:, 120:]).mean() < 0.01
+    assert np.isnan(flat(MODELS["stereo"], 2.0, luminance=np.zeros((120, 160), np.float32))).all()
+
+
+def test_a_pattern_gives_nothing_out_of_range():
+    assert np.isnan(flat(MODELS["khoshelham"], 0.2)).all()
+    assert np.isnan(flat(MODELS["khoshelham"], 9.0)).all()
+    assert np.isposinf(flat(MODELS["stereo"], 30.0)).mean() > 0.9
+
+
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_a_dark_wall_is_lost_sooner_by_either_renderer(renderer):
+    lost = []
+    for grey in (0.9, 0.05):
+        noise = DepthNoise("khoshelham", baseline=0.075)
+        sim, eye = look(
+            wall(4.0, rgba=(grey, grey, grey, 1)), sensor=camera(depth_noise=noise, depth_far=5.0), renderer=renderer
+        )
+        lost.append(np.isnan(eye.read().depth).mean())
+        sim.close()
+    assert lost[0] < 0.05
+    assert lost[1] > 0.8
