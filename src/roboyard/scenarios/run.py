@@ -126,9 +126,8 @@ class Run:
         try:
             if record:
                 self._record(out, exclude)
-            self.simulation_node = self.bus.add(
-                SimulationNode(simulation=self.simulation, record_cameras=cameras if record else 0.0), "simulation"
-            )
+            node = SimulationNode(simulation=self.simulation, record_cameras=cameras if record else 0.0)
+            self.simulation_node = self.bus.add(node, "simulation")
             for name_of, handle in self.simulation.models.items():
                 if furniture_of(handle.model) is not None:
                     self._bring_up(name_of, handle.model)
