@@ -66,3 +66,16 @@ def test_a_run_without_an_octree_has_no_figures_for_it_and_what_nodes_saved_move
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())["robots"]["rover"]["metrics"]
     assert metrics["octree_iou"] is None
     assert len(read_octree(tmp_path / "run" / "space.bt").leaves) == 0
+
+
+def test_a_run_with_a_map_of_space_is_byte_identical(tmp_path: Path) -> None:
+    recordings = []
+    for name in ("one", "two"):
+        with Run("corridor", out=tmp_path / name) as run:
+            rover = run.add("rover", at=(0.0, 0.0, 0.0), nodes="none")
+            rover.add_node(Camera(simulation=run.simulation), "camera")
+            rover.add_node("octree", "octree", parameters={"cloud_topic": "points", "publish_period": 0.5})
+            run.run_for(1.5)
+        recordings.append((tmp_path / name / "recording.mcap").read_bytes())
+    assert recordings[0] == recordings[1]
+    assert b"octomap_full" in recordings[0]

@@ -123,3 +123,27 @@ def climb(
         else:
             mask[parent] = bits
     return above, value, color, mask, first, dropped
+
+
+@kernel(examples=lambda: [(np.zeros(1, np.uint8), np.zeros(1, np.int64))])
+def leaf_numbers(masks: NDArray[np.uint8], first: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers (n,) of the leaves in the order of the tree; arguments as in `Nodes`, the root being the last."""
+    found = np.empty(len(masks), np.int64)
+    if len(masks) == 0:
+        return found
+    stack = np.empty(8 * DEPTH + 8, np.int64)
+    stack[0], depth, count = len(masks) - 1, 1, 0
+    while depth > 0:
+        depth -= 1
+        node = stack[depth]
+        if masks[node] == 0:
+            found[count] = node
+            count += 1
+            continue
+        children = 0
+        for i in range(8):
+            children += (masks[node] >> i) & 1
+        for i in range(children):  # the first on top
+            stack[depth] = first[node] + children - 1 - i
+            depth += 1
+    return found[:count].copy()

@@ -25,8 +25,8 @@ from roboyard.mapping.octree.blocks import (
 )
 from roboyard.mapping.octree.config import OctreeConfig, log_odds
 from roboyard.mapping.octree.leaves import DEPTH, Leaves
-from roboyard.mapping.octree.levels import WHITE, Nodes, build
-from roboyard.mapping.octree.rays import HIT_MARK, count_in, mark_beams
+from roboyard.mapping.octree.levels import WHITE, Nodes, build, leaf_numbers
+from roboyard.mapping.octree.rays import HIT_MARK, count_in, mark_beams, within_reach
 from roboyard.mapping.octree.stream import encode_binary, encode_full
 
 MOST_VOXELS: Final = 200_000_000
@@ -100,21 +100,18 @@ class OctreeMap:
         if floor.shape != (len(cloud),):
             raise InputError(f"ground of shape {floor.shape}", valid=f"({len(cloud)},), as the points")
         self._check(start)
-        away = np.sqrt(((cloud - start) ** 2).sum(axis=1))
-        near = (away >= model.min_range) & (away <= model.max_range)
-        free = (near & floor) | ((away > model.max_range) & np.isfinite(away))
-        near &= ~floor
-        cut = start + (cloud[free] - start) * np.minimum(model.max_range / np.maximum(away[free], 1e-9), 1.0)[:, None]
+        near, cut = within_reach(np.ascontiguousarray(cloud), start, floor, model.min_range, model.max_range)
+        hit = cloud[near]
         self._check(cut)
-        self._check(cloud[near])
-        hits = thin(cloud[near], None if shades is None else shades[near], config.resolution)
+        self._check(hit)
+        hits = thin(hit, None if shades is None else shades[near], config.resolution)
         misses = thin(cut, None, config.resolution)
         ends, keys = np.concatenate([hits.points, misses.points]), np.concatenate([hits.keys, misses.keys]) + ORIGIN
         seen_free, seen_occupied = self.cast(start, ends, keys, len(hits.keys))
         if hits.colors is not None:
             blocks, voxels = self._blocks.find(hits.keys + ORIGIN)
             paint(self._blocks.colors, blocks, voxels, hits.colors)
-        return Inserted(int(near.sum() + free.sum()), len(ends), seen_free, seen_occupied)
+        return Inserted(len(hit) + len(cut), len(ends), seen_free, seen_occupied)
 
     def cast(
         self, origin: NDArray[np.float64], ends: NDArray[np.float64], keys: NDArray[np.int64], hits: int
@@ -217,13 +214,11 @@ class OctreeMap:
     def leaves(self, nodes: Nodes | None = None, *, color: bool = True) -> Leaves:
         """Its leaves; of ``nodes``, if they are there already."""
         tree = self.nodes() if nodes is None else nodes
-        chosen = np.flatnonzero((tree.masks == 0) & ~tree.dropped)
+        chosen = leaf_numbers(tree.masks, tree.first)
         shifts = 3 * (DEPTH - tree.levels[chosen].astype(np.int64))
         codes = tree.codes[chosen] << shifts.astype(np.uint64)
-        order = np.argsort(codes)
-        chosen = chosen[order]
         return Leaves(
-            codes[order], tree.levels[chosen], tree.values[chosen], tree.colors[chosen] if color else None,
+            codes, tree.levels[chosen], tree.values[chosen], tree.colors[chosen] if color else None,
             self.config.resolution, self._threshold, tree.count,
         )  # fmt: skip
 

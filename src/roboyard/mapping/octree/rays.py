@@ -13,6 +13,43 @@ from roboyard.mapping.octree.blocks import ORIGIN, SPREAD
 FREE_MARK, HIT_MARK = 1, 2
 
 
+@kernel(examples=lambda: [(np.zeros((1, 3)), np.zeros(3), np.zeros(1, np.bool_), 0.0, 1.0)])
+def within_reach(
+    points: NDArray[np.float64], origin: NDArray[np.float64], ground: NDArray[np.bool_], nearest: float, farthest: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Which points count, and where beams end that only free.
+
+    Args:
+        points: (n, 3) [m]; not finite: they know nothing.
+        origin: (3,) of the sensor [m].
+        ground: (n,) which are not to be marked.
+        nearest: Nearer points are left out [m].
+        farthest: Beams to farther points are cut there [m].
+
+    Returns:
+        Numbers (m,) of the points that are to be marked, and ends (k, 3) of the other beams [m].
+    """
+    near, ends = np.empty(len(points), np.int64), np.empty((len(points), 3))
+    count, free = 0, 0
+    for i in range(len(points)):
+        x, y, z = points[i, 0] - origin[0], points[i, 1] - origin[1], points[i, 2] - origin[2]
+        away = math.sqrt(x * x + y * y + z * z)
+        if not (nearest <= away < math.inf):
+            continue
+        if away <= farthest and not ground[i]:
+            near[count] = i
+            count += 1
+            continue
+        share = farthest / away if away > farthest else 1.0
+        ends[free, 0], ends[free, 1], ends[free, 2] = (
+            origin[0] + share * x,
+            origin[1] + share * y,
+            origin[2] + share * z,
+        )
+        free += 1
+    return near[:count].copy(), ends[:free].copy()
+
+
 @kernel(
     examples=lambda: [
         (np.zeros(3), np.zeros((1, 3)), np.zeros((1, 3), np.int64), 0, 0.1, np.zeros(3, np.int64),
