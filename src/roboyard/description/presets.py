@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from roboyard.description.cameras import CameraSpec, DepthNoise, Exposure
 from roboyard.description.sensors import (
     EncoderSpec,
     ImuSpec,
@@ -20,6 +21,7 @@ from roboyard.description.sensors import (
     SonarSpec,
     VectorSpec,
 )
+from roboyard.geometry import SE3, Lens
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,25 @@ def _satellite(along: float, up: float) -> SatelliteSpec:
     return SatelliteSpec(noise(along), noise(up), Noise(stddev=0.1), Noise(stddev=0.2))
 
 
+def _pattern_camera(depth_view: float, near: float, far: float, apart: float) -> CameraSpec:
+    """A colour camera and, ``apart`` to its right [m], an infrared one with its projector another 75 mm further."""
+    colour = Lens.of_view(640, 480, math.radians(62.0), distortion=(0.05, -0.1, 0.0, 0.0, 0.0))
+    return CameraSpec(
+        colour=colour,
+        depth=Lens.of_view(640, 480, depth_view),
+        near=0.05,
+        far=50.0,
+        depth_near=near,
+        depth_far=far,
+        T_colour_depth=SE3(translation=(apart, 0.0, 0.0)),
+        exposure=Exposure(auto=True, vignetting=0.2, full_well=3000.0, read_noise=10.0),
+        depth_noise=DepthNoise("khoshelham", baseline=0.075),
+        infrared=True,
+    )
+
+
+_CHIP = Exposure(auto=True, vignetting=0.2, full_well=5000.0, read_noise=8.0)
+_PAIR = Lens.of_view(640, 480, math.radians(66.0))
 _HALF = math.pi / 2
 PRESETS: dict[str, Preset] = {
     "sick_lms200": Preset(
@@ -134,5 +155,33 @@ PRESETS: dict[str, Preset] = {
     ),
     "encoder_absolute_12bit": Preset(
         "encoder", 50.0, EncoderSpec(resolution=4096, absolute=True), "absolute encoder, 12 bits a turn"
+    ),
+    "kinect_v1": Preset(
+        "rgbd_camera", 30.0, _pattern_camera(math.radians(58.0), 0.5, 5.0, 0.025), "Kinect of 2010, 0.5 to 5 m"
+    ),
+    "astra": Preset(
+        "rgbd_camera", 30.0, _pattern_camera(math.radians(60.0), 0.6, 8.0, -0.025), "Orbbec Astra, 0.6 to 8 m"
+    ),
+    "webcam": Preset(
+        "camera",
+        30.0,
+        CameraSpec(
+            colour=Lens.of_view(640, 480, math.radians(60.0), distortion=(0.1, -0.2, 0.0, 0.0, 0.05)), exposure=_CHIP
+        ),
+        "colour camera with a bent lens and a small chip",
+    ),
+    "stereo_12cm": Preset(
+        "stereo_camera",
+        15.0,
+        CameraSpec(
+            colour=_PAIR,
+            depth=_PAIR,
+            depth_near=0.5,
+            depth_far=50.0,
+            baseline=0.12,
+            exposure=_CHIP,
+            depth_noise=DepthNoise("stereo", disparity=0.25),
+        ),
+        "stereo pair 12 cm apart, matched to a quarter of a pixel: 3 cm at 2.8 m, 10 cm at 5 m, nothing in the dark",
     ),
 }

@@ -80,7 +80,7 @@ def make_document(
         },
         "events": list(run.events),
         **costs(run.graph, run.wall_seconds),
-        "provenance": provenance().to_dict(),
+        "provenance": provenance(run.simulation.looks.renderer if any(frames.values()) else "none").to_dict(),
     }
 
 

@@ -96,7 +96,7 @@ class Simulation:
         self._hardware: dict[str, SimulatedHardware] = {}
         self._bases: dict[str, SimulatedBase] = {}
         self._sensors: dict[str, tuple[SimulatedSensor[Any], ...]] = {}
-        self._looks = Looks(renderer)
+        self.looks = Looks(renderer)
         self._listeners: list[Callable[[], None]] = []
         self._running: Running | None = None
         self.belts: dict[tuple[str, str], tuple[float, float, float]] = {}
@@ -313,12 +313,12 @@ class Simulation:
 
     def scene(self) -> Scene:
         """The world as it looks now, for a renderer: ``scene.model``, ``scene.data``; lives until models change."""
-        return self._looks.scene(self.world, self._entries, self.settings, self.data)
+        return self.looks.scene(self.world, self._entries, self.settings, self.data)
 
     @property
     def studio(self) -> Studio:
         """Where the cameras' pictures are made."""
-        return self._looks.studio
+        return self.looks.studio
 
     @property
     def instant(self) -> Instant:
@@ -360,7 +360,7 @@ class Simulation:
 
     def close(self) -> None:
         """Let go of the engine's memory."""
-        self._looks.close()
+        self.looks.close()
         for table in (self._hardware, self._bases, self._sensors):
             table.clear()
         self._running = None
@@ -373,7 +373,7 @@ class Simulation:
     def _put(self, running: Running) -> None:
         """Make ``running`` the world that runs, and have everything find its addresses there."""
         self._running = running
-        self._looks.forget()
+        self.looks.forget()
         for name, placement in running.assembled.placements.items():
             if name not in self._sensors:
                 made = (make_sensor(self, name, sensor, self._kinds) for sensor in placement.entry.model.sensors)

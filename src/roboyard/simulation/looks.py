@@ -22,7 +22,7 @@ class Looks:
     """The scene of a simulation and its studio.
 
     Args:
-        renderer: Of the studio.
+        renderer: Of the studio, as it was wished.
     """
 
     def __init__(self, renderer: Backend) -> None:
@@ -50,6 +50,13 @@ class Looks:
             self._studio = Studio(self._renderer)
             self._end = weakref.finalize(self, self._studio.close)
         return self._studio
+
+    @property
+    def renderer(self) -> str:
+        """Of the studio: "gl" or "rays". Raises ConfigError where "gl" was wished and does not work."""
+        from roboyard.simulation.render.opening import chosen_backend
+
+        return chosen_backend(self._renderer)
 
     def close(self) -> None:
         """Free both."""

@@ -73,7 +73,8 @@ class Impairment:
             value = getattr(reading, item.name)
             if isinstance(value, np.ndarray) and value.dtype.kind == "f":
                 noise = self.fault.amount * self._rng.standard_normal(value.shape)
-                changed[item.name] = made = np.where(np.isfinite(value), value + noise, value)
+                made = np.where(np.isfinite(value), value + noise, value).astype(value.dtype, copy=False)
+                changed[item.name] = made
                 made.flags.writeable = False
             elif isinstance(value, float):
                 scale = _METRE if item.name in ("latitude", "longitude") else 1.0

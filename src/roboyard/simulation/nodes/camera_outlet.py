@@ -109,7 +109,8 @@ class CameraOutlet:
         now_ns = self._sensor.host.time_ns
         kept = bool(self._record_ns) and now_ns >= self._next_record_ns
         if kept:
-            self._next_record_ns = max(self._next_record_ns + self._record_ns, now_ns)
+            # A stamp is up to a physics step before its event.
+            self._next_record_ns = now_ns + self._record_ns - self._sensor.host.timestep_ns
         outputs = self._outputs(kept)
         if outputs <= _INFOS:  # nobody looks: the camera says when and how it would have
             work = _ready(CameraReading(now_ns, self._sensor.spec))
