@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 
 from roboyard.description.camera_plugins import camera_plugin, plugin_base
-from roboyard.description.cameras import CAMERA_KINDS
+from roboyard.description.cameras import CAMERA_KINDS, CameraSpec
 from roboyard.description.fields import boolean_of, number_of, text_of
 from roboyard.description.model import Plugin
 from roboyard.description.presets import PRESETS, Preset
@@ -64,7 +64,7 @@ def read_sensor(reading: Reading, node: Node, link: str, T_link_sensor: SE3, joi
     spec: SensorSpec
     if preset is not None:
         reading.unknown(node, _COMMON, {"joint"})
-        spec = _in_joint(preset.spec, joint)
+        spec = _here(preset.spec, node, joint)
     elif reader is not None:
         bodies, read = reader
         reading.unknown(node, _COMMON | set(bodies))
@@ -115,7 +115,11 @@ def _preset(node: Node, name: str, kind: str) -> Preset | None:
     return found
 
 
-def _in_joint(spec: SensorSpec, joint: str) -> SensorSpec:
+def _here(spec: SensorSpec, node: Node, joint: str) -> SensorSpec:
+    """A preset with what only its place can say: an encoder's joint, a camera's frame and topics."""
+    if isinstance(spec, CameraSpec):
+        plugin = camera_plugin(node)
+        return replace(spec, optical_frame=plugin.optical_frame, topics=plugin.topics)
     return replace(spec, joints=(joint,)) if isinstance(spec, EncoderSpec) and joint else spec
 
 

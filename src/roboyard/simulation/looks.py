@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -43,12 +42,11 @@ class Looks:
 
     @property
     def studio(self) -> Studio:
-        """Where pictures are made; ends with this object at the latest."""
+        """Where pictures are made."""
         if self._studio is None:
             from roboyard.simulation.sensors.cameras.studio import Studio
 
             self._studio = Studio(self._renderer)
-            self._end = weakref.finalize(self, self._studio.close)
         return self._studio
 
     @property
@@ -62,5 +60,5 @@ class Looks:
         """Free both."""
         self._scene = None
         if self._studio is not None:
-            self._end()
+            self._studio.close()
             self._studio = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from types import TracebackType
@@ -19,7 +20,8 @@ from roboyard.simulation.render.single import Cases
 from roboyard.simulation.render.sky import Sky, paint_sky
 
 FAR = 200.0  # clipping plane [m]
-SLICES = 128  # edges of round things: a ball of half a metre is off by 0.2 mm at most
+FACES = 25_000  # of all round things together: as many as cost little
+FEWEST, MOST = 28, 128  # edges of a circle; with the most a ball of half a metre is off by 0.2 mm
 WHITE = 1.22  # light, straight on, at which a white surface that lamps meet at a slant is about white
 LEAST_SUN = 0.3  # a sun keeps this much, or shapes would look flat
 
@@ -56,7 +58,8 @@ class GlRenderer:
         quality = model.vis.quality
         before = quality.offsamples, model.vis.global_.offwidth, model.vis.global_.offheight
         round_before = quality.numslices, quality.numstacks
-        quality.numslices, quality.numstacks = SLICES, SLICES // 2
+        edges = _edges(model)
+        quality.numslices, quality.numstacks = edges, edges // 2
         quality.offsamples, model.vis.global_.offwidth, model.vis.global_.offheight = 0, width, height
         try:
             self._draw: Any = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
@@ -163,6 +166,14 @@ class GlRenderer:
         share = max(WHITE - around, LEAST_SUN) / max(total, 1e-9)
         for sun in suns if share < 1.0 else ():
             sun.diffuse[:] = sun.diffuse * share
+
+
+def _edges(model: mujoco.MjModel) -> int:
+    """Edges of circles: the fewer round things there are, the rounder they can be."""
+    kinds = mujoco.mjtGeom
+    round_ones = (kinds.mjGEOM_SPHERE, kinds.mjGEOM_CAPSULE, kinds.mjGEOM_ELLIPSOID, kinds.mjGEOM_CYLINDER)
+    count = int(np.isin(model.geom_type, [int(kind) for kind in round_ones]).sum())
+    return min(MOST, max(FEWEST, 2 * int(math.sqrt(2.0 * FACES / max(count, 1)) / 2.0)))
 
 
 def _turn_examples() -> Cases:

@@ -7,18 +7,19 @@ when the thread comes to it.
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import ThreadPool
 from roboyard.errors import RunError
 from roboyard.geometry import SE3, Lens
 from roboyard.simulation.render.bent import Bend, bend_of, bent_colour, bent_depth, bent_numbers
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from roboyard.simulation.scene import Scene
 
 R = TypeVar("R")
+_Order = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]
 F32 = NDArray[np.float32]
 U8 = NDArray[np.uint8]
 _MOST_SIZES = 6
@@ -67,8 +69,10 @@ class Studio:
 
     def __init__(self, backend: Backend = "auto") -> None:
         self._wish = backend
-        self._thread = ThreadPool(1)
-        self._room: _Room | None = None
+        self._orders: SimpleQueue[_Order | None] = SimpleQueue()
+        self._thread: Thread | None = None
+        # Whoever drops a studio ends it: the one thing that is safe to do from a garbage collector in any thread.
+        weakref.finalize(self, self._orders.put, None)
 
     @property
     def backend(self) -> str:
@@ -77,22 +81,33 @@ class Studio:
 
     def submit(self, work: Callable[..., R], *args: Any) -> Future[R]:
         """Have ``work(room, *args)`` done in the studio's thread; ``room.view`` makes pictures there."""
-        return self._thread.submit(self._do, work, args)
-
-    def _do(self, work: Callable[..., R], args: tuple[Any, ...]) -> R:
-        if self._room is None:
-            self._room = _Room(self.backend)
-        return work(self._room, *args)
+        if self._thread is None:
+            self._thread = Thread(target=_serve, args=(self._orders, self.backend), name="roboyard-studio", daemon=True)
+            self._thread.start()
+        found: Future[R] = Future()
+        self._orders.put((found, work, args))
+        return found
 
     def close(self) -> None:
         """Free renderers and end the thread; pictures under way are finished."""
-        with suppress(RunError):  # at the end of the process its threads may be gone
-            self._thread.submit(self._clear).result()
-        self._thread.close()
+        self._orders.put(None)
+        if self._thread is not None:
+            self._thread.join()
 
-    def _clear(self) -> None:
-        if self._room is not None:
-            self._room.leave()
+
+def _serve(orders: SimpleQueue[_Order | None], backend: str) -> None:
+    """The thread's life."""
+    room = _Room(backend)
+    while (order := orders.get()) is not None:
+        found, work, args = order
+        if not found.set_running_or_notify_cancel():
+            continue
+        try:
+            found.set_result(work(room, *args))
+        except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+            found.set_exception(error)
+        del order, found, work, args  # or the last picture would live on
+    room.leave()
 
 
 class _Room:
