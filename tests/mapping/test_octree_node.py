@@ -16,6 +16,7 @@ from roboyard.mapping.nodes import OctreeNode
 from roboyard.mapping.nodes.map_messages import map_from_msg
 from roboyard.mapping.nodes.octree_messages import octree_from_msg
 from roboyard.mapping.octree import OctreeConfig, OctreeMap, SensorModel, read_octree, write_octree
+from roboyard.mapping.octree.placing import place
 from roboyard.messages import msg, srv
 from roboyard.messages.convert import cloud_points, cloud_to_msg, pack_rgb, tf_message
 from roboyard.scenarios.state.codec import decode, encode
@@ -83,7 +84,9 @@ def test_the_node_says_what_the_map_says() -> None:
             T = SE3.from_rotation_matrix(OPTICAL, np.array([0.02 * k, 0.0, 0.8]))
             base = SE3.from_rotation_matrix(np.eye(3), np.array([0.02 * k, 0.0, 0.0]))
             T = base @ (base.inverse() @ T)
-            alone.insert(T @ points, T.translation, colors[: len(points)])
+            placed, _ = place((points[:, 0], points[:, 1], points[:, 2]), T, -1e6, 1e6)
+            assert np.allclose(placed, T @ points, atol=1e-12)
+            alone.insert(placed, T.translation, colors[: len(points)])
         full, binary = yard.heard["/octomap_full"], yard.heard["/octomap_binary"]
         assert len(full) == len(binary) == len(yard.heard["/projected_map"]) == 4
         assert np.asarray(full[-1].data).tobytes() == alone.full()

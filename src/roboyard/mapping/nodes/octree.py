@@ -20,8 +20,10 @@ from roboyard.mapping.octree import Inserted, Leaves, OctreeConfig, OctreeMap, r
 from roboyard.mapping.octree.config import SensorModel
 from roboyard.mapping.octree.files import COLORED, PLAIN, write_tree
 from roboyard.mapping.octree.ground import GroundFilter, ground_points
+from roboyard.mapping.octree.placing import place
 from roboyard.mapping.octree.projection import project
 from roboyard.messages import msg, nanoseconds, srv
+from roboyard.messages.convert import unpack_rgb
 
 _PATIENCE_NS: Final = 300_000_000
 """So long a cloud waits for the transform of its moment [ns]."""
@@ -37,12 +39,12 @@ class Taken:
     Attributes:
         message: sensor_msgs/PointCloud2.
         T_map_sensor: Where it was taken from.
-        T_base_sensor: The same, seen from the robot; None where ground is not looked for.
+        T_base_map: Where the map is, seen from the robot; None where ground is not looked for.
     """
 
     message: Any
     T_map_sensor: SE3
-    T_base_sensor: SE3 | None
+    T_base_map: SE3 | None
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,9 @@ class OctreeNode(Node):
             try:
                 T_map_sensor = self.transforms.lookup(self.frame(self.frame_id), sensor, time_ns)
                 base = self.frame(self.base_frame_id)
-                T_base_sensor = self.transforms.lookup(base, sensor, time_ns) if self.filter_ground_plane else None
+                T_base_map = None
+                if self.filter_ground_plane:
+                    T_base_map = self.transforms.lookup(base, self.frame(self.frame_id), time_ns)
             except TransformError as error:
                 if self.now_ns - time_ns < _PATIENCE_NS:
                     return
@@ -158,7 +162,7 @@ class OctreeNode(Node):
                 continue
             self._waiting.popleft()
             self._busy = True
-            taken = Taken(message, T_map_sensor, T_base_sensor)
+            taken = Taken(message, T_map_sensor, T_base_map)
             heights = self.point_cloud_min_z, self.point_cloud_max_z
             self.offload(
                 take_in, self._octree, taken, heights, self.ground_filter, *self._asked_for(),
@@ -284,14 +288,12 @@ def take_in(
     """
     try:
         cloud = cloud_from_msg(taken.message, color=color)
-        points = taken.T_map_sensor @ cloud.points
-        chosen = (points[:, 2] >= heights[0]) & (points[:, 2] <= heights[1])
+        points, kept = place(cloud.columns, taken.T_map_sensor, *heights)
+        colors = None if cloud.packed is None else unpack_rgb(cloud.packed[kept])
         floor = None
-        if taken.T_base_sensor is not None:
-            random = np.random.default_rng(len(points))
-            floor = ground_points(taken.T_base_sensor @ cloud.points[chosen], ground, random)
-        colors = None if cloud.colors is None else cloud.colors[chosen]
-        inserted = octree.insert(points[chosen], taken.T_map_sensor.translation, colors, ground=floor)
+        if taken.T_base_map is not None:
+            floor = ground_points(taken.T_base_map @ points, ground, np.random.default_rng(len(points)))
+        inserted = octree.insert(points, taken.T_map_sensor.translation, colors, ground=floor)
     except InputError as error:
         return replace(look_at(octree, color, band), trouble=str(error))
     return replace(look_at(octree, color, band), inserted=inserted)

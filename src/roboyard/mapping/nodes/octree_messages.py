@@ -12,21 +12,21 @@ from roboyard.errors import MessageError
 from roboyard.mapping.octree import Leaves, OctreeConfig
 from roboyard.mapping.octree.files import decode_octree
 from roboyard.messages import msg
-from roboyard.messages.convert import cloud_to_arrays, cloud_to_msg, pack_rgb, unpack_rgb
+from roboyard.messages.convert import cloud_to_arrays, cloud_to_msg, pack_rgb
 from roboyard.messages.convert.poses import header
 
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """Points with their colours.
+    """What a cloud's message holds.
 
     Attributes:
-        points: (n, 3) in the sensor's frame [m], all finite.
-        colors: (n, 3); None if there are none.
+        columns: (n,) x, y and z in the sensor's frame [m], maybe not finite.
+        packed: (n,) colours as PCL packs them; None if there are none.
     """
 
-    points: NDArray[np.float64]
-    colors: NDArray[np.uint8] | None
+    columns: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+    packed: NDArray[Any] | None
 
 
 def cloud_from_msg(message: Any, *, color: bool) -> Cloud:
@@ -42,10 +42,9 @@ def cloud_from_msg(message: Any, *, color: bool) -> Cloud:
     fields = cloud_to_arrays(message)
     if any(axis not in fields or fields[axis].ndim != 1 for axis in "xyz"):
         raise MessageError(f"cloud has no x, y, z but {', '.join(fields) or 'nothing'}")
-    finite = np.isfinite(fields["x"]) & np.isfinite(fields["y"]) & np.isfinite(fields["z"])
-    points = np.stack([fields[axis][finite].astype(np.float64) for axis in "xyz"], axis=-1)
+    x, y, z = (fields[axis].astype(np.float32, copy=False) for axis in "xyz")
     packed = next((fields[name] for name in ("rgb", "rgba") if name in fields), None) if color else None
-    return Cloud(points, None if packed is None else unpack_rgb(packed[finite]))
+    return Cloud((x, y, z), packed)
 
 
 def octree_to_msg(data: bytes, kind: str, resolution: float, frame: str, time_ns: int, *, binary: bool) -> Any:
