@@ -38,6 +38,7 @@ DONE_ALREADY = {
     "sensors", "imu", "contact", "touch", "altimeter", "magnetometer", "navsat", "air-pressure", "air-speed",
     "forcetorque", "force-torque", "logical-camera", "laser", "gpu-laser", "block-laser", "ray-sensor", "ray",
     "gpu-ray", "imu-sensor", "bumper", "unitree-foot-contact", "gps-sensor", "sonar", "range",
+    "camera", "multicamera", "depth-camera", "openni-kinect", "triggered-camera", "prosilica",
     # those that stand alone are made into sensors by the reader
     "gps", "magnetic", "baro", "ft-sensor", "f3d",
     # joints that follow others are read

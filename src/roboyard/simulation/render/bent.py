@@ -73,14 +73,6 @@ def bent_depth(wide: F32, bend: Bend) -> F32:
     return out
 
 
-def bent_numbers(wide: NDArray[np.int32], bend: Bend) -> NDArray[np.int32]:
-    """Numbers (h, w) of the nearest pixels; -1 where the lens sees nothing."""
-    known = np.isfinite(bend.places[..., 0])
-    columns, rows = (np.where(known, np.round(bend.places[..., k]), 0).astype(np.int64) for k in (0, 1))
-    found = wide[np.clip(rows, 0, wide.shape[0] - 1), np.clip(columns, 0, wide.shape[1] - 1)]
-    return np.where(known, found, np.int32(-1)).astype(np.int32)
-
-
 def _mix_examples() -> list[tuple[object, ...]]:
     picture = np.zeros((1, 1, 3), np.uint8)
     return [(picture, np.zeros((1, 1, 2), np.float32), picture)]

@@ -88,22 +88,11 @@ class GlRenderer:
         """Colour picture, and depth (height, width) along the optical axis [m], 0 where nothing is."""
         return self._take(data, camera)
 
-    def geoms(self, data: mujoco.MjData, camera: Camera) -> NDArray[np.int32]:
-        """Which geom each pixel (height, width) shows; -1: none."""
-        flags = self._scene.flags
-        flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = 1
-        try:
-            self._shoot(data, camera)
-        finally:
-            flags[mujoco.mjtRndFlag.mjRND_SEGMENT] = flags[mujoco.mjtRndFlag.mjRND_IDCOLOR] = 0
-        mujoco.mjr_readPixels(self._colour, None, self._view, self._draw)
-        rgb = self._colour[::-1].astype(np.int32)
-        number = rgb[..., 0] + (rgb[..., 1] << 8) + (rgb[..., 2] << 16)
-        table = np.full(max(self._scene.ngeom, 1) + 1, -1, np.int32)
-        for shown in self._scene.geoms[: self._scene.ngeom]:
-            if shown.objtype == mujoco.mjtObj.mjOBJ_GEOM and 0 <= shown.segid < self._scene.ngeom:
-                table[shown.segid + 1] = shown.objid
-        return table[np.where(number < len(table), number, 0)]
+    def depth(self, data: mujoco.MjData, camera: Camera) -> NDArray[np.float32]:
+        """Depth alone, as `rgbd` gives it."""
+        self._shoot(data, camera)
+        mujoco.mjr_readPixels(None, self._depth, self._view, self._draw)
+        return self._turned(camera)[1]
 
     def close(self) -> None:
         """Free context and buffers."""
@@ -130,11 +119,16 @@ class GlRenderer:
     def _take(self, data: mujoco.MjData, camera: Camera) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
         self._shoot(data, camera)
         mujoco.mjr_readPixels(self._colour, self._depth, self._view, self._draw)
+        colour, depth, empty = self._turned(camera)
+        paint_sky(colour, empty, camera, self._sky)
+        return colour, depth
+
+    def _turned(self, camera: Camera) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.bool_]]:
+        """What was read, from above: colour, depth, and where nothing is."""
         colour, depth = np.empty_like(self._colour), np.empty_like(self._depth)
         empty = np.empty(depth.shape, np.bool_)
         _turn(self._colour, self._depth, camera.near, FAR, camera.span is not None, colour, depth, empty)
-        paint_sky(colour, empty, camera, self._sky)
-        return colour, depth
+        return colour, depth, empty
 
     def _shoot(self, data: mujoco.MjData, camera: Camera) -> None:
         if self._context is None:

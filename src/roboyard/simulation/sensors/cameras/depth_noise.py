@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.description.cameras import DepthNoise
 from roboyard.geometry import Lens
+from roboyard.simulation.sensors.cameras.draws import NORMAL, byte_draws
 
 F32 = NDArray[np.float32]
 
@@ -122,7 +123,7 @@ def measured_depth(
         return out
     height, width = depth.shape
     axial = rng.standard_normal((height, width), dtype=np.float32)
-    lateral = rng.standard_normal((2, height, width), dtype=np.float32)
+    lateral = byte_draws(rng, (2, height, width))
     chance = rng.random((height, width), dtype=np.float32)
     shadow = np.zeros((height, width), np.bool_)
     side = baseline if noise.model == "stereo" else noise.baseline
@@ -131,7 +132,7 @@ def measured_depth(
     slopes = _ray_slopes(lens)
     out = np.empty((height, width), np.float32)
     _measure(
-        depth, slopes, axial, lateral, chance, shadow,
+        depth, slopes, axial, lateral, NORMAL, chance, shadow,
         np.ones((1, 1), np.float32) if returned is None else returned,
         np.ones((1, 1), np.float32) if luminance is None else luminance,
         _MODELS[noise.model], _LATERAL[noise.model], lens.fx * baseline, noise.disparity,
@@ -175,7 +176,7 @@ def _shadow(depth: F32, focal_baseline: float, shadow: NDArray[np.bool_]) -> Non
 def _measure_examples() -> list[tuple[object, ...]]:
     picture, one = np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32)
     return [
-        (picture, np.zeros(2, np.float32), picture, np.zeros((2, 1, 1), np.float32), picture,
+        (picture, np.zeros(2, np.float32), picture, np.zeros((2, 1, 1), np.uint8), NORMAL, picture,
          np.zeros((1, 1), np.bool_), one, one, 0, 0.5, 40.0, 0.2, 0.1, 5.0, True, picture)
     ]  # fmt: skip
 
@@ -185,7 +186,8 @@ def _measure(
     depth: F32,
     slopes: F32,
     axial: F32,
-    lateral: F32,
+    lateral: NDArray[np.uint8],
+    normal: F32,
     chance: F32,
     shadow: NDArray[np.bool_],
     returned: F32,
@@ -254,8 +256,8 @@ def _measure(
                 shift = jump
                 if model == _NGUYEN:
                     shift += 0.035 * angle / max(0.5 * math.pi - angle, 0.05)
-                u = column + round(shift * float(lateral[0, row, column]))
-                v = row + round(shift * float(lateral[1, row, column]))
+                u = column + round(shift * float(normal[lateral[0, row, column]]))
+                v = row + round(shift * float(normal[lateral[1, row, column]]))
                 u, v = min(max(u, 0), width - 1), min(max(v, 0), height - 1)
                 z = float(depth[v, u])
                 if z <= 0.0:

@@ -9,6 +9,7 @@ from roboyard.compute import kernel
 from roboyard.description.cameras import Exposure
 from roboyard.description.noise import Noise
 from roboyard.geometry import Lens
+from roboyard.simulation.sensors.cameras.draws import NORMAL, byte_draws
 
 F32 = NDArray[np.float32]
 U8 = NDArray[np.uint8]
@@ -66,13 +67,13 @@ def exposed(colour: U8, lens: Lens, exposure: Exposure, noise: Noise, rng: np.ra
     if exposure.auto:
         mean = float(luminance(colour).mean(dtype=np.float64))
         gain *= min(max(MIDDLE_GREY / max(mean, 1e-6), 1.0 / LARGEST_GAIN), LARGEST_GAIN)
-    shot = rng.standard_normal(colour.shape, dtype=np.float32) if exposure.full_well > 0.0 else _NONE
-    white = rng.standard_normal(colour.shape, dtype=np.float32) if noise.stddev > 0.0 else _NONE
+    shot = byte_draws(rng, colour.shape) if exposure.full_well > 0.0 else _NONE
+    white = byte_draws(rng, colour.shape) if noise.stddev > 0.0 else _NONE
     out = np.empty_like(colour)
     corner = max(lens.cx, lens.width - 1 - lens.cx) ** 2 + max(lens.cy, lens.height - 1 - lens.cy) ** 2
     _expose(
-        colour, LINEAR, CODED, gain, exposure.vignetting / max(corner, 1.0), lens.cx, lens.cy, exposure.full_well,
-        exposure.read_noise, shot, noise.mean, noise.stddev, white, out,
+        colour, LINEAR, CODED, NORMAL, gain, exposure.vignetting / max(corner, 1.0), lens.cx, lens.cy,
+        exposure.full_well, exposure.read_noise, shot, noise.mean, noise.stddev, white, out,
     )  # fmt: skip
     return out
 
@@ -88,7 +89,7 @@ def infrared_of(colour: U8, depth: F32) -> U8:
     return np.round(255.0 * np.minimum(luminance(colour) * near, 1.0)).astype(np.uint8)
 
 
-_NONE = np.zeros((1, 1, 1), np.float32)
+_NONE = np.zeros((1, 1, 1), np.uint8)
 
 
 def _luminance_examples() -> list[tuple[object, ...]]:
@@ -109,7 +110,7 @@ def _luminance(colour: U8, linear: F32, out: F32) -> None:
 
 def _expose_examples() -> list[tuple[object, ...]]:
     picture = np.zeros((1, 1, 3), np.uint8)
-    return [(picture, LINEAR, CODED, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, _NONE, 0.0, 0.0, _NONE, picture)]
+    return [(picture, LINEAR, CODED, NORMAL, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, _NONE, 0.0, 0.0, _NONE, picture)]
 
 
 @kernel(examples=_expose_examples, error_model="numpy")
@@ -117,16 +118,17 @@ def _expose(
     colour: U8,
     linear: F32,
     coded: F32,
+    normal: F32,
     gain: float,
     dimming: float,
     cx: float,
     cy: float,
     full_well: float,
     read_noise: float,
-    shot: F32,
+    shot: U8,
     mean: float,
     spread: float,
-    white: F32,
+    white: U8,
     out: U8,
 ) -> None:
     height, width = colour.shape[:2]
@@ -137,9 +139,10 @@ def _expose(
                 light = share * linear[colour[row, column, c]]
                 if full_well > 0.0:
                     electrons = light * full_well
-                    light += np.sqrt(max(electrons, 0.0) + read_noise * read_noise) / full_well * shot[row, column, c]
+                    wide = np.sqrt(max(electrons, 0.0) + read_noise * read_noise) / full_well
+                    light += wide * normal[shot[row, column, c]]
                 light = min(max(light, 0.0), 1.0)
                 value = float(coded[int(np.sqrt(light) * (len(coded) - 1) + 0.5)])
                 if spread > 0.0:
-                    value += spread * white[row, column, c]
+                    value += spread * normal[white[row, column, c]]
                 out[row, column, c] = np.uint8(min(max(255.0 * (value + mean) + 0.5, 0.0), 255.0))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import RunError
 from roboyard.geometry import SE3, Lens
-from roboyard.simulation.render.bent import Bend, bend_of, bent_colour, bent_depth, bent_numbers
+from roboyard.simulation.render.bent import Bend, bend_of, bent_colour, bent_depth
 from roboyard.simulation.render.bodies import geom_colours
 from roboyard.simulation.render.camera import Camera, Window
 from roboyard.simulation.render.opening import Backend, chosen_backend
@@ -150,24 +150,32 @@ class _Room:
         """
         rays, bend = self._table(lens)
         if self.backend == "gl" and (lens.straight or bend is not None):
-            return self._drawn(lens, bend, T_world_camera, near, returned)
+            shares = self._asked(lens, T_world_camera, near) if returned else None
+            return self._drawn(lens, bend, T_world_camera, near, shares, colour=colour)
         found, depth, geoms = self._caster().take(
             self._data, Camera(T_world_camera, near=near, window=Window.of(lens)), rays, colour=colour
         )
         seen = found if found is not None else np.zeros((lens.height, lens.width, 3), np.uint8)
         return View(seen, depth, self._returned(geoms) if returned else None)
 
-    def _drawn(self, lens: Lens, bend: Bend | None, T: SE3, near: float, returned: bool) -> View:
+    def _drawn(self, lens: Lens, bend: Bend | None, T: SE3, near: float, returned: F32 | None, *, colour: bool) -> View:
         window = Window.of(lens) if bend is None else bend.window
         width, height = (lens.width, lens.height) if bend is None else (bend.width, bend.height)
-        renderer = self._opened(width, height)
-        camera = Camera(T, near=near, window=window)
-        colour, depth = renderer.rgbd(self._data, camera)
-        geoms = renderer.geoms(self._data, camera) if returned else None
+        renderer, camera = self._opened(width, height), Camera(T, near=near, window=window)
+        if not colour:
+            depth = renderer.depth(self._data, camera)
+            black = np.zeros((lens.height, lens.width, 3), np.uint8)
+            return View(black, depth if bend is None else bent_depth(depth, bend), returned)
+        seen, depth = renderer.rgbd(self._data, camera)
         if bend is not None:
-            colour, depth = bent_colour(colour, bend), bent_depth(depth, bend)
-            geoms = bent_numbers(geoms, bend) if geoms is not None else None
-        return View(colour, depth, self._returned(geoms) if geoms is not None else None)
+            seen, depth = bent_colour(seen, bend), bent_depth(depth, bend)
+        return View(seen, depth, returned)
+
+    def _asked(self, lens: Lens, T: SE3, near: float) -> F32:
+        """``View.returned`` by rays, one for each four pixels: OpenGL would have to draw everything once more."""
+        rays = np.ascontiguousarray(self._table(lens)[0][::2, ::2])
+        _, _, geoms = self._caster().take(self._data, Camera(T, near=near), rays, colour=False)
+        return self._returned(geoms).repeat(2, 0).repeat(2, 1)[: lens.height, : lens.width]
 
     def _returned(self, geoms: NDArray[np.int32]) -> F32:
         return np.where(geoms >= 0, self._return[np.maximum(geoms, 0)], np.float32(1.0)).astype(np.float32)
