@@ -63,6 +63,12 @@ class Sonar(SimulatedSensor[SonarReading]):
         self._cone = (self._beams.grid[:, 0] >= math.cos(h) - 1e-9).reshape(_ROWS, _ROWS)
         self._pulse = SPEED_OF_SOUND * s.cycles / s.frequency
         self._since_ns = host.time_ns
+        # Times from now [ns] of pulses that could be heard: over the longest way, and over none.
+        longest = 2.0 * s.range_max * _SPARE
+        self._window = (
+            math.ceil((2.0 * s.range_min - longest) / SPEED_OF_SOUND * 1e9),
+            math.floor(2.0 * s.range_max / SPEED_OF_SOUND * 1e9),
+        )
         self.noise = Corruption((s.noise,), self.rng)
 
     @property
@@ -102,21 +108,12 @@ class Sonar(SimulatedSensor[SonarReading]):
         """Distance that the first sound of another pulse makes it believe [m]; ``own``: that of its own echo."""
         s, nearest = self.spec, math.inf
         for other in self._audible():
-            if other is not self and not self._could_hear(other):
-                continue
             way = 2.0 * own if other is self else self._way_of(other)
             if math.isinf(way):
                 continue
             for sent_ns in other._pulses(self, 2.0 * s.range_min - way, 2.0 * s.range_max - way):
                 nearest = min(nearest, 0.5 * (way + SPEED_OF_SOUND * 1e-9 * sent_ns))
         return nearest
-
-    def _could_hear(self, other: Sonar) -> bool:
-        """Whether any way that sound may take brings a pulse of the other here while it listens."""
-        s = self.spec
-        longest = 2.0 * s.range_max * _SPARE
-        straight = float(np.linalg.norm(other._place() - self._place()))
-        return next(other._pulses(self, 2.0 * s.range_min - longest, 2.0 * s.range_max - straight), None) is not None
 
     def _pulses(self, ear: Sonar, first: float, last: float) -> Iterator[int]:
         """Times [ns] from now at which it sends, while sound goes ``first`` to ``last`` [m]; its own ear knows now."""
@@ -135,14 +132,24 @@ class Sonar(SimulatedSensor[SonarReading]):
                     yield sent
 
     def _audible(self) -> Iterator[Sonar]:
-        """Sonars that send at present, itself included, and whose pulses it cannot tell from its own."""
+        """Itself, and the sonars that send at present whose pulses it cannot tell from its own and may hear in time."""
         if self._others is None:
             host = self.host
             found = (one for name in host.models for one in host.sensors(name) if isinstance(one, Sonar))
             band = self.spec.frequency / self.spec.cycles
             self._others = tuple(one for one in found if abs(one.spec.frequency - self.spec.frequency) < band)
+        now, step = self.host.time_ns, self.host.timestep_ns
+        first, last = self._window
         for one in self._others:
-            if one is self or (self.host.faults.powered(one.robot) and not one.is_out()):
+            if one is self:
+                yield one
+                continue
+            if one.period_ns:  # is its newest pulse that could still be heard one that could be heard by now?
+                start = one._since_ns + round(one.sensor.phase * 1e9)
+                number = (now + last + step - start) // one.period_ns
+                if number < 1 or (start + number * one.period_ns) // step * step - now < first:
+                    continue
+            if self.host.faults.powered(one.robot) and not one.is_out():
                 yield one
 
     def _way_of(self, other: Sonar) -> float:
