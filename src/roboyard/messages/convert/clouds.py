@@ -58,8 +58,12 @@ def cloud_to_msg(points: ArrayLike, frame: str, time_ns: int, *, fields: Mapping
     )  # fmt: skip
 
 
-def cloud_to_arrays(message: Any) -> dict[str, NDArray[Any]]:
+def cloud_to_arrays(message: Any, *, every: int = 1) -> dict[str, NDArray[Any]]:
     """All fields of a sensor_msgs/PointCloud2 by name, (n,) or (n, count) each, row after row.
+
+    Args:
+        message: The cloud.
+        every: Of an organised one take every so many rows and columns, else every so many points.
 
     Raises:
         MessageError: fields or sizes that contradict each other or the data.
@@ -72,7 +76,8 @@ def cloud_to_arrays(message: Any) -> dict[str, NDArray[Any]]:
             valid="rows that hold their points",
         )
     rows = data[: row * height].reshape(height, row)[:, : step * width]
-    table = np.ascontiguousarray(rows).reshape(width * height, step)
+    taken = rows.reshape(height, width, step)[:: every if height > 1 else 1, ::every]
+    table = np.ascontiguousarray(taken).reshape(-1, step)
     arrays = {}
     for field in message.fields:
         if int(field.datatype) not in _KINDS:
@@ -89,17 +94,19 @@ def cloud_to_arrays(message: Any) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def cloud_points(message: Any, *, finite: bool = True) -> NDArray[np.float64]:
+def cloud_points(message: Any, *, finite: bool = True, every: int = 1) -> NDArray[np.float64]:
     """Points (n, 3) [m] of a sensor_msgs/PointCloud2; by default without those that are not finite.
+
+    ``every``: see ``cloud_to_arrays``.
 
     Raises:
         MessageError: no x, y, z, or as ``cloud_to_arrays``.
     """
-    arrays = cloud_to_arrays(message)
+    arrays = cloud_to_arrays(message, every=every)
     if any(axis not in arrays or arrays[axis].ndim != 1 for axis in "xyz"):
         raise MessageError(f"cloud has no x, y, z but {', '.join(arrays) or 'nothing'}")
     points = np.stack([arrays[axis].astype(np.float64) for axis in "xyz"], axis=-1)
-    return points[np.all(np.isfinite(points), axis=1)] if finite else points
+    return points[np.isfinite(points).all(axis=1)] if finite else points
 
 
 def pack_rgb(colors: ArrayLike) -> NDArray[np.float32]:

@@ -23,6 +23,7 @@ class PointSource:
     persistence: float = field(0.0, unit="s", low=0.0, high=3600.0, doc="how long what it saw counts; 0: the newest")
     timeout: float | None = field(None, unit="s", low=0.02, high=3600.0, doc="instead of the node's sensor_timeout")
     voxel: float = field(0.05, unit="m", low=0.0, high=10.0, doc="cube in which points of a cloud become one; 0: none")
+    every: int = field(1, low=1, high=64, doc="of a cloud in rows, take every so many rows and columns")
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Source:
         self._echoes = isinstance(settings, EchoSource)
         self._read = partial(read, topic)
         if isinstance(settings, PointSource) and settings.kind == "cloud":
-            self._read = partial(read, topic, voxel=settings.voxel)
+            self._read = partial(read, topic, voxel=settings.voxel, every=settings.every)
         persistence = 0.0 if isinstance(settings, EchoSource) else settings.persistence
         self._recent: Recent[Any] = Recent(
             persistence=persistence, every=timeout if settings.timeout is None else settings.timeout, name=topic
@@ -120,7 +120,9 @@ def scan_observation(sensor: str, scan: Any, T_odom_laser: SE3) -> Observation:
     return Observation(T_odom_laser.translation, T_odom_laser @ points, hits, sensor)
 
 
-def cloud_observation(sensor: str, cloud: Any, T_odom_sensor: SE3, *, voxel: float = 0.0) -> Observation:
+def cloud_observation(
+    sensor: str, cloud: Any, T_odom_sensor: SE3, *, voxel: float = 0.0, every: int = 1
+) -> Observation:
     """What a sensor_msgs/PointCloud2 shows: something at each of its points that is finite.
 
     Args:
@@ -128,11 +130,12 @@ def cloud_observation(sensor: str, cloud: Any, T_odom_sensor: SE3, *, voxel: flo
         cloud: The message.
         T_odom_sensor: Where it was taken from.
         voxel: Points in a cube of this edge become one, their mean [m]; 0: all count.
+        every: Of an organised cloud so many rows and columns lie between those that are taken, plus one.
 
     Raises:
         MessageError: no such cloud.
     """
-    points = cloud_points(cloud)
+    points = cloud_points(cloud, every=every)
     if voxel > 0.0:
         points = thin(points, None, voxel).points
     return Observation(T_odom_sensor.translation, T_odom_sensor @ points, np.ones(len(points), dtype=bool), sensor)
