@@ -10,6 +10,7 @@ from typing import Any
 from roboyard import __version__
 from roboyard.scenarios.floor import Floor
 from roboyard.scenarios.metrics.evaluation import RUN_METRICS
+from roboyard.scenarios.report.cameras import Look
 from roboyard.scenarios.report.exploration import Reconnaissance
 from roboyard.scenarios.report.homing import Homecoming
 from roboyard.scenarios.report.story import Story
@@ -38,6 +39,7 @@ def render(
     floor: Floor | None,
     homecoming: Homecoming | None = None,
     explored: Reconnaissance | None = None,
+    looks: Sequence[Look] = (),
     *,
     log: Sequence[tuple[float, str, str, str]] = (),
     scenario: str = "",
@@ -51,6 +53,7 @@ def render(
         floor: The world from above.
         homecoming: How the main robot came home when the operator's link was lost.
         explored: How it explored the place.
+        looks: What depth cameras saw at the end.
         log: Warnings and errors: time [s], level, node, text.
         scenario: The scenario as run, as text.
         video: File beside the report.
@@ -58,6 +61,7 @@ def render(
     import jinja2
 
     from roboyard.scenarios.report import figures
+    from roboyard.scenarios.report.cameras import cameras_picture
     from roboyard.scenarios.report.exploration import coverage_figure, map_figure
     from roboyard.scenarios.report.homing import homecoming_figure, link_figure
 
@@ -91,6 +95,8 @@ def render(
             "maps": map_figure(main, explored) if main and explored else "",
             "coverage": coverage_figure(main, explored) if main and explored else "",
         },
+        cameras=cameras_picture(list(looks)) if looks else "",
+        looks=[look.text for look in looks],
         main=main.robot if main and len(stories) > 1 else "",
         scan_time=f"{main.scan.time:.1f}" if main and main.scan else "",
         touches=[

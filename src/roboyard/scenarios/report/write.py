@@ -11,6 +11,7 @@ from roboyard.record import Recording, open_recording
 from roboyard.scenarios.floor import Floor, floor_of
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.metrics.mapping import Plan
+from roboyard.scenarios.report.cameras import look_again
 from roboyard.scenarios.report.exploration import Reconnaissance, read_reconnaissance
 from roboyard.scenarios.report.homing import Homecoming, read_homecoming
 from roboyard.scenarios.report.page import render
@@ -60,7 +61,10 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
             log.append((0.0, "error", "report", f"the recording cannot be read: {error}"))
     scenario = folder.scenario.read_text("utf-8") if folder.scenario.is_file() else ""
     video = folder.video.name if folder.video.is_file() else None
-    page = render(document, stories, _floor(world), homecoming, explored, log=log, scenario=scenario, video=video)
+    looks = look_again(world) if isinstance(world, Simulation) else []
+    page = render(
+        document, stories, _floor(world), homecoming, explored, looks, log=log, scenario=scenario, video=video
+    )
     folder.write_text(folder.report, page)
     return folder.report
 

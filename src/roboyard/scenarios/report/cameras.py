@@ -1,0 +1,125 @@
+"""The report's part about depth cameras: the truth, an ideal camera and the one that erred, side by side."""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.description.cameras import DepthNoise
+from roboyard.description.noise import Noise
+from roboyard.geometry import SE3
+from roboyard.simulation import Simulation
+from roboyard.simulation.render.camera import Camera as Eye
+from roboyard.simulation.render.plain_rays import PlainRayRenderer
+from roboyard.simulation.sensors.cameras.camera import Camera, CameraReading, Shot, develop
+
+_MOST = 4
+"""Cameras that are shown."""
+_DEPTHS = "turbo"
+_WANTED = frozenset(("image", "depth"))
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one depth camera saw at the end of a run.
+
+    Attributes:
+        robot: Whose.
+        camera: Its name.
+        colour: (h, w, 3); None: it has none.
+        truth: (h, w) depth by exact rays [m], not a number where nothing is within its range.
+        ideal: The same by the camera without its errors.
+        measured: The same as it measures it.
+        far: Its range [m].
+    """
+
+    robot: str
+    camera: str
+    colour: NDArray[np.uint8] | None
+    truth: NDArray[np.float64]
+    ideal: NDArray[np.float64]
+    measured: NDArray[np.float64]
+    far: float
+
+    def error(self, depth: NDArray[np.float64]) -> float:
+        """Median distance from the truth where both are known [m]; not a number if nowhere."""
+        known = np.isfinite(depth) & np.isfinite(self.truth)
+        return float(np.median(np.abs(depth - self.truth)[known])) if known.any() else float("nan")
+
+    def share(self, depth: NDArray[np.float64]) -> float:
+        """Share of the pixels with a true depth that have one."""
+        known = np.isfinite(self.truth)
+        return float(np.isfinite(depth)[known].mean()) if known.any() else 0.0
+
+    @property
+    def text(self) -> str:
+        """Its figures, in a line."""
+        ideal, measured = self.error(self.ideal), self.error(self.measured)
+        return (
+            f"{self.robot}, {self.camera}: median error {1e3 * ideal:.2f} mm ideal, {1e3 * measured:.1f} mm measured; "
+            f"{self.share(self.measured):.1%} of the pixels within its range are"
+        )
+
+
+def look_again(simulation: Simulation) -> list[Look]:
+    """Of each depth camera, at this instant; at most a few."""
+    found = [
+        sensor
+        for name in simulation.models
+        for sensor in simulation.sensors(name)
+        if isinstance(sensor, Camera) and sensor.spec.depth is not None
+    ]
+    if not found:
+        return []
+    with PlainRayRenderer(simulation.model) as rays:
+        return [_look(simulation, sensor, rays) for sensor in found[:_MOST]]
+
+
+def _look(simulation: Simulation, sensor: Camera, rays: PlainRayRenderer) -> Look:
+    spec = sensor.spec
+    lens = spec.depth
+    assert lens is not None
+    shot: Shot = sensor.shoot()
+    plain = replace(spec, depth_noise=DepthNoise(), noise=Noise())
+    measured = sensor.develop(shot, _WANTED).result()
+    ideal: CameraReading = simulation.studio.submit(develop, shot, plain, _WANTED).result()
+    T = shot.T_world_optical @ (spec.T_colour_depth if spec.colour is not None else SE3.identity())
+    directions = np.ascontiguousarray(lens.all_rays(), dtype=np.float32)
+    eye = Eye(T, near=min(spec.near, spec.depth_near))
+    _, truth, _ = rays.take(simulation.data, eye, directions, colour=False)
+    within = (truth >= spec.depth_near) & (truth <= spec.depth_far)
+    return Look(
+        sensor.robot, sensor.sensor.name, measured.colour, np.where(within, truth, np.nan).astype(np.float64),
+        _known(ideal.depth), _known(measured.depth), spec.depth_far,
+    )  # fmt: skip
+
+
+def _known(depth: NDArray[np.float32] | None) -> NDArray[np.float64]:
+    assert depth is not None
+    values = np.asarray(depth, dtype=np.float64)
+    return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
+
+
+def cameras_picture(looks: list[Look]) -> str:
+    """All of them in rows, as the source of an ``<img>``."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.6, 1.75 * len(looks)), layout="constrained")
+    grid = figure.subplots(len(looks), 4, squeeze=False)
+    for row, look in zip(grid, looks, strict=True):
+        row[0].set_title(f"{look.robot}: {look.camera}", fontsize=8)
+        if look.colour is not None:
+            row[0].imshow(look.colour, cmap="gray")
+        parts = (("truth", look.truth), ("ideal", look.ideal), ("measured", look.measured))
+        for axes, (name, depth) in zip(row[1:], parts, strict=True):
+            axes.imshow(depth, cmap=_DEPTHS, vmin=0.0, vmax=look.far, interpolation="nearest")
+            axes.set_title(name, fontsize=8)
+        for axes in row:
+            axes.set_axis_off()
+    data = io.BytesIO()
+    figure.savefig(data, format="jpeg", dpi=120, facecolor="white", pil_kwargs={"quality": 88})
+    return "data:image/jpeg;base64," + base64.b64encode(data.getvalue()).decode()
