@@ -5,17 +5,17 @@ from __future__ import annotations
 import base64
 import io
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.description.cameras import DepthNoise
 from roboyard.description.noise import Noise
-from roboyard.geometry import SE3
+from roboyard.geometry import SE3, Lens
 from roboyard.simulation import Simulation
-from roboyard.simulation.render.camera import Camera as Eye
-from roboyard.simulation.render.plain_rays import PlainRayRenderer
 from roboyard.simulation.sensors.cameras.camera import Camera, CameraReading, Shot, develop
+from roboyard.simulation.sensors.cameras.studio import Studio
 
 _MOST = 4
 """Cameras that are shown."""
@@ -75,11 +75,14 @@ def look_again(simulation: Simulation) -> list[Look]:
     ]
     if not found:
         return []
-    with PlainRayRenderer(simulation.model) as rays:
-        return [_look(simulation, sensor, rays) for sensor in found[:_MOST]]
+    exact = Studio("rays")
+    try:
+        return [_look(simulation, sensor, exact) for sensor in found[:_MOST]]
+    finally:
+        exact.close()
 
 
-def _look(simulation: Simulation, sensor: Camera, rays: PlainRayRenderer) -> Look:
+def _look(simulation: Simulation, sensor: Camera, exact: Studio) -> Look:
     spec = sensor.spec
     lens = spec.depth
     assert lens is not None
@@ -88,14 +91,18 @@ def _look(simulation: Simulation, sensor: Camera, rays: PlainRayRenderer) -> Loo
     measured = sensor.develop(shot, _WANTED).result()
     ideal: CameraReading = simulation.studio.submit(develop, shot, plain, _WANTED).result()
     T = shot.T_world_optical @ (spec.T_colour_depth if spec.colour is not None else SE3.identity())
-    directions = np.ascontiguousarray(lens.all_rays(), dtype=np.float32)
-    eye = Eye(T, near=min(spec.near, spec.depth_near))
-    _, truth, _ = rays.take(simulation.data, eye, directions, colour=False)
+    truth = exact.submit(_depth, shot, lens, T, min(spec.near, spec.depth_near)).result()
     within = (truth >= spec.depth_near) & (truth <= spec.depth_far)
     return Look(
         sensor.robot, sensor.sensor.name, measured.colour, np.where(within, truth, np.nan).astype(np.float64),
         _known(ideal.depth), _known(measured.depth), spec.depth_far,
     )  # fmt: skip
+
+
+def _depth(room: Any, shot: Shot, lens: Lens, T_world_optical: SE3, near: float) -> NDArray[np.float32]:
+    room.enter(shot.scene, shot.qpos)
+    depth: NDArray[np.float32] = room.view(lens, T_world_optical, near, colour=False).depth
+    return depth
 
 
 def _known(depth: NDArray[np.float32] | None) -> NDArray[np.float64]:
