@@ -102,12 +102,16 @@ def _lens(reading: Reading, node: Node | None, name: str, plugin: CameraPlugin, 
     model = _LENSES.get(written, "plumb_bob") if wide else "plumb_bob"
     view = number_of(node, "horizontal_fov", 1.0472)
     widest = _WIDEST if model == "plumb_bob" else (math.pi if model == "orthographic" else 1.99 * math.pi)
-    if node is not None and not 0.0 < view <= widest:
+    if node is not None and not view > 0.0:
         raise fault(
             f"camera '{name}' has a horizontal field of view of {view:g} rad",
             node.child("horizontal_fov") or node,
             f"above 0, at most {widest:.4g} rad with this lens",
         )
+    if node is not None and view > widest:
+        what = f"camera '{name}' has a horizontal field of view of {view:g} rad, wider than its lens can be"
+        reading.note(node.child("horizontal_fov") or node, f"{what}: {widest:.4g} rad taken")
+        view = widest
     bent = _distortion(reading, node, plugin)
     lens = Lens.of_view(width, height, view, model, bent)
     given = shape.child("intrinsics") if shape is not None else None
@@ -133,11 +137,8 @@ def _lens(reading: Reading, node: Node | None, name: str, plugin: CameraPlugin, 
             cy=own.get("cy", lens.cy),
         )
     if (lost := lens.folds_at()) is not None and node is not None:
-        raise fault(
-            f"the distortion of camera '{name}' folds the picture over before pixel ({lost[0]:g}, {lost[1]:g})",
-            node.child("distortion") or node,
-            "coefficients with which the distance from the middle grows up to the corners, or a smaller field of view",
-        )
+        what = f"the distortion of camera '{name}' folds the picture over before pixel ({lost[0]:g}, {lost[1]:g})"
+        reading.note(node.child("distortion") or node, f"{what}: nothing is seen from there on")
     return lens
 
 
