@@ -68,7 +68,7 @@ class Look:
 def look_again(simulation: Simulation) -> list[Look]:
     """Of each depth camera, at this instant; at most a few."""
     found = [
-        sensor
+        (sensor, sensor.spec.depth)
         for name in simulation.models
         for sensor in simulation.sensors(name)
         if isinstance(sensor, Camera) and sensor.spec.depth is not None
@@ -77,15 +77,13 @@ def look_again(simulation: Simulation) -> list[Look]:
         return []
     exact = Studio("rays")
     try:
-        return [_look(simulation, sensor, exact) for sensor in found[:_MOST]]
+        return [_look(simulation, sensor, lens, exact) for sensor, lens in found[:_MOST]]
     finally:
         exact.close()
 
 
-def _look(simulation: Simulation, sensor: Camera, exact: Studio) -> Look:
+def _look(simulation: Simulation, sensor: Camera, lens: Lens, exact: Studio) -> Look:
     spec = sensor.spec
-    lens = spec.depth
-    assert lens is not None
     shot: Shot = sensor.shoot()
     plain = replace(spec, depth_noise=DepthNoise(), noise=Noise())
     measured = sensor.develop(shot, _WANTED).result()
@@ -95,7 +93,7 @@ def _look(simulation: Simulation, sensor: Camera, exact: Studio) -> Look:
     within = (truth >= spec.depth_near) & (truth <= spec.depth_far)
     return Look(
         sensor.robot, sensor.sensor.name, measured.colour, np.where(within, truth, np.nan).astype(np.float64),
-        _known(ideal.depth), _known(measured.depth), spec.depth_far,
+        _known(ideal, lens), _known(measured, lens), spec.depth_far,
     )  # fmt: skip
 
 
@@ -105,9 +103,9 @@ def _depth(room: Any, shot: Shot, lens: Lens, T_world_optical: SE3, near: float)
     return depth
 
 
-def _known(depth: NDArray[np.float32] | None) -> NDArray[np.float64]:
-    assert depth is not None
-    values = np.asarray(depth, dtype=np.float64)
+def _known(reading: CameraReading, lens: Lens) -> NDArray[np.float64]:
+    nothing = np.full((lens.height, lens.width), np.nan)
+    values = nothing if reading.depth is None else np.asarray(reading.depth, dtype=np.float64)
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)
 
 
