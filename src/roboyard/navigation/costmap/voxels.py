@@ -31,6 +31,9 @@ class VoxelConfig:
     resolution_z: float = field(0.2, unit="m", low=0.001, high=100.0, doc="height of a voxel")
     levels: int = field(10, low=1, high=32, doc="voxels in a column")
     mark_threshold: int = field(0, low=0, high=31, doc="so many marked voxels in a column are no obstacle yet")
+    spare: float = field(
+        0.0, unit="m", low=0.0, high=10.0, doc="beams that meet something clear up to so far before it"
+    )
     unknown_threshold: int = field(10, low=0, high=32, doc="with more unseen voxels it is unknown; else free")
 
     def __post_init__(self) -> None:
@@ -81,7 +84,8 @@ class VoxelLayer(OwnCells):
             inside = np.column_stack([flat, points[:, 2] - voxels.origin_z]) / scale
             bounds = np.array([0, 0, -1, -1], dtype=np.int64)
             reach = config.clear_to / self._frame.resolution
-            clear_voxels(self._marked, self._seen, voxels.levels, inside[0], inside[1:], reach, bounds)
+            shares = self._shares(seen)
+            clear_voxels(self._marked, self._seen, voxels.levels, inside[0], inside[1:], shares, reach, bounds)
             touched = touched.union(Bounds(int(bounds[0]), int(bounds[1]), int(bounds[2]) + 1, int(bounds[3]) + 1))
             away = np.hypot(*(seen.points[:, :2] - seen.origin[:2]).T)
             counts = seen.hits & (away >= config.mark_from) & (away <= config.mark_to)
@@ -95,6 +99,14 @@ class VoxelLayer(OwnCells):
         np.bitwise_or.at(self._marked, (ends[:, 0], ends[:, 1]), bits)
         np.bitwise_or.at(self._seen, (ends[:, 0], ends[:, 1]), bits)
         self._settle(touched.union(Bounds.around(ends[:, :2])))
+
+    def _shares(self, seen: Observation) -> NDArray[np.float64]:
+        """(n,) shares of the beams that clear: a flat top seen at a slant must not lose the part nearer by."""
+        if self._voxels.spare <= 0.0:
+            return np.ones(len(seen.points))
+        length = np.linalg.norm(seen.points - seen.origin, axis=1)
+        left = 1.0 - self._voxels.spare / np.maximum(length, 1e-9)
+        return np.where(seen.hits, np.maximum(left, 0.0), 1.0)
 
     def voxels(self) -> NDArray[np.float64]:
         """Middles (n, 3) of all marked voxels in the map [m], e.g. to look at."""
@@ -121,8 +133,8 @@ class VoxelLayer(OwnCells):
 
 @kernel(
     examples=lambda: [
-        (np.zeros((5, 5), dtype=np.uint32), np.zeros((5, 5), dtype=np.uint32), 4, np.zeros(3), np.zeros((3, 3)), 1.0,
-         np.zeros(4, dtype=np.int64)),
+        (np.zeros((5, 5), dtype=np.uint32), np.zeros((5, 5), dtype=np.uint32), 4, np.zeros(3), np.zeros((3, 3)),
+         np.ones(3), 1.0, np.zeros(4, dtype=np.int64)),
     ]
 )  # fmt: skip
 def clear_voxels(
@@ -131,6 +143,7 @@ def clear_voxels(
     levels: int,
     start: NDArray[np.float64],
     ends: NDArray[np.float64],
+    shares: NDArray[np.float64],
     reach: float,
     bounds: NDArray[np.int64],
 ) -> None:
@@ -142,6 +155,7 @@ def clear_voxels(
         levels: Voxels in a column.
         start: (3,) x, y, z of the sensor [voxels from the grid's corner].
         ends: (n, 3) of the beams.
+        shares: (n,) of each beam that clears.
         reach: How far a beam clears along the ground [cells].
         bounds: (4,) result: first row and column, last row and column of what changed; last is -1 for nothing.
     """
@@ -151,7 +165,7 @@ def clear_voxels(
     until, each = np.empty(3), np.empty(3)
     for k in range(len(ends)):
         length = math.hypot(ends[k, 0] - start[0], ends[k, 1] - start[1])
-        share = min(reach / length, 1.0) if length > 0.0 else 1.0
+        share = min(reach / length, shares[k]) if length > 0.0 else shares[k]
         count = 0
         for axis in range(3):
             way = ends[k, axis] - start[axis]
