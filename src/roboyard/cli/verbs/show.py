@@ -23,9 +23,10 @@ def octree(
     out: Annotated[Path | None, typer.Option(metavar="PNG", help="Also draw it: a .png or .svg file.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """A map of space: its kind, resolution, nodes, extent, and how much is occupied and free.
+    """A map of space.
 
-    The picture is cut open: of what is occupied it has the sides that were seen and face the onlooker.
+    Its kind, resolution, nodes and extent, and how much is occupied and free.  The picture
+    is cut open: of what is occupied it has the sides that were seen and face the onlooker.
     """
     from roboyard.cli.octree_picture import draw
     from roboyard.cli.terminal import emit, fields

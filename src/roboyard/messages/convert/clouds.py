@@ -77,7 +77,7 @@ def cloud_to_arrays(message: Any, *, every: int = 1) -> dict[str, NDArray[Any]]:
         )
     rows = data[: row * height].reshape(height, row)[:, : step * width]
     taken = rows.reshape(height, width, step)[:: every if height > 1 else 1, ::every]
-    table = np.ascontiguousarray(taken).reshape(-1, step)
+    table = np.ascontiguousarray(taken).reshape(taken.shape[0] * taken.shape[1], step)
     arrays = {}
     for field in message.fields:
         if int(field.datatype) not in _KINDS:

@@ -27,7 +27,7 @@ def wrapped(angle: float) -> float:
 def _positive(angle: float) -> float:
     """Into [0, 2π), what rounding left of a full circle as 0."""
     turned = angle - 2.0 * math.pi * math.floor(angle / (2.0 * math.pi))
-    return 0.0 if turned > 2.0 * math.pi - _ZERO else turned
+    return 0.0 if turned > 2.0 * math.pi - _ZERO or turned < 0.0 else turned
 
 
 @kernel

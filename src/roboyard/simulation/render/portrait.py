@@ -13,7 +13,7 @@ from roboyard.description.sdf.placeholders import PLACEHOLDER
 from roboyard.errors import InputError
 from roboyard.simulation.naming import SEPARATOR
 from roboyard.simulation.render.camera import Camera, overview
-from roboyard.simulation.render.opening import open_renderer
+from roboyard.simulation.render.rays import RayRenderer
 from roboyard.simulation.render.sight import world_bounds
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def save_portrait(simulation: Simulation, path: Path, *, width: int = 960, heigh
     check_picture(path)
     scene = simulation.scene()
     camera = overview(*world_bounds(scene.model, scene.data), aspect=width / height)
-    with _marks_seen(scene.model, scene.data, camera, height), open_renderer(scene.model, width, height) as renderer:
+    # by rays on every machine: whatever is far away is seen too, and edges are smooth
+    with _marks_seen(scene.model, scene.data, camera, height), RayRenderer(scene.model, width, height) as renderer:
         pixels = renderer.render(scene.data, camera)
     Image.fromarray(pixels).save(path)
 
