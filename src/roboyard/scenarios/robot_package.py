@@ -26,6 +26,10 @@ class NodeSpec:
     parameters: dict[str, Any] = field(factory=dict, doc="its declared parameters")
     remap: dict[str, str] = field(factory=dict, doc="other names of its topics and services")
 
+    def customised(self, parameters: Mapping[str, Any], remap: Mapping[str, str]) -> NodeSpec:
+        """The node with some parameters and names changed; nested parameters are joined."""
+        return replace(self, parameters=_laid_over(self.parameters, parameters), remap={**self.remap, **remap})
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -80,11 +84,15 @@ class RobotFile:
                     raise ConfigError(f"no node {name!r}", where=key, valid=f"nodes: {', '.join(self.nodes)}")
 
     def laid_over(self, other: RobotFile) -> RobotFile:
-        """This file, with what it leaves at its default as in ``other``, and with the nodes of both."""
+        """This file, with what it leaves at its default as in ``other``, and with the nodes of both, joined."""
         plain = RobotFile(self.description)
         taken = {one.name: getattr(other, one.name) for one in fields(self) if one.name not in _OWN}
         said = {name: mine for name in taken if (mine := getattr(self, name)) != getattr(plain, name)}
-        return replace(self, like=None, **{**taken, **said, "nodes": {**other.nodes, **self.nodes}})
+        nodes = {**other.nodes, **self.nodes}
+        for name, mine in self.nodes.items():
+            if (theirs := other.nodes.get(name)) is not None and theirs.use == mine.use:
+                nodes[name] = theirs.customised(mine.parameters, mine.remap)
+        return replace(self, like=None, **{**taken, **said, "nodes": nodes})
 
 
 @dataclass(frozen=True)
@@ -161,12 +169,7 @@ class RobotPackage:
         """
         nodes = dict(self.file.nodes)
         for name in [*parameters, *remap]:
-            spec = self.node(name)
-            nodes[name] = replace(
-                spec,
-                parameters=_laid_over(spec.parameters, parameters.get(name, {})),
-                remap={**spec.remap, **remap.get(name, {})},
-            )
+            nodes[name] = self.node(name).customised(parameters.get(name, {}), remap.get(name, {}))
         return replace(self, file=replace(self.file, nodes=nodes))
 
 

@@ -6,8 +6,6 @@ Each pixel has its own ray, so that any lens can be: 640 × 480 pixels take abou
 from __future__ import annotations
 
 from itertools import pairwise
-from types import TracebackType
-from typing import Self
 
 import mujoco
 import numpy as np
@@ -112,11 +110,3 @@ class PlainRayRenderer:
         self._scene.meshes.close()
         if self._threads is not None:
             self._threads.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
