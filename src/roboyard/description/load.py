@@ -162,7 +162,23 @@ def _open(
     return known_root(_expand(reading, root, source, arguments)), source
 
 
-def read_file(given: str | os.PathLike[str]) -> tuple[Path, bytes]:
+def load_srdf_document(path: str | os.PathLike[str]) -> Node:
+    """The XML of an SRDF, which says more of a robot that a URDF describes; of a ``.srdf.xacro``, expanded.
+
+    Raises:
+        DescriptionError: it cannot be read, or is none.
+    """
+    reading = _reading((), repair=False)
+    source, data = read_file(path, (".srdf", ".xacro"))
+    root, _ = parse(data, str(path))
+    if root.tag != "robot":
+        raise fault(f"the document is a <{root.tag[:60]}>", root, "<robot>, as SRDF has it")
+    from roboyard.description.xacro import expand, is_xacro
+
+    return expand(reading, root, {}) if is_xacro(root, source) else root
+
+
+def read_file(given: str | os.PathLike[str], extensions: tuple[str, ...] = _EXTENSIONS) -> tuple[Path, bytes]:
     """Path and bytes of a description file. Raises DescriptionError saying why it cannot be one."""
     shown = os.fspath(given)
     if not shown.strip() or "\x00" in shown:
@@ -175,7 +191,7 @@ def read_file(given: str | os.PathLike[str]) -> tuple[Path, bytes]:
             raise DescriptionError("no such file", where=shown[:300], valid=_FORMATS)
         if not path.is_file():
             raise DescriptionError("this is not a regular file", where=shown, valid=_FORMATS)
-        if not path.name.lower().endswith(_EXTENSIONS):
+        if not path.name.lower().endswith(extensions):
             raise DescriptionError(f"unknown extension '{path.suffix}'", where=shown, valid=_FORMATS)
         if path.stat().st_size > MAX_CHARACTERS:
             raise DescriptionError(

@@ -65,6 +65,7 @@ class RobotFile:
         factory=dict, doc="gains of joints' servos: {elbow: {pos_kp: 50, pos_ki: 0, pos_kd: 2}}, as in ros2_control"
     )
     topics: dict[str, str] = field(factory=dict, doc="where its standard topics are if elsewhere: {cmd_vel: /cmd}")
+    groups: Path | None = field(None, doc="groups of joints, tools, named poses: a YAML or SRDF, beside this file")
     nodes: dict[str, NodeSpec] = field(factory=dict, doc="what it offers, by name")
     chain: tuple[str, ...] = field(
         (), doc=f"nodes that hand commands on, in this order, as far as they are up; none: {', '.join(_CHAIN)}"

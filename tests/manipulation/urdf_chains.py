@@ -1,0 +1,58 @@
+"""Random serial chains as URDF texts, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+_INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>'
+
+
+@dataclass(frozen=True)
+class JointText:
+    """What stands in the file about a joint."""
+
+    type: str
+    xyz: tuple[float, ...]
+    rpy: tuple[float, ...]
+    axis: tuple[float, ...]
+    limits: tuple[float, float] = (-2.0, 2.5)
+    extra: str = ""
+
+
+def urdf(joints: Sequence[JointText], name: str = "chain") -> str:
+    """Links ``link_0`` … joined by ``joint_1`` …, one after the other."""
+
+    def numbers(values: Sequence[float]) -> str:
+        return " ".join(repr(float(value)) for value in values)
+
+    parts = [
+        f'<robot name="{name}"><mujoco><compiler fusestatic="false"/></mujoco><link name="link_0">{_INERTIAL}</link>'
+    ]
+    for k, joint in enumerate(joints, 1):
+        parts.append(f'<link name="link_{k}">{_INERTIAL}</link>')
+        parts.append(
+            f'<joint name="joint_{k}" type="{joint.type}"><parent link="link_{k - 1}"/><child link="link_{k}"/>'
+            f'<origin xyz="{numbers(joint.xyz)}" rpy="{numbers(joint.rpy)}"/>'
+        )
+        if joint.type != "fixed":
+            parts.append(f'<axis xyz="{numbers(joint.axis)}"/>')
+        if joint.type in ("revolute", "prismatic"):
+            parts.append(f'<limit lower="{joint.limits[0]}" upper="{joint.limits[1]}" effort="10" velocity="1"/>')
+        parts.append(f"{joint.extra}</joint>")
+    return "".join([*parts, "</robot>"])
+
+
+def random_joint(
+    rng: np.random.Generator, kinds: Sequence[str] = ("revolute", "prismatic", "continuous", "fixed")
+) -> JointText:
+    """A joint somewhere, turned somehow."""
+    axis = rng.normal(size=3)
+    return JointText(
+        str(rng.choice(list(kinds))),
+        tuple(rng.uniform(-0.4, 0.4, 3)),
+        tuple(rng.uniform(-3.0, 3.0, 3)),
+        tuple(axis / np.linalg.norm(axis)),
+    )
