@@ -1,0 +1,205 @@
+"""From a robot, what it carries and what stands around it to the arrays of the collision kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.description import Model
+from roboyard.errors import InputError
+from roboyard.geometry import SE3
+from roboyard.manipulation.chain import Chain
+from roboyard.manipulation.collision.bodies import Bodies
+from roboyard.manipulation.collision.boxes_tree import box_tree
+from roboyard.manipulation.collision.obstacles import Attached, Obstacle, Voxels
+from roboyard.manipulation.collision.solids import BOX, Array, Solid, Solids, gathered, solids_of
+from roboyard.manipulation.groups import Groups
+from roboyard.manipulation.rows import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A solid of the robot.
+
+    Attributes:
+        name: Of the link, or of what it carries.
+        frame: Of the chain, that it rides on.
+        solid: In that frame.
+    """
+
+    name: str
+    frame: int
+    solid: Solid
+
+
+def parts_of(model: Model, chain: Chain, attached: Mapping[str, Attached]) -> tuple[Part, ...]:
+    """Solids of all links and of what they carry, from the base on. Raises DescriptionError."""
+    found = []
+    for link in model.links:
+        frame, matrix = chain.links[link.name]
+        T = SE3.from_matrix(matrix)
+        for shape in link.collisions:
+            where = f"{model.name}, {link.name}"
+            if shape.surface.collide:
+                solids = solids_of(shape.geometry, T @ shape.T_link_geom, where, hull=True)
+                found += [Part(link.name, frame, solid) for solid in solids]
+    for thing in attached.values():
+        frame, matrix = chain.links[thing.link]
+        T = SE3.from_matrix(matrix) @ thing.T_link
+        found += [Part(thing.name, frame, solid) for solid in solids_of(thing.geometry, T, thing.name, hull=True)]
+    return tuple(sorted(found, key=lambda part: part.frame))
+
+
+def allowed_pairs(
+    groups: Groups, attached: Mapping[str, Attached], further: Iterable[tuple[str, str]], chain: Chain
+) -> frozenset[tuple[str, str]]:
+    """Pairs of names, in both orders, that may touch."""
+    pairs = [*groups.allowed, *further]
+    for thing in attached.values():
+        pairs += [(thing.name, link) for link in thing.touches]
+    return frozenset(pair for one, other in pairs for pair in ((one, other), (other, one)))
+
+
+def make_bodies(
+    chain: Chain,
+    parts: Sequence[Part],
+    obstacles: Iterable[Obstacle | Voxels],
+    T_base_world: SE3,
+    allowed: frozenset[tuple[str, str]],
+    margin: float,
+) -> tuple[Bodies, tuple[str, ...]]:
+    """Arrays for the kernels, and the name of the obstacle that each solid of the world is part of.
+
+    Obstacles that the robot cannot reach are left out.
+
+    Raises:
+        InputError: a joint slides without limits.
+        DescriptionError: a shape cannot be used.
+    """
+    links = gathered([part.solid for part in parts])
+    frame = np.array([part.frame for part in parts], dtype=np.int64)
+    local = np.array([part.solid.T.matrix() for part in parts]).reshape(-1, 4, 4)
+    reach = reaches(chain.rows, links, frame, local, chain.robot)
+    world, placed, owners = _world(obstacles, T_base_world)
+    low, high = _boxes(world, placed)
+    near = _within(low, high, _shell(chain.rows, links, frame, local) + margin)
+    world, placed, low, high = _chosen(world, near), placed[near], low[near], high[near]
+    names = tuple(owners[i] for i in np.flatnonzero(near))
+    part_names = [part.name for part in parts]
+    may = _matrix(part_names, names, allowed)
+    bodies = Bodies(
+        chain.rows, links, frame, local, reach, _pairs(parts, allowed), world, placed, box_tree(low, high), may, margin
+    )
+    return bodies, names
+
+
+def reaches(rows: Rows, links: Solids, frame: NDArray[np.int64], local: Array, where: str) -> Array:
+    """(n, m) how far a solid's points move at most for each unit of each moving joint. Raises InputError."""
+    n, m = len(frame), len(rows.turn)
+    spans = np.linalg.norm(rows.origins[:, :3, 3], axis=1)
+    slides = np.zeros(m)
+    for k in range(m):
+        if rows.slide[k] != 0.0:
+            ends = rows.multiplier[k] * np.array([rows.lower[rows.source[k]], rows.upper[rows.source[k]]])
+            slides[k] = float(np.abs(rows.slide[k] * (ends + rows.offset[k])).max())
+            if not math.isfinite(slides[k]) and k + 1 < m:
+                raise InputError(f"moving joint {k} slides without limits", where=where, valid="a range")
+    found = np.zeros((n, m))
+    for i in range(n):
+        far = float(np.linalg.norm(local[i, :3, 3])) + links.outer[i]
+        for k in range(frame[i] - 1, -1, -1):
+            found[i, k] = math.hypot(far, rows.slide[k]) if rows.turn[k] else abs(rows.slide[k])
+            far += spans[k] + slides[k]
+    return found
+
+
+def _shell(rows: Rows, links: Solids, frame: NDArray[np.int64], local: Array) -> float:
+    """Radius of a ball about the base that the robot never leaves [m]."""
+    far = np.linalg.norm(local[:, :3, 3], axis=1) + links.outer
+    spans = np.linalg.norm(rows.origins[:, :3, 3], axis=1)
+    for k in range(len(rows.turn)):
+        travel = np.array([rows.lower[rows.source[k]], rows.upper[rows.source[k]]]) * rows.multiplier[k]
+        slid = float(np.abs(rows.slide[k] * (travel + rows.offset[k])).max()) if rows.slide[k] else 0.0
+        far = far + np.where(frame > k, spans[k] + slid, 0.0)
+    return float(far.max(initial=0.0))
+
+
+def _within(low: Array, high: Array, radius: float) -> NDArray[np.bool_]:
+    gap = np.maximum(np.maximum(low, -high), 0.0)
+    return np.asarray((gap**2).sum(axis=1) <= radius**2)
+
+
+def _world(obstacles: Iterable[Obstacle | Voxels], T_base_world: SE3) -> tuple[Solids, Array, list[str]]:
+    solids: list[Solid] = []
+    owners: list[str] = []
+    clouds: list[Voxels] = []
+    for one in obstacles:
+        if isinstance(one, Voxels):
+            clouds.append(one)
+            continue
+        found = solids_of(one.geometry, T_base_world @ one.T_world, one.name)
+        solids += found
+        owners += [one.name] * len(found)
+    placed = [np.array([solid.T.matrix() for solid in solids]).reshape(-1, 4, 4)]
+    world = gathered(solids)
+    for cloud in clouds:
+        count = len(cloud.middles)
+        poses = np.tile(T_base_world.matrix(), (count, 1, 1))
+        poses[:, :3, 3] = T_base_world @ cloud.middles
+        placed.append(poses)
+        owners += [cloud.name] * count
+        world = _with_cubes(world, count, cloud.size / 2.0)
+    return world, np.concatenate(placed), owners
+
+
+def _with_cubes(solids: Solids, count: int, half: float) -> Solids:
+    """Solids and ``count`` cubes; only links' balls are asked for, so these have none."""
+    zeros = np.zeros(count, np.int64)
+    return solids._replace(
+        kind=np.concatenate([solids.kind, np.full(count, BOX, np.int64)]),
+        size=np.concatenate([solids.size, np.full((count, 3), half)]),
+        radius=np.concatenate([solids.radius, np.zeros(count)]),
+        outer=np.concatenate([solids.outer, np.full(count, half * math.sqrt(3.0))]),
+        first=np.concatenate([solids.first, zeros]),
+        many=np.concatenate([solids.many, zeros]),
+        ball_first=np.concatenate([solids.ball_first, zeros]),
+        ball_count=np.concatenate([solids.ball_count, zeros]),
+    )
+
+
+def _chosen(solids: Solids, which: NDArray[np.bool_]) -> Solids:
+    """Some solids; points and balls stay where they are."""
+    each = ("kind", "size", "radius", "outer", "first", "many", "ball_first", "ball_count")
+    return solids._replace(**{name: getattr(solids, name)[which] for name in each})
+
+
+def _boxes(solids: Solids, placed: Array) -> tuple[Array, Array]:
+    """Least and greatest corners of the axis-aligned boxes round solids that stand somewhere."""
+    half = np.einsum("nij,nj->ni", np.abs(placed[:, :3, :3]), solids.size) + solids.radius[:, None]
+    middle = placed[:, :3, 3]
+    return middle - half, middle + half
+
+
+def _pairs(parts: Sequence[Part], allowed: frozenset[tuple[str, str]]) -> NDArray[np.int64]:
+    found = [
+        (i, j)
+        for i, one in enumerate(parts)
+        for j, other in enumerate(parts)
+        if one.frame < other.frame and one.name != other.name and (one.name, other.name) not in allowed
+    ]
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def _matrix(parts: Sequence[str], world: Sequence[str], allowed: frozenset[tuple[str, str]]) -> NDArray[np.bool_]:
+    found = np.zeros((len(parts), len(world)), dtype=np.bool_)
+    named = {name for pair in allowed for name in pair}
+    for name in set(world) & named:
+        columns = np.array([other == name for other in world])
+        for i, part in enumerate(parts):
+            if (part, name) in allowed:
+                found[i, columns] = True
+    return found

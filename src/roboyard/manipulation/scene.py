@@ -1,0 +1,245 @@
+"""What an arm plans in: the robot, what stands around it, what it holds, and which pairs may touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from roboyard.config.describe import near
+from roboyard.errors import InputError, UnknownNameError
+from roboyard.geometry import SE3
+from roboyard.manipulation.chain import Chain
+from roboyard.manipulation.collision.bodies import Bodies, make_work
+from roboyard.manipulation.collision.building import Part, allowed_pairs, make_bodies, parts_of
+from roboyard.manipulation.collision.clearance import distances, free_line, touching
+from roboyard.manipulation.collision.obstacles import Array, Attached, Obstacle, Voxels
+from roboyard.manipulation.groups import Group, Groups
+
+Pair = tuple[str, str]
+"""Names of links, obstacles or attached shapes."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanningScene:
+    """A group of a robot's joints, and everything that it must not touch.
+
+    Immutable: `with_obstacles`, `attach` and the like give another one.
+
+    Attributes:
+        groups: What is known of the robot.
+        chain: The group's, to the tool that goals are for.
+        group: The group.
+        T_world_robot: The robot's model frame in the world.
+        obstacles: What stands around, by name.
+        attached: What links carry, by name.
+        allowed: Pairs that may touch, beside those of the groups.
+        margin: What is nearer than this touches [m].
+    """
+
+    groups: Groups
+    chain: Chain
+    group: Group
+    T_world_robot: SE3 = field(default_factory=SE3.identity)
+    obstacles: Mapping[str, Obstacle | Voxels] = field(default_factory=dict)
+    attached: Mapping[str, Attached] = field(default_factory=dict)
+    allowed: frozenset[Pair] = frozenset()
+    margin: float = 0.001
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.margin < 1.0:
+            raise InputError(f"a margin of {self.margin} m", valid="more than 0, less than 1 m")
+
+    @classmethod
+    def of(
+        cls,
+        groups: Groups,
+        group: str | None = None,
+        *,
+        tool: str | None = None,
+        T_world_robot: SE3 | None = None,
+        obstacles: Iterable[Obstacle | Voxels] = (),
+        held: Mapping[str, float] | None = None,
+        margin: float = 0.001,
+    ) -> PlanningScene:
+        """A scene of a robot.
+
+        Args:
+            groups: Of the robot.
+            group: Which of them moves; the first unless named.
+            tool: Which frame goals are for; the group's tip unless named.
+            T_world_robot: Where the robot stands.
+            obstacles: What stands around.
+            held: Positions of joints that are not the group's [rad or m].
+            margin: What is nearer than this touches [m].
+
+        Raises:
+            UnknownNameError: there is no such group, tool or joint.
+            InputError: two obstacles of one name, or a margin that is none.
+        """
+        chain = groups.chain(group, tool, held)
+        bare = cls(groups, chain, groups.group(group), T_world_robot or SE3.identity(), margin=margin)
+        return bare.with_obstacles(obstacles)
+
+    # -- other scenes ------------------------------------------------------------------------------------------------
+    def with_obstacles(self, obstacles: Iterable[Obstacle | Voxels]) -> PlanningScene:
+        """With further obstacles. Raises InputError for a name that is taken."""
+        found = dict(self.obstacles)
+        for one in obstacles:
+            if one.name in found:
+                raise InputError(f"two obstacles are called {one.name!r}", valid="a name for each")
+            found[one.name] = one
+        return self._but(obstacles=found)
+
+    def without(self, *names: str) -> PlanningScene:
+        """Without some obstacles. Raises UnknownNameError."""
+        for name in names:
+            self._known("obstacle", name, self.obstacles)
+        return self._but(obstacles={name: one for name, one in self.obstacles.items() if name not in names})
+
+    def moved(self, T_world_robot: SE3) -> PlanningScene:
+        """With the robot at another place."""
+        return self._but(T_world_robot=T_world_robot)
+
+    def attach(self, thing: Attached) -> PlanningScene:
+        """With something that a link carries. Raises UnknownNameError, InputError."""
+        self._known("link", thing.link, self.chain.links)
+        for link in thing.touches:
+            self._known("link", link, self.chain.links)
+        if thing.name in self.attached or thing.name in self.chain.links:
+            raise InputError(f"the name {thing.name!r} is taken", valid="a name of its own")
+        return self._but(attached={**self.attached, thing.name: thing})
+
+    def grasp(self, name: str, q: ArrayLike, link: str | None = None, touches: Sequence[str] = ()) -> PlanningScene:
+        """An obstacle becomes attached where it is, with the joints at ``q`` (n,); the group's gripper may touch it.
+
+        Raises:
+            UnknownNameError: there is no such obstacle or link.
+            InputError: it is a cloud of voxels.
+        """
+        self._known("obstacle", name, self.obstacles)
+        one = self.obstacles[name]
+        if isinstance(one, Voxels):
+            raise InputError(f"{name!r} is a cloud of voxels", valid="an obstacle with a shape")
+        carrier = link or self._tip_link()
+        fingers = self.groups.gripper(self.group.gripper).links if self.group.gripper is not None else ()
+        T = (self.T_world_base @ SE3.from_matrix(self.link_pose(carrier, q))).inverse() @ one.T_world
+        return self.without(name).attach(Attached(name, carrier, one.geometry, T, (*fingers, *touches)))
+
+    def release(self, name: str, q: ArrayLike) -> PlanningScene:
+        """Something attached becomes an obstacle where it is, with the joints at ``q``. Raises UnknownNameError."""
+        self._known("attached shape", name, self.attached)
+        one = self.attached[name]
+        T_world = self.T_world_base @ SE3.from_matrix(self.link_pose(one.link, q)) @ one.T_link
+        rest = {key: value for key, value in self.attached.items() if key != name}
+        return self._but(attached=rest).with_obstacles([Obstacle(name, one.geometry, T_world)])
+
+    def allowing(self, *pairs: Pair) -> PlanningScene:
+        """With pairs that may touch. Raises UnknownNameError."""
+        known = [*self.chain.links, *self.obstacles, *self.attached]
+        for name in (name for pair in pairs for name in pair):
+            self._known("link, obstacle or attached shape", name, known)
+        return self._but(allowed=self.allowed | set(pairs))
+
+    def with_margin(self, margin: float) -> PlanningScene:
+        """With another margin [m]. Raises InputError."""
+        return self._but(margin=margin)
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+    @cached_property
+    def T_world_base(self) -> SE3:
+        """The chain's base in the world."""
+        if self.chain.base == "world":
+            return self.T_world_robot
+        above = {joint.child: joint.parent for joint in self.groups.model.joints}
+        top = self.chain.base
+        while above.get(top, "world") != "world":
+            top = above[top]
+        T_base_top = SE3.from_matrix(self.chain.links[top][1])
+        return self.T_world_robot @ self.groups.model.link(top).T_model_link @ T_base_top.inverse()
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """Solids of the robot and of what it carries, from the base on."""
+        return parts_of(self.groups.model, self.chain, self.attached)
+
+    @cached_property
+    def world_names(self) -> tuple[str, ...]:
+        """Of the obstacle that each solid of the world is part of."""
+        return self._built[1]
+
+    @property
+    def bodies(self) -> Bodies:
+        """What the collision kernels take."""
+        return self._built[0]
+
+    @cached_property
+    def _built(self) -> tuple[Bodies, tuple[str, ...]]:
+        allowed = allowed_pairs(self.groups, self.attached, self.allowed, self.chain)
+        return make_bodies(
+            self.chain, self.parts, self.obstacles.values(), self.T_world_base.inverse(), allowed, self.margin
+        )
+
+    def contacts(self, q: ArrayLike) -> list[Pair | None]:
+        """What touches first in each state (k, n), or None where nothing is too near. Raises InputError."""
+        states = np.atleast_2d(self.chain.positions(q))
+        bodies = self.bodies
+        return [self.named(who) for who in touching(bodies, make_work(bodies), states)]
+
+    def contact(self, q: ArrayLike) -> Pair | None:
+        """What touches in a state (n,), or None. Raises InputError."""
+        return self.contacts(q)[0]
+
+    def free(self, q: ArrayLike) -> bool:
+        """Whether nothing touches in a state (n,). Raises InputError."""
+        return self.contact(q) is None
+
+    def free_line(self, a: ArrayLike, b: ArrayLike) -> bool:
+        """Whether nothing touches on the straight way of the joints from ``a`` to ``b`` (n,). Raises InputError."""
+        bodies = self.bodies
+        return bool(free_line(bodies, make_work(bodies), self.chain.positions(a), self.chain.positions(b)))
+
+    def distance(self, q: ArrayLike, limit: float = 1.0) -> float:
+        """How far everything that must not touch is apart [m]: at most ``limit``, 0 where something touches.
+
+        Never more than it is; negative depths are known to `ExactChecker`. Raises InputError.
+        """
+        bodies = self.bodies
+        return float(distances(bodies, make_work(bodies), np.atleast_2d(self.chain.positions(q)), limit)[0])
+
+    def link_pose(self, link: str, q: ArrayLike) -> Array:
+        """Pose (4, 4) of a link in the chain's base. Raises UnknownNameError, InputError."""
+        self._known("link", link, self.chain.links)
+        frame, T = self.chain.links[link]
+        found: Array = self.chain.frames(q)[frame] @ T
+        return found
+
+    def named(self, who: Any) -> Pair | None:
+        """Names of two solids that touch, as kernels number them."""
+        one, other = int(who[0]), int(who[1])
+        if one < 0:
+            return None
+        name = self.parts[one].name
+        return (name, self.world_names[other]) if other >= 0 else (name, self.parts[-1 - other].name)
+
+    def _tip_link(self) -> str:
+        for frame in self.groups.model.frames:
+            if frame.name == self.group.tip:
+                return frame.link
+        return self.group.tip
+
+    def _but(self, **changes: Any) -> PlanningScene:
+        return replace(self, **changes)
+
+    def _known(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = list(known)
+        if name not in names:
+            raise UnknownNameError(
+                f"no {kind} {name!r}{near(name, names)}",
+                where=f"scene of {self.groups.model.name}",
+                valid=", ".join(names[:40]) or "there is none",
+            )

@@ -1,0 +1,345 @@
+"""Collisions: the kernels beside coal and MuJoCo, ways that are free everywhere, things that are carried."""
+
+from __future__ import annotations
+
+import math
+from importlib import resources
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roboyard.description import (
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    Ellipsoid,
+    Geometry,
+    Plane,
+    Sphere,
+    load_model,
+    load_world,
+)
+from roboyard.errors import InputError, UnknownNameError
+from roboyard.geometry import SE3
+from roboyard.manipulation import Groups, guess_groups, load_groups
+from roboyard.manipulation.collision import (
+    Attached,
+    ExactChecker,
+    Obstacle,
+    Voxels,
+    box_obstacle,
+    obstacles_of,
+    voxels_of_cloud,
+)
+from roboyard.manipulation.collision.gjk import separation
+from roboyard.manipulation.collision.sampling import found_pairs
+from roboyard.manipulation.collision.solids import gathered, solids_of
+from roboyard.manipulation.scene import PlanningScene
+
+ROBOTS = Path(str(resources.files("roboyard") / "robots"))
+WORLDS = Path(str(resources.files("roboyard") / "worlds"))
+
+
+def schunk() -> Groups:
+    folder = ROBOTS / "scitos_arm"
+    return load_groups(folder / "groups.yaml", load_model(folder / "scitos_arm.urdf.xacro"))
+
+
+def things() -> list[Obstacle]:
+    return [
+        box_obstacle("floor", (4.0, 4.0, 0.02), (0.0, 0.0, -0.02)),
+        box_obstacle("plate", (0.3, 0.8, 0.02), (0.6, 0.0, 0.5), 0.3),
+        Obstacle("cylinder", Cylinder(0.1, 0.6), SE3.from_xyz_rpy((-0.5, 0.3, 0.4), (0.3, 0.2, 0.0))),
+        Obstacle("ball", Sphere(0.1), SE3.from_xyz_rpy((0.0, -0.5, 0.6))),
+        Obstacle("capsule", Capsule(0.08, 0.5), SE3.from_xyz_rpy((0.1, 0.6, 0.7), (1.2, 0.2, 0.0))),
+        Obstacle("egg", Ellipsoid((0.1, 0.2, 0.05)), SE3.from_xyz_rpy((-0.3, -0.5, 0.8), (1.2, 0.2, 0.0))),
+    ]
+
+
+def scene(**options: float) -> PlanningScene:
+    return PlanningScene.of(schunk(), obstacles=things(), **options)  # type: ignore[arg-type]
+
+
+sizes = st.floats(0.01, 0.5)
+shapes = st.one_of(
+    st.builds(lambda x, y, z: Box((x, y, z)), sizes, sizes, sizes),
+    st.builds(Sphere, sizes),
+    st.builds(Capsule, sizes, sizes),
+    st.builds(Cylinder, sizes, sizes),
+    st.builds(lambda x, y, z: Ellipsoid((x, y, z)), sizes, sizes, sizes),
+    st.builds(Cone, sizes, sizes),
+)
+
+
+@st.composite
+def poses(draw: st.DrawFn) -> SE3:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return SE3(rng.normal(size=4), rng.uniform(-0.8, 0.8, 3))
+
+
+def apart(one: Geometry, A: SE3, other: Geometry, B: SE3, enough: float = math.inf) -> float:
+    (first,), (second,) = solids_of(one, A), solids_of(other, B)
+    a, b = gathered([first]), gathered([second])
+    return separation(a, 0, first.T.matrix(), b, 0, second.T.matrix(), enough, 0.0, np.zeros((5, 3)))
+
+
+@settings(max_examples=120, deadline=None)
+@given(shapes, poses(), shapes, poses())
+def test_distances_are_coals_and_never_more(one: Geometry, A: SE3, other: Geometry, B: SE3) -> None:
+    import coal
+
+    from roboyard.manipulation.collision.exact import made
+
+    found = apart(one, A, other, B)
+    request = coal.DistanceRequest()
+    request.enable_signed_distance = True
+    place = [coal.Transform3s(T.rotation_matrix(), np.array(T.translation)) for T in (A, B)]
+    theirs = coal.distance(made(one, "")[0], place[0], made(other, "")[0], place[1], request, coal.DistanceResult())
+    cone = isinstance(one, Cone) or isinstance(other, Cone)  # held by a pyramid of 24 sides
+    assert found <= max(theirs, 0.0) + 2e-6
+    assert found >= theirs - (0.01 if cone else 2e-5) or found <= 0.0
+    if theirs > (0.01 if cone else 2e-5):
+        assert found > 0.0
+    assert apart(other, B, one, A) == pytest.approx(max(found, 0.0), abs=1e-6) or found <= 0.0
+
+
+@settings(max_examples=100, deadline=None)
+@given(shapes, poses(), shapes, poses(), st.floats(0.01, 0.3))
+def test_a_search_that_may_end_early_ends_on_the_right_side(
+    one: Geometry, A: SE3, other: Geometry, B: SE3, enough: float
+) -> None:
+    exact = apart(one, A, other, B)
+    early = apart(one, A, other, B, enough)
+    assert early <= exact + 1e-9
+    assert early == pytest.approx(exact, abs=1e-7) or early >= enough or exact <= 0.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(shapes, poses())
+def test_balls_in_a_row_hold_the_solid(shape: Geometry, T: SE3) -> None:
+    (solid,) = solids_of(shape, T)
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(400, 3))
+    arrays = gathered([solid])
+    from roboyard.manipulation.collision.gjk import _support
+
+    corners = np.array([_support.py_func(arrays, 0, np.eye(4), *d) for d in directions])
+    swept = corners + solid.radius * directions / np.linalg.norm(directions, axis=1)[:, None]
+    balls = solid.balls()
+    off = np.linalg.norm(swept[:, None] - balls[None, :, :3], axis=2) - balls[None, :, 3]
+    assert off.min(axis=1).max() < 1e-12
+    assert (np.abs(corners) <= solid.size + 1e-12).all()
+    assert np.linalg.norm(swept, axis=1).max() <= solid.outer + 1e-12
+
+
+def test_no_state_that_touches_is_called_free() -> None:
+    disagreements(600, seed=3)
+
+
+@pytest.mark.slow
+def test_no_state_of_very_many_that_touches_is_called_free() -> None:
+    disagreements(100_000, seed=4)
+
+
+def disagreements(count: int, seed: int) -> None:
+    asked = scene(margin=1e-6)
+    exact = ExactChecker(asked)
+    states = asked.chain.random(np.random.default_rng(seed), count)
+    ours, theirs = asked.contacts(states), [exact.contact(q) for q in states]
+    assert [q for q, mine, other in zip(states, ours, theirs, strict=True) if mine is None and other] == []
+    wrong = [q for q, mine, other in zip(states, ours, theirs, strict=True) if mine and other is None]
+    assert all(exact.distance(q)[0] < 1e-5 for q in wrong)  # nothing is called touching that is not
+    assert 0.1 < np.mean([found is not None for found in theirs]) < 0.9
+
+
+def test_mujoco_sees_no_contact_in_what_is_called_free() -> None:
+    """Where it does see one it is right, though it misses some (thin boxes)."""
+    groups = schunk()
+    asked = PlanningScene.of(groups, margin=1e-6)
+    from roboyard.description import World
+    from roboyard.description.model import Placed
+    from roboyard.simulation import Simulation
+
+    simulation = Simulation(World("bare", (Placed("arm", groups.model, SE3.identity()),)))
+    model = simulation.scene().model
+    data = mujoco.MjData(model)
+    names = {model.joint(j).name.split("/")[-1].split("::")[-1]: j for j in range(model.njnt)}
+    addresses = [
+        model.jnt_qposadr[next(j for name, j in names.items() if joint in name)] for joint in asked.chain.joints
+    ]
+    free = [q for q in asked.chain.random(np.random.default_rng(7), 600) if asked.free(q)]
+    allowed = {frozenset(pair) for pair in groups.allowed}
+    for q in free:
+        data.qpos[addresses] = q
+        mujoco.mj_forward(model, data)
+        for contact in data.contact:
+            bodies = [model.body(model.geom_bodyid[geom]).name for geom in contact.geom]
+            links = frozenset(name.split("/")[-1].split("::")[-1] for name in bodies)
+            assert contact.dist > -1e-6 or links in allowed or len(links) == 1, (q, links)
+    simulation.close()
+    assert len(free) > 300
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_ways_that_are_called_free_are_free_everywhere(seed: int) -> None:
+    asked = scene()
+    rng = np.random.default_rng(seed)
+    a, b = asked.chain.random(rng, 2)
+    b = a + 0.5 * (b - a)
+    share = np.linspace(0.0, 1.0, 800)[:, None]
+    states = a + share * (b - a)
+    touched = [found for found in asked.with_margin(1e-4).contacts(states) if found]
+    if asked.free_line(a, b):
+        assert touched == []
+    elif not touched:  # then something is at least as near as the margin, or nearly
+        assert min(asked.distance(q) for q in states) < 1.1 * asked.margin
+
+
+def test_looking_is_repeatable_and_takes_many_states_at_once() -> None:
+    asked = scene()
+    states = asked.chain.random(np.random.default_rng(0), 50)
+    assert asked.contacts(states) == [asked.contact(q) for q in states] == scene().contacts(states)
+    distances = [asked.distance(q) for q in states]
+    assert all(
+        (distance < asked.margin) == (found is not None)
+        for distance, found in zip(distances, asked.contacts(states), strict=True)
+    )
+
+
+def test_a_larger_margin_frees_nothing() -> None:
+    states = scene().chain.random(np.random.default_rng(1), 2000)
+    before = np.array([found is None for found in scene(margin=0.001).contacts(states)])
+    after = np.array([found is None for found in scene(margin=0.03).contacts(states)])
+    assert not (after & ~before).any()
+    assert after.sum() < before.sum()
+
+
+def test_voxels_stand_where_their_cloud_was() -> None:
+    rng = np.random.default_rng(2)
+    cloud = rng.uniform((-0.1, -0.1, 0.9), (0.1, 0.1, 1.5), (3000, 3))
+    voxels = voxels_of_cloud("cloud", cloud, 0.05)
+    inside = np.abs(cloud[:, None] - voxels.middles[None]).max(axis=2).min(axis=1)
+    assert inside.max() <= 0.025 + 1e-9
+    asked = PlanningScene.of(schunk(), obstacles=[voxels])
+    assert asked.contact(np.zeros(5)) in [
+        (name, "cloud") for name in ("arm_link_3", "arm_link_4", "arm_link_5", "kinect", "finger_left", "finger_right")
+    ]
+    boxes = [box_obstacle(f"b{i}", (0.05,) * 3, middle) for i, middle in enumerate(voxels.middles)]
+    alike = PlanningScene.of(schunk(), obstacles=boxes)
+    states = asked.chain.random(rng, 300)
+    assert [a is None for a in asked.contacts(states)] == [b is None for b in alike.contacts(states)]
+
+
+def test_what_is_carried_touches_and_is_put_down_where_it_was() -> None:
+    groups = schunk()
+    q = groups.group("arm").pose("ahead")
+    bare = PlanningScene.of(groups, "arm", tool="fingertips")
+    tool = SE3.from_matrix(bare.chain.forward(q))
+    rod = Obstacle("rod", Cylinder(0.015, 0.5), tool @ SE3.from_xyz_rpy((0.0, 0.0, 0.02), (math.pi / 2, 0.0, 0.0)))
+    around = bare.with_obstacles([rod, box_obstacle("wall", (0.05, 1.0, 0.5), (tool.x, 0.8, tool.z))])
+    assert around.contact(q) is not None
+    holding = around.grasp("rod", q)
+    assert holding.contact(q) is None
+    assert holding.bodies.rows is around.chain.rows
+    back = holding.release("rod", q)
+    assert back.obstacles["rod"].T_world.almost_equal(rod.T_world, 1e-9)  # type: ignore[union-attr]
+    touches = [holding.contact(q + angle * np.eye(5)[0]) for angle in np.linspace(-0.6, 0.6, 25)]
+    assert ("rod", "wall") in touches
+
+
+def test_pairs_may_be_allowed() -> None:
+    asked = scene()
+    q = next(q for q in asked.chain.random(np.random.default_rng(5), 500) if asked.contact(q) == ("kinect", "plate"))
+    assert asked.allowing(("plate", "kinect")).contact(q) != ("kinect", "plate")
+    assert asked.without("plate").contact(q) != ("kinect", "plate")
+
+
+def test_where_the_robot_stands_does_not_matter_if_all_else_moves_with_it() -> None:
+    T = SE3.from_xyz_rpy((3.0, -2.0, 0.5), (0.1, 0.2, 2.0))
+    moved = [Obstacle(one.name, one.geometry, T @ one.T_world) for one in things()]
+    other = PlanningScene.of(schunk(), T_world_robot=T, obstacles=moved)
+    states = other.chain.random(np.random.default_rng(6), 500)
+    assert other.contacts(states) == scene().contacts(states)
+
+
+def test_worlds_become_obstacles() -> None:
+    world = load_world(WORLDS / "arena.sdf")
+    obstacles = obstacles_of(world)
+    assert len(obstacles) > 3
+    assert len(obstacles_of(world, [world.models[0].name])) < len(obstacles)
+    near = PlanningScene.of(schunk(), obstacles=obstacles, T_world_robot=SE3.from_xyz_rpy((0.0, 0.0, 0.01)))
+    states = near.chain.random(np.random.default_rng(0), 300)
+    touched = [found[1] for found in near.contacts(states) if found]
+    assert near.contact(np.zeros(5)) is None
+    assert any("ground" in name for name in touched)
+
+
+def test_a_plane_is_ground_below() -> None:
+    ground = Obstacle("ground", Plane(), SE3.identity())
+    asked = PlanningScene.of(schunk(), obstacles=[ground])
+    exact = ExactChecker(asked)
+    states = asked.chain.random(np.random.default_rng(0), 500)
+    assert asked.contact(np.zeros(5)) is None
+    assert [found is None for found in asked.contacts(states)] == [exact.distance(q)[0] >= 0.001 for q in states]
+    assert any(found and found[1] == "ground" for found in asked.contacts(states))
+
+
+def test_pairs_that_need_no_looking_at_are_found() -> None:
+    groups = guess_groups(schunk().model)
+    found = found_pairs(groups, np.random.default_rng(0), 3000)
+    assert found == found_pairs(groups, np.random.default_rng(0), 3000)
+    assert found["arm_base", "arm_link_1"] == "adjacent"
+    assert found["arm_link_4", "kinect"] in ("never", "always") or ("arm_link_4", "kinect") not in found
+    assert ("arm_base", "kinect") not in found
+    asked = PlanningScene.of(groups)
+    for one, other in (pair for pair, reason in found.items() if reason == "never"):
+        assert not [
+            c
+            for c in asked.contacts(asked.chain.random(np.random.default_rng(9), 2000))
+            if c and set(c) == {one, other}
+        ]
+
+
+@pytest.mark.parametrize(
+    ("q", "words"),
+    [([0.0] * 4, "shape"), ([math.nan] * 5, "finite"), ("abc", "no numbers"), ([[0.0] * 6], "shape")],
+)
+def test_states_that_are_none_are_refused(q: object, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        scene().contact(q)  # type: ignore[arg-type]
+
+
+def test_names_that_are_unknown_are_refused() -> None:
+    asked = scene()
+    for act in (
+        lambda: asked.without("plat"),
+        lambda: asked.allowing(("plate", "kinekt")),
+        lambda: asked.attach(Attached("x", "hand", Sphere(0.1), SE3.identity())),
+        lambda: asked.grasp("nothing", np.zeros(5)),
+        lambda: asked.release("nothing", np.zeros(5)),
+        lambda: asked.link_pose("nowhere", np.zeros(5)),
+        lambda: PlanningScene.of(schunk(), "leg"),
+    ):
+        with pytest.raises(UnknownNameError):
+            act()
+
+
+def test_scenes_that_cannot_be_are_refused() -> None:
+    with pytest.raises(InputError, match="margin"):
+        scene(margin=0.0)
+    with pytest.raises(InputError, match="two obstacles"):
+        scene().with_obstacles([box_obstacle("plate", (1.0, 1.0, 1.0), (0, 0, 0))])
+    with pytest.raises(InputError, match="taken"):
+        scene().attach(Attached("arm_base", "kinect", Sphere(0.1), SE3.identity()))
+    with pytest.raises(InputError, match="middles"):
+        Voxels("v", np.zeros((2, 2)), 0.1)
+    with pytest.raises(InputError, match="cubes"):
+        Voxels("v", np.zeros((2, 3)), 0.0)
+    with pytest.raises(InputError, match="states"):
+        found_pairs(schunk(), np.random.default_rng(0), 0)
