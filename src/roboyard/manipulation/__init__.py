@@ -6,5 +6,34 @@ Everything here works on arrays; a description gives chains by `build_chain`, or
 from roboyard.manipulation.building import build_chain
 from roboyard.manipulation.chain import Chain
 from roboyard.manipulation.groups import Gripper, Group, Groups, Tool, guess_groups, load_groups
+from roboyard.manipulation.kinematics import (
+    Aim,
+    Cause,
+    IkBatch,
+    IkSettings,
+    IkSolution,
+    Nearest,
+    form_of,
+    solve_ik,
+    solve_ik_batch,
+)
 
-__all__ = ["Chain", "Gripper", "Group", "Groups", "Tool", "build_chain", "guess_groups", "load_groups"]
+__all__ = [
+    "Aim",
+    "Cause",
+    "Chain",
+    "Gripper",
+    "Group",
+    "Groups",
+    "IkBatch",
+    "IkSettings",
+    "IkSolution",
+    "Nearest",
+    "Tool",
+    "build_chain",
+    "form_of",
+    "guess_groups",
+    "load_groups",
+    "solve_ik",
+    "solve_ik_batch",
+]

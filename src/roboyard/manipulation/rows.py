@@ -50,7 +50,7 @@ def smallest() -> Rows:
     return Rows(eye[None].copy(), one, one, np.zeros(1, dtype=np.int64), one, one, eye, one, one)
 
 
-@kernel(inline="always")
+@kernel(inline="always", examples=lambda: [(np.eye(4), np.eye(4), np.eye(4))])
 def product(a: Array, b: Array, out: Array) -> None:
     """``out = a b`` of homogeneous matrices (4, 4); ``out`` may be neither."""
     for i in range(3):
