@@ -62,7 +62,7 @@ class ExactChecker:
         import coal
 
         self._coal = coal
-        self._chain = scene.chain
+        self.chain = scene.chain
         links = [
             self._shape(link.name, frame, shape.geometry, SE3.from_matrix(T) @ shape.T_link_geom)
             for link in scene.groups.model.links
@@ -148,7 +148,7 @@ class ExactChecker:
 
     def _near(self, q: ArrayLike, limit: float) -> tuple[list[Any], list[tuple[int, int]]]:
         """Poses of all shapes, and pairs whose balls are nearer than the limit."""
-        frames = np.concatenate([self._chain.frames(self._chain.positions(q)), np.eye(4)[None]])
+        frames = np.concatenate([self.chain.frames(self.chain.positions(q)), np.eye(4)[None]])
         poses = frames[self._frames] @ self._local
         middles = poses[:, :3, 3]
         a, b = self._pairs.T

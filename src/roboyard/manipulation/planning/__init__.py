@@ -1,0 +1,26 @@
+"""Planning an arm's motion: `plan` in a `PlanningScene` to a goal; every failure is an error with its cause."""
+
+from roboyard.manipulation.planning.choice import planner_named, planner_names
+from roboyard.manipulation.planning.errors import (
+    BudgetSpent,
+    Cancelled,
+    ConstraintBroken,
+    GoalInCollision,
+    GoalOutsideLimits,
+    GoalUnreachable,
+    LineBlocked,
+    PlanningError,
+    StartInCollision,
+    StartOutsideLimits,
+)
+from roboyard.manipulation.planning.goals import AimGoal, Goal, JointGoal, NamedGoal, PoseGoal, goal_states
+from roboyard.manipulation.planning.plan import Plan, PlanSettings, plan
+from roboyard.manipulation.planning.problem import Found, Planner, Problem
+from roboyard.manipulation.planning.rechecking import Recheck, recheck
+
+__all__ = [
+    "AimGoal", "BudgetSpent", "Cancelled", "ConstraintBroken", "Found", "Goal", "GoalInCollision", "GoalOutsideLimits",
+    "GoalUnreachable", "JointGoal", "LineBlocked", "NamedGoal", "Plan", "PlanSettings", "Planner", "PlanningError",
+    "PoseGoal", "Problem", "Recheck", "StartInCollision", "StartOutsideLimits", "goal_states", "plan", "planner_named",
+    "planner_names", "recheck",
+]  # fmt: skip

@@ -1,0 +1,142 @@
+"""Where an arm shall go, and the positions of its joints that are there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from roboyard.errors import InputError
+from roboyard.geometry import SE3
+from roboyard.manipulation.collision.obstacles import Array
+from roboyard.manipulation.kinematics import Aim, IkSettings, IkSolution, solve_ik
+from roboyard.manipulation.planning.errors import GoalInCollision, GoalOutsideLimits, GoalUnreachable
+from roboyard.manipulation.scene import PlanningScene
+
+_ALIKE = 1e-6
+"""Joints beyond a limit by rounding are at it [rad or m]."""
+SEARCHED = 8
+"""Positions that are looked for where no closed form knows all."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointGoal:
+    """Positions of the group's joints (n,) [rad or m]."""
+
+    q: ArrayLike
+
+
+@dataclass(frozen=True)
+class NamedGoal:
+    """A named pose of the group."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class PoseGoal:
+    """A pose of the tool.
+
+    Attributes:
+        pose: In the frame.
+        frame: ``"base"`` of the chain, ``"world"``, or a link that the group does not move.
+    """
+
+    pose: SE3
+    frame: str = "base"
+
+
+@dataclass(frozen=True, eq=False)
+class AimGoal:
+    """A place of the tool and the direction in which it points.
+
+    Attributes:
+        aim: In the frame.
+        frame: As of `PoseGoal`.
+    """
+
+    aim: Aim
+    frame: str = "base"
+
+
+Goal = JointGoal | NamedGoal | PoseGoal | AimGoal
+
+
+def goal_states(scene: PlanningScene, goal: Goal, near: Array) -> Array:
+    """Positions of the joints (k, n) that are at a goal and touch nothing, the nearest to ``near`` (n,) first.
+
+    Raises:
+        GoalUnreachable: no joints are there.
+        GoalOutsideLimits: joints are asked to be beyond their limits.
+        GoalInCollision: something touches in all of them.
+        InputError: the goal is no goal: not finite, of another size.
+        UnknownNameError: there is no such named pose or frame.
+    """
+    states = _states(scene, goal, near)
+    touching = scene.contacts(states)
+    free = [k for k, pair in enumerate(touching) if pair is None]
+    if not free:
+        one, other = touching[0] or ("", "")
+        ways = f", in all {len(states)} ways to stand there" if len(states) > 1 else ""
+        raise GoalInCollision(f"at the goal {one} touches {other}{ways}", valid="a goal that is free", pair=touching[0])
+    return np.ascontiguousarray(states[free])
+
+
+def _states(scene: PlanningScene, goal: Goal, near: Array) -> Array:
+    chain = scene.chain
+    match goal:
+        case NamedGoal(name):
+            return np.atleast_2d(scene.group.pose(name))
+        case JointGoal(q):
+            values = chain.positions(q)
+            if values.ndim != 1:
+                raise InputError(f"joint positions of shape {values.shape}", valid=f"({chain.dof},)")
+            return _within_limits(scene, values)[None]
+        case PoseGoal(pose, frame):
+            wanted: SE3 | Aim = T_base_frame(scene, frame) @ pose
+        case AimGoal(aim, frame):
+            T = T_base_frame(scene, frame)
+            place = np.asarray(aim.position, dtype=np.float64)
+            axis = np.asarray(aim.axis, dtype=np.float64)
+            if place.shape != (3,) or axis.shape != (3,):
+                raise InputError("an aim without place or axis", valid="three numbers each")
+            wanted = Aim(T @ place, T.rotation_matrix() @ axis, aim.tool_axis)
+    found = solve_ik(chain, wanted, near, IkSettings(solutions=SEARCHED))
+    if not found.found:
+        raise GoalUnreachable(f"no joint positions put {chain.tip} there: {_why(found)}", valid=_nearest(found))
+    return found.solutions
+
+
+def _within_limits(scene: PlanningScene, q: Array) -> Array:
+    chain = scene.chain
+    for name, value, low, high in zip(chain.joints, q, chain.lower, chain.upper, strict=True):
+        if not low - _ALIKE <= value <= high + _ALIKE:
+            raise GoalOutsideLimits(f"the goal has {name} at {value:g}", valid=f"{low:g} to {high:g}")
+    return np.asarray(np.clip(q, chain.lower, chain.upper))
+
+
+def T_base_frame(scene: PlanningScene, frame: str) -> SE3:
+    """The pose in the chain's base of a frame that stands still. Raises UnknownNameError, InputError."""
+    if frame in ("base", scene.chain.base):
+        return SE3.identity()
+    if frame == "world":
+        return scene.T_world_base.inverse()
+    T = scene.link_pose(frame, np.clip(np.zeros(scene.chain.dof), scene.chain.lower, scene.chain.upper))
+    if scene.chain.links[frame][0] != 0:
+        raise InputError(f"the group moves {frame!r}", valid="base, world, or a link that it does not move")
+    return SE3.from_matrix(T)
+
+
+def _why(found: IkSolution) -> str:
+    return found.cause.value if found.cause is not None else "not found"
+
+
+def _nearest(found: IkSolution) -> str | None:
+    best = found.nearest
+    if best is None:
+        return None
+    x, y, z = best.T[:3, 3]
+    far = f"{1e3 * best.distance:.3g} mm and {math.degrees(best.angle):.3g} degrees"
+    return f"the nearest that can be done is {far} away, at {x:.3f} {y:.3f} {z:.3f}"

@@ -1,0 +1,144 @@
+"""Kernels: how fast a path can be followed within limits of velocity and acceleration.
+
+H. Pham, Q.-C. Pham, "A new approach to time-optimal path parameterization based on reachability analysis", IEEE
+Trans. Robotics 34(3), 2018, for paths of lines and parabolas: with the acceleration along the path constant between
+two places, each joint's acceleration is linear between them, so that its limits are kept everywhere if they are kept
+at both ends. The profile is in ``x``, the square of the speed along the path.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+
+Array = NDArray[np.float64]
+_HALVINGS = 45
+"""Of the interval of speeds."""
+
+
+def _examples() -> Iterable[tuple[Any, ...]]:
+    one = np.ones((2, 1))
+    yield one, one, one, np.ones(2), np.ones(1), np.ones(1), np.zeros(3, np.bool_)
+
+
+@kernel(inline="always")
+def _accelerations(
+    first: Array, last: Array, bend: Array, i: int, step: float, x: float, acceleration: Array
+) -> tuple[float, float]:
+    """The accelerations along the path that keep all joints' limits at both ends of an interval, entered at ``x``.
+
+    None if the first is more than the second.
+    """
+    low, high = -math.inf, math.inf
+    for k in range(acceleration.shape[0]):
+        rest = bend[i, k] * x
+        a = acceleration[k]
+        for end in range(2):
+            slope = first[i, k] if end == 0 else last[i, k] + 2.0 * step * bend[i, k]
+            if slope > 1e-12:
+                low, high = max(low, (-a - rest) / slope), min(high, (a - rest) / slope)
+            elif slope < -1e-12:
+                low, high = max(low, (a - rest) / slope), min(high, (-a - rest) / slope)
+            elif abs(rest) > a:
+                return 1.0, -1.0
+    return low, high
+
+
+@kernel
+def _fastest(first: Array, last: Array, velocity: Array, i: int) -> float:
+    """The greatest square of speed that keeps the joints' velocities in an interval."""
+    x = math.inf
+    for k in range(velocity.shape[0]):
+        slope = max(abs(first[i, k]), abs(last[i, k]))
+        if slope > 0.0:
+            x = min(x, (velocity[k] / slope) ** 2)
+    return x
+
+
+@kernel(examples=_examples)
+def fastest_profile(
+    first: Array, last: Array, bend: Array, steps: Array, velocity: Array, acceleration: Array, rests: NDArray[np.bool_]
+) -> Array:
+    """Squares of the speed along a path that is followed as fast as limits allow, from rest to rest.
+
+    Args:
+        first: (n, dof) slopes of the joints at the beginning of each interval.
+        last: (n, dof) at its end.
+        bend: (n, dof) change of the slopes for each unit of path, constant in an interval.
+        steps: (n,) lengths of the intervals.
+        velocity: (dof,) limits.
+        acceleration: (dof,) limits.
+        rests: (n + 1,) where the path must be at rest.
+
+    Returns:
+        (n + 1,).
+    """
+    n = steps.shape[0]
+    most = np.zeros(n + 1)  # from which the end can be reached
+    for i in range(n - 1, -1, -1):
+        if rests[i]:
+            continue
+        cap = _fastest(first, last, velocity, i)
+        if i > 0:
+            cap = min(cap, _fastest(first, last, velocity, i - 1))
+        ahead = min(most[i + 1], _fastest(first, last, velocity, i))
+        step = steps[i]
+        low, high = 0.0, cap
+        for halving in range(_HALVINGS):
+            x = high if halving == 0 else 0.5 * (low + high)
+            least, greatest = _accelerations(first, last, bend, i, step, x, acceleration)
+            least, greatest = max(least, -0.5 * x / step), min(greatest, 0.5 * (ahead - x) / step)
+            if least <= greatest:
+                low = x
+                if halving == 0:
+                    break
+            else:
+                high = x
+        most[i] = low
+    squares = np.zeros(n + 1)
+    for i in range(n):
+        step, begin = steps[i], squares[i]
+        ahead = min(most[i + 1], _fastest(first, last, velocity, i))
+        least, greatest = _accelerations(first, last, bend, i, step, begin, acceleration)
+        greatest = min(greatest, 0.5 * (ahead - begin) / step)
+        least = max(least, -0.5 * begin / step)
+        squares[i + 1] = max(begin + 2.0 * step * max(greatest, least), 0.0)
+    return squares
+
+
+@kernel(examples=lambda: [(*example[:4], example[5], 1.0) for example in _examples()])
+def stopping_profile(
+    first: Array, last: Array, bend: Array, steps: Array, acceleration: Array, begin: float
+) -> tuple[Array, Array]:
+    """Squares of the speed when one stops on a path as soon as accelerations allow; arguments as `fastest_profile`.
+
+    Args:
+        first: See there.
+        last: See there.
+        bend: See there.
+        steps: See there.
+        acceleration: See there.
+        begin: Square of the speed at the beginning, no more than that at which the path can be followed.
+
+    Returns:
+        (k + 1,) with k at most n, the last 0 unless the path ends before, and (k,) lengths of the intervals, of which
+        the last may be shorter than it was.
+    """
+    x = np.zeros(steps.shape[0] + 1)
+    lengths = steps.copy()
+    x[0] = begin
+    for i in range(steps.shape[0]):
+        least, greatest = _accelerations(first, last, bend, i, steps[i], x[i], acceleration)
+        u = min(least, greatest)
+        square = x[i] + 2.0 * steps[i] * u
+        if square <= 0.0:
+            lengths[i] = x[i] / (-2.0 * u) if u < 0.0 else 0.0
+            return x[: i + 2].copy(), lengths[: i + 1].copy()
+        x[i + 1] = square
+    return x, lengths
