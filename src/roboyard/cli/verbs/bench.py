@@ -27,6 +27,9 @@ def bench(
         Path | None, typer.Option("--worlds", metavar="FILE.npz", help="Of the BARN benchmark, for barn.")
     ] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", min=1, help="Of each world, for barn.")] = None,
+    robot: Annotated[
+        str | None, typer.Option("--robot", metavar="NAME|FILE", help="Whose, where a benchmark is about arms.")
+    ] = None,
     nightly: Annotated[bool, typer.Option("--nightly", help="Longer, with more repeats.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -46,7 +49,7 @@ def bench(
         raise InputError(f"there is no folder {folder}", valid="a folder of files to look at")
     if worlds is not None and not worlds.is_file():
         raise InputError(f"there is no file {worlds}", valid="a file of worlds")
-    given = (("runs", runs), ("seed", seed), ("worlds", worlds), ("seeds", seeds))
+    given = (("runs", runs), ("seed", seed), ("worlds", worlds), ("seeds", seeds), ("robot", robot))
     counts = {name: value for name, value in given if value is not None}
     results: dict[str, Measured] = {}
     for name, path in benchmarks(names or []).items():
