@@ -270,3 +270,16 @@ def test_layers_that_cannot_be_are_refused_with_place_and_remedy(costmap: dict, 
     with pytest.raises(ConfigError, match=words) as error:
         NavigatorNode(settings={"costmap": costmap})
     assert "costmap" in str(error.value)
+
+
+def test_layers_that_are_switched_off_are_as_if_they_were_not_there() -> None:
+    off = DEPTH | {"enabled": False}
+    node = NavigatorNode(settings={"costmap": {
+        "layers": {"obstacles": LASER, "depth": off}, "local_layers": ["obstacles", "depth", "keepout"],
+        "global_layers": ["static", "depth", "obstacles"],
+    }})  # fmt: skip
+    bus = Bus()
+    bus.add(node, "navigator")
+    topic = off["sources"][0]["topic"]
+    assert f"/{topic}" not in {name for name, found in bus.topics.items() if found.subscriptions}
+    bus.close()

@@ -30,7 +30,7 @@ SEER = """<sdf version="1.11"><model name="seer"><link name="base"><gravity>0</g
 OUTPUTS = {
     "/head/image": ry.msg.Image, "/head/depth/image": ry.msg.Image, "/head/depth_registered/image": ry.msg.Image,
     "/head/ir/image": ry.msg.Image, "/head/points": ry.msg.PointCloud2, "/head/camera_info": ry.msg.CameraInfo,
-    "/head/depth/camera_info": ry.msg.CameraInfo,
+    "/head/depth/camera_info": ry.msg.CameraInfo, "/head/depth/points": ry.msg.PointCloud2,
 }  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def test_every_output_comes_at_its_rate_after_its_latency_with_its_frame(tmp_pat
             stamp = message.header.stamp
             assert now_ns - (stamp.sec * 10**9 + stamp.nanosec) == 40_000_000
         frame = messages[0][1].header.frame_id
-        apart = topic in ("/head/depth/image", "/head/depth/camera_info", "/head/ir/image")
+        apart = topic.startswith(("/head/depth/", "/head/ir/"))
         assert frame == ("eye_depth_optical_frame" if apart else "eye_optical_frame")
     image = heard["/head/image"][0][1]
     assert (image.encoding, image.width, image.height) == ("rgb8", 64, 48)
@@ -84,6 +84,12 @@ def test_every_output_comes_at_its_rate_after_its_latency_with_its_frame(tmp_pat
     assert np.array_equal(points["z"].reshape(48, 64)[known], z[known])
     u = np.arange(64)[None, :].repeat(48, 0)
     assert np.allclose(points["x"].reshape(48, 64)[known], ((u - info.k[2]) / info.k[0] * z)[known], atol=1e-5)
+    # Without colours, they are what the depth camera's own picture says.
+    bare = heard["/head/depth/points"][0][1]
+    assert [f.name for f in bare.fields] == ["x", "y", "z"]
+    own = image_to_array(depth)
+    known = np.isfinite(own)
+    assert np.array_equal(cloud_to_arrays(bare)["z"].reshape(48, 64)[known], own[known])
 
 
 def test_nobody_looks_nothing_is_drawn(tmp_path):

@@ -1,13 +1,19 @@
 """Cameras: depth as geometry says, through any lens, by either renderer; and what a chip makes of light."""
 
+import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from PIL import Image
 
 from roboyard.description.cameras import DepthNoise, Exposure
 from roboyard.description.noise import Noise
 from roboyard.geometry import SE3, Lens
+from roboyard.simulation.nodes.camera_messages import png
 from roboyard.simulation.sensors.cameras.light import infrared_of, luminance
 from roboyard.simulation.sensors.cameras.registration import organised_cloud, registered_depth, slopes
 from roboyard.simulation.sensors.cameras.stereo import projection, reprojection
@@ -195,3 +201,11 @@ def test_infrared_fades_with_the_square_of_distance():
     grey = np.full((4, 4, 3), 128, np.uint8)
     near, far = (infrared_of(grey, np.full((4, 4), z, np.float32))[0, 0] for z in (2.0, 4.0))
     assert near / far == pytest.approx(4.0, rel=0.1)
+
+
+@given(
+    st.tuples(st.integers(1, 9), st.integers(1, 9)).flatmap(lambda shape: arrays(np.uint16, shape)),
+)
+def test_depth_pictures_are_png_that_others_read(picture):
+    with Image.open(io.BytesIO(png(picture).tobytes())) as found:
+        assert np.array_equal(np.asarray(found), picture)

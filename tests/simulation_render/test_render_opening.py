@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 
 from roboyard.errors import ConfigError, RunError
+from roboyard.geometry import Lens
 from roboyard.simulation.render import available_backend, look_at, open_renderer
+from roboyard.simulation.render.plain_rays import PlainRayRenderer
 
 from .scenes import MOVING, compiled
 
 ASK = """
 import os
+from roboyard.geometry import Lens
 from roboyard.simulation.render import available_backend
 print(available_backend(), os.environ.get("MUJOCO_GL"))
 """
@@ -100,6 +103,27 @@ def test_both_renderers_see_the_same(eye, target):
     assert (np.abs(depths[0] - depths[1])[both] < 0.005 * depths[1][both]).mean() > 0.995
     assert silhouettes[0].sum() > 200
     assert (silhouettes[0] & silhouettes[1]).sum() / (silhouettes[0] | silhouettes[1]).sum() > 0.97
+
+
+@pytest.mark.usefixtures("gl")
+def test_shapes_without_lamps_have_the_depth_that_pictures_have_and_the_geom_that_rays_meet():
+    glass = '<geom name="pane" type="box" size="0.01 2 1" pos="0.6 0 0.5" rgba="0.6 0.8 0.9 0.3"/></worldbody>'
+    model, data = compiled(MOVING.replace("</worldbody>", glass))
+    camera = look_at((-1, -0.5, 1.2), (1.5, 0, 0.2), fov_y=0.9)
+    with open_renderer(model, 320, 180, "gl") as renderer:
+        colour, depth = renderer.rgbd(data, camera)
+        found, geoms = renderer.depth_and_geoms(data, camera)
+        assert np.array_equal(depth, renderer.depth(data, camera))
+        assert np.array_equal(renderer.render(data, camera), colour)  # lamps are on again
+    assert np.array_equal(found, depth)
+    assert np.array_equal(geoms >= 0, depth > 0.0)
+    window = camera.windowed(320, 180)
+    lens = Lens(320, 180, window.fx, window.fy, window.cx - 0.5, window.cy - 0.5)
+    rays = lens.all_rays().astype(np.float32)
+    caster = PlainRayRenderer(model)
+    assert (caster.take(data, camera, rays, colour=False)[2] == geoms).mean() > 0.98
+    caster.close()
+    assert len(np.unique(geoms)) > 5
 
 
 @pytest.mark.usefixtures("gl")

@@ -116,7 +116,8 @@ def camera_topics(sensor: Sensor, spec: CameraSpec) -> dict[str, str]:
     """Topic of each output of a camera, relative to its robot; without those that it does not have.
 
     The outputs: image, info, depth, depth_info, registered (depth as the colour camera would see it), infrared,
-    infrared_info, points, right, right_info, disparity.  A topic whose last part says "image" is the picture's own.
+    infrared_info, points, depth_points (as the depth camera sees them, without colours), right, right_info,
+    disparity.  A topic whose last part says "image" is the picture's own.
     """
     base, named = sensor.topic or sensor.name, dict(spec.topics)
     parent, _, last = base.rpartition("/")
@@ -141,6 +142,8 @@ def camera_topics(sensor: Sensor, spec: CameraSpec) -> dict[str, str]:
         if spec.colour is not None:
             found["registered"] = below("depth_registered/image")
         found["points"] = below("points")
+        if spec.apart:
+            found["depth_points"] = below("depth/points")
     if spec.depth is not None and spec.infrared:
         found["infrared"], found["infrared_info"] = below("ir/image"), below("ir/camera_info")
     return {output: named.get(output, topic) for output, topic in found.items()}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -100,6 +101,7 @@ def run_scenario(
             stack.callback(SocketServer(run.bus, spec.name).close)
         if started is not None:
             started(run)
+        stack.enter_context(seldom_collected())
         ending = finish(
             run, let_run(run, spec.scenario.duration, control, until, progress, lambda path: save_run(run, spec, path))
         )
@@ -121,6 +123,19 @@ def run_scenario(
         spec.name, spec.scenario.seed, ending.state, document["success"], ending.error, document,
         folder.path if folder else None, folder.files() if folder else {}, tuple(notes),
     )  # fmt: skip
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Look for garbage seldom, and not among what is there already: runs make many objects, but hardly a cycle."""
+    usual = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+        gc.unfreeze()
 
 
 def _read_inputs(path: str | Path | None) -> list[tuple[int, Input]]:

@@ -74,39 +74,39 @@ class VoxelLayer(OwnCells):
     def see(self, observations: Sequence[Observation]) -> None:
         """Take what the sensors saw: first all beams clear, then all ends mark, so that none wipes out another's."""
         config, voxels = self._config, self._voxels
-        scale = np.array([self._frame.resolution, self._frame.resolution, voxels.resolution_z])
-        T_grid_map = self._frame.T_map_grid.inverse()
-        touched = Bounds.around([])
-        marks = []
+        T = self._frame.T_map_grid.inverse()
+        pose = np.array([math.cos(T.theta), math.sin(T.theta), T.x, T.y, voxels.origin_z])
+        heights = np.array([config.min_height, config.max_height])
+        ring = np.array([config.mark_from, config.mark_to])
+        touched, beams = Bounds.around([]), []
         for seen in observations:
-            points = np.vstack([seen.origin, seen.points])
-            flat = T_grid_map @ points[:, :2]
-            inside = np.column_stack([flat, points[:, 2] - voxels.origin_z]) / scale
+            start, ends = np.empty((1, 3)), np.empty((len(seen.points), 3))
+            shares, counts = np.ones(len(seen.points)), np.zeros(len(seen.points), np.bool_)
+            size = self._frame.resolution, voxels.resolution_z
+            beams_in_grid(
+                seen.origin,
+                seen.points,
+                seen.hits,
+                pose,
+                *size,
+                heights,
+                ring,
+                voxels.spare,
+                start,
+                ends,
+                shares,
+                counts,
+            )
             bounds = np.array([0, 0, -1, -1], dtype=np.int64)
             reach = config.clear_to / self._frame.resolution
-            shares = self._shares(seen)
-            clear_voxels(self._marked, self._seen, voxels.levels, inside[0], inside[1:], shares, reach, bounds)
+            clear_voxels(self._marked, self._seen, voxels.levels, start[0], ends, shares, reach, bounds)
             touched = touched.union(Bounds(int(bounds[0]), int(bounds[1]), int(bounds[2]) + 1, int(bounds[3]) + 1))
-            away = np.hypot(*(seen.points[:, :2] - seen.origin[:2]).T)
-            counts = seen.hits & (away >= config.mark_from) & (away <= config.mark_to)
-            counts &= (seen.points[:, 2] >= config.min_height) & (seen.points[:, 2] <= config.max_height)
-            ends = np.floor(inside[1:][counts]).astype(np.int64)[:, [1, 0, 2]]
-            ends = ends[self._frame.contains(ends[:, :2]) & (ends[:, 2] >= 0) & (ends[:, 2] < voxels.levels)]
-            self._seen_by[ends[:, 0], ends[:, 1]] = self._index(seen.sensor)
-            marks.append(ends)
-        ends = np.concatenate(marks) if marks else np.zeros((0, 3), dtype=np.int64)
-        bits = np.left_shift(np.uint32(1), ends[:, 2].astype(np.uint32))
-        np.bitwise_or.at(self._marked, (ends[:, 0], ends[:, 1]), bits)
-        np.bitwise_or.at(self._seen, (ends[:, 0], ends[:, 1]), bits)
-        self._settle(touched.union(Bounds.around(ends[:, :2])))
-
-    def _shares(self, seen: Observation) -> NDArray[np.float64]:
-        """(n,) shares of the beams that clear: a flat top seen at a slant must not lose the part nearer by."""
-        if self._voxels.spare <= 0.0:
-            return np.ones(len(seen.points))
-        length = np.linalg.norm(seen.points - seen.origin, axis=1)
-        left = 1.0 - self._voxels.spare / np.maximum(length, 1e-9)
-        return np.where(seen.hits, np.maximum(left, 0.0), 1.0)
+            beams.append((ends, counts, self._index(seen.sensor)))
+        for ends, counts, sensor in beams:
+            bounds = np.array([0, 0, -1, -1], dtype=np.int64)
+            mark_voxels(self._marked, self._seen, self._seen_by, voxels.levels, ends, counts, sensor, bounds)
+            touched = touched.union(Bounds(int(bounds[0]), int(bounds[1]), int(bounds[2]) + 1, int(bounds[3]) + 1))
+        self._settle(touched)
 
     def voxels(self) -> NDArray[np.float64]:
         """Middles (n, 3) of all marked voxels in the map [m], e.g. to look at."""
@@ -129,6 +129,108 @@ class VoxelLayer(OwnCells):
         known = (unseen <= voxels.unknown_threshold) & (unseen < voxels.levels)
         self._cells[part.slices] = np.where(marked, LETHAL, np.where(known, FREE, UNKNOWN))
         self._changed = self._changed.union(part)
+
+
+_MANY = np.zeros((3, 3))
+
+
+@kernel(
+    examples=lambda: [
+        (np.zeros(3), _MANY, np.ones(3, np.bool_), np.zeros(5), 0.05, 0.1, np.zeros(2), np.zeros(2), 0.1,
+         np.zeros((1, 3)), _MANY.copy(), np.ones(3), np.zeros(3, np.bool_)),
+    ]
+)  # fmt: skip
+def beams_in_grid(
+    origin: NDArray[np.float64],
+    points: NDArray[np.float64],
+    hits: NDArray[np.bool_],
+    pose: NDArray[np.float64],
+    resolution: float,
+    resolution_z: float,
+    heights: NDArray[np.float64],
+    ring: NDArray[np.float64],
+    spare: float,
+    start: NDArray[np.float64],
+    ends: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    counts: NDArray[np.bool_],
+) -> None:
+    """Beams as they lie in the grid.
+
+    Args:
+        origin: (3,) of the sensor in the map [m].
+        points: (n, 3) where beams ended [m].
+        hits: (n,) whether something stopped them there.
+        pose: Cosine, sine, x and y of the map in the grid, and height of the lowest voxel's floor [m].
+        resolution: Of the grid [m].
+        resolution_z: Height of a voxel [m].
+        heights: Lowest and highest point that is an obstacle [m].
+        ring: Nearest and farthest along the ground [m].
+        spare: What met something clears up to so far before it [m].
+        start: (1, 3) result: the sensor [voxels from the grid's corner].
+        ends: (n, 3) result: the same of the points.
+        shares: (n,) result: of each beam that clears; a flat top seen at a slant must not lose the part nearer by.
+        counts: (n,) result: whether it marks its end.
+    """
+    cos, sin, tx, ty, floor = pose
+    start[0, 0] = (tx + cos * origin[0] - sin * origin[1]) / resolution
+    start[0, 1] = (ty + sin * origin[0] + cos * origin[1]) / resolution
+    start[0, 2] = (origin[2] - floor) / resolution_z
+    for k in range(len(points)):
+        x, y, z = points[k, 0], points[k, 1], points[k, 2]
+        ends[k, 0] = (tx + cos * x - sin * y) / resolution
+        ends[k, 1] = (ty + sin * x + cos * y) / resolution
+        ends[k, 2] = (z - floor) / resolution_z
+        shares[k] = 1.0
+        if not hits[k]:
+            continue
+        away = math.hypot(x - origin[0], y - origin[1])
+        if spare > 0.0:
+            shares[k] = max(1.0 - spare / max(math.hypot(away, z - origin[2]), 1e-9), 0.0)
+        counts[k] = ring[0] <= away <= ring[1] and heights[0] <= z <= heights[1]
+
+
+@kernel(
+    examples=lambda: [
+        (np.zeros((5, 5), np.uint32), np.zeros((5, 5), np.uint32), np.zeros((5, 5), np.uint8), 4, _MANY,
+         np.zeros(3, np.bool_), 1, np.zeros(4, np.int64)),
+    ]
+)  # fmt: skip
+def mark_voxels(
+    marked: NDArray[np.uint32],
+    seen: NDArray[np.uint32],
+    seen_by: NDArray[np.uint8],
+    levels: int,
+    ends: NDArray[np.float64],
+    counts: NDArray[np.bool_],
+    sensor: int,
+    bounds: NDArray[np.int64],
+) -> None:
+    """Mark the voxels in which beams end.
+
+    Args:
+        marked: As for `clear_voxels`.
+        seen: As for `clear_voxels`.
+        seen_by: (rows, columns) who marked a column last, written.
+        levels: Voxels in a column.
+        ends: (n, 3) of the beams [voxels from the grid's corner].
+        counts: (n,) which.
+        sensor: Who.
+        bounds: As for `clear_voxels`.
+    """
+    rows, columns = marked.shape
+    top, left, bottom, right = rows, columns, -1, -1
+    for k in range(len(ends)):
+        if not counts[k]:
+            continue
+        c, r, z = math.floor(ends[k, 0]), math.floor(ends[k, 1]), math.floor(ends[k, 2])
+        if 0 <= r < rows and 0 <= c < columns and 0 <= z < levels:
+            bit = np.uint32(1) << np.uint32(z)
+            marked[r, c] |= bit
+            seen[r, c] |= bit
+            seen_by[r, c] = sensor
+            top, left, bottom, right = min(top, r), min(left, c), max(bottom, r), max(right, c)
+    bounds[0], bounds[1], bounds[2], bounds[3] = top, left, bottom, right
 
 
 @kernel(
@@ -161,32 +263,41 @@ def clear_voxels(
     """
     rows, columns = marked.shape
     top, left, bottom, right = rows, columns, -1, -1
-    here, last, step = np.empty(3, np.int64), np.empty(3, np.int64), np.empty(3, np.int64)
-    until, each = np.empty(3), np.empty(3)
+    x0, y0, z0 = start[0], start[1], start[2]
     for k in range(len(ends)):
-        length = math.hypot(ends[k, 0] - start[0], ends[k, 1] - start[1])
+        dx, dy, dz = ends[k, 0] - x0, ends[k, 1] - y0, ends[k, 2] - z0
+        length = math.hypot(dx, dy)
         share = min(reach / length, shares[k]) if length > 0.0 else shares[k]
-        count = 0
-        for axis in range(3):
-            way = ends[k, axis] - start[axis]
-            here[axis] = math.floor(start[axis])
-            last[axis] = math.floor(start[axis] + share * way)
-            step[axis] = 1 if way > 0.0 else -1
-            until[axis] = (here[axis] + (way > 0.0) - start[axis]) / way if way != 0.0 else math.inf
-            each[axis] = abs(1.0 / way) if way != 0.0 else math.inf
-            count += abs(last[axis] - here[axis])
+        c, r, z = math.floor(x0), math.floor(y0), math.floor(z0)
+        count = abs(math.floor(x0 + share * dx) - c) + abs(math.floor(y0 + share * dy) - r)
+        count += abs(math.floor(z0 + share * dz) - z)
+        # Shares of the beam at which it comes to the next column, row and level, and what lies between two of each.
+        until_c, each_c, step_c = _crossings(x0, c, dx)
+        until_r, each_r, step_r = _crossings(y0, r, dy)
+        until_z, each_z, step_z = _crossings(z0, z, dz)
         # a beam that ends beyond its reach frees its last voxel too
         for _ in range(count + (share < 1.0)):
-            c, r, z = here[0], here[1], here[2]
             if 0 <= r < rows and 0 <= c < columns and 0 <= z < levels:
                 bit = np.uint32(1) << np.uint32(z)
                 if (marked[r, c] & bit) or not (seen[r, c] & bit):
                     marked[r, c] &= ~bit
                     seen[r, c] |= bit
                     top, left, bottom, right = min(top, r), min(left, c), max(bottom, r), max(right, c)
-            axis = 0 if until[0] < until[1] else 1
-            if until[2] < until[axis]:
-                axis = 2
-            here[axis] += step[axis]
-            until[axis] += each[axis]
+            if until_z < until_c and until_z < until_r:
+                z += step_z
+                until_z += each_z
+            elif until_c < until_r:
+                c += step_c
+                until_c += each_c
+            else:
+                r += step_r
+                until_r += each_r
     bounds[0], bounds[1], bounds[2], bounds[3] = top, left, bottom, right
+
+
+@kernel(examples=lambda: [(0.5, 0, 1.0)], error_model="numpy")
+def _crossings(start: float, cell: int, way: float) -> tuple[float, float, int]:
+    """Share of a way at which it leaves its first cell, the share from cell to cell, and the direction."""
+    if way == 0.0:
+        return math.inf, math.inf, 0
+    return (cell + (way > 0.0) - start) / way, abs(1.0 / way), 1 if way > 0.0 else -1

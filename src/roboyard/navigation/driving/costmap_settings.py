@@ -40,6 +40,7 @@ class SensedLayer:
 
     overwrite: bool = field(False, doc="whether what it knows replaces the layers below; else the higher cost wins")
     clear_footprint: bool = field(True, doc="whether the ground under the robot itself is free")
+    enabled: bool = field(True, doc="false: as if it were not there, and nothing listens to its sources")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,3 +127,12 @@ class CostmapSettings:
                     )
             if len(set(names)) != len(names):
                 raise ConfigError(f"layers {', '.join(names)}", where=f"costmap.{key}", valid="each once")
+
+    @property
+    def enabled_layers(self) -> dict[str, LayerSettings]:
+        """Layers of sensors without those that are switched off."""
+        return {name: layer for name, layer in self.layers.items() if layer.enabled}
+
+    def enabled(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the layers named that are not switched off."""
+        return tuple(name for name in names if name in MAP_LAYERS or self.layers[name].enabled)

@@ -67,18 +67,22 @@ class Surroundings:
         self._static, self._keepout = StaticLayer(), KeepoutLayer()
         self._static_near, self._keepout_near = StaticLayer(), KeepoutLayer()
         self._placed: SE2 | None = None
-        self._sensed = _sensed(settings, settings.global_layers)
-        self._sensed_near = _sensed(settings, settings.local_layers)
+        self._names, self._names_near = (
+            settings.enabled(settings.global_layers),
+            settings.enabled(settings.local_layers),
+        )
+        self._sensed = _sensed(settings, self._names)
+        self._sensed_near = _sensed(settings, self._names_near)
         self.world = LayeredCostmap(_square(settings.rolling_size, settings.resolution), self._global_layers())
         near = {**self._sensed_near, "static": self._static_near, "keepout": self._keepout_near}
         self.near = LayeredCostmap(
             _square(settings.local_size, settings.resolution),
-            [*(near[name] for name in settings.local_layers), *self._inflated()],
+            [*(near[name] for name in self._names_near), *self._inflated()],
         )
 
     def _global_layers(self) -> list[Layer]:
         known = {**self._sensed, "static": self._static, "keepout": self._keepout}
-        return [*(known[name] for name in self._settings.global_layers), *self._inflated()]
+        return [*(known[name] for name in self._names), *self._inflated()]
 
     def _inflated(self) -> list[Layer]:
         inscribed = self._footprint.inscribed_radius

@@ -100,7 +100,7 @@ class NavigatorNode(Node):
         self._local_costmap = self.publisher("local_costmap/costmap", msg.OccupancyGrid, latched=True)
         self._sources = {
             name: [Source(told, self.resolve(told.topic), self.sensor_timeout, self.now_ns) for told in layer.sources]
-            for name, layer in chosen.costmap.layers.items()
+            for name, layer in chosen.costmap.enabled_layers.items()
         }
         for source in itertools.chain(*self._sources.values()):
             self.subscribe(source.topic, source.type, source.take)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.errors import ConfigError, RunError
+from roboyard.simulation.render.bodies import geom_colours
 from roboyard.simulation.render.camera import Camera
 from roboyard.simulation.render.gl_probe import gl_platform
 from roboyard.simulation.render.single import Cases
@@ -76,6 +77,7 @@ class GlRenderer:
         ):
             self._scene.flags[flag] = 0
         self._sky = Sky.of(model)
+        self._clear = frozenset(np.flatnonzero(geom_colours(model)[:, 3] < 1.0).tolist())
         self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
         self._view = mujoco.MjrRect(0, 0, width, height)
         self._colour, self._depth = np.empty((height, width, 3), np.uint8), np.empty((height, width), np.float32)
@@ -93,6 +95,22 @@ class GlRenderer:
         self._shoot(data, camera)
         mujoco.mjr_readPixels(None, self._depth, self._view, self._draw)
         return self._turned(camera)[1]
+
+    def depth_and_geoms(self, data: mujoco.MjData, camera: Camera) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+        """Depth, and the number of the geom that each pixel shows, −1 where nothing is; in one pass, without lamps."""
+        self._aim(data, camera)
+        names = [geom.objid if geom.objtype == _GEOM else -1 for geom in self._scene.geoms[: self._scene.ngeom]]
+        for place, name in enumerate(names):
+            if name in self._clear:  # what can be looked through hides nothing, as in the other passes
+                self._scene.geoms[place].segid = -1
+        self._scene.flags[_SEGMENT] = self._scene.flags[_IDCOLOR] = 1
+        mujoco.mjr_render(self._view, self._scene, self._draw)
+        self._scene.flags[_SEGMENT] = self._scene.flags[_IDCOLOR] = 0
+        mujoco.mjr_readPixels(self._colour, self._depth, self._view, self._draw)
+        geoms = np.empty(self._depth.shape, np.int32)
+        # Colours count the shapes of the scene from 1; 0 is the background.
+        _name(self._colour, np.array([-1, *names], np.int32), geoms)
+        return self._turned(camera)[1], geoms
 
     def close(self) -> None:
         """Free context and buffers."""
@@ -131,6 +149,11 @@ class GlRenderer:
         return colour, depth, empty
 
     def _shoot(self, data: mujoco.MjData, camera: Camera) -> None:
+        self._aim(data, camera)
+        mujoco.mjr_render(self._view, self._scene, self._draw)
+
+    def _aim(self, data: mujoco.MjData, camera: Camera) -> None:
+        """Put the scene before the camera."""
         if self._context is None:
             raise RunError("the renderer is closed")
         self._check_thread()
@@ -148,7 +171,6 @@ class GlRenderer:
             eye.frustum_top = window.cy / window.fy * plane
             eye.frustum_center, eye.frustum_width = 0.5 * (left + right), 0.5 * (right - left)
             eye.orthographic = int(camera.span is not None)
-        mujoco.mjr_render(self._view, self._scene, self._draw)
 
     def _expose(self) -> None:
         """Dim the suns until what they light does not clip: worlds are written for renderers with a tone curve."""
@@ -199,6 +221,22 @@ def _turn(
                 out[row, column, c] = colour[other, column, c]
 
 
+@kernel(
+    examples=lambda: [(np.zeros((1, 1, 3), np.uint8), np.zeros(1, np.int32), np.zeros((1, 1), np.int32))],
+    error_model="numpy",
+)
+def _name(coded: NDArray[np.uint8], names: NDArray[np.int32], out: NDArray[np.int32]) -> None:
+    """Numbers that OpenGL's rows from below hold as colours, by their names, from above."""
+    height, width = out.shape
+    for row in range(height):
+        for column in range(width):
+            red, green, blue = coded[height - 1 - row, column]
+            number = np.int64(red) + 256 * np.int64(green) + 65536 * np.int64(blue)
+            out[row, column] = names[number] if number < len(names) else -1
+
+
+_SEGMENT, _IDCOLOR = mujoco.mjtRndFlag.mjRND_SEGMENT, mujoco.mjtRndFlag.mjRND_IDCOLOR
+_GEOM = mujoco.mjtObj.mjOBJ_GEOM.value
 _DIRECTIONAL = mujoco.mjtLightType.mjLIGHT_DIRECTIONAL.value
 
 

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.description.cameras import DepthNoise
 from roboyard.geometry import Lens
-from roboyard.simulation.sensors.cameras.draws import NORMAL, byte_draws
+from roboyard.simulation.sensors.cameras.draws import FINE_NORMAL, NORMAL, WORDS, byte_draws, word_draws
 
 F32 = NDArray[np.float32]
 
@@ -122,9 +122,9 @@ def measured_depth(
         out[(depth > 0.0) & (depth < near)] = -np.inf
         return out
     height, width = depth.shape
-    axial = rng.standard_normal((height, width), dtype=np.float32)
+    axial = word_draws(rng, (height, width))
     lateral = byte_draws(rng, (2, height, width))
-    chance = rng.random((height, width), dtype=np.float32)
+    chance = word_draws(rng, (height, width))
     shadow = np.zeros((height, width), np.bool_)
     side = baseline if noise.model == "stereo" else noise.baseline
     if side:
@@ -132,7 +132,7 @@ def measured_depth(
     slopes = _ray_slopes(lens)
     out = np.empty((height, width), np.float32)
     _measure(
-        depth, slopes, axial, lateral, NORMAL, chance, shadow,
+        depth, slopes, axial, FINE_NORMAL, lateral, NORMAL, chance, shadow,
         np.ones((1, 1), np.float32) if returned is None else returned,
         np.ones((1, 1), np.float32) if luminance is None else luminance,
         _MODELS[noise.model], _LATERAL[noise.model], lens.fx * baseline, noise.disparity,
@@ -173,10 +173,44 @@ def _shadow(depth: F32, focal_baseline: float, shadow: NDArray[np.bool_]) -> Non
             reach = min(reach, place)
 
 
+@kernel(examples=lambda: [(np.zeros(3, np.float32), np.zeros(3, np.float32))], error_model="numpy")
+def _gradients(line: F32, across: F32) -> None:
+    """How depth grows from column to column, on the side of each that goes on evenly."""
+    last = len(line) - 1
+    for column in range(1, last):
+        before, behind = line[column] - line[column - 1], line[column + 1] - line[column]
+        across[column] = behind if abs(behind) < abs(before) else before
+    across[0] = line[min(1, last)] - line[0]
+    across[last] = line[last] - line[max(last - 1, 0)]
+
+
+@kernel(
+    examples=lambda: [(*[np.zeros(3, np.float32)] * 3, True, *[np.zeros(3, np.float32)] * 2, np.float32(0.0), 1.0, 1.0,
+                       np.zeros(3, np.float32))],
+    error_model="numpy",
+)  # fmt: skip
+def _cosines(
+    line: F32, over: F32, under: F32, first: bool, across: F32, slopes: F32, y: float, per_dx: float, per_dy: float,
+    out: F32,
+) -> None:  # fmt: skip
+    """Cosine of the angle between each pixel's ray and the surface's normal; processors do eight at once."""
+    one, least, kx, ky = np.float32(1.0), np.float32(1e-24), np.float32(per_dx), np.float32(per_dy)
+    for column in range(len(line)):
+        z, x = line[column], slopes[column]
+        above, below = z - over[column], under[column] - z
+        along = below if first or abs(below) < abs(above) else above
+        # Normal of the surface z(x, y) along the rays: ∂P/∂column × ∂P/∂row.
+        p, q = across[column] * kx, along * ky
+        nz = z + p * x + q * y
+        square = max(p * p + q * q + nz * nz, least)
+        out[column] = min(z / np.sqrt((one + x * x + y * y) * square), one)
+
+
 def _measure_examples() -> list[tuple[object, ...]]:
     picture, one = np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32)
+    words = word_draws(np.random.default_rng(0), (1, 1))
     return [
-        (picture, np.zeros(2, np.float32), picture, np.zeros((2, 1, 1), np.uint8), NORMAL, picture,
+        (picture, np.zeros(2, np.float32), words, FINE_NORMAL, np.zeros((2, 1, 1), np.uint8), NORMAL, words,
          np.zeros((1, 1), np.bool_), one, one, 0, 0.5, 40.0, 0.2, 0.1, 5.0, True, picture)
     ]  # fmt: skip
 
@@ -185,10 +219,11 @@ def _measure_examples() -> list[tuple[object, ...]]:
 def _measure(
     depth: F32,
     slopes: F32,
-    axial: F32,
+    axial: NDArray[np.uint16],
+    fine_normal: F32,
     lateral: NDArray[np.uint8],
     normal: F32,
-    chance: F32,
+    chance: NDArray[np.uint16],
     shadow: NDArray[np.bool_],
     returned: F32,
     luminance: F32,
@@ -204,54 +239,49 @@ def _measure(
     height, width = depth.shape
     own_return, own_light = returned.shape == depth.shape, luminance.shape == depth.shape
     enough = 1.0 / (REACH * far) ** 2
+    per_dx = 1.0 / float(slopes[1] - slopes[0]) if width > 1 else 1.0
+    per_dy = 1.0 / float(slopes[width + 1] - slopes[width]) if height > 1 else 1.0
+    across, cosines = np.empty(width, np.float32), np.empty(width, np.float32)
     for row in range(height):
+        # Rows as arrays of their own: indices into them are cheap.
+        line = depth[row]
+        _gradients(line, across)
+        over, under = depth[row - 1 if row > 0 else min(1, height - 1)], depth[min(row + 1, height - 1)]
+        _cosines(line, over, under, row == 0, across, slopes, slopes[width + row], per_dx, per_dy, cosines)
+        top, bottom = depth[max(row - WINDOW, 0)], depth[min(row + WINDOW, height - 1)]
         for column in range(width):
             out[row, column] = np.float32(math.nan)
-            z = float(depth[row, column])
-            if z <= 0.0 or shadow[row, column]:
+            depth_here = line[column]
+            if depth_here <= 0.0 or shadow[row, column]:
                 continue
             # An edge near by: the pixel may take its neighbour's depth, or none.
-            top, bottom = max(row - WINDOW, 0), min(row + WINDOW, height - 1)
-            left, right = max(column - WINDOW, 0), min(column + WINDOW, width - 1)
-            limit = JUMP * z
+            limit = np.float32(JUMP) * depth_here
             edge = (
-                abs(depth[row, left] - z) > limit
-                or abs(depth[row, right] - z) > limit
-                or abs(depth[top, column] - z) > limit
-                or abs(depth[bottom, column] - z) > limit
+                abs(line[max(column - WINDOW, 0)] - depth_here) > limit
+                or abs(line[min(column + WINDOW, width - 1)] - depth_here) > limit
+                or abs(top[column] - depth_here) > limit
+                or abs(bottom[column] - depth_here) > limit
             )
-            # The surface's slope, from the side that goes on evenly.
-            before = float(depth[row, max(column - 1, 0)])
-            behind = float(depth[row, min(column + 1, width - 1)])
-            across = behind - z if abs(behind - z) < abs(z - before) or column == 0 else z - before
-            over = float(depth[max(row - 1, 0), column])
-            under = float(depth[min(row + 1, height - 1), column])
-            along = under - z if abs(under - z) < abs(z - over) or row == 0 else z - over
-            x, y = float(slopes[column]), float(slopes[width + row])
-            dx = float(slopes[1] - slopes[0]) if width > 1 else 1.0
-            dy = float(slopes[width + 1] - slopes[width]) if height > 1 else 1.0
-            # Normal of the surface z(x, y) along the rays: ∂P/∂column × ∂P/∂row.
-            p, q = across / dx, along / dy
-            nz = -(z + p * x + q * y)
-            length = math.sqrt(p * p + q * q + nz * nz)
-            cosine = z / (math.sqrt(1.0 + x * x + y * y) * max(length, 1e-12))
-            cosine = min(cosine, 1.0)
-            angle = math.acos(cosine)
+            z, cosine = float(depth_here), float(cosines[column])
+            # The angle matters only far from the normal.
+            angle = math.acos(cosine) if cosine < 0.5 or edge else 0.0
+            drawn = (float(chance[row, column]) + 0.5) / WORDS
             if structured:
                 share = 1.0
                 if own_return:
                     share = float(returned[row, column])
                 if share < 0.0:
                     continue
-                signal = share * cosine / (z * z) / enough
-                lost = 1.0 / (1.0 + signal**4)
-                lost += min(max((angle - STEEP) / (STEEPEST - STEEP), 0.0), 1.0)
-                if chance[row, column] < lost:
+                signal = share * cosine / (z * z * enough)
+                signal *= signal
+                # Lost with probability 1 / (1 + signal⁴), and aslant the more.
+                aslant = min(max((angle - STEEP) / (STEEPEST - STEEP), 0.0), 1.0)
+                if (drawn - aslant) * (1.0 + signal * signal) < 1.0:
                     continue
             elif own_light and luminance[row, column] < DARK:
                 continue
             if edge:
-                if chance[row, column] > 1.0 - LOST_AT_EDGE:
+                if drawn > 1.0 - LOST_AT_EDGE:
                     continue
                 shift = jump
                 if model == _NGUYEN:
@@ -262,7 +292,7 @@ def _measure(
                 z = float(depth[v, u])
                 if z <= 0.0:
                     continue
-            white = float(axial[row, column])
+            white = float(fine_normal[axial[row, column]])
             if model == _KHOSHELHAM:
                 steps = round(1.0 / (z * STEP) + KHOSHELHAM * white)
                 z = 1.0 / (STEP * steps) if steps > 0.0 else math.inf

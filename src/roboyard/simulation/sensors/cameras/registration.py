@@ -71,15 +71,42 @@ def organised_cloud(depth: F32, rays: F32, colour: U8 | None) -> NDArray[np.void
         rays: From `slopes` of the camera that ``depth`` is seen from.
         colour: (h, w, 3) or (h, w), the same picture; None: black.
     """
-    out = np.zeros(depth.shape, POINT)
-    floats = out.view(np.float32).reshape(*depth.shape, 4)
-    with np.errstate(invalid="ignore"):
-        z = np.where(np.isfinite(depth) & (depth > 0.0), depth, np.float32(np.nan))
-        floats[..., 0], floats[..., 1], floats[..., 2] = z * rays[..., 0], z * rays[..., 1], z
-    if colour is not None:
-        red, green, blue = (colour, colour, colour) if colour.ndim == 2 else np.moveaxis(colour, 2, 0)
-        out["rgb"] = (red.astype(np.uint32) << 16) | (green.astype(np.uint32) << 8) | blue
+    out = np.empty(depth.shape, POINT)
+    if colour is None:
+        colour = _BLACK
+    elif colour.ndim == 2:
+        colour = np.repeat(colour[:, :, None], 3, axis=2)
+    _fill_cloud(
+        depth, rays, colour, out.view(np.float32).reshape(*depth.shape, 4), out.view(np.uint32).reshape(*depth.shape, 4)
+    )
     return out
+
+
+_BLACK = np.zeros((0, 0, 3), np.uint8)
+
+
+def _cloud_examples() -> list[tuple[object, ...]]:
+    depth, cloud = np.zeros((1, 1), np.float32), np.zeros((1, 1, 4), np.float32)
+    return [(depth, np.zeros((1, 1, 2), np.float32), _BLACK, cloud, cloud.view(np.uint32))]
+
+
+@kernel(examples=_cloud_examples, error_model="numpy")
+def _fill_cloud(depth: F32, rays: F32, colour: U8, out: F32, packed: NDArray[np.uint32]) -> None:
+    """Write x, y, z to ``out`` and colours to ``packed``, which is the same memory."""
+    height, width = depth.shape
+    coloured = colour.shape[:2] == depth.shape
+    for row in range(height):
+        for column in range(width):
+            z = depth[row, column]
+            if not 0.0 < z < math.inf:
+                z = np.float32(math.nan)
+            out[row, column, 0] = z * rays[row, column, 0]
+            out[row, column, 1] = z * rays[row, column, 1]
+            out[row, column, 2] = z
+            packed[row, column, 3] = np.uint32(0)
+            if coloured:
+                red, green, blue = colour[row, column]
+                packed[row, column, 3] = (np.uint32(red) << 16) | (np.uint32(green) << 8) | np.uint32(blue)
 
 
 def _register_examples() -> list[tuple[object, ...]]:

@@ -125,7 +125,7 @@ class _Room:
         if scene is not self._scene:
             self.leave()
             self._scene, self._data = scene, mujoco.MjData(scene.model)
-            self._return = _returned(scene)
+            self._return = np.append(_returned(scene), np.float32(1.0))
         self._data.qpos[:] = qpos
         mujoco.mj_kinematics(scene.model, self._data)
         mujoco.mj_comPos(scene.model, self._data)
@@ -150,35 +150,42 @@ class _Room:
         """
         rays, bend = self._table(lens)
         if self.backend == "gl" and (lens.straight or bend is not None):
-            shares = self._asked(lens, T_world_camera, near) if returned else None
-            return self._drawn(lens, bend, T_world_camera, near, shares, colour=colour)
+            return self._drawn(lens, bend, T_world_camera, near, colour=colour, returned=returned)
         found, depth, geoms = self._caster().take(
             self._data, Camera(T_world_camera, near=near, window=Window.of(lens)), rays, colour=colour
         )
         seen = found if found is not None else np.zeros((lens.height, lens.width, 3), np.uint8)
         return View(seen, depth, self._returned(geoms) if returned else None)
 
-    def _drawn(self, lens: Lens, bend: Bend | None, T: SE3, near: float, returned: F32 | None, *, colour: bool) -> View:
+    def _drawn(self, lens: Lens, bend: Bend | None, T: SE3, near: float, *, colour: bool, returned: bool) -> View:
         window = Window.of(lens) if bend is None else bend.window
         width, height = (lens.width, lens.height) if bend is None else (bend.width, bend.height)
         renderer, camera = self._opened(width, height), Camera(T, near=near, window=window)
-        if not colour:
-            depth = renderer.depth(self._data, camera)
-            black = np.zeros((lens.height, lens.width, 3), np.uint8)
-            return View(black, depth if bend is None else bent_depth(depth, bend), returned)
-        seen, depth = renderer.rgbd(self._data, camera)
+        geoms = None
+        if colour:
+            seen, depth = renderer.rgbd(self._data, camera)
+            if bend is not None:
+                seen = bent_colour(seen, bend)
+        else:
+            seen = np.zeros((lens.height, lens.width, 3), np.uint8)
+            if returned and bend is None:
+                depth, geoms = renderer.depth_and_geoms(self._data, camera)
+            else:
+                depth = renderer.depth(self._data, camera)
         if bend is not None:
-            seen, depth = bent_colour(seen, bend), bent_depth(depth, bend)
-        return View(seen, depth, returned)
+            depth = bent_depth(depth, bend)
+        if not returned:
+            return View(seen, depth)
+        return View(seen, depth, self._asked(lens, T, near) if geoms is None else self._returned(geoms))
 
     def _asked(self, lens: Lens, T: SE3, near: float) -> F32:
-        """``View.returned`` by rays, one for each four pixels: OpenGL would have to draw everything once more."""
+        """``View.returned`` by rays, one for each four pixels: beside colours, OpenGL would draw it all once more."""
         rays = np.ascontiguousarray(self._table(lens)[0][::2, ::2])
         _, _, geoms = self._caster().take(self._data, Camera(T, near=near), rays, colour=False)
         return self._returned(geoms).repeat(2, 0).repeat(2, 1)[: lens.height, : lens.width]
 
     def _returned(self, geoms: NDArray[np.int32]) -> F32:
-        return np.where(geoms >= 0, self._return[np.maximum(geoms, 0)], np.float32(1.0)).astype(np.float32)
+        return self._return[geoms]  # the last is nothing's
 
     def _table(self, lens: Lens) -> tuple[F32, Bend | None]:
         if lens not in self._tables:
