@@ -37,32 +37,32 @@ class Shelf:
     """Four compartments in front of an arm, in proportion to its reach."""
 
     reach: float
-    height: float
+    axis: np.ndarray  # (3,) a point of the arm's first axis; the height is the second one's
     boxes: list[Obstacle] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         r, t = self.reach, BOARD
         self.wide, self.high, self.deep = 0.42 * r, 0.37 * r, 0.3 * r
-        self.front, self.floor = 0.6 * r, self.height - 0.25 * r
+        self.front, self.floor = 0.6 * r, self.axis[2] - 0.25 * r
         across, up = 2 * self.wide + 3 * t, 2 * self.high + 3 * t
-        x = self.front + self.deep / 2
+        x, side = self.axis[0] + self.front + self.deep / 2, self.axis[1]
         for k in range(3):
             z = self.floor + t / 2 + k * (self.high + t)
-            self.boxes.append(box_obstacle(f"board {k}", (self.deep, across, t), (x, 0.0, z)))
-            y = (k - 1) * (self.wide + t)
+            self.boxes.append(box_obstacle(f"board {k}", (self.deep, across, t), (x, side, z)))
+            y = side + (k - 1) * (self.wide + t)
             self.boxes.append(box_obstacle(f"side {k}", (self.deep, t, up), (x, y, self.floor + up / 2)))
-        back = (self.front + self.deep + t / 2, 0.0, self.floor + up / 2)
+        back = (x + self.deep / 2 + t / 2, side, self.floor + up / 2)
         self.boxes.append(box_obstacle("back", (t, across, up), back))
 
     def goal(self, compartment: int, tool_axis: tuple[float, float, float], rng: np.random.Generator) -> AimGoal:
         """A place inside, approached from the arm's axis."""
         side, level = (-1, 1)[compartment % 2], compartment // 2
-        x = self.front + self.deep * rng.uniform(0.15, 0.6)
+        x = self.front + self.deep * rng.uniform(0.15, 0.6)  # from the axis
         y = side * (self.wide + BOARD) / 2 + self.wide * rng.uniform(-0.25, 0.25)
         z = self.floor + BOARD + level * (self.high + BOARD) + self.high * rng.uniform(0.3, 0.7)
         turn, lift = math.atan2(y, x), rng.uniform(-0.5, 0.5)
         axis = (math.cos(turn) * math.cos(lift), math.sin(turn) * math.cos(lift), math.sin(lift))
-        return AimGoal(Aim((x, y, z), axis, tool_axis))
+        return AimGoal(Aim((x + self.axis[0], y + self.axis[1], z), axis, tool_axis))
 
 
 def made(groups: Groups) -> tuple[PlanningScene, Shelf]:
@@ -71,8 +71,9 @@ def made(groups: Groups) -> tuple[PlanningScene, Shelf]:
     bare = PlanningScene.of(groups, group.name, tool=tool)
     chain = bare.chain
     tips = chain.forward(chain.random(np.random.default_rng(0), 4000))[:, :3, 3]
-    first = chain.frames(np.clip(np.zeros(chain.dof), chain.lower, chain.upper))[min(2, len(chain.moving)), :3, 3]
-    shelf = Shelf(float(np.linalg.norm(tips - first, axis=1).max()), float(first[2]))
+    frames = chain.frames(np.clip(np.zeros(chain.dof), chain.lower, chain.upper))
+    axis = np.array([*frames[1, :2, 3], frames[min(2, len(chain.moving)), 2, 3]])
+    shelf = Shelf(float(np.linalg.norm(tips - axis, axis=1).max()), axis)
     ground = box_obstacle("ground", (6.0, 6.0, 0.02), (0.0, 0.0, -0.012))
     return bare.with_obstacles([*shelf.boxes, ground]), shelf
 
@@ -199,7 +200,7 @@ def measured(name: str, groups: Groups, count: int, states: int, seed: int) -> t
     ]  # fmt: skip
     details = [
         f"{name}: {seen} states rechecked; {1e6 * spent / looks:.2f} µs for a state on the way; of {states} random "
-        f"states {lost} are called touching that coal calls free; the peer solved {solved} of {min(PEER_PROBLEMS, count)}"
+        f"states {lost} are called touching that coal calls free; the peer solved {solved} of {len(peer or ())}"
     ]
     return figures, [*details, *failures]
 

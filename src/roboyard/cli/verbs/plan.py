@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roboyard.cli.grammar import JsonOption, group
+from roboyard.cli.verbs.plan_arm import arm
 
 if TYPE_CHECKING:
     from roboyard.geometry import SE2
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _FAR = 1e7
 """Nobody drives farther [m]."""
 app = group("Plan for a robot without running it.")
+app.command("arm")(arm)
 
 
 @app.callback()
