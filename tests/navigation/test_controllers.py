@@ -328,3 +328,27 @@ def test_bad_input_is_refused_with_its_reason(kind):
         controller.command(SE2(1.0, 3.0, 0.0), PlanarTwist(math.nan, 0.0, 0.0), FREE)
     with pytest.raises(NavigationError):
         controller.command(SE2(-50.0, 3.0, 0.0), PlanarTwist(), FREE)  # beyond the map
+
+
+@given(st.floats(-0.2, 0.2), st.floats(-0.7, 0.7), st.floats(0.0, 0.2), st.floats(0.0, 0.7))
+def test_commands_are_such_as_the_base_follows(vx: float, wz: float, least: float, least_turn: float) -> None:
+    limits = MotionLimits(forward=0.2, turn=0.7, least=least, least_turn=least_turn)
+    done = limits.executable(PlanarTwist(vx, 0.0, wz))
+    speed, turn = abs(done.vx), abs(done.wz)
+    assert speed == 0.0 or speed >= least * (1.0 - 1e-12)
+    assert turn <= 0.7 + 1e-12
+    assert done.vx * vx >= 0.0
+    assert done.wz * wz >= 0.0
+    if speed == 0.0:
+        assert turn == 0.0 or turn >= least_turn
+    else:
+        assert done.wz * vx == pytest.approx(wz * done.vx, abs=1e-9)  # the arc stays
+    assert limits.executable(done) == pytest.approx(done)
+    if abs(vx) >= least and vx:
+        assert done == (vx, 0.0, wz)
+
+
+@pytest.mark.parametrize("bad", [{"least": 1.0}, {"least_turn": 3.0}, {"least": -0.1}, {"least_turn": math.nan}])
+def test_least_speeds_that_cannot_be_are_refused(bad: dict) -> None:
+    with pytest.raises(ConfigError, match="least"):
+        MotionLimits(**bad)

@@ -39,6 +39,16 @@ class Limits:
     turn_rate: float | None = field(None, unit="rad/s", low=0.0, doc="about the vertical")
     acceleration: float | None = field(None, unit="m/s^2", low=0.0, doc="forward")
     turn_acceleration: float | None = field(None, unit="rad/s^2", low=0.0, doc="about the vertical")
+    least_speed: float = field(0.0, unit="m/s", low=0.0, doc="slowest command to drive that it follows")
+    least_turn_rate: float = field(
+        0.0, unit="rad/s", low=0.0, doc="slowest command to turn on the spot that it follows"
+    )
+
+    def __post_init__(self) -> None:
+        for least, most in (("least_speed", "speed"), ("least_turn_rate", "turn_rate")):
+            low, high = getattr(self, least), getattr(self, most)
+            if high is not None and low > high:
+                raise ConfigError(f"{least} of {low}", where=f"limits.{least}", valid=f"at most {most}, {high}")
 
 
 _OWN = ("description", "about", "like", "arguments", "nodes")

@@ -25,6 +25,8 @@ class MotionLimits:
         acceleration: Of driving, either way [m/s²].
         turn_acceleration: Of turning, either way [rad/s²].
         latency: How long a command takes until the base answers it [s]: commands are chosen for where it is by then.
+        least: Slowest command to drive that the base follows [m/s].
+        least_turn: Slowest command to turn on the spot that it follows [rad/s].
 
     Raises:
         ConfigError: a number out of range.
@@ -37,20 +39,40 @@ class MotionLimits:
     acceleration: float = 2.5
     turn_acceleration: float = 3.2
     latency: float = 0.0
+    least: float = 0.0
+    least_turn: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("forward", "turn", "acceleration", "turn_acceleration"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
                 raise ConfigError(f"{name} = {value}", where="MotionLimits", valid="a positive number")
-        for name in ("backward", "sideways", "latency"):
+        for name in ("backward", "sideways", "latency", "least", "least_turn"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0.0):
                 raise ConfigError(f"{name} = {value}", where="MotionLimits", valid="zero or more")
+        if self.least > self.forward or self.least_turn > self.turn:
+            raise ConfigError(
+                f"least = {self.least}, least_turn = {self.least_turn}", where="MotionLimits",
+                valid=f"at most forward and turn, {self.forward} and {self.turn}",
+            )  # fmt: skip
+
+    def executable(self, twist: PlanarTwist) -> PlanarTwist:
+        """The nearest command that the base follows: too slow a drive becomes faster on the same arc.
+
+        Where the arc is too tight for that, and where it only turns, it turns on the spot, fast enough.
+        """
+        speed, turn = math.hypot(twist.vx, twist.vy), abs(twist.wz)
+        if speed >= self.least and speed > 0.0:
+            return twist
+        factor = self.least / speed if speed > 0.0 else math.inf
+        if math.isfinite(factor) and factor * turn <= self.turn:
+            return PlanarTwist(twist.vx * factor, twist.vy * factor, twist.wz * factor)
+        return PlanarTwist(0.0, 0.0, math.copysign(max(turn, self.least_turn), twist.wz) if turn > 0.0 else 0.0)
 
     def slowed(self, speed: float) -> MotionLimits:
         """The same base, driving no faster than ``speed`` (more than 0) in any direction [m/s]."""
-        lower = {name: min(getattr(self, name), speed) for name in ("forward", "backward", "sideways")}
+        lower = {name: min(getattr(self, name), speed) for name in ("forward", "backward", "sideways", "least")}
         return replace(self, **lower)
 
 

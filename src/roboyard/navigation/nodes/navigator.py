@@ -230,7 +230,7 @@ class NavigatorNode(Node):
         if self._desk.busy:
             twist = self._desk.step(now, self._places())
             if twist is not None:
-                self._send(self._slowed(twist, now.pose))
+                self._send(self._slowed(self._driver.body.limits.executable(twist), now.pose))
             self._show_plan()
         elif self.health is None or self.health.level != "ok":
             self.report_health("ok", "waits for a goal")
