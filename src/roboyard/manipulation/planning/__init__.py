@@ -1,6 +1,7 @@
 """Planning an arm's motion: `plan` in a `PlanningScene` to a goal; every failure is an error with its cause."""
 
 from roboyard.manipulation.planning.choice import planner_named, planner_names
+from roboyard.manipulation.planning.constraints import KeepAxis
 from roboyard.manipulation.planning.errors import (
     BudgetSpent,
     Cancelled,
@@ -14,13 +15,14 @@ from roboyard.manipulation.planning.errors import (
     StartOutsideLimits,
 )
 from roboyard.manipulation.planning.goals import AimGoal, Goal, JointGoal, NamedGoal, PoseGoal, goal_states
+from roboyard.manipulation.planning.lines import plan_line
 from roboyard.manipulation.planning.plan import Plan, PlanSettings, plan
 from roboyard.manipulation.planning.problem import Found, Planner, Problem
 from roboyard.manipulation.planning.rechecking import Recheck, recheck
 
 __all__ = [
-    "AimGoal", "BudgetSpent", "Cancelled", "ConstraintBroken", "Found", "Goal", "GoalInCollision", "GoalOutsideLimits",
-    "GoalUnreachable", "JointGoal", "LineBlocked", "NamedGoal", "Plan", "PlanSettings", "Planner", "PlanningError",
-    "PoseGoal", "Problem", "Recheck", "StartInCollision", "StartOutsideLimits", "goal_states", "plan", "planner_named",
-    "planner_names", "recheck",
+    "AimGoal", "BudgetSpent", "Cancelled", "ConstraintBroken", "Found", "Goal", "GoalInCollision",
+    "GoalOutsideLimits", "GoalUnreachable", "JointGoal", "KeepAxis", "LineBlocked", "NamedGoal", "Plan",
+    "PlanSettings", "Planner", "PlanningError", "PoseGoal", "Problem", "Recheck", "StartInCollision",
+    "StartOutsideLimits", "goal_states", "plan", "plan_line", "planner_named", "planner_names", "recheck",
 ]  # fmt: skip

@@ -13,8 +13,10 @@ from roboyard.errors import InputError
 from roboyard.manipulation.collision.bodies import make_work
 from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.planning.choice import planner_named
+from roboyard.manipulation.planning.constraints import KeepAxis
 from roboyard.manipulation.planning.errors import Cancelled
 from roboyard.manipulation.planning.goals import Goal, goal_states
+from roboyard.manipulation.planning.keeping import keeping_goals, keeping_rounded, keeping_shortened, keeping_way
 from roboyard.manipulation.planning.problem import Problem, Stop
 from roboyard.manipulation.planning.shortening import round_corners, shorten
 from roboyard.manipulation.planning.starting import free_start
@@ -101,6 +103,7 @@ def plan(
     settings: PlanSettings | None = None,
     *,
     limits: JointLimits | None = None,
+    keep: KeepAxis | None = None,
     cancelled: Stop = _never,
 ) -> Plan:
     """A motion that touches nothing, short, with round corners, in time.
@@ -111,9 +114,11 @@ def plan(
         goal: Where it shall be: joints, a named pose, a pose of the tool, or its place and direction.
         settings: How to look.
         limits: Of the joints; those of the scene's chain unless given, of which the settings' shares are used.
+        keep: What shall hold all along the way; the planner "connect" can do that.
         cancelled: Asked now and then; true ends the search.
 
     Raises:
+        ConstraintBroken: start or goal do not keep what shall be kept.
         StartInCollision, StartOutsideLimits: and nothing free is near.
         GoalUnreachable, GoalOutsideLimits, GoalInCollision: see there.
         BudgetSpent: no way was found.
@@ -123,6 +128,8 @@ def plan(
     """
     asked = settings or PlanSettings()
     planner = planner_named(asked.planner)
+    if keep is not None and asked.planner != "connect":
+        raise InputError(f"planner {asked.planner!r} keeps no axis", valid="connect")
     chain = scene.chain
     kept = limits or JointLimits.of(chain, speed=asked.speed, acceleration=asked.acceleration)
     rng = np.random.default_rng(asked.seed)
@@ -132,9 +139,15 @@ def plan(
         raise Cancelled("the search was ended before it began")
     work = make_work(scene.bodies)
     problem = Problem(scene, work, begin, goals, weights_of(kept))
-    found = planner.solve(problem, rng, asked.budget, cancelled)
-    points = shortened(problem, found.points, rng, asked.shortcuts)
-    path = rounded(problem, points)
+    if keep is None:
+        found = planner.solve(problem, rng, asked.budget, cancelled)
+        points = shortened(problem, found.points, rng, asked.shortcuts)
+        path = rounded(problem, points)
+    else:
+        problem = keeping_goals(problem, keep)
+        found = keeping_way(problem, keep, rng, asked.budget, cancelled)
+        points = keeping_shortened(problem, keep, found.points, rng, asked.shortcuts)
+        path = keeping_rounded(problem, keep, points)
     if repaired > 0.0:
         path = _led_in(chain.positions(start), path)
     length = float(np.linalg.norm(np.diff(found.points, axis=0), axis=1).sum())

@@ -1,0 +1,133 @@
+"""Ways with a condition: the tool's axis keeps its direction, or the tool goes straight."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from roboyard.errors import InputError, UnknownNameError
+from roboyard.geometry import SE3
+from roboyard.manipulation.collision import box_obstacle
+from roboyard.manipulation.planning import (
+    Cancelled,
+    ConstraintBroken,
+    JointGoal,
+    KeepAxis,
+    LineBlocked,
+    NamedGoal,
+    PlanSettings,
+    plan,
+    plan_line,
+)
+from roboyard.manipulation.scene import PlanningScene
+from roboyard.scenarios.robot_groups import find_groups
+
+
+@cache
+def scene(robot: str = "scitos_arm") -> PlanningScene:
+    return PlanningScene.of(find_groups(robot))
+
+
+def level(turn: float) -> np.ndarray:
+    """The Schunk arm with its tool level ahead, turned about the first joint."""
+    q = scene().group.pose("ahead").copy()
+    q[0] = turn
+    return q
+
+
+def kept() -> KeepAxis:
+    """The side of the tool that is up where it is level."""
+    up = scene().chain.forward(level(0.0))[:3, :3].T @ (0.0, 0.0, 1.0)
+    return KeepAxis(axis=tuple(up), tolerance=0.15)
+
+
+def test_what_is_upright_stays_so_round_an_obstacle() -> None:
+    a, b = level(-0.9), level(0.9)
+    tip = scene().chain.forward(level(0.0))[:3, 3]
+    pillar = box_obstacle("pillar", (0.6, 0.1, 0.3), (tip[0], 0.0, tip[2]))
+    walled = scene().with_obstacles([pillar])
+    found = plan(walled, a, JointGoal(b), keep=kept())
+    along = found.trajectory.at(np.linspace(0.0, found.trajectory.duration, 1500)).position
+    assert kept().lean(walled.chain, along).max() <= 0.15 + 1e-3
+    assert not any(walled.with_margin(2e-4).contacts(along))
+    assert len(found.points) > 2
+    again = plan(walled, a, JointGoal(b), keep=kept())
+    assert again.points.tobytes() == found.points.tobytes()
+    free = plan(scene(), a, JointGoal(b), keep=kept())
+    assert len(free.points) == 2
+
+
+def test_what_cannot_be_kept_is_said() -> None:
+    with pytest.raises(ConstraintBroken, match="at the start"):
+        plan(scene(), scene().group.pose("folded"), NamedGoal("ahead"), keep=KeepAxis(tolerance=0.05))
+    with pytest.raises(ConstraintBroken, match="at the goal"):
+        plan(scene(), level(0.0), NamedGoal("upright"), keep=kept())
+    with pytest.raises(InputError, match="keeps no axis"):
+        plan(scene(), level(0.0), NamedGoal("ahead"), PlanSettings(planner="ompl:RRT"), keep=kept())
+    with pytest.raises(Cancelled):
+        plan(scene(), level(0.0), JointGoal(level(1.0)), keep=kept(), cancelled=lambda: True)
+    for wrong in ({"axis": (0.0, 0.0, 0.0)}, {"direction": (math.nan, 0.0, 0.0)}, {"tolerance": 0.0}):
+        with pytest.raises(InputError):
+            KeepAxis(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("robot", ["scitos_arm", "iisy", "youbot_arm"])
+def test_the_tool_goes_straight(robot: str) -> None:
+    asked = scene(robot)
+    chain, rng = asked.chain, np.random.default_rng(1)
+    followed = 0
+    for q in chain.random(rng, 60):
+        if asked.contact(q):
+            continue
+        first = SE3.from_matrix(chain.forward(q))
+        # fewer than six joints keep a direction only along lines in the arm's plane, as that of the tool
+        way = first.rotation_matrix() @ asked.group.axis if chain.dof < 6 else rng.normal(size=3)
+        last = SE3(first.rotation, first.translation - 0.06 * way / np.linalg.norm(way))
+        try:
+            found = plan_line(asked, q, [last])
+        except LineBlocked as error:
+            assert 0.0 <= error.share < 1.0
+            continue
+        followed += 1
+        tips = chain.forward(found.trajectory.at(np.linspace(0.0, found.trajectory.duration, 200)).position)[:, :3, 3]
+        way = last.translation - first.translation
+        off = np.linalg.norm(np.cross(tips - first.translation, way / np.linalg.norm(way)), axis=1)
+        assert off.max() < 2e-4
+        np.testing.assert_allclose(tips[-1], last.translation, atol=1e-5)
+        if followed == 5:
+            break
+    assert followed >= 3
+
+
+def test_a_line_ends_where_something_is_in_the_way() -> None:
+    q = level(0.0)
+    first = SE3.from_matrix(scene().chain.forward(q))
+    down = SE3(first.rotation, first.translation - np.array([0.0, 0.0, 0.2]))
+    plate = box_obstacle("plate", (0.6, 0.6, 0.02), first.translation - np.array([0.0, 0.0, 0.18]))
+    with pytest.raises(LineBlocked, match="touches plate") as caught:
+        plan_line(scene().with_obstacles([plate]), q, [down])
+    assert 0.1 < caught.value.share < 0.95
+    with pytest.raises(LineBlocked) as caught:
+        plan_line(scene(), q, [SE3(first.rotation, first.translation + np.array([2.0, 0.0, 0.0]))])
+    assert caught.value.share < 0.6
+    found = plan_line(scene(), q, [down, first])
+    np.testing.assert_allclose(found.goal, q, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"poses": []}, InputError, "without poses"),
+        ({"spacing": 0.0}, InputError, "spacing"),
+        ({"turn": math.nan}, InputError, "turn"),
+        ({"jump": -1.0}, InputError, "jump"),
+        ({"frame": "moon"}, UnknownNameError, "moon"),
+    ],
+)
+def test_lines_that_are_none_are_refused(options: dict[str, Any], kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        plan_line(scene(), level(0.0), **{"poses": [SE3.identity()], **options})
