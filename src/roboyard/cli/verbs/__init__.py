@@ -11,6 +11,7 @@ from roboyard import __version__
 from roboyard.cli.grammar import HEADINGS, group
 from roboyard.cli.verbs import (
     action,
+    arm,
     bag,
     calibrate,
     check,
@@ -66,7 +67,7 @@ _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
         "tf": tf.app, "interface": interface.app,
     },
     {"replay": replay, "bag": bag.app},
-    {"mesh": mesh.app, "bench": bench, "doctor": doctor},
+    {"arm": arm.app, "mesh": mesh.app, "bench": bench, "doctor": doctor},
 )  # fmt: skip
 
 for _heading, _verbs in zip(HEADINGS, _VERBS, strict=True):

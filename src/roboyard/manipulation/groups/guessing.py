@@ -11,7 +11,7 @@ from roboyard.errors import InputError
 from roboyard.manipulation.building import MOVING, build_chain
 from roboyard.manipulation.groups.model import Gripper, Group, Groups, Reason
 
-_TOOLS = ("tool0", "tcp", "tool", "gripper", "ee_link", "end_effector", "flange", "hand")
+_TOOLS = ("tool0", "tcp", "tool", "tip", "gripper", "ee_link", "end_effector", "flange", "hand")
 """What people call the place of a tool, the surest name first."""
 _SHORTEST = 2
 """Joints of a chain that is taken for a limb: single ones are wheels, doors or fingers."""
