@@ -23,7 +23,7 @@ from roboyard.manipulation.collision.gjk import separation
 from roboyard.manipulation.collision.solids import Array
 from roboyard.manipulation.rows import place_frames, product
 
-_ROUGH = 0.02
+_ROUGH = 0.01
 """Balls' distances above this are good enough to go on by; nearer ones are taken from the solids themselves [m]."""
 
 
