@@ -17,6 +17,7 @@ from roboyard.messages import serialize
 from roboyard.messages.convert import cloud_to_arrays, image_to_array
 from roboyard.record import open_recording
 from roboyard.scenarios import Run
+from roboyard.scenarios.depth_looks import look_again
 from roboyard.simulation.faults import SensorFault
 from roboyard.simulation.render.opening import available_backend
 
@@ -190,6 +191,7 @@ def test_a_run_with_a_picture_under_way_goes_on_from_a_saved_state(tmp_path, mom
 _CHILD = """
 import sys
 from roboyard.scenarios import Run
+from roboyard.scenarios.depth_looks import look_again
 with Run("corridor", seed=3, out=sys.argv[2], cameras=5.0) as run:
     run.add(sys.argv[1], at=(2, 0, 0.5, 0, 0, 0.2), nodes="none")
     run.run_for(0.6)
@@ -210,3 +212,23 @@ def test_recordings_are_byte_identical(tmp_path, gl):
         )  # fmt: skip
         found.append(hashlib.sha256((tmp_path / f"run{seed}/recording.mcap").read_bytes()).hexdigest())
     assert found[0] == found[1]
+
+
+def test_depth_is_judged_against_exact_rays_where_somebody_looked(tmp_path):
+    run, _ = start(tmp_path)
+    with run:
+        run.run_for(0.5)
+        run.finish()
+        found = run.evaluation.by_robot()["seer"]
+        look = look_again(run.simulation)[0]
+    # Khoshelham's noise grows with the square of depth; the median of |N(0, σ)| is 0.67 σ.
+    true = look.truth[np.isfinite(look.truth)]
+    spread = 0.5 * 2.85e-3 * np.median(true) ** 2
+    assert 0.2 * spread < found["depth_error"] < 3.0 * spread
+    assert found["depth_error_ideal"] < 1e-4
+    assert 0.3 < found["depth_coverage"] <= 1.0
+    run, _ = start(tmp_path, listen=False)
+    with run:
+        run.run_for(0.3)
+        run.finish()
+        assert run.evaluation.by_robot()["seer"]["depth_error"] is None

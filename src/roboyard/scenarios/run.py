@@ -26,6 +26,7 @@ from roboyard.errors import InputError, RunError, UnknownNameError
 from roboyard.record import Recorder
 from roboyard.scenarios import catalog
 from roboyard.scenarios.bringup import package_of
+from roboyard.scenarios.depth_looks import depth_seen
 from roboyard.scenarios.gains import with_gains
 from roboyard.scenarios.metrics import Evaluation
 from roboyard.scenarios.node_factory import make_node
@@ -220,7 +221,8 @@ class Run:
         self.robots[robot.name] = self.known_robots[robot.name] = robot
         shapes = TrueShapes(self.simulation, self.robots)
         plan = partial(shapes.plan, robot.scan_height)
-        self.evaluation.add_robot(robot.name, robot.topics, plan, robot.outline, shapes.surfaces)
+        sight = partial(depth_seen, self.simulation, robot.name)
+        self.evaluation.add_robot(robot.name, robot.topics, plan, robot.outline, shapes.surfaces, sight)
         robot.bring_up(*nodes)
         for finding in robot.package.findings:
             self.bus.log.info(f"{robot.name}: {finding}")

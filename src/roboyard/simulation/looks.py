@@ -50,6 +50,11 @@ class Looks:
         return self._studio
 
     @property
+    def used(self) -> bool:
+        """Whether a picture was ever asked for."""
+        return self._studio is not None
+
+    @property
     def renderer(self) -> str:
         """Of the studio: "gl" or "rays". Raises ConfigError where "gl" was wished and does not work."""
         from roboyard.simulation.render.opening import chosen_backend

@@ -9,6 +9,7 @@ from typing import Any
 from roboyard.bus import Topic
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.contacts import Contacts
+from roboyard.scenarios.metrics.depth import DepthQuality, Sight
 from roboyard.scenarios.metrics.exploration import Exploration
 from roboyard.scenarios.metrics.homing import Homing
 from roboyard.scenarios.metrics.location import LocationError
@@ -66,17 +67,18 @@ class RobotTopics:
         )  # fmt: skip
 
 
-COLLECTORS: list[Callable[[RobotTopics, Plan | None, Outline, Surfaces | None], Collector]] = [
+COLLECTORS: list[Callable[[RobotTopics, Plan | None, Outline, Surfaces | None, Sight | None], Collector]] = [
     lambda topics, *_: Motion(topics.truth),
     lambda topics, *_: OdometryError(topics.truth, topics.odometry),
     lambda topics, *_: OdometryError(topics.truth, topics.filtered, "filtered"),
     lambda topics, *_: LocationError(topics.truth, topics.located),
     lambda topics, plan, *_: MapQuality(topics.truth, topics.map, topics.path, plan),
-    lambda topics, _, __, surfaces: OctreeQuality(topics.octree, surfaces),
-    lambda topics, plan, outline, _: Drives(topics.truth, topics.navigation, plan, outline),
+    lambda topics, _, __, surfaces, *___: OctreeQuality(topics.octree, surfaces),
+    lambda *given: DepthQuality(given[-1]),
+    lambda topics, plan, outline, *_: Drives(topics.truth, topics.navigation, plan, outline),
     lambda topics, plan, *_: Exploration(topics.truth, topics.exploration, topics.map, plan),
     lambda topics, *_: Contacts(topics.contacts),
-    lambda topics, _, outline, __: Separation(topics.truth, outline),
+    lambda topics, _, outline, *__: Separation(topics.truth, outline),
     lambda topics, *_: Homing(topics.truth, topics.namespace),
 ]
 """What is made for every robot."""
@@ -88,7 +90,7 @@ RUN_METRICS = ("sim_seconds", "wall_seconds", "real_time_factor", "messages", "f
 def robot_metric_names() -> tuple[str, ...]:
     """Metrics of each robot."""
     topics = RobotTopics.of("robot")
-    return tuple(name for make in COLLECTORS for name in make(topics, None, (), None).names)
+    return tuple(name for make in COLLECTORS for name in make(topics, None, (), None, None).names)
 
 
 def metric_names(robots: tuple[str, ...]) -> tuple[str, ...]:
@@ -115,6 +117,7 @@ class Evaluation:
         plan: Plan | None = None,
         outline: Outline = (),
         surfaces: Surfaces | None = None,
+        sight: Sight | None = None,
     ) -> None:
         """Collect for one more robot, from now on.
 
@@ -124,8 +127,9 @@ class Evaluation:
             plan: Gives the true floor plan.
             outline: Its corners [m].
             surfaces: Gives the true surfaces.
+            sight: Looks through its depth camera.
         """
-        collectors = tuple(make(topics, plan, outline, surfaces) for make in COLLECTORS)
+        collectors = tuple(make(topics, plan, outline, surfaces, sight) for make in COLLECTORS)
         listening = [collector.handlers() for collector in collectors]
         for own in (item for item in collectors if isinstance(item, Separation)):
             for others in self.robots.values():

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from roboyard import __version__
+from roboyard.scenarios.depth_looks import Look
 from roboyard.scenarios.floor import Floor
 from roboyard.scenarios.metrics.evaluation import RUN_METRICS
-from roboyard.scenarios.report.cameras import Look
 from roboyard.scenarios.report.exploration import Reconnaissance
 from roboyard.scenarios.report.homing import Homecoming
 from roboyard.scenarios.report.story import Story

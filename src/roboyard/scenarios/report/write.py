@@ -8,10 +8,10 @@ from typing import Any
 from roboyard.description import World
 from roboyard.errors import RecordingError, RoboyardError
 from roboyard.record import Recording, open_recording
+from roboyard.scenarios.depth_looks import look_again
 from roboyard.scenarios.floor import Floor, floor_of
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.metrics.mapping import Plan
-from roboyard.scenarios.report.cameras import look_again
 from roboyard.scenarios.report.exploration import Reconnaissance, read_reconnaissance
 from roboyard.scenarios.report.homing import Homecoming, read_homecoming
 from roboyard.scenarios.report.page import render
