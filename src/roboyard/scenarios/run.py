@@ -220,9 +220,8 @@ class Run:
     def _robot(self, robot: RobotHandle, nodes: Sequence[str]) -> RobotHandle:
         self.robots[robot.name] = self.known_robots[robot.name] = robot
         shapes = TrueShapes(self.simulation, self.robots)
-        plan = partial(shapes.plan, robot.scan_height)
-        sight = partial(depth_seen, self.simulation, robot.name)
-        self.evaluation.add_robot(robot.name, robot.topics, plan, robot.outline, shapes.surfaces, sight)
+        plan, seen = partial(shapes.plan, robot.scan_height), partial(depth_seen, self.simulation, robot.name)
+        self.evaluation.add_robot(robot.name, robot.topics, plan, robot.outline, shapes.surfaces, seen)
         robot.bring_up(*nodes)
         for finding in robot.package.findings:
             self.bus.log.info(f"{robot.name}: {finding}")
@@ -396,7 +395,5 @@ class Run:
     def __enter__(self) -> Run:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: type[BaseException] | BaseException | TracebackType | None) -> None:
         self.close()
