@@ -83,7 +83,7 @@ class Servos:
             made.floats[servo.row, s.LIMIT] = effort_limit(servo.place.axis)
             joints = {joint.name: joint for joint in assembled.placements[servo.model].entry.model.joints}
             if servo.place.name in joints:
-                made.floats[servo.row, s.SOFT_LOW :] = guarded(joints[servo.place.name], step)
+                made.floats[servo.row, s.SOFT_LOW : s.CYCLE] = guarded(joints[servo.place.name], step)
         return made
 
     def command(self, servo: Servo, mode: CommandMode, value: float, model: Any, data: Any) -> None:
@@ -101,6 +101,7 @@ class Servos:
             self._switch(servo, mode, model, data)
         low, high = servo.ranges[mode]
         self.floats[row, s.TARGET] = min(max(value, low), high)
+        self.floats[row, s.LEFT] = self.floats[row, s.CYCLE]
 
     def _switch(self, servo: Servo, mode: CommandMode, model: Any, data: Any) -> None:
         place, gains = servo.place, servo.gains[mode]
@@ -112,6 +113,8 @@ class Servos:
         self.ints[servo.row, s.MODE] = _CODES[mode]
         self.floats[servo.row, : s.LIMIT] = gains.p, gains.i, gains.d, gains.windup, gains.ramp
         self.floats[servo.row, s.SETPOINT : s.EASED] = start, 0.0
+        dynamics = place.axis.dynamics
+        self.floats[servo.row, s.CYCLE :] = gains.cycle, 0.0, dynamics.damping, dynamics.friction
         light = gains.d * float(model.opt.timestep) > float(model.dof_M0[place.dof])
         self.floats[servo.row, s.EASED] = float(mode == "position" and light)
         data.ctrl[place.ctrl : place.ctrl + 3] = 0.0

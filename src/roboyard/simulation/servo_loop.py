@@ -10,7 +10,8 @@ from roboyard.compute import kernel
 # Columns of the servo tables.
 QPOS, DOF, CTRL, MODE = range(4)
 P, I, D, WINDUP, RAMP, LIMIT, TARGET, SETPOINT, INTEGRAL, EASED, SOFT_LOW, SOFT_HIGH, K_POS, K_VEL, SPEED = range(15)  # noqa: E741
-WIDTH = 15
+CYCLE, LEFT, DAMPING, FRICTION = range(15, 19)
+WIDTH = 19
 OFF, POSITION, VELOCITY, EFFORT = range(4)
 
 
@@ -46,6 +47,7 @@ def run_servos(
     qpos: NDArray[np.float64],
     qvel: NDArray[np.float64],
     ctrl: NDArray[np.float64],
+    bias: NDArray[np.float64],
     dt: float,
 ) -> None:
     """Set the servos' controls for the step from the present state: ramped set-points and integrals.
@@ -62,12 +64,18 @@ def run_servos(
     left (K_POS), a position set-point goes no faster than that, and an effort is bounded by what the speed leaves
     (K_VEL).
 
+    A joint with a CYCLE is driven as arm controllers drive theirs (interpolated position mode of CiA 402, with
+    feed-forward; B. Siciliano et al., Robotics, 8.5).  Its set-point goes straight to the target in that time; the
+    servo damps the deviation from that speed, and adds the effort foreseen: weight, centrifugal and Coriolis forces,
+    and the joint's own damping and friction at that speed.
+
     Args:
         ints: (n, 4) addresses and mode.
-        floats: (n, 15) gains, limits and state; set-point and integral are advanced.
+        floats: (n, 19) gains, limits and state; set-point and integral are advanced.
         qpos: Positions.
         qvel: Velocities.
         ctrl: Controls, written: (position, velocity, feed-forward) for each servo.
+        bias: Efforts that hold the present motion [N m or N], for each degree of freedom.
         dt: Step [s].
     """
     for k in range(ints.shape[0]):
@@ -84,7 +92,11 @@ def run_servos(
                 effort = _between(effort, floats[k, K_VEL] * (low - velocity), floats[k, K_VEL] * (high - velocity))
             ctrl[c + 2] = effort
             continue
-        change = _clip(floats[k, TARGET] - floats[k, SETPOINT], floats[k, RAMP] * dt)
+        change = floats[k, TARGET] - floats[k, SETPOINT]
+        if floats[k, LEFT] > dt:
+            change *= dt / floats[k, LEFT]
+            floats[k, LEFT] -= dt
+        change = _clip(change, floats[k, RAMP] * dt)
         if soft and mode == POSITION:
             low, high = _speeds(floats[k], floats[k, SETPOINT])
             change = _between(change, low * dt, high * dt)
@@ -93,10 +105,16 @@ def run_servos(
             low, high = _speeds(floats[k], qpos[ints[k, QPOS]])
             floats[k, SETPOINT] = _between(floats[k, SETPOINT], low, high)
         setpoint = floats[k, SETPOINT]
+        foreseen = 0.0
         if mode == POSITION:
+            speed = 0.0
+            if floats[k, CYCLE] > 0.0:
+                speed = change / dt
+                foreseen = bias[ints[k, DOF]] + floats[k, DAMPING] * speed + floats[k, FRICTION] * np.sign(speed)
             error = setpoint - qpos[ints[k, QPOS]]
-            effort = floats[k, P] * error - floats[k, D] * velocity
+            effort = floats[k, P] * error + floats[k, D] * (speed - velocity) + foreseen
             ctrl[c] = setpoint
+            ctrl[c + 1] = speed
         else:
             error = setpoint - velocity
             effort = floats[k, P] * error
@@ -105,6 +123,6 @@ def run_servos(
         if not (abs(effort) >= floats[k, LIMIT] and effort * error > 0.0):
             grown = floats[k, INTEGRAL] + floats[k, I] * error * dt
             floats[k, INTEGRAL] = _clip(grown, floats[k, WINDUP])
-        ctrl[c + 2] = floats[k, INTEGRAL]
+        ctrl[c + 2] = floats[k, INTEGRAL] + foreseen
         if mode == POSITION and floats[k, EASED] > 0.0:
             ctrl[c + 2] = _clip(effort, floats[k, LIMIT])

@@ -43,6 +43,7 @@ class Gains:
         d: Damping in position mode [N m s/rad].
         windup: Bound of the integral's contribution [N m or N].
         ramp: Bound of the set-point's rate; infinite = none.
+        cycle: Time in which the set-point goes to a new position, with feed-forward (see `run_servos`) [s]; 0: at once.
     """
 
     p: float
@@ -50,6 +51,7 @@ class Gains:
     d: float = 0.0
     windup: float = math.inf
     ramp: float = math.inf
+    cycle: float = 0.0
 
 
 def effort_limit(axis: Axis) -> float:
@@ -115,7 +117,8 @@ def overridden(gains: Gains, mode: CommandMode, interface: JointInterface | None
     """``gains`` with what the joint's ``ros2_control`` parameters say.
 
     The names are gazebo_ros2_control's: ``pos_kp, pos_ki, pos_kd, pos_max_integral_error`` and ``vel_…``; and ours,
-    ``pos_ramp`` and ``vel_ramp`` [rad/s, rad/s²].
+    ``pos_ramp`` and ``vel_ramp`` [rad/s, rad/s²], ``pos_cycle`` [s], and ``pos_bandwidth`` [rad/s], which makes a
+    position servo as many times faster than the default as it is more than `POSITION_BANDWIDTH`.
 
     Raises:
         DescriptionError: a value is no number, or negative.
@@ -136,8 +139,14 @@ def overridden(gains: Gains, mode: CommandMode, interface: JointInterface | None
                     where=f"model {model}",
                     valid="a number, zero or larger",
                 )
-    i = values.get("ki", gains.i)
+    faster = values.get("bandwidth", POSITION_BANDWIDTH) / POSITION_BANDWIDTH
+    i = values.get("ki", gains.i * faster**3)
     windup = i * values["max_integral_error"] if "max_integral_error" in values else gains.windup
     return Gains(
-        values.get("kp", gains.p), i, values.get("kd", gains.d), windup, values.get("ramp", gains.ramp) or math.inf
+        values.get("kp", gains.p * faster**2),
+        i,
+        values.get("kd", gains.d * faster),
+        windup,
+        values.get("ramp", gains.ramp) or math.inf,
+        values.get("cycle", 0.0),
     )

@@ -98,7 +98,7 @@ def run(
     for k in range(steps):
         if count + pairs > room:
             return k, count, NO_ROOM
-        run_servos(ints, floats, qpos, qvel, ctrl, dt)
+        run_servos(ints, floats, qpos, qvel, ctrl, bias, dt)
         solve_and_integrate(model, data, layout, dt, qpos, qvel, bias, acceleration, trees)
         evaluate_on(model, data, layout, patches, belts, friction, grain, ground)
         count = watch_contacts(data, layout, owner, ground, robots, latest, episodes, count, first + k + 1, gap)

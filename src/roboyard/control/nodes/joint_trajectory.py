@@ -46,6 +46,7 @@ class JointTrajectoryNode(Node):
     joints: tuple[str, ...] = param((), doc="the group", fixed=True)
     mode: str = param("position", choices=("position", "velocity"), fixed=True)
     rate: float = param(100.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
+    lead: float = param(0.0, unit="s", low=0.0, high=1.0, doc="the cycle in which the drives reach a set-point")
     gain: float = param(10.0, unit="1/s", low=0.0, high=1e3, doc="in velocity mode: of the position's error")
     path_tolerance: float = param(0.0, unit="rad or m", low=0.0, high=1e3, doc="on the way; 0: any")
     goal_tolerance: float = param(0.02, unit="rad or m", low=0.0, high=1e3, doc="at the end; 0: any")
@@ -175,7 +176,8 @@ class JointTrajectoryNode(Node):
                 self._write(JointSample(self._held, np.zeros(len(self.joints)), np.zeros(len(self.joints))))
             return
         verdict = tracking.look(self.now_ns * 1e-9, self._actual())
-        self._write(tracking.wanted)
+        since = self.now_ns * 1e-9 - tracking.start
+        self._write(tracking.trajectory.sample(since + self.lead) if self.lead > 0.0 else tracking.wanted)
         if verdict == "moving":
             self._tell(tracking)
             return

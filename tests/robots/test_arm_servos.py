@@ -1,0 +1,109 @@
+"""The arms' drives: how still they hold against weight, and how well they keep to trajectories at rated speed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import roboyard as ry
+from roboyard.control.nodes.trajectory_messages import point_message
+from roboyard.hardware import JointCommand
+from roboyard.manipulation.timing import JointLimits, jerk_limited
+from roboyard.messages import action, msg
+from roboyard.scenarios.robot_groups import find_groups
+from roboyard.simulation import Simulation
+
+CYCLE = 0.01
+WAYS = {
+    "scitos_arm": ("ahead", "folded"),
+    "iisy": ("upright", "home"),
+    "youbot_arm": ("view", "pick"),
+}
+
+
+class Rig:
+    """An arm alone, its joints where they are put, and its true joint positions."""
+
+    def __init__(self, run: ry.Run, name: str, start: np.ndarray | None) -> None:
+        self.run, self.group = run, find_groups(name)
+        self.chain = self.group.chain("arm")
+        self.sim: Simulation = run.simulation
+        self.hardware = self.sim.hardware(name)
+        places = {place.name: place for place in self.sim.placement(name).joints}
+        self.where = [places[joint].qpos for joint in self.chain.joints]
+        if start is not None:
+            self.sim.data.qpos[self.where] = start
+            self.sim.running.evaluate()
+
+    @property
+    def position(self) -> np.ndarray:
+        return np.array(self.sim.data.qpos[self.where])
+
+    def send(self, position: np.ndarray) -> None:
+        self.hardware.write(JointCommand("position", self.chain.joints, position))
+        self.sim.step(round(CYCLE / 0.002))
+
+
+@pytest.fixture
+def made() -> Iterator[Callable[..., Rig]]:
+    with ry.Run("empty", record=False) as run:
+
+        def make(name: str, start: np.ndarray | None, nodes: tuple[str, ...] = ()) -> Rig:
+            run.add(name, nodes=nodes)
+            return Rig(run, name, start)
+
+        yield make
+
+
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("which", [0, 1])
+def test_an_arm_at_rest_does_not_sag(made: Callable[..., Rig], name: str, which: int) -> None:
+    pose = np.array(find_groups(name).group("arm").pose(WAYS[name][which]))
+    rig = made(name, pose)
+    for _ in range(100):
+        rig.send(pose)
+        assert np.abs(rig.position - pose).max() < 1e-3
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_it_keeps_to_a_trajectory_at_rated_speed(made: Callable[..., Rig], name: str) -> None:
+    start, goal = (np.array(find_groups(name).group("arm").pose(pose)) for pose in WAYS[name])
+    rig = made(name, start)
+    limits = JointLimits.of(rig.chain)
+    way = jerk_limited(rig.chain.joints, start, goal, replace(limits, jerk=20.0 * limits.acceleration))
+    worst = fastest = 0.0
+    for k in range(int(way.duration / CYCLE)):
+        rig.send(way.sample((k + 1) * CYCLE).position)
+        sample = way.sample((k + 1) * CYCLE)
+        worst = max(worst, np.abs(rig.position - sample.position).max())
+        fastest = max(fastest, (np.abs(sample.velocity) / limits.velocity).max())
+    assert fastest > 0.99
+    assert worst < 0.01
+    for _ in range(100):
+        rig.send(goal)
+    assert np.abs(rig.position - goal).max() < 1e-3
+
+
+@pytest.mark.parametrize(("name", "pose"), [("iisy", "stretched"), ("youbot_arm", "pick")])
+def test_so_does_its_trajectory_node(made: Callable[..., Rig], name: str, pose: str) -> None:
+    rig = made(name, None, ("arm",))
+    limits = JointLimits.of(rig.chain)
+    goal = np.array(rig.group.group("arm").pose(pose))
+    way = jerk_limited(rig.chain.joints, rig.position, goal, replace(limits, jerk=20.0 * limits.acceleration))
+    points = [point_message(round(p.time * 1e9), p.position, p.velocity, p.acceleration) for p in way.way_points()]
+    follow = action.FollowJointTrajectory
+    client = rig.run.add_node(ry.Node(), "client").action_client("/arm/follow_joint_trajectory", follow)
+    trajectory = msg.JointTrajectory(joint_names=list(rig.chain.joints), points=points)
+    errors: list[float] = []
+    asked = client.send(
+        follow.Goal(trajectory=trajectory), lambda told: errors.append(float(np.abs(told.error.positions).max()))
+    )
+    assert rig.run.until(asked.done, way.duration + 2.0)
+    assert asked.succeeded
+    assert len(errors) > 5
+    assert max(errors) < 0.01
+    rig.run.run_for(0.5)
+    assert np.abs(rig.position - goal).max() < 1e-3
