@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.description.mjcf_samples import CART, RICH, YARD, quiet_mujoco
 
 from roboyard.description import Box, Cylinder, LidarSpec, Mesh, Model, Plane, load_model, load_world
+from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
 
@@ -235,9 +236,10 @@ def test_includes_are_taken_from_beside_the_file(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_said_and_takes_what_refers_to_it_along() -> None:
-    """Cameras; flexible bodies with the constraints that hold them; shapes that plugins make, which keep their mass."""
-    model = load_model("""<mujoco><worldbody><camera name="eye"/>
-      <body name="a"><freejoint/><geom type="sdf" mesh="m" mass="2" pos="0 0 1"/></body>
+    """Cameras that follow; flexible bodies with what holds them; shapes that plugins make, which keep their mass."""
+    model = load_model("""<mujoco><worldbody>
+      <body name="a"><freejoint/><geom type="sdf" mesh="m" mass="2" pos="0 0 1"/>
+      <camera name="eye" mode="track"/></body>
       <flexcomp name="cloth" type="grid" count="3 3 1"/></worldbody>
       <asset><mesh name="m" builtin="sphere" params="1"/></asset>
       <equality><weld body1="cloth_0" body2="a"/><weld name="held" body1="a"/></equality>
@@ -322,3 +324,37 @@ def test_a_lidar_of_not_quite_a_full_turn_stays_one(count: int, last: float) -> 
     assert isinstance(scan.spec, LidarSpec)
     assert scan.spec.samples == count
     assert scan.spec.angle_max - scan.spec.angle_min == pytest.approx(last)
+
+
+def test_fixed_cameras_look_as_mujoco_draws_them() -> None:
+    """MuJoCo looks along −z with y up; ours along x with z up: the axes are the same three."""
+    text = """<mujoco><worldbody><body name="b" pos="0 0 1"><freejoint/><geom size="0.1"/>
+      <camera name="eye" fovy="50" resolution="320 240" pos="0.1 0.2 0.3" euler="20 -70 40"/>
+      <camera name="wide" sensorsize="0.004 0.003" focal="0.002 0.0015" resolution="64 48" output="rgb depth"/>
+      <camera/></body></worldbody></mujoco>"""
+    model = load_model(text)
+    plain = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(plain)
+    mujoco.mj_kinematics(plain, data)
+    mujoco.mj_camlight(plain, data)
+    eye, wide, bare = model.sensors
+    assert [one.kind for one in model.sensors] == ["camera", "rgbd_camera", "camera"]
+    axes = data.cam_xmat[0].reshape(3, 3)
+    turned = eye.T_link_sensor.rotation_matrix()
+    assert np.allclose(turned[:, 0], -axes[:, 2])
+    assert np.allclose(turned[:, 1], -axes[:, 0])
+    assert np.allclose(turned[:, 2], axes[:, 1])
+    assert np.allclose(eye.T_link_sensor.translation, (0.1, 0.2, 0.3))
+    lens = eye.spec.colour
+    assert 2.0 * math.atan(0.5 * lens.height / lens.fy) == pytest.approx(math.radians(50.0))
+    assert (wide.spec.colour.fx, wide.spec.colour.fy) == pytest.approx((32.0, 24.0))
+    assert wide.spec.depth == wide.spec.colour
+    assert (bare.name, bare.spec.colour.width) == ("camera", 640)
+    assert any("no resolution" in finding.what for finding in model.findings)
+
+
+@pytest.mark.parametrize("size", ["0 48", "1000000 1000000", "-3 4"])
+def test_cameras_of_no_size_are_refused(size: str) -> None:
+    with pytest.raises(DescriptionError, match="camera|resolution|pixels"):
+        load_model(f"""<mujoco><worldbody><body name="b"><geom size="0.1"/>
+          <camera resolution="{size}"/></body></worldbody></mujoco>""")

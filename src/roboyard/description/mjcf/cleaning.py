@@ -80,8 +80,6 @@ def cleaned(reading: Reading, root: Node) -> Node:
     reading.unknown(root, _KEPT, _UNUSED)
     noted: set[tuple[str, str]] = set()
     _count_copies(root)
-    for camera in (node for node in root.walk() if node.tag == "camera" and node.file):
-        reading.note(camera, f"the camera {shown(camera.get('name'))} has no effect here")
     children = [_section(reading, child, noted) for child in root.children if child.tag in _KEPT]
     if any(node.tag in _MAKERS for node in root.walk()):
         children = [_without_missing(reading, child, _bodies(children)) for child in children]
@@ -154,7 +152,7 @@ def _plain(reading: Reading, node: Node, noted: set[tuple[str, str]], only: set[
         if key in silent and (node.tag, key) not in noted:
             noted.add((node.tag, key))
             reading.note(node, f"'{key}' of <{node.tag}> has no effect here")
-        if key in _DROPPED:
+        if key in _DROPPED and (node.tag, key) != ("camera", "resolution"):
             continue
         if only is not None and key not in only:
             continue

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from roboyard.description import checks
 from roboyard.description.assembly import settle_sensors
 from roboyard.description.mjcf.actuators import driven, free_joint, interfaces, read_actuators
+from roboyard.description.mjcf.cameras import read_cameras
 from roboyard.description.mjcf.compiled import Compiled, compile_document
 from roboyard.description.mjcf.contacts import touching
 from roboyard.description.mjcf.geoms import shapes
@@ -147,7 +148,7 @@ class _Models:
         joints = [self._coupled(joint, coupled.get(joint.name), moving) for joint in joints]
         wires = interfaces(source, drives)
         places = self._sites()
-        sensors = read_sensors(self.reading, source, names)
+        sensors = [*read_sensors(self.reading, source, names), *read_cameras(self.reading, source, names)]
         used = {part.site for part in parts_of(source)}
         loops = [
             replace(one, T_parent_child=T_model_world @ one.T_parent_child) if one.parent == "world" else one
