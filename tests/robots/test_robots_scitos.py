@@ -166,3 +166,55 @@ def test_without_brakes_it_would_fall(tmp_path: Path, run: ry.Run) -> None:
     data, before = run.simulation.data, run.simulation.data.qpos.copy()
     run.run_for(2.0)
     assert np.abs(data.qpos - before).max() > 0.5
+
+
+def test_one_source_at_a_time_moves_the_arm(run: ry.Run) -> None:
+    run.add("scitos_arm")
+    seen: list[Any] = []
+    run.bus.subscribe("/joint_states", ry.msg.JointState, "/test", seen.append)
+    follow = ry.action.FollowJointTrajectory
+    client = run.add_node(ry.Node(), "client").action_client("/schunk/follow_joint_trajectory", follow)
+    move = run.bus.publisher("/schunk/move_position", ry.msg.IDAndFloat, "/test")
+    run.run_for(0.2)
+
+    def goal(value: float) -> Any:
+        point = ry.msg.JointTrajectoryPoint(
+            positions=np.array([value]), velocities=np.zeros(1), time_from_start=ry.msg.Duration(sec=3)
+        )
+        return client.send(follow.Goal(trajectory=ry.msg.JointTrajectory(joint_names=[ARM[0]], points=[point])))
+
+    def first() -> float:
+        return float(seen[-1].position[list(seen[-1].name).index(ARM[0])])
+
+    asked = goal(0.5)
+    run.run_for(1.0)
+    move.publish(ry.msg.IDAndFloat(id=1, value=-0.5))  # refused: the trajectory goes on
+    assert run.until(asked.done, 4.0)
+    assert asked.succeeded
+    run.run_for(0.5)
+    assert first() == pytest.approx(0.5, abs=2e-3)
+    move.publish(ry.msg.IDAndFloat(id=1, value=0.2))
+    run.run_for(0.5)
+    refused = goal(0.6)
+    run.run_for(2.5)
+    assert refused.done()
+    assert not refused.succeeded
+    assert first() == pytest.approx(0.2, abs=2e-3)
+    again = goal(0.4)
+    assert run.until(again.done, 4.0)
+    assert again.succeeded
+
+
+def test_the_gripper_takes_its_opening(run: ry.Run) -> None:
+    run.add("scitos_arm")
+    grip = ry.action.GripperCommand
+    client = run.add_node(ry.Node(), "client").action_client("/schunk/gripper", grip)
+    run.run_for(0.2)
+    done = client.send(grip.Goal(command=ry.msg.GripperCommand(position=0.03)))
+    assert run.until(done.done, 5.0)
+    assert done.result.reached_goal
+    assert done.result.position == pytest.approx(0.03, abs=0.002)
+    wide = client.send(grip.Goal(command=ry.msg.GripperCommand(position=0.07)))
+    run.run_for(0.1)
+    assert wide.done()
+    assert not wide.succeeded

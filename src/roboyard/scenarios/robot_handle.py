@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import GoalFuture, Node
+from roboyard.control.owners import JointOwners
 from roboyard.description import LidarSpec, Model
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
@@ -47,6 +48,7 @@ class RobotHandle:
         self.package = package
         self.nodes: dict[str, Node] = {}
         self.topics = RobotTopics.of(name, namespace, package.file.topics)
+        self._owners = JointOwners()
         self._stick: _Stick | None = None
         self._asker: _Asker | None = None
 
@@ -147,6 +149,7 @@ class RobotHandle:
         """What its nodes may be handed, by name."""
         base = self._run.simulation.base(self.name)
         found = {"hardware": self.hardware, "description": self.model, "truth_topic": self.topics.truth,
+                 "owners": self._owners,
                  "outline": self.outline,
                  "drive_limits": self.package.file.limits, **self._run.resources()}  # fmt: skip
         return found if base is None else {**found, "base": base}

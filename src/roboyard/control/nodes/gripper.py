@@ -25,13 +25,14 @@ class GripperNode(Node):
     A goal is reached within ``goal_tolerance``.  Fingers slower than ``stall_velocity_threshold`` for
     ``stall_timeout`` are stalled: then the goal is aborted, or succeeds where ``allow_stalling``, and they go on
     pressing.  A newer goal takes over; a cancelled one stops where the joint is.  ``max_effort`` is not followed: the
-    joint presses as hard as its servo may.
+    joint presses as hard as its servo may.  Where two fingers move alike, ``scale`` 2 makes goals of the opening.
     """
 
     hardware: Hardware = resource(Hardware)
     description: Model = resource(Model)
     joints: tuple[str, ...] = param((), doc="the one that moves the fingers", fixed=True)
     rate: float = param(50.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
+    scale: float = param(1.0, low=1e-6, high=1e6, doc="of goals, for a unit of the joint", fixed=True)
     goal_tolerance: float = param(0.01, unit="rad or m", low=0.0, high=10.0)
     allow_stalling: bool = param(False, doc="a goal also succeeds where the fingers stall")
     stall_velocity_threshold: float = param(0.001, unit="rad/s or m/s", low=0.0, high=10.0)
@@ -63,9 +64,12 @@ class GripperNode(Node):
         self._goal = handle
 
     def _on_goal(self, handle: GoalHandle) -> None:
-        wanted = float(handle.goal.command.position)
+        wanted = float(handle.goal.command.position) / self.scale
         if not self._low <= wanted <= self._high:  # nan is none
-            handle.reject(f"position {wanted:g} of joint {self._joint} is not within {self._low:g} … {self._high:g}")
+            low, high = self._low * self.scale, self._high * self.scale
+            handle.reject(
+                f"position {handle.goal.command.position:g} of joint {self._joint} is not within {low:g} … {high:g}"
+            )
             return
         if self._goal is not None:
             self._goal.abort(self._result(), "preempted by a newer goal")
@@ -90,7 +94,8 @@ class GripperNode(Node):
             self._goal.succeed(result)
         elif result.stalled:
             self._goal.abort(
-                result, f"joint {self._joint} stalls {abs(self._target - result.position):.4g} off its goal"
+                result,
+                f"joint {self._joint} stalls {abs(self._target * self.scale - result.position):.4g} off its goal",
             )
         else:
             self._goal.feedback(self._type.Feedback(position=result.position, effort=result.effort))
@@ -102,7 +107,9 @@ class GripperNode(Node):
         reached = abs(self._target - position) <= self.goal_tolerance
         still = (self.now_ns - self._moved_ns) * 1e-9 >= self.stall_timeout
         effort = float(self.hardware.read().effort[self._where])
-        return self._type.Result(position=position, effort=effort, stalled=still and not reached, reached_goal=reached)
+        return self._type.Result(
+            position=position * self.scale, effort=effort, stalled=still and not reached, reached_goal=reached
+        )
 
     def _position(self) -> float:
         return float(self.hardware.read().position[self._where])

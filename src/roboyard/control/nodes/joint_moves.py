@@ -10,9 +10,10 @@ import numpy as np
 from roboyard.bus import Node, param, resource
 from roboyard.control.nodes.joint_command import bounds_of
 from roboyard.control.nodes.twist import check_modes
+from roboyard.control.owners import JointOwners
 from roboyard.control.reaching import Reach, ReachLimits
 from roboyard.description.model import Model
-from roboyard.errors import ConfigError
+from roboyard.errors import ConfigError, InputError
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import msg
 from roboyard.messages.time import stamp
@@ -26,11 +27,13 @@ class JointMovesNode(Node):
 
     A position is reached with limited speed and acceleration, however far it is.  A velocity moves the position that
     the joint's servo holds (a cascade), ends when it is older than ``timeout``, and slows down before the limits.
-    The newest message on a joint counts.  What is not finite and a number that no joint has are refused.
+    The newest message on a joint counts.  What is not finite and a number that no joint has are refused, and everything
+    while another source moves the joints (see `JointOwners`).
     """
 
     hardware: Hardware = resource(Hardware)
     description: Model = resource(Model)
+    owners: JointOwners | None = resource(JointOwners, optional=True)
     joints: tuple[str, ...] = param((), doc="the group, in the order of their numbers", fixed=True)
     rate: float = param(100.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
     acceleration: float = param(1.0, unit="rad/s²", low=1e-3, high=1e3, doc="of every joint", fixed=True)
@@ -66,6 +69,7 @@ class JointMovesNode(Node):
             "reach": [tuple(one) for one in self._reach],
             "targets": list(self._targets),
             "speeds": list(self._speeds),
+            "owns": self.owners is not None and self.owners.owns(self.full_name, self.joints),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -74,6 +78,8 @@ class JointMovesNode(Node):
         self._reach = [Reach(*one) for one in state["reach"]]
         self._targets = list(state["targets"])
         self._speeds = [None if one is None else (one[0], one[1]) for one in state["speeds"]]
+        if self.owners is not None and state["owns"]:
+            self.owners.take(self.full_name, self.joints)  # the next tick tells whether they rest
 
     def _on_position(self, message: Any, publisher: str) -> None:
         index = self._index(message, publisher)
@@ -100,6 +106,12 @@ class JointMovesNode(Node):
         if not math.isfinite(message.value):
             self.log.error(f"refused {message.value} for {self.joints[index]} of {publisher}", every=1.0)
             return None
+        if self.owners is not None:
+            try:
+                self.owners.take(self.full_name, self.joints)
+            except InputError as error:
+                self.log.error(f"refused {self.joints[index]} of {publisher}: {error}", every=1.0)
+                return None
         return index
 
     def _tell(self) -> None:
@@ -110,6 +122,9 @@ class JointMovesNode(Node):
         )
 
     def _tick(self) -> None:
+        if self.owners is not None and not self.owners.may(self.full_name, self.joints):
+            self._follow()
+            return
         dt = 1.0 / self.rate
         for index, limits in enumerate(self._limits):
             now, speed = self._reach[index], self._speeds[index]
@@ -122,3 +137,16 @@ class JointMovesNode(Node):
                 self._speeds[index], self._targets[index] = None, then.position
                 self._tell()
         self.hardware.write(JointCommand("position", self.joints, np.array([one.position for one in self._reach])))
+        if self.owners is not None and self._rests():
+            self.owners.rest(self.full_name)
+
+    def _rests(self) -> bool:
+        arrived = (one == Reach(target) for one, target in zip(self._reach, self._targets, strict=True))
+        return all(speed is None for speed in self._speeds) and all(arrived)
+
+    def _follow(self) -> None:
+        """Another source has the joints: be ready to go on from where they are."""
+        now = self.hardware.read().position
+        self._reach = [Reach(float(now[index])) for index in self._where]
+        self._targets = [one.position for one in self._reach]
+        self._speeds = [None] * len(self.joints)

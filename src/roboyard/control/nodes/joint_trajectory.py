@@ -18,6 +18,7 @@ from roboyard.control.nodes.trajectory_messages import (
     read_trajectory,
 )
 from roboyard.control.nodes.twist import check_modes
+from roboyard.control.owners import JointOwners
 from roboyard.control.tracking import JointBounds, Tolerances, Tracking, from_present
 from roboyard.control.trajectories import JointSample, Trajectory, WayPoint
 from roboyard.description.model import Model
@@ -38,11 +39,13 @@ class JointTrajectoryNode(Node):
 
     The way points are joined by cubic or quintic splines from where the joints are now.  What would leave the joints'
     limits, also between points, is refused.  A newer trajectory takes over at once; a cancelled or failed one stops
-    where the joints are.  A topic's trajectory has no tolerances but the node's own.
+    where the joints are.  A topic's trajectory has no tolerances but the node's own.  A trajectory is refused while
+    another source moves the joints (see `JointOwners`), and the joints are left alone after one has taken them.
     """
 
     hardware: Hardware = resource(Hardware)
     description: Model = resource(Model)
+    owners: JointOwners | None = resource(JointOwners, optional=True)
     joints: tuple[str, ...] = param((), doc="the group", fixed=True)
     mode: str = param("position", choices=("position", "velocity"), fixed=True)
     rate: float = param(100.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
@@ -94,6 +97,7 @@ class JointTrajectoryNode(Node):
             "points": points if tracking is not None else [],
             "start": tracking.start if tracking is not None else 0.0,
             "told_ns": self._told_ns,
+            "owns": self.owners is not None and self.owners.owns(self.full_name, self.joints),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -106,6 +110,10 @@ class JointTrajectoryNode(Node):
         self._tracking = (
             Tracking(Trajectory(self._points), state["start"], self._tolerances_now()) if self._points else None
         )
+        if self.owners is not None and state["owns"]:
+            self.owners.take(self.full_name, self.joints)
+            if self._tracking is None:
+                self.owners.rest(self.full_name)
 
     def _take_up(self, handle: GoalHandle) -> None:
         """Go on with a goal that was under way when the state was saved."""
@@ -157,6 +165,8 @@ class JointTrajectoryNode(Node):
         self._bounds.check(trajectory, self.joints, points)
         first = trajectory.sample((self.now_ns - began_ns) * 1e-9).position
         self._bounds.check_start(first, present.position, 1.0 / self.rate, self.joints)
+        if self.owners is not None:
+            self.owners.take(self.full_name, self.joints)
         self._points = points
         self._tracking = Tracking(trajectory, began_ns * 1e-9, tolerances)
 
@@ -172,6 +182,8 @@ class JointTrajectoryNode(Node):
     def _tick(self) -> None:
         tracking = self._tracking
         if tracking is None:
+            if self.owners is not None and not self.owners.may(self.full_name, self.joints):
+                self._held = None
             if self._held is not None:
                 self._write(JointSample(self._held, np.zeros(len(self.joints)), np.zeros(len(self.joints))))
             return
@@ -217,6 +229,8 @@ class JointTrajectoryNode(Node):
 
     def _stop(self, position: NDArray[np.float64]) -> None:
         """Hold ``position`` from now on."""
+        if self.owners is not None:
+            self.owners.rest(self.full_name)
         self._tracking, self._points = None, []
         self._held = self._bounds.hold(position)
 
