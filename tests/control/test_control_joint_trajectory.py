@@ -151,6 +151,10 @@ def test_what_is_off_its_path_or_its_goal_is_told_with_its_cause() -> None:
         (trajectory((0.0, [1.5, 0.0]), (1.0, [1.5, 0.0])), "would jump"),
         (trajectory((1.0, [math.nan, 0.0])), "finite"),
         (trajectory((1.0, [0.5, 0.0]), (1.0, [0.6, 0.0])), "later"),
+        (trajectory((1.0, [0.5, 0.0]), (0.5, [0.6, 0.0])), "later"),
+        (trajectory((1.0, [0.5, 0.0, 0.0]), names=(*NAMES, "wrist")), "INVALID_JOINTS"),
+        (trajectory((1.0, [0.5])), "one for each joint"),
+        (trajectory((1.0, [math.inf, 0.0])), "finite"),
     ],
 )
 def test_impossible_goals_are_refused_with_a_reason(path: object, reason: str) -> None:
