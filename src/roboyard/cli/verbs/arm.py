@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from roboyard.geometry import SE3
     from roboyard.manipulation import Aim, Chain, Group
 
-app = group("Look at arms: their groups, where they get to, joints for a pose.")
+app = group("Look at arms: groups, reach, joints for a pose.")
 
 RobotArgument = Annotated[str, typer.Argument(metavar="ROBOT", help="A robot's name, or its URDF, xacro, SDF or MJCF.")]
 GroupOption = Annotated[str | None, typer.Option("--group", metavar="NAME", help="Which joints; default: the first.")]
@@ -22,7 +22,7 @@ ToolOption = Annotated[str | None, typer.Option("--tool", metavar="NAME", help="
 
 @app.callback()
 def _arm() -> None:
-    """Look at arms: their groups, where they get to, joints for a pose."""
+    """Look at arms: groups, reach, joints for a pose."""
 
 
 @app.command("ik")
