@@ -40,7 +40,7 @@ def ik(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Joints for a tool's pose, or for its place and direction: all there are, the nearest first.
+    """Joints for a tool's pose, or place and direction, the nearest first.
 
     If there are none: why, and what comes nearest.
 
@@ -148,7 +148,7 @@ def setup(
     picture: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw it in its safe pose.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Find out what a description does not say, as a start for its groups.yaml.
+    """Find out what a description leaves open, for groups.yaml.
 
     Chains, tools, grippers; pairs of links that never or always touch; a pose away from limits and collisions;
     accelerations (full speed in half a second) and gains of servos.  What is written is read back as a check.
