@@ -40,7 +40,7 @@ def ik(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Joints for a tool's pose, or place and direction, the nearest first.
+    """Joints for a tool's pose, or its place and direction.
 
     If there are none: why, and what comes nearest.
 
