@@ -11,8 +11,8 @@ class PlanningError(RoboyardError):
     cause = "failed"
 
 
-class StartInCollision(PlanningError):
-    """Something touches where the arm stands, and nothing near it is free.
+class _Touching(PlanningError):
+    """Something touches.
 
     Args:
         what: See ``RoboyardError``.
@@ -20,11 +20,15 @@ class StartInCollision(PlanningError):
         pair: What touches.
     """
 
-    cause = "start_in_collision"
-
     def __init__(self, what: str, *, valid: str | None = None, pair: tuple[str, str] | None = None) -> None:
         super().__init__(what, valid=valid)
         self.pair = pair
+
+
+class StartInCollision(_Touching):
+    """Something touches where the arm stands, and nothing near it is free."""
+
+    cause = "start_in_collision"
 
 
 class StartOutsideLimits(PlanningError):
@@ -33,20 +37,10 @@ class StartOutsideLimits(PlanningError):
     cause = "start_outside_limits"
 
 
-class GoalInCollision(PlanningError):
-    """Something touches where the arm shall go, in every way in which it could stand there.
-
-    Args:
-        what: See ``RoboyardError``.
-        valid: See there.
-        pair: What touches in the nearest of them.
-    """
+class GoalInCollision(_Touching):
+    """Something touches where the arm shall go, in every way in which it could stand there; the pair of the nearest."""
 
     cause = "goal_in_collision"
-
-    def __init__(self, what: str, *, valid: str | None = None, pair: tuple[str, str] | None = None) -> None:
-        super().__init__(what, valid=valid)
-        self.pair = pair
 
 
 class GoalOutsideLimits(PlanningError):
