@@ -118,19 +118,23 @@ class Groups:
     findings: tuple[str, ...] = ()
 
     def group(self, name: str | None = None) -> Group:
-        """A group by name, or the first. Raises UnknownNameError."""
+        """A group by name, or the first. Raises UnknownNameError; InputError where there is none at all."""
         if name is None and self.groups:
             return next(iter(self.groups.values()))
-        if name is None or name not in self.groups:
-            raise unknown("group", name or "", self.groups, self.model.name)
+        if name is None:
+            raise InputError("no group of joints", where=self.model.name, valid="a robot with an arm")
+        if name not in self.groups:
+            raise unknown("group", name, self.groups, self.model.name)
         return self.groups[name]
 
     def gripper(self, name: str | None = None) -> Gripper:
-        """A gripper by name, or the first. Raises UnknownNameError."""
+        """A gripper by name, or the first. Raises UnknownNameError; InputError where there is none at all."""
         if name is None and self.grippers:
             return next(iter(self.grippers.values()))
-        if name is None or name not in self.grippers:
-            raise unknown("gripper", name or "", self.grippers, self.model.name)
+        if name is None:
+            raise InputError("no gripper", where=self.model.name, valid="a robot with fingers")
+        if name not in self.grippers:
+            raise unknown("gripper", name, self.grippers, self.model.name)
         return self.grippers[name]
 
     def chain(

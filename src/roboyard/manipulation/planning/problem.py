@@ -83,7 +83,7 @@ class Connect:
         step: A tree grows by so much at once, in the weighted space of the joints.
     """
 
-    step: float = 1.6
+    step: float = 1.3
 
     def solve(self, problem: Problem, rng: np.random.Generator, budget: int, stop: Stop) -> Found:
         """See `Planner`."""

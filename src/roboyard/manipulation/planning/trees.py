@@ -2,6 +2,9 @@
 
 J. Kuffner, S. LaValle, "RRT-Connect: an efficient approach to single-query path planning", ICRA 2000.  One tree
 begins at the start, the other has a root at each goal.
+
+A node that has run into something draws no more targets from afar, where what it ran into would be in the way again:
+A. Yershova, L. Jaillet, T. Siméon, S. LaValle, "Dynamic-domain RRTs", ICRA 2005.
 """
 
 from __future__ import annotations
@@ -21,6 +24,10 @@ from roboyard.manipulation.collision.solids import Array
 SEARCHING: Final = 0
 JOINED: Final = 1
 FULL: Final = 2
+_DOMAIN: Final = 2.0
+"""How far targets may be from a node that has run into something, in the weighted space of the joints."""
+_REDRAWN: Final = 30
+"""How often a target is drawn anew for being too far; then it counts all the same, so that every search ends."""
 
 
 class Trees(NamedTuple):
@@ -29,6 +36,7 @@ class Trees(NamedTuple):
     Attributes:
         q: (2, size, dof) states.
         parent: (2, size) what each grew from; -1 of roots.
+        blocked: (2, size) whether something was in a node's way.
         grown: (2,) how many there are.
         turn: (1,) which tree grows next.
         joined: (2,) states of the trees that are the same.
@@ -36,6 +44,7 @@ class Trees(NamedTuple):
 
     q: Array
     parent: NDArray[np.int64]
+    blocked: NDArray[np.bool_]
     grown: NDArray[np.int64]
     turn: NDArray[np.int64]
     joined: NDArray[np.int64]
@@ -45,13 +54,15 @@ def make_trees(start: Array, goals: Array, size: int) -> Trees:
     """Trees with roots alone: a start (dof,) and goals (k, dof)."""
     room = size + len(goals)
     trees = Trees(
-        np.zeros((2, room, len(start))),
-        np.full((2, room), -1, np.int64),
+        np.empty((2, room, len(start))),
+        np.empty((2, room), np.int64),
+        np.zeros((2, room), np.bool_),
         np.array([1, len(goals)]),
         np.zeros(1, np.int64),
         np.zeros(2, np.int64),
     )
     trees.q[0, 0], trees.q[1, : len(goals)] = start, goals
+    trees.parent[0, 0] = trees.parent[1, : len(goals)] = -1
     return trees
 
 
@@ -73,6 +84,26 @@ def nearest(states: Array, count: int, q: Array, weights: Array) -> int:
             square += difference * difference
         if square < best:
             best, at = square, i
+    return at
+
+
+@kernel
+def _draw(
+    trees: Trees, tree: int, rng: np.random.Generator, lower: Array, upper: Array, weights: Array, target: Array
+) -> int:
+    """Fill ``target`` with a random state, and give the node of a tree that grows towards it."""
+    at = 0
+    for _ in range(_REDRAWN):
+        for k in range(target.shape[0]):
+            target[k] = lower[k] + rng.random() * (upper[k] - lower[k])
+        at = nearest(trees.q[tree], trees.grown[tree], target, weights)
+        if not trees.blocked[tree, at]:
+            return at
+        square = 0.0
+        for k in range(target.shape[0]):
+            square += (weights[k] * (target[k] - trees.q[tree, at, k])) ** 2
+        if square <= _DOMAIN * _DOMAIN:
+            return at
     return at
 
 
@@ -151,9 +182,7 @@ def grow(
         other = 1 - tree
         if trees.grown[tree] >= trees.q.shape[1] or trees.grown[other] >= trees.q.shape[1]:
             return FULL
-        for k in range(dof):
-            target[k] = lower[k] + rng.random() * (upper[k] - lower[k])
-        at = nearest(trees.q[tree], trees.grown[tree], target, weights)
+        at = _draw(trees, tree, rng, lower, upper, weights, target)
         _step(trees.q[tree, at], target, weights, step, new)
         if free_line(bodies, work, trees.q[tree, at], new):
             at = _add(trees, tree, new, at)
@@ -161,6 +190,8 @@ def grow(
             if met >= 0:
                 trees.joined[tree], trees.joined[other] = at, met
                 return JOINED
+        else:
+            trees.blocked[tree, at] = True
         trees.turn[0] = other
     return SEARCHING
 
