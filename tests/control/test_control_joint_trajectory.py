@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from roboyard.bus import Bus, Node, NodeError
+from roboyard.control.limits import JointRates
 from roboyard.control.nodes import JointTrajectoryNode
 from roboyard.description.model import Axis, Joint, Limits, Link, Model
 from roboyard.geometry import SE3
 from roboyard.hardware.interface import CommandMode, JointCommand, JointReadings
-from roboyard.messages import action, msg
+from roboyard.messages import action, msg, srv
 
 NAMES = ("shoulder", "elbow")
 ARM = Model(
@@ -28,20 +29,22 @@ ARM = Model(
 
 
 class Arm:
-    """Joints that are where they are told; ``stuck`` ones stay."""
+    """Joints that are where they are told; ``stuck`` ones stay, and of those that ``slip`` sensors say otherwise."""
 
     joint_names = ("other", *NAMES)
 
     def __init__(self, bus: Bus) -> None:
         self.bus, self.position = bus, np.array([9.0, 0.1, -0.1])
         self.stuck: set[str] = set()
+        self.slip: dict[str, float] = {}
         self.history: list[np.ndarray] = []
 
     def command_modes(self, joint: str) -> tuple[CommandMode, ...]:
         return ("position",)
 
     def read(self) -> JointReadings:
-        return JointReadings(self.bus.now_ns, self.position.copy(), np.zeros(3), np.zeros(3))
+        position = self.position + [self.slip.get(name, 0.0) for name in self.joint_names]
+        return JointReadings(self.bus.now_ns, position, np.zeros(3), np.zeros(3))
 
     def write(self, command: JointCommand) -> None:
         for joint, value in zip(command.joints, command.values, strict=True):
@@ -56,13 +59,16 @@ def made(bus: Bus, **parameters: object) -> tuple[Arm, JointTrajectoryNode]:
     return arm, node
 
 
-def trajectory(*rows: tuple[float, list[float]], names: tuple[str, ...] = NAMES, speeds: bool = True) -> object:
+def trajectory(
+    *rows: tuple[float, list[float]], names: tuple[str, ...] = NAMES, speeds: bool = True, ended: int = 0
+) -> object:
     return msg.JointTrajectory(
+        header=msg.Header(stamp=msg.Time(sec=ended)),
         joint_names=list(names),
         points=[
             msg.JointTrajectoryPoint(
                 positions=np.array(row), velocities=np.zeros(len(row) if speeds else 0),
-                time_from_start=msg.builtin_interfaces.Duration(sec=int(t), nanosec=round((t % 1) * 1e9)),
+                time_from_start=msg.builtin_interfaces.Duration(sec=math.floor(t), nanosec=round((t % 1) * 1e9)),
             )
             for t, row in rows
         ],
@@ -72,9 +78,9 @@ def trajectory(*rows: tuple[float, list[float]], names: tuple[str, ...] = NAMES,
 class Client:
     """Sends goals to the action and keeps what becomes of them."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: Bus, name: str = "client") -> None:
         self.bus, self.feedback = bus, []
-        node = bus.add(Node(), "client")
+        node = bus.add(Node(), name)
         self.client = node.action_client("/jtc/follow_joint_trajectory", action.FollowJointTrajectory)
 
     def send(self, path: object, **more: object):
@@ -106,7 +112,7 @@ def test_a_cancel_stops_where_the_joints_are_and_a_newer_goal_takes_over() -> No
         first = client.send(trajectory((2.0, [1.0, -1.0])))
         bus.executor.run_for(1.0)
         first.cancel()
-        bus.executor.run_for(0.1)
+        bus.executor.run_for(0.5)
         here = arm.position.copy()
         bus.executor.run_for(1.0)
         assert (arm.position == here).all()
@@ -140,39 +146,168 @@ def test_what_is_off_its_path_or_its_goal_is_told_with_its_cause() -> None:
         assert off_goal.result.error_code == codes.GOAL_TOLERANCE_VIOLATED
 
 
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        (trajectory((1.0, [0.0]), names=("wrist",)), "INVALID_JOINTS"),
-        (trajectory((1.0, [0.0, 0.0]), names=("elbow", "elbow")), "INVALID_JOINTS"),
-        (trajectory(), "INVALID_GOAL"),
-        (trajectory((3.0, [2.5, 0.0])), "from -2 to 2"),
-        (trajectory((0.1, [1.5, 0.0])), "more time"),
-        (trajectory((0.0, [1.5, 0.0]), (1.0, [1.5, 0.0])), "would jump"),
-        (trajectory((1.0, [math.nan, 0.0])), "finite"),
-        (trajectory((1.0, [0.5, 0.0]), (1.0, [0.6, 0.0])), "later"),
-        (trajectory((1.0, [0.5, 0.0]), (0.5, [0.6, 0.0])), "later"),
-        (trajectory((1.0, [0.5, 0.0, 0.0]), names=(*NAMES, "wrist")), "INVALID_JOINTS"),
-        (trajectory((1.0, [0.5])), "one for each joint"),
-        (trajectory((1.0, [math.inf, 0.0])), "finite"),
-    ],
-)
-def test_impossible_goals_are_refused_with_a_reason(path: object, reason: str) -> None:
+REFUSED = [
+    (trajectory((1.0, [0.0]), names=("wrist",)), "joint 'wrist' is not of the group"),
+    (trajectory((1.0, [0.0, 0.0]), names=("elbow", "elbow")), "some twice"),
+    (trajectory((1.0, [0.5]), names=("elbow",)), "joint 'shoulder' is missing"),
+    (trajectory((1.0, [0.5, 0.0, 0.0]), names=(*NAMES, "wrist")), "joint 'wrist' is not of the group"),
+    (trajectory(), "without points"),
+    (trajectory((3.0, [2.5, 0.0])), "from -2 to 2"),
+    (trajectory((0.1, [1.5, 0.0])), "more time"),
+    (trajectory((0.0, [1.5, 0.0]), (1.0, [1.5, 0.0])), "shoulder is at 0.1, the trajectory begins at 1.5"),
+    (trajectory((1.0, [math.nan, 0.0])), "finite"),
+    (trajectory((1.0, [math.inf, 0.0])), "finite"),
+    (trajectory((1.0, [0.5, 0.0]), (1.0, [0.6, 0.0])), "later"),
+    (trajectory((1.0, [0.5, 0.0]), (0.5, [0.6, 0.0])), "later"),
+    (trajectory((-1.0, [0.5, 0.0]), (0.5, [0.6, 0.0])), "later"),
+    (trajectory((1.0, [0.5])), "one for each joint"),
+    (trajectory((1.0, [0.5, 0.5]), ended=1), "its end is past"),
+]
+
+
+@pytest.mark.parametrize("by", ["action", "topic"])
+@pytest.mark.parametrize(("path", "reason"), REFUSED)
+def test_bad_trajectories_are_refused_with_a_reason_and_the_joints_stay(path: object, reason: str, by: str) -> None:
     with Bus() as bus:
         arm, _ = made(bus)
         lines = []
         bus.log_sinks.append(lambda record: lines.append(record.text))
-        goal = Client(bus).send(path)
+        bus.executor.run_for(5.0)
+        if by == "action":
+            assert not Client(bus).send(path).succeeded
+        else:
+            bus.publisher("/jtc/joint_trajectory", msg.JointTrajectory, "/t").publish(path)
         bus.executor.run_for(0.5)
-        assert not goal.succeeded
         assert any(reason in line for line in lines), lines
-        assert arm.position[1:] == pytest.approx([0.1, -0.1]), "they stay"
+        assert (np.array(arm.history) == [0.1, -0.1]).all(), "no set-point ever changed"
+
+
+def test_it_begins_only_where_the_joints_really_are() -> None:
+    with Bus() as bus:
+        arm, node = made(bus)
+        lines = []
+        bus.log_sinks.append(lambda record: lines.append(record.text))
+        bus.executor.run_for(0.1)
+        arm.stuck, arm.position[1] = {"shoulder"}, 0.6  # something has pushed it, and holds it
+        assert not Client(bus).send(trajectory((1.0, [0.5, 0.0]))).succeeded
+        bus.executor.run_for(0.1)
+        assert any("shoulder is at 0.6, told to be at 0.1" in line for line in lines), lines
+        node.set_parameter("start_tolerance", 0.0)
+        goal = Client(bus, "again").send(trajectory((1.0, [0.5, 0.0])))
+        bus.executor.run_for(0.1)
+        assert not goal.done()
+
+
+def limited(bus: Bus) -> tuple[Arm, JointTrajectoryNode]:
+    """Set-points each millisecond, and stated accelerations."""
+    return made(bus, rate=1000.0, rates=JointRates(dict.fromkeys(NAMES, 2.0)), start_tolerance=0.0)
+
+
+def rates_of(arm: Arm) -> tuple[float, float]:
+    speeds = np.diff(np.array(arm.history), axis=0) * 1000.0
+    return float(np.abs(speeds).max()), float(np.abs(np.diff(speeds, axis=0)).max() * 1000.0)
+
+
+@pytest.mark.parametrize("what", ["cancel", "stop", "pause", "preempt", "off its path", "scaled"])
+def test_set_points_keep_speeds_and_accelerations_whatever_comes_between(what: str) -> None:
+    codes = action.FollowJointTrajectory.Result
+    with Bus() as bus:
+        arm, _ = limited(bus)
+        client, caller = Client(bus), Node()
+        bus.add(caller, "caller")
+        tolerance = [msg.control_msgs.JointTolerance(name="elbow", position=0.05)]
+        goal = client.send(trajectory((2.0, [1.0, -1.0]), (3.0, [0.4, -0.8])), path_tolerance=tolerance)
+        bus.executor.run_for(0.8)
+        before = arm.position.copy()
+        if what == "cancel":
+            goal.cancel()
+        elif what == "stop":
+            answer = caller.service_client("/jtc/stop", srv.Trigger).call(srv.Trigger.Request())
+        elif what == "pause":
+            caller.service_client("/jtc/pause", srv.SetBool).call(srv.SetBool.Request(data=True))
+        elif what == "preempt":
+            second = client.send(trajectory((0.3, [0.5, -0.9]), (2.0, [1.5, 0.5]), speeds=False))
+        elif what == "off its path":
+            arm.slip = {"elbow": 0.06}
+        else:
+            bus.publisher("/jtc/speed_scaling", msg.Float64, "/t").publish(msg.Float64(data=0.25))
+        bus.executor.run_for(1.5)
+        speed, acceleration = rates_of(arm)
+        assert speed < 1.5
+        assert acceleration <= 2.0 * 1.02
+        moved = np.abs(arm.position - before).max()
+        if what in ("cancel", "stop", "off its path"):
+            assert goal.done()
+            assert not goal.succeeded
+            assert moved < 0.3
+        if what == "cancel":
+            assert "cancelled" in goal.result.error_string
+        elif what == "stop":
+            assert "stopped" in goal.result.error_string
+            assert answer.result.success
+            assert "/jtc" in answer.result.message
+        elif what == "off its path":
+            assert goal.result.error_code == codes.PATH_TOLERANCE_VIOLATED
+        elif what == "pause":
+            stood = arm.position.copy()
+            bus.executor.run_for(0.5)
+            assert (arm.position == stood).all()
+            assert not goal.done()
+            caller.service_client("/jtc/pause", srv.SetBool).call(srv.SetBool.Request(data=False))
+        bus.executor.run_for(7.0)
+        assert rates_of(arm)[1] <= 2.0 * 1.02
+        if what in ("pause", "scaled"):
+            assert goal.succeeded
+            assert arm.position[1:] == pytest.approx([0.4, -0.8], abs=1e-9)
+        if what == "preempt":
+            assert "newer goal" in goal.result.error_string
+            assert second.succeeded
+            assert arm.position[1:] == pytest.approx([1.5, 0.5], abs=1e-9)
+
+
+def test_a_stop_of_joints_at_rest_refuses_nothing() -> None:
+    with Bus() as bus:
+        arm, _ = made(bus)
+        caller = Node()
+        bus.add(caller, "caller")
+        answer = caller.service_client("/jtc/stop", srv.Trigger).call(srv.Trigger.Request())
+        bus.executor.run_for(0.2)
+        assert answer.result.success
+        assert "nothing moved" in answer.result.message
+        assert (np.array(arm.history) == [0.1, -0.1]).all()
+
+
+def test_speed_scalings_that_make_no_sense_are_refused() -> None:
+    with Bus() as bus:
+        made(bus)
+        scaling = bus.publisher("/jtc/speed_scaling", msg.Float64, "/t")
+        for value in (math.nan, -0.1, 1.1):
+            scaling.publish(msg.Float64(data=value))
+        goal = Client(bus).send(trajectory((1.0, [0.5, 0.0])))
+        bus.executor.run_for(1.1)
+        assert goal.succeeded
+
+
+def test_joints_that_something_held_do_not_spring_when_it_lets_go() -> None:
+    with Bus() as bus:
+        arm, _ = made(bus, path_tolerance=0.05)
+        arm.stuck = {"elbow"}
+        goal = Client(bus).send(trajectory((1.0, [1.0, 1.0])))
+        bus.executor.run_for(3.0)
+        assert not goal.succeeded
+        stood = arm.position.copy()
+        arm.stuck = set()
+        bus.executor.run_for(0.5)
+        assert arm.position == pytest.approx(stood, abs=1e-9)
+        again = Client(bus, "again").send(trajectory((1.0, [0.0, 0.5])))
+        bus.executor.run_for(1.2)
+        assert again.succeeded
 
 
 def test_a_topic_moves_some_joints_and_the_state_goes_on() -> None:
     def half_way() -> tuple[Bus, Arm, JointTrajectoryNode]:
         bus = Bus()
-        arm, node = made(bus)
+        arm, node = made(bus, allow_partial_joints_goal=True)
         bus.publisher("/jtc/joint_trajectory", msg.JointTrajectory, "/t").publish(
             trajectory((1.0, [0.8]), names=("elbow",), speeds=False)
         )

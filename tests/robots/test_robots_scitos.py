@@ -178,10 +178,13 @@ def test_one_source_at_a_time_moves_the_arm(run: ry.Run) -> None:
     run.run_for(0.2)
 
     def goal(value: float) -> Any:
+        now = dict(zip(seen[-1].name, seen[-1].position, strict=True))
         point = ry.msg.JointTrajectoryPoint(
-            positions=np.array([value]), velocities=np.zeros(1), time_from_start=ry.msg.Duration(sec=3)
+            positions=np.array([value, *(now[joint] for joint in ARM[1:])]),
+            velocities=np.zeros(len(ARM)),
+            time_from_start=ry.msg.Duration(sec=3),
         )
-        return client.send(follow.Goal(trajectory=ry.msg.JointTrajectory(joint_names=[ARM[0]], points=[point])))
+        return client.send(follow.Goal(trajectory=ry.msg.JointTrajectory(joint_names=list(ARM), points=[point])))
 
     def first() -> float:
         return float(seen[-1].position[list(seen[-1].name).index(ARM[0])])

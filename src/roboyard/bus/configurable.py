@@ -93,4 +93,5 @@ def given_values(cls: type, given: dict[str, Any]) -> tuple[dict[str, Any], dict
             )
     values = {key: item.check(given.get(key, item.default), cls.__name__) for key, item in parameters.items()}
     configured = {key: item.check(given.get(key), cls.__name__) for key, item in nested.items()}
-    return values, {key: given.get(key) for key in resources}, configured
+    handed = {key: item.make() if given.get(key) is None else given[key] for key, item in resources.items()}
+    return values, handed, configured

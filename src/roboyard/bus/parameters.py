@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
 from roboyard.config import load
@@ -174,10 +175,11 @@ def settings(kind: type[T]) -> T:
 class Resource:
     """Descriptor of something a node is handed; made by ``resource``."""
 
-    def __init__(self, kind: type | None, optional: bool) -> None:
+    def __init__(self, kind: type | None, optional: bool, make: Callable[[], Any] | None) -> None:
         self.name = ""
         self.kind = kind
-        self.optional = optional
+        self.optional = optional or make is not None
+        self.make = make or (lambda: None)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -191,14 +193,15 @@ class Resource:
         raise ConfigError(f"resource '{self.name}' is given at construction", where=type(instance).__name__)
 
 
-def resource(kind: type | None = None, *, optional: bool = False) -> Any:
+def resource(kind: type | None = None, *, optional: bool = False, make: Callable[[], Any] | None = None) -> Any:
     """Declare something a node needs that does not travel over the bus, e.g. the hardware or the robot's description.
 
     Args:
         kind: Its class or runtime-checkable protocol.
         optional: True if the node can do without (it then is None).
+        make: Makes the node's own one where it is handed none.
     """
-    return Resource(kind, optional)
+    return Resource(kind, optional, make)
 
 
 def declared(cls: type, descriptor: type[T]) -> dict[str, T]:

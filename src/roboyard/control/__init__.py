@@ -12,7 +12,9 @@ from roboyard.control.kinematics import (
     WheelKinematics,
     slow_to_wheel_limit,
 )
+from roboyard.control.limits import JointBounds, JointRates
 from roboyard.control.mecanum import MecanumDrive
+from roboyard.control.moves import JointMoves
 from roboyard.control.planar_ramps import PlanarLimits
 from roboyard.control.ramps import Ramp, RampLimits, RampState, next_velocity
 from roboyard.control.reaching import Reach, ReachLimits
@@ -24,7 +26,10 @@ __all__ = [
     "AckermannDrive",
     "DifferentialDrive",
     "ForwardKinematics",
+    "JointBounds",
     "JointMotion",
+    "JointMoves",
+    "JointRates",
     "JointSample",
     "MecanumDrive",
     "PlanarLimits",

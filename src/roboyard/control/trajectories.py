@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 class JointSample(NamedTuple):
-    """Where the joints shall be at a moment; (n,) each.
+    """Where the joints shall be at a moment, (n,) each, or at k moments, (k, n) each.
 
     Attributes:
         position: [rad or m].
@@ -75,6 +75,11 @@ class Trajectory:
         self._rest = np.zeros(size)
 
     @property
+    def times(self) -> Array:
+        """(k,) of the points [s]."""
+        return self._times
+
+    @property
     def start(self) -> float:
         """Time of the first point [s]."""
         return float(self._times[0])
@@ -97,11 +102,19 @@ class Trajectory:
             return JointSample(self._ends[0], self._rest, self._rest)
         index = int(np.searchsorted(self._times, time, side="right")) - 1
         s = time - self._times[index]
-        c = self._pieces[index]
-        position = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
-        velocity = c[1] + s * (2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5])))
-        acceleration = 2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * 20.0 * c[5]))
-        return JointSample(position, velocity, acceleration)
+        return _polynomial(self._pieces[index], s)
+
+    def on_pieces(self, times: Array, pieces: NDArray[np.int64]) -> JointSample:
+        """Samples (k, n) at times (k,), each on the spline of a piece (k,), which goes on beyond the piece's ends."""
+        coefficients = np.array(self._pieces)[pieces].transpose(1, 0, 2)
+        return _polynomial(coefficients, (times - self._times[pieces])[:, None])
+
+
+def _polynomial(c: Array, s: float | Array) -> JointSample:
+    position = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
+    velocity = c[1] + s * (2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5])))
+    acceleration = 2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * 20.0 * c[5]))
+    return JointSample(position, velocity, acceleration)
 
 
 def _check(point: WayPoint, size: int, name: str) -> None:

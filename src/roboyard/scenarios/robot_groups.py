@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from roboyard.control.limits import JointRates
 from roboyard.description import Model, load_model
 from roboyard.errors import ConfigError
 from roboyard.manipulation import Groups, guess_groups, load_groups
@@ -36,13 +37,24 @@ def find_groups(
 
 def groups_of(package: RobotPackage, model: Model) -> Groups:
     """The groups of a package whose description is loaded. Raises ConfigError, DescriptionError."""
+    path = _file_of(package)
+    return guess_groups(model) if path is None else load_groups(path, model)
+
+
+def rates_of(package: RobotPackage, model: Model) -> JointRates:
+    """What the package's groups say of joints that descriptions do not. Raises ConfigError, DescriptionError."""
+    path = _file_of(package)
+    return JointRates() if path is None else JointRates(load_groups(path, model).acceleration)
+
+
+def _file_of(package: RobotPackage) -> Path | None:
+    """The file that says a package's groups: the one that it names, or one beside the description."""
     said = package.file.groups
     if said is None:
         name = package.description.name.split(".")[0]
         beside = (package.description.with_name(name + suffix) for suffix in _BESIDE)
-        path = next((one for one in beside if one.is_file()), None)
-        return guess_groups(model) if path is None else load_groups(path, model)
+        return next((one for one in beside if one.is_file()), None)
     path = package.source.parent / said
     if not path.is_file():
         raise ConfigError(f"there is no file {said}", where=f"{package.source}, groups", valid="a path beside it")
-    return load_groups(path, model)
+    return path

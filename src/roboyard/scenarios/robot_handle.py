@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import GoalFuture, Node
+from roboyard.control.limits import JointRates
 from roboyard.control.owners import JointOwners
 from roboyard.description import LidarSpec, Model
 from roboyard.errors import ConfigError, InputError
@@ -15,6 +17,7 @@ from roboyard.messages import action, message_type
 from roboyard.messages.convert import pose_stamped
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.node_factory import make_node
+from roboyard.scenarios.robot_groups import rates_of
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.size import outline
 
@@ -149,10 +152,14 @@ class RobotHandle:
         """What its nodes may be handed, by name."""
         base = self._run.simulation.base(self.name)
         found = {"hardware": self.hardware, "description": self.model, "truth_topic": self.topics.truth,
-                 "owners": self._owners,
+                 "owners": self._owners, "rates": self._rates,
                  "outline": self.outline,
                  "drive_limits": self.package.file.limits, **self._run.resources()}  # fmt: skip
         return found if base is None else {**found, "base": base}
+
+    @cached_property
+    def _rates(self) -> JointRates:
+        return rates_of(self.package, self.model)
 
     def publish(self, topic: str, message: Any) -> None:
         """Send a message in the robot's namespace, in the name of ``script``."""

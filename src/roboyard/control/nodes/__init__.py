@@ -7,6 +7,7 @@ from roboyard.control.nodes.joint_command import JointCommandNode
 from roboyard.control.nodes.joint_moves import JointMovesNode
 from roboyard.control.nodes.joint_states import JointStateNode
 from roboyard.control.nodes.joint_trajectory import JointTrajectoryNode
+from roboyard.control.nodes.joint_values import JointValuesNode
 from roboyard.control.nodes.mecanum import MecanumNode
 from roboyard.control.nodes.robot_state import RobotStateNode
 from roboyard.control.nodes.steering import SteeringNode
@@ -20,6 +21,7 @@ __all__ = [
     "JointMovesNode",
     "JointStateNode",
     "JointTrajectoryNode",
+    "JointValuesNode",
     "MecanumNode",
     "RobotStateNode",
     "SteeringNode",

@@ -9,10 +9,11 @@ import numpy as np
 
 from roboyard.bus import Node, param, resource
 from roboyard.bus.actions import GoalHandle
-from roboyard.control.nodes.joint_command import bounds_of
+from roboyard.control.limits import bounds_of
 from roboyard.control.nodes.twist import check_modes
+from roboyard.control.owners import JointOwners
 from roboyard.description.model import Model
-from roboyard.errors import ConfigError
+from roboyard.errors import ConfigError, InputError
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import action
 
@@ -25,11 +26,13 @@ class GripperNode(Node):
     A goal is reached within ``goal_tolerance``.  Fingers slower than ``stall_velocity_threshold`` for
     ``stall_timeout`` are stalled: then the goal is aborted, or succeeds where ``allow_stalling``, and they go on
     pressing.  A newer goal takes over; a cancelled one stops where the joint is.  ``max_effort`` is not followed: the
-    joint presses as hard as its servo may.  Where two fingers move alike, ``scale`` 2 makes goals of the opening.
+    joint presses as hard as its servo may.  A goal is refused while another source moves the joint (see
+    `JointOwners`).  Where two fingers move alike, ``scale`` 2 makes goals of the opening.
     """
 
     hardware: Hardware = resource(Hardware)
     description: Model = resource(Model)
+    owners: JointOwners = resource(JointOwners, make=JointOwners)
     joints: tuple[str, ...] = param((), doc="the one that moves the fingers", fixed=True)
     rate: float = param(50.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
     scale: float = param(1.0, low=1e-6, high=1e6, doc="of goals, for a unit of the joint", fixed=True)
@@ -60,6 +63,7 @@ class GripperNode(Node):
         super().load(saved)  # which gives the goal back, if there is one
 
     def _take_up(self, handle: GoalHandle) -> None:
+        self.owners.take(self.full_name, self.joints)
         handle.on_cancel = self._on_cancel
         self._goal = handle
 
@@ -71,6 +75,11 @@ class GripperNode(Node):
                 f"position {handle.goal.command.position:g} of joint {self._joint} is not within {low:g} … {high:g}"
             )
             return
+        try:
+            self.owners.take(self.full_name, self.joints)
+        except InputError as error:
+            handle.reject(str(error))
+            return
         if self._goal is not None:
             self._goal.abort(self._result(), "preempted by a newer goal")
         handle.accept()
@@ -80,6 +89,7 @@ class GripperNode(Node):
 
     def _on_cancel(self, handle: GoalHandle) -> None:
         self._goal = None
+        self.owners.rest(self.full_name)
         self._target = min(max(self._position(), self._low), self._high)
         self._write()
         handle.cancel(self._result(), "cancelled; the joint stops")
@@ -101,6 +111,11 @@ class GripperNode(Node):
             self._goal.feedback(self._type.Feedback(position=result.position, effort=result.effort))
             return
         self._goal = None
+        self.owners.rest(self.full_name)
+
+    def close(self) -> None:
+        """Leave the joint to others."""
+        self.owners.leave(self.full_name)
 
     def _result(self) -> Any:
         position = self._position()

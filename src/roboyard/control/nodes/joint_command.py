@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from roboyard.bus import Node, param, resource
+from roboyard.control.limits import bounds_of
 from roboyard.control.nodes.twist import check_modes
-from roboyard.description.model import Limits, Model
-from roboyard.errors import ConfigError
+from roboyard.control.owners import JointOwners
+from roboyard.description.model import Model
+from roboyard.errors import ConfigError, InputError
 from roboyard.hardware.interface import CommandMode, Hardware, JointCommand
 from roboyard.messages import msg
 
@@ -22,11 +24,13 @@ class JointCommandNode(Node):
     in: one topic for each joint (std_msgs/Float64), ``JOINT/cmd`` unless ``topics`` names others;
     ~commands (std_msgs/Float64MultiArray) for all of them in the order of ``joints``   out: set-points to the hardware
 
-    A value that is not finite is dropped; one beyond the joint's limits is held to them, and said.
+    A value that is not finite is dropped; one beyond the joint's limits is held to them, and said.  Joints that another
+    source moves are left to it, and that is said too (see `JointOwners`).
     """
 
     hardware: Hardware = resource(Hardware)
     description: Model = resource(Model)
+    owners: JointOwners = resource(JointOwners, make=JointOwners)
     joints: tuple[str, ...] = param((), doc="which", fixed=True)
     mode: str = param("position", choices=("position", "velocity", "effort"), fixed=True)
     topics: tuple[str, ...] = param((), doc="one for each joint; none: JOINT/cmd", fixed=True)
@@ -53,6 +57,10 @@ class JointCommandNode(Node):
             self.subscribe(topic, msg.Float64, self._listener(index))
         self.subscribe("~commands", msg.Float64MultiArray, self._on_all)
 
+    def close(self) -> None:
+        """Leave the joints to others."""
+        self.owners.leave(self.full_name)
+
     def _listener(self, index: int) -> Callable[[Any], None]:
         def on_value(message: Any) -> None:
             self._write([index], [message.data])
@@ -73,15 +81,11 @@ class JointCommandNode(Node):
         held = [min(max(value, self._bounds[i][0]), self._bounds[i][1]) for i, value in zip(where, values, strict=True)]
         if held != values:
             self.log.warn("held set-points to the joints' limits", every=5.0)
-        self.hardware.write(JointCommand(self._mode, tuple(self.joints[i] for i in where), np.array(held)))
-
-
-def bounds_of(model: Model, joint: str, mode: CommandMode) -> tuple[float, float]:
-    """Least and largest set-point of a joint [rad, rad/s, N m; m, m/s, N]; infinite where nobody says."""
-    found = next((one for one in model.joints if one.name == joint), None)
-    limits = found.axes[0].limits if found is not None and found.axes else Limits()
-    if mode == "position":
-        return limits.lower, limits.upper
-    top = limits.velocity if mode == "velocity" else limits.effort
-    top = top if top > 0.0 else math.inf  # zero and negative limits in files mean none
-    return -top, top
+        joints = tuple(self.joints[i] for i in where)
+        try:
+            self.owners.take(self.full_name, joints)
+        except InputError as error:
+            self.log.error(f"dropped set-points: {error}", every=5.0)
+            return
+        self.owners.rest(self.full_name)  # it holds what it has set
+        self.hardware.write(JointCommand(self._mode, joints, np.array(held)))

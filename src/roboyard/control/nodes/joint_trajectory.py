@@ -1,4 +1,4 @@
-"""The joint trajectory node: trajectories from a topic or an action, followed within tolerances."""
+"""The joint trajectory node: trajectories from a topic or an action, followed within limits and tolerances."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from roboyard.bus import Node, param, resource
 from roboyard.bus.actions import GoalHandle
-from roboyard.control.nodes.joint_command import bounds_of
+from roboyard.control.following import Course, Follower, Tolerances
+from roboyard.control.joining import joined
+from roboyard.control.limits import JointBounds, JointRates, check_near
+from roboyard.control.nodes.stopping import offer_stops
 from roboyard.control.nodes.trajectory_messages import (
     TrajectoryError,
     point_message,
@@ -19,7 +22,6 @@ from roboyard.control.nodes.trajectory_messages import (
 )
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
-from roboyard.control.tracking import JointBounds, Tolerances, Tracking, from_present
 from roboyard.control.trajectories import JointSample, Trajectory, WayPoint
 from roboyard.description.model import Model
 from roboyard.errors import ConfigError, InputError
@@ -28,24 +30,31 @@ from roboyard.messages import action, msg
 from roboyard.messages.time import nanoseconds, stamp
 
 _FEEDBACK_RATE = 20.0
+_LETTING_GO = 2.0
+"""How much slower than they could joints are told to be where something holds them."""
 
 
 class JointTrajectoryNode(Node):
     """Moves a group of joints along trajectories, as ROS's joint trajectory controller does.
 
-    in: ~joint_trajectory (trajectory_msgs/JointTrajectory)
+    in: ~joint_trajectory (trajectory_msgs/JointTrajectory), ~speed_scaling (std_msgs/Float64, 0 to 1)
     action: ~follow_joint_trajectory (control_msgs/FollowJointTrajectory)
+    services: ~stop (std_srvs/Trigger), ~pause (std_srvs/SetBool)
     out: set-points to the hardware: positions, or velocities where the joints take only those
 
     The way points are joined by cubic or quintic splines from where the joints are now.  What would leave the joints'
-    limits, also between points, is refused.  A newer trajectory takes over at once; a cancelled or failed one stops
-    where the joints are.  A topic's trajectory has no tolerances but the node's own.  A trajectory is refused while
-    another source moves the joints (see `JointOwners`), and the joints are left alone after one has taken them.
+    range or speed, also between points, is refused, and so is what begins where the joints are not.  Where
+    accelerations would be too large, it goes slower on the same path (see `Course`).  A newer trajectory takes over
+    from the present motion.  A cancelled, stopped or failed one slows down on its path, as a paused one does, and
+    then the joints are held; those that something else holds are told to be where they are.  A topic's
+    trajectory has no tolerances but the node's own.  A trajectory is refused while another source moves the joints
+    (see `JointOwners`), and the joints are left alone after one has taken them.
     """
 
     hardware: Hardware = resource(Hardware)
     description: Model = resource(Model)
-    owners: JointOwners | None = resource(JointOwners, optional=True)
+    owners: JointOwners = resource(JointOwners, make=JointOwners)
+    rates: JointRates = resource(JointRates, make=JointRates)
     joints: tuple[str, ...] = param((), doc="the group", fixed=True)
     mode: str = param("position", choices=("position", "velocity"), fixed=True)
     rate: float = param(100.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
@@ -54,6 +63,8 @@ class JointTrajectoryNode(Node):
     path_tolerance: float = param(0.0, unit="rad or m", low=0.0, high=1e3, doc="on the way; 0: any")
     goal_tolerance: float = param(0.02, unit="rad or m", low=0.0, high=1e3, doc="at the end; 0: any")
     goal_time: float = param(1.0, unit="s", low=0.0, high=1e3, doc="how long after the end it may take")
+    start_tolerance: float = param(0.1, unit="rad or m", low=0.0, high=1e3, doc="at the start; 0: any")
+    allow_partial_joints_goal: bool = param(False, doc="a trajectory may name only some of the joints")
     hold: bool = param(True, doc="hold the joints where they stand from the start on", fixed=True)
     initial: tuple[float, ...] = param((), unit="rad or m", doc="where to hold them at first", fixed=True)
 
@@ -68,61 +79,71 @@ class JointTrajectoryNode(Node):
             )
         names = self.hardware.joint_names
         self._where = np.array([names.index(joint) for joint in self.joints])
-        bounds = [bounds_of(self.description, joint, "position") for joint in self.joints]
-        speeds = [bounds_of(self.description, joint, "velocity")[1] for joint in self.joints]
-        lower, upper = np.array(bounds, dtype=np.float64).T
-        self._bounds = JointBounds(lower, upper, np.array(speeds, dtype=np.float64))
-        self._tracking: Tracking | None = None
+        self._bounds = JointBounds.of(self.description, self.joints, self.rates)
+        self._follower: Follower | None = None
         self._points: list[WayPoint] = []
         self._goal: GoalHandle | None = None
+        self._ending: tuple[str, int] | None = None
+        self._scaling = 1.0
         self._told_ns = 0
+        self._due_ns = self.now_ns
         self._held: NDArray[np.float64] | None = None
-        if self.initial:
-            self._held = self._bounds.hold(np.array(self.initial))
-        elif self.hold:
-            self._held = self._bounds.hold(self._actual())
+        if self.initial or self.hold:
+            self.owners.hold(self.full_name, self.joints)
+            self._held = self._bounds.hold(np.array(self.initial) if self.initial else self._actual())
         self._type = action.FollowJointTrajectory
         self._server = self.action_server(
             "~follow_joint_trajectory", self._type, self._on_goal, on_restored=self._take_up
         )
         self.subscribe("~joint_trajectory", msg.JointTrajectory, self._on_message)
+        self.subscribe("~speed_scaling", msg.Float64, self._on_scaling)
+        offer_stops(self, self.owners, self.joints, self._on_stop)
         self.timer(rate=self.rate, callback=self._tick, start=True)
 
+    def close(self) -> None:
+        """Leave the joints to others."""
+        self.owners.leave(self.full_name)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
         """State as plain data, with the trajectory being followed; its goal, if it is one's, is the server's."""
-        tracking = self._tracking
         points = [(point.time, point.position, point.velocity, point.acceleration) for point in self._points]
         return super().save() | {
             "held": None if self._held is None else self._held.copy(),
-            "points": points if tracking is not None else [],
-            "start": tracking.start if tracking is not None else 0.0,
+            "points": points if self._follower is not None else [],
+            "follower": None if self._follower is None else self._follower.save(),
+            "ending": self._ending,
+            "scaling": self._scaling,
             "told_ns": self._told_ns,
-            "owns": self.owners is not None and self.owners.owns(self.full_name, self.joints),
+            "due_ns": self._due_ns,
+            "owns": self.owners.owns(self.full_name, self.joints),
+            "paused": self.owners.paused(self.joints),
         }
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._goal = None
         super().load(state)  # which gives the goal back, if there is one
-        self._told_ns = state["told_ns"]
+        self._told_ns, self._due_ns, self._scaling = state["told_ns"], state["due_ns"], state["scaling"]
+        self._ending = None if state["ending"] is None else (state["ending"][0], state["ending"][1])
         self._held = None if state["held"] is None else np.array(state["held"])
         self._points = [WayPoint(*point) for point in state["points"]]
-        self._tracking = (
-            Tracking(Trajectory(self._points), state["start"], self._tolerances_now()) if self._points else None
-        )
-        if self.owners is not None and state["owns"]:
+        self._follower = None
+        if self._points:
+            own = self._tolerances()
+            wanted = own if self._goal is None else read_tolerances(self._goal.goal, self.joints, own)
+            self._follower = self._made(self._points, wanted, 0.0)
+            self._follower.load(state["follower"])
+        self.owners.pause(self.joints, state["paused"])
+        if state["owns"]:
             self.owners.take(self.full_name, self.joints)
-            if self._tracking is None:
+            if self._follower is None:
                 self.owners.rest(self.full_name)
 
     def _take_up(self, handle: GoalHandle) -> None:
-        """Go on with a goal that was under way when the state was saved."""
+        """Be at a goal: a new one, or one that was under way when the state was saved."""
         handle.on_cancel = self._on_cancel
         self._goal = handle
-
-    def _tolerances_now(self) -> Tolerances:
-        own = self._tolerances()
-        return own if self._goal is None else read_tolerances(self._goal.goal, self.joints, own)
 
     # -- taking --------------------------------------------------------------------------------------------------------
     def _on_message(self, message: Any) -> None:
@@ -132,7 +153,6 @@ class JointTrajectoryNode(Node):
             self.log.error(f"trajectory refused: {error}", every=1.0)
             return
         self._end_goal("preempted by a trajectory on the topic")
-        self._goal = None
 
     def _on_goal(self, handle: GoalHandle) -> None:
         goal = handle.goal
@@ -153,22 +173,30 @@ class JointTrajectoryNode(Node):
         """Follow a trajectory message from now on.
 
         Raises:
-            InputError: it makes no sense, or leaves the joints' limits; everything stays as it was.
+            InputError: it makes no sense, leaves the joints' limits, or begins elsewhere; everything stays as it was.
         """
-        present = self._present()
-        given = read_trajectory(message, self.joints, present.position)
-        began_ns = nanoseconds(message.header.stamp) or self.now_ns
-        if began_ns + round(given[-1].time * 1e9) < self.now_ns:
+        present, measured = self._present(), self._actual()
+        given = read_trajectory(message, self.joints, present.position, self.allow_partial_joints_goal)
+        due_ns = max(self._due_ns, self.now_ns)
+        offset = (nanoseconds(message.header.stamp) or due_ns) - due_ns
+        Trajectory(given)  # whatever makes no sense is told first
+        if given[-1].time + offset * 1e-9 < 0.0:
             raise TrajectoryError("its end is past", "OLD_HEADER_TIMESTAMP")
-        points = from_present(present, given)
-        trajectory = Trajectory(points)
-        self._bounds.check(trajectory, self.joints, points)
-        first = trajectory.sample((self.now_ns - began_ns) * 1e-9).position
-        self._bounds.check_start(first, present.position, 1.0 / self.rate, self.joints)
-        if self.owners is not None:
-            self.owners.take(self.full_name, self.joints)
-        self._points = points
-        self._tracking = Tracking(trajectory, began_ns * 1e-9, tolerances)
+        if self.start_tolerance > 0.0:
+            told = present.position if self._follower is None else measured + self._follower.error
+            check_near(told, measured, self.start_tolerance, self.joints, "told to be at")
+            if given[0].time == 0.0 and offset >= 0:
+                first = given[0].position
+                check_near(first, measured, self.start_tolerance, self.joints, "the trajectory begins at")
+        points, wait = joined(present, given, offset * 1e-9, self._bounds, self.joints)
+        follower = self._made(points, tolerances, wait)
+        self.owners.take(self.full_name, self.joints)
+        self._points, self._follower, self._ending = points, follower, None
+
+    def _made(self, points: list[WayPoint], tolerances: Tolerances, wait: float) -> Follower:
+        present = self._present().velocity
+        course = Course(Trajectory(points), present, self._bounds, self.joints)
+        return Follower(course, tolerances, wait, max(self._due_ns, self.now_ns))
 
     def _tolerances(self) -> Tolerances:
         size = len(self.joints)
@@ -178,74 +206,107 @@ class JointTrajectoryNode(Node):
             self.goal_time,
         )
 
+    def _on_scaling(self, message: Any) -> None:
+        if not 0.0 <= message.data <= 1.0:  # nan is none
+            self.log.error(f"refused a speed scaling of {message.data:g}: from 0 to 1", every=1.0)
+            return
+        self._scaling = float(message.data)
+
     # -- following -----------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
-        tracking = self._tracking
-        if tracking is None:
-            if self.owners is not None and not self.owners.may(self.full_name, self.joints):
+        self._due_ns = self.now_ns + round(self.lead * 1e9)
+        follower = self._follower
+        if follower is None:
+            if not self.owners.owns(self.full_name, self.joints):
                 self._held = None
             if self._held is not None:
                 self._write(JointSample(self._held, np.zeros(len(self.joints)), np.zeros(len(self.joints))))
             return
-        verdict = tracking.look(self.now_ns * 1e-9, self._actual())
-        since = self.now_ns * 1e-9 - tracking.start
-        self._write(tracking.trajectory.sample(since + self.lead) if self.lead > 0.0 else tracking.wanted)
-        if verdict == "moving":
-            self._tell(tracking)
-            return
-        if verdict == "done":
-            self._stop(tracking.trajectory.goal)
+        stands = self._ending is not None or self.owners.paused(self.joints)
+        self._write(follower.command(self._due_ns, 1.0 / self.rate, 0.0 if stands else self._scaling))
+        verdict = follower.look(self.now_ns, self._actual())
+        if self._ending is not None:
+            if follower.standing:
+                self._ended(follower, *self._ending)
+        elif verdict == "moving":
+            self._tell(follower)
+        elif verdict == "done":
+            self._rest(follower)
             if self._goal is not None:
                 self._goal.succeed(self._type.Result())
+            self._goal = None
         elif self._goal is None and verdict == "goal violated":
-            self._stop(tracking.trajectory.goal)  # nobody to tell: keep trying
+            self._rest(follower)  # nobody to tell: keep trying
             self.log.warn("the joints have not come to the trajectory's end within its time")
         else:
-            self._fail(tracking, verdict)
-        self._goal = None
+            self._fail(follower, on_path=verdict == "path violated")
 
-    def _fail(self, tracking: Tracking, verdict: str) -> None:
-        on_path = verdict == "path violated"
-        tolerance = tracking.tolerances.path if on_path else tracking.tolerances.goal
-        k = tracking.worst(tolerance)
+    def _fail(self, follower: Follower, *, on_path: bool) -> None:
+        tolerance = follower.tolerances.path if on_path else follower.tolerances.goal
+        k = follower.worst(tolerance)
         reason = (
-            f"joint {self.joints[k]} is {abs(tracking.error[k]):.4g} off {'its path' if on_path else 'its goal'}, "
+            f"joint {self.joints[k]} is {abs(follower.error[k]):.4g} off {'its path' if on_path else 'its goal'}, "
             f"tolerance {tolerance[k]:.4g}"
         )
-        self._stop(self._actual())
         self.log.warn(reason)
-        if self._goal is not None:
-            code = self._type.Result.PATH_TOLERANCE_VIOLATED if on_path else self._type.Result.GOAL_TOLERANCE_VIOLATED
-            self._goal.abort(self._type.Result(error_code=code, error_string=reason), reason)
+        codes = self._type.Result
+        self._ending = reason, codes.PATH_TOLERANCE_VIOLATED if on_path else codes.GOAL_TOLERANCE_VIOLATED
 
     def _on_cancel(self, handle: GoalHandle) -> None:
-        self._stop(self._actual())
-        self._goal = None
-        handle.cancel(self._type.Result(error_string="cancelled; the joints stopped"), "cancelled")
+        self._ending = "cancelled; the joints stopped", 0
 
-    def _end_goal(self, reason: str) -> None:
-        if self._goal is not None:
-            self._goal.abort(self._type.Result(error_string=reason), reason)
+    def _on_stop(self) -> None:
+        if self._follower is not None:
+            self._ending = self._ending or ("stopped", 0)
 
-    def _stop(self, position: NDArray[np.float64]) -> None:
-        """Hold ``position`` from now on."""
-        if self.owners is not None:
-            self.owners.rest(self.full_name)
-        self._tracking, self._points = None, []
-        self._held = self._bounds.hold(position)
+    def _ended(self, follower: Follower, reason: str, code: int) -> None:
+        """The joints stand after a cancel, a stop or a failure."""
+        self._rest(follower)
+        self._end_goal(reason, code)
+        tolerances, codes = follower.tolerances, self._type.Result
+        violated = {codes.PATH_TOLERANCE_VIOLATED: tolerances.path, codes.GOAL_TOLERANCE_VIOLATED: tolerances.goal}
+        if code in violated:
+            self._let_go(follower.commanded.position, violated[code])
 
-    def _tell(self, tracking: Tracking) -> None:
+    def _let_go(self, told: NDArray[np.float64], tolerance: NDArray[np.float64]) -> None:
+        """Tell joints that something holds off their set-points to be where they are, so that they do not spring."""
+        actual = self._actual()
+        there = self._bounds.hold(np.where(np.abs(told - actual) > tolerance, actual, told))
+        time = _LETTING_GO * float((np.abs(there - told) / self._bounds.speed).max())
+        if time > 0.0:
+            rest, free = np.zeros(len(self.joints)), np.full(len(self.joints), math.inf)
+            self._points = [WayPoint(0.0, told, rest), WayPoint(max(time, 1.0 / self.rate), there, rest)]
+            self._follower = self._made(self._points, Tolerances(free, free), 0.0)
+            self.owners.take(self.full_name, self.joints)
+
+    def _end_goal(self, reason: str, code: int = 0) -> None:
+        goal, self._goal = self._goal, None
+        if goal is None:
+            return
+        result = self._type.Result(error_code=code, error_string=reason)
+        if goal.canceling:
+            goal.cancel(result, reason)
+        else:
+            goal.abort(result, reason)
+
+    def _rest(self, follower: Follower) -> None:
+        """Hold the joints where they are told to be."""
+        self._held = self._bounds.hold(follower.commanded.position)
+        self._follower, self._points, self._ending = None, [], None
+        self.owners.rest(self.full_name)
+
+    def _tell(self, follower: Follower) -> None:
         if self._goal is None or self.now_ns - self._told_ns < 1e9 / _FEEDBACK_RATE:
             return
         self._told_ns = self.now_ns
-        actual = tracking.wanted.position - tracking.error
+        actual, place_ns = follower.wanted.position - follower.error, round(follower.place * 1e9)
         self._goal.feedback(
             self._type.Feedback(
                 header=msg.Header(stamp=stamp(self.now_ns)),
                 joint_names=list(self.joints),
-                desired=point_message(self.now_ns - round(tracking.start * 1e9), *tracking.wanted),
-                actual=point_message(self.now_ns - round(tracking.start * 1e9), actual),
-                error=point_message(self.now_ns - round(tracking.start * 1e9), tracking.error),
+                desired=point_message(place_ns, *follower.wanted),
+                actual=point_message(place_ns, actual),
+                error=point_message(place_ns, follower.error),
             )
         )
 
@@ -256,10 +317,11 @@ class JointTrajectoryNode(Node):
 
     def _present(self) -> JointSample:
         """Where a new trajectory begins: at what is commanded now, else at what the joints are at."""
-        if self._tracking is not None:
-            return self._tracking.trajectory.sample(self.now_ns * 1e-9 - self._tracking.start)
+        if self._follower is not None:
+            return self._follower.commanded
         rest = np.zeros(len(self.joints))
-        return JointSample(self._actual() if self._held is None else self._held, rest, rest)
+        held = self._held if self.owners.owns(self.full_name, self.joints) else None
+        return JointSample(self._actual() if held is None else held, rest, rest)
 
     def _write(self, wanted: JointSample) -> None:
         position = self._bounds.hold(wanted.position)

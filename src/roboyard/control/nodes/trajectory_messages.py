@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.control.tracking import Tolerances
+from roboyard.control.following import Tolerances
 from roboyard.control.trajectories import WayPoint
 from roboyard.errors import InputError
 from roboyard.messages import msg
@@ -23,22 +23,26 @@ class TrajectoryError(InputError):
         self.cause = cause
 
 
-def read_trajectory(message: Any, joints: Sequence[str], present: NDArray[np.float64]) -> list[WayPoint]:
+def read_trajectory(message: Any, joints: Sequence[str], present: NDArray[np.float64], partial: bool) -> list[WayPoint]:
     """The way points of a trajectory_msgs/JointTrajectory, in the order of ``joints``.
 
     Args:
-        message: May name only some of the joints, in any order; the others stay.
+        message: Names the joints in any order.
         joints: All joints of the group.
         present: (n,) their positions now [rad or m].
+        partial: Whether it may name only some of them; the others stay.
 
     Raises:
-        TrajectoryError: it names others, or some twice, has no points, or sizes that do not fit.
+        TrajectoryError: it names others, or too few, or some twice, has no points, or sizes that do not fit.
     """
     names = list(message.joint_names)
     strange = [name for name in names if name not in joints]
     if strange or not names or len(set(names)) != len(names):
         what = f"joint {strange[0]!r} is not of the group" if strange else "no joints, or some twice"
         raise TrajectoryError(what, "INVALID_JOINTS", f"joints: {', '.join(joints)}")
+    missing = [name for name in joints if name not in names]
+    if missing and not partial:
+        raise TrajectoryError(f"joint {missing[0]!r} is missing", "INVALID_JOINTS", f"joints: {', '.join(joints)}")
     if not message.points:
         raise TrajectoryError("a trajectory without points", "INVALID_GOAL", "at least one point")
     where = np.array([list(joints).index(name) for name in names])

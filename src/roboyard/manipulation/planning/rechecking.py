@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
+from roboyard.control import JointSample
 from roboyard.manipulation.collision import ExactChecker
 from roboyard.manipulation.collision.obstacles import Array
-from roboyard.manipulation.timing import Samples
 
 
 class Timed(Protocol):
@@ -21,7 +21,7 @@ class Timed(Protocol):
         """[s]."""
         ...
 
-    def at(self, times: Array) -> Samples:
+    def at(self, times: Array) -> JointSample:
         """Joints at moments."""
         ...
 

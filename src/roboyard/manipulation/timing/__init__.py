@@ -2,6 +2,6 @@
 
 from roboyard.manipulation.timing.jerk import JerkLimited, jerk_limited
 from roboyard.manipulation.timing.limits import JointLimits
-from roboyard.manipulation.timing.trajectory import Path, Samples, Trajectory
+from roboyard.manipulation.timing.trajectory import Path, Trajectory
 
-__all__ = ["JerkLimited", "JointLimits", "Path", "Samples", "Trajectory", "jerk_limited"]
+__all__ = ["JerkLimited", "JointLimits", "Path", "Trajectory", "jerk_limited"]

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from roboyard.control.trajectories import JointSample, WayPoint
 from roboyard.errors import InputError
 from roboyard.manipulation.timing.limits import Array, JointLimits
-from roboyard.manipulation.timing.trajectory import Samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +36,7 @@ class JerkLimited:
         """[s]."""
         return float(self._ruckig.duration)
 
-    def at(self, times: ArrayLike) -> Samples:
+    def at(self, times: ArrayLike) -> JointSample:
         """Joints at moments (m,); before the start and after the end they rest there. Raises InputError."""
         t = np.asarray(times, dtype=np.float64)
         if t.ndim != 1 or not np.isfinite(t).all():
@@ -50,7 +49,7 @@ class JerkLimited:
                 share, speed, acceleration = (value[0] for value in self._ruckig.at_time(moment)[:3])
                 way = self.goal - self.start
                 found[:, k] = self.start + share * way, speed * way, acceleration * way
-        return Samples(found[0], found[1], found[2])
+        return JointSample(found[0], found[1], found[2])
 
     def sample(self, time: float) -> JointSample:
         """Joints at a moment [s]. Raises InputError."""

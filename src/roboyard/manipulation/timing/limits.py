@@ -9,14 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roboyard.control.limits import REACHED_IN, UNKNOWN_SPEED
 from roboyard.errors import InputError
 from roboyard.manipulation.chain import Chain
 
 Array = NDArray[np.float64]
-REACHED_IN = 0.5
-"""Where nobody states an acceleration, full speed is reached in this time [s]."""
-UNKNOWN_SPEED = 1.0
-"""Where nobody states a speed [rad/s or m/s]."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,33 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roboyard.control.profile import fastest_profile, stopping_profile
 from roboyard.control.trajectories import JointSample, WayPoint
 from roboyard.errors import InputError
 from roboyard.manipulation.timing.limits import Array, JointLimits, checked_names
-from roboyard.manipulation.timing.profile import fastest_profile, stopping_profile
 
 _INTERVALS = 400
 """Of the path, beside at least `_FEWEST` of each piece."""
 _FEWEST = 10
-
-
-class Samples(NamedTuple):
-    """Joints at moments; (k, n) each.
-
-    Attributes:
-        position: [rad or m].
-        velocity: [rad/s or m/s].
-        acceleration: [rad/s² or m/s²].
-    """
-
-    position: Array
-    velocity: Array
-    acceleration: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +149,8 @@ class Trajectory:
         """(n,) where they are at last."""
         return np.array(self.at([self.duration]).position[0])
 
-    def at(self, times: ArrayLike) -> Samples:
-        """Joints at moments (m,), in any order; before the start and after the end they rest there.
+    def at(self, times: ArrayLike) -> JointSample:
+        """Joints at moments (m,), in any order, (m, n) each; before the start and after the end they rest there.
 
         Raises:
             InputError: a time is not finite.
@@ -183,7 +168,7 @@ class Trajectory:
         speed = np.maximum(before + u * tau, 0.0)[:, None]
         moving = ((t >= 0.0) & (t < self.duration))[:, None]
         slope = c[:, 1] + 2.0 * s[:, None] * c[:, 2]
-        return Samples(
+        return JointSample(
             c[:, 0] + s[:, None] * (c[:, 1] + s[:, None] * c[:, 2]),
             np.where(moving, slope * speed, 0.0),
             np.where(moving, slope * u[:, None] + 2.0 * c[:, 2] * speed**2, 0.0),

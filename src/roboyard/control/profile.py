@@ -62,25 +62,27 @@ def _fastest(first: Array, last: Array, velocity: Array, i: int) -> float:
 
 
 @kernel(examples=_examples)
-def fastest_profile(
+def greatest_profile(
     first: Array, last: Array, bend: Array, steps: Array, velocity: Array, acceleration: Array, rests: NDArray[np.bool_]
 ) -> Array:
-    """Squares of the speed along a path that is followed as fast as limits allow, from rest to rest.
+    """Squares of the speed from which the rest of a path can still be followed, and stopped on, within limits.
 
     Args:
         first: (n, dof) slopes of the joints at the beginning of each interval.
         last: (n, dof) at its end.
         bend: (n, dof) change of the slopes for each unit of path, constant in an interval.
         steps: (n,) lengths of the intervals.
-        velocity: (dof,) limits.
-        acceleration: (dof,) limits.
+        velocity: (dof,) limits; may be infinite.
+        acceleration: (dof,) limits; may be infinite.
         rests: (n + 1,) where the path must be at rest.
 
     Returns:
         (n + 1,).
     """
     n = steps.shape[0]
-    most = np.zeros(n + 1)  # from which the end can be reached
+    most = np.zeros(n + 1)
+    if not rests[n]:
+        most[n] = _fastest(first, last, velocity, n - 1)
     for i in range(n - 1, -1, -1):
         if rests[i]:
             continue
@@ -101,6 +103,29 @@ def fastest_profile(
             else:
                 high = x
         most[i] = low
+    return most
+
+
+@kernel(examples=_examples)
+def fastest_profile(
+    first: Array, last: Array, bend: Array, steps: Array, velocity: Array, acceleration: Array, rests: NDArray[np.bool_]
+) -> Array:
+    """Squares of the speed along a path that is followed as fast as limits allow, from rest to rest.
+
+    Args:
+        first: See `greatest_profile`.
+        last: See there.
+        bend: See there.
+        steps: See there.
+        velocity: See there.
+        acceleration: See there.
+        rests: See there; both ends are.
+
+    Returns:
+        (n + 1,).
+    """
+    most = greatest_profile(first, last, bend, steps, velocity, acceleration, rests)
+    n = steps.shape[0]
     squares = np.zeros(n + 1)
     for i in range(n):
         step, begin = steps[i], squares[i]
@@ -142,3 +167,68 @@ def stopping_profile(
             return x[: i + 2].copy(), lengths[: i + 1].copy()
         x[i + 1] = square
     return x, lengths
+
+
+def _advance_examples() -> Iterable[tuple[Any, ...]]:
+    one = np.ones((2, 1))
+    yield one, one, one, np.arange(3.0), np.ones(3), np.ones(1), 0.0, 1.0, 1.0, 0.1
+
+
+@kernel(examples=_advance_examples)
+def advance_on_profile(
+    first: Array,
+    last: Array,
+    bend: Array,
+    places: Array,
+    most: Array,
+    acceleration: Array,
+    place: float,
+    speed: float,
+    wanted: float,
+    dt: float,
+) -> tuple[float, float, float]:
+    """Where one is on a path after a while of going on as near to a wanted speed as limits allow.
+
+    Args:
+        first: See `greatest_profile`.
+        last: See there.
+        bend: See there.
+        places: (n + 1,) of the intervals' ends along the path.
+        most: (n + 1,) by `greatest_profile`.
+        acceleration: (dof,) limits; may be infinite.
+        place: Where one is.
+        speed: Along the path; its square no more than ``most`` there.
+        wanted: Speed along the path, 0 or more.
+        dt: How long.
+
+    Returns:
+        Place, speed and acceleration along the path.
+    """
+    n, left, u = bend.shape[0], dt, 0.0
+    here = np.empty((1, bend.shape[1]))
+    i = min(max(int(np.searchsorted(places, place, side="right")) - 1, 0), n - 1)
+    while left > 0.0:
+        step = places[i + 1] - place
+        if step <= 1e-12 * (1.0 + abs(place)):
+            if i == n - 1:
+                return float(places[n]), speed, 0.0
+            i, place = i + 1, places[i + 1]
+            continue
+        here[0] = first[i] + (place - places[i]) * bend[i]
+        x = speed * speed
+        least, greatest = _accelerations(here, last[i : i + 1], bend[i : i + 1], 0, step, x, acceleration)
+        u = max(min(0.5 * (wanted * wanted - x) / step, greatest), least)
+        u = min(u, 0.5 * (most[i + 1] - x) / step)
+        after = max(x + 2.0 * step * u, 0.0)
+        if x + after == 0.0:
+            return place, 0.0, 0.0
+        rests = x + 2.0 * step * u < -1e-15  # before the interval's end
+        span = speed / -u if rests else 2.0 * step / (speed + math.sqrt(after))
+        if span > left:
+            place += speed * left + 0.5 * u * left * left
+            return min(place, places[i + 1]), max(speed + u * left, 0.0), u
+        left -= span
+        if rests:
+            return place + 0.5 * x / -u, 0.0, 0.0
+        place, speed = places[i + 1], math.sqrt(after)
+    return place, speed, u

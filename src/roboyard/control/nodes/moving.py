@@ -1,0 +1,116 @@
+"""What all nodes have in common that move joints one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus import Node, param, resource
+from roboyard.control.limits import JointBounds, JointRates
+from roboyard.control.moves import JointMoves
+from roboyard.control.nodes.stopping import offer_stops
+from roboyard.control.nodes.twist import check_modes
+from roboyard.control.owners import JointOwners
+from roboyard.description.model import Model
+from roboyard.errors import ConfigError
+from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.messages import msg
+from roboyard.messages.time import stamp
+
+
+class MovingNode(Node):
+    """Moves joints of a group one by one, to positions or at velocities, never with a lurch (see `JointMoves`).
+
+    services: ~stop (std_srvs/Trigger), ~pause (std_srvs/SetBool)
+    out: positions to the hardware; joint_targets (sensor_msgs/JointState, latched): where they go to
+
+    Subclasses listen, and call ``go`` and ``run``.  The newest command of a joint counts; a velocity ends when it is
+    older than ``timeout``.  Everything is refused while another source moves the joints (see `JointOwners`).
+    """
+
+    hardware: Hardware = resource(Hardware)
+    description: Model = resource(Model)
+    owners: JointOwners = resource(JointOwners, make=JointOwners)
+    rates: JointRates = resource(JointRates, make=JointRates)
+    joints: tuple[str, ...] = param((), doc="the group, in the order of their numbers", fixed=True)
+    rate: float = param(100.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
+    timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="an older velocity is over")
+    hold: bool = param(True, doc="hold the joints where they stand from the start on", fixed=True)
+
+    def setup(self) -> None:
+        """Check the joints, hold them where they are, and listen."""
+        if not self.joints:
+            raise ConfigError("no joints", where=self.full_name, valid="parameter joints: names of the group")
+        check_modes(self.hardware, self.joints, "position", self.full_name)
+        names = self.hardware.joint_names
+        self._where = np.array([names.index(joint) for joint in self.joints])
+        self._bounds = JointBounds.of(self.description, self.joints, self.rates)
+        try:
+            self._moves = JointMoves(self._bounds, self.joints, self._actual())
+        except ConfigError as error:
+            raise ConfigError(error.what, where=self.full_name, valid=error.valid) from None
+        self._told = self.publisher("joint_targets", msg.JointState, latched=True)
+        self._tell()
+        if self.hold:
+            self.owners.hold(self.full_name, self.joints)
+        offer_stops(self, self.owners, self.joints, self._moves.stop)
+        self.timer(rate=self.rate, callback=self._tick, start=True)
+
+    def close(self) -> None:
+        """Leave the joints to others."""
+        self.owners.leave(self.full_name)
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {
+            "moves": self._moves.save(),
+            "owns": self.owners.owns(self.full_name, self.joints),
+            "paused": self.owners.paused(self.joints),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._moves.load(state["moves"])
+        self.owners.pause(self.joints, state["paused"])
+        if state["owns"]:
+            self.owners.take(self.full_name, self.joints)  # the next tick tells whether they rest
+
+    def go(self, positions: Sequence[tuple[int, float]]) -> None:
+        """Move joints, by their places in the group, to positions. Raises InputError where another source has them."""
+        self.owners.take(self.full_name, self.joints)
+        for index, position in positions:
+            held = self._moves.go(index, position)
+            if held != position:
+                self.log.warn(f"{self.joints[index]} goes to its limit {held:.3f}, not to {position:.3f}", every=1.0)
+        self._tell()
+
+    def run(self, speeds: Sequence[tuple[int, float]]) -> None:
+        """Move joints at velocities. Raises InputError where another source has them."""
+        self.owners.take(self.full_name, self.joints)
+        for index, speed in speeds:
+            self._moves.run(index, speed, self.now_ns + round(self.timeout * 1e9))
+
+    def _actual(self) -> NDArray[np.float64]:
+        actual: NDArray[np.float64] = self.hardware.read().position[self._where]
+        return actual
+
+    def _tell(self) -> None:
+        self._told.publish(
+            msg.JointState(
+                header=msg.Header(stamp=stamp(self.now_ns)), name=list(self.joints), position=self._moves.targets
+            )
+        )
+
+    def _tick(self) -> None:
+        if not self.owners.owns(self.full_name, self.joints):
+            self._moves.be_at(self._actual())  # ready to go on from there
+            return
+        if self._moves.step(self.now_ns, 1.0 / self.rate, self.owners.paused(self.joints)):
+            self._tell()
+        self.hardware.write(JointCommand("position", self.joints, self._moves.position))
+        if self._moves.arrived:
+            self.owners.rest(self.full_name)

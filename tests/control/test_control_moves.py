@@ -1,0 +1,230 @@
+"""Joints moved one by one, by number and by name, on a bus with ideal joints."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from roboyard.bus import Bus, Node
+from roboyard.control.limits import JointRates
+from roboyard.control.nodes import JointMovesNode, JointTrajectoryNode, JointValuesNode
+from roboyard.control.nodes.moving import MovingNode
+from roboyard.control.owners import JointOwners
+from roboyard.description.model import Axis, Joint, Limits, Link, Model
+from roboyard.geometry import SE3
+from roboyard.hardware.interface import CommandMode, JointCommand, JointReadings
+from roboyard.messages import action, msg, srv
+
+NAMES = ("turn", "slide")
+SPEED, ACCELERATION = 1.0, 2.0
+KINDS = {"turn": "revolute", "slide": "prismatic"}
+ARM = Model(
+    "arm",
+    tuple(Link(name, SE3.identity()) for name in ("base", "upper", "lower")),
+    tuple(
+        Joint(
+            name, KINDS[name], parent, child, SE3.identity(), SE3.identity(),
+            (Axis((0, 0, 1), Limits(-2.0, 2.0, effort=5.0, velocity=SPEED)),),
+        )
+        for name, parent, child in zip(NAMES, ("base", "upper"), ("upper", "lower"), strict=True)
+    ),
+)  # fmt: skip
+
+
+class Arm:
+    """Joints that are where they are told."""
+
+    joint_names = NAMES
+
+    def __init__(self) -> None:
+        self.position, self.history = np.array([0.1, -0.1]), [np.array([0.1, -0.1])]
+
+    def command_modes(self, joint: str) -> tuple[CommandMode, ...]:
+        return ("position",)
+
+    def read(self) -> JointReadings:
+        return JointReadings(0, self.position.copy(), np.zeros(2), np.zeros(2))
+
+    def write(self, command: JointCommand) -> None:
+        for joint, value in zip(command.joints, command.values, strict=True):
+            self.position[NAMES.index(joint)] = value
+        self.history.append(self.position.copy())
+
+
+def made(bus: Bus, kind: type[MovingNode], **more: object) -> tuple[Arm, MovingNode]:
+    arm = Arm()
+    rates = JointRates(dict.fromkeys(NAMES, ACCELERATION))
+    node = kind(hardware=arm, description=ARM, joints=NAMES, rate=1000.0, rates=rates, **more)
+    return arm, bus.add(node, "moves")
+
+
+def keeps_limits(arm: Arm) -> bool:
+    speeds = np.diff(np.array(arm.history), axis=0) * 1000.0
+    rates = np.diff(speeds, axis=0) * 1000.0
+    return bool(np.abs(speeds).max() <= SPEED * (1 + 1e-9) and np.abs(rates).max() <= ACCELERATION * (1 + 1e-6))
+
+
+def values(kind: str, *rows: tuple[str, str, float]) -> object:
+    rows_said = [msg.JointValue(joint_uri=uri, unit=unit, value=value) for uri, unit, value in rows]
+    return msg.JointPositions(positions=rows_said) if kind == "position" else msg.JointVelocities(velocities=rows_said)
+
+
+def by_number(bus: Bus, what: str, value: float) -> None:
+    bus.publisher(f"/move_{what}", msg.IDAndFloat, "/t").publish(msg.IDAndFloat(id=1, value=value))
+
+
+def by_name(bus: Bus, what: str, value: float) -> None:
+    kind = msg.JointPositions if what == "position" else msg.JointVelocities
+    unit = "rad" if what == "position" else "s^-1 rad"
+    bus.publisher(f"/{what}_command", kind, "/t").publish(values(what, ("turn", unit, value)))
+
+
+BOTH = pytest.mark.parametrize(("kind", "tell"), [(JointMovesNode, by_number), (JointValuesNode, by_name)])
+
+
+@BOTH
+def test_a_large_jump_is_a_limited_profile_and_a_velocity_ends_when_nobody_repeats_it(kind, tell) -> None:
+    with Bus() as bus:
+        arm, _ = made(bus, kind)
+        tell(bus, "position", 1.5)
+        bus.executor.run_for(1.4 / SPEED + SPEED / ACCELERATION + 0.01)  # the least time there is
+        assert arm.position == pytest.approx([1.5, -0.1])
+        tell(bus, "velocity", -0.8)
+        bus.executor.run_for(0.6)
+        assert arm.position[0] == pytest.approx(1.5 - 0.8 * 0.6 + 0.8**2 / 2 / ACCELERATION, abs=0.02)
+        bus.executor.run_for(1.0)
+        stood = arm.position.copy()
+        bus.executor.run_for(1.0)
+        assert (arm.position == stood).all()
+        tell(bus, "position", 5.0)
+        bus.executor.run_for(4.0)
+        assert arm.position[0] == 2.0, "its limit"
+        assert keeps_limits(arm)
+
+
+@BOTH
+def test_a_stop_and_a_pause_slow_it_down_within_limits(kind, tell) -> None:
+    with Bus() as bus:
+        arm, _ = made(bus, kind)
+        caller = Node()
+        bus.add(caller, "caller")
+        pause = caller.service_client("/moves/pause", srv.SetBool)
+        tell(bus, "position", 1.5)
+        bus.executor.run_for(0.8)
+        pause.call(srv.SetBool.Request(data=True))
+        bus.executor.run_for(0.6)
+        stood = arm.position.copy()
+        bus.executor.run_for(0.5)
+        assert (arm.position == stood).all()
+        pause.call(srv.SetBool.Request(data=False))
+        bus.executor.run_for(0.3)
+        assert arm.position[0] > stood[0] + 0.05
+        answer = caller.service_client("/moves/stop", srv.Trigger).call(srv.Trigger.Request())
+        bus.executor.run_for(0.6)
+        assert answer.result.success
+        stood = arm.position.copy()
+        bus.executor.run_for(1.0)
+        assert (arm.position == stood).all()
+        assert stood[0] < 1.4
+        assert keeps_limits(arm)
+
+
+@pytest.mark.parametrize(
+    ("what", "rows", "reason"),
+    [
+        ("position", [("turn", "rad", 0.5), ("arm_joint_9", "rad", 0.0)], "no joint 'arm_joint_9'"),
+        ("position", [("turn", "deg", 0.5)], "unit 'deg' for turn ('rad')"),
+        ("position", [("slide", "rad", 0.5)], "unit 'rad' for slide ('m')"),
+        ("position", [("turn", "rad", 0.5), ("turn", "rad", 0.6)], "turn twice"),
+        ("position", [("turn", "rad", math.inf)], "inf for turn"),
+        ("velocity", [("turn", "rad", 0.5)], "unit 'rad' for turn ('s^-1 rad')"),
+        ("velocity", [("slide", "s^-1 rad", 0.5)], "'s^-1 m'"),
+        ("velocity", [("turn", "s^-1 rad", -math.inf)], "-inf for turn"),
+        ("velocity", [("", "s^-1 rad", 0.1)], "no joint ''"),
+    ],
+)  # fmt: skip
+def test_bad_lists_are_refused_as_a_whole_and_no_set_point_changes(what: str, rows: list, reason: str) -> None:
+    with Bus() as bus:
+        arm, _ = made(bus, JointValuesNode)
+        lines: list[str] = []
+        bus.log_sinks.append(lambda record: lines.append(record.text))
+        kind = msg.JointPositions if what == "position" else msg.JointVelocities
+        bus.publisher(f"/{what}_command", kind, "/t").publish(values(what, *rows))
+        bus.executor.run_for(0.3)
+        assert any(reason in line for line in lines), lines
+        assert (np.array(arm.history) == [0.1, -0.1]).all()
+
+
+def test_a_value_that_is_no_number_leaves_its_joint_as_it_is() -> None:
+    with Bus() as bus:
+        arm, _ = made(bus, JointValuesNode)
+        positions = bus.publisher("/position_command", msg.JointPositions, "/t")
+        positions.publish(values("position", ("turn", "rad", 0.4), ("slide", "m", math.nan)))
+        bus.executor.run_for(1.5)
+        assert arm.position == pytest.approx([0.4, -0.1])
+        positions.publish(values("position", ("turn", "rad", 1.4)))
+        positions.publish(values("position", ("turn", "rad", math.nan), ("slide", "m", 0.2)))
+        bus.executor.run_for(3.0)
+        assert arm.position == pytest.approx([1.4, 0.2]), "the first joint went on"
+
+
+def test_bad_numbers_are_refused() -> None:
+    with Bus() as bus:
+        arm, _ = made(bus, JointMovesNode)
+        lines: list[str] = []
+        bus.log_sinks.append(lambda record: lines.append(record.text))
+        move = bus.publisher("/move_position", msg.IDAndFloat, "/t")
+        for number, value in ((0, 0.5), (3, 0.5), (1, math.nan), (2, math.inf)):
+            move.publish(msg.IDAndFloat(id=number, value=value))
+        bus.executor.run_for(0.3)
+        assert any("joint 0" in line and "there are 1 to 2" in line for line in lines), lines
+        assert (np.array(arm.history) == [0.1, -0.1]).all()
+
+
+def test_beside_a_trajectory_one_moves_the_joints_and_a_stop_of_either_stops_it() -> None:
+    with Bus() as bus:
+        arm, owners = Arm(), JointOwners()
+        parts = {"hardware": arm, "description": ARM, "joints": NAMES, "owners": owners}
+        bus.add(JointTrajectoryNode(**parts), "jtc")
+        bus.add(JointValuesNode(hold=False, **parts), "moves")
+        caller = bus.add(Node(), "caller")
+        follow = action.FollowJointTrajectory
+        client = caller.action_client("/jtc/follow_joint_trajectory", follow)
+        point = msg.JointTrajectoryPoint(
+            positions=np.array([1.0, 0.0]), velocities=np.zeros(2), time_from_start=msg.Duration(sec=3)
+        )
+        goal = client.send(follow.Goal(trajectory=msg.JointTrajectory(joint_names=list(NAMES), points=[point])))
+        bus.executor.run_for(1.0)
+        by_name(bus, "position", -1.0)
+        bus.executor.run_for(0.2)
+        assert arm.position[0] > 0.2, "refused: the trajectory goes on"
+        caller.service_client("/moves/stop", srv.Trigger).call(srv.Trigger.Request())
+        bus.executor.run_for(0.5)
+        assert goal.done()
+        assert goal.result.error_string == "stopped"
+        by_name(bus, "position", -1.0)
+        bus.executor.run_for(3.0)
+        assert arm.position[0] == pytest.approx(-1.0)
+
+
+def test_the_state_goes_on() -> None:
+    def half_way() -> tuple[Bus, Arm, MovingNode]:
+        bus = Bus()
+        arm, node = made(bus, JointMovesNode)
+        by_number(bus, "position", 1.0)
+        bus.executor.run_for(0.4)
+        by_number(bus, "velocity", 0.3)
+        bus.executor.run_for(0.2)
+        return bus, arm, node
+
+    bus, arm, node = half_way()
+    state = node.save()
+    with bus:
+        bus.executor.run_for(1.5)
+    bus, again, node = half_way()
+    node.load(state)
+    with bus:
+        bus.executor.run_for(1.5)
+    assert (again.position == arm.position).all()

@@ -1,0 +1,166 @@
+"""Laws of following trajectories at a pace that changes: what is commanded is within limits, and on the path."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from roboyard.control.following import Course, Follower, Tolerances
+from roboyard.control.joining import joined
+from roboyard.control.limits import JointBounds, JointRates
+from roboyard.control.trajectories import JointSample, Trajectory, WayPoint
+from roboyard.description.model import Axis, Joint, Limits, Link, Model
+from roboyard.errors import InputError
+from roboyard.geometry import SE3
+
+N, SPEED, ACCELERATION, DT = 3, 1.5, 1.0, 0.001
+NAMES = ("a", "b", "c")
+REST = JointSample(np.zeros(N), np.zeros(N), np.zeros(N))
+FREE = Tolerances(np.full(N, math.inf), np.full(N, math.inf))
+EVENTS = ("pause", "slow", "preempt", "stop", "none")
+
+
+def bounds(*, stated: bool = True) -> JointBounds:
+    rows = (np.full(N, value) for value in (-50.0, 50.0, SPEED, ACCELERATION))
+    return JointBounds(*rows, np.full(N, stated))
+
+
+def points(order: int, random: np.random.Generator, start: np.ndarray) -> list[WayPoint]:
+    """Way points with positions only, with speeds, or with speeds and accelerations, at rest at the end."""
+    times = np.cumsum(random.uniform(0.8, 2.5, random.integers(1, 4))).tolist()
+    found, place = [], start
+    for time in times:
+        place = place + random.uniform(-0.6, 0.6, N)
+        rates = random.uniform(-0.2, 0.2, (2, N)) * (time < times[-1])
+        found.append(WayPoint(time, place, rates[0] if order > 0 else None, rates[1] if order > 1 else None))
+    return found
+
+
+def made(present: JointSample, order: int, random: np.random.Generator, due_ns: int) -> Follower:
+    path, wait = joined(present, points(order, random, present.position), 0.0, bounds(), NAMES)
+    return Follower(Course(Trajectory(path), present.velocity, bounds(), NAMES), FREE, wait, due_ns)
+
+
+@settings(max_examples=6)
+@given(st.integers(0, 2), st.integers(0, 10_000), st.lists(st.sampled_from(EVENTS), min_size=2, max_size=4))
+def test_no_limit_is_exceeded_whatever_happens(order: int, seed: int, events: list[str]) -> None:
+    random = np.random.default_rng(seed)
+    try:
+        follower = made(REST, order, random, 0)
+    except InputError:
+        assume(False)  # a spline that is faster than the joints is refused
+    commands, k = [REST.position], 0
+    for event in [*events, "finish"]:
+        if event == "preempt":
+            try:
+                follower = made(follower.commanded, random.integers(0, 3), random, k)
+            except InputError:
+                continue
+        pace = {"pause": 0.0, "stop": 0.0, "slow": 0.3}.get(event, 1.0)
+        for _ in range(60_000 if event == "finish" else 700):
+            k += 1
+            commands.append(follower.command(round(k * DT * 1e9), DT, pace).position)
+            if event == "finish" and follower.standing and follower.place >= follower.course.end:
+                break
+            follower.look(round(k * DT * 1e9), commands[-1])
+        if event in ("pause", "stop"):
+            assert follower.standing, "0.7 s are enough to stop"
+    assert follower.place == follower.course.end
+    assert commands[-1] == pytest.approx(follower.course.trajectory.goal)
+    speeds = np.diff(np.array([*commands, commands[-1], commands[-1]]), axis=0) / DT
+    assert np.abs(speeds).max() <= SPEED * 1.001
+    assert np.abs(np.diff(speeds, axis=0)).max() / DT <= ACCELERATION * 1.02
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2), st.integers(0, 10_000), st.floats(0.1, 2.0))
+def test_it_stops_on_its_path_and_goes_on_to_the_same_goal(order: int, seed: int, when: float) -> None:
+    random = np.random.default_rng(seed)
+    try:
+        follower = made(REST, order, random, 0)
+    except InputError:
+        assume(False)
+    path = follower.course.trajectory
+    for k in range(1, 20_000):
+        pace = 0.0 if when < k * 0.01 < when + 2.0 else 1.0
+        position = follower.command(k * 10_000_000, 0.01, pace).position
+        place = follower._now[0]
+        assert position == pytest.approx(path.sample(place).position, abs=1e-12)
+        if place >= follower.course.end:
+            break
+    assert position == pytest.approx(path.goal)
+
+
+def test_what_is_within_limits_takes_the_time_it_says() -> None:
+    goal = WayPoint(3.0, np.array([1.0, -0.5, 0.2]), np.zeros(N), np.zeros(N))
+    path, wait = joined(REST, [goal], 0.0, bounds(), NAMES)
+    follower = Follower(Course(Trajectory(path), REST.velocity, bounds(), NAMES), FREE, wait, 0)
+    for k in range(1, 301):
+        wanted = Trajectory(path).sample(k * 0.01)
+        command = follower.command(k * 10_000_000, 0.01, 1.0)
+        for have, want in zip(command, wanted, strict=True):
+            assert have == pytest.approx(want, abs=1e-9)
+    assert follower.look(3_000_000_000, goal.position) == "done"
+
+
+def test_it_is_judged_by_what_was_commanded_for_now() -> None:
+    path, wait = joined(REST, [WayPoint(2.0, np.ones(N), np.zeros(N))], 0.0, bounds(stated=False), NAMES)
+    course = Course(Trajectory(path), REST.velocity, bounds(stated=False), NAMES)
+    ahead = Follower(course, FREE, wait, 20_000_000)
+    for k in range(100):
+        ahead.command(k * 10_000_000 + 30_000_000, 0.01, 1.0)
+        ahead.look(k * 10_000_000, REST.position)
+        assert ahead.place == pytest.approx(max(k * 0.01 - 0.02, 0.0), abs=1e-9)
+
+
+def test_corners_between_lines_are_stops_where_accelerations_are_stated_and_jumps_where_not() -> None:
+    corner = [WayPoint(1.0, np.full(N, 0.5)), WayPoint(2.0, np.zeros(N))]
+    spent = []
+    for stated in (True, False):
+        path, wait = joined(REST, corner, 0.0, bounds(stated=stated), NAMES)
+        course = Course(Trajectory(path), REST.velocity, bounds(stated=stated), NAMES)
+        follower = Follower(course, FREE, wait, 0)
+        k = 0
+        while not follower.standing or k < 2:
+            k += 1
+            follower.command(k * 10_000_000, 0.01, 1.0)
+        spent.append(k * 0.01)
+    assert spent[1] == pytest.approx(2.0, abs=0.02), "as ROS's controller does"
+    quickest = 2 * (0.5 / 0.5 + 0.5 / ACCELERATION)  # two lines of 0.5 rad at 0.5 rad/s, each from rest to rest
+    assert spent[0] == pytest.approx(quickest, abs=0.05)
+
+
+def test_points_of_the_past_are_left_out_and_those_of_the_future_waited_for() -> None:
+    given_points = [WayPoint(1.0, np.ones(N), np.zeros(N)), WayPoint(3.0, np.full(N, 0.5), np.zeros(N))]
+    path, wait = joined(REST, given_points, -1.5, bounds(), NAMES)
+    assert [point.time for point in path] == pytest.approx([0.0, 1.5])
+    assert wait == 0.0
+    path, wait = joined(REST, given_points, 2.0, bounds(), NAMES)
+    assert [point.time for point in path] == pytest.approx([0.0, 1.0, 3.0])
+    assert wait == 2.0
+
+
+def test_a_first_point_beside_the_joints_is_gone_to_in_time_that_is_added() -> None:
+    given_points = [WayPoint(0.0, np.full(N, 0.03), np.zeros(N)), WayPoint(1.0, np.full(N, 0.1), np.zeros(N))]
+    path, _ = joined(REST, given_points, 0.0, bounds(), NAMES)
+    assert len(path) == 3
+    assert 0.0 < path[1].time == pytest.approx(path[2].time - 1.0)
+    assert (path[0].position == 0.0).all()
+
+
+def test_bounds_are_those_of_the_description_and_of_what_is_stated_beside_it() -> None:
+    joint = Joint(
+        "a", "revolute", "base", "arm", SE3.identity(), SE3.identity(), (Axis((0, 0, 1), Limits(-1.0, 2.0, 5.0, 3.0)),)
+    )
+    model = Model("m", (Link("base", SE3.identity()), Link("arm", SE3.identity())), (joint,))
+    own = JointBounds.of(model, ("a",), JointRates())
+    speed = own.speed[0]
+    assert own.acceleration[0] == speed / 0.5
+    assert not own.stated[0]
+    known = JointBounds.of(model, ("a",), JointRates({"a": 0.7}))
+    assert known.acceleration[0] == 0.7
+    assert known.stated[0]
