@@ -3,8 +3,7 @@
 Everything here works on arrays; a description gives chains by `build_chain`, or by its `Groups`.
 """
 
-from roboyard.manipulation.building import build_chain
-from roboyard.manipulation.chain import Chain
+from roboyard.chains import Chain, build_chain
 from roboyard.manipulation.groups import Gripper, Group, Groups, Tool, guess_groups, load_groups
 from roboyard.manipulation.kinematics import (
     Aim,

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from roboyard.chains.chain import Chain
 from roboyard.config.describe import near
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
-from roboyard.manipulation.chain import Chain
 from roboyard.manipulation.collision.bodies import Bodies, make_work
 from roboyard.manipulation.collision.building import Part, allowed_pairs, make_bodies, parts_of
 from roboyard.manipulation.collision.clearance import distances, free_line, touching

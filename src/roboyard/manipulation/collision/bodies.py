@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.chains.rows import Rows, smallest
 from roboyard.manipulation.collision.boxes_tree import BoxTree, box_tree
 from roboyard.manipulation.collision.gjk import sample_solids
 from roboyard.manipulation.collision.solids import Array, Numbers, Solids
-from roboyard.manipulation.rows import Rows, smallest
 
 
 class Bodies(NamedTuple):

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.chains.chain import Chain
+from roboyard.chains.rows import Rows
 from roboyard.description import Model
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
-from roboyard.manipulation.chain import Chain
 from roboyard.manipulation.collision.bodies import Bodies
 from roboyard.manipulation.collision.boxes_tree import box_tree
 from roboyard.manipulation.collision.obstacles import Attached, Obstacle, Voxels
 from roboyard.manipulation.collision.solids import BOX, Array, Solid, Solids, gathered, solids_of
 from roboyard.manipulation.groups import Groups
-from roboyard.manipulation.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)

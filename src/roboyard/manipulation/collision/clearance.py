@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.chains.rows import place_frames, product
 from roboyard.compute import kernel
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work, sample_bodies
 from roboyard.manipulation.collision.gjk import separation
 from roboyard.manipulation.collision.solids import Array
-from roboyard.manipulation.rows import place_frames, product
 
 _ROUGH = 0.01
 """Balls' distances above this are good enough to go on by; nearer ones are taken from the solids themselves [m]."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.chains.rows import place_frames, product
 from roboyard.compute import kernel
 from roboyard.errors import InputError
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work, sample_bodies
@@ -16,7 +17,6 @@ from roboyard.manipulation.collision.solids import Array
 from roboyard.manipulation.groups import Groups
 from roboyard.manipulation.groups.guessing import pair as ordered
 from roboyard.manipulation.groups.model import Reason
-from roboyard.manipulation.rows import place_frames, product
 
 _ALWAYS = 0.95
 """Links that touch in so many of the states do so by the shapes they were given."""

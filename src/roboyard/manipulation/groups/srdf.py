@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from roboyard.chains.building import MOVING, Tree
 from roboyard.config.describe import near
 from roboyard.description import Joint, Model
 from roboyard.description.load import load_srdf_document
 from roboyard.description.values import fault, number
 from roboyard.description.xml import Node
 from roboyard.errors import InputError
-from roboyard.manipulation.building import MOVING, Tree
 from roboyard.manipulation.groups.guessing import neighbours, pair
 from roboyard.manipulation.groups.model import Gripper, Group, Groups, Reason
 

@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.chains.rows import Rows, place_frames, product, smallest
 from roboyard.compute import kernel
 from roboyard.manipulation.kinematics.parallel import Parallel, solve_parallel
 from roboyard.manipulation.kinematics.refine import Wish, cost_of, example_wish, fill_error, refine
 from roboyard.manipulation.kinematics.spherical import Spherical, solve_spherical
-from roboyard.manipulation.rows import Rows, place_frames, product, smallest
 
 Array = NDArray[np.float64]
 MOST = 8

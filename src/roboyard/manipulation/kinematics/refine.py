@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.chains.rows import Rows, fill_jacobian, place_frames, product, smallest
 from roboyard.compute import kernel
-from roboyard.manipulation.rows import Rows, fill_jacobian, place_frames, product, smallest
 
 Array = NDArray[np.float64]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.chains.rows import Rows, smallest
 from roboyard.compute import kernel
 from roboyard.manipulation.kinematics.branches import error_at
 from roboyard.manipulation.kinematics.refine import Wish, cost_of, example_wish, refine
-from roboyard.manipulation.rows import Rows, smallest
 
 Array = NDArray[np.float64]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roboyard.chains.chain import Chain
 from roboyard.config import check
 from roboyard.config import field as setting
 from roboyard.errors import InputError
-from roboyard.manipulation.chain import Chain
 from roboyard.manipulation.kinematics.boxes import solve_between, without_rows
 from roboyard.manipulation.kinematics.goals import poses, unit
 from roboyard.manipulation.kinematics.refine import Wish, fill_error

@@ -10,10 +10,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roboyard.chains.chain import Chain
+from roboyard.chains.rows import Rows
 from roboyard.config import check
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
-from roboyard.manipulation.chain import Chain
 from roboyard.manipulation.kinematics.branches import MOST, OUT_OF_LIMITS, all_parallel, all_spherical, error_at
 from roboyard.manipulation.kinematics.goals import (
     Aim,
@@ -29,7 +30,6 @@ from roboyard.manipulation.kinematics.goals import (
 from roboyard.manipulation.kinematics.refine import Wish
 from roboyard.manipulation.kinematics.search import nearest, search
 from roboyard.manipulation.kinematics.structure import Form, form_of
-from roboyard.manipulation.rows import Rows
 
 Array = NDArray[np.float64]
 _POSE = np.zeros(3)

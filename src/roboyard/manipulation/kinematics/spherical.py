@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.chains.trigonometry import angles_of_conic, angles_of_line
 from roboyard.compute import kernel
-from roboyard.manipulation.kinematics.trigonometry import angles_of_conic, angles_of_line
 
 Array = NDArray[np.float64]
 _FLAT = 1e-9

@@ -9,10 +9,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.manipulation.chain import Chain
+from roboyard.chains.chain import Chain
+from roboyard.chains.rows import Rows, place_frames, place_tips
 from roboyard.manipulation.kinematics.parallel import Parallel, solve_parallel
 from roboyard.manipulation.kinematics.spherical import Spherical, solve_spherical
-from roboyard.manipulation.rows import Rows, place_frames, place_tips
 
 Array = NDArray[np.float64]
 _MEETING = 1e-5

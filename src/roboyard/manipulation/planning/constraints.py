@@ -9,14 +9,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from roboyard.chains.chain import Chain
+from roboyard.chains.rows import fill_jacobian, place_frames, product
 from roboyard.compute import kernel
 from roboyard.errors import InputError
-from roboyard.manipulation.chain import Chain
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work, sample_bodies
 from roboyard.manipulation.collision.clearance import free_line
 from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.planning.trees import FULL, JOINED, SEARCHING, Trees, make_trees, nearest
-from roboyard.manipulation.rows import fill_jacobian, place_frames, product
 
 _STEPS: Final = 25
 """Of a projection."""

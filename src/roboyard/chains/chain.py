@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roboyard.chains import rows as kernels
+from roboyard.chains.rows import Rows
 from roboyard.errors import InputError
-from roboyard.manipulation import rows as kernels
-from roboyard.manipulation.rows import Rows
 
 if TYPE_CHECKING:
     from roboyard.geometry import SE3

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.chains.chain import Chain
+from roboyard.chains.rows import Rows
 from roboyard.config.describe import near
 from roboyard.description import Joint, Model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
-from roboyard.manipulation.chain import Chain
-from roboyard.manipulation.rows import Rows
 
 Array = NDArray[np.float64]
 MOVING = ("revolute", "continuous", "prismatic", "screw")
