@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,18 +19,35 @@ from roboyard.scenarios.robot_groups import find_groups
 from roboyard.simulation import Simulation
 
 CYCLE = 0.01
+YOUBOT = Path(ry.__file__).parent / "robots" / "youbot_arm"
 WAYS = {
     "scitos_arm": ("ahead", "folded"),
     "iisy": ("upright", "home"),
     "youbot_arm": ("view", "pick"),
 }
+TURNS = {
+    "iisy": ([0, -1.57, 2.5, 0, 1.57, -3.5], [0, -1.57, -2.0, 0, 1.57, 3.5]),
+    "iisy11": ([-3.0, -1.57, 1.57, 0, 1.57, 0], [3.0, -1.57, 1.57, 0, 1.57, 0]),
+    "iisy15": ([-3.0, -1.57, 1.57, 0, 1.57, 0], [3.0, -1.57, 1.57, 0, 1.57, 0]),
+}
+"""Far enough that a joint gets to its speed."""
+LOADED = """<?xml version="1.0"?>
+<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="loaded">
+  <xacro:include filename="youbot_arm/arm.xacro"/>
+  <link name="world"/>
+  <xacro:youbot_arm parent="world" x="0" z="0.032"/>
+  <link name="load">
+    <inertial><mass value="0.5"/><inertia ixx="2e-4" iyy="2e-4" izz="2e-4" ixy="0" ixz="0" iyz="0"/></inertial>
+  </link>
+  <joint name="load_joint" type="fixed"><parent link="gripper_tip"/><child link="load"/></joint>
+</robot>"""
 
 
 class Rig:
     """An arm alone, its joints where they are put, and its true joint positions."""
 
-    def __init__(self, run: ry.Run, name: str, start: np.ndarray | None) -> None:
-        self.run, self.group = run, find_groups(name)
+    def __init__(self, run: ry.Run, name: str, start: np.ndarray | None, described: str = "") -> None:
+        self.run, self.group = run, find_groups(described or name)
         self.chain = self.group.chain("arm")
         self.sim: Simulation = run.simulation
         self.hardware = self.sim.hardware(name)
@@ -68,10 +87,8 @@ def test_an_arm_at_rest_does_not_sag(made: Callable[..., Rig], name: str, which:
         assert np.abs(rig.position - pose).max() < 1e-3
 
 
-@pytest.mark.parametrize("name", WAYS)
-def test_it_keeps_to_a_trajectory_at_rated_speed(made: Callable[..., Rig], name: str) -> None:
-    start, goal = (np.array(find_groups(name).group("arm").pose(pose)) for pose in WAYS[name])
-    rig = made(name, start)
+def keeps_to(rig: Rig, start: np.ndarray, goal: np.ndarray) -> None:
+    """Goes from ``start``, where the arm is, to ``goal`` at rated speed."""
     limits = JointLimits.of(rig.chain)
     way = jerk_limited(rig.chain.joints, start, goal, replace(limits, jerk=20.0 * limits.acceleration))
     worst = fastest = 0.0
@@ -85,6 +102,35 @@ def test_it_keeps_to_a_trajectory_at_rated_speed(made: Callable[..., Rig], name:
     for _ in range(100):
         rig.send(goal)
     assert np.abs(rig.position - goal).max() < 1e-3
+
+
+@pytest.mark.parametrize("name", [*WAYS, "youbot", "scitos"])
+@pytest.mark.parametrize("back", [False, True])
+def test_it_keeps_to_a_trajectory_at_rated_speed(made: Callable[..., Rig], name: str, back: bool) -> None:
+    poses = WAYS.get(name) or WAYS[f"{name}_arm"]
+    start, goal = (np.array(find_groups(name).group("arm").pose(pose)) for pose in (poses[::-1] if back else poses))
+    rig = made(name, start)
+    if name in ("youbot", "scitos"):  # its wheels come to rest
+        for _ in range(50):
+            rig.send(start)
+    keeps_to(rig, start, goal)
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_so_do_its_fastest_joints(made: Callable[..., Rig], name: str) -> None:
+    start, goal = (np.array(pose) for pose in TURNS[name])
+    keeps_to(made(name, start), start, goal)
+
+
+@pytest.mark.parametrize("poses", [("view", "pick"), ("rest", "upright")])
+def test_so_does_the_youbot_with_half_a_kilogram(poses: tuple[str, str], tmp_path: Path) -> None:
+    shutil.copytree(YOUBOT, tmp_path / "youbot_arm")
+    (tmp_path / "loaded.urdf.xacro").write_text(LOADED)
+    (tmp_path / "loaded.groups.yaml").write_text("like: youbot_arm/groups.yaml")
+    start, goal = (np.array(find_groups("youbot_arm").group("arm").pose(pose)) for pose in poses)
+    with ry.Run("empty", record=False) as run:
+        run.add(str(tmp_path / "loaded.urdf.xacro"), name="loaded", nodes="none")
+        keeps_to(Rig(run, "loaded", start, str(tmp_path / "loaded.urdf.xacro")), start, goal)
 
 
 @pytest.mark.parametrize(("name", "pose"), [("iisy", "stretched"), ("youbot_arm", "pick")])

@@ -156,6 +156,45 @@ def test_without_power_the_brakes_hold_the_arm_and_with_it_the_arm_goes_on(run: 
     assert angles()[2] == pytest.approx(0.0, abs=0.02)
 
 
+def test_a_trajectory_without_power_ends_with_its_cause_and_the_arm_does_not_spring_later(run: ry.Run) -> None:
+    robot = run.add("scitos_arm")
+    follow = ry.action.FollowJointTrajectory
+    client = run.add_node(ry.Node(), "client").action_client("/schunk/follow_joint_trajectory", follow)
+    data, places = run.simulation.data, run.simulation.placement(robot.name).joints
+    qpos = [place.qpos for place in places if place.name in ARM]
+    dofs = [place.dof for place in places if place.name in ARM]
+
+    def goal(change: float) -> Any:
+        point = ry.msg.JointTrajectoryPoint(
+            positions=data.qpos[qpos] + change, velocities=np.zeros(len(ARM)), time_from_start=ry.msg.Duration(sec=3)
+        )
+        return client.send(follow.Goal(trajectory=ry.msg.JointTrajectory(joint_names=list(ARM), points=[point])))
+
+    run.run_for(0.3)
+    asked = goal(0.4)
+    run.run_for(1.2)
+    run.simulation.faults.begin("dark", PowerFault(robot.name))
+    braked = data.qpos[qpos].copy()
+    assert run.until(asked.done, 3.0)
+    assert asked.result.error_code == follow.Result.PATH_TOLERANCE_VIOLATED
+    assert "off its path" in asked.result.error_string
+    again = goal(0.4)
+    assert run.until(again.done, 5.0)
+    assert not again.succeeded
+    run.run_for(2.0)
+    assert np.abs(data.qpos[qpos] - braked).max() < 0.01, "the brakes hold"
+    run.simulation.faults.end("dark")
+    fastest = 0.0
+    for _ in range(50):
+        run.run_for(0.02)
+        fastest = max(fastest, float(np.abs(data.qvel[dofs]).max()))
+    assert fastest < 0.1
+    assert np.abs(data.qpos[qpos] - braked).max() < 0.01
+    last = goal(0.2)
+    assert run.until(last.done, 5.0)
+    assert last.succeeded
+
+
 def test_without_brakes_it_would_fall(tmp_path: Path, run: ry.Run) -> None:
     text = (FOLDER / "scitos_arm" / "arm.xacro").read_text().replace('<param name="brake">true</param>', "")
     (tmp_path / "arm.xacro").write_text(text)

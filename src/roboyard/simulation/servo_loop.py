@@ -65,9 +65,9 @@ def run_servos(
     (K_VEL).
 
     A joint with a CYCLE is driven as arm controllers drive theirs (interpolated position mode of CiA 402, with
-    feed-forward; B. Siciliano et al., Robotics, 8.5).  Its set-point goes straight to the target in that time; the
-    servo damps the deviation from that speed, and adds the effort foreseen: weight, centrifugal and Coriolis forces,
-    and the joint's own damping and friction at that speed.
+    feed-forward; B. Siciliano et al., Robotics, 8.5).  Its set-point goes straight to the target in that time, and both
+    are there together; the servo damps the deviation from that speed, and adds the effort foreseen: weight,
+    centrifugal and Coriolis forces, and the joint's own damping and friction at that speed.
 
     Args:
         ints: (n, 4) addresses and mode.
@@ -110,6 +110,7 @@ def run_servos(
             speed = 0.0
             if floats[k, CYCLE] > 0.0:
                 speed = change / dt
+                setpoint -= change  # where it is when the step begins, as the position is
                 foreseen = bias[ints[k, DOF]] + floats[k, DAMPING] * speed + floats[k, FRICTION] * np.sign(speed)
             error = setpoint - qpos[ints[k, QPOS]]
             effort = floats[k, P] * error + floats[k, D] * (speed - velocity) + foreseen

@@ -116,8 +116,8 @@ def trajectory_controller(reader: PluginReader) -> Part:
 def trajectories(
     joints: tuple[str, ...], mode: str = "position", topic: str = "", initial: tuple[float, ...] = ()
 ) -> NodeSpec:
-    """A trajectory node for a group."""
-    parameters: dict[str, Any] = {"joints": list(joints), "mode": mode}
+    """A trajectory node for a group, which follows whichever of its joints are named, as Gazebo's do."""
+    parameters: dict[str, Any] = {"joints": list(joints), "mode": mode, "allow_partial_joints_goal": True}
     if initial:
         parameters["initial"] = list(initial)
     return NodeSpec(TRAJECTORIES, parameters, {"~joint_trajectory": topic} if topic else {})

@@ -32,6 +32,7 @@ def trajectory(reader: ControllerReader) -> Part:
     spec = trajectories(joints, mode=mode)
     limits = reader.below("constraints")
     parameters: dict[str, Any] = dict(spec.parameters)
+    parameters["allow_partial_joints_goal"] = reader.flag("allow_partial_joints_goal", default=False)
     for name, ending in (("path_tolerance", ".trajectory"), ("goal_tolerance", ".goal")):
         values = [v for key, v in limits.items() if key.endswith(ending) and isinstance(v, int | float) and v > 0.0]
         if values:  # the node has one for all its joints

@@ -13,7 +13,7 @@ from roboyard.scenarios.plugins.controllers.settings import Controller, Setting
 _DONE = {
     "use_sim_time", "open_loop", "position_feedback", "velocity_rolling_window_size", "publish_cmd", "publish_rate",
     "publish_wheel_data", "pose_covariance_diagonal", "twist_covariance_diagonal", "tf_frame_prefix_enable",
-    "tf_frame_prefix", "use_stamped_vel", "state_publish_rate", "action_monitor_rate", "allow_partial_joints_goal",
+    "tf_frame_prefix", "use_stamped_vel", "state_publish_rate", "action_monitor_rate",
     "state_interfaces", "wheels_per_side", "preserve_turning_radius", "publish_limited_velocity",
     "estimate_velocity_from_position", "allow_multiple_cmd_vel_publishers", "odom_only_twist",
     "publish_ackermann_command", "publish_state",
