@@ -178,21 +178,23 @@ def load_srdf_document(path: str | os.PathLike[str]) -> Node:
     return expand(reading, root, {}) if is_xacro(root, source) else root
 
 
-def read_file(given: str | os.PathLike[str], extensions: tuple[str, ...] = _EXTENSIONS) -> tuple[Path, bytes]:
+def read_file(
+    given: str | os.PathLike[str], extensions: tuple[str, ...] = _EXTENSIONS, formats: str = _FORMATS
+) -> tuple[Path, bytes]:
     """Path and bytes of a description file. Raises DescriptionError saying why it cannot be one."""
     shown = os.fspath(given)
     if not shown.strip() or "\x00" in shown:
-        raise DescriptionError("the name of the description is empty or not a path", valid=_FORMATS)
+        raise DescriptionError("the name of the file is empty or not a path", valid=formats)
     path = at_home(shown)
     try:
         if path.is_dir():
-            raise DescriptionError("this is a folder", where=shown, valid=f"{_FORMATS} in it")
+            raise DescriptionError("this is a folder", where=shown, valid=f"{formats} in it")
         if not path.exists():
-            raise DescriptionError("no such file", where=shown[:300], valid=_FORMATS)
+            raise DescriptionError("no such file", where=shown[:300], valid=formats)
         if not path.is_file():
-            raise DescriptionError("this is not a regular file", where=shown, valid=_FORMATS)
+            raise DescriptionError("this is not a regular file", where=shown, valid=formats)
         if not path.name.lower().endswith(extensions):
-            raise DescriptionError(f"unknown extension '{path.suffix}'", where=shown, valid=_FORMATS)
+            raise DescriptionError(f"unknown extension '{path.suffix}'", where=shown, valid=formats)
         if path.stat().st_size > MAX_CHARACTERS:
             raise DescriptionError(
                 f"the file has {path.stat().st_size} bytes", where=shown, valid=f"at most {MAX_CHARACTERS}"

@@ -1,0 +1,1 @@
+"""Legs and what they do: kinematics of legs and bodies, movements, gaits."""

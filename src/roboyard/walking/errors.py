@@ -1,0 +1,26 @@
+"""What legs cannot do: one error for each cause."""
+
+from __future__ import annotations
+
+from roboyard.errors import RoboyardError
+
+
+class FootOutOfReach(RoboyardError):
+    """A foot is wanted where its leg cannot put it."""
+
+
+class LegBeyondLimits(RoboyardError):
+    """A leg reaches a place only with a joint beyond its limits.
+
+    Args:
+        what: See ``RoboyardError``.
+        where: See there.
+        valid: See there.
+        joint: Which.
+        value: What it would take [rad].
+    """
+
+    def __init__(self, what: str, *, where: str, valid: str, joint: str, value: float) -> None:
+        super().__init__(what, where=where, valid=valid)
+        self.joint = joint
+        self.value = value

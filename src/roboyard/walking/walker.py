@@ -1,0 +1,191 @@
+"""A robot on legs: its stance, its feet, and the joints that bring body and feet to where they shall be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from roboyard.chains import build_chain
+from roboyard.config.describe import near as similar
+from roboyard.description import Model
+from roboyard.errors import InputError, UnknownNameError
+from roboyard.geometry import SE3
+from roboyard.walking.leg import Leg, stacked, unreachable
+from roboyard.walking.leg_kernels import LegRows, nearest_solutions, place_feet
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Walker:
+    """A body on l legs of three joints each.
+
+    Attributes:
+        robot: Name of the model.
+        body: Link that the legs are on, in whose frame feet are.
+        legs: In the order in which feet are counted, from 0 on.
+        stance: (l, 3) joints of the stance that movements are relative to [rad].
+        rest: (l, 3) joints of the robot at rest, flat on the ground [rad].
+    """
+
+    robot: str
+    body: str
+    legs: tuple[Leg, ...]
+    stance: Array = field(repr=False)
+    rest: Array = field(repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        body: str,
+        feet: Mapping[str, str],
+        stance: Sequence[float] | Mapping[str, Sequence[float]],
+        rest: Sequence[float] | Mapping[str, Sequence[float]],
+    ) -> Walker:
+        """A walker of a description.
+
+        Args:
+            model: The robot.
+            body: Link or frame that its legs are on.
+            feet: Link or frame of each leg's foot, by name of the leg.
+            stance: Joints of every leg [rad], or by name of the leg.
+            rest: The same at rest.
+
+        Raises:
+            UnknownNameError: there is no such link or leg.
+            InputError: a leg is none, a stance is beyond limits, or the legs share joints.
+        """
+        if len(feet) < 3:
+            raise InputError(f"{len(feet)} legs", where=model.name, valid="three or more")
+        legs = tuple(Leg.of(name, build_chain(model, body, foot)) for name, foot in feet.items())
+        joints = [joint for leg in legs for joint in leg.joints]
+        if len(set(joints)) < len(joints):
+            twice = next(joint for joint in joints if joints.count(joint) > 1)
+            raise InputError(f"joint {twice} is in two legs", where=model.name, valid="joints of its own for each leg")
+        return cls(model.name, body, legs, _positions(legs, stance, "stance"), _positions(legs, rest, "rest"))
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """(3 l) names, leg after leg."""
+        return tuple(joint for leg in self.legs for joint in leg.joints)
+
+    @cached_property
+    def rows(self) -> LegRows:
+        """What kernels take."""
+        return stacked(self.legs)
+
+    @cached_property
+    def stance_feet(self) -> Array:
+        """(l, 3) feet of the stance in the body [m]."""
+        return self.feet(self.stance)
+
+    @cached_property
+    def lower(self) -> Array:
+        """(l, 3) least positions [rad]."""
+        return self.rows.lower
+
+    @cached_property
+    def upper(self) -> Array:
+        """(l, 3) greatest positions [rad]."""
+        return self.rows.upper
+
+    @cached_property
+    def speeds(self) -> Array:
+        """(l, 3) greatest speeds [rad/s]."""
+        return np.array([leg.chain.velocity for leg in self.legs])
+
+    def feet(self, q: ArrayLike) -> Array:
+        """Feet (…, l, 3) in the body [m] of joints (…, l, 3) [rad]. Raises InputError."""
+        given = _shaped(q, len(self.legs), "joints")
+        out = np.empty_like(given)
+        which = np.tile(np.arange(len(self.legs)), given.size // (3 * len(self.legs)))
+        place_feet(self.rows, which, given.reshape(-1, 3), out.reshape(-1, 3))
+        return out
+
+    def reach(self, feet: ArrayLike, near: ArrayLike | None = None) -> Array:
+        """Joints (…, l, 3) [rad] that put the feet (…, l, 3) of the body [m] there, within limits.
+
+        Args:
+            feet: Of every leg.
+            near: (l, 3) or as ``feet``: joints to be near to; those of the stance unless given.
+
+        Raises:
+            FootOutOfReach, LegBeyondLimits: of the first foot that cannot be there.
+            InputError: what is given has another shape or is not finite.
+        """
+        places = _shaped(feet, len(self.legs), "feet")
+        wanted = np.broadcast_to(self.stance if near is None else _shaped(near, len(self.legs), "joints"), places.shape)
+        out, states = self._solved(places, np.ascontiguousarray(wanted))
+        if states.any():
+            k = int(np.flatnonzero(states)[0])
+            leg = self.legs[k % len(self.legs)]
+            raise unreachable(leg, places.reshape(-1, 3)[k], out.reshape(-1, 3)[k], int(states[k]))
+        return out
+
+    def reached(self, feet: ArrayLike) -> NDArray[np.bool_]:
+        """(…, l) which feet (…, l, 3) of the body [m] legs can reach within limits. Raises InputError."""
+        places = _shaped(feet, len(self.legs), "feet")
+        _, states = self._solved(places, np.ascontiguousarray(np.broadcast_to(self.stance, places.shape)))
+        kept: NDArray[np.bool_] = (states == 0).reshape(places.shape[:-1])
+        return kept
+
+    def posed(self, T_stance_body: SE3, feet: ArrayLike | None = None) -> Array:
+        """Joints (l, 3) that move the body while the feet stay where they are.
+
+        Args:
+            T_stance_body: The body, in the frame that it has in the stance: shifted, tilted, turned.
+            feet: (l, 3) in the stance's frame of the body [m]; those of the stance unless given.
+
+        Raises:
+            FootOutOfReach, LegBeyondLimits: a leg cannot follow.
+        """
+        places = self.stance_feet if feet is None else _shaped(feet, len(self.legs), "feet")
+        matrix = T_stance_body.inverse().matrix()
+        return self.reach(places @ matrix[:3, :3].T + matrix[:3, 3])
+
+    def leg(self, name: str) -> Leg:
+        """A leg by name. Raises UnknownNameError."""
+        for one in self.legs:
+            if one.name == name:
+                return one
+        names = [leg.name for leg in self.legs]
+        raise UnknownNameError(
+            f"no leg {name!r}{similar(name, names)}", where=self.robot, valid=f"legs: {', '.join(names)}"
+        )
+
+    def _solved(self, places: Array, wanted: Array) -> tuple[Array, NDArray[np.int64]]:
+        count = places.size // 3
+        out, states = np.empty((count, 3)), np.zeros(count, np.int64)
+        which = np.tile(np.arange(len(self.legs)), count // len(self.legs))
+        nearest_solutions(self.rows, which, places.reshape(-1, 3), wanted.reshape(-1, 3), out, states)
+        return out.reshape(places.shape), states
+
+
+def _positions(legs: Sequence[Leg], given: Sequence[float] | Mapping[str, Sequence[float]], what: str) -> Array:
+    """(l, 3) joints of all legs, checked."""
+    rows = []
+    for leg in legs:
+        if isinstance(given, Mapping) and leg.name not in given:
+            raise InputError(f"no {what} of leg {leg.name}", valid=f"joints of each leg: {', '.join(leg.joints)}")
+        values = given[leg.name] if isinstance(given, Mapping) else given
+        q = leg.chain.positions(values)
+        if not leg.chain.within(q):
+            k = int(np.maximum(leg.chain.lower - q, q - leg.chain.upper).argmax())
+            raise InputError(
+                f"{what} of leg {leg.name}: {leg.joints[k]} at {q[k]:.4f} rad",
+                valid=f"{leg.chain.lower[k]:.4f} to {leg.chain.upper[k]:.4f} rad",
+            )
+        rows.append(q)
+    return np.array(rows)
+
+
+def _shaped(values: ArrayLike, legs: int, what: str) -> Array:
+    given = np.ascontiguousarray(values, dtype=np.float64)
+    if given.shape[-2:] != (legs, 3) or not np.isfinite(given).all():
+        raise InputError(f"{what} of shape {given.shape}", valid=f"finite numbers (…, {legs}, 3)")
+    return given

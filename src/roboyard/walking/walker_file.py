@@ -1,0 +1,50 @@
+"""Reading a walker from a file beside its robot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from roboyard.config import field, load
+from roboyard.description import Model
+from roboyard.errors import ConfigError, RoboyardError
+from roboyard.walking.walker import Walker
+
+
+@dataclass(frozen=True)
+class WalkerFile:
+    """What `legs.yaml` may say."""
+
+    body: str = field(doc="link that the legs are on, in whose frame feet are")
+    feet: dict[str, str] = field(doc="link or frame of each foot, by name of its leg, in the order in which feet count")
+    stance: tuple[float, float, float] = field(unit="rad", doc="joints of every leg in the stance")
+    rest: tuple[float, float, float] = field(unit="rad", doc="joints of every leg at rest, flat on the ground")
+    stances: dict[str, tuple[float, ...]] = field(factory=dict, doc="of legs that stand otherwise [rad], by name")
+    rests: dict[str, tuple[float, ...]] = field(factory=dict, doc="of legs that rest otherwise [rad], by name")
+
+
+def load_walker(path: Path, model: Model) -> Walker:
+    """A robot's legs from a YAML file.
+
+    Args:
+        path: The file.
+        model: The robot that it speaks of.
+
+    Raises:
+        ConfigError: it says something it may not, names what the robot has not, or a leg is none.
+    """
+    said = load(WalkerFile, path)
+    for key in ("stances", "rests"):
+        for name in getattr(said, key):
+            if name not in said.feet:
+                raise ConfigError(f"no leg {name!r}", where=f"{path}, {key}", valid=f"legs: {', '.join(said.feet)}")
+    try:
+        return Walker.of(
+            model,
+            said.body,
+            said.feet,
+            {name: said.stances.get(name, said.stance) for name in said.feet},
+            {name: said.rests.get(name, said.rest) for name in said.feet},
+        )
+    except RoboyardError as error:
+        raise ConfigError(error.what, where=str(path), valid=error.valid) from None

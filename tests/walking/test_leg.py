@@ -1,0 +1,99 @@
+"""Legs: the foot of any positions is the chain's, and every solution puts the foot where it was wanted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.walking.hexapods import random_leg
+
+from roboyard.chains import build_chain
+from roboyard.errors import InputError
+from roboyard.walking.errors import FootOutOfReach, LegBeyondLimits
+from roboyard.walking.leg import Leg
+
+SEEDS = st.integers(0, 2**32 - 1)
+ONE_FOLDER = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+@given(seed=SEEDS)
+@ONE_FOLDER
+def test_the_foot_is_where_the_chain_says(seed: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    leg = random_leg(rng, tmp_path)
+    q = leg.chain.random(rng, 50)
+    np.testing.assert_allclose(leg.foot(q), leg.chain.forward(q)[:, :3, 3], atol=1e-14)
+
+
+@given(seed=SEEDS)
+@ONE_FOLDER
+def test_solutions_are_true_and_hold_the_one_that_it_came_from(seed: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    leg = random_leg(rng, tmp_path)
+    for q in leg.chain.random(rng, 20):
+        foot = leg.foot(q)
+        found = leg.solutions(foot, q)
+        assert 1 <= len(found) <= 4
+        for one in found:
+            if not one.singular:
+                np.testing.assert_allclose(leg.foot(one.q), foot, atol=1e-12)
+        near = min(np.abs(np.angle(np.exp(1j * (one.q - q)))).max() for one in found)
+        assert near < 1e-6
+        back = leg.reach(foot, q)
+        np.testing.assert_allclose(leg.foot(back), foot, atol=1e-12)
+        assert leg.chain.within(back)
+
+
+@given(seed=SEEDS)
+@ONE_FOLDER
+def test_solutions_are_as_many_as_a_search_finds(seed: int, tmp_path: Path) -> None:
+    """Newton's method from many starts is the independent method: whatever it converges to is among the solutions."""
+    rng = np.random.default_rng(seed)
+    leg = random_leg(rng, tmp_path)
+    foot = leg.foot(leg.chain.random(rng, 1)[0])
+    found = np.array([one.q for one in leg.solutions(foot)])
+    q = rng.uniform(-np.pi, np.pi, (200, 3))
+    for _ in range(60):
+        tips = leg.chain.forward(q)[:, :3, 3] if leg.chain.within(q).all() else np.array([_free(leg, one) for one in q])
+        J = leg.chain.jacobian(q)[:, :3]
+        step = np.linalg.solve(J @ J.transpose(0, 2, 1) + 1e-9 * np.eye(3), (foot - tips)[..., None])
+        q = q + np.clip((J.transpose(0, 2, 1) @ step)[..., 0], -0.5, 0.5)
+    off = np.linalg.norm(np.array([_free(leg, one) for one in q]) - foot, axis=1)
+    for one in q[off < 1e-10]:
+        gaps = np.abs(np.angle(np.exp(1j * (found - one)))).max(axis=1)
+        assert gaps.min() < 1e-4
+
+
+def _free(leg: Leg, q: np.ndarray) -> np.ndarray:
+    return leg.chain.forward(q)[:3, 3]
+
+
+def test_what_cannot_be_reached_is_refused_with_the_joint(tmp_path: Path) -> None:
+    leg = random_leg(np.random.default_rng(3), tmp_path, wide=False)
+    with pytest.raises(FootOutOfReach, match=r"leg one of legged.*out of reach.*between"):
+        leg.reach([9.0, 0.0, 0.0])
+    beyond = leg.foot([0.0, 0.0, 0.9])
+    wrong = 2 * leg.hip - beyond
+    wrong[2] = beyond[2]
+    with pytest.raises((LegBeyondLimits, FootOutOfReach)):
+        leg.reach(wrong)
+    with pytest.raises(InputError, match="three finite"):
+        leg.reach([np.nan, 0.0, 0.0])
+    with pytest.raises(InputError, match="three finite"):
+        leg.reach([0.0, 0.0])
+
+
+def test_a_leg_has_three_axes_as_legs_have(tmp_path: Path) -> None:
+    leg = random_leg(np.random.default_rng(1), tmp_path)
+    text = (tmp_path / "leg.urdf").read_text().replace('<axis xyz="0 1 0"/>', '<axis xyz="0 0 1"/>', 1)
+    (tmp_path / "bad.urdf").write_text(text)
+    from roboyard.description import load_model
+
+    with pytest.raises(InputError, match="axes of j1, j2, j3.*parallel"):
+        Leg.of("one", build_chain(load_model(tmp_path / "bad.urdf"), "body", "foot"))
+    with pytest.raises(InputError, match="2 joints"):
+        Leg.of("one", build_chain(load_model(tmp_path / "leg.urdf"), "body", "l2"))
+    assert leg.joints == ("j1", "j2", "j3")
