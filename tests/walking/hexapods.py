@@ -10,9 +10,9 @@ import numpy as np
 from roboyard.chains import build_chain
 from roboyard.description import Model, load_model
 from roboyard.scenarios.catalog import find_robot
+from roboyard.scenarios.robot_legs import find_walker
 from roboyard.walking.leg import Leg
 from roboyard.walking.walker import Walker
-from roboyard.walking.walker_file import load_walker
 
 
 def random_leg(rng: np.random.Generator, tmp_path: Path, *, wide: bool = True) -> Leg:
@@ -58,4 +58,4 @@ def model_of(name: str) -> Model:
 @cache
 def walker_of(name: str) -> Walker:
     """A robot of ours on its legs."""
-    return load_walker(find_robot(name).source.parent / "legs.yaml", model_of(name))
+    return find_walker(name)

@@ -76,6 +76,7 @@ class RobotFile:
     )
     topics: dict[str, str] = field(factory=dict, doc="where its standard topics are if elsewhere: {cmd_vel: /cmd}")
     groups: Path | None = field(None, doc="groups of joints, tools, named poses: a YAML or SRDF, beside this file")
+    legs: Path | None = field(None, doc="its legs, their stance and rest: a YAML beside this file")
     nodes: dict[str, NodeSpec] = field(factory=dict, doc="what it offers, by name")
     chain: tuple[str, ...] = field(
         (), doc=f"nodes that hand commands on, in this order, as far as they are up; none: {', '.join(_CHAIN)}"

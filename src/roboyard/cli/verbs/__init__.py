@@ -33,6 +33,7 @@ from roboyard.cli.verbs.doctor import doctor
 from roboyard.cli.verbs.listing import list_things
 from roboyard.cli.verbs.live import pause, rate, resume, save, step, stop
 from roboyard.cli.verbs.map import map_
+from roboyard.cli.verbs.movement import check_movement, show_movement
 from roboyard.cli.verbs.replay import replay
 from roboyard.cli.verbs.report import report
 from roboyard.cli.verbs.run import run
@@ -57,6 +58,8 @@ def _roboyard(
 
 
 check.app.command("sensor")(sensor)
+check.app.command("movement")(check_movement)
+show.app.command("movement")(show_movement)
 
 _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
     {"list": list_things, "run": run, "batch": batch, "report": report, "check": check.app,

@@ -1,0 +1,34 @@
+"""A robot's legs: from the file that its package names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from roboyard.description import load_model
+from roboyard.errors import ConfigError, InputError
+from roboyard.scenarios.catalog import find_robot
+from roboyard.walking.walker import Walker
+from roboyard.walking.walker_file import load_walker
+
+
+def find_walker(robot: str, base: Path | None = None, arguments: Mapping[str, str] | None = None) -> Walker:
+    """The legs of a robot by name, or of its YAML.
+
+    Args:
+        robot: As for `find_robot`.
+        base: Folder of the file that mentions it.
+        arguments: Values for ``<xacro:arg>``, beside those of the package.
+
+    Raises:
+        UnknownNameError, InputError, ConfigError, DescriptionError: as `find_robot`, `load_model` and `load_walker`;
+            InputError where the robot has no legs.
+    """
+    package = find_robot(robot, base, dict(arguments or {}), calibrated=False)
+    said = package.file.legs
+    if said is None:
+        raise InputError("has no legs", where=str(package.source), valid="a robot whose YAML names a file of `legs`")
+    path = package.source.parent / said
+    if not path.is_file():
+        raise ConfigError(f"there is no file {said}", where=f"{package.source}, legs", valid="a path beside it")
+    return load_walker(path, load_model(package.description, arguments={**package.file.arguments, **(arguments or {})}))
