@@ -326,6 +326,37 @@ def test_a_topic_moves_some_joints_and_the_state_goes_on() -> None:
         assert (again.position == arm.position).all()
 
 
+@pytest.mark.parametrize("what", ["slowed", "stopping", "paused"])
+def test_the_state_goes_on_in_the_middle_of_a_change_of_pace(what: str) -> None:
+    def half_way() -> tuple[Bus, Arm, JointTrajectoryNode]:
+        bus = Bus()
+        arm, node = limited(bus)
+        caller = bus.add(Node(), "caller")
+        path = bus.publisher("/jtc/joint_trajectory", msg.JointTrajectory, "/t")
+        path.publish(trajectory((2.0, [1.0, -1.0]), (3.0, [0.4, -0.8])))
+        bus.executor.run_for(1.0)
+        if what == "slowed":
+            bus.publisher("/jtc/speed_scaling", msg.Float64, "/t").publish(msg.Float64(data=0.5))
+        elif what == "stopping":
+            caller.service_client("/jtc/stop", srv.Trigger).call(srv.Trigger.Request())
+        else:
+            caller.service_client("/jtc/pause", srv.SetBool).call(srv.SetBool.Request(data=True))
+        bus.executor.run_for(0.1)
+        return bus, arm, node
+
+    bus, arm, node = half_way()
+    state, position = node.save(), arm.position.copy()
+    with bus:
+        bus.executor.run_for(3.0)
+    with Bus() as other:
+        again, node = limited(other)
+        other.executor.run_for(1.1)
+        again.position[:] = position
+        node.load(state)
+        other.executor.run_for(3.0)
+    assert (again.position == arm.position).all()
+
+
 def test_wrong_groups_are_refused() -> None:
     with Bus() as bus, pytest.raises(NodeError, match="no joints"):
         bus.add(JointTrajectoryNode(hardware=Arm(bus), description=ARM), "jtc")

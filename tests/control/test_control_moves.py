@@ -9,7 +9,13 @@ import pytest
 
 from roboyard.bus import Bus, Node
 from roboyard.control.limits import JointRates
-from roboyard.control.nodes import JointMovesNode, JointTrajectoryNode, JointValuesNode
+from roboyard.control.nodes import (
+    GripperNode,
+    JointCommandNode,
+    JointMovesNode,
+    JointTrajectoryNode,
+    JointValuesNode,
+)
 from roboyard.control.nodes.moving import MovingNode
 from roboyard.control.owners import JointOwners
 from roboyard.description.model import Axis, Joint, Limits, Link, Model
@@ -207,6 +213,32 @@ def test_beside_a_trajectory_one_moves_the_joints_and_a_stop_of_either_stops_it(
         by_name(bus, "position", -1.0)
         bus.executor.run_for(3.0)
         assert arm.position[0] == pytest.approx(-1.0)
+
+
+def test_single_set_points_and_grippers_keep_to_the_rule_of_owners() -> None:
+    with Bus() as bus:
+        arm, owners = Arm(), JointOwners()
+        parts = {"hardware": arm, "description": ARM, "owners": owners}
+        bus.add(JointMovesNode(joints=NAMES, **parts), "moves")
+        bus.add(JointCommandNode(joints=NAMES, **parts), "commands")
+        bus.add(GripperNode(joints=("slide",), **parts), "gripper")
+        grip = action.GripperCommand
+        client = bus.add(Node(), "client").action_client("/gripper/gripper_cmd", grip)
+        said: list[str] = []
+        bus.log_sinks.append(lambda record: said.append(record.text))
+        by_number(bus, "position", 1.0)
+        bus.executor.run_for(0.2)
+        bus.publisher("/turn/cmd", msg.Float64, "/t").publish(msg.Float64(data=-1.0))
+        refused = client.send(grip.Goal(command=msg.GripperCommand(position=0.5)))
+        bus.executor.run_for(2.0)
+        assert not refused.succeeded
+        assert arm.position == pytest.approx([1.0, -0.1])
+        assert sum("being moved by /moves" in line for line in said) == 2, said
+        bus.publisher("/turn/cmd", msg.Float64, "/t").publish(msg.Float64(data=0.4))  # at rest the next one takes them
+        gripped = client.send(grip.Goal(command=msg.GripperCommand(position=0.5)))
+        bus.executor.run_for(0.5)
+        assert gripped.succeeded
+        assert arm.position == pytest.approx([0.4, 0.5])
 
 
 def test_the_state_goes_on() -> None:
