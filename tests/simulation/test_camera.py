@@ -13,9 +13,9 @@ from PIL import Image
 from roboyard.description.cameras import DepthNoise, Exposure
 from roboyard.description.noise import Noise
 from roboyard.geometry import SE3, Lens
+from roboyard.grids.registration import organised_cloud, registered_depth, slopes
 from roboyard.simulation.nodes.camera_messages import png
 from roboyard.simulation.sensors.cameras.light import infrared_of, luminance
-from roboyard.simulation.sensors.cameras.registration import organised_cloud, registered_depth, slopes
 from roboyard.simulation.sensors.cameras.stereo import projection, reprojection
 from roboyard.simulation.sensors.check import check_sensor
 

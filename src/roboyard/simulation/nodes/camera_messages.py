@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from roboyard.description.cameras import CameraSpec, camera_frames
 from roboyard.description.sensors import Sensor
 from roboyard.geometry import Lens
+from roboyard.grids.registration import POINT, organised_cloud, registered_depth, slopes
 from roboyard.messages import msg
 from roboyard.messages.convert import image_to_msg
 from roboyard.messages.time import stamp
 from roboyard.simulation.sensors.cameras.camera import CameraReading
 from roboyard.simulation.sensors.cameras.depth_noise import SUBPIXEL
-from roboyard.simulation.sensors.cameras.registration import POINT, organised_cloud, registered_depth, slopes
 from roboyard.simulation.sensors.cameras.stereo import projection
 
 JPEG_QUALITY = 80
