@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE3, Lens
+from roboyard.vision.discs.circles import circle_ellipse
 from roboyard.vision.synthetic.coverage import disc_patch, polygon_patch
 from roboyard.vision.synthetic.exposure import expose
 from roboyard.vision.synthetic.surfaces import clutter, texture, tint
@@ -22,6 +23,8 @@ WHITE, BLACK = (0.80, 0.92), (0.02, 0.06)
 """Albedo of paper and of toner."""
 _CORNER = 4.0  # [px] kept free at the edge of the picture
 _TRIES = 200
+_NEARLY_WHITE, _NEARLY_BLACK, _SEEN = 0.62, 0.10, 0.9
+"""Albedo from which on white does not stand out, below which black does not, and share of the outline that must."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class PictureConfig:
     Attributes:
         lens: Of the camera.
         discs: How many, at least and at most.
-        radius: Of the discs in the picture, as if they were looked at squarely [px].
+        radius: Longer half axis of the ellipses as which discs are seen [px].
         disc_radius: Of the real discs [m].
         mark: Radius of the centre mark, as a share of the disc's.
         tilt: Between a disc's normal and the ray to its centre [rad].
@@ -92,7 +95,7 @@ class TrueDisc:
     Attributes:
         white: Or black.
         centre: Projection of its centre (2,) [px]; not the middle of the ellipse that it is seen as.
-        radius: Longer half axis of that ellipse, nearly [px].
+        radius: Longer half axis of that ellipse [px].
         T_camera_disc: Pose; z points towards the camera.
         diameter: [m].
     """
@@ -147,9 +150,15 @@ def disc_picture(config: PictureConfig, seed: int) -> DiscPicture:
         _distract(rng, config, albedo, taken)
     discs = []
     for _ in range(_count(rng, config.discs)):
-        place = _place(rng, config, taken, float(rng.uniform(*config.radius)))
-        if place is not None:
-            discs.append(_lay(rng, config, albedo, place))
+        white, radius = bool(rng.integers(0, 2)), float(rng.uniform(*config.radius))
+        for _ in range(_TRIES):
+            place = _place(rng, config, taken, radius)
+            if place is not None and _stands_out(config, albedo, place, white=white):
+                discs.append(_lay(rng, config, albedo, place, white=white))
+                break
+            if place is None:
+                break
+            taken.pop()
     image = expose(albedo * _light(rng, config)[..., None], rng, blur=rng.uniform(*config.blur),
                    noise=rng.uniform(*config.noise))  # fmt: skip
     return DiscPicture(image, tuple(discs))
@@ -175,14 +184,26 @@ def _place(
         u, v = (float(rng.uniform(radius + _CORNER, size - radius - _CORNER)) for size in (lens.width, lens.height))
         if all(math.hypot(u - x, v - y) > radius + r + 3.0 for x, y, r in taken):
             taken.append((u, v, radius))
+            tilt, (turn, spin) = rng.uniform(*config.tilt), rng.uniform(0.0, 2.0 * math.pi, 2)
             ray = lens.rays([u, v])
-            centre = ray / ray[2] * lens.fx * config.disc_radius / radius
-            return facing(centre, rng.uniform(*config.tilt), *rng.uniform(0.0, 2.0 * math.pi, 2))
+            near = ray / ray[2] * lens.fx * config.disc_radius / radius
+            # Beside the axis things look larger: move it away by as much.
+            seen = radius_in_picture(lens, facing(near, tilt, turn, spin), config.disc_radius)
+            return facing(near * seen / radius, tilt, turn, spin)
     return None
 
 
-def _lay(rng: np.random.Generator, config: PictureConfig, albedo: F32, T_camera_disc: SE3) -> TrueDisc:
-    white = bool(rng.integers(0, 2))
+def _stands_out(config: PictureConfig, albedo: F32, T_camera_disc: SE3, *, white: bool) -> bool:
+    """Whether most of a disc's outline lies before something that is neither white nor black as the disc is."""
+    angle = np.linspace(0.0, 2.0 * math.pi, 48, endpoint=False)
+    rim = 1.2 * config.disc_radius * np.stack([np.cos(angle), np.sin(angle), np.zeros_like(angle)], axis=1)
+    columns, rows = np.round(config.lens.project(T_camera_disc @ rim)).astype(int).T
+    around = albedo[np.clip(rows, 0, config.lens.height - 1), np.clip(columns, 0, config.lens.width - 1)]
+    apart = around.min(axis=1) < _NEARLY_WHITE if white else around.max(axis=1) > _NEARLY_BLACK
+    return bool(apart.mean() >= _SEEN)
+
+
+def _lay(rng: np.random.Generator, config: PictureConfig, albedo: F32, T_camera_disc: SE3, *, white: bool) -> TrueDisc:
     paper, toner = float(rng.uniform(*WHITE)), float(rng.uniform(*BLACK))
     outer, inner = (paper, toner) if white else (toner, paper)
     for radius, colour in ((1.0, outer), (float(rng.uniform(*config.mark)), inner)):
@@ -192,9 +213,15 @@ def _lay(rng: np.random.Generator, config: PictureConfig, albedo: F32, T_camera_
     hidden = rng.uniform(*config.hidden)
     if hidden > 0.0:
         _cover(rng, config, albedo, T_camera_disc, hidden)
-    centre = T_camera_disc.translation
-    radius = config.lens.fx * config.disc_radius / float(centre[2])
-    return TrueDisc(white, config.lens.project(centre), radius, T_camera_disc, 2.0 * config.disc_radius)
+    radius = radius_in_picture(config.lens, T_camera_disc, config.disc_radius)
+    centre = config.lens.project(T_camera_disc.translation)
+    return TrueDisc(white, centre, radius, T_camera_disc, 2.0 * config.disc_radius)
+
+
+def radius_in_picture(lens: Lens, T_camera_disc: SE3, radius: float) -> float:
+    """Longer half axis of the ellipse as which a disc is seen by a lens without distortion [px]."""
+    normal = T_camera_disc.rotation_matrix()[:, 2]
+    return float(lens.fx * circle_ellipse(T_camera_disc.translation, normal, radius)[2])
 
 
 def _cover(rng: np.random.Generator, config: PictureConfig, albedo: F32, T: SE3, share: float) -> None:

@@ -1,0 +1,1 @@
+"""Marked discs: found in pictures, measured, placed in space."""

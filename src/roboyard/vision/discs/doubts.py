@@ -1,0 +1,71 @@
+"""How much speaks against an ellipse being a marked disc.
+
+A letter's hole, a bolt or a bottle's cap fails at no single point but is a little wrong at several; a disc that is
+partly hidden or blurred is wrong at one.  So doubts are added, each squared, in units at which it alone would do.
+The units were measured at pictures of `roboyard.vision.synthetic`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.vision.discs.inside import CONTRAST, LEVEL, LIGHTER, MARK, OFF_X, OFF_Y, OUTER, SHARE, SLENDER, TOLD, UNEVEN
+
+Array = NDArray[np.float64]
+
+RADIUS_MIN, RADIUS_MAX, FLATTEST, STEEPNESS, CONTRAST_MIN, DOUBT, WITH_MARK, MARK_CONTRAST, INVERTED, NOISE = range(10)
+"""Places in the limits: lengths in px, contrasts in grey levels."""
+BOUNDS = 10
+_SUPPORT, _LIGHTER = 0.6, 0.9
+_SHARES = 0.10, 0.60
+NEVER = math.inf
+
+
+def _examples() -> list[tuple[object, ...]]:
+    return [(np.zeros(5), np.zeros(3), np.zeros(TOLD), np.zeros(BOUNDS))]
+
+
+@kernel(examples=_examples, error_model="numpy")
+def doubts(ellipse: Array, fit: Array, inside: Array, bounds: Array) -> float:
+    """Root of the sum of squared doubts; infinite where one is beyond the limits.
+
+    Args:
+        ellipse: (5,) middle, half axes, angle.
+        fit: (3,) as `fine_outline` writes it.
+        inside: (TOLD,) as `look_inside` writes it.
+        bounds: (BOUNDS,) limits.
+    """
+    a, b, noise = ellipse[2], ellipse[3], bounds[NOISE]
+    if not (bounds[RADIUS_MIN] <= a <= bounds[RADIUS_MAX] and b >= bounds[FLATTEST] * a):
+        return NEVER
+    if fit[0] < _SUPPORT or inside[CONTRAST] < bounds[CONTRAST_MIN] or inside[LIGHTER] < _LIGHTER:
+        return NEVER
+    with_mark = bounds[WITH_MARK] > 0.0
+    contrast = max(inside[CONTRAST], inside[MARK]) if with_mark else inside[CONTRAST]
+    # An edge of this height and steepness is blurred by so much; blur eats small marks and the ring's evenness.
+    blur = inside[CONTRAST] / (math.sqrt(2.0 * math.pi) * fit[2])
+    total = ((1.0 - fit[0]) / 0.25) ** 2
+    total += (max(0.0, fit[1] / (0.17 + 0.6 * noise / fit[2]) - 0.5) / 0.5) ** 2
+    total += (inside[UNEVEN] / ((0.07 + 0.25 * blur / b) * contrast + noise)) ** 2
+    if with_mark:
+        # Light falls on disc and mark alike: the darker one's part of the lighter one does not depend on it.
+        lighter = 255.0 - inside[LEVEL] + inside[MARK] if bounds[INVERTED] > 0.0 else inside[LEVEL]
+        part = inside[MARK] / max(lighter, 1.0)
+        if part < bounds[MARK_CONTRAST] or inside[MARK] < 2.5 * noise:
+            return NEVER
+        if not _SHARES[0] <= inside[SHARE] <= _SHARES[1]:
+            return NEVER
+        kept = 1.0 - math.exp(-0.5 * inside[SHARE] ** 2 * a * b / (blur * blur))
+        total += (max(0.0, 0.5 - part / max(kept, 0.25)) / 0.27) ** 2
+        total += (math.hypot(inside[OFF_X], inside[OFF_Y]) / (0.04 * a + 0.3)) ** 2
+        total += (inside[OUTER] / (0.1 + 0.3 * blur / b)) ** 2
+        slender = inside[SLENDER]
+        total += (max(0.0, 1.0 - slender * a / b) / 0.12) ** 2 + (max(0.0, slender - 1.03) / 0.08) ** 2
+        # A large mark of just the colour of the surroundings is a hole.
+        alike = max(0.0, 1.0 - abs(inside[MARK] / inside[CONTRAST] - 1.0) / 0.3)
+        total += (min(max(inside[SHARE] - 0.3, 0.0) / 0.1, 2.0) * alike) ** 2
+    return math.sqrt(total)

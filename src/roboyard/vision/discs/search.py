@@ -1,0 +1,81 @@
+"""From places where discs may be to those where discs are."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.vision.discs.doubts import BOUNDS, DOUBT, FLATTEST, RADIUS_MAX, RADIUS_MIN, STEEPNESS, doubts
+from roboyard.vision.discs.inside import TOLD, look_inside
+from roboyard.vision.discs.outline import RAYS, fine_outline, rough_outline
+
+Array = NDArray[np.float64]
+U8 = NDArray[np.uint8]
+
+MOST = 64
+"""Discs of a picture at most."""
+FOUND = 5 + 3 + TOLD + 1
+"""Numbers of a disc: its ellipse, what `fine_outline` and what `look_inside` tell, its doubts."""
+_ROUGH_SUPPORT = 0.45
+
+
+def _examples() -> list[tuple[object, ...]]:
+    image = np.zeros((8, 8), np.uint8)
+    return [(image, np.zeros((1, 2)), np.zeros(BOUNDS), np.zeros((MOST, FOUND)), np.zeros((MOST, RAYS, 3)))]
+
+
+@kernel(examples=_examples, error_model="numpy")
+def search(image: U8, places: Array, bounds: Array, found: Array, outlines: Array) -> int:
+    """Discs near these places, each once; returns how many.
+
+    Args:
+        image: Light where discs are, smoothed a little.
+        places: (n, 2) near middles [px].
+        bounds: (BOUNDS,) limits.
+        found: (MOST, FOUND) written.
+        outlines: (MOST, RAYS, 3) edges and their weights, written.
+    """
+    ellipse, fit, inside = np.zeros(5), np.zeros(3), np.zeros(TOLD)
+    points, weights = np.zeros((RAYS, 2)), np.zeros(RAYS)
+    seen = np.zeros((len(places), 3))
+    looked, count = 0, 0
+    shortest = bounds[RADIUS_MIN] * bounds[FLATTEST]
+    for place in range(len(places)):
+        x, y = places[place, 0], places[place, 1]
+        if rough_outline(image, x, y, shortest, bounds[RADIUS_MAX], bounds[STEEPNESS], ellipse) < _ROUGH_SUPPORT:
+            continue
+        a, b = ellipse[2], ellipse[3]
+        if a > 1.15 * bounds[RADIUS_MAX] + 1.0 or a < 0.8 * bounds[RADIUS_MIN] or b < 0.8 * bounds[FLATTEST] * a:
+            continue
+        known = False
+        for k in range(looked):
+            near = math.hypot(seen[k, 0] - ellipse[0], seen[k, 1] - ellipse[1])
+            known = known or (near < 0.4 and abs(seen[k, 2] - a) < 0.4)
+        if known:
+            continue
+        seen[looked, 0], seen[looked, 1], seen[looked, 2] = ellipse[0], ellipse[1], a
+        looked += 1
+        if not fine_outline(image, bounds[STEEPNESS], ellipse, points, weights, fit):
+            continue
+        look_inside(image, ellipse, weights, inside)
+        doubt = doubts(ellipse, fit, inside, bounds)
+        if not doubt <= bounds[DOUBT]:
+            continue
+        spot = count
+        for k in range(count):
+            if math.hypot(found[k, 0] - ellipse[0], found[k, 1] - ellipse[1]) < 0.6 * max(ellipse[2], found[k, 2]):
+                spot = k
+        if spot < count:  # of two about one place the better one
+            if doubt >= found[spot, FOUND - 1]:
+                continue
+        elif count == MOST:
+            continue
+        else:
+            count += 1
+        found[spot, :5], found[spot, 5:8], found[spot, 8:-1] = ellipse, fit, inside
+        found[spot, -1] = doubt
+        outlines[spot, :, :2], outlines[spot, :, 2] = points, weights
+    return count
