@@ -17,7 +17,7 @@ def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]…", help="engine, bus, …; default: all.")] = None,
     folder: Annotated[
         Path | None,
-        typer.Option("--dir", "--maps", metavar="DIR", help="Files to look at, where a benchmark looks at files."),
+        typer.Option("--dir", "--maps", "--pictures", metavar="DIR", help="Files, where a benchmark looks at files."),
     ] = None,
     runs: Annotated[
         int | None, typer.Option("--runs", metavar="N", min=1, help="How many, where a benchmark counts runs.")

@@ -39,7 +39,7 @@ def vote(half: U8, least: float, radius_min: float, radius_max: float, most: int
     height, width = half.shape
     votes = np.zeros((height, width), np.int32)
     bound = (8.0 * least) ** 2
-    steps = int(math.ceil(radius_max - radius_min)) + 1
+    steps = math.ceil(radius_max - radius_min) + 1
     for row in range(1, height - 1):
         for column in range(1, width - 1):
             # Scharr's or Sobel's weights turn the direction by less than the votes' grid: Sobel's will do.

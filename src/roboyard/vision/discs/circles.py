@@ -79,7 +79,11 @@ def circle_ellipse(centre: Array, normal: Array, radius: float) -> Array:
     # A ray d meets the plane at d (n c) / (n d); its distance from the centre is the radius on the cone.
     reach = float(normal @ centre)
     outer = np.outer(normal, centre)
-    Q = reach**2 * np.eye(3) - reach * (outer + outer.T) + (float(centre @ centre) - radius**2) * np.outer(normal, normal)
+    Q = (
+        reach**2 * np.eye(3)
+        - reach * (outer + outer.T)
+        + (float(centre @ centre) - radius**2) * np.outer(normal, normal)
+    )
     out = np.zeros(5)
     if not conic_axes(Q[0, 0], 2.0 * Q[0, 1], Q[1, 1], 2.0 * Q[0, 2], 2.0 * Q[1, 2], Q[2, 2], out):
         raise InputError("the circle is not seen as an ellipse", valid="one that lies before the camera")

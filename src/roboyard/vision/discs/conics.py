@@ -127,4 +127,4 @@ def ellipse_conic(ellipse: Array) -> Array:
     x, y, a, b, angle = (float(value) for value in ellipse)
     c, s = math.cos(angle), math.sin(angle)
     T = np.array([[c / a, s / a, -(c * x + s * y) / a], [-s / b, c / b, (s * x - c * y) / b], [0.0, 0.0, 1.0]])
-    return T.T @ np.diag([1.0, 1.0, -1.0]) @ T
+    return np.asarray(T.T @ np.diag([1.0, 1.0, -1.0]) @ T)

@@ -12,7 +12,17 @@ from roboyard.errors import InputError
 from roboyard.vision.discs.candidates import vote
 from roboyard.vision.discs.config import DiscConfig, Polarity
 from roboyard.vision.discs.doubts import (
-    BOUNDS, CONTRAST_MIN, DOUBT, FLATTEST, INVERTED, MARK_CONTRAST, NOISE, RADIUS_MAX, RADIUS_MIN, STEEPNESS, WITH_MARK,
+    BOUNDS,
+    CONTRAST_MIN,
+    DOUBT,
+    FLATTEST,
+    INVERTED,
+    MARK_CONTRAST,
+    NOISE,
+    RADIUS_MAX,
+    RADIUS_MIN,
+    STEEPNESS,
+    WITH_MARK,
 )  # fmt: skip
 from roboyard.vision.discs.inside import MARK, OFF_X
 from roboyard.vision.discs.outline import RAYS
@@ -87,11 +97,11 @@ def lightness(image: U8, polarity: Polarity) -> U8:
         raise InputError(f"a picture of {image.shape[1]} x {image.shape[0]} pixels", valid="16 x 16 at least")
     cv2 = opencv()
     if image.ndim == 2:
-        return image if polarity == "white" else cv2.bitwise_not(image)
+        return np.ascontiguousarray(image) if polarity == "white" else np.asarray(cv2.bitwise_not(image))
     first, second, third = cv2.split(image)
     if polarity == "white":
-        return cv2.min(cv2.min(first, second), third)
-    return cv2.bitwise_not(cv2.max(cv2.max(first, second), third))
+        return np.asarray(cv2.min(cv2.min(first, second), third))
+    return np.asarray(cv2.bitwise_not(cv2.max(cv2.max(first, second), third)))
 
 
 def noise_of(light: U8) -> float:
@@ -104,7 +114,7 @@ def noise_of(light: U8) -> float:
     level = int(np.searchsorted(counts, half))
     below = float(counts[level - 1]) if level else 0.0
     median = level - 0.5 + (half - below) / max(float(counts[level]) - below, 1.0)
-    return max(0.5, max(median, 0.0) / 0.954)
+    return float(max(0.5, max(median, 0.0) / 0.954))
 
 
 def find_discs(image: U8, config: DiscConfig | None = None) -> list[Disc]:

@@ -13,7 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.vision.discs.inside import CONTRAST, LEVEL, LIGHTER, MARK, OFF_X, OFF_Y, OUTER, SHARE, SLENDER, TOLD, UNEVEN
+from roboyard.vision.discs.inside import (
+    CONTRAST,
+    LEVEL,
+    LIGHTER,
+    MARK,
+    OFF_X,
+    OFF_Y,
+    OUTER,
+    SHARE,
+    SLENDER,
+    TOLD,
+    UNEVEN,
+)
 
 Array = NDArray[np.float64]
 
@@ -48,7 +60,7 @@ def doubts(ellipse: Array, fit: Array, inside: Array, bounds: Array) -> float:
     contrast = max(inside[CONTRAST], inside[MARK]) if with_mark else inside[CONTRAST]
     # An edge of this height and steepness is blurred by so much; blur eats small marks and the ring's evenness.
     blur = inside[CONTRAST] / (math.sqrt(2.0 * math.pi) * fit[2])
-    total = ((1.0 - fit[0]) / 0.25) ** 2
+    total = ((1.0 - fit[0]) / 0.2) ** 2
     total += (max(0.0, fit[1] / (0.17 + 0.6 * noise / fit[2]) - 0.5) / 0.5) ** 2
     total += (inside[UNEVEN] / ((0.07 + 0.25 * blur / b) * contrast + noise)) ** 2
     if with_mark:
@@ -60,7 +72,7 @@ def doubts(ellipse: Array, fit: Array, inside: Array, bounds: Array) -> float:
         if not _SHARES[0] <= inside[SHARE] <= _SHARES[1]:
             return NEVER
         kept = 1.0 - math.exp(-0.5 * inside[SHARE] ** 2 * a * b / (blur * blur))
-        total += (max(0.0, 0.5 - part / max(kept, 0.25)) / 0.27) ** 2
+        total += (max(0.0, 0.5 - part / max(kept, 0.25)) / 0.3) ** 2
         total += (math.hypot(inside[OFF_X], inside[OFF_Y]) / (0.04 * a + 0.3)) ** 2
         total += (inside[OUTER] / (0.1 + 0.3 * blur / b)) ** 2
         slender = inside[SLENDER]

@@ -31,9 +31,9 @@ def look_inside(image: U8, ellipse: Array, weights: Array, out: Array) -> None:
         image: Light where discs are.
         ellipse: (5,) middle, half axes, angle.
         weights: (RAYS,) 0 where the outline is not seen: something may lie over the ring there.
-        out: (TOLD,) written: contrast of the ring to what lies just outside; standard deviation of the ring; contrast of
-            the middle to the ring; place of the mark's weight from the ellipse's middle [px], two numbers; the mark's
-            size as a share of the disc's; share of the outline that is seen at which the disc is lighter inside than outside;
+        out: (TOLD,) written: contrast of the ring to what lies just outside; standard deviation of the ring; contrast
+            of the middle to the ring; place of the mark's weight from the ellipse's middle [px], two numbers; the
+            mark's size as a share of the disc's; share of the outline that is seen at which it is lighter inside;
             weight of the mark that lies near the ring, as a share; spread of the mark along the ellipse's shorter
             axis over that along its longer one; level of the ring.
     """
@@ -98,7 +98,9 @@ def look_inside(image: U8, ellipse: Array, weights: Array, out: Array) -> None:
         inside = max(1.0 - 2.0 / b, 0.5)
         outside = 1.0 + 2.0 / b
         dx, dy = c * a * u - s * b * v, s * a * u + c * b * v
-        step = value_at(image, x0 + inside * dx, y0 + inside * dy) - value_at(image, x0 + outside * dx, y0 + outside * dy)
+        step = value_at(image, x0 + inside * dx, y0 + inside * dy) - value_at(
+            image, x0 + outside * dx, y0 + outside * dy
+        )
         if weights[k] > 0.0:
             steps[seen] = step
             lighter += step > 0.0

@@ -29,8 +29,8 @@ def value_at(image: U8, x: float, y: float) -> float:
     x, y = min(max(x, 0.0), width - 1.001), min(max(y, 0.0), height - 1.001)
     i, j = int(x), int(y)
     a, b = x - i, y - j
-    above = (1.0 - a) * image[j, i] + a * image[j, i + 1]
-    below = (1.0 - a) * image[j + 1, i] + a * image[j + 1, i + 1]
+    above: float = (1.0 - a) * image[j, i] + a * image[j, i + 1]
+    below: float = (1.0 - a) * image[j + 1, i] + a * image[j + 1, i + 1]
     return (1.0 - b) * above + b * below
 
 

@@ -237,7 +237,7 @@ def _cover(rng: np.random.Generator, config: PictureConfig, albedo: F32, T: SE3,
 def _distract(
     rng: np.random.Generator, config: PictureConfig, albedo: F32, taken: list[tuple[float, float, float]]
 ) -> None:
-    """Lay something round that is no marked disc: without a mark, with a hole, a mark astray, too large, too slender."""
+    """Lay something round that is no marked disc: without a mark, with a hole, a mark astray, too large, too small."""
     kind = int(rng.integers(0, 6))
     radius = {3: rng.uniform(24.0, 40.0), 4: rng.uniform(2.0, 4.0)}.get(kind, rng.uniform(*config.radius))
     T = _place(rng, config, taken, float(radius))
