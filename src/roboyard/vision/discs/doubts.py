@@ -77,7 +77,7 @@ def doubts(ellipse: Array, fit: Array, inside: Array, bounds: Array) -> float:
         total += (inside[OUTER] / (0.1 + 0.3 * blur / b)) ** 2
         slender = inside[SLENDER]
         total += (max(0.0, 1.0 - slender * a / b) / 0.12) ** 2 + (max(0.0, slender - 1.03) / 0.08) ** 2
-        # A large mark of just the colour of the surroundings is a hole.
-        alike = max(0.0, 1.0 - abs(inside[MARK] / inside[CONTRAST] - 1.0) / 0.3)
-        total += (min(max(inside[SHARE] - 0.3, 0.0) / 0.1, 2.0) * alike) ** 2
+        # A mark of just the colour of the surroundings may be a hole, a large one most of all.
+        alike = max(0.0, 1.0 - abs(inside[MARK] / inside[CONTRAST] - 1.0) / 0.25)
+        total += (alike * (0.7 + min(max(inside[SHARE] - 0.3, 0.0) / 0.1, 2.0))) ** 2
     return math.sqrt(total)

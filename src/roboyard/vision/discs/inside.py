@@ -19,6 +19,29 @@ TOLD = 10
 _RING = 0.62, 0.86
 
 
+_GLANCE = 16
+
+
+def _glance_examples() -> list[tuple[object, ...]]:
+    return [(np.zeros((2, 2), np.uint8), np.zeros(5))]
+
+
+@kernel(examples=_glance_examples, error_model="numpy")
+def glance(image: U8, ellipse: Array) -> float:
+    """Contrast of the darkest place near the middle to the ring, at a glance: less than this no mark can have."""
+    c, s = math.cos(ellipse[4]), math.sin(ellipse[4])
+    ring = 0.0
+    for k in range(_GLANCE):
+        turn = 2.0 * math.pi * k / _GLANCE
+        u, v = 0.72 * ellipse[2] * math.cos(turn), 0.72 * ellipse[3] * math.sin(turn)
+        ring += value_at(image, ellipse[0] + c * u - s * v, ellipse[1] + s * u + c * v)
+    dark = 255.0
+    for j in range(-1, 2):
+        for i in range(-1, 2):
+            dark = min(dark, value_at(image, ellipse[0] + i, ellipse[1] + j))
+    return ring / _GLANCE - dark
+
+
 def _examples() -> list[tuple[object, ...]]:
     return [(np.zeros((2, 2), np.uint8), np.zeros(5), np.zeros(RAYS), np.zeros(TOLD))]
 

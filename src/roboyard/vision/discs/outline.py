@@ -167,8 +167,11 @@ def rough_outline(
         return 0.0
     middle = np.median(sorted_[:used])
     for k in range(_COARSE):
-        if not 0.55 * middle <= reach[k] <= 1.6 * middle:
+        if weights[k] > 0.0 and not 0.55 * middle <= reach[k] <= 1.6 * middle:
             weights[k] = 0.0
+            used -= 1
+    if used < _COARSE // 2:
+        return 0.0
     if not robust_ellipse(points, weights, 5, 1.0, ellipse, off):
         return 0.0
     near = 0
@@ -202,7 +205,10 @@ def fine_outline(image: U8, steepness: float, ellipse: Array, points: Array, wei
         c, s = math.cos(ellipse[4]), math.sin(ellipse[4])
         a, b = ellipse[2], ellipse[3]
         around = max(2.0, 0.25 * b) if turn == 0 else max(1.6, 0.15 * b)
-        for k in range(RAYS):
+        every = 2 - turn  # half the rays will do at first
+        used = 0
+        weights[:] = 0.0
+        for k in range(0, RAYS, every):
             angle = 2.0 * math.pi * k / RAYS
             u, v = math.cos(angle), math.sin(angle)
             # normal of the ellipse there
@@ -213,19 +219,21 @@ def fine_outline(image: U8, steepness: float, ellipse: Array, points: Array, wei
             px, py = ellipse[0] + c * a * u - s * b * v, ellipse[1] + s * a * u + c * b * v
             edge_along(image, px, py, dx, dy, -around, around, 0.5, 0.7, values, found)
             points[k, 0], points[k, 1] = px + found[0] * dx, py + found[0] * dy
-            steep[k] = found[1]
-            weights[k] = 1.0 if found[1] >= steepness else 0.0
-        level = 0.12 * np.median(steep)
-        near = 0.3 + 0.6 * steepness / max(np.median(steep), steepness)  # noise moves edges
+            steep[used] = found[1]
+            weights[k] = found[1] if found[1] >= steepness else 0.0
+            used += 1
+        typical = np.median(steep[:used])
+        near = 0.3 + 0.6 * steepness / max(typical, steepness)  # noise moves edges
+        count = 0
         for k in range(RAYS):
-            if steep[k] < level:
-                weights[k] = 0.0
-        if not robust_ellipse(points, weights, 5, near, ellipse, off):
+            weights[k] = 1.0 if weights[k] > 0.12 * typical else 0.0
+            count += weights[k] > 0.0
+        if count < used // 2 or not robust_ellipse(points, weights, 2 + 2 * turn, near, ellipse, off):
             return False
     total, squares = 0.0, 0.0
     for k in range(RAYS):
         if weights[k] > 0.0:
             total += 1.0
             squares += off[k] * off[k]
-    out[0], out[1], out[2] = total / RAYS, math.sqrt(squares / total), np.median(steep)
+    out[0], out[1], out[2] = total / RAYS, math.sqrt(squares / total), typical
     return True

@@ -54,7 +54,7 @@ def centre_of(disc: Disc, lens: Lens) -> Array:
     """Projection of the disc's own middle (2,) [px], by its outline and where its mark is seen.
 
     A circle's middle is not seen in the middle of its ellipse (J. Heikkilä, "Geometric camera calibration using
-    circular control points", PAMI 2000).  It may lie in two ways; the mark tells which, as far as it is seen sharply enough.
+    circular control points", PAMI 2000).  It may lie in two ways; the mark tells which, as far as it is seen sharply.
     """
     return _centre(disc, lens, _lies(disc, lens))
 

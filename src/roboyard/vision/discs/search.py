@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.vision.discs.doubts import BOUNDS, DOUBT, FLATTEST, RADIUS_MAX, RADIUS_MIN, STEEPNESS, doubts
-from roboyard.vision.discs.inside import TOLD, look_inside
+from roboyard.vision.discs.doubts import (
+    BOUNDS, DOUBT, FLATTEST, NOISE, RADIUS_MAX, RADIUS_MIN, STEEPNESS, WITH_MARK, doubts,
+)  # fmt: skip
+from roboyard.vision.discs.inside import TOLD, glance, look_inside
 from roboyard.vision.discs.outline import RAYS, fine_outline, rough_outline
 
 Array = NDArray[np.float64]
@@ -49,6 +51,8 @@ def search(image: U8, places: Array, bounds: Array, found: Array, outlines: Arra
             continue
         a, b = ellipse[2], ellipse[3]
         if a > 1.15 * bounds[RADIUS_MAX] + 1.0 or a < 0.8 * bounds[RADIUS_MIN] or b < 0.8 * bounds[FLATTEST] * a:
+            continue
+        if bounds[WITH_MARK] > 0.0 and glance(image, ellipse) < bounds[NOISE]:
             continue
         known = False
         for k in range(looked):
