@@ -1,4 +1,4 @@
-"""``roboyard calibrate``: finds numbers of a robot by experiments, and keeps them."""
+"""``roboyard calibrate``: finds numbers of a robot or a camera by experiments, and keeps them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from roboyard.cli.grammar import JsonOption, group
+from roboyard.cli.verbs.calibrate_camera import camera, hand_eye
 
-app = group("Find numbers of a robot by experiment.")
+app = group("Find numbers of a robot or a camera by experiment.")
 
 
 @app.callback()
 def _calibrate() -> None:
-    """Find numbers of a robot by experiment."""
+    """Find numbers of a robot or a camera by experiment."""
 
 
 @app.command("drive")
@@ -103,3 +104,7 @@ def drive(
             ("stored", str(kept) if kept is not None else "no: the robot's runs stay as they were"),
         ]
     )
+
+
+app.command("camera")(camera)
+app.command("hand-eye")(hand_eye)

@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.vision.discs.doubts import (
-    BOUNDS, DOUBT, FLATTEST, NOISE, RADIUS_MAX, RADIUS_MIN, STEEPNESS, WITH_MARK, doubts,
+    BOUNDS,
+    DOUBT,
+    FLATTEST,
+    NOISE,
+    RADIUS_MAX,
+    RADIUS_MIN,
+    STEEPNESS,
+    WITH_MARK,
+    doubts,
 )  # fmt: skip
 from roboyard.vision.discs.inside import TOLD, glance, look_inside
 from roboyard.vision.discs.outline import RAYS, fine_outline, rough_outline

@@ -1,0 +1,345 @@
+"""Marked discs: found where they are, and nowhere else, in pictures whose truth is exact."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.errors import InputError
+from roboyard.geometry import SE3, Lens
+from roboyard.grids.registration import registered_depth
+from roboyard.vision import (
+    DiscConfig,
+    centre_of,
+    disc_pairs,
+    draw_discs,
+    find_discs,
+    find_discs_hough,
+    place_disc,
+    place_discs,
+    steady,
+    thesis_discs,
+)  # fmt: skip
+from roboyard.vision.discs.circles import circle_ellipse, circle_lies, cone_of
+from roboyard.vision.discs.conics import ellipse_conic, fit_ellipse
+from roboyard.vision.synthetic.coverage import disc_patch
+from roboyard.vision.synthetic.exposure import expose
+from roboyard.vision.synthetic.pictures import CONDITIONS, DiscPicture, disc_picture, facing, radius_in_picture
+
+LENS = Lens(640, 480, 530.0, 530.0)
+SEEDS = range(40_000, 40_006)
+
+
+def score(picture: DiscPicture, sensitivity: float = 0.7) -> tuple[int, int, list[float]]:
+    """Discs there, false ones, errors of the middle [px]."""
+    errors, false = [], 0
+    for polarity in ("white", "black"):
+        found = find_discs(picture.image, DiscConfig(polarity=polarity, sensitivity=sensitivity))
+        near = [
+            min((float(np.linalg.norm(centre_of(one, LENS) - disc.centre)), k) for k, one in enumerate(found))
+            for disc in picture.discs
+            if disc.white == (polarity == "white") and found
+        ]
+        hits = [apart for apart, _ in near if apart < 2.0]
+        errors += hits
+        false += len(found) - len(hits)
+    return len(picture.discs), false, errors
+
+
+def scene(
+    discs: list[tuple[SE3, float, bool]],
+    *,
+    noise: float = 1.0,
+    ground: float = 0.35,
+    lens: Lens = LENS,
+    mark: float = 0.3,
+) -> np.ndarray:
+    """A picture of discs: pose, radius [m], whether white."""
+    albedo = np.full((lens.height, lens.width, 3), ground, np.float32)
+    for T, radius, white in discs:
+        for share, light in ((1.0, white), (mark, not white)):
+            patch = disc_patch(lens, T, share * radius)
+            assert patch is not None
+            patch.paint(albedo, (0.85 if light else 0.04,) * 3)
+    return expose(albedo, np.random.default_rng(1), blur=0.6, noise=noise)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CONDITIONS if kind not in ("hidden", "cluttered", "mixed")])
+def test_every_disc_is_found_and_nothing_else(kind: str) -> None:
+    total, false, errors = 0, 0, []
+    for seed in SEEDS:
+        there, wrong, apart = score(disc_picture(CONDITIONS[kind], seed))
+        total, false, errors = total + there, false + wrong, errors + apart
+    assert false == 0
+    assert len(errors) >= 0.96 * total
+    assert np.median(errors) < 0.1
+    assert np.percentile(errors, 95) < 0.3
+
+
+@pytest.mark.parametrize("kind", ["cluttered", "mixed"])
+def test_clutter(kind: str) -> None:
+    total, false, errors = 0, 0, []
+    for seed in SEEDS:
+        there, wrong, apart = score(disc_picture(CONDITIONS[kind], seed))
+        total, false, errors = total + there, false + wrong, errors + apart
+    assert false <= 1
+    assert len(errors) >= 0.93 * total
+    assert np.median(errors) < 0.1
+
+
+@pytest.mark.slow
+def test_the_promise_over_many_pictures() -> None:
+    total = false = frames = 0
+    errors: list[float] = []
+    for number, kind in enumerate(kind for kind in CONDITIONS if kind != "hidden"):
+        for seed in range(60):
+            there, wrong, apart = score(disc_picture(CONDITIONS[kind], 50_000 + 1000 * number + seed))
+            total, false, frames, errors = total + there, false + wrong, frames + 1, errors + apart
+    assert len(errors) >= 0.99 * total
+    assert false <= 0.01 * frames
+    assert np.median(errors) < 0.1
+
+
+def test_same_picture_same_bytes() -> None:
+    one, two = (find_discs(disc_picture(CONDITIONS["mixed"], 40_100).image) for _ in range(2))
+    assert len(one) == len(two) > 0
+    for a, b in zip(one, two, strict=True):
+        assert a.ellipse.tobytes() == b.ellipse.tobytes()
+        assert a.outline.tobytes() == b.outline.tobytes()
+
+
+def test_black_is_white_turned_round() -> None:
+    image = scene([(facing(np.array([0.02, 0.01, 0.45]), 0.4, 1.0), 0.01, True)])
+    white = find_discs(image, DiscConfig(polarity="white"))
+    black = find_discs(255 - image, DiscConfig(polarity="black"))
+    assert len(white) == len(black) == 1
+    assert not find_discs(image, DiscConfig(polarity="black"))
+    # what differs is the share of the lighter one, which is told from the other end of the scale
+    assert white[0].centre == pytest.approx(black[0].centre, abs=1e-9)
+
+
+def test_a_mark_is_asked_for_or_not() -> None:
+    T = facing(np.array([0.0, 0.0, 0.5]), 0.2, 0.0)
+    bare = scene([(T, 0.01, True)], mark=1e-6)
+    assert not find_discs(bare)
+    assert len(find_discs(bare, DiscConfig(mark=False))) == 1
+    assert not find_discs(scene([(T, 0.01, True)]), DiscConfig(mark_contrast=0.95))
+
+
+def test_radius_window() -> None:
+    image = scene(
+        [(facing(np.array([x, 0.0, 0.5]), 0.0, 0.0), radius, True) for x, radius in ((-0.08, 0.008), (0.08, 0.014))]
+    )
+    radii = sorted(round(one.radius) for one in find_discs(image))
+    assert radii == [9, 15]
+    assert [round(one.radius) for one in find_discs(image, DiscConfig(radius_min=11.0))] == [15]
+    assert [round(one.radius) for one in find_discs(image, DiscConfig(radius_max=12.0))] == [9]
+
+
+def test_sensitivity_lets_more_in() -> None:
+    counts = []
+    for sensitivity in (0.2, 0.5, 0.7, 1.0):
+        found = [score(disc_picture(CONDITIONS["hidden"], seed), sensitivity)[2] for seed in SEEDS]
+        counts.append(sum(map(len, found)))
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+
+
+def test_pictures_that_are_none() -> None:
+    with pytest.raises(InputError, match="bytes"):
+        find_discs(np.zeros((48, 64, 3)))
+    with pytest.raises(InputError, match="16 x 16"):
+        find_discs(np.zeros((8, 64), np.uint8))
+    for name, value in (("polarity", "grey"), ("sensitivity", 2.0), ("radius_min", -1.0), ("diameter", 0.0)):
+        with pytest.raises(InputError, match=name):
+            DiscConfig(**{name: value})
+    assert find_discs(np.zeros((480, 640, 3), np.uint8)) == []
+    assert find_discs(np.full((480, 640), 255, np.uint8)) == []
+    assert find_discs(np.random.default_rng(0).integers(0, 256, (480, 640, 3)).astype(np.uint8)) == []
+
+
+# -- geometry ----------------------------------------------------------------------------------------------------------
+@given(st.floats(-0.3, 0.3), st.floats(-0.2, 0.2), st.floats(0.3, 2.0), st.floats(0.01, 1.0), st.floats(0.0, 6.28))
+def test_a_circle_is_recovered_from_its_ellipse(x: float, y: float, z: float, tilt: float, turn: float) -> None:
+    centre = np.array([x, y, z])
+    normal = facing(centre, tilt, turn).rotation_matrix()[:, 2]
+    lies = circle_lies(cone_of(circle_ellipse(centre, normal, 0.02)))
+    best = min(lies, key=lambda lie: float(np.linalg.norm(lie.normal - normal)))
+    assert 0.02 * best.centre == pytest.approx(centre, abs=1e-6 * z)
+    assert best.normal == pytest.approx(normal, abs=1e-4)
+
+
+@given(st.floats(2.0, 40.0), st.floats(0.3, 1.0), st.floats(-1.5, 1.5), st.floats(-100, 700), st.floats(-100, 700))
+def test_an_ellipse_is_fitted_exactly(a: float, ratio: float, angle: float, x: float, y: float) -> None:
+    t = np.linspace(0.0, 2.0 * math.pi, 25)[:-1]
+    u, v = a * np.cos(t), ratio * a * np.sin(t)
+    points = np.stack([x + math.cos(angle) * u - math.sin(angle) * v, y + math.sin(angle) * u + math.cos(angle) * v], 1)
+    ellipse = np.zeros(5)
+    assert fit_ellipse(points, np.ones(len(points)), ellipse)
+    assert ellipse[:4] == pytest.approx([x, y, a, ratio * a], rel=1e-6, abs=1e-5)
+    homogeneous = np.concatenate([points, np.ones((len(points), 1))], axis=1)
+    assert np.abs(np.einsum("ki,ij,kj->k", homogeneous, ellipse_conic(ellipse), homogeneous)).max() < 1e-5
+
+
+def plane_depth(T: SE3, lens: Lens) -> np.ndarray:
+    """Exact depth of a plane z = 0 of a pose."""
+    normal, rays = T.rotation_matrix()[:, 2], lens.all_rays()
+    return ((normal @ T.translation) / (rays @ normal) * rays[..., 2]).astype(np.float32)
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.3, 0.65])
+def test_depth_tells_place_and_real_diameter(tilt: float) -> None:
+    for turn in (0.3, 2.0, 4.5):
+        T = facing(np.array([0.06, -0.05, 0.42]), tilt, turn)
+        image, depth = scene([(T, 0.01, True)]), plane_depth(T, LENS)
+        depth += np.random.default_rng(2).normal(0.0, 0.001, depth.shape).astype(np.float32)
+        depth[::3] = np.nan
+        (disc,) = find_discs(image)
+        placed = place_disc(disc, LENS, depth)
+        assert placed is not None
+        assert placed.measured
+        assert np.linalg.norm(placed.position - T.translation) < 0.6e-3
+        assert abs(placed.diameter - 0.02) < 0.6e-3
+        off = math.acos(min(1.0, float(placed.normal @ T.rotation_matrix()[:, 2])))
+        assert off < math.radians(12.0 if tilt == 0.0 else 5.0)
+
+
+def test_without_depth_the_assumed_diameter_tells() -> None:
+    T = facing(np.array([0.0, 0.03, 0.5]), 0.4, 1.0)
+    (disc,) = find_discs(scene([(T, 0.01, False)]), DiscConfig(polarity="black"))
+    nothing = np.full((480, 640), np.nan, np.float32)
+    assert place_disc(disc, LENS, nothing) is None
+    placed = place_disc(disc, LENS, nothing, diameter=0.02)
+    assert placed is not None
+    assert not placed.measured
+    assert np.linalg.norm(placed.position - T.translation) < 0.03 * 0.5
+    with pytest.raises(InputError, match="registered"):
+        place_disc(disc, LENS, nothing[:100])
+
+
+def test_wrong_diameters_are_left_out() -> None:
+    poses = [facing(np.array([x, 0.0, 0.5]), 0.0, 0.0) for x in (-0.1, 0.0, 0.1)]
+    image = scene(list(zip(poses, (0.010, 0.0135, 0.010), (True,) * 3, strict=True)))
+    depth = np.full((480, 640), 0.5, np.float32)
+    found = find_discs(image)
+    assert len(found) == 3
+    kept = place_discs(found, LENS, depth, DiscConfig())
+    assert sorted(round(float(one.position[0]), 2) for one in kept) == [-0.1, 0.1]
+    (large,) = place_discs(found, LENS, depth, DiscConfig(diameter=0.027, diameter_tolerance=0.002))
+    assert abs(large.position[0]) < 1e-3
+
+
+def test_the_middle_is_seen_beside_the_ellipse_s() -> None:
+    T = facing(np.array([0.15, 0.1, 0.35]), 0.6, 0.0)
+    (disc,) = find_discs(scene([(T, 0.011, True)], noise=0.5))
+    truth = LENS.project(T.translation)
+    assert np.linalg.norm(disc.centre - truth) > 2.0 * np.linalg.norm(centre_of(disc, LENS) - truth)
+
+
+def test_a_lens_that_bends() -> None:
+    bent = Lens(640, 480, 530.0, 530.0, distortion=(-0.25, 0.08, 0.001, 0.0, 0.0))
+    T = facing(np.array([0.2, 0.15, 0.5]), 0.3, 2.0)
+    (disc,) = find_discs(scene([(T, 0.012, True)], lens=bent))
+    placed = place_disc(disc, bent, diameter=0.024)
+    assert placed is not None
+    assert np.linalg.norm(placed.pixel - bent.project(T.translation)) < 0.1
+    assert np.linalg.norm(placed.position - T.translation) < 0.02 * 0.5
+
+
+def test_registered_depth_places_discs_seen_by_the_other_camera() -> None:
+    colour, infrared = LENS, Lens(640, 480, 575.0, 575.0)
+    T_colour_depth = SE3.from_xyz_rpy((-0.025, 0.0, 0.0), (0.0, 0.01, 0.0))
+    T = facing(np.array([0.03, 0.02, 0.55]), 0.35, 1.0)
+    depth = registered_depth(plane_depth(T_colour_depth.inverse() @ T, infrared), infrared, colour, T_colour_depth)
+    (disc,) = find_discs(scene([(T, 0.01, True)]))
+    placed = place_disc(disc, colour, depth)
+    assert placed is not None
+    assert np.linalg.norm(placed.position - T.translation) < 0.5e-3
+
+
+# -- pairs, looks, drawing ---------------------------------------------------------------------------------------------
+def pair_scene() -> np.ndarray:
+    return scene([(facing(np.array([x, 0.0, 0.5]), 0.0, 0.0), 0.01, False) for x in (-0.026, 0.026, 0.12)])
+
+
+def test_pairs() -> None:
+    config = DiscConfig(polarity="black", mode="pair")
+    placed = place_discs(find_discs(pair_scene(), config), LENS, np.full((480, 640), 0.5, np.float32), config)
+    (pair,) = disc_pairs(placed, config)
+    assert pair.distance == pytest.approx(0.052, abs=3e-4)
+    assert pair.position == pytest.approx([0.0, 0.0, 0.5], abs=5e-4)
+    assert not disc_pairs(placed, DiscConfig(distance=0.06, distance_tolerance=0.001))
+
+
+def test_several_looks_outlive_wrong_ones() -> None:
+    rng = np.random.default_rng(3)
+    true = np.array([[0.1, 0.0, 0.5], [0.2, 0.05, 0.5]])
+    looks = [true + rng.normal(0.0, 2e-4, true.shape) for _ in range(5)]
+    looks[1][0] += [0.004, 0.0, 0.0]  # within reach, not within the median's millimetre
+    looks[3] = np.concatenate([looks[3], [[0.4, 0.4, 0.4]]])  # seen once
+    found = steady(looks)
+    assert len(found) == 2
+    for one in found:
+        assert min(np.linalg.norm(true - one.mean, axis=1)) < 4e-4
+    assert sorted(one.kept for one in found) == [4, 5]
+    assert steady([np.zeros((0, 3))] * 5) == []
+    with pytest.raises(InputError, match="looks"):
+        steady(looks, least=6)
+
+
+def test_what_was_found_is_drawn() -> None:
+    image = pair_scene()
+    config = DiscConfig(polarity="black", mode="pair")
+    placed = place_discs(find_discs(image, config), LENS, np.full((480, 640), 0.5, np.float32), config)
+    drawn = draw_discs(image, placed, disc_pairs(placed, config))
+    changed = (drawn != image).any(axis=2)
+    assert 100 < changed.sum() < 0.05 * changed.size
+    assert draw_discs(image[:, :, 0], []).shape == image.shape
+
+
+# -- what it is compared with ------------------------------------------------------------------------------------------
+def test_hough_is_coarser() -> None:
+    errors: dict[str, list[float]] = {"ours": [], "hough": []}
+    for seed in SEEDS:
+        picture = disc_picture(CONDITIONS["plain"], seed)
+        for name, finder in (("ours", find_discs), ("hough", find_discs_hough)):
+            found = finder(picture.image, DiscConfig(polarity="white"))
+            for disc in picture.discs:
+                apart = [float(np.linalg.norm(one.centre - disc.centre)) for one in found]
+                if disc.white and apart and min(apart) < 3.0:
+                    errors[name].append(min(apart))
+    assert errors["hough"]
+    assert np.median(errors["hough"]) > 3.0 * np.median(errors["ours"])
+
+
+def test_the_thesis_s_formulas() -> None:
+    """A disc in the middle of its view: X = -12 mm + (u - 320) FZ, Y = 95 mm, Z = 564 mm - Z0."""
+    z = 0.53
+    image = scene([(facing(np.array([0.0, 0.0, z]), 0.0, 0.0), 0.01, True)])
+    depth = np.full((480, 640), z, np.float32)
+    (one,) = thesis_discs(image, depth, DiscConfig())
+    assert one.position == pytest.approx([-0.012, 0.095, 0.034], abs=1.5e-3)
+    assert one.diameter == pytest.approx(0.02, abs=0.002)
+    (pair,) = thesis_discs(
+        pair_scene(), np.full((480, 640), 0.5, np.float32), DiscConfig(polarity="black", mode="pair")
+    )
+    assert pair.distance == pytest.approx(0.054, abs=0.002)  # the code's 2 mm too much
+    with pytest.raises(InputError, match="480"):
+        thesis_discs(image[:240], depth, DiscConfig())
+
+
+def test_the_truth_of_drawn_pictures() -> None:
+    T = facing(np.array([0.1, 0.05, 0.5]), 0.5, 1.0)
+    outline = [
+        LENS.project(T @ np.array([0.01 * math.cos(t), 0.01 * math.sin(t), 0.0])) for t in np.linspace(0, 6.3, 200)
+    ]
+    apart = [np.linalg.norm(a - b) for a in outline for b in outline[::5]]
+    assert radius_in_picture(LENS, T, 0.01) == pytest.approx(0.5 * max(apart), rel=1e-3)
+    patch = disc_patch(LENS, T, 0.01)
+    assert patch is not None
+    ellipse = circle_ellipse(T.translation, T.rotation_matrix()[:, 2], 0.01)
+    assert patch.share.sum() == pytest.approx(math.pi * ellipse[2] * ellipse[3] * 530.0**2, rel=0.01)

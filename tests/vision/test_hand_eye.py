@@ -1,0 +1,133 @@
+"""Where a camera sits on an arm: exact without noise, within its bounds with noise, refused where it cannot be told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE3
+from roboyard.vision.hand_eye import SETUPS, HandEyeError, Setup, calibrate_hand_eye
+from roboyard.vision.hand_eye_file import read_hand_eye, result_text, sightings_text
+
+
+def pose(rng: np.random.Generator, reach: float, turn: float) -> SE3:
+    axis = rng.normal(size=3)
+    place = rng.uniform(-reach, reach, 3)
+    return SE3.exp([*place, *(axis / np.linalg.norm(axis) * rng.uniform(-turn, turn))])
+
+
+def experiment(
+    seed: int, count: int, setup: Setup, far: float = 0.0, turned: float = 0.0
+) -> tuple[SE3, list[SE3], list[SE3]]:
+    """True place of the camera, poses of the arm and of the target, with noise [m], [rad] on what the camera sees."""
+    rng = np.random.default_rng(seed)
+    X, Z = pose(rng, 0.1, 2.0), pose(rng, 0.6, 2.0)
+    arm = [pose(rng, 0.3, 1.0) for _ in range(count)]
+    hand = arm if setup == "eye-in-hand" else [T.inverse() for T in arm]
+    seen = [(H @ X).inverse() @ Z for H in hand]
+    noisy = [B @ SE3.exp([*rng.normal(0.0, far, 3), *rng.normal(0.0, turned, 3)]) for B in seen]
+    return X, arm, noisy
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_exact_without_noise(setup: Setup) -> None:
+    for seed in range(4):
+        X, arm, seen = experiment(seed, 6, setup)
+        result = calibrate_hand_eye(arm, seen, setup)
+        off = X.inverse() @ result.T_mount_camera
+        assert np.linalg.norm(off.translation) < 1e-9
+        assert off.angle < 1e-7
+        assert result.position_errors.max() < 1e-9
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_bounds_under_noise(setup: Setup) -> None:
+    inside = []
+    for seed in range(12):
+        X, arm, seen = experiment(100 + seed, 12, setup, 0.001, 0.003)
+        result = calibrate_hand_eye(arm, seen, setup)
+        off = X.inverse() @ result.T_mount_camera
+        assert np.linalg.norm(off.translation) < 0.004
+        assert off.angle < 0.008
+        error = np.array([*off.translation, *SE3_turn(off)])
+        inside.append(float(error @ np.linalg.solve(result.covariance, error)))
+    # chi squared with six degrees of freedom: the mean is 6, a covariance from 12 poses is a little small
+    assert 2.0 < np.mean(inside) < 14.0
+
+
+def SE3_turn(T: SE3) -> np.ndarray:
+    w, *v = T.quaternion
+    return 2.0 * np.array(v) / max(w, 1e-9)
+
+
+def test_more_poses_are_better() -> None:
+    errors = []
+    for count in (5, 10, 40):
+        off = []
+        for seed in range(6):
+            X, arm, seen = experiment(200 + seed, count, "eye-in-hand", 0.001, 0.002)
+            off.append(np.linalg.norm((X.inverse() @ calibrate_hand_eye(arm, seen).T_mount_camera).translation))
+        errors.append(float(np.median(off)))
+    assert errors[0] > errors[1] > errors[2]
+
+
+# What OpenCV 4.14's calibrateHandEye gives for this experiment: translation [m], and the first row of the rotation.
+OPENCV = {
+    "Tsai": ([-0.126711600985, 0.004130425911, 0.005400765552], [-0.14827919653, 0.676109929186, -0.7217261555]),
+    "Park": ([-0.126726428531, 0.004234119692, 0.00543147827], [-0.148835770432, 0.676795362935, -0.720968758096]),
+    "Horaud": ([-0.126710854708, 0.004231076079, 0.005423424814], [-0.148856283449, 0.676813697951, -0.720947310935]),
+    "Daniilidis": (
+        [-0.126823367558, 0.004204888443, 0.004948905821],
+        [-0.148211140715, 0.676499331179, -0.721375153912],
+    ),
+}
+
+
+def test_beside_opencv() -> None:
+    """Other methods on the same poses: they agree within what noise allows, and none is much nearer to the truth."""
+    X, arm, seen = experiment(11, 10, "eye-in-hand", 0.001, 0.002)
+    result = calibrate_hand_eye(arm, seen)
+    own = float(np.linalg.norm(result.T_mount_camera.translation - X.translation))
+    for place, row in OPENCV.values():
+        assert np.linalg.norm(result.T_mount_camera.translation - place) < 3.0 * result.position_sigma
+        assert np.linalg.norm(result.T_mount_camera.rotation_matrix()[0] - row) < 5.0 * result.rotation_sigma
+        assert own < 1.2 * np.linalg.norm(np.array(place) - X.translation)
+
+
+def turning(axis: tuple[float, float, float], count: int = 6) -> list[SE3]:
+    return [SE3.exp([0.1 * k, 0.02 * k * k, 0.0, *(0.3 * k * np.array(axis))]) for k in range(count)]
+
+
+def test_degenerate_motions_are_refused() -> None:
+    arm = turning((0.0, 0.0, 1.0))
+    with pytest.raises(HandEyeError, match=r"same axis \(0\.00, 0\.00, 1\.00\).*second axis"):
+        calibrate_hand_eye(arm, arm)
+    still = [SE3.exp([0.1 * k, 0.05 * k * k, 0.0, 0.0, 0.0, 0.0]) for k in range(6)]
+    with pytest.raises(HandEyeError, match="turns by 0.0°"):
+        calibrate_hand_eye(still, still)
+    with pytest.raises(HandEyeError, match="2 poses"):
+        calibrate_hand_eye(arm[:2], arm[:2])
+    with pytest.raises(InputError, match="one of each"):
+        calibrate_hand_eye(arm, arm[:4])
+    with pytest.raises(InputError, match="eye-in-hand"):
+        calibrate_hand_eye(arm, arm, "eye-on-desk")  # type: ignore[arg-type]
+
+
+def test_files(tmp_path: Path) -> None:
+    _, arm, seen = experiment(5, 8, "eye-to-hand", 0.0005, 0.001)
+    path = tmp_path / "poses.yaml"
+    path.write_text(sightings_text("eye-to-hand", arm, seen))
+    setup, arm_read, seen_read = read_hand_eye(path)
+    assert setup == "eye-to-hand"
+    for one, two in zip([*arm, *seen], [*arm_read, *seen_read], strict=True):
+        assert np.allclose(one.matrix(), two.matrix(), atol=1e-8)
+    assert "covariance" in result_text(calibrate_hand_eye(arm_read, seen_read, setup))
+    path.write_text("poses:\n  - arm: {xyz: [0, 0, 0]}\n    target: {xyz: [0, 0, 0], rpy: [0, 0, 0]}\n")
+    with pytest.raises(ConfigError, match=r"poses\[0\].arm.*one rotation"):
+        read_hand_eye(path)
+    path.write_text("setup: eye-in-foot\n")
+    with pytest.raises(ConfigError, match="eye-in-hand"):
+        read_hand_eye(path)
