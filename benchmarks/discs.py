@@ -69,9 +69,12 @@ class Score:
     def add(self, picture: DiscPicture, finder: Finder) -> None:
         self.frames += 1
         for polarity in ("white", "black"):
-            start = time.perf_counter()
-            found = finder(picture.image, polarity)
-            self.times.append((time.perf_counter() - start) * 1e3)
+            taken = []
+            for _ in range(2):  # the better of two: other programs disturb one
+                start = time.perf_counter()
+                found = finder(picture.image, polarity)
+                taken.append((time.perf_counter() - start) * 1e3)
+            self.times.append(min(taken))
             free = list(range(len(found)))
             for disc in picture.discs:
                 if disc.white != (polarity == "white"):

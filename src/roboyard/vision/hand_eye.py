@@ -198,7 +198,7 @@ def _refined(hand: Sequence[SE3], seen: Sequence[SE3], X: SE3, Z: SE3, setup: Se
     freedom = max(6 * len(hand) - 12, 1)
     variance = 2.0 * fit.cost / freedom
     J = np.asarray(fit.jac, dtype=np.float64)
-    covariance = variance * np.linalg.pinv(J.T @ J)[:6, :6]
+    covariance = np.asarray(variance * np.linalg.pinv(J.T @ J)[:6, :6], dtype=np.float64)
     return HandEye(
         setup, X @ SE3.exp(p[:6]), Z @ SE3.exp(p[6:]), covariance, _lengths(found[:, :3]),
         _lengths(found[:, 3:]), spread,

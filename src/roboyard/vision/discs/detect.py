@@ -163,7 +163,7 @@ def _bounds(config: DiscConfig, noise: float) -> Array:
     bounds[FLATTEST] = math.cos(config.tilt_max)
     bounds[STEEPNESS] = max(1.0, 0.8 * noise)
     bounds[CONTRAST_MIN] = max(5.0, 2.5 * noise)
-    bounds[DOUBT] = 0.1 + 1.5 * config.sensitivity
+    bounds[DOUBT] = 0.05 + 1.5 * config.sensitivity
     bounds[WITH_MARK], bounds[MARK_CONTRAST] = float(config.mark), config.mark_contrast
     bounds[INVERTED] = float(config.polarity == "black")
     bounds[NOISE] = noise

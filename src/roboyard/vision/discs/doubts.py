@@ -60,7 +60,9 @@ def doubts(ellipse: Array, fit: Array, inside: Array, bounds: Array) -> float:
     contrast = max(inside[CONTRAST], inside[MARK]) if with_mark else inside[CONTRAST]
     # An edge of this height and steepness is blurred by so much; blur eats small marks and the ring's evenness.
     blur = inside[CONTRAST] / (math.sqrt(2.0 * math.pi) * fit[2])
-    total = ((1.0 - fit[0]) / 0.2) ** 2
+    # A mark of just the colour of the surroundings may be a hole; no hole has a third colour.
+    alike = max(0.0, 1.0 - abs(inside[MARK] / inside[CONTRAST] - 1.0) / 0.4) if with_mark else 0.5
+    total = ((1.0 - fit[0]) / (0.29 - 0.11 * alike)) ** 2
     total += (max(0.0, fit[1] / (0.17 + 0.6 * noise / fit[2]) - 0.5) / 0.5) ** 2
     total += (inside[UNEVEN] / ((0.07 + 0.25 * blur / b) * contrast + noise)) ** 2
     if with_mark:
@@ -77,7 +79,5 @@ def doubts(ellipse: Array, fit: Array, inside: Array, bounds: Array) -> float:
         total += (inside[OUTER] / (0.1 + 0.3 * blur / b)) ** 2
         slender = inside[SLENDER]
         total += (max(0.0, 1.0 - slender * a / b) / 0.12) ** 2 + (max(0.0, slender - 1.03) / 0.08) ** 2
-        # A mark of just the colour of the surroundings may be a hole, a large one most of all.
-        alike = max(0.0, 1.0 - abs(inside[MARK] / inside[CONTRAST] - 1.0) / 0.25)
         total += (alike * (0.7 + min(max(inside[SHARE] - 0.3, 0.0) / 0.1, 2.0))) ** 2
     return math.sqrt(total)
