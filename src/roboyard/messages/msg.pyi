@@ -1606,6 +1606,38 @@ class UUID:
     uuid: NDArray[np.uint8] = ...
 
 @dataclass(slots=True)
+class BoundingBox3D:
+    __msgtype__: ClassVar[str]
+    center: Pose = ...
+    size: Vector3 = ...
+
+@dataclass(slots=True)
+class Detection3D:
+    __msgtype__: ClassVar[str]
+    header: Header = ...
+    results: list[ObjectHypothesisWithPose] = ...
+    bbox: BoundingBox3D = ...
+    id: str = ...
+
+@dataclass(slots=True)
+class Detection3DArray:
+    __msgtype__: ClassVar[str]
+    header: Header = ...
+    detections: list[Detection3D] = ...
+
+@dataclass(slots=True)
+class ObjectHypothesis:
+    __msgtype__: ClassVar[str]
+    class_id: str = ...
+    score: float = ...
+
+@dataclass(slots=True)
+class ObjectHypothesisWithPose:
+    __msgtype__: ClassVar[str]
+    hypothesis: ObjectHypothesis = ...
+    pose: PoseWithCovariance = ...
+
+@dataclass(slots=True)
 class ImageMarker:
     __msgtype__: ClassVar[str]
     CIRCLE: ClassVar[int]
@@ -2022,6 +2054,13 @@ class type_description_interfaces:
 
 class unique_identifier_msgs:
     UUID: TypeAlias = UUID
+
+class vision_msgs:
+    BoundingBox3D: TypeAlias = BoundingBox3D
+    Detection3D: TypeAlias = Detection3D
+    Detection3DArray: TypeAlias = Detection3DArray
+    ObjectHypothesis: TypeAlias = ObjectHypothesis
+    ObjectHypothesisWithPose: TypeAlias = ObjectHypothesisWithPose
 
 class visualization_msgs:
     ImageMarker: TypeAlias = ImageMarker

@@ -10,10 +10,8 @@ from roboyard.errors import InputError
 
 Polarity = Literal["white", "black"]
 Mode = Literal["single", "pair"]
-Method = Literal["contour", "hough", "thesis"]
 POLARITIES: tuple[Polarity, ...] = ("white", "black")
 MODES: tuple[Mode, ...] = ("single", "pair")
-METHODS: tuple[Method, ...] = ("contour", "hough", "thesis")
 
 
 @dataclass(frozen=True)

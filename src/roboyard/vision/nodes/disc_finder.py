@@ -1,0 +1,237 @@
+"""Marked discs in a live run: every picture's, and on request those on which several looks agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from roboyard.bus import Node, TransformError, param, settings
+from roboyard.bus.actions import GoalHandle
+from roboyard.errors import InputError
+from roboyard.geometry import SE3
+from roboyard.messages import action, msg
+from roboyard.messages.convert import header, image_to_msg
+from roboyard.vision.discs.config import DiscConfig
+from roboyard.vision.discs.detect import find_discs
+from roboyard.vision.discs.drawing import draw_discs
+from roboyard.vision.discs.looks import steady
+from roboyard.vision.discs.pairs import DiscPair, disc_pairs
+from roboyard.vision.discs.place import PlacedDisc, place_discs
+from roboyard.vision.nodes.camera_input import CameraInput, View
+from roboyard.vision.nodes.detections import detection, detections, pose_of
+
+_TEXTS = ("polarity", "mode")
+_NUMBERS = (
+    "diameter", "diameter_tolerance", "distance", "distance_tolerance", "sensitivity", "radius_min", "radius_max",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What one picture shows."""
+
+    discs: list[PlacedDisc]
+    pairs: list[DiscPair]
+
+
+@dataclass(eq=False)
+class Look:
+    """A request under way.
+
+    Attributes:
+        handle: Of the goal.
+        config: What is looked for.
+        looks: Pictures asked for.
+        least: Of them that must agree.
+        frame: Of the answer; empty: the camera's.
+        begun_ns: When it began.
+        until_ns: When it is given up.
+        rows: For each look its sightings (n, 9): position, normal, diameter, distance, measured.
+        blind: Looks whose depth was known nowhere.
+        trouble: Why the newest picture could not be used.
+    """
+
+    handle: GoalHandle
+    config: DiscConfig
+    looks: int
+    least: int
+    frame: str
+    begun_ns: int
+    until_ns: int
+    rows: list[np.ndarray]
+    blind: int = 0
+    trouble: tuple[str, str] = ("", "")
+
+
+class DiscFinderNode(Node):
+    """Finds marked discs.
+
+    in: image (sensor_msgs/Image), camera_info, depth_registered/image; or depth as its own camera sees it, with
+        depth_info_topic and /tf between the two; names by parameters
+    out: discs (vision_msgs/Detection3DArray, in the camera's optical frame), discs/image (what was found, drawn in),
+        while somebody listens, at most ``rate`` times a second
+    action: look (roboyard_msgs/LookForDiscs): several looks, and where discs or middles of pairs are, in a named frame
+
+    Causes for which a look ends without places: view_empty, disagreement, camera_silent, camera_info_silent,
+    depth_silent, depth_info_silent, depth_unknown, wrong_encoding, no_transform.
+    """
+
+    image_topic: str = param("image", doc="of pictures", fixed=True)
+    info_topic: str = param("camera_info", doc="of their camera", fixed=True)
+    depth_topic: str = param("depth_registered/image", doc="of depth; empty: none", fixed=True)
+    depth_info_topic: str = param("", doc="of the depth camera, if depth is not registered", fixed=True)
+    rate: float = param(2.0, unit="Hz", low=0.01, high=100.0, doc="of pictures looked at for the topics")
+    disc: DiscConfig = settings(DiscConfig)
+    looks: int = param(5, low=1, high=100, doc="pictures of a look")
+    least: int = param(3, low=1, high=100, doc="of them that must agree on a place")
+    reach: float = param(0.01, unit="m", low=1e-4, high=1.0, doc="sightings so near are of the same thing")
+    within: float = param(0.001, unit="m", low=1e-5, high=1.0, doc="sightings farther from the median do not count")
+    timeout: float = param(5.0, unit="s", low=0.05, high=1000.0, doc="of a look")
+
+    fields = ("_looked_ns",)
+
+    def setup(self) -> None:
+        """Connect."""
+        self._looked_ns = -(10**18)
+        self._look: Look | None = None
+        self._found = self.publisher("discs", msg.vision_msgs.Detection3DArray)
+        self._drawn = self.publisher("discs/image", msg.Image)
+        self._camera = CameraInput(
+            self, self.image_topic, self.info_topic, self.depth_topic, self.depth_info_topic, self._on_view
+        )
+        self.action_server("look", action.LookForDiscs, self._on_goal, on_restored=self._begin)
+        self.timer(0.05, self._watch)
+        self.report_health("ok", "waits for pictures")
+
+    # -- pictures ------------------------------------------------------------------------------------------------------
+    def _on_view(self, view: View) -> None:
+        look = self._look
+        due = view.time_ns - self._looked_ns >= round(0.9e9 / self.rate)
+        heard = bool(self._found.topic.subscriptions or self._drawn.topic.subscriptions)
+        if look is not None and view.time_ns >= look.begun_ns:
+            seen = see(view, look.config)
+            self._add(look, view, seen)
+        elif due and heard:
+            seen = see(view, self.disc)
+        else:
+            return
+        self._looked_ns = view.time_ns
+        self._tell(view, seen, look.config if look is not None else self.disc)
+
+    def _tell(self, view: View, seen: Seen, config: DiscConfig) -> None:
+        if self._found.topic.subscriptions:
+            make = partial(detection, view.frame, view.time_ns)
+            found = [
+                make(pose_of(one.position, one.normal), (one.diameter, one.diameter, 0.0), f"{config.polarity}_disc",
+                     max(0.0, 1.0 - 0.5 * one.disc.doubt))
+                for one in seen.discs
+            ]  # fmt: skip
+            self._found.publish(detections(view.frame, view.time_ns, found))
+        if self._drawn.topic.subscriptions:
+            drawn = draw_discs(view.image, seen.discs, seen.pairs)
+            self._drawn.publish(image_to_msg(drawn, view.frame, view.time_ns))
+        self.report_health("ok", f"{len(seen.discs)} discs seen", pairs=len(seen.pairs))
+
+    # -- looking on request --------------------------------------------------------------------------------------------
+    def _on_goal(self, handle: GoalHandle) -> None:
+        try:
+            self._config_of(handle.goal)
+        except InputError as error:
+            handle.reject(str(error), "bad_option")
+            return
+        handle.accept()
+        self._begin(handle)
+
+    def _begin(self, handle: GoalHandle) -> None:
+        goal = handle.goal
+        looks = int(goal.looks) or self.looks
+        least = min(int(goal.least) or self.least, looks)
+        until = self.now_ns + round(1e9 * (float(goal.timeout) or self.timeout))
+        self._look = Look(handle, self._config_of(goal), looks, least, str(goal.frame_id), self.now_ns, until, [])
+        handle.on_cancel = lambda _: self._end("canceled", "somebody cancelled it")
+
+    def _config_of(self, goal: Any) -> DiscConfig:
+        wishes: dict[str, Any] = {name: getattr(goal, name) for name in _TEXTS + _NUMBERS if getattr(goal, name)}
+        if not 0.0 <= float(goal.timeout) <= 1000.0:
+            raise InputError(f"timeout {goal.timeout:g} s", where=f"node {self.full_name}", valid="0 to 1000 s")
+        return replace(self.disc, **wishes)
+
+    def _add(self, look: Look, view: View, seen: Seen) -> None:
+        T = SE3.identity()
+        if look.frame and look.frame != view.frame:
+            try:
+                T = self.transforms.lookup(look.frame, view.frame, view.time_ns)
+            except TransformError as error:
+                look.trouble = ("no_transform", str(error))
+                return
+        look.trouble = ("", "")
+        look.blind += view.depth is not None and not (np.isfinite(view.depth) & (view.depth > 0.0)).any()
+        rows = [
+            [*(T @ one.position), *(T.rotation_matrix() @ first.normal), one.diameter, distance, float(first.measured)]
+            for one, first, distance in (
+                [(pair, pair.first, pair.distance) for pair in seen.pairs]
+                if look.config.mode == "pair"
+                else [(disc, disc, 0.0) for disc in seen.discs]
+            )
+        ]  # fmt: skip
+        look.rows.append(np.array(rows, dtype=np.float64).reshape(-1, 9))
+        look.frame = look.frame or view.frame
+        look.handle.feedback(action.LookForDiscs.Feedback(looks=len(look.rows)))
+        if len(look.rows) >= look.looks:
+            self._end()
+
+    def _watch(self) -> None:
+        look = self._look
+        if look is not None and self.now_ns >= look.until_ns:
+            late = f"{len(look.rows)} of {look.looks} looks in {(self.now_ns - look.begun_ns) * 1e-9:g} s"
+            silent = self._camera.silent(look.begun_ns)
+            cause, text = next(
+                (one for one in (self._camera.trouble, look.trouble, silent) if one[0]), ("too_slow", "")
+            )
+            self._end(cause, f"{late}: {text}" if text else late)
+        elif self._camera.trouble[0]:
+            self.report_health("error", self._camera.trouble[1], cause=self._camera.trouble[0])
+
+    def _end(self, cause: str = "", text: str = "") -> None:
+        look, self._look = self._look, None
+        if look is None or not look.handle.active:
+            return
+        result = action.LookForDiscs.Result(cause=cause, text=text, looks=len(look.rows))
+        result.header = header(look.frame, self.now_ns)
+        if not cause:
+            self._answer(look, result)
+        if result.cause:
+            self.report_health("warn", result.text, cause=result.cause)
+        if cause == "canceled":
+            look.handle.cancel(result, text)
+        elif cause:
+            look.handle.abort(result, text, cause)
+        else:
+            look.handle.succeed(result)
+
+    def _answer(self, look: Look, result: Any) -> None:
+        """Fill in where things are, or why nothing is known."""
+        found = steady(look.rows, reach=self.reach, within=self.within, least=look.least)
+        found.sort(key=lambda one: float(np.linalg.norm(one.mean[:3])))
+        table = np.array([one.mean for one in found]).reshape(-1, 9)
+        sizes = np.maximum(np.linalg.norm(table[:, 3:6], axis=1, keepdims=True), 1e-9)
+        result.positions = [msg.Point(x=x, y=y, z=z) for x, y, z in table[:, :3].tolist()]
+        result.normals = [msg.Vector3(x=x, y=y, z=z) for x, y, z in (table[:, 3:6] / sizes).tolist()]
+        result.diameters, result.distances = table[:, 6].copy(), table[:, 7].copy()
+        result.measured = table[:, 8] > 0.5
+        result.agreed = np.array([one.kept for one in found], dtype=np.uint32)
+        if look.blind == len(look.rows):
+            result.cause, result.text = "depth_unknown", "no pixel of the depth pictures is known"
+        elif not found and any(len(rows) for rows in look.rows):
+            result.cause, result.text = "disagreement", f"no place on which {look.least} of {look.looks} looks agree"
+        elif not found:
+            result.cause, result.text = "view_empty", f"nothing of the kind is seen in {look.looks} looks"
+
+
+def see(view: View, config: DiscConfig) -> Seen:
+    """Discs, and pairs if they are asked for, of one picture."""
+    placed = place_discs(find_discs(view.image, config), view.lens, view.depth, config)
+    return Seen(placed, disc_pairs(placed, config) if config.mode == "pair" else [])

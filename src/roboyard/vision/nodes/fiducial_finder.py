@@ -1,0 +1,62 @@
+"""Fiducials in a live run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roboyard.bus import Node, param
+from roboyard.messages import msg
+from roboyard.vision.fiducials import dictionary, find_fiducials
+from roboyard.vision.nodes.camera_input import CameraInput, View
+from roboyard.vision.nodes.detections import detection, detections
+
+_SILENT_NS = 2_000_000_000
+
+
+class FiducialFinderNode(Node):
+    """Finds fiducials of one family and size.
+
+    in: image (sensor_msgs/Image), camera_info; names by parameters
+    out: fiducials (vision_msgs/Detection3DArray in the camera's optical frame; the id is the marker's number, the score
+        how clearly its pose is the right one of two), at most ``rate`` times a second
+    """
+
+    image_topic: str = param("image", doc="of pictures", fixed=True)
+    info_topic: str = param("camera_info", doc="of their camera", fixed=True)
+    family: str = param("apriltag_36h11", doc="of the markers: 4x4_50, apriltag_36h11, …", fixed=True)
+    size: float = param(0.05, unit="m", low=1e-3, high=10.0, doc="edge of the markers", fixed=True)
+    rate: float = param(5.0, unit="Hz", low=0.01, high=100.0, doc="of pictures looked at")
+
+    fields = ("_looked_ns",)
+
+    def setup(self) -> None:
+        """Connect."""
+        dictionary(self.family)
+        self._looked_ns = -(10**18)
+        self._begun_ns = self.now_ns
+        self._found = self.publisher("fiducials", msg.vision_msgs.Detection3DArray)
+        self._camera = CameraInput(self, self.image_topic, self.info_topic, "", "", self._on_view)
+        self.timer(1.0, self._watch)
+        self.report_health("ok", "waits for pictures")
+
+    def _on_view(self, view: View) -> None:
+        if view.time_ns - self._looked_ns < round(0.9e9 / self.rate):
+            return
+        self._looked_ns = view.time_ns
+        found: list[Any] = []
+        for one in find_fiducials(view.image, self.family, view.lens, self.size):
+            if one.T_camera_tag is not None:
+                size = (one.size, one.size, 0.0)
+                score = 1.0 - 0.5 * one.ambiguity
+                found.append(
+                    detection(view.frame, view.time_ns, one.T_camera_tag, size, str(one.id), score, one.covariance)
+                )
+        self._found.publish(detections(view.frame, view.time_ns, found))
+        self.report_health("ok", f"{len(found)} fiducials seen")
+
+    def _watch(self) -> None:
+        cause, text = self._camera.trouble
+        if not cause:
+            cause, text = self._camera.silent(max(self._begun_ns, self.now_ns - _SILENT_NS))
+        if cause:
+            self.report_health("error" if self._camera.trouble[0] else "warn", text, cause=cause)
