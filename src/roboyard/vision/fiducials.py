@@ -146,10 +146,16 @@ def _posed(plain: Fiducial, lens: Lens, size: float) -> Fiducial:
     _, turns, places, errors = cv2.solvePnPGeneric(
         square, plain.corners.reshape(4, 1, 2), lens.matrix, distortion, flags=cv2.SOLVEPNP_IPPE_SQUARE
     )
-    if not len(turns):
-        return plain
-    poses = [SE3.from_rotation_matrix(cv2.Rodrigues(r)[0], np.ravel(t)) for r, t in zip(turns, places, strict=True)]
-    off = np.ravel(errors).astype(float)
+    known = [k for k, turn in enumerate(turns) if np.isfinite(turn).all() and np.isfinite(places[k]).all()]
+    if not known:  # seen exactly squarely: that closed form divides by zero, and there is one pose only
+        _, turns, places, errors = cv2.solvePnPGeneric(
+            square, plain.corners.reshape(4, 1, 2), lens.matrix, distortion, flags=cv2.SOLVEPNP_SQPNP
+        )
+        known = list(range(len(turns)))[:1]
+        if not known:
+            return plain
+    poses = [SE3.from_rotation_matrix(cv2.Rodrigues(turns[k])[0], np.ravel(places[k])) for k in known]
+    off = np.ravel(errors).astype(float)[known]
     order = np.argsort(off, kind="stable")
     best, error = poses[order[0]], float(off[order[0]])
     other, worse = (poses[order[1]], float(off[order[1]])) if len(order) > 1 else (None, math.inf)
