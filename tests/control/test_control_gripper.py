@@ -6,8 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from roboyard.bus import Bus, Node
+from roboyard.control.grasping import Grasp, GraspConfig, Hand
 from roboyard.control.nodes import GripperNode
 from roboyard.description.model import Axis, Joint, Limits, Link, Model
 from roboyard.geometry import SE3
@@ -26,7 +29,7 @@ HAND = Model(
             "finger",
             SE3.identity(),
             SE3.identity(),
-            (Axis((0, 1, 0), Limits(0.0, 0.08)),),
+            (Axis((0, 1, 0), Limits(0.0, 0.08, effort=12.0)),),
         ),
     ),
 )
@@ -40,6 +43,7 @@ class Fingers:
     def __init__(self, bus: Bus, held: float) -> None:
         self.bus, self.held, self.target = bus, held, 0.08
         self.start, self.begun_ns = 0.08, 0
+        self.effort, self.pressed = 2.5, (0.0,)
 
     def command_modes(self, joint: str) -> tuple[CommandMode, ...]:
         return ("position",)
@@ -51,11 +55,12 @@ class Fingers:
     def read(self) -> JointReadings:
         here = max(self._way(), self.held)
         moving = here not in (self.target, self.held)
-        return JointReadings(self.bus.now_ns, np.array([here]), np.array([SPEED * moving]), np.array([2.5]))
+        return JointReadings(self.bus.now_ns, np.array([here]), np.array([SPEED * moving]), np.array([self.effort]))
 
     def write(self, command: JointCommand) -> None:
         self.start, self.begun_ns = float(self.read().position[0]), self.bus.now_ns
         self.target = float(command.values[0])
+        self.pressed = () if command.max_effort is None else tuple(command.max_effort.tolist())
 
 
 def send(bus: Bus, position: float, held: float = 0.0, **parameters: object) -> tuple[Fingers, object, object]:
@@ -121,3 +126,80 @@ def test_a_cancel_stops_the_fingers_and_a_newer_goal_takes_over() -> None:
         bus.executor.run_for(0.5)
         assert not first.succeeded
         assert second.succeeded
+
+
+def test_forces_that_are_none_are_refused_and_too_large_ones_are_the_gripper_s_own() -> None:
+    with Bus() as bus:
+        fingers, client, _ = send(bus, 0.08)
+        for effort in (-1.0, math.nan, math.inf):
+            command = msg.GripperCommand(position=0.0, max_effort=effort)
+            goal = client.send(action.GripperCommand.Goal(command=command))
+            bus.executor.run_for(0.1)
+            assert not goal.accepted
+            assert fingers.target == 0.08
+        for effort, pressed in ((4.0, 4.0), (0.0, 12.0), (50.0, 12.0)):
+            client.send(action.GripperCommand.Goal(command=msg.GripperCommand(position=0.0, max_effort=effort)))
+            bus.executor.run_for(0.1)
+            assert fingers.pressed == (pressed,)
+
+
+def test_two_fingers_go_alike_and_goals_are_of_the_opening() -> None:
+    hand = Hand(0.0, 0.0115, (25.0, 25.0), (5.0, 5.0), scale=2.0, zero=0.001)
+    assert hand.range == pytest.approx((0.001, 0.024))
+    assert hand.force == 20.0
+    assert hand.efforts(10.0) == (15.0, 15.0)
+    assert hand.felt((-15.0, -15.0)) == 10.0
+    assert hand.opening(hand.position(0.017)) == pytest.approx(0.017)
+
+
+@given(
+    st.floats(0.1, 5.0), st.floats(-0.1, 0.1), st.integers(1, 3), st.floats(0.0, 50.0), st.floats(0.0, 20.0)
+)  # fmt: skip
+def test_what_is_asked_of_a_hand_is_what_it_feels(
+    scale: float, zero: float, joints: int, force: float, friction: float
+) -> None:
+    hand = Hand(0.0, 1.0, (100.0,) * joints, (friction,) * joints, scale, zero)
+    assert hand.felt([-effort for effort in hand.efforts(force)]) == pytest.approx(force, abs=1e-9)
+
+
+def test_holding_and_losing() -> None:
+    grasp = Grasp(Hand(0.0, 0.08, (20.0,), (0.0,)), GraspConfig(0.001, stall_timeout=0.1))
+    grasp.aim(0, 0.0, 10.0)
+    looks = [
+        (0.02, 0.05, 0.1, 1.0, "moving"), (0.05, 0.04, 0.0, 6.0, "moving"), (0.12, 0.04, 0.0, 10.0, "holding"),
+        (0.2, 0.039, 0.01, 4.0, "holding"), (0.3, 0.0379, 0.1, 9.0, "lost"), (0.9, 0.0, 0.0, 0.0, "lost"),
+    ]  # fmt: skip
+    for time, opening, speed, force, state in looks:
+        assert grasp.look(round(time * 1e9), opening, speed, force).state == state
+    grasp.aim(round(1e9), 0.08, 10.0)
+    assert grasp.look(round(1.1e9), 0.05, 0.1, 0.0).state == "moving"
+    other = Grasp(grasp.hand, grasp.config)
+    other.load(grasp.save())
+    assert other.look(round(1.5e9), 0.08, 0.0, 0.0) == grasp.look(round(1.5e9), 0.08, 0.0, 0.0)
+    assert other.look(round(1.5e9), 0.08, 0.0, 0.0).state == "still"
+
+
+@pytest.mark.parametrize(("opening", "force"), [(0.0, 10.0), (0.08, 10.0), (0.04, 4.0)])
+def test_ends_and_weak_touches_are_no_grasp(opening: float, force: float) -> None:
+    grasp = Grasp(Hand(0.0, 0.08, (20.0,), (0.0,)), GraspConfig(0.001, stall_timeout=0.1))
+    grasp.aim(0, 0.0, 10.0)
+    assert grasp.look(round(1e9), opening, 0.0, force).state == "still"
+
+
+def test_a_cancelled_goal_does_not_drop_what_is_held() -> None:
+    with Bus() as bus:
+        fingers, client, _ = send(bus, 0.0, held=0.05, stall_timeout=0.3, goal_tolerance=0.001)
+        fingers.effort = -12.0
+        states: list[str] = []
+        bus.add(Node(), "listener").subscribe("/gripper/state", msg.String, lambda message: states.append(message.data))
+        bus.executor.run_for(0.7)
+        assert states[-1] == "holding"
+        again = client.send(goal_of(0.001))
+        bus.executor.run_for(0.1)
+        assert not again.done()
+        again.cancel()
+        bus.executor.run_for(0.5)
+        assert again.done()
+        assert not again.succeeded
+        assert fingers.target == 0.001, "it goes on pressing"
+        assert states[-1] == "holding"

@@ -127,7 +127,7 @@ def test_what_lies_on_the_turntable_slides_off_when_omega2_r_is_mu_g(radius: flo
         place = sim.truth("coin").T_world_base
         now = math.hypot(place.x, place.y)
         start = start or now
-        if now > start + 0.01:
+        if now > start + 0.001:
             break
     due = math.sqrt(mu * G / radius)
     assert table.read().velocity[0] == pytest.approx(due, rel=0.04)

@@ -8,6 +8,7 @@ import pytest
 
 from roboyard.simulation.friction import evaluate, look_ahead, solve
 from roboyard.simulation.layout import layout
+from roboyard.simulation.meeting_loop import follow_turns, harden
 from roboyard.simulation.newton import LARGEST, start_at_solution
 
 LAYOUT = np.array(layout(), np.int64)
@@ -67,6 +68,27 @@ def test_it_finds_the_engines_minimum(condim: int, seed: int) -> None:
     for mine, reference in zip(ours, theirs, strict=True):
         scale = 1.0 + np.abs(reference).max(initial=0.0)
         np.testing.assert_allclose(mine / scale, reference / scale, atol=2e-6)
+
+
+@pytest.mark.parametrize("condim", [1, 3, 4, 6])
+@pytest.mark.parametrize("seed", range(12))
+def test_it_finds_the_minimum_where_contacts_of_moving_bodies_are_hard(condim: int, seed: int) -> None:
+    model, data = started(condim, 0.8, 10.0, seed)
+    address = model._address, data._address, LAYOUT
+    evaluate(*address)
+    before = data.efc_D.copy()
+    harden(*address)
+    follow_turns(*address, model.opt.timestep)
+    np.testing.assert_allclose(data.efc_D * data.efc_R, 1.0)
+    meet = any(0 not in model.body_weldid[model.geom_bodyid[contact.geom]] for contact in data.contact)
+    assert meet == bool((data.efc_D != before).any())
+    solve(*address)
+    inertia, change = np.zeros((model.nv, model.nv)), data.qacc - data.qacc_smooth
+    mujoco.mj_fullM(model, data, inertia)
+    mujoco.mj_constraintUpdate(
+        model, data, data.efc_J.reshape(-1, model.nv) @ data.qacc - data.efc_aref, np.zeros(1), 0
+    )
+    np.testing.assert_allclose(inertia @ change, data.qfrc_constraint, atol=1e-4)
 
 
 def test_the_scene_holds_every_kind_of_constraint() -> None:

@@ -36,11 +36,14 @@ class JointCommand:
         mode: What ``values`` are.
         joints: Names, all known to the hardware and commandable in this mode.
         values: (len(joints),) [rad, rad/s or N m; m, m/s or N for prismatic joints].
+        max_effort: (len(joints),) what the joints may press with on their way to positions and there [N m or N]; None:
+            all they can.  A joint that is given one presses on what stops it until it reaches it.
     """
 
     mode: CommandMode
     joints: tuple[str, ...]
     values: NDArray[np.float64] = field(repr=False)
+    max_effort: NDArray[np.float64] | None = field(default=None, repr=False)
 
 
 @runtime_checkable
@@ -65,6 +68,6 @@ class Hardware(Protocol):
 
         Raises:
             UnknownNameError: a joint is not known or does not take this mode.
-            InputError: a value is not finite.
+            InputError: a value is not finite, or an effort is negative or not for positions.
         """
         ...

@@ -18,20 +18,32 @@ from roboyard.simulation.assembly.exactness import reckon_exactly
 from roboyard.simulation.loads import beyond
 from roboyard.simulation.modes import modes_of
 from roboyard.simulation.ranges import command_range, guarded
-from roboyard.simulation.servos import GIVE, GIVE_SLIDE, Gains, default_gains, effort_limit, overridden
+from roboyard.simulation.servos import (
+    GIVE,
+    GIVE_SLIDE,
+    Gains,
+    default_gains,
+    effort_limit,
+    overridden,
+    pressing_gains,
+)
 
 _CODES: dict[CommandMode, int] = {"position": s.POSITION, "velocity": s.VELOCITY, "effort": s.EFFORT}
 
 
 @dataclass(slots=True)
 class Servo:
-    """One commandable joint: its place, its modes with their gains and ranges, and its row in the tables."""
+    """One commandable joint: its place, its modes with their gains and ranges, and its row in the tables.
+
+    ``pressing`` are the gains of position commands that say how hard to press.
+    """
 
     model: str
     place: JointPlace
     gains: dict[CommandMode, Gains]
     ranges: dict[CommandMode, tuple[float, float]]
     row: int
+    pressing: Gains
 
 
 @dataclass(slots=True)
@@ -75,19 +87,26 @@ class Servos:
                     # The engine's guess of how joints give way under contacts would not know of the inertia added.
                     reckon_exactly(assembled.model)
                 ranges = {mode: command_range(mode, place.axis, interface) for mode in gains}
-                made.servos[(name, place.name)] = Servo(name, place, gains, ranges, len(made.servos))
+                press = pressing_gains(inertia, limit, model.mass, step, place.axis.limits.velocity)
+                press = overridden(press, "position", interface, name, pressing=True)
+                made.servos[(name, place.name)] = Servo(name, place, gains, ranges, len(made.servos), press)
         made.ints = np.zeros((len(made.servos), 4), np.int64)
         made.floats = np.zeros((len(made.servos), s.WIDTH))
         for servo in made.servos.values():
             made.ints[servo.row, : s.MODE] = servo.place.qpos, servo.place.dof, servo.place.ctrl
-            made.floats[servo.row, s.LIMIT] = effort_limit(servo.place.axis)
+            made.floats[servo.row, [s.LIMIT, s.OWN]] = effort_limit(servo.place.axis)
+            made.floats[servo.row, s.ASKED] = math.inf
             joints = {joint.name: joint for joint in assembled.placements[servo.model].entry.model.joints}
             if servo.place.name in joints:
                 made.floats[servo.row, s.SOFT_LOW : s.CYCLE] = guarded(joints[servo.place.name], step)
         return made
 
-    def command(self, servo: Servo, mode: CommandMode, value: float, model: Any, data: Any) -> None:
+    def command(
+        self, servo: Servo, mode: CommandMode, value: float, model: Any, data: Any, press: float = math.inf
+    ) -> None:
         """Give ``servo`` a new set-point; a change of mode starts it from the joint's present state.
+
+        ``press``: the effort that it may press with on its way to a position [N m or N]; infinite: all it can.
 
         Raises:
             InputError: ``value`` is not finite.
@@ -97,14 +116,23 @@ class Servos:
                 f"set-point {value} for joint {servo.place.name}", where=servo.model, valid="a finite number"
             )
         row, code = servo.row, _CODES[mode]
-        if self.ints[row, s.MODE] != code:
+        before, self.floats[row, s.ASKED] = float(self.floats[row, s.ASKED]), press
+        if self.ints[row, s.MODE] != code or math.isinf(before) != math.isinf(press):
             self._switch(servo, mode, model, data)
+        elif before != press:
+            self.limit(servo, model)
         low, high = servo.ranges[mode]
         self.floats[row, s.TARGET] = min(max(value, low), high)
         self.floats[row, s.LEFT] = self.floats[row, s.CYCLE]
+        if math.isfinite(press):
+            here = float(data.qpos[servo.place.qpos])
+            gain, ahead, grown = self.floats[row, [s.P, s.SETPOINT, s.INTEGRAL]]
+            if (self.floats[row, s.TARGET] - here) * (gain * (ahead - here) + grown) < 0.0:  # it lets go at once
+                self.floats[row, [s.SETPOINT, s.INTEGRAL]] = here, 0.0
 
     def _switch(self, servo: Servo, mode: CommandMode, model: Any, data: Any) -> None:
-        place, gains = servo.place, servo.gains[mode]
+        place = servo.place
+        gains = servo.gains[mode] if math.isinf(self.floats[servo.row, s.ASKED]) else servo.pressing
         start = {
             "position": float(data.qpos[place.qpos]),
             "velocity": float(data.qvel[place.dof]),
@@ -114,14 +142,14 @@ class Servos:
         self.floats[servo.row, : s.LIMIT] = gains.p, gains.i, gains.d, gains.windup, gains.ramp
         self.floats[servo.row, s.SETPOINT : s.EASED] = start, 0.0
         dynamics = place.axis.dynamics
-        self.floats[servo.row, s.CYCLE :] = gains.cycle, 0.0, dynamics.damping, dynamics.friction
+        self.floats[servo.row, s.CYCLE : s.OWN] = gains.cycle, 0.0, dynamics.damping, dynamics.friction
         light = gains.d * float(model.opt.timestep) > float(model.dof_M0[place.dof])
         self.floats[servo.row, s.EASED] = float(mode == "position" and light)
         data.ctrl[place.ctrl : place.ctrl + 3] = 0.0
         self.engage(servo, model)
 
     def engage(self, servo: Servo, model: Any) -> None:
-        """Write the gains of the servo's mode into the engine's model."""
+        """Write the gains of the servo's mode and its bounds into the engine's model."""
         place = servo.place
         mode, (p, d) = self.ints[servo.row, s.MODE], self.floats[servo.row, [s.P, s.D]]
         kp, kv = {s.POSITION: (p, d), s.VELOCITY: (0.0, p)}.get(int(mode), (0.0, 0.0))
@@ -132,6 +160,15 @@ class Servos:
         self.stale |= float(model.dof_armature[place.dof]) != armature
         model.dof_armature[place.dof] = armature
         model.actuator_biasprm[place.actuator, 1:3] = -kp, -kv
+        self.limit(servo, model)
+
+    def limit(self, servo: Servo, model: Any) -> None:
+        """Bound the servo's effort by what the joint can and what was asked for."""
+        most = min(float(self.floats[servo.row, s.OWN]), float(self.floats[servo.row, s.ASKED]))
+        self.floats[servo.row, s.LIMIT] = most
+        if math.isfinite(most):
+            model.actuator_forcerange[servo.place.actuator] = -most, most
+        model.actuator_forcelimited[servo.place.actuator] = math.isfinite(most)
 
     def efforts(self, places: list[JointPlace], data: Any) -> NDArray[np.float64]:
         """Actuator efforts of joints at the last evaluated accelerations [N m or N]."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.simulation.grain_loop import follow_grain, let_creep
+from roboyard.simulation.meeting_loop import follow_turns, harden
 from roboyard.simulation.native import (
     AREF,
     CONTACT_SIZE,
@@ -24,6 +25,7 @@ from roboyard.simulation.native import (
     ROWS,
     SOLVER,
     STIFFNESS,
+    TIMESTEP,
     float64s,
     int32,
     int64,
@@ -194,7 +196,7 @@ def evaluate_on(
     grain: NDArray[np.float64],
     ground: NDArray[np.bool_],
 ) -> None:
-    """`evaluate` where some of the ground is slippery, some surfaces move and some have a grain.
+    """`evaluate` where some of the ground is slippery, some surfaces move and some have a grain, and where bodies meet.
 
     Args:
         model: Address of the engine's model.
@@ -214,12 +216,14 @@ def evaluate_on(
         change_surfaces(data, layout, patches, belts, friction, grain, ground)
     if grain.shape[0] > 0:
         let_creep(model, data, layout, grain)
+    harden(model, data, layout)
     keep_sliding_contacts_down(data, layout)
+    follow_turns(model, data, layout, float64s(model + layout[TIMESTEP], 1)[0])
 
 
 @kernel(examples=_example)
 def evaluate(model: int, data: int, layout: NDArray[np.int64]) -> None:
-    """Evaluate positions, velocities and contacts of the present state, as `run` leaves them.
+    """Evaluate positions, velocities and contacts of the present state, where all contacts are with what stands fast.
 
     Args:
         model: Address of the engine's model.

@@ -78,7 +78,8 @@ class SimulatedHardware:
 
         Raises:
             UnknownNameError: a joint is not known or does not take this mode.
-            InputError: a value is not finite, or their number differs from the joints'.
+            InputError: a value is not finite, an effort is negative or not for positions, or there are more or fewer of
+                them than joints.
         """
         if len(command.joints) != len(command.values):
             raise InputError(f"{len(command.values)} values for {len(command.joints)} joints", where=self._name)
@@ -89,13 +90,26 @@ class SimulatedHardware:
         values = np.asarray(command.values, float).tolist()
         if not all(map(math.isfinite, values)):
             raise InputError(f"set-points {values}", where=self._name, valid="finite numbers")
+        press = [math.inf] * len(values) if command.max_effort is None else self._efforts(command)
         servos, simulation = self._simulation.servos, self._simulation
-        for joint, value in zip(command.joints, values, strict=True):
-            servos.command(servos.servos[(self._name, joint)], command.mode, value, simulation.model, simulation.data)
+        model, data = simulation.model, simulation.data
+        for joint, value, most in zip(command.joints, values, press, strict=True):
+            servos.command(servos.servos[(self._name, joint)], command.mode, value, model, data, most)
         if servos.stale:
             simulation.running.evaluate()
             servos.stale = False
         simulation.instant.moved()
+
+    def _efforts(self, command: JointCommand) -> list[float]:
+        """How hard each joint may press, checked."""
+        efforts: list[float] = np.asarray(command.max_effort, float).tolist()
+        if command.mode != "position":
+            raise InputError(f"efforts of {command.mode} commands", where=self._name, valid="of position commands")
+        if len(efforts) != len(command.joints):
+            raise InputError(f"{len(efforts)} efforts for {len(command.joints)} joints", where=self._name)
+        if not all(effort >= 0.0 and math.isfinite(effort) for effort in efforts):
+            raise InputError(f"efforts {efforts}", where=self._name, valid="finite numbers, 0 or more")
+        return efforts
 
     def _check_modes(self, command: JointCommand) -> None:
         for joint in command.joints:

@@ -43,6 +43,11 @@ class Layout(NamedTuple):
     and its mean.  For surfaces that move or are slippery, a contact's position and frame, and in the data a pointer to
     the rows' stiffness and damping; for surfaces with a grain a pointer to the
     bodies' orientations; and where solutions go: accelerations, the rows' forces, those of the joints.
+
+    For bodies that meet in the model pointers to the geoms' bodies, to what bodies are welded to, hang on and belong
+    to, to their degrees of freedom and the first of them; in the data to speeds, to how the joints' axes turn, to the
+    bodies' motions and to the centres of mass that these are about; the step; in the data a pointer to the rows'
+    softness, in a contact its stiffness or time constant.
     """
 
     ncon: int
@@ -82,6 +87,19 @@ class Layout(NamedTuple):
     accelerations: int
     efc_forces: int
     constraint_forces: int
+    body_of_geom: int
+    body_weld: int
+    body_parent: int
+    body_root: int
+    body_dofs: int
+    body_first_dof: int
+    speeds: int
+    turning_axes: int
+    motions: int
+    centres: int
+    timestep: int
+    softness: int
+    bounce: int
 
 
 @lru_cache(maxsize=1)
@@ -151,6 +169,19 @@ def layout() -> Layout:
         data.qacc.offset,
         data.efc_force.offset,
         data.qfrc_constraint.offset,
+        model.geom_bodyid.offset,
+        model.body_weldid.offset,
+        model.body_parentid.offset,
+        model.body_rootid.offset,
+        model.body_dofnum.offset,
+        model.body_dofadr.offset,
+        data.qvel.offset,
+        data.cdof_dot.offset,
+        data.cvel.offset,
+        data.subtree_com.offset,
+        model.opt.offset + option.timestep.offset,
+        data.efc_R.offset,
+        contact.solref.offset,
     )
     _check(found)
     return found
@@ -195,7 +226,8 @@ def _check(found: Layout) -> None:
         data.ncon, geoms["data"][0], geoms["strides"][0], data.narena, data.contact.geom[0].tolist(),
         int(data.contact.efc_address[-1]), int(data.contact.dim[-1]), float(data.contact.friction[-1][0]),
         float(data.contact.mu[-1]), int(model.opt.solver), int(model.opt.iterations), data.nefc, data.nefmL, model.nv,
-        float(model.stat.meaninertia), float(data.contact.pos[-1][0]), float(data.contact.frame[-1][2]),
+        float(model.stat.meaninertia), float(model.opt.timestep),
+        float(data.contact.solref[-1][0]), float(data.contact.pos[-1][0]), float(data.contact.frame[-1][2]),
     )  # fmt: skip
     last = contacts + (data.ncon - 1) * found.contact_size
     read: tuple[Any, ...] = (
@@ -205,7 +237,8 @@ def _check(found: Layout) -> None:
         _int(last + found.row), _int(last + found.dim), _float(last + found.friction), _float(last + found.mu),
         _int(at_model + found.solver), _int(at_model + found.iterations), _int(at_data + found.rows),
         _int(at_data + found.effective), ctypes.c_int64.from_address(at_model + found.dofs).value,
-        _float(at_model + found.mean_inertia), _float(last + found.position), _float(last + found.frame + 16),
+        _float(at_model + found.mean_inertia), _float(at_model + found.timestep), _float(last + found.bounce),
+        _float(last + found.position), _float(last + found.frame + 16),
     )  # fmt: skip
     arrays = {
         at_data + found.aref: data.efc_aref, at_data + found.jacobian: data.efc_J,
@@ -215,6 +248,12 @@ def _check(found: Layout) -> None:
         at_data + found.gains: data.efc_KBIP, at_data + found.rotations: data.xmat,
         at_data + found.accelerations: data.qacc, at_data + found.efc_forces: data.efc_force,
         at_data + found.constraint_forces: data.qfrc_constraint, at_data + found.inertia: data.M,
+        at_data + found.softness: data.efc_R, at_data + found.speeds: data.qvel,
+        at_data + found.turning_axes: data.cdof_dot,
+        at_data + found.motions: data.cvel, at_data + found.centres: data.subtree_com,
+        at_model + found.body_of_geom: model.geom_bodyid, at_model + found.body_weld: model.body_weldid,
+        at_model + found.body_parent: model.body_parentid, at_model + found.body_root: model.body_rootid,
+        at_model + found.body_dofs: model.body_dofnum, at_model + found.body_first_dof: model.body_dofadr,
         at_model + found.inertia_lengths: model.M_rownnz,
         at_model + found.inertia_starts: model.M_rowadr, at_model + found.inertia_columns: model.M_colind,
     }  # fmt: skip

@@ -55,6 +55,19 @@ llvmlite.binding.load_library_permanently(library())
     ACCELERATIONS,
     EFC_FORCES,
     CONSTRAINT_FORCES,
+    BODY_OF_GEOM,
+    BODY_WELD,
+    BODY_PARENT,
+    BODY_ROOT,
+    BODY_DOFS,
+    BODY_FIRST_DOF,
+    SPEEDS,
+    TURNING_AXES,
+    MOTIONS,
+    CENTRES,
+    TIMESTEP,
+    SOFTNESS,
+    BOUNCE,
 ) = range(len(Layout._fields))
 
 

@@ -10,8 +10,8 @@ from roboyard.compute import kernel
 # Columns of the servo tables.
 QPOS, DOF, CTRL, MODE = range(4)
 P, I, D, WINDUP, RAMP, LIMIT, TARGET, SETPOINT, INTEGRAL, EASED, SOFT_LOW, SOFT_HIGH, K_POS, K_VEL, SPEED = range(15)  # noqa: E741
-CYCLE, LEFT, DAMPING, FRICTION = range(15, 19)
-WIDTH = 19
+CYCLE, LEFT, DAMPING, FRICTION, OWN, ASKED = range(15, 21)
+WIDTH = 21
 OFF, POSITION, VELOCITY, EFFORT = range(4)
 
 
@@ -69,9 +69,12 @@ def run_servos(
     are there together; the servo damps the deviation from that speed, and adds the effort foreseen: weight,
     centrifugal and Coriolis forces, and the joint's own damping and friction at that speed.
 
+    Where a command says how hard the joint may press (ASKED, beside its OWN limit), the set-point waits for a joint
+    that cannot follow: it runs ahead no further than the effort still grows by that.
+
     Args:
         ints: (n, 4) addresses and mode.
-        floats: (n, 19) gains, limits and state; set-point and integral are advanced.
+        floats: (n, 21) gains, limits and state; set-point and integral are advanced.
         qpos: Positions.
         qvel: Velocities.
         ctrl: Controls, written: (position, velocity, feed-forward) for each servo.
@@ -101,6 +104,11 @@ def run_servos(
             low, high = _speeds(floats[k], floats[k, SETPOINT])
             change = _between(change, low * dt, high * dt)
         floats[k, SETPOINT] += change
+        if mode == POSITION and floats[k, ASKED] < np.inf and floats[k, P] > 0.0:
+            here, most = qpos[ints[k, QPOS]], floats[k, LIMIT]
+            ahead, behind = most - floats[k, INTEGRAL], most + floats[k, INTEGRAL]
+            low, high = here - behind / floats[k, P], here + ahead / floats[k, P]
+            floats[k, SETPOINT] = _between(floats[k, SETPOINT], low, high)
         if soft and mode == VELOCITY:
             low, high = _speeds(floats[k], qpos[ints[k, QPOS]])
             floats[k, SETPOINT] = _between(floats[k, SETPOINT], low, high)
@@ -120,6 +128,8 @@ def run_servos(
             error = setpoint - velocity
             effort = floats[k, P] * error
             ctrl[c + 1] = setpoint
+        if floats[k, ASKED] < np.inf:
+            floats[k, INTEGRAL] = _clip(floats[k, INTEGRAL], floats[k, LIMIT])
         effort += floats[k, INTEGRAL]
         if not (abs(effort) >= floats[k, LIMIT] and effort * error > 0.0):
             grown = floats[k, INTEGRAL] + floats[k, I] * error * dt

@@ -31,6 +31,9 @@ GIVE, GIVE_SLIDE = 0.02, 0.005
 """Error at which a servo made for its robot's weight gives all its effort, or holds all that weight [rad, m]."""
 POSITION_RESET, VELOCITY_RESET = 0.5, 0.05
 """Integral times of the default servos [s]."""
+PRESS_STEP, PRESS_BANDWIDTH, PRESS_RESET = 0.4, 200.0, 8.0
+"""Natural frequency of servos that press, times the physics step, at most, so that the engine's own damping does for
+it; its bound [rad/s]; and their integral time, times that frequency: the effort is there within half a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +116,31 @@ def default_gains(
     return Gains(0.0)
 
 
-def overridden(gains: Gains, mode: CommandMode, interface: JointInterface | None, model: str) -> Gains:
+def pressing_gains(inertia: float, effort: float, mass: float, timestep: float, speed: float) -> Gains:
+    """Gains of a position servo that presses on what it meets, as a gripper's does.
+
+    Args:
+        inertia: The joint's own inertia at rest [kg m² or kg].
+        effort: Its limit [N m or N].
+        mass: Of the whole model [kg]; bounds the integral where the effort has no limit.
+        timestep: Physics step [s].
+        speed: The joint's limit, at which its set-point moves [rad/s or m/s].
+    """
+    frequency = min(PRESS_STEP / timestep, PRESS_BANDWIDTH)
+    p, d = inertia * frequency**2, 2.0 * inertia * frequency
+    windup = effort if math.isfinite(effort) else 9.81 * mass
+    return Gains(p, p * frequency / PRESS_RESET, d, windup, speed if speed > 0.0 else math.inf)
+
+
+def overridden(
+    gains: Gains, mode: CommandMode, interface: JointInterface | None, model: str, *, pressing: bool = False
+) -> Gains:
     """``gains`` with what the joint's ``ros2_control`` parameters say.
 
     The names are gazebo_ros2_control's: ``pos_kp, pos_ki, pos_kd, pos_max_integral_error`` and ``vel_…``; and ours,
     ``pos_ramp`` and ``vel_ramp`` [rad/s, rad/s²], ``pos_cycle`` [s], and ``pos_bandwidth`` [rad/s], which makes a
-    position servo as many times faster than the default as it is more than `POSITION_BANDWIDTH`.
+    position servo as many times faster than the default as it is more than `POSITION_BANDWIDTH`.  The last two are not
+    of servos that are ``pressing``.
 
     Raises:
         DescriptionError: a value is no number, or negative.
@@ -139,6 +161,8 @@ def overridden(gains: Gains, mode: CommandMode, interface: JointInterface | None
                     where=f"model {model}",
                     valid="a number, zero or larger",
                 )
+    if pressing:
+        values = {name: value for name, value in values.items() if name not in ("bandwidth", "cycle")}
     faster = values.get("bandwidth", POSITION_BANDWIDTH) / POSITION_BANDWIDTH
     i = values.get("ki", gains.i * faster**3)
     windup = i * values["max_integral_error"] if "max_integral_error" in values else gains.windup

@@ -15,7 +15,7 @@ from roboyard.simulation.contacts import Episode
 if TYPE_CHECKING:
     from roboyard.simulation.engine import Simulation
 
-VERSION = 2
+VERSION = 3
 _SIGNATURE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 

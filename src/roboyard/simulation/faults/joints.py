@@ -12,7 +12,7 @@ from roboyard.simulation.faults.kinds import JointFault, PowerFault
 from roboyard.simulation.running import Running
 from roboyard.simulation.servos import effort_limit
 
-_COLUMNS = ("jnt_limited", "jnt_range", "jnt_solref", "actuator_forcelimited", "actuator_forcerange")
+_COLUMNS = ("jnt_limited", "jnt_range", "jnt_solref")
 _STIFF = 2.0
 """Time constant of what holds a blocked joint, in physics steps: the least that is stable."""
 
@@ -39,12 +39,9 @@ class JointFaults:
         for name, values in self._sound.items():
             getattr(model, name)[:] = values
         for (owner, joint), servo in servos.servos.items():
-            limit = effort_limit(servo.place.axis)
-            left = limit * _share(owner, joint, faults.values())
-            servos.floats[servo.row, s.LIMIT] = left
-            if left < limit:
-                model.actuator_forcelimited[servo.place.actuator] = 1
-                model.actuator_forcerange[servo.place.actuator] = -left, left
+            share = _share(owner, joint, faults.values())
+            servos.floats[servo.row, s.OWN] = effort_limit(servo.place.axis) * share if share > 0.0 else 0.0
+            servos.limit(servo, model)
         for name, fault in faults.items():
             for place in self._places(fault):
                 if place.name in held[name]:
