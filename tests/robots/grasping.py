@@ -70,6 +70,7 @@ class Bench:
         self.sim.add(thing, "thing", SE3.from_xyz_rpy((x, y, z), (0.0, 0.0, yaw)))
         self.hardware = self.sim.hardware(name)
         self.hold()
+        self.hardware.write(JointCommand("position", self.gripper.joints, np.array(self.gripper.open)))
         self.node = run.bus.add(ry.Node(), "client")
         self.client = self.node.action_client(topic, action.GripperCommand)
         self.states: list[str] = []
