@@ -114,8 +114,27 @@ class PlanningScene:
             raise InputError(f"the name {thing.name!r} is taken", valid="a name of its own")
         return self._but(attached={**self.attached, thing.name: thing})
 
+    def touchable(self, name: str) -> PlanningScene:
+        """The group's gripper may touch an obstacle: while it goes round what it is to grasp.
+
+        Raises:
+            UnknownNameError: there is no such obstacle, or the group has no gripper.
+        """
+        self._known("obstacle", name, self.obstacles)
+        if self.group.gripper is None:
+            raise UnknownNameError(f"group {self.group.name!r} has no gripper", valid="gripper: … in its groups file")
+        return self.allowing(*((finger, name) for finger in self._fingers()))
+
+    def untouchable(self, name: str) -> PlanningScene:
+        """What the gripper was allowed to touch it is no longer, once it has retreated. Raises UnknownNameError."""
+        self._known("obstacle", name, self.obstacles)
+        return self._but(allowed=frozenset(pair for pair in self.allowed if name not in pair))
+
     def grasp(self, name: str, q: ArrayLike, link: str | None = None, touches: Sequence[str] = ()) -> PlanningScene:
         """An obstacle becomes attached where it is, with the joints at ``q`` (n,); the group's gripper may touch it.
+
+        From then on it is looked at with everything else.  Where it still stands on something, `allowing` that pair
+        lets it be lifted off.
 
         Raises:
             UnknownNameError: there is no such obstacle or link.
@@ -126,17 +145,26 @@ class PlanningScene:
         if isinstance(one, Voxels):
             raise InputError(f"{name!r} is a cloud of voxels", valid="an obstacle with a shape")
         carrier = link or self._tip_link()
-        fingers = self.groups.gripper(self.group.gripper).links if self.group.gripper is not None else ()
         T = (self.T_world_base @ SE3.from_matrix(self.link_pose(carrier, q))).inverse() @ one.T_world
-        return self.without(name).attach(Attached(name, carrier, one.geometry, T, (*fingers, *touches)))
+        return self.without(name).attach(Attached(name, carrier, one.geometry, T, (*self._fingers(), *touches)))
 
     def release(self, name: str, q: ArrayLike) -> PlanningScene:
-        """Something attached becomes an obstacle where it is, with the joints at ``q``. Raises UnknownNameError."""
+        """Something attached becomes an obstacle where it is, with the joints at ``q``.
+
+        What it touched in the hand it may touch until it is `untouchable`: so that the fingers can open and retreat.
+        Raises UnknownNameError.
+        """
         self._known("attached shape", name, self.attached)
         one = self.attached[name]
         T_world = self.T_world_base @ SE3.from_matrix(self.link_pose(one.link, q)) @ one.T_link
         rest = {key: value for key, value in self.attached.items() if key != name}
-        return self._but(attached=rest).with_obstacles([Obstacle(name, one.geometry, T_world)])
+        freed = self._but(attached=rest).with_obstacles([Obstacle(name, one.geometry, T_world)])
+        return freed.allowing(*((link, name) for link in one.touches))
+
+    def drop(self, name: str) -> PlanningScene:
+        """Something attached is lost, nobody knows where to. Raises UnknownNameError."""
+        self._known("attached shape", name, self.attached)
+        return self._but(attached={key: value for key, value in self.attached.items() if key != name})
 
     def allowing(self, *pairs: Pair) -> PlanningScene:
         """With pairs that may touch. Raises UnknownNameError."""
@@ -225,6 +253,9 @@ class PlanningScene:
             return None
         name = self.parts[one].name
         return (name, self.world_names[other]) if other >= 0 else (name, self.parts[-1 - other].name)
+
+    def _fingers(self) -> tuple[str, ...]:
+        return self.groups.gripper(self.group.gripper).links if self.group.gripper is not None else ()
 
     def _tip_link(self) -> str:
         for frame in self.groups.model.frames:
