@@ -85,9 +85,11 @@ def keep_branches(
     for k in range(count):
         q = found[k]
         inside = wrap(rows, q, near)
+        if not inside and some:
+            continue
         error_at(rows, wish, q, frames, T, error)
         if not inside:
-            some = some or _within(error, near_misses)
+            some = _within(error, near_misses)
             continue
         rough = cost_of(wish, error)
         if not _within(error, near_misses):  # five joints that meet the place, but not the direction
