@@ -166,12 +166,26 @@ class PlanningScene:
         self._known("attached shape", name, self.attached)
         return self._but(attached={key: value for key, value in self.attached.items() if key != name})
 
+    def without_attached(self, *names: str) -> PlanningScene:
+        """Without some of what links carry: it is gone, not set down. Raises UnknownNameError."""
+        for name in names:
+            self._known("attached shape", name, self.attached)
+        return self._but(attached={name: one for name, one in self.attached.items() if name not in names})
+
     def allowing(self, *pairs: Pair) -> PlanningScene:
         """With pairs that may touch. Raises UnknownNameError."""
         known = [*self.chain.links, *self.obstacles, *self.attached]
         for name in (name for pair in pairs for name in pair):
             self._known("link, obstacle or attached shape", name, known)
         return self._but(allowed=self.allowed | set(pairs))
+
+    def with_joints(self, held: Mapping[str, float], tool: str | None = None) -> PlanningScene:
+        """With joints that are not the group's at other positions [rad or m], for a tool of the group.
+
+        Raises:
+            UnknownNameError: there is no such joint or tool.
+        """
+        return self._but(chain=self.groups.chain(self.group.name, tool, held))
 
     def with_margin(self, margin: float) -> PlanningScene:
         """With another margin [m]. Raises InputError."""

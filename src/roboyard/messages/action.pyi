@@ -247,6 +247,118 @@ class MoveBase:
         goal_id: msg.UUID = ...
         feedback: MoveBase.Feedback = ...
 
+class ExecuteTrajectory:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        trajectory: msg.RobotTrajectory = ...
+        controller_names: list[str] = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        error_code: msg.MoveItErrorCodes = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        state: str = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: ExecuteTrajectory.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: ExecuteTrajectory.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: ExecuteTrajectory.Feedback = ...
+
+class MoveGroup:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        request: msg.MotionPlanRequest = ...
+        planning_options: msg.PlanningOptions = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        error_code: msg.MoveItErrorCodes = ...
+        trajectory_start: msg.RobotState = ...
+        planned_trajectory: msg.RobotTrajectory = ...
+        executed_trajectory: msg.RobotTrajectory = ...
+        planning_time: float = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        state: str = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: MoveGroup.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: MoveGroup.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: MoveGroup.Feedback = ...
+
 class BackUp:
     name: ClassVar[str]
 
@@ -1154,6 +1266,10 @@ class example_interfaces:
 
 class move_base_msgs:
     MoveBase: TypeAlias = MoveBase
+
+class moveit_msgs:
+    ExecuteTrajectory: TypeAlias = ExecuteTrajectory
+    MoveGroup: TypeAlias = MoveGroup
 
 class nav2_msgs:
     BackUp: TypeAlias = BackUp

@@ -41,6 +41,124 @@ class AddTwoInts:
         __msgtype__: ClassVar[str]
         sum: int = ...
 
+class ApplyPlanningScene:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        scene: msg.PlanningScene = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        success: bool = ...
+
+class GetCartesianPath:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        header: msg.Header = ...
+        start_state: msg.RobotState = ...
+        group_name: str = ...
+        link_name: str = ...
+        waypoints: list[msg.Pose] = ...
+        max_step: float = ...
+        jump_threshold: float = ...
+        prismatic_jump_threshold: float = ...
+        revolute_jump_threshold: float = ...
+        avoid_collisions: bool = ...
+        path_constraints: msg.Constraints = ...
+        max_velocity_scaling_factor: float = ...
+        max_acceleration_scaling_factor: float = ...
+        cartesian_speed_limited_link: str = ...
+        max_cartesian_speed: float = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        start_state: msg.RobotState = ...
+        solution: msg.RobotTrajectory = ...
+        fraction: float = ...
+        error_code: msg.MoveItErrorCodes = ...
+
+class GetMotionPlan:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        motion_plan_request: msg.MotionPlanRequest = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        motion_plan_response: msg.MotionPlanResponse = ...
+
+class GetPlanningScene:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        components: msg.PlanningSceneComponents = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        scene: msg.PlanningScene = ...
+
+class GetPositionFK:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        header: msg.Header = ...
+        fk_link_names: list[str] = ...
+        robot_state: msg.RobotState = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        pose_stamped: list[msg.PoseStamped] = ...
+        fk_link_names: list[str] = ...
+        error_code: msg.MoveItErrorCodes = ...
+
+class GetPositionIK:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        ik_request: msg.PositionIKRequest = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        solution: msg.RobotState = ...
+        error_code: msg.MoveItErrorCodes = ...
+
+class GetStateValidity:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        robot_state: msg.RobotState = ...
+        group_name: str = ...
+        constraints: msg.Constraints = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        valid: bool = ...
+        contacts: list[msg.ContactInformation] = ...
+        cost_sources: list[msg.CostSource] = ...
+        constraint_result: list[msg.ConstraintEvalResult] = ...
+
 class ClearCostmapAroundRobot:
     name: ClassVar[str]
 
@@ -529,6 +647,15 @@ class action_msgs:
 
 class example_interfaces:
     AddTwoInts: TypeAlias = AddTwoInts
+
+class moveit_msgs:
+    ApplyPlanningScene: TypeAlias = ApplyPlanningScene
+    GetCartesianPath: TypeAlias = GetCartesianPath
+    GetMotionPlan: TypeAlias = GetMotionPlan
+    GetPlanningScene: TypeAlias = GetPlanningScene
+    GetPositionFK: TypeAlias = GetPositionFK
+    GetPositionIK: TypeAlias = GetPositionIK
+    GetStateValidity: TypeAlias = GetStateValidity
 
 class nav2_msgs:
     ClearCostmapAroundRobot: TypeAlias = ClearCostmapAroundRobot

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,13 @@ from roboyard.messages import action, message_type
 from roboyard.messages.convert import pose_stamped
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.node_factory import make_node
-from roboyard.scenarios.robot_groups import rates_of
+from roboyard.scenarios.offers import Offers
+from roboyard.scenarios.robot_groups import groups_of, rates_of
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.size import outline
 
 if TYPE_CHECKING:
+    from roboyard.manipulation import Groups
     from roboyard.scenarios.run import Run
     from roboyard.simulation import Truth
 
@@ -148,14 +151,19 @@ class RobotHandle:
         poses = [T_world_model @ model.link(lidar.link).T_model_link @ lidar.T_link_sensor for lidar in lidars]
         return min((pose.z for pose in poses), default=_SCAN_HEIGHT)
 
-    def resources(self) -> dict[str, Any]:
+    @cached_property
+    def groups(self) -> Groups:
+        """Its groups of joints: from its package, or guessed."""
+        return groups_of(self.package, self.model)
+
+    def resources(self) -> Mapping[str, Any]:
         """What its nodes may be handed, by name."""
         base = self._run.simulation.base(self.name)
         found = {"hardware": self.hardware, "description": self.model, "truth_topic": self.topics.truth,
                  "owners": self._owners, "rates": self._rates,
                  "outline": self.outline,
                  "drive_limits": self.package.file.limits, **self._run.resources()}  # fmt: skip
-        return found if base is None else {**found, "base": base}
+        return Offers(found if base is None else {**found, "base": base}, {"groups": lambda: self.groups})
 
     @cached_property
     def _rates(self) -> JointRates:

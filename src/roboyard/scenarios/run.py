@@ -280,7 +280,7 @@ class Run:
     def resources(self) -> dict[str, Any]:
         """What nodes that belong to no robot may be handed, by name."""
         folder = {} if self.folder is None else {"run_folder": self.folder.path}
-        return {"simulation": self.simulation, **folder}
+        return {"simulation": self.simulation, "world": self.world, **folder}
 
     def add_node(self, node: Node | str, name: str, *, namespace: str = "", **options: Any) -> Node:
         """Start a node that belongs to no robot: one made already, or ``module:Class`` or ``file.py:Class``."""

@@ -177,9 +177,11 @@ def shortened(problem: Problem, points: Array, rng: np.random.Generator, tries: 
 def rounded(problem: Problem, points: Array) -> Path:
     """The way (k, n) with arcs in its corners."""
     joints = problem.scene.chain.joints
-    if len(points) < 2 or np.abs(points - points[0]).max() < 1e-12:
+    pieces, lengths = np.zeros((0, 3, len(joints))), np.zeros(0)
+    if len(points) > 1:
+        pieces, lengths = round_corners(problem.scene.bodies, problem.work, np.ascontiguousarray(points), LARGEST_ARC)
+    if not len(pieces):  # the arm is there already
         return Path(joints, np.array([[points[0], 0 * points[0], 0 * points[0]]]), np.zeros(1), np.array([True, True]))
-    pieces, lengths = round_corners(problem.scene.bodies, problem.work, np.ascontiguousarray(points), LARGEST_ARC)
     return Path.of_pieces(joints, pieces, lengths)
 
 

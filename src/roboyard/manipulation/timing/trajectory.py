@@ -17,6 +17,10 @@ from roboyard.manipulation.timing.limits import Array, JointLimits, checked_name
 _INTERVALS = 400
 """Of the path, beside at least `_FEWEST` of each piece."""
 _FEWEST = 10
+_SOON = 1e-4
+"""Points of a motion lie at least so far apart [s]."""
+_SAME = 1e-3
+"""Accelerations that differ by such a share of the limits are one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +191,27 @@ class Trajectory:
         times = np.linspace(0.0, self.duration, count + 1)
         found = self.at(times)
         return [WayPoint(float(t), p, v, a) for t, p, v, a in zip(times, *found, strict=True)]
+
+    def knots(self) -> list[WayPoint]:
+        """Points with positions and velocities for a controller that joins them by cubics: it then keeps all limits.
+
+        Points at even times do not: near a change of acceleration their splines take up to 1.75 times the limit.  These
+        are where the acceleration changes, so that the cubics are the motion itself on lines, and nearly so in arcs.
+        """
+        found = self.at(self.times)
+        middle = self.at((self.times[:-1] + self.times[1:]) / 2.0).acceleration
+        middle /= self.limits.acceleration
+        points = [WayPoint(0.0, found.position[0], found.velocity[0])]
+        since = 0
+        for k in range(1, len(middle)):
+            time = float(self.times[k])
+            changed = np.abs(middle[k] - middle[since]).max() > _SAME
+            if changed and time - points[-1].time > _SOON and self.duration - time > _SOON:
+                points.append(WayPoint(time, found.position[k], found.velocity[k]))
+                since = k
+        if self.duration > 0.0:
+            points.append(WayPoint(self.duration, found.position[-1], np.zeros(len(self.joints))))
+        return points
 
     def stop(self, time: float) -> Trajectory:
         """The fastest stop on the path within the limits, begun at a moment [s]; its time begins anew at 0.

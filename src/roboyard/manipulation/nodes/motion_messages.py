@@ -1,0 +1,117 @@
+"""Trajectories and states of arms in messages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from roboyard.control.trajectories import Trajectory, WayPoint
+from roboyard.errors import RoboyardError
+from roboyard.geometry import SE3
+from roboyard.manipulation import timing
+from roboyard.manipulation.collision.obstacles import Array
+from roboyard.manipulation.nodes.move_codes import MoveError, cause_of
+from roboyard.messages import msg
+from roboyard.messages.convert import header, pose_to_msg
+from roboyard.messages.time import duration
+
+if TYPE_CHECKING:
+    from roboyard.manipulation.nodes.motion import Motion
+    from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
+
+LEAD: Final = 0.1
+"""A motion begins so long after it was sent, so that the controller comes to its start from its own set-point [s]."""
+_STEP: Final = 0.02
+"""Between states that are looked at [s]."""
+_MOST_POINTS: Final = 100_000
+
+
+def trajectory_message(found: timing.Trajectory, frame: str) -> Any:
+    """trajectory_msgs/JointTrajectory of a planned motion, to begin at once."""
+    points = [
+        msg.JointTrajectoryPoint(
+            positions=point.position.copy(),
+            velocities=np.zeros(len(point.position)) if point.velocity is None else point.velocity.copy(),
+            time_from_start=duration(round((LEAD + point.time) * 1e9)),
+        )
+        for point in found.knots()
+    ]
+    return msg.JointTrajectory(header=msg.Header(frame_id=frame), joint_names=list(found.path.joints), points=points)
+
+
+def sampled(message: Any, joints: Sequence[str]) -> tuple[Array, Array]:
+    """Times (k,) and joints (k, n) of a trajectory_msgs/JointTrajectory, so close that it is straight in between.
+
+    Raises:
+        MoveError: it names other joints than the group's, or is no trajectory.
+    """
+    names = [str(name) for name in message.joint_names]
+    if sorted(names) != sorted(joints):
+        strange = next((name for name in names if name not in joints), None)
+        missing = next((name for name in joints if name not in names), None)
+        what = f"joint {strange!r} is not of the group" if strange else f"joint {missing!r} is missing, or some twice"
+        raise MoveError(what, "bad_plan", valid=", ".join(joints))
+    if not message.points or len(message.points) > _MOST_POINTS:
+        raise MoveError(f"a trajectory of {len(message.points)} points", "bad_plan", valid=f"1 to {_MOST_POINTS}")
+    order = [names.index(joint) for joint in joints]
+    points = [_way_point(point, order, k) for k, point in enumerate(message.points)]
+    try:
+        spline = Trajectory(points)
+    except RoboyardError as error:
+        raise MoveError(error.what, "bad_plan", valid=error.valid) from error
+    ends = np.array([point.time for point in points])
+    if ends[-1] > 1e5:
+        raise MoveError(f"a trajectory of {ends[-1]:g} s", "bad_plan", valid="at most 1e5 s")
+    steps = max(1, math.ceil(ends[-1] / _STEP)) if len(points) > 1 else 1
+    times = np.unique(np.concatenate([ends, np.linspace(ends[0], ends[-1], min(steps, _MOST_POINTS) + 1)]))
+    return times, np.array([spline.sample(time).position for time in times.tolist()])
+
+
+def _way_point(point: Any, order: Sequence[int], number: int) -> WayPoint:
+    rows: list[Array | None] = []
+    for what, values in (
+        ("positions", point.positions), ("velocities", point.velocities), ("accelerations", point.accelerations),
+    ):  # fmt: skip
+        if len(values) == 0 and what != "positions":
+            rows.append(None)
+            continue
+        if len(values) != len(order):
+            raise MoveError(f"{len(values)} {what} at point {number}", "bad_plan", valid=f"{len(order)}")
+        rows.append(np.asarray(values, dtype=np.float64)[list(order)])
+    time = point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
+    position = rows[0]
+    return WayPoint(time, np.zeros(0) if position is None else position, rows[1], rows[2])
+
+
+def state_message(joints: Sequence[str], q: Array, frame: str, time_ns: int) -> Any:
+    """moveit_msgs/RobotState of a group's joints."""
+    state = msg.JointState(header=header(frame, time_ns), name=list(joints), position=np.array(q, dtype=np.float64))
+    return msg.moveit_msgs.RobotState(joint_state=state, is_diff=True)
+
+
+def status_message(
+    keeper: SceneKeeper, now_ns: int, task: str, state: str, error: RoboyardError | None, motion: Motion | None
+) -> Any:
+    """roboyard_msgs/ArmStatus; where the arm ends is told once it is known."""
+    found = msg.ArmStatus(
+        header=header(keeper.frame, now_ns), task=task, group=keeper.scene.group.name, state=state,
+        cause="" if error is None else cause_of(error), text="" if error is None else str(error),
+        joints=list(keeper.joints),
+    )  # fmt: skip
+    if motion is None:
+        return found
+    found.seconds = (now_ns - motion.began_ns) * 1e-9
+    found.duration, found.length = motion.duration, motion.length
+    found.looks, found.plans, found.replans = motion.looks, motion.plans, motion.replans
+    if motion.trajectory is not None and len(motion.trajectory.points):
+        found.joints = list(motion.trajectory.joint_names)
+        found.goal = np.array(motion.trajectory.points[-1].positions, dtype=np.float64)
+        order = [found.joints.index(name) for name in keeper.joints if name in found.joints]
+        scene = keeper.scene
+        if len(order) == scene.chain.dof == len(found.goal) and np.isfinite(found.goal).all():
+            T = SE3.from_matrix(scene.chain.forward(found.goal[order]))
+            found.pose = pose_to_msg(scene.T_world_base @ T)
+    return found

@@ -1,0 +1,333 @@
+"""The move node: goals for an arm's tool in, planned and watched motions out, as MoveIt's move_group has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from roboyard.bus import Future, GoalHandle, Node, param, resource
+from roboyard.description import World
+from roboyard.errors import RoboyardError, UnknownNameError
+from roboyard.geometry import SE3
+from roboyard.manipulation.groups import Groups
+from roboyard.manipulation.kinematics import IkSettings, solve_ik
+from roboyard.manipulation.nodes.motion import Motion, Mover
+from roboyard.manipulation.nodes.motion_messages import sampled, state_message, trajectory_message
+from roboyard.manipulation.nodes.motion_requests import Reader
+from roboyard.manipulation.nodes.move_codes import MoveError, cause_of, code_of
+from roboyard.manipulation.nodes.scene_keeper import SceneKeeper, place_of
+from roboyard.manipulation.nodes.scene_messages import scene_to_msg
+from roboyard.manipulation.planning import LineBlocked, Plan, planner_named
+from roboyard.manipulation.searching import Request, search
+from roboyard.messages import action, msg, srv
+from roboyard.messages.convert import pose_stamped, pose_to_se3
+
+_DRAWN = 2**31
+
+
+class MoveGroupNode(Node):
+    """Brings an arm where goals say, touching nothing, and says why when it cannot.
+
+    in: joint_states (sensor_msgs/JointState), /tf, planning_scene (moveit_msgs/PlanningScene), collision_object
+        (CollisionObject), attached_collision_object (AttachedCollisionObject), octomap (octomap_msgs/Octomap; the
+        parameter octomap_topic)
+    out: ~/status (roboyard_msgs/ArmStatus), display_planned_path (moveit_msgs/DisplayTrajectory),
+        monitored_planning_scene (PlanningScene), both latched
+    actions: move_action (moveit_msgs/MoveGroup), execute_trajectory (ExecuteTrajectory); it asks ``controller``
+        (control_msgs/FollowJointTrajectory) to follow them
+    services: plan_kinematic_path (GetMotionPlan), compute_cartesian_path (GetCartesianPath), compute_ik
+        (GetPositionIK), compute_fk (GetPositionFK), check_state_validity (GetStateValidity), apply_planning_scene
+        (ApplyPlanningScene), get_planning_scene (GetPlanningScene), clear_octomap (std_srvs/Empty)
+
+    Names are those of MoveIt's move_group.  While the arm moves, what is left of the motion is looked at whenever the
+    scene changes; where something has come into the way the arm stops, and plans anew if it may.
+    """
+
+    groups: Groups = resource(Groups)
+    world: World | None = resource(World, optional=True)
+    group: str = param("", doc="which joints move; empty: the first group of the robot", fixed=True)
+    controller: str = param("arm/follow_joint_trajectory", doc="action that follows trajectories", fixed=True)
+    world_frame: str = param("", doc="of plans, by /tf; empty: the robot's root link, which stands still", fixed=True)
+    know_world: bool = param(False, doc="what the world's file holds is known beforehand, as a map is", fixed=True)
+    place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the root in that world", fixed=True)
+    octomap_topic: str = param("", doc="of maps of space that sensors make; empty: none", fixed=True)
+    octomap_timeout: float = param(2.0, unit="s", low=0.1, high=1e3, doc="so long such maps may be missing")
+    margin: float = param(0.005, unit="m", low=0.0005, high=0.5, doc="what is nearer touches", fixed=True)
+    rate: float = param(20.0, unit="Hz", low=1.0, high=200.0, doc="of looks ahead", fixed=True)
+    latency: float = param(0.1, unit="s", low=1e-3, high=100.0, doc="declared, of planning", fixed=True)
+    states_per_second: float = param(4000.0, low=1.0, high=1e7, doc="drawn for a second of allowed_planning_time")
+    replans: int = param(3, low=0, high=1000, doc="when something comes into the way, unless a goal says how often")
+    replan_delay: float = param(0.5, unit="s", low=0.0, high=1e3, doc="before each, unless a goal says")
+    joint_timeout: float = param(0.5, unit="s", low=0.01, high=1e3, doc="so old may measured joints be", fixed=True)
+
+    def setup(self) -> None:
+        """Connect."""
+        known = self.world if self.know_world else None
+        self._keeper = keeper = SceneKeeper(
+            self, self.groups, self.group, world_frame=self.world_frame, place=place_of(self.place), known=known,
+            margin=self.margin, joint_timeout=self.joint_timeout,
+        )  # fmt: skip
+        self._reader = Reader(keeper, self.states_per_second)
+        self._mover = Mover(
+            self, keeper, controller=self.controller, latency=self.latency, read=self._read, ended=self._ended,
+            patience=lambda: self.octomap_timeout if self.octomap_topic else 0.0,
+        )  # fmt: skip
+        self._handle: GoalHandle | None = None
+        types = msg.moveit_msgs
+        self.subscribe("joint_states", msg.JointState, keeper.on_joints)
+        self.subscribe("planning_scene", types.PlanningScene, self._on_scene)
+        self.subscribe("collision_object", types.CollisionObject, self._on_object)
+        self.subscribe("attached_collision_object", types.AttachedCollisionObject, self._on_attached)
+        if self.octomap_topic:
+            self.subscribe(self.octomap_topic, msg.octomap_msgs.Octomap, keeper.on_octomap)
+        self._monitored = self.publisher("monitored_planning_scene", types.PlanningScene, latched=True)
+        for name, kind, take in (
+            ("move_action", action.MoveGroup, self._on_move),
+            ("execute_trajectory", action.ExecuteTrajectory, self._on_execute),
+        ):
+            self.action_server(name, kind, take, preempt=False, on_restored=self._on_restored)
+        kinds = srv.moveit_msgs
+        self.service("plan_kinematic_path", kinds.GetMotionPlan, self._on_plan)
+        self.service("compute_cartesian_path", kinds.GetCartesianPath, self._on_line)
+        self.service("compute_ik", kinds.GetPositionIK, self._on_ik)
+        self.service("compute_fk", kinds.GetPositionFK, self._on_fk)
+        self.service("check_state_validity", kinds.GetStateValidity, self._on_validity)
+        self.service("apply_planning_scene", kinds.ApplyPlanningScene, self._on_apply)
+        self.service("get_planning_scene", kinds.GetPlanningScene, lambda _: kinds.GetPlanningScene.Response(scene=self._scene()))
+        self.service("clear_octomap", srv.std_srvs.Empty, self._on_clear)
+        self.timer(rate=self.rate, callback=self._mover.step)
+
+    # -- goals ---------------------------------------------------------------------------------------------------------
+    def _on_move(self, handle: GoalHandle) -> None:
+        options = handle.goal.planning_options
+        seed = int(self.random.integers(_DRAWN))
+        try:
+            if options.planning_scene_diff.world.collision_objects:
+                raise MoveError("a scene for one goal only", "bad_goal", valid="apply_planning_scene before it")
+            request = self._reader.request(handle.goal.request, seed)
+            planner_named(request.settings.planner)
+            start = self._start(handle.goal.request, execute=not options.plan_only)
+            if not options.plan_only:
+                self._mover.ready()
+        except RoboyardError as error:
+            self._refuse(handle, "move_action", error)
+            return
+        handle.accept()
+        given = bool(options.replan)
+        self._mover.begin(
+            Motion(
+                "move_action", handle, request, not options.plan_only,
+                int(options.replan_attempts) if given else self.replans,
+                max(float(options.replan_delay), 0.0) if given else self.replan_delay,
+                seed=seed, given_start=start,
+            )
+        )  # fmt: skip
+
+    def _start(self, request: Any, *, execute: bool) -> Any:
+        """(n,) the state to plan from, or None for the measured one."""
+        start = self._reader.start(request.start_state)
+        if not request.start_state.joint_state.name:
+            return None
+        measured = self._keeper.measured()
+        off = float(np.abs(start - measured).max())
+        if execute and off > 0.02:
+            raise MoveError(f"the start is {off:.3g} from where the arm is", "start_outside_limits", valid="no start")
+        return None if execute else start
+
+    def _on_execute(self, handle: GoalHandle) -> None:
+        message = handle.goal.trajectory.joint_trajectory
+        try:
+            if handle.goal.trajectory.multi_dof_joint_trajectory.points:
+                raise MoveError("a trajectory of joints with several degrees of freedom", "bad_plan")
+            sampled(message, self._keeper.joints)
+            self._mover.ready()
+        except RoboyardError as error:
+            self._refuse(handle, "execute_trajectory", error)
+            return
+        handle.accept()
+        self._mover.begin(Motion("execute_trajectory", handle, None, trajectory=message))
+
+    def _refuse(self, handle: GoalHandle, task: str, error: RoboyardError) -> None:
+        handle.reject(str(error), cause_of(error))
+        self._mover.refuse(task, error)
+
+    def _read(self, motion: Motion) -> Request:
+        return self._reader.request(motion.handle.goal.request, motion.seed)
+
+    def _ended(self, motion: Motion, error: RoboyardError | None) -> None:
+        handle, code = motion.handle, code_of(error)
+        if motion.task == "move_action":
+            result = action.MoveGroup.Result(
+                error_code=code, trajectory_start=self._state(), planning_time=self.latency * motion.plans
+            )
+            if motion.trajectory is not None:
+                result.planned_trajectory.joint_trajectory = motion.trajectory
+        else:
+            result = action.ExecuteTrajectory.Result(error_code=code)
+        if error is None:
+            handle.succeed(result)
+        elif handle.canceling:
+            handle.cancel(result, str(error))
+        else:
+            handle.abort(result, str(error), cause_of(error))
+
+    # -- services ------------------------------------------------------------------------------------------------------
+    def _on_plan(self, message: Any) -> Any:
+        kinds = msg.moveit_msgs
+        answer, asked = srv.moveit_msgs.GetMotionPlan.Response, message.motion_plan_request
+        group = self._keeper.scene.group.name
+
+        def told(found: Plan | RoboyardError) -> Any:
+            if isinstance(found, RoboyardError):
+                return answer(motion_plan_response=kinds.MotionPlanResponse(group_name=group, error_code=code_of(found)))
+            path = kinds.RobotTrajectory(joint_trajectory=trajectory_message(found.trajectory, self._keeper.frame))
+            start = state_message(self._keeper.joints, found.trajectory.start, self._keeper.frame, self.now_ns)
+            return answer(
+                motion_plan_response=kinds.MotionPlanResponse(
+                    trajectory_start=start, group_name=group, trajectory=path, planning_time=self.latency,
+                    error_code=code_of(None),
+                )
+            )  # fmt: skip
+
+        try:
+            request = self._reader.request(asked, int(self.random.integers(_DRAWN)))
+            start = self._reader.start(asked.start_state)
+            return self._search(request, start, told)
+        except RoboyardError as error:
+            return told(error)
+
+    def _on_line(self, message: Any) -> Any:
+        answer = srv.moveit_msgs.GetCartesianPath.Response
+
+        def told(found: Plan | RoboyardError) -> Any:
+            if isinstance(found, RoboyardError):
+                share = found.share if isinstance(found, LineBlocked) else 0.0
+                return answer(fraction=share, error_code=code_of(found))
+            path = msg.moveit_msgs.RobotTrajectory(
+                joint_trajectory=trajectory_message(found.trajectory, self._keeper.frame)
+            )
+            start = state_message(self._keeper.joints, found.trajectory.start, self._keeper.frame, self.now_ns)
+            return answer(start_state=start, solution=path, fraction=1.0, error_code=code_of(None))
+
+        try:
+            request = self._reader.line(message)
+            return self._search(request, self._reader.start(message.start_state), told)
+        except RoboyardError as error:
+            return told(error)
+
+    def _search(self, request: Request, start: Any, told: Any) -> Future:
+        done = Future("plan")
+        self.offload(
+            search, self._keeper.now(request.tool), start, request, _never,
+            latency=self.latency, then=lambda future: done.resolve(told(future.result)),
+        )  # fmt: skip
+        return done
+
+    def _on_ik(self, message: Any) -> Any:
+        answer, asked = srv.moveit_msgs.GetPositionIK.Response, message.ik_request
+        try:
+            self._reader.check_group(asked.group_name)
+            tool = self._reader.tool(asked.ik_link_name)
+            near = self._reader.start(asked.robot_state)
+            scene = self._keeper.now(tool)
+            T_world = self._keeper.T_world_frame(asked.pose_stamped.header.frame_id) @ pose_to_se3(asked.pose_stamped.pose)
+            found = solve_ik(scene.chain, scene.T_world_base.inverse() @ T_world, near, IkSettings(solutions=8))
+            if not found.found:
+                why = "not found" if found.cause is None else found.cause.value
+                raise MoveError(f"no joints put {scene.chain.tip} there: {why}", "goal_unreachable")
+            free = [q for q in found.solutions if not asked.avoid_collisions or scene.free(q)]
+            if not free:
+                raise MoveError(f"something touches in all {len(found)} ways to stand there", "goal_in_collision")
+        except RoboyardError as error:
+            return answer(error_code=code_of(error))
+        return answer(solution=self._state(free[0]), error_code=code_of(None))
+
+    def _on_fk(self, message: Any) -> Any:
+        answer = srv.moveit_msgs.GetPositionFK.Response
+        try:
+            q = self._reader.start(message.robot_state)
+            scene = self._keeper.now()
+            T_frame = self._keeper.T_world_frame(message.header.frame_id).inverse()
+            names, frame = [str(name) for name in message.fk_link_names], message.header.frame_id or self._keeper.frame
+            poses = [
+                T_frame @ scene.T_world_base @ SE3.from_matrix(
+                    scene.chain.forward(q) if name == scene.group.tip else scene.link_pose(name, q)
+                )
+                for name in names
+            ]  # fmt: skip
+        except UnknownNameError as error:
+            return answer(error_code=code_of(MoveError(error.what, "unknown_link", valid=error.valid)))
+        except RoboyardError as error:
+            return answer(error_code=code_of(error))
+        stamped = [pose_stamped(pose, frame, self.now_ns) for pose in poses]
+        return answer(pose_stamped=stamped, fk_link_names=names, error_code=code_of(None))
+
+    def _on_validity(self, message: Any) -> Any:
+        self._reader.check_group(message.group_name)
+        scene, q = self._keeper.now(), self._reader.start(message.robot_state)
+        pair = scene.contact(q) if scene.chain.within(q) else ("joints", "their limits")
+        answer = srv.moveit_msgs.GetStateValidity.Response(valid=pair is None)
+        if pair is not None:
+            answer.contacts = [
+                msg.moveit_msgs.ContactInformation(contact_body_1=pair[0], contact_body_2=pair[1])
+            ]
+        return answer
+
+    # -- scene ---------------------------------------------------------------------------------------------------------
+    def _on_scene(self, message: Any) -> None:
+        self._try("a planning scene", lambda: self._keeper.apply(message))
+
+    def _on_object(self, message: Any) -> None:
+        self._try("an object", lambda: self._keeper.put(self._keeper.with_object(message, self._keeper.scene)))
+
+    def _on_attached(self, message: Any) -> None:
+        self._try(
+            "an attached object", lambda: self._keeper.put(self._keeper.with_attached(message, self._keeper.scene))
+        )
+
+    def _on_apply(self, message: Any) -> Any:
+        good = self._try("a planning scene", lambda: self._keeper.apply(message.scene))
+        return srv.moveit_msgs.ApplyPlanningScene.Response(success=good)
+
+    def _on_clear(self, request: Any) -> Any:
+        self._keeper.forget()
+        return srv.std_srvs.Empty.Response()
+
+    def _try(self, what: str, change: Any) -> bool:
+        try:
+            change()
+        except RoboyardError as error:
+            self.log.error(f"left out {what}: {error}")
+            return False
+        self._monitored.publish(self._scene())
+        return True
+
+    def _scene(self) -> Any:
+        return scene_to_msg(self._keeper.scene, self._keeper.frame, self.now_ns, self._state())
+
+    def _state(self, q: Any = None) -> Any:
+        try:
+            values = self._keeper.measured() if q is None else q
+        except MoveError:
+            return msg.moveit_msgs.RobotState(is_diff=True)
+        return state_message(self._keeper.joints, values, self._keeper.frame, self.now_ns)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def _on_restored(self, handle: GoalHandle) -> None:
+        self._handle = handle
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data, the scene and the motion under way with it. Raises RunError: it is planning."""
+        return super().save() | {"keeper": self._keeper.save(), "mover": self._mover.save()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        self._handle = None
+        super().load(state)
+        self._keeper.load(state["keeper"])
+        self._mover.load(state["mover"], self._handle)
+
+
+def _never() -> bool:
+    return False
