@@ -117,6 +117,13 @@ class Groups:
     allowed: Mapping[tuple[str, str], Reason] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
 
+    @property
+    def root(self) -> str:
+        """The link that everything hangs on; where a joint fixes the robot to the world, the one below it."""
+        above = {joint.child: joint.parent for joint in self.model.joints}
+        links = (link.name for link in self.model.links)
+        return next(name for name in links if above.get(name, "world") == "world" and name != "world")
+
     def group(self, name: str | None = None) -> Group:
         """A group by name, or the first. Raises UnknownNameError; InputError where there is none at all."""
         if name is None and self.groups:

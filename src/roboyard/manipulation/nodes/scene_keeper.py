@@ -9,7 +9,7 @@ import numpy as np
 
 from roboyard.bus import Node
 from roboyard.config.describe import near
-from roboyard.description import Model, World
+from roboyard.description import World
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import Attached, Obstacle, Voxels, obstacles_of
@@ -60,7 +60,7 @@ class SceneKeeper:
         joint_timeout: float,
     ) -> None:
         self._node, self._groups, self._timeout = node, groups, joint_timeout
-        root = root_link(groups.model)
+        root = groups.root
         self._root = node.frame(root)
         self._T_root_model = groups.model.link(root).T_model_link.inverse()
         self._fixed = not world_frame
@@ -319,12 +319,6 @@ class SceneKeeper:
         self._seen = None if saved["seen"] is None else Voxels(SEEN, *saved["seen"])
         self._ready.clear()
         self.version = saved["version"]
-
-
-def root_link(model: Model) -> str:
-    """The link that everything hangs on; where a joint fixes the robot to the world, the one below it."""
-    above = {joint.child: joint.parent for joint in model.joints}
-    return next(link.name for link in model.links if above.get(link.name, "world") == "world" and link.name != "world")
 
 
 def _number(operation: Any) -> int:

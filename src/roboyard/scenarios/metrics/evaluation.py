@@ -18,6 +18,7 @@ from roboyard.scenarios.metrics.motion import Motion
 from roboyard.scenarios.metrics.navigation import Drives, Outline
 from roboyard.scenarios.metrics.octree import OctreeQuality, Surfaces
 from roboyard.scenarios.metrics.odometry import OdometryError
+from roboyard.scenarios.metrics.reaching import Arm, Reaching
 from roboyard.scenarios.metrics.separation import Separation
 
 
@@ -67,19 +68,22 @@ class RobotTopics:
         )  # fmt: skip
 
 
-COLLECTORS: list[Callable[[RobotTopics, Plan | None, Outline, Surfaces | None, Sight | None], Collector]] = [
+COLLECTORS: list[
+    Callable[[RobotTopics, Plan | None, Outline, Surfaces | None, Sight | None, Arm | None], Collector]
+] = [
     lambda topics, *_: Motion(topics.truth),
     lambda topics, *_: OdometryError(topics.truth, topics.odometry),
     lambda topics, *_: OdometryError(topics.truth, topics.filtered, "filtered"),
     lambda topics, *_: LocationError(topics.truth, topics.located),
     lambda topics, plan, *_: MapQuality(topics.truth, topics.map, topics.path, plan),
     lambda topics, _, __, surfaces, *___: OctreeQuality(topics.octree, surfaces),
-    lambda *given: DepthQuality(given[-1]),
+    lambda _, __, ___, ____, sight, *_____: DepthQuality(sight),
     lambda topics, plan, outline, *_: Drives(topics.truth, topics.navigation, plan, outline),
     lambda topics, plan, *_: Exploration(topics.truth, topics.exploration, topics.map, plan),
     lambda topics, *_: Contacts(topics.contacts),
     lambda topics, _, outline, *__: Separation(topics.truth, outline),
     lambda topics, *_: Homing(topics.truth, topics.namespace),
+    lambda topics, *given: Reaching(topics.namespace, given[-1]),
 ]
 """What is made for every robot."""
 
@@ -90,7 +94,7 @@ RUN_METRICS = ("sim_seconds", "wall_seconds", "real_time_factor", "messages", "f
 def robot_metric_names() -> tuple[str, ...]:
     """Metrics of each robot."""
     topics = RobotTopics.of("robot")
-    return tuple(name for make in COLLECTORS for name in make(topics, None, (), None, None).names)
+    return tuple(name for make in COLLECTORS for name in make(topics, None, (), None, None, None).names)
 
 
 def metric_names(robots: tuple[str, ...]) -> tuple[str, ...]:
@@ -118,6 +122,7 @@ class Evaluation:
         outline: Outline = (),
         surfaces: Surfaces | None = None,
         sight: Sight | None = None,
+        arm: Arm | None = None,
     ) -> None:
         """Collect for one more robot, from now on.
 
@@ -128,8 +133,9 @@ class Evaluation:
             outline: Its corners [m].
             surfaces: Gives the true surfaces.
             sight: Looks through its depth camera.
+            arm: The truth about its arm.
         """
-        collectors = tuple(make(topics, plan, outline, surfaces, sight) for make in COLLECTORS)
+        collectors = tuple(make(topics, plan, outline, surfaces, sight, arm) for make in COLLECTORS)
         listening = [collector.handlers() for collector in collectors]
         for own in (item for item in collectors if isinstance(item, Separation)):
             for others in self.robots.values():

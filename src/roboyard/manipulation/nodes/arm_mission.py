@@ -1,0 +1,132 @@
+"""A mission for an arm: poses that its tool shall be brought to, one after the other."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from roboyard.bus import GoalFuture, Node, param, resource
+from roboyard.description import World
+from roboyard.errors import ConfigError
+from roboyard.geometry import SE3
+from roboyard.manipulation.collision import ExactChecker, obstacles_of
+from roboyard.manipulation.drawing import draw_goal
+from roboyard.manipulation.groups import Groups
+from roboyard.manipulation.nodes.scene_keeper import place_of
+from roboyard.manipulation.scene import PlanningScene
+from roboyard.messages import action, msg
+from roboyard.messages.convert import header, pose_to_msg
+
+
+class ArmMissionNode(Node):
+    """Sends goals to the move node, as somebody does who picks poses for the tool.
+
+    actions: move_action (client)
+    out: ~/reached (std_msgs/UInt32): how many goals were reached so far, latched
+
+    Named ``poses`` in turn, round and round; or without any, poses drawn at random: each is the tool's pose in a state
+    of the joints that is free as coal sees it, every second one in ``region``.  An arm of fewer than six joints is
+    asked for the place and the direction of its tool.
+    """
+
+    groups: Groups = resource(Groups)
+    world: World | None = resource(World, optional=True)
+
+    goals: int = param(10, low=1, high=100_000, doc="how many", fixed=True)
+    poses: tuple[str, ...] = param((), doc="named poses of the group; empty: drawn ones", fixed=True)
+    region: tuple[float, ...] = param((), unit="m", doc="x y z x y z: corners of a box in the world", fixed=True)
+    place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the robot's root in the world", fixed=True)
+    group: str = param("", doc="which joints move; empty: the first group of the robot", fixed=True)
+    clearance: float = param(0.01, unit="m", low=0.0, high=1.0, doc="about the states that poses are drawn from")
+    speed: float = param(1.0, low=0.01, high=1.0, doc="share of the joints' speeds")
+    start: float = param(0.5, unit="s", low=0.0, high=1e6, doc="when the first is sent", fixed=True)
+    rest: float = param(0.2, unit="s", low=0.0, high=1e4, doc="at each goal")
+    tries: int = param(1, low=1, high=100, doc="how often a goal is sent that could not be reached")
+
+    fields = ("_next", "_reached", "_due", "_tried")
+
+    def setup(self) -> None:
+        """Connect."""
+        if len(self.region) not in (0, 6):
+            raise ConfigError(f"{len(self.region)} numbers", where="region", valid="x y z x y z, or none")
+        group = self.groups.group(self.group or None)
+        for name in self.poses:
+            group.pose(name)
+        self._scene: PlanningScene | None = None
+        self._checker: ExactChecker | None = None
+        self._next = self._reached = self._tried = 0
+        self._constraints: Any = None
+        self._due: float | None = self.start
+        self._client = self.action_client("move_action", action.MoveGroup, on_restored=self._follow)
+        self._done = self.publisher("~/reached", msg.UInt32, latched=True)
+        self.timer(rate=20.0, callback=self._tick)
+
+    def _tick(self) -> None:
+        if self._due is None or self.now < self._due - 1e-9 or self._next >= self.goals:
+            return
+        self._due = None
+        if self._constraints is None:
+            self._constraints = self._choose()
+        goal = action.MoveGroup.Goal()
+        goal.request.goal_constraints = [self._constraints]
+        goal.request.max_velocity_scaling_factor = self.speed
+        self._follow(self._client.send(goal))
+
+    def _choose(self) -> Any:
+        kinds = msg.moveit_msgs
+        if self.poses:
+            return kinds.Constraints(name=self.poses[self._next % len(self.poses)])
+        if self._scene is None or self._checker is None:
+            around = [] if self.world is None else obstacles_of(self.world)
+            self._scene = PlanningScene.of(
+                self.groups, self.group or None, T_world_robot=place_of(self.place), obstacles=around
+            )
+            self._checker = ExactChecker(self._scene)
+        region = np.reshape(self.region, (2, 3)) if self.region and self._next % 2 == 0 else None
+        drawn = draw_goal(self._scene, self._checker, self.random, region=region, clearance=self.clearance)
+        root = self.groups.root
+        T_world_root = place_of(self.place) @ self.groups.model.link(root).T_model_link
+        return tool_goal(self._scene, T_world_root.inverse() @ drawn.T_world_tool, self.frame(root))
+
+    def _follow(self, goal: GoalFuture) -> None:
+        goal.then(lambda _: self._ended(goal))
+
+    def _ended(self, goal: GoalFuture) -> None:
+        if goal.error is not None:
+            self.log.warn(f"goal {self._next + 1} was refused: {goal.error}")
+        reached = goal.error is None and goal.succeeded
+        self._tried += 1
+        if reached:
+            self._reached += 1
+            self._done.publish(msg.UInt32(data=self._reached))
+        if reached or self._tried >= self.tries:
+            self._next, self._tried, self._constraints = self._next + 1, 0, None
+        self._due = self.now + self.rest
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {"constraints": self._constraints}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._constraints = state["constraints"]
+
+
+def tool_goal(scene: PlanningScene, T_frame_tool: SE3, frame: str) -> Any:
+    """moveit_msgs/Constraints for a group's tip, its roll left open for an arm of fewer than six joints."""
+    kinds, link = msg.moveit_msgs, scene.group.tip
+    place = kinds.PositionConstraint(header=header(frame, 0), link_name=link, weight=1.0)
+    place.constraint_region.primitives = [msg.SolidPrimitive(type=msg.SolidPrimitive.SPHERE, dimensions=np.array([1e-3]))]
+    pose = pose_to_msg(T_frame_tool)
+    place.constraint_region.primitive_poses = [pose]
+    tight, loose = 1e-3, (math.pi if scene.chain.dof < 6 else 1e-3)
+    axis = int(np.argmax(np.abs(scene.group.axis)))
+    x, y, z = (loose if k == axis else tight for k in range(3))
+    turn = kinds.OrientationConstraint(
+        header=header(frame, 0), orientation=pose.orientation, link_name=link, weight=1.0,
+        absolute_x_axis_tolerance=x, absolute_y_axis_tolerance=y, absolute_z_axis_tolerance=z,
+    )  # fmt: skip
+    return kinds.Constraints(position_constraints=[place], orientation_constraints=[turn])
