@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -24,11 +23,11 @@ class ArmMissionNode(Node):
     """Sends goals to the move node, as somebody does who picks poses for the tool.
 
     actions: move_action (client)
+    in: joint_states (sensor_msgs/JointState), for the joints that are not the group's
     out: ~/reached (std_msgs/UInt32): how many goals were reached so far, latched
 
     Named ``poses`` in turn, round and round; or without any, poses drawn at random: each is the tool's pose in a state
-    of the joints that is free as coal sees it, every second one in ``region``.  An arm of fewer than six joints is
-    asked for the place and the direction of its tool.
+    of the joints that is free as coal sees it, every second one in ``region``.
     """
 
     groups: Groups = resource(Groups)
@@ -45,7 +44,7 @@ class ArmMissionNode(Node):
     rest: float = param(0.2, unit="s", low=0.0, high=1e4, doc="at each goal")
     tries: int = param(1, low=1, high=100, doc="how often a goal is sent that could not be reached")
 
-    fields = ("_next", "_reached", "_due", "_tried")
+    fields = ("_next", "_reached", "_due", "_tried", "_positions")
 
     def setup(self) -> None:
         """Connect."""
@@ -59,9 +58,15 @@ class ArmMissionNode(Node):
         self._next = self._reached = self._tried = 0
         self._constraints: Any = None
         self._due: float | None = self.start
+        self._positions: dict[str, float] = {}
+        self.subscribe("joint_states", msg.JointState, self._on_joints)
         self._client = self.action_client("move_action", action.MoveGroup, on_restored=self._follow)
         self._done = self.publisher("~/reached", msg.UInt32, latched=True)
         self.timer(rate=20.0, callback=self._tick)
+
+    def _on_joints(self, message: Any) -> None:
+        if self._scene is None:
+            self._positions.update(zip(message.name, map(float, message.position), strict=False))
 
     def _tick(self) -> None:
         if self._due is None or self.now < self._due - 1e-9 or self._next >= self.goals:
@@ -80,8 +85,11 @@ class ArmMissionNode(Node):
             return kinds.Constraints(name=self.poses[self._next % len(self.poses)])
         if self._scene is None or self._checker is None:
             around = [] if self.world is None else obstacles_of(self.world)
+            chain = self.groups.chain(self.group or None)
+            others = {joint.name for joint in self.groups.model.joints} - set(chain.joints)
+            held = {name: value for name, value in self._positions.items() if name in others}
             self._scene = PlanningScene.of(
-                self.groups, self.group or None, T_world_robot=place_of(self.place), obstacles=around
+                self.groups, self.group or None, T_world_robot=place_of(self.place), obstacles=around, held=held
             )
             self._checker = ExactChecker(self._scene)
         region = np.reshape(self.region, (2, 3)) if self.region and self._next % 2 == 0 else None
@@ -116,17 +124,14 @@ class ArmMissionNode(Node):
 
 
 def tool_goal(scene: PlanningScene, T_frame_tool: SE3, frame: str) -> Any:
-    """moveit_msgs/Constraints for a group's tip, its roll left open for an arm of fewer than six joints."""
+    """moveit_msgs/Constraints for the pose of a group's tip."""
     kinds, link = msg.moveit_msgs, scene.group.tip
     place = kinds.PositionConstraint(header=header(frame, 0), link_name=link, weight=1.0)
     place.constraint_region.primitives = [msg.SolidPrimitive(type=msg.SolidPrimitive.SPHERE, dimensions=np.array([1e-3]))]
     pose = pose_to_msg(T_frame_tool)
     place.constraint_region.primitive_poses = [pose]
-    tight, loose = 1e-3, (math.pi if scene.chain.dof < 6 else 1e-3)
-    axis = int(np.argmax(np.abs(scene.group.axis)))
-    x, y, z = (loose if k == axis else tight for k in range(3))
     turn = kinds.OrientationConstraint(
         header=header(frame, 0), orientation=pose.orientation, link_name=link, weight=1.0,
-        absolute_x_axis_tolerance=x, absolute_y_axis_tolerance=y, absolute_z_axis_tolerance=z,
+        absolute_x_axis_tolerance=1e-3, absolute_y_axis_tolerance=1e-3, absolute_z_axis_tolerance=1e-3,
     )  # fmt: skip
     return kinds.Constraints(position_constraints=[place], orientation_constraints=[turn])

@@ -19,6 +19,8 @@ _ALIKE = 1e-6
 """Joints beyond a limit by rounding are at it [rad or m]."""
 SEARCHED = 8
 """Positions that are looked for where no closed form knows all."""
+ROLLS = 12
+"""Turns of a tool about its direction that are tried, where that is left open."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +108,30 @@ def _states(scene: PlanningScene, goal: Goal, near: Array) -> Array:
     found = solve_ik(chain, wanted, near, IkSettings(solutions=SEARCHED))
     if not found.found:
         raise GoalUnreachable(f"no joint positions put {chain.tip} there: {_why(found)}", valid=_nearest(found))
-    return found.solutions
+    return _rolled(scene, found.solutions) if isinstance(goal, AimGoal) else found.solutions
+
+
+def _rolled(scene: PlanningScene, states: Array) -> Array:
+    """States (k, n), and after them the same with the tool turned about the direction in which it points.
+
+    Where the last joint does just that, it is free: a tool that is not round may touch in one turn, and not in another.
+    """
+    chain, last = scene.chain, scene.chain.dof - 1
+    if not chain.turning[last]:
+        return states
+    low, high = max(chain.lower[last], -math.pi), min(chain.upper[last], math.pi)
+    found = [states]
+    for value in np.linspace(low, high, ROLLS):
+        turned = states.copy()
+        turned[:, last] = value
+        found.append(turned)
+    every = np.concatenate(found)
+    tips, wanted = chain.forward(every), np.tile(chain.forward(states), (ROLLS + 1, 1, 1))
+    axis = np.array(scene.group.axis) / math.hypot(*scene.group.axis)
+    same = np.abs(tips[:, :3, 3] - wanted[:, :3, 3]).max(axis=1) < _ALIKE
+    same &= np.abs(tips[:, :3, :3] @ axis - wanted[:, :3, :3] @ axis).max(axis=1) < _ALIKE
+    same[: len(states)] = True
+    return np.ascontiguousarray(every[same])
 
 
 def _within_limits(scene: PlanningScene, q: Array) -> Array:

@@ -21,6 +21,8 @@ _SOON = 1e-4
 """Points of a motion lie at least so far apart [s]."""
 _SAME = 1e-3
 """Accelerations that differ by such a share of the limits are one."""
+_HALVINGS = 6
+"""Of what lies between two points, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,20 +200,37 @@ class Trajectory:
         Points at even times do not: near a change of acceleration their splines take up to 1.75 times the limit.  These
         are where the acceleration changes, so that the cubics are the motion itself on lines, and nearly so in arcs.
         """
-        found = self.at(self.times)
-        middle = self.at((self.times[:-1] + self.times[1:]) / 2.0).acceleration
-        middle /= self.limits.acceleration
-        points = [WayPoint(0.0, found.position[0], found.velocity[0])]
-        since = 0
+        middle = self.at((self.times[:-1] + self.times[1:]) / 2.0).acceleration / self.limits.acceleration
+        times, since = [0.0], 0
         for k in range(1, len(middle)):
             time = float(self.times[k])
             changed = np.abs(middle[k] - middle[since]).max() > _SAME
-            if changed and time - points[-1].time > _SOON and self.duration - time > _SOON:
-                points.append(WayPoint(time, found.position[k], found.velocity[k]))
+            if changed and time - times[-1] > _SOON and self.duration - time > _SOON:
+                times.append(time)
                 since = k
         if self.duration > 0.0:
-            points.append(WayPoint(self.duration, found.position[-1], np.zeros(len(self.joints))))
-        return points
+            times.append(self.duration)
+        for _ in range(_HALVINGS):
+            found = self.at(times)
+            wide = self._bent(np.array(times), found)
+            if not wide.any():
+                break
+            halves = (np.array(times)[:-1] + np.array(times)[1:]) / 2.0
+            times = sorted([*times, *halves[wide].tolist()])
+        found = self.at(times)
+        velocity = found.velocity.copy()
+        velocity[-1] = 0.0
+        return [WayPoint(t, p, v) for t, p, v in zip(times, found.position, velocity, strict=True)]
+
+    def _bent(self, times: Array, found: Samples) -> NDArray[np.bool_]:
+        """(k - 1,) between which of the times a cubic takes more acceleration than the motion may."""
+        span = np.diff(times)[:, None]
+        way = 6.0 * np.diff(found.position, axis=0) / span
+        before, after = found.velocity[:-1], np.concatenate([found.velocity[1:-1], 0.0 * found.velocity[-1:]])
+        first, last = (way - 4.0 * before - 2.0 * after) / span, (2.0 * before + 4.0 * after - way) / span
+        most = (1.0 + _SAME) * self.limits.acceleration
+        wide = (np.abs(first) > most).any(axis=1) | (np.abs(last) > most).any(axis=1)
+        return np.asarray(wide & (span[:, 0] > 2.0 * _SOON))
 
     def stop(self, time: float) -> Trajectory:
         """The fastest stop on the path within the limits, begun at a moment [s]; its time begins anew at 0.
