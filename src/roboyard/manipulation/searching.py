@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE3
@@ -28,14 +28,12 @@ class Request:
     goals: tuple[Goal, ...] = ()
     line: tuple[SE3, ...] = ()
     keep: KeepAxis | None = None
-    settings: PlanSettings = PlanSettings()
+    settings: PlanSettings = field(default_factory=PlanSettings)
     attempts: int = 1
     tool: str | None = None
 
 
-def search(
-    scene: PlanningScene, start: Array, request: Request, stop: Callable[[], bool]
-) -> Plan | RoboyardError:
+def search(scene: PlanningScene, start: Array, request: Request, stop: Callable[[], bool]) -> Plan | RoboyardError:
     """The quickest motion found, or why there is none: for the last goal, if there are several.
 
     Args:

@@ -17,11 +17,15 @@ class Rest(NamedTuple):
 
 
 FAST = Rest(0.0, 0.0)
-"""Of a joint whose near side stands fast: it never carries what it hangs on."""
+"""Of a joint whose near side stands fast, and whose far side is rigid: it never carries what it hangs on."""
 
 
 def beyond(model: mujoco.MjModel) -> list[Rest]:
-    """For each degree of freedom the rest of its robot, every joint at zero."""
+    """For each degree of freedom the rest of its robot, every joint at zero.
+
+    Of a robot that stands fast, what hangs on the joint, stretched out as far as it could be at all: an upright arm's
+    first joint carries little about its axis, and many times that once the arm reaches out.
+    """
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     mujoco.mj_comPos(model, data)
@@ -31,13 +35,31 @@ def beyond(model: mujoco.MjModel) -> list[Rest]:
         body = int(model.dof_bodyid[dof])
         root = int(model.body_rootid[body])
         first = int(model.body_jntadr[root])
-        if first < 0 or model.jnt_type[first] != mujoco.mjtJoint.mjJNT_FREE or body == root:
+        if first < 0 or model.jnt_type[first] != mujoco.mjtJoint.mjJNT_FREE:
+            found.append(Rest(0.0, _stretched(model, body)))
+            continue
+        if body == root:
             found.append(FAST)
             continue
         rest = data.crb[root] - data.crb[body]
         inertia = max(float(data.cdof[dof] @ _momentum(rest, data.cdof[dof])), 0.0)
         found.append(Rest(max(float(rest[9]), 0.0), inertia))
     return found
+
+
+def _stretched(model: mujoco.MjModel, top: int) -> float:
+    """No inertia of a body with all that hangs on it, about any axis through its joint, is larger [kg m²]."""
+    far = {top: 0.0}
+    inertia = 0.0
+    for body in range(top, model.nbody):  # numbered depth first: parents come before their children
+        if body != top:
+            parent = int(model.body_parentid[body])
+            if parent not in far:
+                continue
+            far[body] = far[parent] + float(np.linalg.norm(model.body_pos[body]))
+        arm = far[body] + float(np.linalg.norm(model.body_ipos[body]))
+        inertia += float(model.body_mass[body]) * arm**2 + float(model.body_inertia[body].max())
+    return inertia
 
 
 def _momentum(inertia: NDArray[np.float64], velocity: NDArray[np.float64]) -> NDArray[np.float64]:

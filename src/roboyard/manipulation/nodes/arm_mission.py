@@ -127,7 +127,9 @@ def tool_goal(scene: PlanningScene, T_frame_tool: SE3, frame: str) -> Any:
     """moveit_msgs/Constraints for the pose of a group's tip."""
     kinds, link = msg.moveit_msgs, scene.group.tip
     place = kinds.PositionConstraint(header=header(frame, 0), link_name=link, weight=1.0)
-    place.constraint_region.primitives = [msg.SolidPrimitive(type=msg.SolidPrimitive.SPHERE, dimensions=np.array([1e-3]))]
+    place.constraint_region.primitives = [
+        msg.SolidPrimitive(type=msg.SolidPrimitive.SPHERE, dimensions=np.array([1e-3]))
+    ]
     pose = pose_to_msg(T_frame_tool)
     place.constraint_region.primitive_poses = [pose]
     turn = kinds.OrientationConstraint(

@@ -51,20 +51,19 @@ class Reader:
         tools = {tool for _, tool in read}
         if len(tools) > 1:
             raise MoveError("goals for several tools in one request", "bad_goal", valid="one tool")
-        planner = str(message.planner_id) or "connect"
-        given = {
-            "planner": planner, "seed": seed % _SEEDS,
-            "speed": _share(message.max_velocity_scaling_factor),
-            "acceleration": _share(message.max_acceleration_scaling_factor),
-        }  # fmt: skip
         time = float(message.allowed_planning_time)
         if not 0.0 <= time <= 1e4:
             raise MoveError(f"allowed_planning_time {time}", "bad_goal", valid="0 (the usual) to 1e4 s")
-        if time > 0.0:
-            given["budget"] = max(1, round(time * self._pace))
+        settings = PlanSettings(
+            planner=str(message.planner_id) or "connect",
+            seed=seed % _SEEDS,
+            budget=max(1, round(time * self._pace)) if time > 0.0 else PlanSettings.budget,
+            speed=_share(message.max_velocity_scaling_factor),
+            acceleration=_share(message.max_acceleration_scaling_factor),
+        )
         keep = self._keep(message.path_constraints)
         attempts = min(max(int(message.num_planning_attempts), 1), _MOST_ATTEMPTS)
-        return Request(tuple(goal for goal, _ in read), (), keep, PlanSettings(**given), attempts, tools.pop())
+        return Request(tuple(goal for goal, _ in read), (), keep, settings, attempts, tools.pop())
 
     def start(self, state: Any) -> Array:
         """(n,) of a moveit_msgs/RobotState: measured where it says nothing. Raises MoveError."""
@@ -92,7 +91,8 @@ class Reader:
             raise MoveError("constraints on lines are not served", "bad_goal", valid="poses that keep them")
         T = self._keeper.T_world_frame(message.header.frame_id)
         settings = PlanSettings(
-            speed=_share(message.max_velocity_scaling_factor), acceleration=_share(message.max_acceleration_scaling_factor)
+            speed=_share(message.max_velocity_scaling_factor),
+            acceleration=_share(message.max_acceleration_scaling_factor),
         )
         poses = tuple(T @ pose_to_se3(pose) for pose in message.waypoints)
         return Request((), poses, None, settings, 1, self.tool(message.link_name))
@@ -201,7 +201,7 @@ def _tolerances(turn: Any) -> tuple[float, float, float]:
     found = (turn.absolute_x_axis_tolerance, turn.absolute_y_axis_tolerance, turn.absolute_z_axis_tolerance)
     if not all(value >= 0.0 for value in found):
         raise MoveError("tolerances of an orientation that are no numbers from 0 on", "bad_goal")
-    return tuple(map(float, found))
+    return float(found[0]), float(found[1]), float(found[2])
 
 
 def _open_axis(turn: Any) -> Array | None:

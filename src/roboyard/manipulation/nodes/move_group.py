@@ -94,7 +94,9 @@ class MoveGroupNode(Node):
         self.service("compute_fk", kinds.GetPositionFK, self._on_fk)
         self.service("check_state_validity", kinds.GetStateValidity, self._on_validity)
         self.service("apply_planning_scene", kinds.ApplyPlanningScene, self._on_apply)
-        self.service("get_planning_scene", kinds.GetPlanningScene, lambda _: kinds.GetPlanningScene.Response(scene=self._scene()))
+        self.service(
+            "get_planning_scene", kinds.GetPlanningScene, lambda _: kinds.GetPlanningScene.Response(scene=self._scene())
+        )
         self.service("clear_octomap", srv.std_srvs.Empty, self._on_clear)
         self.timer(rate=self.rate, callback=self._mover.step)
 
@@ -157,6 +159,7 @@ class MoveGroupNode(Node):
 
     def _ended(self, motion: Motion, error: RoboyardError | None) -> None:
         handle, code = motion.handle, code_of(error)
+        result: Any
         if motion.task == "move_action":
             result = action.MoveGroup.Result(
                 error_code=code, trajectory_start=self._state(), planning_time=self.latency * motion.plans
@@ -180,7 +183,9 @@ class MoveGroupNode(Node):
 
         def told(found: Plan | RoboyardError) -> Any:
             if isinstance(found, RoboyardError):
-                return answer(motion_plan_response=kinds.MotionPlanResponse(group_name=group, error_code=code_of(found)))
+                return answer(
+                    motion_plan_response=kinds.MotionPlanResponse(group_name=group, error_code=code_of(found))
+                )
             path = kinds.RobotTrajectory(joint_trajectory=trajectory_message(found.trajectory, self._keeper.frame))
             start = state_message(self._keeper.joints, found.trajectory.start, self._keeper.frame, self.now_ns)
             return answer(
@@ -231,7 +236,9 @@ class MoveGroupNode(Node):
             tool = self._reader.tool(asked.ik_link_name)
             near = self._reader.start(asked.robot_state)
             scene = self._keeper.now(tool)
-            T_world = self._keeper.T_world_frame(asked.pose_stamped.header.frame_id) @ pose_to_se3(asked.pose_stamped.pose)
+            T_world = self._keeper.T_world_frame(asked.pose_stamped.header.frame_id) @ pose_to_se3(
+                asked.pose_stamped.pose
+            )
             found = solve_ik(scene.chain, scene.T_world_base.inverse() @ T_world, near, IkSettings(solutions=8))
             if not found.found:
                 why = "not found" if found.cause is None else found.cause.value
@@ -269,9 +276,7 @@ class MoveGroupNode(Node):
         pair = scene.contact(q) if scene.chain.within(q) else ("joints", "their limits")
         answer = srv.moveit_msgs.GetStateValidity.Response(valid=pair is None)
         if pair is not None:
-            answer.contacts = [
-                msg.moveit_msgs.ContactInformation(contact_body_1=pair[0], contact_body_2=pair[1])
-            ]
+            answer.contacts = [msg.moveit_msgs.ContactInformation(contact_body_1=pair[0], contact_body_2=pair[1])]
         return answer
 
     # -- scene ---------------------------------------------------------------------------------------------------------

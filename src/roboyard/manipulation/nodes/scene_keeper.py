@@ -71,7 +71,9 @@ class SceneKeeper:
             scene = scene.with_obstacles(Obstacle(o.name, o.geometry, T @ o.T_world) for o in obstacles_of(known))
         self.scene = scene
         self._others = [
-            joint.name for joint in groups.model.joints if joint.type != "fixed" and joint.name not in scene.chain.joints
+            joint.name
+            for joint in groups.model.joints
+            if joint.type != "fixed" and joint.name not in scene.chain.joints
         ]
         self._positions: dict[str, float] = {}
         self._measured_ns = -(10**18)

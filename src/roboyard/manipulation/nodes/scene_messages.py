@@ -26,11 +26,15 @@ _MOST_TRIANGLES: Final = 100_000
 
 
 def shapes_of(message: Any) -> list[tuple[Geometry, SE3]]:
-    """Shapes of a moveit_msgs/CollisionObject with their poses in its header's frame. Raises MoveError, MessageError."""
+    """Shapes of a moveit_msgs/CollisionObject, with poses in its header's frame. Raises MoveError, MessageError."""
     name = message.id
     T = pose_to_se3(message.pose)
     found: list[tuple[Geometry, SE3]] = []
-    kinds = (("primitives", "primitive_poses", _primitive), ("meshes", "mesh_poses", _mesh), ("planes", "plane_poses", _plane))
+    kinds = (
+        ("primitives", "primitive_poses", _primitive),
+        ("meshes", "mesh_poses", _mesh),
+        ("planes", "plane_poses", _plane),
+    )
     for key, poses_key, make in kinds:
         shapes, poses = getattr(message, key), getattr(message, poses_key)
         if len(poses) not in (len(shapes), 0) or (len(shapes) > 1 and not poses):

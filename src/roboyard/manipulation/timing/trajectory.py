@@ -222,7 +222,7 @@ class Trajectory:
         velocity[-1] = 0.0
         return [WayPoint(t, p, v) for t, p, v in zip(times, found.position, velocity, strict=True)]
 
-    def _bent(self, times: Array, found: Samples) -> NDArray[np.bool_]:
+    def _bent(self, times: Array, found: JointSample) -> NDArray[np.bool_]:
         """(k - 1,) between which of the times a cubic takes more acceleration than the motion may."""
         span = np.diff(times)[:, None]
         way = 6.0 * np.diff(found.position, axis=0) / span

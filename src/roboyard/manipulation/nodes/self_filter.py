@@ -1,0 +1,85 @@
+"""The self filter: a depth camera's cloud without the robot in it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final
+
+import numpy as np
+
+from roboyard.bus import Node, TransformError, param, resource
+from roboyard.description import Model
+from roboyard.errors import MessageError
+from roboyard.geometry import SE3
+from roboyard.manipulation.self_filter import Shapes
+from roboyard.messages import msg, nanoseconds
+from roboyard.messages.convert import cloud_points, cloud_to_msg
+
+_PATIENCE_NS: Final = 300_000_000
+"""So long a cloud waits for the transforms of its moment [ns]."""
+_MOST_WAITING: Final = 4
+
+
+class SelfFilterNode(Node):
+    """Leaves the robot's own points out of a cloud.
+
+    in: cloud_in (sensor_msgs/PointCloud2; another topic by the parameter cloud_topic), /tf from the cloud's frame to
+        the robot's links
+    out: cloud_filtered (sensor_msgs/PointCloud2, x, y and z of the points that are left, not organised)
+
+    A point is the robot's own where it is nearer than ``margin`` to the collision shape of a link, as transforms say at
+    the cloud's moment.  What the robot holds is no part of it.
+    """
+
+    description: Model = resource(Model)
+
+    cloud_topic: str = param("cloud_in", doc="of the clouds", fixed=True)
+    margin: float = param(0.03, unit="m", low=0.0, high=1.0, doc="about the links")
+    every: int = param(1, low=1, high=64, doc="rows and columns of an organised cloud from one taken to the next")
+    max_range: float = param(10.0, unit="m", low=0.1, high=1000.0, doc="farther points are left out")
+    max_rate: float = param(10.0, unit="Hz", low=0.01, high=100.0, doc="of clouds taken in", fixed=True)
+
+    fields = ("_waiting", "_taken_ns")
+
+    def setup(self) -> None:
+        """Connect."""
+        self._shapes = Shapes.of_model(self.description)
+        self._waiting: deque[Any] = deque(maxlen=_MOST_WAITING)
+        self._taken_ns = -(10**18)
+        self._out = self.publisher("cloud_filtered", msg.PointCloud2)
+        self.subscribe(self.cloud_topic, msg.PointCloud2, self._on_cloud)
+        self.timer(0.02, self._go_on)
+
+    def _on_cloud(self, message: Any) -> None:
+        time_ns = nanoseconds(message.header.stamp)
+        if time_ns - self._taken_ns >= round(0.9e9 / self.max_rate):  # a little less than a period: stamps jitter
+            self._taken_ns = time_ns
+            self._waiting.append(message)
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Filter what waits, as far as the robot's links are known at its moment."""
+        while self._waiting:
+            message = self._waiting[0]
+            time_ns, sensor = nanoseconds(message.header.stamp), message.header.frame_id
+            try:
+                poses = [self.transforms.lookup(sensor, self.frame(name), time_ns) for name in self._shapes.frames]
+            except TransformError as error:
+                if self.now_ns - time_ns < _PATIENCE_NS:
+                    return
+                self._waiting.popleft()
+                self.report_health("warn", f"a cloud is left out: {error}")
+                continue
+            self._waiting.popleft()
+            self._filter(message, poses)
+
+    def _filter(self, message: Any, poses: list[SE3]) -> None:
+        try:
+            points = cloud_points(message, every=self.every)
+        except MessageError as error:
+            self.report_health("error", f"a cloud is left out: {error}")
+            return
+        points = points[np.einsum("ij,ij->i", points, points) <= self.max_range**2]
+        own = self._shapes.on(points, poses, self.margin)
+        self._out.publish(cloud_to_msg(points[~own], message.header.frame_id, nanoseconds(message.header.stamp)))
+        self.report_health("ok", f"{int(own.sum())} of {len(points)} points are the robot's own")
