@@ -27,7 +27,7 @@ class ArmMissionNode(Node):
     out: ~/reached (std_msgs/UInt32): how many goals were reached so far, latched
 
     Named ``poses`` in turn, round and round; or without any, poses drawn at random: each is the tool's pose in a state
-    of the joints that is free as coal sees it, every second one in ``region``.
+    of the joints that is free as coal sees it, every second one in ``region``, or each of them.
     """
 
     groups: Groups = resource(Groups)
@@ -35,7 +35,11 @@ class ArmMissionNode(Node):
 
     goals: int = param(10, low=1, high=100_000, doc="how many", fixed=True)
     poses: tuple[str, ...] = param((), doc="named poses of the group; empty: drawn ones", fixed=True)
-    region: tuple[float, ...] = param((), unit="m", doc="x y z x y z: corners of a box in the world", fixed=True)
+    region: tuple[float, ...] = param(
+        (), unit="m", doc="x y z x y z: corners of a box in the world; or of several, in turn", fixed=True
+    )
+    everywhere: bool = param(True, doc="every second drawn pose is anywhere, outside of regions too")
+    period: float = param(0.0, unit="s", low=0.0, high=1e4, doc="goals are sent so far apart at least")
     place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the robot's root in the world", fixed=True)
     group: str = param("", doc="which joints move; empty: the first group of the robot", fixed=True)
     clearance: float = param(0.01, unit="m", low=0.0, high=1.0, doc="about the states that poses are drawn from")
@@ -48,8 +52,8 @@ class ArmMissionNode(Node):
 
     def setup(self) -> None:
         """Connect."""
-        if len(self.region) not in (0, 6):
-            raise ConfigError(f"{len(self.region)} numbers", where="region", valid="x y z x y z, or none")
+        if len(self.region) % 6:
+            raise ConfigError(f"{len(self.region)} numbers", where="region", valid="x y z x y z for each")
         group = self.groups.group(self.group or None)
         for name in self.poses:
             group.pose(name)
@@ -92,7 +96,9 @@ class ArmMissionNode(Node):
                 self.groups, self.group or None, T_world_robot=place_of(self.place), obstacles=around, held=held
             )
             self._checker = ExactChecker(self._scene)
-        region = np.reshape(self.region, (2, 3)) if self.region and self._next % 2 == 0 else None
+        regions = np.reshape(self.region, (-1, 2, 3))
+        anywhere = not len(regions) or (self.everywhere and self._next % 2 == 1)
+        region = None if anywhere else regions[self._next // (1 + self.everywhere) % len(regions)]
         drawn = draw_goal(self._scene, self._checker, self.random, region=region, clearance=self.clearance)
         root = self.groups.root
         T_world_root = place_of(self.place) @ self.groups.model.link(root).T_model_link
@@ -111,7 +117,8 @@ class ArmMissionNode(Node):
             self._done.publish(msg.UInt32(data=self._reached))
         if reached or self._tried >= self.tries:
             self._next, self._tried, self._constraints = self._next + 1, 0, None
-        self._due = self.now + self.rest
+        due = self.start + self._next * self.period if self._tried == 0 else 0.0
+        self._due = max(self.now + self.rest, due)
 
     def save(self) -> dict[str, Any]:
         """State as plain data."""
