@@ -78,6 +78,9 @@ def goal_states(scene: PlanningScene, goal: Goal, near: Array) -> Array:
     """
     states = _states(scene, goal, near)
     touching = scene.contacts(states)
+    if isinstance(goal, AimGoal) and None not in touching:
+        states = _rolled(scene, states)
+        touching = scene.contacts(states)
     free = [k for k, pair in enumerate(touching) if pair is None]
     if not free:
         one, other = touching[0] or ("", "")
@@ -108,7 +111,7 @@ def _states(scene: PlanningScene, goal: Goal, near: Array) -> Array:
     found = solve_ik(chain, wanted, near, IkSettings(solutions=SEARCHED))
     if not found.found:
         raise GoalUnreachable(f"no joint positions put {chain.tip} there: {_why(found)}", valid=_nearest(found))
-    return _rolled(scene, found.solutions) if isinstance(goal, AimGoal) else found.solutions
+    return found.solutions
 
 
 def _rolled(scene: PlanningScene, states: Array) -> Array:
