@@ -22,6 +22,7 @@ from roboyard.scenarios.offers import Offers
 from roboyard.scenarios.robot_groups import groups_of, rates_of
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.size import outline
+from roboyard.scenarios.true_arm import TrueArm
 
 if TYPE_CHECKING:
     from roboyard.manipulation import Groups
@@ -150,6 +151,11 @@ class RobotHandle:
         lidars = [sensor for sensor in model.sensors if isinstance(sensor.spec, LidarSpec)]
         poses = [T_world_model @ model.link(lidar.link).T_model_link @ lidar.T_link_sensor for lidar in lidars]
         return min((pose.z for pose in poses), default=_SCAN_HEIGHT)
+
+    @property
+    def true_arm(self) -> TrueArm:
+        """Where its tools really are; for judging."""
+        return TrueArm(self._run.simulation, self)
 
     @cached_property
     def groups(self) -> Groups:

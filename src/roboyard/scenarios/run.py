@@ -35,7 +35,6 @@ from roboyard.scenarios.provenance import provenance
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.run_folder import RunFolder, given_folder
-from roboyard.scenarios.true_arm import TrueArm
 from roboyard.scenarios.true_shapes import TrueShapes
 from roboyard.simulation import Simulation
 from roboyard.simulation.furniture import FILENAME, furniture_of
@@ -222,9 +221,7 @@ class Run:
         self.robots[robot.name] = self.known_robots[robot.name] = robot
         shapes = TrueShapes(self.simulation, self.robots)
         plan, seen = partial(shapes.plan, robot.scan_height), partial(depth_seen, self.simulation, robot.name)
-        self.evaluation.add_robot(
-            robot.name, robot.topics, plan, robot.outline, shapes.surfaces, seen, TrueArm(self.simulation, robot)
-        )
+        self.evaluation.add_robot(robot.name, robot.topics, plan, robot.outline, shapes.surfaces, seen, robot.true_arm)
         robot.bring_up(*nodes)
         for finding in robot.package.findings:
             self.bus.log.info(f"{robot.name}: {finding}")
