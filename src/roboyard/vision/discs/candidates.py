@@ -71,12 +71,14 @@ def _peaks(votes: I32, least: float, most: int, out: Array) -> int:
     height, width = votes.shape
     sums = np.zeros((height, width), np.int32)
     for row in range(1, height - 1):
+        for column in range(width):
+            sums[row, column] = votes[row - 1, column] + votes[row, column] + votes[row + 1, column]
+        before = sums[row, 0]
         for column in range(1, width - 1):
-            total = 0
-            for j in range(-1, 2):
-                for i in range(-1, 2):
-                    total += votes[row + j, column + i]
-            sums[row, column] = total
+            own = sums[row, column]
+            sums[row, column] = before + own + sums[row, column + 1]
+            before = own
+        sums[row, 0] = sums[row, width - 1] = 0
     count = 0
     for row in range(2, height - 2):
         for column in range(2, width - 2):

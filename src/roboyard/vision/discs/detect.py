@@ -32,12 +32,12 @@ from roboyard.vision.opencv import opencv
 Array = NDArray[np.float64]
 U8 = NDArray[np.uint8]
 
-_PLACES = 50
+_PLACES = 48
 """That are looked at, for small and for large discs each."""
 _SLACK = 0.4
 """Of the bounds on radii: blur moves an outline by so much [px]."""
-_EDGE = 1.5
-"""Slope of an edge that votes, in standard deviations of the noise a pixel of the half picture, and in grey levels."""
+_EDGE, _EDGE_NOISE = 2.5, 1.5
+"""Slope of an edge that votes, a pixel of the half picture: in grey levels, and in standard deviations of the noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def find_discs(image: U8, config: DiscConfig | None = None) -> list[Disc]:
 def _places(half: U8, noise: float, config: DiscConfig) -> Array:
     low, high = 0.5 * config.radius_min * math.cos(config.tilt_max), 0.5 * config.radius_max + 0.5
     between = math.sqrt(low * high)
-    edge = max(_EDGE, _EDGE * noise)
+    edge = max(_EDGE, _EDGE_NOISE * noise)
     parts = []
     for least, most in ((low, 1.15 * between), (0.87 * between, high)):
         out = np.zeros((_PLACES, 3))

@@ -172,7 +172,7 @@ def rough_outline(
             used -= 1
     if used < _COARSE // 2:
         return 0.0
-    if not robust_ellipse(points, weights, 5, 1.0, ellipse, off):
+    if not robust_ellipse(points, weights, 3, 1.0, ellipse, off):
         return 0.0
     near = 0
     for k in range(_COARSE):
@@ -229,6 +229,11 @@ def fine_outline(image: U8, steepness: float, ellipse: Array, points: Array, wei
             weights[k] = 1.0 if weights[k] > 0.12 * typical else 0.0
             count += weights[k] > 0.0
         if count < used // 2 or not robust_ellipse(points, weights, 2 + 2 * turn, near, ellipse, off):
+            return False
+        count = 0
+        for k in range(RAYS):
+            count += weights[k] > 0.0
+        if count < used // 2:  # it will not do; most places end here
             return False
     total, squares = 0.0, 0.0
     for k in range(RAYS):

@@ -55,12 +55,12 @@ def search(image: U8, places: Array, bounds: Array, found: Array, outlines: Arra
     shortest = bounds[RADIUS_MIN] * bounds[FLATTEST]
     for place in range(len(places)):
         x, y = places[place, 0], places[place, 1]
+        if bounds[WITH_MARK] > 0.0 and glance(image, x, y, shortest, bounds[RADIUS_MAX]) < 2.0 * bounds[NOISE]:
+            continue
         if rough_outline(image, x, y, shortest, bounds[RADIUS_MAX], bounds[STEEPNESS], ellipse) < _ROUGH_SUPPORT:
             continue
         a, b = ellipse[2], ellipse[3]
         if a > 1.15 * bounds[RADIUS_MAX] + 1.0 or a < 0.8 * bounds[RADIUS_MIN] or b < 0.8 * bounds[FLATTEST] * a:
-            continue
-        if bounds[WITH_MARK] > 0.0 and glance(image, ellipse) < bounds[NOISE]:
             continue
         known = False
         for k in range(looked):
