@@ -18,9 +18,9 @@ def camera(
     name: Annotated[str, typer.Option(help="Of the camera, in that file.")] = "camera",
     json: JsonOption = False,
 ) -> None:
-    """Focal lengths, middle and distortion of a camera, from pictures of a board.
+    """A camera's lens, from pictures of a board.
 
-    A chessboard is named by its inner corners and its squares' edge, a ChArUco board by its squares, their edge,
+    Focal lengths, middle and distortion, with standard errors.  A chessboard is named by its inner corners and its squares' edge, a ChArUco board by its squares, their edge,
     its markers' edge and their family.  10 to 20 pictures are good, with the board tilted in several directions.
 
     Exit code 0: calibrated; 2: the pictures do not do, and why.
