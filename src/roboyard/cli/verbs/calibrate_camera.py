@@ -20,8 +20,9 @@ def camera(
 ) -> None:
     """A camera's lens, from pictures of a board.
 
-    Focal lengths, middle and distortion, with standard errors.  A chessboard is named by its inner corners and its squares' edge, a ChArUco board by its squares, their edge,
-    its markers' edge and their family.  10 to 20 pictures are good, with the board tilted in several directions.
+    Focal lengths, middle and distortion, with standard errors.  A chessboard is named by its inner corners and its
+    squares' edge, a ChArUco board by its squares, their edge, its markers' edge and their family.  10 to 20 pictures
+    are good, with the board tilted in several directions.
 
     Exit code 0: calibrated; 2: the pictures do not do, and why.
     """
