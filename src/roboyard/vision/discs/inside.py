@@ -23,33 +23,28 @@ _GLANCE = 12
 
 
 def _glance_examples() -> list[tuple[object, ...]]:
-    return [(np.zeros((2, 2), np.uint8), 0.0, 0.0, 3.0, 18.0)]
+    return [(np.zeros((2, 2), np.uint8), np.zeros(5), np.zeros(2))]
 
 
 @kernel(examples=_glance_examples, error_model="numpy")
-def glance(image: U8, x: float, y: float, radius_min: float, radius_max: float) -> float:
-    """Contrast of the darkest pixel near a place to the lightest of four circles about it: no mark there has more.
+def glance(image: U8, ellipse: Array, out: Array) -> None:
+    """Level of a rough ellipse's ring, and the darkest pixel's near its middle: no mark there has more contrast.
 
     Args:
         image: Light where discs are.
-        x: Near a disc's middle, by two pixels at most [px].
-        y: [px].
-        radius_min: Of the shorter half axis [px].
-        radius_max: Of the longer [px].
+        ellipse: (5,) middle, half axes, angle.
+        out: (2,) written.
     """
-    dark = 255.0
-    for j in range(-2, 3):
-        for i in range(-2, 3):
-            dark = min(dark, value_at(image, x + i, y + j))
-    light = 0.0
-    for step in range(4):
-        radius = 0.7 * radius_min * (radius_max / radius_min) ** (step / 3.0)
-        total = 0.0
-        for k in range(_GLANCE):
-            turn = 2.0 * math.pi * k / _GLANCE
-            total += value_at(image, x + radius * math.cos(turn), y + radius * math.sin(turn))
-        light = max(light, total / _GLANCE)
-    return light - dark
+    c, s = math.cos(ellipse[4]), math.sin(ellipse[4])
+    total = 0.0
+    for k in range(_GLANCE):
+        turn = 2.0 * math.pi * k / _GLANCE
+        u, v = 0.72 * ellipse[2] * math.cos(turn), 0.72 * ellipse[3] * math.sin(turn)
+        total += value_at(image, ellipse[0] + c * u - s * v, ellipse[1] + s * u + c * v)
+    out[0], out[1] = total / _GLANCE, 255.0
+    for j in range(-1, 2):
+        for i in range(-1, 2):
+            out[1] = min(out[1], value_at(image, ellipse[0] + i, ellipse[1] + j))
 
 
 def _examples() -> list[tuple[object, ...]]:

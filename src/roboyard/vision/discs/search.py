@@ -12,6 +12,8 @@ from roboyard.vision.discs.doubts import (
     BOUNDS,
     DOUBT,
     FLATTEST,
+    INVERTED,
+    MARK_CONTRAST,
     NOISE,
     RADIUS_MAX,
     RADIUS_MIN,
@@ -51,17 +53,21 @@ def search(image: U8, places: Array, bounds: Array, found: Array, outlines: Arra
     ellipse, fit, inside = np.zeros(5), np.zeros(3), np.zeros(TOLD)
     points, weights = np.zeros((RAYS, 2)), np.zeros(RAYS)
     seen = np.zeros((len(places), 3))
-    looked, count = 0, 0
+    looked, count, levels = 0, 0, np.zeros(2)
     shortest = bounds[RADIUS_MIN] * bounds[FLATTEST]
     for place in range(len(places)):
         x, y = places[place, 0], places[place, 1]
-        if bounds[WITH_MARK] > 0.0 and glance(image, x, y, shortest, bounds[RADIUS_MAX]) < 2.0 * bounds[NOISE]:
-            continue
         if rough_outline(image, x, y, shortest, bounds[RADIUS_MAX], bounds[STEEPNESS], ellipse) < _ROUGH_SUPPORT:
             continue
         a, b = ellipse[2], ellipse[3]
         if a > 1.15 * bounds[RADIUS_MAX] + 1.0 or a < 0.8 * bounds[RADIUS_MIN] or b < 0.8 * bounds[FLATTEST] * a:
             continue
+        if bounds[WITH_MARK] > 0.0:
+            glance(image, ellipse, levels)
+            contrast = levels[0] - levels[1]
+            lighter = 255.0 - levels[1] if bounds[INVERTED] > 0.0 else levels[0]
+            if contrast < max(1.5 * bounds[NOISE], 0.7 * bounds[MARK_CONTRAST] * lighter):
+                continue
         known = False
         for k in range(looked):
             near = math.hypot(seen[k, 0] - ellipse[0], seen[k, 1] - ellipse[1])
