@@ -20,9 +20,11 @@ from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.node_factory import make_node
 from roboyard.scenarios.offers import Offers
 from roboyard.scenarios.robot_groups import groups_of, rates_of
+from roboyard.scenarios.robot_legs import legs_of
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.size import outline
 from roboyard.scenarios.true_arm import TrueArm
+from roboyard.walking.walker import Walker
 
 if TYPE_CHECKING:
     from roboyard.manipulation import Groups
@@ -169,7 +171,13 @@ class RobotHandle:
                  "owners": self._owners, "rates": self._rates,
                  "outline": self.outline,
                  "drive_limits": self.package.file.limits, **self._run.resources()}  # fmt: skip
+        if self._legs is not None:
+            found["legs"] = self._legs
         return Offers(found if base is None else {**found, "base": base}, {"groups": lambda: self.groups})
+
+    @cached_property
+    def _legs(self) -> Walker | None:
+        return legs_of(self.package, self.model)
 
     @cached_property
     def _rates(self) -> JointRates:

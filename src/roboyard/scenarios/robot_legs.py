@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from roboyard.description import load_model
+from roboyard.description import Model, load_model
 from roboyard.errors import ConfigError, InputError
 from roboyard.scenarios.catalog import find_robot
+from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.walking.walker import Walker
 from roboyard.walking.walker_file import load_walker
 
@@ -25,10 +26,19 @@ def find_walker(robot: str, base: Path | None = None, arguments: Mapping[str, st
             InputError where the robot has no legs.
     """
     package = find_robot(robot, base, dict(arguments or {}), calibrated=False)
+    model = load_model(package.description, arguments={**package.file.arguments, **(arguments or {})})
+    found = legs_of(package, model)
+    if found is None:
+        raise InputError("has no legs", where=str(package.source), valid="a robot whose YAML names a file of `legs`")
+    return found
+
+
+def legs_of(package: RobotPackage, model: Model) -> Walker | None:
+    """The legs of a package whose description is loaded; None without. Raises ConfigError."""
     said = package.file.legs
     if said is None:
-        raise InputError("has no legs", where=str(package.source), valid="a robot whose YAML names a file of `legs`")
+        return None
     path = package.source.parent / said
     if not path.is_file():
         raise ConfigError(f"there is no file {said}", where=f"{package.source}, legs", valid="a path beside it")
-    return load_walker(path, load_model(package.description, arguments={**package.file.arguments, **(arguments or {})}))
+    return load_walker(path, model)

@@ -24,6 +24,7 @@ from roboyard.simulation.servos import (
     Gains,
     default_gains,
     effort_limit,
+    no_load_speed,
     overridden,
     pressing_gains,
 )
@@ -35,7 +36,8 @@ _CODES: dict[CommandMode, int] = {"position": s.POSITION, "velocity": s.VELOCITY
 class Servo:
     """One commandable joint: its place, its modes with their gains and ranges, and its row in the tables.
 
-    ``pressing`` are the gains of position commands that say how hard to press.
+    ``pressing`` are the gains of position commands that say how hard to press, ``no_load`` the speed at which its
+    motor has no effort left (0: it always has all).
     """
 
     model: str
@@ -44,6 +46,7 @@ class Servo:
     ranges: dict[CommandMode, tuple[float, float]]
     row: int
     pressing: Gains
+    no_load: float
 
 
 @dataclass(slots=True)
@@ -89,13 +92,17 @@ class Servos:
                 ranges = {mode: command_range(mode, place.axis, interface) for mode in gains}
                 press = pressing_gains(inertia, limit, model.mass, step, place.axis.limits.velocity)
                 press = overridden(press, "position", interface, name, pressing=True)
-                made.servos[(name, place.name)] = Servo(name, place, gains, ranges, len(made.servos), press)
+                no_load = no_load_speed(interface, limit, name)
+                if no_load:
+                    reckon_exactly(assembled.model)
+                made.servos[(name, place.name)] = Servo(name, place, gains, ranges, len(made.servos), press, no_load)
         made.ints = np.zeros((len(made.servos), 4), np.int64)
         made.floats = np.zeros((len(made.servos), s.WIDTH))
         for servo in made.servos.values():
             made.ints[servo.row, : s.MODE] = servo.place.qpos, servo.place.dof, servo.place.ctrl
             made.floats[servo.row, [s.LIMIT, s.OWN]] = effort_limit(servo.place.axis)
             made.floats[servo.row, s.ASKED] = math.inf
+            made.floats[servo.row, s.NO_LOAD] = servo.no_load
             joints = {joint.name: joint for joint in assembled.placements[servo.model].entry.model.joints}
             if servo.place.name in joints:
                 made.floats[servo.row, s.SOFT_LOW : s.CYCLE] = guarded(joints[servo.place.name], step)
@@ -144,7 +151,8 @@ class Servos:
         dynamics = place.axis.dynamics
         self.floats[servo.row, s.CYCLE : s.OWN] = gains.cycle, 0.0, dynamics.damping, dynamics.friction
         light = gains.d * float(model.opt.timestep) > float(model.dof_M0[place.dof])
-        self.floats[servo.row, s.EASED] = float(mode == "position" and light)
+        eased = (mode == "position" and light) or (mode != "effort" and servo.no_load > 0.0)
+        self.floats[servo.row, s.EASED] = float(eased)
         data.ctrl[place.ctrl : place.ctrl + 3] = 0.0
         self.engage(servo, model)
 
@@ -154,9 +162,9 @@ class Servos:
         mode, (p, d) = self.ints[servo.row, s.MODE], self.floats[servo.row, [s.P, s.D]]
         kp, kv = {s.POSITION: (p, d), s.VELOCITY: (0.0, p)}.get(int(mode), (0.0, 0.0))
         armature = max(place.axis.dynamics.armature, 0.0)
-        if mode == s.POSITION and self.floats[servo.row, s.EASED] > 0.0:  # see `run_servos`
+        if self.floats[servo.row, s.EASED] > 0.0:  # see `run_servos`
+            armature += float(model.opt.timestep) * kv
             kp = kv = 0.0
-            armature += float(model.opt.timestep) * d
         self.stale |= float(model.dof_armature[place.dof]) != armature
         model.dof_armature[place.dof] = armature
         model.actuator_biasprm[place.actuator, 1:3] = -kp, -kv

@@ -10,8 +10,8 @@ from roboyard.compute import kernel
 # Columns of the servo tables.
 QPOS, DOF, CTRL, MODE = range(4)
 P, I, D, WINDUP, RAMP, LIMIT, TARGET, SETPOINT, INTEGRAL, EASED, SOFT_LOW, SOFT_HIGH, K_POS, K_VEL, SPEED = range(15)  # noqa: E741
-CYCLE, LEFT, DAMPING, FRICTION, OWN, ASKED = range(15, 21)
-WIDTH = 21
+CYCLE, LEFT, DAMPING, FRICTION, OWN, ASKED, NO_LOAD = range(15, 22)
+WIDTH = 22
 OFF, POSITION, VELOCITY, EFFORT = range(4)
 
 
@@ -38,6 +38,19 @@ def _between(value: float, low: float, high: float) -> float:
 
 
 _between = kernel(inline="always")(_between)
+
+
+def _motor(effort: float, velocity: float, row: NDArray[np.float64]) -> float:
+    """The effort wanted, as far as the servo may give it and its motor has it at a velocity."""
+    effort = _clip(effort, row[LIMIT])
+    if row[NO_LOAD] <= 0.0:
+        return effort
+    stall = row[OWN]
+    drop = stall * velocity / row[NO_LOAD]
+    return _between(effort, max(-stall, min(-stall - drop, 0.0)), min(stall, max(stall - drop, 0.0)))
+
+
+_motor = kernel(inline="always")(_motor)
 
 
 @kernel
@@ -69,12 +82,15 @@ def run_servos(
     are there together; the servo damps the deviation from that speed, and adds the effort foreseen: weight,
     centrifugal and Coriolis forces, and the joint's own damping and friction at that speed.
 
+    A joint with NO_LOAD has a motor whose effort falls in proportion to its speed: all of OWN stalled, none at that
+    speed.  Against its motion it has all of it at any speed.  It always gets the whole effort from here.
+
     Where a command says how hard the joint may press (ASKED, beside its OWN limit), the set-point waits for a joint
     that cannot follow: it runs ahead no further than the effort still grows by that.
 
     Args:
         ints: (n, 4) addresses and mode.
-        floats: (n, 21) gains, limits and state; set-point and integral are advanced.
+        floats: (n, 22) gains, limits and state; set-point and integral are advanced.
         qpos: Positions.
         qvel: Velocities.
         ctrl: Controls, written: (position, velocity, feed-forward) for each servo.
@@ -93,7 +109,7 @@ def run_servos(
             if floats[k, K_VEL] > 0.0:
                 low, high = _speeds(floats[k], qpos[ints[k, QPOS]])
                 effort = _between(effort, floats[k, K_VEL] * (low - velocity), floats[k, K_VEL] * (high - velocity))
-            ctrl[c + 2] = effort
+            ctrl[c + 2] = _motor(effort, velocity, floats[k])
             continue
         change = floats[k, TARGET] - floats[k, SETPOINT]
         if floats[k, LEFT] > dt:
@@ -131,9 +147,10 @@ def run_servos(
         if floats[k, ASKED] < np.inf:
             floats[k, INTEGRAL] = _clip(floats[k, INTEGRAL], floats[k, LIMIT])
         effort += floats[k, INTEGRAL]
-        if not (abs(effort) >= floats[k, LIMIT] and effort * error > 0.0):
+        given = _motor(effort, velocity, floats[k])
+        if not ((abs(effort) >= floats[k, LIMIT] or given != effort) and effort * error > 0.0):
             grown = floats[k, INTEGRAL] + floats[k, I] * error * dt
             floats[k, INTEGRAL] = _clip(grown, floats[k, WINDUP])
         ctrl[c + 2] = floats[k, INTEGRAL] + foreseen
-        if mode == POSITION and floats[k, EASED] > 0.0:
-            ctrl[c + 2] = _clip(effort, floats[k, LIMIT])
+        if floats[k, EASED] > 0.0:
+            ctrl[c + 2] = given

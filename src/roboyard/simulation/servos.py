@@ -63,6 +63,32 @@ def effort_limit(axis: Axis) -> float:
     return effort if effort > 0.0 else math.inf
 
 
+def no_load_speed(interface: JointInterface | None, effort: float, model: str) -> float:
+    """Speed at which the joint's motor has no effort left [rad/s or m/s], its ``no_load_speed``; 0: it always has all.
+
+    Args:
+        interface: What the description's ``ros2_control`` says of the joint.
+        effort: Its limit, which the motor has when stalled [N m or N].
+        model: Its name, for errors.
+
+    Raises:
+        DescriptionError: it is no number above zero, or the joint's effort has no limit.
+    """
+    said = None if interface is None else dict(interface.parameters).get("no_load_speed")
+    if interface is None or said is None:
+        return 0.0
+    where = f"model {model}, joint {interface.joint}"
+    try:
+        speed = float(said)
+    except ValueError:
+        speed = 0.0
+    if not (speed > 0.0 and math.isfinite(speed)):
+        raise DescriptionError(f"parameter no_load_speed is {said!r}", where=where, valid="a number above zero")
+    if not math.isfinite(effort):
+        raise DescriptionError("a no_load_speed, but no effort", where=where, valid="an effort in the joint's limits")
+    return speed
+
+
 def add_servos(spec: mujoco.MjSpec, model: Model, name: str, scalars: Sequence[Scalar]) -> None:
     """An actuator for each scalar joint that takes commands; without force until it is commanded."""
     for scalar in scalars:

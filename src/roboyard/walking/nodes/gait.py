@@ -1,0 +1,293 @@
+"""The gait node: a wanted twist in, joints of all legs out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus import Node, param, resource
+from roboyard.control.nodes.twist import check_modes
+from roboyard.control.owners import JointOwners
+from roboyard.description.model import Model
+from roboyard.errors import InputError, RoboyardError
+from roboyard.geometry import SE3
+from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.messages import msg, srv
+from roboyard.walking.gaits import GAITS, Gait, gait_of
+from roboyard.walking.loads import GRAVITY, foot_loads, load_torques
+from roboyard.walking.movement import Between, play
+from roboyard.walking.movement_file import load_movement
+from roboyard.walking.nodes.legged_messages import gait_state, legged_odometry, pose_of, tilt_and_heading
+from roboyard.walking.odometry import LeggedOdometry
+from roboyard.walking.stability import stability_margin
+from roboyard.walking.standing import lying_down, returning, rising
+from roboyard.walking.stepping import Stepper, Steps
+from roboyard.walking.walker import Walker
+
+_WALKING = "walking"
+_LOADING = 0.06
+"""Time in which a foot takes up its load [s]."""
+_STEPS = ("stride", "lift", "acceleration", "margin", "depth", "levelling")
+
+
+class GaitNode(Node):
+    """Makes a robot with legs stand up, walk as it is told, take poses, play movements and lie down.
+
+    in: cmd_vel_out (geometry_msgs/Twist: forward, to the left, turning), body_pose (geometry_msgs/Pose, beside the
+    stance), imu (sensor_msgs/Imu), feet/<leg> (gazebo_msgs/ContactsState)
+    out: positions to the hardware, odom (nav_msgs/Odometry), /tf odom_frame → base_frame, ~state
+    (roboyard_msgs/GaitState)
+    services: ~stand, ~lie, ~play (std_srvs/Trigger)
+
+    Twists that legs cannot do are slowed down in their direction.  A silent sender means standing; then all feet go
+    back to their places.  Feet that feel ground early stay there, those that run into something rise higher, and those
+    that find none search for it below: so rough ground is walked on without being seen.  Gait, duty, stride and lift
+    may change while it walks.  Poses and movements that legs cannot do are refused, with leg, joint, value and limit.
+    """
+
+    hardware: Hardware = resource(Hardware)
+    legs: Walker = resource(Walker)
+    description: Model = resource(Model)
+    owners: JointOwners = resource(JointOwners, make=JointOwners)
+    gait: str = param("tripod", choices=tuple(GAITS), doc="order in which feet rise")
+    duty: float = param(0.0, low=0.0, high=0.95, doc="share of time on the ground; 0: the gait's least")
+    stride: float = param(0.08, unit="m", low=0.005, high=2.0, doc="of a foot on the ground, at most")
+    lift: float = param(0.03, unit="m", low=0.001, high=1.0, doc="how high feet rise")
+    margin: float = param(0.01, unit="m", low=0.0, high=1.0, doc="least distance to the edge of the support")
+    acceleration: float = param(0.2, unit="m/s²", low=1e-3, high=100.0, doc="of the fastest foot")
+    depth: float = param(0.0, unit="m", low=0.0, high=1.0, doc="how far below its place a foot searches ground")
+    levelling: float = param(1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back to its height")
+    pose_speed: float = param(0.05, unit="m/s", low=1e-3, high=10.0, doc="of the body between poses; turns in rad/s ×4")
+    movement: str = param("", doc="file played once it has stood up, and by ~play; as seen from the working folder")
+    between: str = param("cosine", choices=("cosine", "spline"), doc="how feet go between a movement's steps")
+    ground: float = param(-0.016, unit="m", doc="height in the body of a foot on the ground while it lies", fixed=True)
+    start: str = param("stand", choices=("stand", "rest"), doc="what to do at first", fixed=True)
+    rate: float = param(50.0, unit="Hz", low=10.0, high=500.0, fixed=True)
+    state_rate: float = param(25.0, unit="Hz", low=1.0, high=500.0, fixed=True)
+    carry: bool = param(True, doc="tell servos without an integral as much more as the load bends them")
+    timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="older commands count as standstill")
+    feet: str = param("feet", doc="before the topics of the feet; empty: they feel nothing", fixed=True)
+    odom_frame: str = param("odom", fixed=True)
+    base_frame: str = param("base_link", fixed=True)
+    publish_tf: bool = param(True, fixed=True)
+
+    fields = ("_phase", "_way", "_at", "_wanted", "_heard_ns", "_pose", "_posed", "_turn", "_felt", "_ticks", "_near", "_loaded")
+
+    def setup(self) -> None:
+        """Take the joints, and stand up if asked to."""
+        joints = self.legs.joints
+        check_modes(self.hardware, joints, "position", self.full_name)
+        names = self.hardware.joint_names
+        self._where = np.array([names.index(joint) for joint in joints])
+        gait, steps = self._settings(self.parameters())
+        self._stepper = Stepper(self.legs, gait, steps)
+        self._odometry = LeggedOdometry()
+        self._wanted, self._heard_ns, self._ticks = (0.0, 0.0, 0.0), -1, 0
+        self._pose, self._posed = np.zeros(6), np.zeros(6)
+        self._turn: tuple[float, float, float] | None = None
+        self._felt: dict[str, bool] = {}
+        self._phase, self._at = "resting", 0
+        self._loaded = np.zeros(len(self.legs.legs))
+        self._softness = softness(self.description, joints).reshape(-1, 3)
+        self._near = self._actual()
+        self._way: NDArray[np.float64] = self._near[None]
+        self.owners.hold(self.full_name, joints)
+        if self.start == "stand":
+            self._set_out("rising", rising(self.legs, self._near, ground=self.ground, period=1.0 / self.rate))
+        self._frames = (self.frame(self.odom_frame), self.frame(self.base_frame))
+        self._state = self.publisher("~state", msg.GaitState)
+        self._odom = self.publisher("odom", msg.Odometry)
+        self.subscribe("cmd_vel_out", msg.Twist, self._on_command)
+        self.subscribe("body_pose", msg.Pose, self._on_pose)
+        self.subscribe("imu", msg.Imu, self._on_imu)
+        for leg in self.legs.legs if self.feet else ():
+            self.subscribe(f"{self.feet}/{leg.name}", msg.ContactsState, partial(self._on_touch, leg.name))
+        self.service("~stand", srv.Trigger, self._on_stand)
+        self.service("~lie", srv.Trigger, self._on_lie)
+        self.service("~play", srv.Trigger, self._on_play)
+        self.timer(rate=self.rate, callback=self._tick, start=True)
+
+    def close(self) -> None:
+        """Leave the joints to others."""
+        self.owners.leave(self.full_name)
+
+    def on_parameter(self, name: str, value: Any) -> None:
+        """Go on with other steps; refuses gaits that the robot has not."""
+        if name in (*_STEPS, "gait", "duty"):
+            gait, steps = self._settings({**self.parameters(), name: value})
+            self._stepper.change(gait, steps)
+
+    def _settings(self, given: Mapping[str, Any]) -> tuple[Gait, Steps]:
+        steps = Steps(**{name: given[name] for name in _STEPS})
+        gait = gait_of(given["gait"], self.legs, given["duty"])
+        Stepper(self.legs, gait, steps).executable((1.0, 0.0, 0.0))
+        return gait, steps
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {"stepper": self._stepper.save(), "odometry": self._odometry.save()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._stepper.change(*self._settings(self.parameters()))
+        self._stepper.load(state["stepper"])
+        self._odometry.load(state["odometry"])
+
+    # -- what comes in -------------------------------------------------------------------------------------------------
+    def _on_command(self, message: Any) -> None:
+        wanted = (message.linear.x, message.linear.y, message.angular.z)
+        if not all(map(math.isfinite, wanted)):
+            self.log.error(f"refused a twist of {wanted}: not finite", every=5.0)
+            return
+        self._wanted, self._heard_ns = wanted, self.now_ns
+
+    def _on_pose(self, message: Any) -> None:
+        try:
+            p, q = message.position, message.orientation
+            pose = SE3((q.w, q.x, q.y, q.z), (p.x, p.y, p.z))
+            self.legs.posed(pose)
+        except RoboyardError as error:
+            self.log.warn(f"pose refused: {error}", every=1.0)
+            return
+        self._pose = np.array([*pose.translation, *pose.rpy])
+
+    def _on_imu(self, message: Any) -> None:
+        self._turn = tilt_and_heading(message.orientation)
+
+    def _on_touch(self, leg: str, message: Any) -> None:
+        self._felt[leg] = bool(message.states)
+
+    # -- services ------------------------------------------------------------------------------------------------------
+    def _on_stand(self, request: Any) -> Any:
+        if self._phase != "resting":
+            return srv.Trigger.Response(success=False, message=f"it is {self._phase}")
+        way = rising(self.legs, self._near, ground=self.ground, period=1.0 / self.rate)
+        return self._set_out("rising", way)
+
+    def _on_lie(self, request: Any) -> Any:
+        if self._busy():
+            return srv.Trigger.Response(success=False, message=f"it is {self._doing()}")
+        way = lying_down(self.legs, self._near, ground=self.ground, period=1.0 / self.rate)
+        return self._set_out("lying down", way)
+
+    def _on_play(self, request: Any) -> Any:
+        if self._busy():
+            return srv.Trigger.Response(success=False, message=f"it is {self._doing()}")
+        try:
+            return self._play()
+        except RoboyardError as error:
+            return srv.Trigger.Response(success=False, message=str(error))
+
+    def _play(self) -> Any:
+        if not self.movement:
+            raise InputError("no movement", where=self.full_name, valid="parameter movement: a file")
+        movement, now = load_movement(Path(self.movement)), self.legs.feet(self._near)
+        between: Between = "spline" if self.between == "spline" else "cosine"
+        played = play(movement, self.legs, between=between, period=1.0 / self.rate, start=now)
+        return self._set_out("playing", played.q[1:])
+
+    def _busy(self) -> bool:
+        return self._phase != _WALKING or not self._stepper.standing
+
+    def _doing(self) -> str:
+        return "lying" if self._phase == "resting" else self._phase
+
+    def _set_out(self, phase: str, way: NDArray[np.float64]) -> Any:
+        self._phase, self._way, self._at = phase, way, 0
+        seconds = len(way) / self.rate
+        return srv.Trigger.Response(success=True, message=f"{phase}, {seconds:.2f} s")
+
+    # -- going on ------------------------------------------------------------------------------------------------------
+    def _tick(self) -> None:
+        if self.owners.owns(self.full_name, self.legs.joints) and not self.owners.paused(self.legs.joints):
+            self._near = self._walk() if self._phase == _WALKING else self._follow()
+            told = np.clip(self._near + self._bent(), self.legs.lower, self.legs.upper)
+            self.hardware.write(JointCommand("position", self.legs.joints, told.ravel()))
+        feet = self.legs.feet(self._actual())
+        down = self._stepper.down if self._phase == _WALKING else np.ones(len(self.legs.legs), bool)
+        if self._phase != "resting":
+            self._odometry.update(1.0 / self.rate, feet, down, self._turn)
+            self._odom.publish(legged_odometry(self._odometry, self.now_ns, *self._frames))
+            if self.publish_tf:
+                self.broadcast(pose_of(self._odometry), *self._frames)
+        self._ticks += 1
+        if self._ticks % max(1, round(self.rate / self.state_rate)) == 0:
+            touching = [self._felt.get(leg.name, False) for leg in self.legs.legs] if self._felt else []
+            names = [leg.name for leg in self.legs.legs]
+            margin = stability_margin(feet[down])
+            state = gait_state(self.now_ns, self._phase, self.gait, names, down, touching, margin, self._stepper.carried)
+            self._state.publish(state)
+
+    def _follow(self) -> NDArray[np.float64]:
+        """The next set-points of a way that is followed to its end, or the last ones."""
+        if self._phase == "resting":
+            return self._near
+        now: NDArray[np.float64] = self._way[self._at]
+        self._at += 1
+        if self._at >= len(self._way):
+            self._through(now)
+        return now
+
+    def _through(self, now: NDArray[np.float64]) -> None:
+        """A way is at its end: what comes after it."""
+        before = self._phase
+        self._phase, self._way, self._at = "resting" if before == "lying down" else _WALKING, now[None], 0
+        if before == "playing":
+            self._set_out("returning", returning(self.legs, now, period=1.0 / self.rate))
+        elif before == "rising" and self.movement:
+            try:
+                self._play()
+            except RoboyardError as error:
+                self.log.error(f"the movement is not played: {error}")
+
+    def _walk(self) -> NDArray[np.float64]:
+        """The set-points of the next moment on the gait."""
+        if self._heard_ns >= 0 and self.now_ns - self._heard_ns > self.timeout * 1e9:
+            self._wanted, self._heard_ns = (0.0, 0.0, 0.0), -1
+        touching = [self._felt.get(leg.name, False) for leg in self.legs.legs] if self._felt else None
+        feet = self._stepper.advance(1.0 / self.rate, self._wanted, touching)
+        change = self._pose - self._posed
+        if change.any():
+            most = self.pose_speed / self.rate * np.array([1.0, 1.0, 1.0, 4.0, 4.0, 4.0])
+            self._posed = self._posed + np.clip(change, -most, most)
+        try:
+            if self._posed.any():
+                return self.legs.posed(SE3.from_xyz_rpy(self._posed[:3], self._posed[3:]), feet)
+            return self.legs.reach(feet, self._near)
+        except InputError:
+            raise
+        except RoboyardError as error:
+            self.log.warn(f"a foot stays where it is: {error}", every=1.0)
+            return self._near
+
+    def _bent(self) -> NDArray[np.float64]:
+        """(l, 3) how much more joints are told, so that servos as soft as these come to where they shall be [rad]."""
+        wanted = 0.0 if self._phase == "resting" else self._stepper.down.astype(float)
+        most = 1.0 / (self.rate * _LOADING)
+        self._loaded = self._loaded + np.clip(wanted - self._loaded, -most, most)
+        if not self.carry or not self._softness.any() or not self._loaded.any():
+            return np.zeros_like(self._near)
+        loads = foot_loads(self._stepper.feet, GRAVITY * self.description.mass, self._loaded)
+        bent: NDArray[np.float64] = load_torques(self.legs, self._near, loads) * self._softness
+        return bent
+
+    def _actual(self) -> NDArray[np.float64]:
+        """(l, 3) joints as they are [rad]."""
+        found: NDArray[np.float64] = self.hardware.read().position[self._where].reshape(-1, 3)
+        return found
+
+
+def softness(model: Model, joints: Sequence[str]) -> NDArray[np.float64]:
+    """(n) how far the servos of joints give way under a load [rad/(N m)]; 0 where an integral makes up for it."""
+    said = {interface.joint: dict(interface.parameters) for interface in model.interfaces}
+    gains = [said.get(joint, {}) for joint in joints]
+    stiff = [float(gain["pos_kp"]) if float(gain.get("pos_ki", 1.0)) == 0.0 else math.inf for gain in gains]
+    return 1.0 / np.array(stiff)

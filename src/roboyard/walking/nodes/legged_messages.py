@@ -1,0 +1,72 @@
+"""Messages of robots on legs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.geometry import SE3
+from roboyard.messages import msg
+from roboyard.messages.time import stamp
+from roboyard.walking.odometry import LeggedOdometry
+
+_COVARIANCE = np.diag([1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-3]).reshape(36)
+
+
+def tilt_and_heading(q: Any) -> tuple[float, float, float]:
+    """Roll, pitch and heading [rad] of a geometry_msgs/Quaternion."""
+    w, x, y, z = q.w, q.x, q.y, q.z
+    return (
+        math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)),
+        math.asin(max(-1.0, min(1.0, 2.0 * (w * y - z * x)))),
+        math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)),
+    )
+
+
+def pose_of(odometry: LeggedOdometry) -> SE3:
+    """T_odom_base."""
+    return SE3.from_xyz_rpy((odometry.x, odometry.y, odometry.z), (*odometry.tilt, odometry.yaw))
+
+
+def legged_odometry(odometry: LeggedOdometry, time_ns: int, odom_frame: str, base_frame: str) -> Any:
+    """nav_msgs/Odometry; its covariances are constants, not measured."""
+    w, x, y, z = pose_of(odometry).quaternion
+    vx, vy, turn = odometry.speed.tolist()
+    pose = msg.Pose(
+        position=msg.Point(x=odometry.x, y=odometry.y, z=odometry.z), orientation=msg.Quaternion(w=w, x=x, y=y, z=z)
+    )
+    twist = msg.Twist(linear=msg.Vector3(x=vx, y=vy), angular=msg.Vector3(z=turn))
+    return msg.Odometry(
+        header=msg.Header(stamp=stamp(time_ns), frame_id=odom_frame),
+        child_frame_id=base_frame,
+        pose=msg.PoseWithCovariance(pose=pose, covariance=_COVARIANCE.copy()),
+        twist=msg.TwistWithCovariance(twist=twist, covariance=_COVARIANCE.copy()),
+    )
+
+
+def gait_state(
+    time_ns: int,
+    phase: str,
+    gait: str,
+    legs: Sequence[str],
+    down: NDArray[np.bool_],
+    touching: Sequence[bool],
+    margin: float,
+    carried: NDArray[np.float64],
+) -> Any:
+    """roboyard_msgs/GaitState."""
+    vx, vy, turn = carried.tolist()
+    return msg.GaitState(
+        header=msg.Header(stamp=stamp(time_ns)),
+        phase=phase,
+        gait=gait,
+        legs=list(legs),
+        down=down.copy(),
+        touching=np.array(touching, bool),
+        margin=margin,
+        twist=msg.Twist(linear=msg.Vector3(x=vx, y=vy), angular=msg.Vector3(z=turn)),
+    )

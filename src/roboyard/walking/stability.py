@@ -1,0 +1,58 @@
+"""How firmly a body stands: the polygon of the feet on the ground, and how far its middle is inside."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+FEWEST: Final = 3
+"""So many feet have to be down for a polygon."""
+
+
+def support_polygon(feet: ArrayLike) -> Array:
+    """Corners (m, 2) of the convex hull of feet (k, 2 or 3) seen from above, counter-clockwise (Andrew's chain)."""
+    points = sorted({(float(foot[0]), float(foot[1])) for foot in np.asarray(feet, dtype=np.float64)})
+    if len(points) < FEWEST:
+        return np.array(points).reshape(-1, 2)
+    hull: list[tuple[float, float]] = []
+    for way in (points, points[::-1]):
+        half: list[tuple[float, float]] = []
+        for point in way:
+            while len(half) > 1 and _turn(half[-2], half[-1], point) <= 0.0:
+                half.pop()
+            half.append(point)
+        hull += half[:-1]
+    return np.array(hull)
+
+
+def stability_margin(feet: ArrayLike, centre: ArrayLike = (0.0, 0.0)) -> float:
+    """How far a place is inside the support polygon of feet [m]: to its nearest edge; below zero outside.
+
+    McGhee and Frank, On the stability properties of quadruped creeping gaits, 1968.
+
+    Args:
+        feet: (k, 2 or 3) those on the ground.
+        centre: (2,) what has to be above the polygon.
+
+    Returns:
+        -inf with fewer than three feet, or all of them in a line.
+    """
+    hull = support_polygon(feet)
+    if len(hull) < FEWEST:
+        return -math.inf
+    x, y = (float(value) for value in np.asarray(centre, dtype=np.float64)[:2])
+    margin = math.inf
+    corners = hull.tolist()
+    for (ax, ay), (bx, by) in zip(corners, corners[1:] + corners[:1], strict=True):
+        length = math.hypot(bx - ax, by - ay)
+        margin = min(margin, ((bx - ax) * (y - ay) - (by - ay) * (x - ax)) / length)
+    return margin
+
+
+def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
