@@ -236,3 +236,28 @@ def test_followers_start_where_their_leaders_put_them() -> None:
         assert q["b"] == pytest.approx(2.0 * q["a"] + 0.05, abs=1e-4)
         assert q["c"] == pytest.approx(0.1 - q["b"], abs=1e-4)
         sim.step(1500)
+
+
+@pytest.mark.parametrize(("mode", "value", "gain"), [("position", 500.0, "pos_kp"), ("velocity", 500.0, "vel_kp")])
+def test_a_motor_with_a_no_load_speed_has_less_effort_the_faster_it_turns(mode: str, value: float, gain: str) -> None:
+    parameters = ((gain, "5"), (gain.replace("kp", "ki"), "0"), ("pos_kd", "0"), ("no_load_speed", "6"))
+    sim = Simulation(world(gravity=0.0))
+    sim.add(arm(effort=0.6, parameters=parameters), "arm")
+    command(sim, mode, min(value, 9.0))
+    eased = 5.0 * 0.002 if mode == "velocity" else 0.0  # what the servo adds
+    inertia, slope, speed = 1.0 * 0.5**2 + 0.02 + eased, 0.6 / 6.0, 0.0
+    for _ in range(20):
+        sim.step(50)
+        speed = sim.hardware("arm").read().velocity[0]
+        wanted = 6.0 * (1.0 - math.exp(-sim.time_ns * 1e-9 * slope / inertia))  # a motor's run-up
+        if mode == "velocity" or sim.hardware("arm").read().position[0] < 8.0:
+            assert speed == pytest.approx(wanted, rel=0.03, abs=0.03)
+    assert 0.2 < speed < 6.0
+
+
+@pytest.mark.parametrize("said", ["fast", "0", "-2", "inf"])
+def test_no_load_speeds_that_are_none_are_refused(said: str) -> None:
+    with pytest.raises(DescriptionError, match="no_load_speed"):
+        Simulation(world()).add(arm(parameters=(("no_load_speed", said),)), "arm")
+    with pytest.raises(DescriptionError, match="effort"):
+        Simulation(world()).add(arm(effort=0.0, parameters=(("no_load_speed", "3"),)), "arm")

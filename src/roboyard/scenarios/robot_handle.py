@@ -17,6 +17,7 @@ from roboyard.hardware import Hardware
 from roboyard.messages import action, message_type
 from roboyard.messages.convert import pose_stamped
 from roboyard.scenarios.metrics import RobotTopics
+from roboyard.scenarios.metrics.walking import Legged
 from roboyard.scenarios.node_factory import make_node
 from roboyard.scenarios.offers import Offers
 from roboyard.scenarios.robot_groups import groups_of, rates_of
@@ -174,6 +175,11 @@ class RobotHandle:
         if self._legs is not None:
             found["legs"] = self._legs
         return Offers(found if base is None else {**found, "base": base}, {"groups": lambda: self.groups})
+
+    @property
+    def legged(self) -> Legged | None:
+        """Its legs and motors, for what walking is judged by; None without."""
+        return None if self._legs is None else Legged.of(self._legs, self.model)
 
     @cached_property
     def _legs(self) -> Walker | None:

@@ -221,7 +221,8 @@ class Run:
         self.robots[robot.name] = self.known_robots[robot.name] = robot
         shapes = TrueShapes(self.simulation, self.robots)
         plan, seen = partial(shapes.plan, robot.scan_height), partial(depth_seen, self.simulation, robot.name)
-        self.evaluation.add_robot(robot.name, robot.topics, plan, robot.outline, shapes.surfaces, seen, robot.true_arm)
+        about = robot.true_arm, robot.legged
+        self.evaluation.add_robot(robot.name, robot.topics, plan, robot.outline, shapes.surfaces, seen, *about)
         robot.bring_up(*nodes)
         for finding in robot.package.findings:
             self.bus.log.info(f"{robot.name}: {finding}")

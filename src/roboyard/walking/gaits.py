@@ -60,14 +60,14 @@ def _rows(walker: Walker) -> list[tuple[int, int]]:
     """Side (0 left, 1 right) and row (0 at the rear) of each leg; Raises InputError where sides differ."""
     feet = walker.stance_feet
     sides = (feet[:, 1] < 0.0).astype(int).tolist()
-    half = len(sides) // 2
     if sides.count(0) != sides.count(1):
         raise InputError(
             f"{sides.count(0)} legs on the left, {sides.count(1)} on the right",
             where=walker.robot,
             valid="as many on either side",
         )
-    ranks = {side: sorted((i for i in range(2 * half) if sides[i] == side), key=lambda i: feet[i, 0]) for side in (0, 1)}
+    order = np.argsort(feet[:, 0], kind="stable").tolist()
+    ranks = {side: [i for i in order if sides[i] == side] for side in (0, 1)}
     return [(side, ranks[side].index(i)) for i, side in enumerate(sides)]
 
 
@@ -134,7 +134,7 @@ def moved(feet: ArrayLike, twist: ArrayLike, time: float) -> Array:
     angle = w * time
     c, s = math.cos(angle), math.sin(angle)
     sinc = math.sin(angle) / angle if abs(angle) > 1e-9 else 1.0
-    cosc = (1.0 - c) / angle if abs(angle) > 1e-9 else 0.5 * angle
+    cosc = 2.0 * math.sin(0.5 * angle) ** 2 / angle if abs(angle) > 1e-9 else 0.5 * angle
     dx, dy = time * (sinc * vx - cosc * vy), time * (cosc * vx + sinc * vy)
     out = places.copy()
     x, y = places[..., 0] - dx, places[..., 1] - dy
@@ -214,7 +214,8 @@ def cycle_feet(walker: Walker, gait: Gait, twist: ArrayLike, stride: float, lift
     down = np.stack([moved(home, way, time) for time in np.linspace(-0.5, 0.5, _SAMPLES + 1) * gait.duty])
     shares = np.linspace(0.0, 1.0, _SAMPLES + 1)
     drift = 0.5 * (against(down[0], way) + against(down[-1], way)) * (1.0 - gait.duty)
-    up = np.stack([np.column_stack([swung(down[-1, :, :2], down[0, :, :2], drift, np.full(len(home), s)), home[:, 2]]) for s in shares])
+    up = np.repeat(home[None], len(shares), axis=0)
+    up[:, :, :2] = swung(down[-1, :, :2], down[0, :, :2], drift, shares[:, None])
     up[:, :, 2] += lift * arch(shares)[:, None]
     return down, up
 

@@ -17,7 +17,8 @@ class LeggedOdometry:
     """Adds up how feet that stood have moved in the body; pure, with explicit state.
 
     Feet that stood at two moments did not move on the ground: the body did, against them.  Its tilt comes from the
-    inertial unit, its turning, too; without one, from the feet, as they fit best (Umeyama, 1991, in the plane).
+    inertial unit, its turning, too; without one, from the feet, as they fit best (Umeyama, 1991, in the plane).  While
+    no feet are known to stand, it goes on as before.
 
     Attributes:
         x: In the frame where it began [m].
@@ -58,16 +59,19 @@ class LeggedOdometry:
         if before is None or were is None:
             return
         both = down & were
-        if not both.any():
-            return
         old, new = before[both, :2], level[both, :2]
         if turn is not None and heading is not None:
             angle = wrap_angle(turn[2] - heading)
-        else:
+        elif both.sum() > 1:
             a, b = old - old.mean(axis=0), new - new.mean(axis=0)
             angle = -math.atan2(float((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum()), float((a * b).sum()))
-        c, s = math.cos(angle), math.sin(angle)
-        moved = (old - new @ np.array([[c, s], [-s, c]])).mean(axis=0)
+        else:
+            angle = float(self.speed[2]) * dt
+        if both.any():
+            c, s = math.cos(angle), math.sin(angle)
+            moved = (old - new @ np.array([[c, s], [-s, c]])).mean(axis=0)
+        else:
+            moved = self.speed[:2] * dt
         c, s = math.cos(self.yaw), math.sin(self.yaw)
         self.x += c * float(moved[0]) - s * float(moved[1])
         self.y += s * float(moved[0]) + c * float(moved[1])

@@ -19,12 +19,10 @@ _WAY: Final = 25
 """Places of the feet between the ground and the stance."""
 
 
-def rising(
-    walker: Walker, present: ArrayLike, *, ground: float, period: float = PERIOD, speed: float = 0.8
-) -> Array:
+def rising(walker: Walker, present: ArrayLike, *, ground: float, period: float = PERIOD, speed: float = 0.8) -> Array:
     """Set-points (t, l, 3) from where the joints are to the stance [rad], one each period.
 
-    First the feet go to the ground below their places in the stance while the body lies; then they push it up, straight.
+    First the feet go to the ground below their places in the stance while the body lies; then they push it up.
 
     Args:
         walker: Who.
@@ -61,7 +59,7 @@ def _lifts(walker: Walker, ground: float) -> list[Array]:
     """Joints (l, 3) on the way of the body from the ground to its height in the stance."""
     stance = walker.stance_feet
     if ground <= float(stance[:, 2].max()):
-        raise InputError(f"ground at {ground:g} m", where=walker.robot, valid="above the feet of the stance, in the body")
+        raise InputError(f"ground at {ground:g} m", where=walker.robot, valid="above the feet of the stance")
     near, found = walker.stance, []
     for share in np.linspace(1.0, 0.0, _WAY):
         feet = stance.copy()

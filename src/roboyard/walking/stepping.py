@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +32,8 @@ _LEAVING: Final = 0.15
 """Share of a swing in which a foot may still feel the ground that it leaves."""
 _NEARLY: Final = 0.005
 """A foot that feels ground when it is no higher above its place in the stance just sets down there [m]."""
+_BENDING: Final = 0.1
+"""How fast the end of a swing follows a change of the twist [m/s]."""
 _DIRECTIONS: Final = 32
 """Paces are worked out for directions on a grid so fine a side."""
 
@@ -90,10 +92,11 @@ class Stepper:
     """
 
     _STATE = (
-        "feet", "down", "twist", "carried", "clock", "_share", "_start", "_due", "_raised", "_clear", "_cycle", "_count",
+        "feet", "down", "twist", "carried", "clock", "_share", "_start", "_end", "_drift", "_swing", "_due",
+        "_raised", "_from", "_clear", "_cycle", "_count",
     )  # fmt: skip
 
-    def __init__(self, walker: Walker, gait: Gait, steps: Steps = Steps()) -> None:  # noqa: B008 - frozen
+    def __init__(self, walker: Walker, gait: Gait, steps: Steps = Steps()) -> None:
         self.walker, self.steps = walker, steps
         count = len(walker.legs)
         self._home = walker.stance_feet
@@ -103,9 +106,10 @@ class Stepper:
         self.carried = np.zeros(3)
         self.clock = 0.0
         self._share = np.zeros(count)
-        self._start = self._home.copy()
+        self._start, self._end = self._home[:, :2].copy(), self._home[:, :2].copy()
+        self._drift, self._swing = np.zeros((count, 2)), np.ones(count)
         self._due = np.zeros(count, bool)
-        self._raised = np.zeros(count)
+        self._raised, self._from = np.zeros(count), self._home[:, 2].copy()
         self._clear = np.zeros(count, bool)
         self._cycle = steps.slowest
         self._paces: dict[tuple[int, ...], Pace] = {}
@@ -215,13 +219,13 @@ class Stepper:
             late = float(along[i]) * self._cycle
             self._share[i] = late / swing if late <= dt else 0.0
             self._raised[i] = 0.0
-            self._start[i] = self.feet[i]
+            self._start[i], self._swing[i], self._from[i] = self.feet[i, :2], swing, self.feet[i, 2]
+            self._end[i], self._drift[i] = self._aimed(i)
 
     def _land(self, dt: float, touching: Sequence[bool] | None) -> None:
         """Move the feet that are in the air, and set down those that are through, or feel the ground."""
-        swing = (1.0 - self.gait.duty) * self._cycle
-        half = 0.5 * self.gait.duty * self._cycle
         for i in np.flatnonzero(~self.down).tolist():
+            swing = float(self._swing[i])
             felt = touching is not None and bool(touching[i])
             self._clear[i] = self._clear[i] or (not felt and self._share[i] > _LEAVING)
             hit = felt and bool(self._clear[i])
@@ -234,15 +238,23 @@ class Stepper:
             else:
                 self._share[i] += dt / swing
             share = min(float(self._share[i]), 1.0)
-            end = moved(self._home[i], self.twist, -half)
-            drift = 0.5 * swing * (against(self._start[i], self.twist) + against(end, self.twist))
-            low = self._start[i, 2] + (self._home[i, 2] - self._start[i, 2]) * share
+            for kept, wanted in zip((self._end[i], self._drift[i]), self._aimed(i), strict=True):
+                kept += np.clip(wanted - kept, -_BENDING * dt, _BENDING * dt)
+            low = self._from[i] + (self._home[i, 2] - self._from[i]) * share
             height = (self.steps.lift + self._raised[i]) * float(arch(share))
             bottom = self.feet[i, 2] - self.steps.search * dt
-            self.feet[i, :2] = swung(self._start[i, :2], end[:2], drift, share)
+            self.feet[i, :2] = swung(self._start[i], self._end[i], self._drift[i], share)
             self.feet[i, 2] = low + height
             if share >= 1.0:
                 self._settle(i, bottom, felt=touching is None or felt)
+
+    def _aimed(self, i: int) -> tuple[Array, Array]:
+        """Where a foot shall be set down, and how far the ground moves while it is in the air, as it looks now."""
+        away = (moved(self._home[i], self.twist, -0.5 * self.gait.duty * self._cycle) - self._home[i])[:2]
+        size = float(np.hypot(*away))
+        end = self._home[i, :2] + away * min(1.0, 0.5 * self.steps.stride / max(size, 1e-12))
+        ends = np.array([self._start[i], end])
+        return end, float(self._swing[i]) * np.asarray(against(ends, self.twist)).mean(axis=0)
 
     def _settle(self, i: int, bottom: float, *, felt: bool) -> None:
         """A foot is through with its swing: it stands, or searches the ground below."""
@@ -279,7 +291,10 @@ class Stepper:
     # -- state ---------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
         """State as plain data, the gait's aside."""
-        return {name: np.copy(value) if isinstance(value := getattr(self, name), np.ndarray) else value for name in self._STATE}
+        return {
+            name: np.copy(value) if isinstance(value := getattr(self, name), np.ndarray) else value
+            for name in self._STATE
+        }
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""

@@ -20,6 +20,7 @@ from roboyard.scenarios.metrics.octree import OctreeQuality, Surfaces
 from roboyard.scenarios.metrics.odometry import OdometryError
 from roboyard.scenarios.metrics.reaching import Arm, Reaching
 from roboyard.scenarios.metrics.separation import Separation
+from roboyard.scenarios.metrics.walking import Legged, Walking
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,9 @@ class RobotTopics:
 
 
 COLLECTORS: list[
-    Callable[[RobotTopics, Plan | None, Outline, Surfaces | None, Sight | None, Arm | None], Collector]
+    Callable[
+        [RobotTopics, Plan | None, Outline, Surfaces | None, Legged | None, Sight | None, Arm | None], Collector
+    ]
 ] = [
     lambda topics, *_: Motion(topics.truth),
     lambda topics, *_: OdometryError(topics.truth, topics.odometry),
@@ -84,6 +87,7 @@ COLLECTORS: list[
     lambda topics, _, outline, *__: Separation(topics.truth, outline),
     lambda topics, *_: Homing(topics.truth, topics.namespace),
     lambda topics, *given: Reaching(topics.namespace, given[-1]),
+    lambda *given: Walking(given[0].truth, given[0].namespace, given[-3]),
 ]
 """What is made for every robot."""
 
@@ -123,6 +127,7 @@ class Evaluation:
         surfaces: Surfaces | None = None,
         sight: Sight | None = None,
         arm: Arm | None = None,
+        legs: Legged | None = None,
     ) -> None:
         """Collect for one more robot, from now on.
 
@@ -134,8 +139,9 @@ class Evaluation:
             surfaces: Gives the true surfaces.
             sight: Looks through its depth camera.
             arm: The truth about its arm.
+            legs: Those that it walks on, and its motors.
         """
-        collectors = tuple(make(topics, plan, outline, surfaces, sight, arm) for make in COLLECTORS)
+        collectors = tuple(make(topics, plan, outline, surfaces, legs, sight, arm) for make in COLLECTORS)
         listening = [collector.handlers() for collector in collectors]
         for own in (item for item in collectors if isinstance(item, Separation)):
             for others in self.robots.values():

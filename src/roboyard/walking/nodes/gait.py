@@ -77,7 +77,10 @@ class GaitNode(Node):
     base_frame: str = param("base_link", fixed=True)
     publish_tf: bool = param(True, fixed=True)
 
-    fields = ("_phase", "_way", "_at", "_wanted", "_heard_ns", "_pose", "_posed", "_turn", "_felt", "_ticks", "_near", "_loaded")
+    fields = (
+        "_phase", "_way", "_at", "_wanted", "_heard_ns", "_pose", "_posed", "_turn", "_felt", "_ticks", "_near",
+        "_loaded",
+    )  # fmt: skip
 
     def setup(self) -> None:
         """Take the joints, and stand up if asked to."""
@@ -214,7 +217,10 @@ class GaitNode(Node):
         feet = self.legs.feet(self._actual())
         down = self._stepper.down if self._phase == _WALKING else np.ones(len(self.legs.legs), bool)
         if self._phase != "resting":
-            self._odometry.update(1.0 / self.rate, feet, down, self._turn)
+            stood = down & (self._loaded >= 1.0) if self._phase == _WALKING else down
+            if self._felt and self._phase == _WALKING:
+                stood = stood & np.array([self._felt.get(leg.name, False) for leg in self.legs.legs])
+            self._odometry.update(1.0 / self.rate, feet, stood, self._turn)
             self._odom.publish(legged_odometry(self._odometry, self.now_ns, *self._frames))
             if self.publish_tf:
                 self.broadcast(pose_of(self._odometry), *self._frames)
@@ -223,8 +229,8 @@ class GaitNode(Node):
             touching = [self._felt.get(leg.name, False) for leg in self.legs.legs] if self._felt else []
             names = [leg.name for leg in self.legs.legs]
             margin = stability_margin(feet[down])
-            state = gait_state(self.now_ns, self._phase, self.gait, names, down, touching, margin, self._stepper.carried)
-            self._state.publish(state)
+            doing, carried = (self._phase, self.gait), self._stepper.carried
+            self._state.publish(gait_state(self.now_ns, *doing, names, down, touching, margin, carried))
 
     def _follow(self) -> NDArray[np.float64]:
         """The next set-points of a way that is followed to its end, or the last ones."""

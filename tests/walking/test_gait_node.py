@@ -1,0 +1,72 @@
+"""The gait node in physics: it stands up, walks as told, takes poses, plays, lies down, and refuses what it cannot."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from roboyard.messages import msg, srv
+from roboyard.scenarios.run import Run
+from roboyard.walking.movement import Movement
+from roboyard.walking.movement_file import movement_text
+
+
+def call(run: Run, name: str) -> Any:
+    done = run.bus.service_client(f"/gait/{name}", srv.Trigger, "/test").call(srv.Trigger.Request())
+    assert run.until(lambda: done.done, timeout=1.0)
+    return done.result
+
+
+@pytest.fixture
+def run() -> Any:
+    with Run("empty", record=False) as made:
+        made.add("akrobat", arguments={"profile": "fast"})
+        made.run_for(1.5)
+        yield made
+
+
+def test_it_stands_leans_plays_and_lies_down(run: Run, tmp_path: Path) -> None:
+    robot = run.robots["akrobat"]
+    gait = robot.nodes["gait"]
+    assert robot.truth.pose.z == pytest.approx(0.137 + 0.012, abs=0.005)
+    robot.publish("body_pose", msg.Pose(position=msg.Point(x=0.02, z=0.02), orientation=msg.Quaternion(w=1.0)))
+    run.run_for(1.0)
+    assert robot.truth.pose.z == pytest.approx(0.169, abs=0.005)
+    assert robot.truth.pose.x == pytest.approx(0.02, abs=0.01)
+    robot.publish("body_pose", msg.Pose(position=msg.Point(z=0.3), orientation=msg.Quaternion(w=1.0)))  # refused
+    robot.publish("body_pose", msg.Pose(orientation=msg.Quaternion(w=1.0)))
+    run.run_for(1.0)
+    assert not call(run, "stand").success
+    assert "movement" in call(run, "play").message
+    steps = np.zeros((6, 3, 3))
+    steps[0, 1] = (0.0, 0.0, 0.04)
+    (tmp_path / "wave.xml").write_text(movement_text(Movement(steps, "wave")))
+    gait.set_parameter("movement", str(tmp_path / "wave.xml"))
+    assert call(run, "play").success
+    run.run_for(2.0)
+    assert call(run, "lie").success
+    run.run_for(2.0)
+    assert robot.truth.pose.z < 0.04
+    assert call(run, "stand").success
+
+
+def test_it_walks_where_it_is_told_and_knows_where_it_is(run: Run) -> None:
+    robot = run.robots["akrobat"]
+    start = robot.truth.pose
+    for _ in range(15):
+        robot.publish("cmd_vel", msg.Twist(linear=msg.Vector3(x=0.08, y=0.05), angular=msg.Vector3(z=0.2)))
+        run.run_for(0.2)
+    run.run_for(2.0)  # nobody says anything: it stands
+    end = robot.truth.pose
+    assert end.yaw - start.yaw == pytest.approx(0.2 * 3.4, rel=0.15)
+    assert math.hypot(end.x - start.x, end.y - start.y) == pytest.approx(0.094 * 3.4, rel=0.2)
+    node: Any = robot.nodes["gait"]
+    assert node._stepper.standing
+    odometry = node._odometry
+    assert math.hypot(odometry.x - end.x, odometry.y - end.y) < 0.06
+    assert odometry.yaw == pytest.approx(end.yaw, abs=0.03)
+    assert odometry.z == pytest.approx(end.z - 0.012, abs=0.01)
