@@ -70,9 +70,7 @@ class RobotTopics:
 
 
 COLLECTORS: list[
-    Callable[
-        [RobotTopics, Plan | None, Outline, Surfaces | None, Legged | None, Sight | None, Arm | None], Collector
-    ]
+    Callable[[RobotTopics, Plan | None, Outline, Surfaces | None, Legged | None, Sight | None, Arm | None], Collector]
 ] = [
     lambda topics, *_: Motion(topics.truth),
     lambda topics, *_: OdometryError(topics.truth, topics.odometry),
