@@ -78,7 +78,7 @@ COLLECTORS: list[
     lambda topics, *_: LocationError(topics.truth, topics.located),
     lambda topics, plan, *_: MapQuality(topics.truth, topics.map, topics.path, plan),
     lambda topics, _, __, surfaces, *___: OctreeQuality(topics.octree, surfaces),
-    lambda _, __, ___, ____, sight, *_____: DepthQuality(sight),
+    lambda *given: DepthQuality(given[-2]),
     lambda topics, plan, outline, *_: Drives(topics.truth, topics.navigation, plan, outline),
     lambda topics, plan, *_: Exploration(topics.truth, topics.exploration, topics.map, plan),
     lambda topics, *_: Contacts(topics.contacts),
@@ -96,7 +96,7 @@ RUN_METRICS = ("sim_seconds", "wall_seconds", "real_time_factor", "messages", "f
 def robot_metric_names() -> tuple[str, ...]:
     """Metrics of each robot."""
     topics = RobotTopics.of("robot")
-    return tuple(name for make in COLLECTORS for name in make(topics, None, (), None, None, None).names)
+    return tuple(name for make in COLLECTORS for name in make(topics, None, (), None, None, None, None).names)
 
 
 def metric_names(robots: tuple[str, ...]) -> tuple[str, ...]:
