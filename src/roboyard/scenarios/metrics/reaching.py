@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -114,7 +115,7 @@ class Reaching(Collector):
 
     def save(self) -> dict[str, Any]:
         """All but the truth, which the run has."""
-        return {key: value for key, value in super().save().items() if key != "_arm"}
+        return copy.deepcopy({key: value for key, value in vars(self).items() if key != "_arm"})
 
 
 def _broken(trajectory: Any, arm: Arm) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -191,7 +192,7 @@ class Walking(Collector):
 
     def save(self) -> dict[str, Any]:
         """All it knows; legs are no data."""
-        return {name: value for name, value in super().save().items() if name != "_legged"}
+        return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_legged"})
 
     def result(self) -> dict[str, Value]:
         """All None of a robot without legs."""
