@@ -11,6 +11,7 @@ from roboyard import __version__
 from roboyard.scenarios.depth_looks import Look
 from roboyard.scenarios.floor import Floor
 from roboyard.scenarios.metrics.evaluation import RUN_METRICS
+from roboyard.scenarios.report.arms import Reached
 from roboyard.scenarios.report.exploration import Reconnaissance
 from roboyard.scenarios.report.homing import Homecoming
 from roboyard.scenarios.report.story import Story
@@ -39,6 +40,7 @@ def render(
     floor: Floor | None,
     homecoming: Homecoming | None = None,
     explored: Reconnaissance | None = None,
+    reached: Reached | None = None,
     looks: Sequence[Look] = (),
     *,
     log: Sequence[tuple[float, str, str, str]] = (),
@@ -53,6 +55,7 @@ def render(
         floor: The world from above.
         homecoming: How the main robot came home when the operator's link was lost.
         explored: How it explored the place.
+        reached: What its arm was asked for, and how it moved.
         looks: What depth cameras saw at the end.
         log: Warnings and errors: time [s], level, node, text.
         scenario: The scenario as run, as text.
@@ -61,6 +64,7 @@ def render(
     import jinja2
 
     from roboyard.scenarios.report import figures
+    from roboyard.scenarios.report.arms import goals_figure, joints_figure
     from roboyard.scenarios.report.cameras import cameras_picture
     from roboyard.scenarios.report.exploration import coverage_figure, map_figure
     from roboyard.scenarios.report.homing import homecoming_figure, link_figure
@@ -86,10 +90,12 @@ def render(
         ],
         criteria=[_criterion(name, found) for name, found in document["criteria"].items()],
         figures={
-            "track": figures.track_figure(list(moved), floor) if main else "",
+            "track": figures.track_figure(list(moved), floor) if main and (main.moved or not reached) else "",
             "error": figures.error_figure(list(moved)) if any(len(s.odometry) for s in moved) else "",
-            "speeds": figures.speed_figure(main) if main else "",
+            "speeds": figures.speed_figure(main) if main and main.moved else "",
             "scan": figures.scan_figure(main, floor) if main else "",
+            "goals": goals_figure(reached) if reached else "",
+            "joints": joints_figure(reached) if reached else "",
             "home": homecoming_figure(main, homecoming, floor) if main and homecoming else "",
             "link": link_figure(main, homecoming) if main and homecoming else "",
             "maps": map_figure(main, explored) if main and explored else "",

@@ -78,6 +78,11 @@ class Story:
     scan: Scan | None
 
     @property
+    def moved(self) -> bool:
+        """Whether it was told to drive, or moved from where it stood."""
+        return len(self.commands) > 0 or bool(np.ptp(self.truth.x) + np.ptp(self.truth.y) > 1e-3)
+
+    @property
     def errors(self) -> tuple[Array, Array, Array]:
         """Time [s], position error [m] and heading error [rad] of odometry against truth."""
         truth, odometry = self.truth, self.odometry

@@ -12,6 +12,7 @@ from roboyard.scenarios.depth_looks import look_again
 from roboyard.scenarios.floor import Floor, floor_of
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.metrics.mapping import Plan
+from roboyard.scenarios.report.arms import Reached, read_reached
 from roboyard.scenarios.report.exploration import Reconnaissance, read_reconnaissance
 from roboyard.scenarios.report.homing import Homecoming, read_homecoming
 from roboyard.scenarios.report.page import render
@@ -44,6 +45,7 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
     log: list[tuple[float, str, str, str]] = []
     homecoming: Homecoming | None = None
     explored: Reconnaissance | None = None
+    reached: Reached | None = None
     if folder.recording.is_file():
         try:
             with open_recording(folder.recording) as recording:
@@ -55,6 +57,7 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
                 main = next(iter(document["robots"].values()), None)
                 if main is not None:
                     homecoming = read_homecoming(recording, main["namespace"])
+                    reached = read_reached(recording, main["namespace"])
                     topics = RobotTopics.of(stories[0].robot, main["namespace"], main["topics"])
                     explored = read_reconnaissance(recording, stories[0], topics, _plan(world))
         except RecordingError as error:
@@ -63,7 +66,7 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
     video = folder.video.name if folder.video.is_file() else None
     looks = look_again(world) if isinstance(world, Simulation) else []
     page = render(
-        document, stories, _floor(world), homecoming, explored, looks, log=log, scenario=scenario, video=video
+        document, stories, _floor(world), homecoming, explored, reached, looks, log=log, scenario=scenario, video=video
     )
     folder.write_text(folder.report, page)
     return folder.report

@@ -1,0 +1,120 @@
+"""The report's part about arms: where the tool was asked to be, and the joints on the way there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.record import Recording
+from roboyard.scenarios.report.style import BAD, COMMAND, GOOD, MUTED, PANEL, TRUTH, new_figure, styled, svg
+
+Array = NDArray[np.float64]
+_WIDTH = 8.6
+_ENDED = {"succeeded": GOOD, "aborted": BAD, "canceled": BAD, "rejected": BAD}
+_PHASES = {"plans": COMMAND, "moves": GOOD, "stops": BAD, "waits": BAD}
+_MOST_POINTS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What a mover of arms told, and how the joints moved.
+
+    Attributes:
+        states: From when [s] the mover was in which state.
+        goals: (n, 3) places of the tool that goals ended at [m].
+        ends: (n) how each ended.
+        joints: (m) names.
+        time: (k,) [s].
+        positions: (k, m) of the joints [rad or m].
+    """
+
+    states: tuple[tuple[float, str], ...]
+    goals: Array
+    ends: tuple[str, ...]
+    joints: tuple[str, ...]
+    time: Array
+    positions: Array
+
+
+def read_reached(recording: Recording, namespace: str) -> Reached | None:
+    """Of the robot in this namespace ("" or "/name"); None if nobody asked its arm for anything.
+
+    Raises:
+        RecordingError: it is damaged.
+    """
+    status, states_topic = f"{namespace}/move_group/status", f"{namespace}/joint_states"
+    if status not in recording.topics or states_topic not in recording.topics:
+        return None
+    states: list[tuple[float, str]] = []
+    goals: list[tuple[float, float, float]] = []
+    ends: list[str] = []
+    joints: tuple[str, ...] = ()
+    for item in recording.messages([status]):
+        message = item.message
+        states.append((item.time_ns * 1e-9, str(message.state)))
+        joints = tuple(message.joints) or joints
+        if message.state in _ENDED and len(message.goal):
+            place = message.pose.position
+            goals.append((place.x, place.y, place.z))
+            ends.append(str(message.state))
+    if not states or not joints:
+        return None
+    times, rows = [], []
+    for item in recording.messages([states_topic]):
+        at = dict(zip(item.message.name, item.message.position, strict=False))
+        if all(name in at for name in joints):
+            times.append(item.time_ns * 1e-9)
+            rows.append([at[name] for name in joints])
+    if not rows:
+        return None
+    every = max(1, len(rows) // _MOST_POINTS)
+    return Reached(
+        tuple(states), np.array(goals).reshape(-1, 3), tuple(ends), joints,
+        np.array(times[::every]), np.array(rows[::every]),
+    )  # fmt: skip
+
+
+def goals_figure(found: Reached) -> str:
+    """Places of the tool from above and from the side, in the order in which they were asked for [m]."""
+    with styled():
+        figure, (above, side) = new_figure(_WIDTH, 3.6, columns=2)
+        for axes, (i, j), names in ((above, (0, 1), ("x", "y")), (side, (0, 2), ("x", "z"))):
+            axes.plot(found.goals[:, i], found.goals[:, j], color=MUTED, lw=0.6)
+            for end, colour in _ENDED.items():
+                part = [k for k, one in enumerate(found.ends) if one == end]
+                if part:
+                    places = found.goals[part]
+                    axes.plot(places[:, i], places[:, j], "o", ms=6, mfc=PANEL, mec=colour, mew=1.6, label=end)
+            axes.plot(0.0, 0.0, "+", color=TRUTH, ms=9, label="root of the robot")
+            axes.set_aspect("equal", adjustable="box")
+            axes.set_xlabel(f"{names[0]} [m]")
+            axes.set_ylabel(f"{names[1]} [m]")
+        side.legend(loc="upper left", bbox_to_anchor=(0.0, 1.12), ncols=3, handlelength=1.2)
+        return svg(figure, "Places of the tool that were asked for, from above and from the side")
+
+
+def joints_figure(found: Reached) -> str:
+    """Joints over time, and what the mover did."""
+    with styled():
+        rows = len(found.joints)
+        figure, parts = new_figure(_WIDTH, 0.5 + 0.95 * rows, rows=rows)
+        parts = np.atleast_1d(parts)
+        end = float(found.time[-1])
+        moments = [*(time for time, _ in found.states[1:]), end]
+        for k, (axes, name) in enumerate(zip(parts, found.joints, strict=True)):
+            named: set[str] = set()
+            for (begin, state), until in zip(found.states, moments, strict=True):
+                if state in _PHASES and until > begin:
+                    label = None if state in named else state
+                    named.add(state)
+                    axes.axvspan(begin, until, color=_PHASES[state], alpha=0.14, lw=0, label=label)
+            axes.plot(found.time, found.positions[:, k], color=TRUTH, lw=1.2)
+            axes.set_ylabel(name, rotation=0, ha="right", va="center")
+            axes.set_xlim(0.0, end)
+            if k + 1 < rows:
+                axes.set_xticklabels([])
+        parts[0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, handlelength=1.0)
+        parts[-1].set_xlabel("simulated time [s]; positions [rad or m]")
+        return svg(figure, "Joints over time, and what the mover of the arm did")

@@ -1,0 +1,46 @@
+"""The report of a run whose robot is an arm: its goals and its joints, and nothing of driving."""
+
+from pathlib import Path
+
+import numpy as np
+
+from roboyard.bus import Node
+from roboyard.messages import action, msg
+from roboyard.record import open_recording
+from roboyard.scenarios import Run
+from roboyard.scenarios.report.arms import read_reached
+
+
+class Asker(Node):
+    """Sends the arm to a named pose."""
+
+    def setup(self) -> None:
+        self.arm = self.action_client("move_action", action.MoveGroup)
+
+    def go(self, pose: str):
+        goal = action.MoveGroup.Goal()
+        goal.request.goal_constraints = [msg.moveit_msgs.Constraints(name=pose)]
+        return self.arm.send(goal)
+
+
+def test_goals_and_joints_of_an_arm_are_drawn(tmp_path: Path) -> None:
+    with Run("empty", seed=1) as run:
+        arm = run.add("youbot_arm", nodes=["joint_states", "robot_state", "arm", "move_group"])
+        asker = arm.add_node(Asker(), "asker")
+        run.run_for(0.2)
+        for pose in ("view", "upright"):
+            done = asker.go(pose)
+            run.until(done.done, timeout=30.0)
+            assert done.succeeded
+        folder = run.report(tmp_path / "out").parent
+    text = (folder / "report.html").read_text()
+    assert "The arm" in text
+    assert "Commanded and true speeds" not in text
+    with open_recording(folder / "recording.mcap") as recording:
+        found = read_reached(recording, "")
+        assert found is not None
+        assert read_reached(recording, "/nobody") is None
+    assert found.ends == ("succeeded", "succeeded")
+    assert found.joints == tuple(f"arm_joint_{k}" for k in range(1, 6))
+    np.testing.assert_allclose(found.positions[-1], arm.groups.group("arm").pose("upright"), atol=0.01)
+    assert found.states[-1][1] == "succeeded"
