@@ -64,7 +64,7 @@ def show_movement(
     out: Annotated[Path | None, typer.Option(metavar="PNG", help="Also draw it: a .png or .svg file.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """A movement: its steps, and the ways of feet and joints as a picture."""
+    """A movement: its steps, and the ways of its feet."""
     import numpy as np
 
     from roboyard.cli.terminal import emit, fields, table
