@@ -22,7 +22,12 @@ def digest(folder: Path) -> str:
     return hashlib.sha256((folder / "recording.mcap").read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("name", sorted(scenarios()))
+ALIKE = {"akrobat-fast", "akrobat-ripple", "akrobat-wave", "arm-reach-schunk", "arm-reach-youbot", "corridor-kidnapped"}
+"""Scenarios that differ from another one by little: they are tried with the slow tests."""
+NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in sorted(scenarios())]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_smoke_runs_are_byte_identical(name: str, tmp_path: Path) -> None:
     """Two fresh processes with other hash seed, working directory and home, and a third run in a used process."""
     digests = []

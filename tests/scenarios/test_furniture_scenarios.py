@@ -56,7 +56,7 @@ def test_it_moves_on_time_and_goes_on_from_a_state(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "error", "message"),
     [
-        ("model: conveyor", "model: escalator", UnknownNameError, "there are: conveyor, door"),
+        ("model: conveyor", "model: escalator", UnknownNameError, "there are: barrier, conveyor, door"),
         ("model: conveyor", "model: missing.sdf", InputError, "there is no file missing.sdf"),
         ("name: door, to", "name: gate, to", ConfigError, "moving.yaml:9, faults[1].name"),
         ("to: 0.5", "to: open", ConfigError, "moving.yaml:9"),

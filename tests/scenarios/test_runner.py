@@ -104,7 +104,7 @@ def test_what_cannot_start_leaves_nothing_behind(scenario: Path, tmp_path: Path)
     for change, error in (
         ("robots.rover.model=rovre", UnknownNameError),
         ("world=nowhere.sdf", InputError),
-        ("criteria.drives=speed > 1", ConfigError),
+        ("criteria.drives=swiftness > 1", ConfigError),
         ("operator=missing.yaml", InputError),
         ("robots.rover.nodes=[wings]", UnknownNameError),
         ("robots.rover.parameters={drive: {track: 1 kg}}", ConfigError),
