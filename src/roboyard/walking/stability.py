@@ -8,6 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roboyard.geometry.polygons import convex_hull
+
 Array = NDArray[np.float64]
 
 FEWEST: Final = 3
@@ -15,19 +17,9 @@ FEWEST: Final = 3
 
 
 def support_polygon(feet: ArrayLike) -> Array:
-    """Corners (m, 2) of the convex hull of feet (k, 2 or 3) seen from above, counter-clockwise (Andrew's chain)."""
-    points = sorted({(float(foot[0]), float(foot[1])) for foot in np.asarray(feet, dtype=np.float64)})
-    if len(points) < FEWEST:
-        return np.array(points).reshape(-1, 2)
-    hull: list[tuple[float, float]] = []
-    for way in (points, points[::-1]):
-        half: list[tuple[float, float]] = []
-        for point in way:
-            while len(half) > 1 and _turn(half[-2], half[-1], point) <= 0.0:
-                half.pop()
-            half.append(point)
-        hull += half[:-1]
-    return np.array(hull)
+    """Corners (m, 2) of the convex hull of feet (k, 2 or 3) seen from above, anticlockwise."""
+    points = np.asarray(feet, dtype=np.float64)
+    return convex_hull(points[:, :2]) if len(points) else np.empty((0, 2))
 
 
 def stability_margin(feet: ArrayLike, centre: ArrayLike = (0.0, 0.0)) -> float:
@@ -52,7 +44,3 @@ def stability_margin(feet: ArrayLike, centre: ArrayLike = (0.0, 0.0)) -> float:
         length = math.hypot(bx - ax, by - ay)
         margin = min(margin, ((bx - ax) * (y - ay) - (by - ay) * (x - ax)) / length)
     return margin
-
-
-def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
