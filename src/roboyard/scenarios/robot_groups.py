@@ -7,7 +7,6 @@ from pathlib import Path
 
 from roboyard.control.limits import JointRates
 from roboyard.description import Model, load_model
-from roboyard.errors import ConfigError
 from roboyard.manipulation import Groups, guess_groups, load_groups
 from roboyard.scenarios.catalog import find_robot
 from roboyard.scenarios.robot_package import RobotPackage
@@ -49,12 +48,9 @@ def rates_of(package: RobotPackage, model: Model) -> JointRates:
 
 def _file_of(package: RobotPackage) -> Path | None:
     """The file that says a package's groups: the one that it names, or one beside the description."""
-    said = package.file.groups
-    if said is None:
-        name = package.description.name.split(".")[0]
-        beside = (package.description.with_name(name + suffix) for suffix in _BESIDE)
-        return next((one for one in beside if one.is_file()), None)
-    path = package.source.parent / said
-    if not path.is_file():
-        raise ConfigError(f"there is no file {said}", where=f"{package.source}, groups", valid="a path beside it")
-    return path
+    said = package.beside("groups")
+    if said is not None:
+        return said
+    name = package.description.name.split(".")[0]
+    beside = (package.description.with_name(name + suffix) for suffix in _BESIDE)
+    return next((one for one in beside if one.is_file()), None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from roboyard.description import Model, load_model
-from roboyard.errors import ConfigError, InputError
+from roboyard.errors import InputError
 from roboyard.scenarios.catalog import find_robot
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.walking.walker import Walker
@@ -35,10 +35,5 @@ def find_walker(robot: str, base: Path | None = None, arguments: Mapping[str, st
 
 def legs_of(package: RobotPackage, model: Model) -> Walker | None:
     """The legs of a package whose description is loaded; None without. Raises ConfigError."""
-    said = package.file.legs
-    if said is None:
-        return None
-    path = package.source.parent / said
-    if not path.is_file():
-        raise ConfigError(f"there is no file {said}", where=f"{package.source}, legs", valid="a path beside it")
-    return load_walker(path, model)
+    path = package.beside("legs")
+    return None if path is None else load_walker(path, model)

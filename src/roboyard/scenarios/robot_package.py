@@ -128,6 +128,16 @@ class RobotPackage:
         """Path of the description."""
         return self.source.parent / self.file.description
 
+    def beside(self, key: str) -> Path | None:
+        """The file that its YAML names under ``key``, beside it; None where it names none. Raises ConfigError."""
+        said: Path | None = getattr(self.file, key)
+        if said is None:
+            return None
+        path = self.source.parent / said
+        if not path.is_file():
+            raise ConfigError(f"there is no file {said}", where=f"{self.source}, {key}", valid="a path beside it")
+        return path
+
     def select(self, nodes: str | tuple[str, ...] = "default") -> tuple[str, ...]:
         """Names of the nodes meant by "default", "all", "none" or a list of names.
 
