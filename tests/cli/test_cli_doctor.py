@@ -39,17 +39,13 @@ def test_a_lock_that_differs_is_named(command: Command, monkeypatch: pytest.Monk
 
 
 def test_kernels_are_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from roboyard.compute.source_key import source_digest
-
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
     assert "none compiled yet" in health._kernels().text
-    digest = source_digest((Path(health.roboyard.__file__).resolve().parent,))
-    for name in (f"roboyard-{digest}-machine", "roboyard-other-machine"):
-        (tmp_path / "kernels" / name / "a").mkdir(parents=True)
-        for number in range(3):
-            (tmp_path / "kernels" / name / "a" / f"{number}.nbi").touch()
+    for name in ("roboyard.a.one-0", "roboyard.a.one-1", "roboyard.a.two-0", "other.a.one-0"):
+        (tmp_path / "kernels" / name).mkdir(parents=True)
+        (tmp_path / "kernels" / name / "code.nbi").touch()
     finding = health._kernels()
-    assert (finding.good, finding.text.split()[0]) == (True, "3")
+    assert (finding.good, finding.text.split()[0]) == (True, "2")
 
 
 def test_one_look_that_fails_does_not_end_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

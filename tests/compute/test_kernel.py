@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from roboyard.compute import kernel, registered_kernels
-from roboyard.compute.source_key import KEPT_FOLDERS, keyed_folder, owner_of, source_digest
+from roboyard.compute.kernel_folders import KEPT_FOLDERS, kernel_folder
 
 
 @kernel(examples=lambda: [(np.zeros(3),)])
@@ -36,35 +37,13 @@ def test_options_that_break_the_promise_are_refused(option: str) -> None:
         kernel(**{option: True})
 
 
-def test_digest_depends_on_names_and_contents_only(tmp_path: Path) -> None:
-    def write(root: str, files: dict[str, str]) -> str:
-        for name, text in files.items():
-            (tmp_path / root / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / root / name).write_text(text)
-        return source_digest((tmp_path / root,))
-
-    first = write("a", {"x.py": "kernel 1", "sub/y.py": "numba 2", "data.txt": "kernel 3", "plain.py": "4"})
-    assert write("elsewhere", {"sub/y.py": "numba 2", "x.py": "kernel 1", "other.py": "5"}) == first
-    assert write("b", {"x.py": "kernel 1", "sub/y.py": "numba 4"}) != first
-    assert write("c", {"x.py": "kernel 1", "sub/z.py": "numba 2"}) != first
-    assert write("d", {"x.py": "kernel 1", "y.py": "numba 2"}) != first
-    os.utime(tmp_path / "a/x.py", (0, 0))
-    assert source_digest((tmp_path / "a",)) == first
-    assert source_digest((tmp_path / "a/plain.py",)) != source_digest((tmp_path / "a/data.txt",))
-
-
-def test_a_function_of_the_package_belongs_to_the_whole_package() -> None:
-    name, folders, recursive = owner_of(source_digest)
-    assert (name, recursive) == ("roboyard", True)
-    assert any((folder / "errors.py").exists() for folder in folders)
-
-
-def test_only_the_latest_folders_are_kept(tmp_path: Path) -> None:
-    other = tmp_path / "other-0-0"
+def test_only_the_latest_folders_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    other = tmp_path / "other-0"
     other.mkdir()
     made = []
     for i in range(KEPT_FOLDERS + 3):
-        made.append(keyed_folder("name", f"{i:024d}", tmp_path))
+        made.append(kernel_folder("name", str(i)))
         os.utime(made[-1], ns=(i, i))  # in a known order, however coarse the file system's times
     assert [folder.exists() for folder in made] == [False] * 3 + [True] * KEPT_FOLDERS
     assert other.exists()
@@ -238,20 +217,73 @@ def test_neither_do_changes_in_other_packages_run_stale_code(mirror, monkeypatch
         (root / name).write_text(before.replace(old, new))
         assert mirror()[0]["kernel"] == wanted, name
         (root / name).write_text(before)
-    (mirror.folder / "words.py").write_text("SAID = 'nothing that could be compiled'\n")
-    assert mirror()[0] == {"kernel": 1.0, "hits": 1}, "a file without compiled code starts nothing anew"
 
 
-def test_source_edited_while_running_is_not_kept_under_the_old_name(mirror) -> None:
+def test_code_is_kept_for_what_was_compiled_not_for_the_files(mirror) -> None:
+    """A process whose source is edited while it runs keeps what it compiled under what that was compiled from."""
     helper = mirror.folder / "helper.py"
     original = helper.read_text()
     main = mirror.folder / "main.py"
     text = main.read_text()
-    edit = "import pathlib, mirror.helper as h; p = pathlib.Path(h.__file__); p.write_text(p.read_text() + '# edited')"
+    change = "p.write_text(p.read_text().replace('x + 1.0', 'x + 5.0'))"
+    edit = f"import pathlib, mirror.helper as h; p = pathlib.Path(h.__file__); {change}"
     main.write_text(text.replace("result =", f"{edit}\nresult =", 1))
     assert mirror()[0]["kernel"] == 20.0
-    helper.write_text(original)
-    assert not list((mirror.folder.parent / "cache").rglob("*.nbi"))
+    main.write_text(text)
+    assert mirror()[0]["kernel"] == 60.0
+    helper.write_text("# Moved by a line.\n" + original)
+    assert (mirror()[0]["kernel"], mirror()[0]["hits"]) == (20.0, 1)
+
+
+def test_a_copy_elsewhere_shares_the_code(mirror, tmp_path) -> None:
+    assert mirror()[0]["hits"] == 0
+    shutil.copytree(mirror.folder, tmp_path / "elsewhere" / "mirror")
+    assert mirror(PYTHONPATH=str(tmp_path / "elsewhere"))[0]["hits"] == 1
+
+
+def test_what_other_kernels_are_compiled_from_does_not_matter(mirror) -> None:
+    helper = mirror.folder / "helper.py"
+    mirror()
+    helper.write_text(helper.read_text() + "\n\n@kernel\ndef another(x):\n    return x\n")
+    assert mirror()[0]["hits"] == 1
+
+
+OPTIONS = [
+    ("@kernel\ndef run", '@kernel(error_model="numpy")\ndef run', 4.0),
+    ("@kernel\ndef scaled", '@kernel(error_model="numpy")\ndef scaled', 4.0),
+    ("(x, y=2.0)", "(x, y=3.0)", 6.0),
+]
+
+
+def test_options_defaults_and_names_of_fields_count(mirror) -> None:
+    pair = mirror.folder / "pair.py"
+    pair.write_text("from collections import namedtuple\nPair = namedtuple('Pair', 'a b')\n")
+    main = mirror.folder / "main.py"
+    text = textwrap.dedent("""
+        import json
+        from mirror.pair import Pair
+        from roboyard.compute import kernel
+
+        @kernel
+        def scaled(x, y=2.0):
+            return x * y
+
+        @kernel
+        def run(pair):
+            return scaled(pair.a) / pair.b if pair.b else 0.0
+
+        print(json.dumps({"kernel": run(Pair(6.0, 3.0)), "hits": sum(run.stats.cache_hits.values())}))
+    """)
+    main.write_text(text)
+    assert mirror()[0] == {"kernel": 4.0, "hits": 0}
+    assert mirror()[0] == {"kernel": 4.0, "hits": 1}
+    for old, new, wanted in OPTIONS:
+        main.write_text(text.replace(old, new))
+        assert main.read_text() != text
+        assert mirror()[0] == {"kernel": wanted, "hits": 0}
+    main.write_text(text)
+    pair.write_text(pair.read_text().replace("a b", "b a"))
+    assert mirror()[0] == {"kernel": 1.0, "hits": 0}
 
 
 def test_without_a_place_to_write_it_compiles_in_memory_and_warns_once(mirror) -> None:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from roboyard.control.following import Course, Follower, Tolerances
@@ -47,6 +47,7 @@ def made(present: JointSample, order: int, random: np.random.Generator, due_ns: 
 
 @settings(max_examples=6)
 @given(st.integers(0, 2), st.integers(0, 10_000), st.lists(st.sampled_from(EVENTS), min_size=2, max_size=4))
+@example(0, 306, ["slow", "none", "pause"])  # slow already where an interval begins
 def test_no_limit_is_exceeded_whatever_happens(order: int, seed: int, events: list[str]) -> None:
     random = np.random.default_rng(seed)
     try:

@@ -19,6 +19,7 @@ from roboyard.manipulation.planning import (
     KeepAxis,
     LineBlocked,
     NamedGoal,
+    Plan,
     PlanSettings,
     plan,
     plan_line,
@@ -30,6 +31,16 @@ from roboyard.scenarios.robot_groups import find_groups
 @cache
 def scene(robot: str = "scitos_arm") -> PlanningScene:
     return PlanningScene.of(find_groups(robot))
+
+
+def greatest_bend(found: Plan) -> float:
+    """Greatest acceleration of the cubics through a motion's knots, at whole nanoseconds, as a share of the limits."""
+    knots = found.trajectory.knots()
+    span = np.diff([1e-9 * round(1e9 * knot.time) for knot in knots])[:, None]
+    way = 6.0 * np.diff([knot.position for knot in knots], axis=0) / span
+    speeds = np.array([knot.velocity for knot in knots])
+    first, last = way - 4.0 * speeds[:-1] - 2.0 * speeds[1:], 2.0 * speeds[:-1] + 4.0 * speeds[1:] - way
+    return float((np.abs([first, last]) / span / found.trajectory.limits.acceleration).max())
 
 
 def level(turn: float) -> np.ndarray:
@@ -98,6 +109,7 @@ def test_the_tool_goes_straight(robot: str) -> None:
         off = np.linalg.norm(np.cross(tips - first.translation, way / np.linalg.norm(way)), axis=1)
         assert off.max() < 2e-4
         np.testing.assert_allclose(tips[-1], last.translation, atol=1e-5)
+        assert greatest_bend(found) < 1.001
         if followed == 5:
             break
     assert followed >= 3

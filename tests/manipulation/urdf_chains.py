@@ -22,8 +22,20 @@ class JointText:
     extra: str = ""
 
 
-def urdf(joints: Sequence[JointText], name: str = "chain") -> str:
-    """Links ``link_0`` … joined by ``joint_1`` …, one after the other."""
+def random_inertial(rng: np.random.Generator) -> str:
+    """A body of some mass somewhere on its link, turned somehow."""
+    m, (x, y, z) = rng.uniform(0.2, 3.0), rng.uniform(0.02, 0.3, 3)
+    place, turn = (" ".join(map(repr, map(float, rng.uniform(-size, size, 3)))) for size in (0.2, 3.0))
+    moments = (m / 12 * (y * y + z * z), m / 12 * (x * x + z * z), m / 12 * (x * x + y * y))
+    ixx, iyy, izz = map(float, moments)
+    return (
+        f'<inertial><origin xyz="{place}" rpy="{turn}"/><mass value="{float(m)!r}"/>'
+        f'<inertia ixx="{ixx!r}" iyy="{iyy!r}" izz="{izz!r}" ixy="0" ixz="0" iyz="0"/></inertial>'
+    )
+
+
+def urdf(joints: Sequence[JointText], name: str = "chain", inertials: Sequence[str] = ()) -> str:
+    """Links ``link_0`` … joined by ``joint_1`` …, one after the other, the first with a body of its own."""
 
     def numbers(values: Sequence[float]) -> str:
         return " ".join(repr(float(value)) for value in values)
@@ -32,7 +44,7 @@ def urdf(joints: Sequence[JointText], name: str = "chain") -> str:
         f'<robot name="{name}"><mujoco><compiler fusestatic="false"/></mujoco><link name="link_0">{_INERTIAL}</link>'
     ]
     for k, joint in enumerate(joints, 1):
-        parts.append(f'<link name="link_{k}">{_INERTIAL}</link>')
+        parts.append(f'<link name="link_{k}">{inertials[k - 1] if inertials else _INERTIAL}</link>')
         parts.append(
             f'<joint name="joint_{k}" type="{joint.type}"><parent link="link_{k - 1}"/><child link="link_{k}"/>'
             f'<origin xyz="{numbers(joint.xyz)}" rpy="{numbers(joint.rpy)}"/>'

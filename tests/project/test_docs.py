@@ -7,6 +7,7 @@
 - `<!-- no-run: why -->` before a console block leaves it out; there is no such thing for Python.
 """
 
+import gc
 import io
 import os
 import re
@@ -29,7 +30,7 @@ FENCE = re.compile(
     r"^(?P<indent>[ ]*)```(?P<kind>\w+)(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=indent)```[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
-SLOW_VERBS = {"run", "batch", "bench", "replay", "report"}
+SLOW_VERBS = {"run", "drive", "batch", "bench", "replay", "report"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def is_slow(page: Path) -> bool:
 
 
 def run_page(text: str, name: str) -> None:
-    """Run a page's blocks in the present folder."""
+    """Run a page's blocks in the present folder; what it left open is noticed here, not in the next test."""
     module = types.ModuleType("docs_page")
     sys.modules[module.__name__] = module  # classes made on the page are looked up there
     printed = ""
@@ -88,6 +89,8 @@ def run_page(text: str, name: str) -> None:
                 [str(program), *command], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
             )
             assert done.returncode == expected, f"{name}:{block.line}: {command}\n{done.stdout}\n{done.stderr}"
+    module.__dict__.clear()
+    gc.collect()
 
 
 @pytest.fixture

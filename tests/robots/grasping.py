@@ -44,9 +44,14 @@ def cylinder(diameter: float, height: float, mass: float, friction: float) -> Mo
 
 
 class Bench:
-    """In ``run``, an arm with its gripper open round ``thing``, which is ``height`` high and stands on a pedestal."""
+    """In ``run``, an arm with its gripper open round ``thing``, which is ``height`` high and stands on a pedestal.
 
-    def __init__(self, run: ry.Run, name: str, thing: Model, height: float) -> None:
+    It stands ``aside`` along the fingers' way [m], turned by ``turned`` [rad].
+    """
+
+    def __init__(
+        self, run: ry.Run, name: str, thing: Model, height: float, aside: float = 0.0, turned: float = 0.0
+    ) -> None:
         place, tool, near, self.palm, self.up, topic = PLACES[name]
         self.run, self.name, self.sim = run, name, run.simulation
         self.groups = find_groups(name)
@@ -67,7 +72,8 @@ class Bench:
         self.sim.running.evaluate()
         fingers = T.rotation_matrix()[:, 1]
         yaw = math.atan2(fingers[1], fingers[0]) - math.pi / 2
-        self.sim.add(thing, "thing", SE3.from_xyz_rpy((x, y, z), (0.0, 0.0, yaw)))
+        x, y = x + aside * fingers[0], y + aside * fingers[1]
+        self.sim.add(thing, "thing", SE3.from_xyz_rpy((x, y, z), (0.0, 0.0, yaw + turned)))
         self.hardware = self.sim.hardware(name)
         self.hold()
         self.hardware.write(JointCommand("position", self.gripper.joints, np.array(self.gripper.open)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from roboyard.bus import Bus, NodeError
@@ -27,6 +27,7 @@ AXES = (LIMITS.forward, LIMITS.sideways, LIMITS.turning)
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(TWISTS, min_size=1, max_size=3), st.booleans(), st.sampled_from([0.01, 0.02, 0.05]))
+@example([PlanarTwist(-1.0, 0.0, 0.0), PlanarTwist(-2.75, 0.0, 1.0)], True, 0.01)  # forward differs by rounding only
 def test_every_step_keeps_the_limits_and_the_last_one_arrives(commands, keep, dt) -> None:
     config = SmootherConfig(LIMITS, keep_curvature=keep)
     now = PlanarTwist()

@@ -22,31 +22,47 @@ def digest(folder: Path) -> str:
     return hashlib.sha256((folder / "recording.mcap").read_bytes()).hexdigest()
 
 
-ALIKE = {"akrobat-fast", "akrobat-ripple", "akrobat-wave", "arm-reach-schunk", "arm-reach-youbot", "corridor-kidnapped"}
+ALIKE = {
+    "akrobat-fast",
+    "akrobat-many",
+    "akrobat-movement",
+    "akrobat-ripple",
+    "akrobat-varied",
+    "akrobat-wave",
+    "arm-reach-schunk",
+    "arm-reach-youbot",
+    "corridor-kidnapped",
+    "lauron-tripod",
+    "scitos-arm",
+}
 """Scenarios that differ from another one by little: they are tried with the slow tests."""
 NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in sorted(scenarios())]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_smoke_runs_are_byte_identical(name: str, tmp_path: Path) -> None:
-    """Two fresh processes with other hash seed, working directory and home, and a third run in a used process."""
-    digests = []
-    for seed, place in (("1", "one"), ("77", "two")):
-        home = tmp_path / place
-        home.mkdir()
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "HOME": str(home), "TZ": f"UTC+{seed[0]}"}
-        # compiled kernels may be shared: what they compute is what is tested, not how long compiling takes
-        environment.setdefault("XDG_CACHE_HOME", str(Path("~/.cache").expanduser()))
-        done = subprocess.run(
-            [sys.executable, "-c", _CHILD, name, str(home / "out")],
-            cwd=home, env=environment, capture_output=True, text=True, check=False, timeout=240,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        digests.append(digest(home / "out"))
-    for k in range(2):  # the first run makes this process a used one
-        run_scenario(load_spec(name, smoke=True), out=tmp_path / f"here{k}", report=False, serve=False)
-    digests.append(digest(tmp_path / "here1"))
-    assert len(set(digests)) == 1
+    """In a fresh process with other hash seed, folder, home and time zone, in this used one, and from the middle on."""
+    home = tmp_path / "fresh"
+    home.mkdir()
+    environment = {**os.environ, "PYTHONHASHSEED": "77", "HOME": str(home), "TZ": "UTC+7"}
+    # compiled kernels may be shared: what they compute is what is tested, not how long compiling takes
+    environment.setdefault("XDG_CACHE_HOME", str(Path("~/.cache").expanduser()))
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, name, str(home / "out")],
+        cwd=home, env=environment, capture_output=True, text=True, check=False, timeout=240,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+    spec = load_spec(name, smoke=True)
+    middle = spec.scenario.duration / 2.0 + 0.0123
+    state = tmp_path / "state"
+    here = run_scenario(spec, out=tmp_path / "here", save_states=[(middle, state)], report=False, serve=False)
+    later = run_scenario(spec, out=tmp_path / "later", from_state=state, report=False, serve=False)
+    digests = {
+        "fresh": digest(home / "out"), "here": digest(tmp_path / "here"), "later": digest(tmp_path / "later")
+    }  # fmt: skip
+    assert len(set(digests.values())) == 1, digests
+    assert later.metrics["criteria"] == here.metrics["criteria"]
 
 
 def test_the_seed_matters(tmp_path: Path) -> None:

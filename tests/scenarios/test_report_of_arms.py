@@ -44,3 +44,9 @@ def test_goals_and_joints_of_an_arm_are_drawn(tmp_path: Path) -> None:
     assert found.joints == tuple(f"arm_joint_{k}" for k in range(1, 6))
     np.testing.assert_allclose(found.positions[-1], arm.groups.group("arm").pose("upright"), atol=0.01)
     assert found.states[-1][1] == "succeeded"
+    assert len(found.planned) == 2
+    for times, points in found.planned:
+        moved = np.array([np.interp(times, found.time, column) for column in found.positions.T]).T
+        np.testing.assert_allclose(points[10:-10], moved[10:-10], atol=0.05)  # states are recorded every 20 ms
+    assert (np.diff(found.room[:, 0]) > 0.0).all()
+    assert 0.0 < found.room[:, 1].min() <= found.room[:, 1].max() <= 0.5

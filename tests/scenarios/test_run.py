@@ -123,21 +123,6 @@ def test_the_report_says_what_happened(tmp_path: Path) -> None:
         Run("empty", out=tmp_path / "first")
 
 
-def test_what_watches_is_closed_with_the_run() -> None:
-    closed = []
-
-    class Watcher:
-        def __init__(self, run: Run) -> None:
-            self.run = run
-
-        def close(self) -> None:
-            closed.append(self.run.time)
-
-    with Run("empty", record=False, attach=[Watcher]) as run:
-        run.run_for(0.5)
-    assert closed == [0.5]
-
-
 def test_parameters_take_units_and_are_checked(arena: Run) -> None:
     rover = arena.add("rover")
     use = f"{__file__}:Follow"

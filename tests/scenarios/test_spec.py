@@ -140,3 +140,20 @@ def test_every_scenario_of_the_package_has_a_smoke_variant_and_says_what_it_is()
         assert spec.scenario.about
         read_criteria(spec)
         read_scripts(spec)
+
+
+def test_numbers_are_drawn_by_the_seed(write) -> None:  # type: ignore[no-untyped-def]
+    text = GOOD + "draws: {faults.1.at: [90, 110], robots.second.at.0: [-1, 1]}\n"
+    spec = load_spec(write(text))
+    drawn = [spec.seeded(seed).scenario for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1]
+    assert drawn[0].faults[1].at != drawn[2].faults[1].at
+    assert 90.0 <= drawn[0].faults[1].at <= 110.0
+    assert drawn[0].robots["rover"] == spec.scenario.robots["rover"]
+    alone = load_spec(write(GOOD + "draws: {faults.1.at: [90, 110]}\n")).seeded(1).scenario
+    assert alone.faults[1].at == drawn[0].faults[1].at  # whatever else is drawn
+    with pytest.raises(ConfigError, match="faults.7.at"):
+        load_spec(write(GOOD + "draws: {faults.7.at: [0, 1]}\n"))
+    with pytest.raises(ConfigError, match="least"):
+        load_spec(write(GOOD + "draws: {faults.1.at: [2, 1]}\n"))
+    assert load_spec("akrobat-varied", smoke=True).seeded(3).scenario.duration <= 5.0

@@ -1,5 +1,7 @@
 """Depth noise: spreads as published, shadows where the projector does not reach, losses where too little comes back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -104,3 +106,15 @@ def test_a_dark_wall_is_lost_sooner_by_either_renderer(renderer):
         sim.close()
     assert lost[0] < 0.05
     assert lost[1] > 0.8
+
+
+@pytest.mark.parametrize("model", ["khoshelham", "nguyen"])
+def test_too_near_a_pattern_is_measured_with_a_spread_that_grows(model):
+    noise = replace(MODELS[model], baseline=0.0, close=0.6)
+    for away in (0.42, 0.5, 0.58):
+        true = np.repeat(away * (1.0 + 0.02 * np.linspace(-1.0, 1.0, 320))[None], 240, 0).astype(np.float32)
+        lens = Lens.of_view(320, 240, 1.0)
+        found = measured_depth(true, lens, noise, np.random.default_rng(7), near=0.3, far=12.0)
+        off = ((found - true) / sigma(noise, true.astype(float)))[np.isfinite(found)]
+        assert np.sqrt(np.mean(off.astype(float) ** 2)) == pytest.approx(1.0, rel=0.15)
+        assert (sigma(noise, true.astype(float)) > sigma(MODELS[model], true.astype(float))).all()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from roboyard.errors import RoboyardError
 from roboyard.messages import msg, srv
 from roboyard.scenarios.run import Run
 from roboyard.walking.movement import Movement
@@ -70,3 +71,26 @@ def test_it_walks_where_it_is_told_and_knows_where_it_is(run: Run) -> None:
     assert math.hypot(odometry.x - end.x, odometry.y - end.y) < 0.06
     assert odometry.yaw == pytest.approx(end.yaw, abs=0.03)
     assert odometry.z == pytest.approx(end.z - 0.012, abs=0.01)
+
+
+def test_gait_and_steps_change_while_it_walks_and_what_cannot_be_is_refused(run: Run) -> None:
+    robot = run.robots["akrobat"]
+    node: Any = robot.nodes["gait"]
+    robot.drive(0.08)
+    run.run_for(1.0)
+    before = robot.truth.pose.x
+    for name, value in (("gait", "ripple"), ("lift", 0.02), ("stride", 0.06), ("gait", "tripod"), ("duty", 0.6)):
+        node.set_parameter(name, value)
+        run.run_for(0.4)
+        assert node._phase == "walking"
+        assert getattr(node, name) == value
+    assert node._stepper.gait.duty == 0.6
+    assert node._stepper.steps.lift == 0.02
+    assert robot.truth.pose.x - before > 0.04
+    for name, value in (("gait", "gallop"), ("stride", 5.0), ("duty", 0.99), ("lift", -0.1), ("rate", 20.0)):
+        kept = getattr(node, name)
+        with pytest.raises(RoboyardError):
+            node.set_parameter(name, value)
+        assert getattr(node, name) == kept
+    run.run_for(0.4)
+    assert node._phase == "walking"

@@ -45,9 +45,11 @@ class Rows(NamedTuple):
 
 
 def smallest() -> Rows:
-    """A chain of one joint, for kernels' examples."""
-    one, eye = np.ones(1), np.eye(4)
-    return Rows(eye[None].copy(), one, one, np.zeros(1, dtype=np.int64), one, one, eye, one, one)
+    """A chain of one joint, for kernels' examples; read-only where a `Chain`'s is."""
+    one, fixed, eye = np.ones(1), np.ones(1), np.eye(4)
+    origins = eye[None].copy()
+    fixed.flags.writeable = eye.flags.writeable = False
+    return Rows(origins, one, one, np.zeros(1, dtype=np.int64), one, one, eye, fixed, fixed)
 
 
 @kernel(inline="always", examples=lambda: [(np.eye(4), np.eye(4), np.eye(4))])

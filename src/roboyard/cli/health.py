@@ -124,18 +124,17 @@ def _extras() -> Finding:
 
 
 def _kernels() -> Finding:
-    from roboyard.compute.source_key import cache_base, source_digest
+    from roboyard.compute.kernel_folders import cache_base
 
     base = cache_base()
     place = next(folder for folder in (base, *base.parents) if folder.exists())
     if not os.access(place, os.W_OK):
         text = f"{base} cannot be written: every process compiles anew; NUMBA_CACHE_DIR may name another folder"
         return Finding("kernels", False, text)
-    digest = source_digest((Path(roboyard.__file__).resolve().parent,))
-    compiled = sum(1 for folder in base.glob(f"roboyard-{digest}*") for _ in folder.rglob("*.nbi"))
-    if compiled:
-        return Finding("kernels", True, f"{compiled} compiled, in {base}")
-    text = f"none compiled yet for this source and machine, in {base}: the first run takes longer"
+    kept = {folder.parent.name.rpartition("-")[0] for folder in base.glob("roboyard.*/*.nbi")}
+    if kept:
+        return Finding("kernels", True, f"{len(kept)} compiled, in {base}")
+    text = f"none compiled yet, in {base}: the first run takes longer"
     return Finding("kernels", None, f"{text} (`python -m roboyard.compute.warm` does it ahead)")
 
 

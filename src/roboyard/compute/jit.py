@@ -1,37 +1,30 @@
 """`kernel`: a function over numbers and arrays, compiled by numba and kept on disk without ever running stale code.
 
 numba's own `cache=True` looks only at the file that holds the function: change a helper in another file and the old
-machine code goes on running. Here the cache folder's name is a hash of all files of the package that speak of kernels,
-so any change in one of them starts an empty one, and so does a change in another package whose kernels it calls, and of
-a constant from wherever it comes. Nothing is written once the source on disk differs from what this process began with.
+machine code goes on running. Here the cache folder's name is a hash of what a kernel is compiled from, whichever files
+that comes from: a change of it starts an empty folder, and all other kernels keep theirs.
 """
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import lru_cache
-from pathlib import Path
+from functools import cached_property
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, InTreeCacheLocator
+from numba.core.caching import IndexDataCacheFile
+from numba.core.compiler import CompileResult
 
-from roboyard.compute.references import Source, referenced
-from roboyard.compute.source_key import cache_base, keyed_folder, owner_of, source_digest
+from roboyard.compute.kernel_folders import kernel_folder
+from roboyard.compute.kernel_key import kernel_key
 
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 Examples = Callable[[], Iterable[tuple[Any, ...]]]
-
-_OURS = (Path(__file__).resolve().parent.parent,)
-# Taken now, before any module with a kernel can have been imported: what they are read from later must match it.
-_OUR_DIGEST = source_digest(_OURS)
-
 
 # What reading a damaged pickle may raise, says its documentation, beside the file system's own errors.
 _FILE_TROUBLE = (
@@ -66,8 +59,6 @@ def registered_kernels() -> dict[str, tuple[Kernel[..., Any], Examples | None]]:
 
 def compile_examples(compiled: Kernel[..., Any], examples: Examples) -> None:
     """Compile a kernel for the types of its examples; quick where that is cached."""
-    import numba
-
     for arguments in examples():
         compiled.compile(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[attr-defined]
 
@@ -88,74 +79,69 @@ def _warn_once(reason: str) -> None:
     )
 
 
-@lru_cache(maxsize=64)
-def _first_digest(folders: tuple[Path, ...], recursive: bool) -> str:
-    return source_digest(folders, recursive=recursive)
+class _KernelCache:
+    """What a dispatcher of numba asks for code and gives code to; no trouble with files reaches a kernel's caller."""
 
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
 
-def _digest_now(folders: tuple[Path, ...], recursive: bool) -> str:
-    return source_digest(folders, recursive=recursive)
-
-
-class _KeyedLocator(InTreeCacheLocator):  # type: ignore[misc]
-    """Tells numba to keep a function's code in the folder keyed by its package's source."""
-
-    def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
-        self._py_file = py_file
-        self._lineno = py_func.__code__.co_firstlineno
-        name, folders, recursive = owner_of(py_func)
-        self._own: Source = (folders, recursive)
-        self._sources, constants = referenced(py_func)
-        folder = keyed_folder(name, f"{_first_digest(*self._own)}-{_OUR_DIGEST[:8]}", cache_base())
-        inside = hashlib.sha256(f"{self._key(_first_digest)} {constants}".encode()).hexdigest()[:8]
-        self._cache_path = str(folder / inside / self.get_suitable_cache_subpath(py_file))
-
-    def is_current(self) -> bool:
-        """Whether the source on disk is still what this process began with."""
-        return source_digest(_OURS) == _OUR_DIGEST and self._key(_digest_now) == self._key(_first_digest)
-
-    def _key(self, digest: Callable[[tuple[Path, ...], bool], str]) -> str:
-        """All source that the function is compiled from, as hashes."""
-        return " ".join(sorted(digest(folders, recursive) for folders, recursive in self._sources))
-
-    @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _KeyedLocator | None:
-        if not Path(py_file).exists():
-            return None  # typed at a prompt: compiled in memory
+    @cached_property
+    def _files(self) -> Any:
+        # Asked when first compiled, not when defined: by now all that the function names is there.
+        function = self._compiled.py_func
         try:
-            locator = cls(py_func, py_file)
-            locator.ensure_cache_path()
+            folder = kernel_folder(f"{function.__module__}.{function.__qualname__}", kernel_key(self._compiled))
         except OSError as error:
             _warn_once(str(error))
             return None
-        return locator
+        return IndexDataCacheFile(cache_path=str(folder), filename_base="code", source_stamp="")
 
+    @property
+    def cache_path(self) -> str:
+        """For numba's statistics."""
+        return "" if self._files is None else str(self._files._cache_path)
 
-class _KeyedImplementation(CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = (_KeyedLocator,)
-
-
-class _KeyedCache(FunctionCache):  # type: ignore[misc]
-    """numba's function cache, except that trouble with its files never reaches the caller of a kernel."""
-
-    _impl_class = _KeyedImplementation
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """The code for argument types, or None."""
+        target.refresh()
+        if self._files is None:
+            return None
         try:
-            return super().load_overload(sig, target_context)
+            data = self._files.load(_index_key(signature, target.codegen()))
+            return None if data is None else CompileResult._rebuild(target, *data)
         except _FILE_TROUBLE:
             # Cut short by a crash or a full disk: begin an empty index, and compile again.
             with suppress(OSError):
-                self._cache_file.flush()
+                self._files.flush()
             return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        if not self._impl.locator.is_current():
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep code, where it does not hold addresses of this process."""
+        if (
+            self._files is None
+            or result.library.has_dynamic_globals
+            or any(not part.can_cache for part in result.lifted)
+        ):
             return
         try:
-            super().save_overload(sig, data)
+            self._files.save(_index_key(signature, result.codegen), result._reduce())
         except _FILE_TROUBLE as error:
             _warn_once(str(error))
+
+    def flush(self) -> None:
+        """Forget all code, as `recompile` asks."""
+        if self._files is not None:
+            self._files.flush()
+
+
+def _index_key(signature: Any, codegen: Any) -> tuple[Any, ...]:
+    # numba takes named tuples of one name and with the same types for one type, whatever their fields are called
+    return signature, codegen.magic_tuple(), repr([_fields(item) for item in signature])
+
+
+def _fields(item: Any) -> Any:
+    inner = getattr(item, "types", ())
+    return getattr(item, "fields", ()), [_fields(part) for part in inner]
 
 
 @overload
@@ -182,9 +168,7 @@ def kernel(function: Callable[..., Any] | None = None, /, *, examples: Examples 
     def compile_later(function: Callable[P, R]) -> Kernel[P, R]:
         compiled = numba.njit(nogil=True, fastmath=False, parallel=False, **options)(function)
         if compiled is not function:  # NUMBA_DISABLE_JIT leaves the function as it is
-            # numba raises RuntimeError when it finds no folder; said so already where that is the user's concern.
-            with suppress(RuntimeError):
-                compiled._cache = _KeyedCache(function)
+            compiled._cache = _KernelCache(compiled)
             _registry[f"{function.__module__}.{function.__qualname__}"] = (compiled, examples)
         return cast("Kernel[P, R]", compiled)
 

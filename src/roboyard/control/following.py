@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.control.limits import JointBounds
-from roboyard.control.profile import advance_on_profile, greatest_profile
+from roboyard.control.profile import advance_on_profile, greatest_profile, no_efforts
 from roboyard.control.trajectories import JointSample, Trajectory
 from roboyard.errors import InputError
 
@@ -83,7 +83,7 @@ class Course:
         rests = sudden[:, bounds.stated].any(axis=1)
         velocity = np.array([*np.full(2 * len(joints), math.inf), 1.0])
         self._greatest = greatest_profile(
-            self._first, self._last, self._bend, steps, velocity, self._acceleration, rests
+            self._first, self._last, self._bend, steps, velocity, self._acceleration, rests, no_efforts(len(steps))
         )
 
     @property

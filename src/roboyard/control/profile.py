@@ -1,16 +1,17 @@
-"""Kernels: how fast a path can be followed within limits of velocity and acceleration.
+"""Kernels: how fast a path can be followed within limits of velocity, acceleration and effort.
 
 H. Pham, Q.-C. Pham, "A new approach to time-optimal path parameterization based on reachability analysis", IEEE
 Trans. Robotics 34(3), 2018, for paths of lines and parabolas: with the acceleration along the path constant between
 two places, each joint's acceleration is linear between them, so that its limits are kept everywhere if they are kept
-at both ends. The profile is in ``x``, the square of the speed along the path.
+at both ends. The profile is in ``x``, the square of the speed along the path. Efforts are linear in it and in the
+acceleration along the path, but for damping, and kept at both ends too.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +23,38 @@ _HALVINGS = 45
 """Of the interval of speeds."""
 
 
+class Efforts(NamedTuple):
+    """What r joints need along a path whose acceleration is u: ``inertia u + swing x + drag sqrt(x) + hold``.
+
+    Attributes:
+        inertia: (n, 2, r) at both ends of each interval.
+        swing: (n, 2, r).
+        drag: (n, 2, r).
+        hold: (n, 2, r), of which the amount is no more than the limit.
+        limit: (n, 2, r) greatest amounts [N m or N]; may be infinite.
+    """
+
+    inertia: Array
+    swing: Array
+    drag: Array
+    hold: Array
+    limit: Array
+
+
+def no_efforts(n: int) -> Efforts:
+    """Where nobody knows what a path of n intervals takes."""
+    none = np.zeros((n, 2, 0))
+    return Efforts(none, none, none, none, none)
+
+
 def _examples() -> Iterable[tuple[Any, ...]]:
     one = np.ones((2, 1))
-    yield one, one, one, np.ones(2), np.ones(1), np.ones(1), np.zeros(3, np.bool_)
+    yield one, one, one, np.ones(2), np.ones(1), np.ones(1), np.zeros(3, np.bool_), no_efforts(2)
 
 
 @kernel(inline="always")
 def _accelerations(
-    first: Array, last: Array, bend: Array, i: int, step: float, x: float, acceleration: Array
+    first: Array, last: Array, bend: Array, i: int, step: float, x: float, acceleration: Array, efforts: Efforts
 ) -> tuple[float, float]:
     """The accelerations along the path that keep all joints' limits at both ends of an interval, entered at ``x``.
 
@@ -47,6 +72,23 @@ def _accelerations(
                 low, high = max(low, (a - rest) / slope), min(high, (-a - rest) / slope)
             elif abs(rest) > a:
                 return 1.0, -1.0
+    joints = efforts.limit.shape[2]
+    slowest = fastest = math.sqrt(x)
+    for end in range(2 if joints else 0):
+        if end == 1 and low <= high < math.inf:  # the speeds there may be there
+            slowest = math.sqrt(max(x + 2.0 * step * max(low, -0.5 * x / step), 0.0))
+            fastest = math.sqrt(max(x + 2.0 * step * high, 0.0))
+        for k in range(joints):
+            a, swing, drag = efforts.limit[i, end, k], efforts.swing[i, end, k], efforts.drag[i, end, k]
+            rest = swing * x + efforts.hold[i, end, k]
+            least, most = rest + min(drag * slowest, drag * fastest), rest + max(drag * slowest, drag * fastest)
+            slope = efforts.inertia[i, end, k] + 2.0 * step * end * swing
+            if slope > 1e-12:
+                low, high = max(low, (-a - least) / slope), min(high, (a - most) / slope)
+            elif slope < -1e-12:
+                low, high = max(low, (a - most) / slope), min(high, (-a - least) / slope)
+            elif least < -a or most > a:
+                return 1.0, -1.0
     return low, high
 
 
@@ -63,7 +105,14 @@ def _fastest(first: Array, last: Array, velocity: Array, i: int) -> float:
 
 @kernel(examples=_examples)
 def greatest_profile(
-    first: Array, last: Array, bend: Array, steps: Array, velocity: Array, acceleration: Array, rests: NDArray[np.bool_]
+    first: Array,
+    last: Array,
+    bend: Array,
+    steps: Array,
+    velocity: Array,
+    acceleration: Array,
+    rests: NDArray[np.bool_],
+    efforts: Efforts,
 ) -> Array:
     """Squares of the speed from which the rest of a path can still be followed, and stopped on, within limits.
 
@@ -75,6 +124,7 @@ def greatest_profile(
         velocity: (dof,) limits; may be infinite.
         acceleration: (dof,) limits; may be infinite.
         rests: (n + 1,) where the path must be at rest.
+        efforts: That the path takes, and their limits.
 
     Returns:
         (n + 1,).
@@ -94,7 +144,7 @@ def greatest_profile(
         low, high = 0.0, cap
         for halving in range(_HALVINGS):
             x = high if halving == 0 else 0.5 * (low + high)
-            least, greatest = _accelerations(first, last, bend, i, step, x, acceleration)
+            least, greatest = _accelerations(first, last, bend, i, step, x, acceleration, efforts)
             least, greatest = max(least, -0.5 * x / step), min(greatest, 0.5 * (ahead - x) / step)
             if least <= greatest:
                 low = x
@@ -108,7 +158,14 @@ def greatest_profile(
 
 @kernel(examples=_examples)
 def fastest_profile(
-    first: Array, last: Array, bend: Array, steps: Array, velocity: Array, acceleration: Array, rests: NDArray[np.bool_]
+    first: Array,
+    last: Array,
+    bend: Array,
+    steps: Array,
+    velocity: Array,
+    acceleration: Array,
+    rests: NDArray[np.bool_],
+    efforts: Efforts,
 ) -> Array:
     """Squares of the speed along a path that is followed as fast as limits allow, from rest to rest.
 
@@ -120,26 +177,27 @@ def fastest_profile(
         velocity: See there.
         acceleration: See there.
         rests: See there; both ends are.
+        efforts: See there.
 
     Returns:
         (n + 1,).
     """
-    most = greatest_profile(first, last, bend, steps, velocity, acceleration, rests)
+    most = greatest_profile(first, last, bend, steps, velocity, acceleration, rests, efforts)
     n = steps.shape[0]
     squares = np.zeros(n + 1)
     for i in range(n):
         step, begin = steps[i], squares[i]
         ahead = min(most[i + 1], _fastest(first, last, velocity, i))
-        least, greatest = _accelerations(first, last, bend, i, step, begin, acceleration)
+        least, greatest = _accelerations(first, last, bend, i, step, begin, acceleration, efforts)
         greatest = min(greatest, 0.5 * (ahead - begin) / step)
         least = max(least, -0.5 * begin / step)
         squares[i + 1] = max(begin + 2.0 * step * max(greatest, least), 0.0)
     return squares
 
 
-@kernel(examples=lambda: [(*example[:4], example[5], 1.0) for example in _examples()])
+@kernel(examples=lambda: [(*example[:4], example[5], 1.0, example[7]) for example in _examples()])
 def stopping_profile(
-    first: Array, last: Array, bend: Array, steps: Array, acceleration: Array, begin: float
+    first: Array, last: Array, bend: Array, steps: Array, acceleration: Array, begin: float, efforts: Efforts
 ) -> tuple[Array, Array]:
     """Squares of the speed when one stops on a path as soon as accelerations allow; arguments as `fastest_profile`.
 
@@ -150,6 +208,7 @@ def stopping_profile(
         steps: See there.
         acceleration: See there.
         begin: Square of the speed at the beginning, no more than that at which the path can be followed.
+        efforts: See `fastest_profile`.
 
     Returns:
         (k + 1,) with k at most n, the last 0 unless the path ends before, and (k,) lengths of the intervals, of which
@@ -159,7 +218,7 @@ def stopping_profile(
     lengths = steps.copy()
     x[0] = begin
     for i in range(steps.shape[0]):
-        least, greatest = _accelerations(first, last, bend, i, steps[i], x[i], acceleration)
+        least, greatest = _accelerations(first, last, bend, i, steps[i], x[i], acceleration, efforts)
         u = min(least, greatest)
         square = x[i] + 2.0 * steps[i] * u
         if square <= 0.0:
@@ -205,6 +264,8 @@ def advance_on_profile(
         Place, speed and acceleration along the path.
     """
     n, left, u = bend.shape[0], dt, 0.0
+    nothing = np.zeros((1, 2, 0))
+    none = Efforts(nothing, nothing, nothing, nothing, nothing)
     here = np.empty((1, bend.shape[1]))
     i = min(max(int(np.searchsorted(places, place, side="right")) - 1, 0), n - 1)
     while left > 0.0:
@@ -216,8 +277,11 @@ def advance_on_profile(
             continue
         here[0] = first[i] + (place - places[i]) * bend[i]
         x = speed * speed
-        least, greatest = _accelerations(here, last[i : i + 1], bend[i : i + 1], 0, step, x, acceleration)
-        u = max(min(0.5 * (wanted * wanted - x) / step, greatest), least)
+        least, greatest = _accelerations(here, last[i : i + 1], bend[i : i + 1], 0, step, x, acceleration, none)
+        u = 0.5 * (wanted * wanted - x) / step
+        if wanted < speed:  # at once, not by the interval's end: that may be far away for one who is slow
+            u = min(u, (wanted - speed) / left)
+        u = max(min(u, greatest), least)
         u = min(u, 0.5 * (most[i + 1] - x) / step)
         after = max(x + 2.0 * step * u, 0.0)
         if x + after == 0.0:

@@ -217,14 +217,16 @@ def _exposure(reading: Reading, node: Node | None) -> Exposure:
 def _depth_noise(reading: Reading, node: Node | None, name: str) -> DepthNoise:
     if node is None:
         return DepthNoise()
-    reading.unknown(node, {"model", "noise", "baseline", "disparity"})
+    reading.unknown(node, {"model", "noise", "baseline", "disparity", "close"})
     model = text_of(node, "model", "ideal").lower()
     found = next((one for one in DEPTH_MODELS if one == model), None)
     if found is None:
         raise fault(f"camera '{name}' errs like {shown(model)}", node, ", ".join(DEPTH_MODELS))
     disparity = number_of(node, "disparity", 0.25 if found == "stereo" else 0.0, low=0.0)
     noise = read_noise(reading, node.child("noise"))
-    return DepthNoise(found, noise if found == "gaussian" else Noise(), number_of(node, "baseline", 0.0), disparity)
+    own = noise if found == "gaussian" else Noise()
+    close = number_of(node, "close", 0.0, low=0.0)
+    return DepthNoise(found, own, number_of(node, "baseline", 0.0), disparity, close)
 
 
 def _grey(reading: Reading, image: Node | None) -> bool:

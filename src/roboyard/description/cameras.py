@@ -51,12 +51,14 @@ class DepthNoise:
         baseline: From the depth camera to the projector of its pattern, along the rows to the right [m]: what that
             does not light is not measured; 0: no shadow.
         disparity: Standard deviation of ``stereo`` [px].
+        close: Nearer than this a pattern is measured with a spread that grows [m].
     """
 
     model: DepthModel = "ideal"
     noise: Noise = Noise()
     baseline: float = 0.0
     disparity: float = 0.0
+    close: float = 0.0
 
     @property
     def structured(self) -> bool:

@@ -36,7 +36,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Dynamics:
-    """Passive dynamics of an axis: viscous damping, dry friction, spring, inertia of the motor's rotor (MJCF only)."""
+    """Passive dynamics of an axis: viscous damping, dry friction, spring, inertia of the motor's rotor (MJCF, URDF)."""
 
     damping: float = 0.0
     friction: float = 0.0

@@ -1,10 +1,11 @@
-"""Goals for an arm, drawn at random: poses of states that are free, so that each can be reached."""
+"""Goals for an arm and ways of single joints, drawn at random so that each can be done."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -15,6 +16,11 @@ from roboyard.manipulation.scene import PlanningScene
 _CHUNK = 200
 _MOST = 4000
 """Chunks that are drawn before giving up."""
+_MOST_JOGS = 1000
+_FAST = 1.0
+"""No joint is driven faster [rad/s or m/s]."""
+_SPARE = 0.1
+"""Beyond the time that a joint is driven for: messages come at a rate [s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,3 +74,42 @@ def draw_goal(
         f"no free state with the tool in {'the region' if region is not None else 'space'}",
         where=scene.groups.model.name, valid="a region that the arm reaches",
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Jog:
+    """A joint that is driven at a speed for a while.
+
+    Attributes:
+        joint: Its place in the group.
+        speed: [rad/s or m/s].
+        seconds: How long.
+    """
+
+    joint: int
+    speed: float
+    seconds: float
+
+
+def draw_jog(scene: PlanningScene, q: ArrayLike, rng: np.random.Generator, *, after: float = 0.5) -> Jog:
+    """A joint, a speed and a time, such that the joint stays within its range and nothing comes too near on its way.
+
+    Args:
+        scene: The arm and what must not be touched, by its margin.
+        q: (n,) where the joints stand.
+        rng: Draws.
+        after: So long a joint goes on when nobody commands it any more [s].
+
+    Raises:
+        InputError: none was found among 1,000.
+    """
+    chain, here = scene.chain, scene.chain.positions(q)
+    for _ in range(_MOST_JOGS):
+        joint = int(rng.integers(chain.dof))
+        most = min(float(chain.velocity[joint]), _FAST)
+        jog = Jog(joint, float(rng.uniform(0.3, 0.9) * most * rng.choice((-1.0, 1.0))), float(rng.uniform(1.0, 2.0)))
+        end = here.copy()
+        end[joint] += jog.speed * (jog.seconds + after + _SPARE)
+        if chain.within(end) and scene.free_line(here, end):
+            return jog
+    raise InputError("no joint can be driven anywhere", where=scene.groups.model.name, valid="an arm with room")

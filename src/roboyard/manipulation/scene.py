@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from roboyard.chains.chain import Chain
+from roboyard.chains.dynamics import GRAVITY, Dynamics
 from roboyard.config.describe import near
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
@@ -130,11 +131,13 @@ class PlanningScene:
         self._known("obstacle", name, self.obstacles)
         return self._but(allowed=frozenset(pair for pair in self.allowed if name not in pair))
 
-    def grasp(self, name: str, q: ArrayLike, link: str | None = None, touches: Sequence[str] = ()) -> PlanningScene:
+    def grasp(
+        self, name: str, q: ArrayLike, link: str | None = None, touches: Sequence[str] = (), mass: float = 0.0
+    ) -> PlanningScene:
         """An obstacle becomes attached where it is, with the joints at ``q`` (n,); the group's gripper may touch it.
 
         From then on it is looked at with everything else.  Where it still stands on something, `allowing` that pair
-        lets it be lifted off.
+        lets it be lifted off.  With its mass [kg] the joints' efforts are reckoned with.
 
         Raises:
             UnknownNameError: there is no such obstacle or link.
@@ -146,7 +149,7 @@ class PlanningScene:
             raise InputError(f"{name!r} is a cloud of voxels", valid="an obstacle with a shape")
         carrier = link or self._tip_link()
         T = (self.T_world_base @ SE3.from_matrix(self.link_pose(carrier, q))).inverse() @ one.T_world
-        return self.without(name).attach(Attached(name, carrier, one.geometry, T, (*self._fingers(), *touches)))
+        return self.without(name).attach(Attached(name, carrier, one.geometry, T, (*self._fingers(), *touches), mass))
 
     def release(self, name: str, q: ArrayLike) -> PlanningScene:
         """Something attached becomes an obstacle where it is, with the joints at ``q``.
@@ -179,6 +182,11 @@ class PlanningScene:
             self._known("link, obstacle or attached shape", name, known)
         return self._but(allowed=self.allowed | set(pairs))
 
+    def disallowing(self, *pairs: Pair) -> PlanningScene:
+        """Without pairs that were allowed to touch."""
+        gone = {*pairs, *((other, one) for one, other in pairs)}
+        return self._but(allowed=frozenset(pair for pair in self.allowed if pair not in gone))
+
     def with_joints(self, held: Mapping[str, float], tool: str | None = None) -> PlanningScene:
         """With joints that are not the group's at other positions [rad or m], for a tool of the group.
 
@@ -203,6 +211,13 @@ class PlanningScene:
             top = above[top]
         T_base_top = SE3.from_matrix(self.chain.links[top][1])
         return self.T_world_robot @ self.groups.model.link(top).T_model_link @ T_base_top.inverse()
+
+    @cached_property
+    def dynamics(self) -> Dynamics:
+        """What motions take, with what links carry."""
+        pull = self.T_world_base.rotation_matrix().T @ np.array(GRAVITY)
+        loads = [one.load() for one in self.attached.values() if one.mass > 0.0]
+        return Dynamics.of(self.groups.model, self.chain, loads, pull)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -251,6 +266,11 @@ class PlanningScene:
         Never more than it is; negative depths are known to `ExactChecker`. Raises InputError.
         """
         bodies = self.bodies
+        return float(distances(bodies, make_work(bodies), np.atleast_2d(self.chain.positions(q)), limit)[0])
+
+    def room(self, q: ArrayLike, limit: float = 1.0) -> float:
+        """As `distance`, of the robot from the world only: its own links are often near to each other."""
+        bodies = self.bodies._replace(pairs=np.zeros((0, 2), np.int64))
         return float(distances(bodies, make_work(bodies), np.atleast_2d(self.chain.positions(q)), limit)[0])
 
     def link_pose(self, link: str, q: ArrayLike) -> Array:

@@ -14,6 +14,8 @@ from roboyard.control.ramps import RampLimits, RampState, next_velocity
 from roboyard.errors import ConfigError
 
 _UNLIMITED = RampLimits()
+_ROUNDING = 1e-12
+"""Speeds that differ by less are one: an axis that is there does not hold up the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class SmootherConfig:
         if not self.keep_curvature:
             return PlanarTwist(*reached)
         # the straight way through velocities, as far as the slowest axis comes: from or to rest the curvature stays
-        share = min(((r - n) / (t - n) for n, r, t in zip(now, reached, target, strict=True) if t != n), default=1.0)
+        parts = zip(now, reached, target, strict=True)
+        share = min(((r - n) / (t - n) for n, r, t in parts if abs(t - n) > _ROUNDING), default=1.0)
         if share >= 1.0:
             return target
         return PlanarTwist(*(n + share * (t - n) for n, t in zip(now, target, strict=True)))

@@ -18,7 +18,7 @@ from roboyard.scenarios.spec import Spec
 def scenario_as_run(spec: Spec) -> str:
     """YAML that ``roboyard run`` takes again and that gives the same run: scripts written out, overrides in place."""
     data = plain_scenario(spec)
-    for key in ("smoke", "elsewhere"):
+    for key in ("smoke", "elsewhere", "draws"):
         data.pop(key, None)  # they are in place already
     about = {"scenario": spec.name, "smoke": spec.smoke, **provenance().to_dict()}
     data["run"] = {**about, "seed": spec.scenario.seed}
@@ -34,7 +34,7 @@ def plain_scenario(spec: Spec) -> dict[str, Any]:
     for robot in data.get("robots", {}).values():
         _write_out_calibration(robot, base)
         robot["model"] = _absolute(robot["model"], base)
-    for thing in data.get("furniture", {}).values():
+    for thing in [*data.get("furniture", {}).values(), *data.get("things", {}).values()]:
         thing["model"] = _absolute(thing["model"], base)
     for node in data.get("nodes", {}).values():
         place, colon, name = node["use"].rpartition(":")
@@ -43,6 +43,8 @@ def plain_scenario(spec: Spec) -> dict[str, Any]:
     for fault in data.get("faults", []):
         if fault.get("what") == "spawn" and "/" in fault["model"]:
             fault["model"] = _absolute(fault["model"], base)
+    if "movement" in data:
+        data["movement"] = str(find_file(data["movement"], base).resolve())
     operator = data.get("operator")
     if isinstance(operator, dict):
         data["operator"] = {robot: _script(script, base) for robot, script in operator.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from roboyard.bus import NodeError
@@ -13,23 +12,27 @@ from roboyard.scenarios.expressions import Criterion
 from roboyard.scenarios.faults.deeds import deeds_of
 from roboyard.scenarios.faults.node import Faults
 from roboyard.scenarios.floor import floor_of
+from roboyard.scenarios.ground import with_terrain
 from roboyard.scenarios.metrics import metric_names
+from roboyard.scenarios.movements import with_movement
 from roboyard.scenarios.node_factory import make_node
 from roboyard.scenarios.operator import Operator
 from roboyard.scenarios.residents import can_wake, renamed, resident
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.robot_package import RobotPackage
-from roboyard.scenarios.run import Attach, Run
+from roboyard.scenarios.run import Run
 from roboyard.scenarios.schema import FurnitureEntry, RobotEntry, Scenario
 from roboyard.scenarios.script import Script, load_script
+from roboyard.scenarios.setting import set_out
 from roboyard.scenarios.size import reach
 from roboyard.scenarios.spec import Spec
+from roboyard.scenarios.thing_truth import ThingTruthNode
 
 _ROOM = 0.15
 """Left round a robot that is put in a free place [m]."""
 
 
-def assemble(spec: Spec, *, out: Path | None = None, record: bool = True, attach: Iterable[Attach] = ()) -> Run:
+def assemble(spec: Spec, *, out: Path | None = None, record: bool = True) -> Run:
     """A run with everything the scenario names, at time zero.
 
     Raises:
@@ -39,6 +42,10 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True, attach
     read_criteria(spec)
     read_scripts(spec)
     world = load_world(find("world", scenario.world, spec.base))
+    if scenario.terrain is not None:
+        world = with_terrain(world, scenario.terrain.make(scenario.seed))
+    there = len(world.models)
+    world = set_out(world, scenario.things, scenario.looks, scenario.seed, spec.base)
     living = {resident(entry.model): name for name, entry in scenario.robots.items() if resident(entry.model)}
     run = Run(
         renamed(world, living) if living else world,
@@ -48,18 +55,21 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True, attach
         record=record,
         exclude=scenario.record.exclude,
         cameras=scenario.record.cameras,
-        attach=attach,
         base=spec.base,
         name=spec.name,
     )
+    run.things = tuple(placed.name for placed in world.models[there:])
     try:
         for name, thing in scenario.furniture.items():
             _add_furniture(run, name, thing)
         for name, entry in scenario.robots.items():
-            _add_robot(run, name, entry, spec.base)
+            movement = scenario.movement if name == scenario.main_robot else None
+            _add_robot(run, name, entry, spec.base, movement)
         for name in can_wake(run.world):
             if name not in run.robots:
                 run.wake(name)
+        if run.things:
+            run.bus.add(ThingTruthNode(simulation=run.simulation, things=run.things), "thing_truth")
         for name, script in read_scripts(spec).items():
             _add_operator(run.robots[name], script)
         _add_nodes(run, scenario)
@@ -112,19 +122,22 @@ def read_scripts(spec: Spec) -> dict[str, Script]:
     return found
 
 
-def _add_robot(run: Run, name: str, entry: RobotEntry, base: Path) -> None:
+def _add_robot(run: Run, name: str, entry: RobotEntry, base: Path, movement: str | None) -> None:
     where = f"robots.{name}"
     try:
         if resident(entry.model):
             run.wake(name, namespace=entry.namespace, nodes=entry.nodes)
             return
         package = find_robot(entry.model, base, entry.arguments).customised(entry.parameters, entry.remap)
+        if movement is not None:
+            package = with_movement(package, movement, base, entry.arguments)
         at = _free_place(run, package, entry.arguments) if entry.at == "free" else entry.at
         run.add(package, name, at=at, namespace=entry.namespace, nodes=entry.nodes, arguments=entry.arguments)
     except (ConfigError, NodeError):  # they name their place
         raise
     except RoboyardError as error:
-        raise type(error)(error.what, where=error.where or where, valid=error.valid) from error
+        error.where = error.where or where
+        raise
 
 
 def _add_furniture(run: Run, name: str, entry: FurnitureEntry) -> None:
@@ -133,7 +146,8 @@ def _add_furniture(run: Run, name: str, entry: FurnitureEntry) -> None:
     except ConfigError:
         raise
     except RoboyardError as error:
-        raise type(error)(error.what, where=error.where or f"furniture.{name}", valid=error.valid) from error
+        error.where = error.where or f"furniture.{name}"
+        raise
 
 
 def _free_place(run: Run, package: RobotPackage, arguments: dict[str, str]) -> tuple[float, float, float]:

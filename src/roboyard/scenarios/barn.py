@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation, convolve
 
-from roboyard.compute.source_key import cache_base
+from roboyard.compute.kernel_folders import cache_base
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame

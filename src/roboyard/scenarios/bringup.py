@@ -9,6 +9,7 @@ from typing import Any
 from roboyard.description import load_model
 from roboyard.description.model import Model
 from roboyard.errors import DescriptionError
+from roboyard.scenarios.arms import arm_nodes
 from roboyard.scenarios.gains import with_gains
 from roboyard.scenarios.plugins import Part, map_plugins
 from roboyard.scenarios.plugins.controllers.joints import GRIPPER
@@ -16,6 +17,7 @@ from roboyard.scenarios.plugins.differential import drive_parameters, two_sided
 from roboyard.scenarios.plugins.joints import trajectories
 from roboyard.scenarios.plugins.odometry import OdometryPlace
 from roboyard.scenarios.plugins.speeds import Speeds
+from roboyard.scenarios.robot_groups import groups_beside
 from roboyard.scenarios.robot_package import Limits, NodeSpec, RobotFile, RobotPackage
 from roboyard.scenarios.wheels import find_wheels
 from roboyard.simulation.modes import modes_of
@@ -55,6 +57,8 @@ def package_of(model: Model, path: Path, arguments: dict[str, str] | None = None
             findings += drive.findings
         elif movable and not part.groups:
             findings.append("no drive was found: the robot stands where it is put")
+    arms, stated = arm_nodes(model, groups_beside(path), part)
+    part = replace(part, nodes={**part.nodes, **arms})
     part, added = _with_trajectories(model, part)
     nodes: dict[str, NodeSpec] = {}
     if movable:
@@ -63,7 +67,7 @@ def package_of(model: Model, path: Path, arguments: dict[str, str] | None = None
         )
     nodes["robot_state"] = NodeSpec("robot_state")
     nodes |= _apart(part.nodes, findings)
-    refused = _refused(with_gains(model, part.gains), nodes)
+    refused = _refused(with_gains(model, {**stated, **part.gains}), nodes)
     file = RobotFile(
         description=Path(path.name),
         about=f"{model.name}, brought up by its description",

@@ -80,6 +80,21 @@ def find_furniture(name: str, base: Path | None = None) -> Path:
     return known[name].path
 
 
+def things() -> dict[str, Entry]:
+    """All installed things that stand or lie about, by name: `things/<name>.sdf` in the folders of worlds."""
+    return _collect("roboyard.worlds", lambda folder: sorted((folder / "things").glob("*.sdf")))
+
+
+def find_thing(name: str, base: Path | None = None) -> Path:
+    """The file of a thing, by its name or a path. Raises UnknownNameError, InputError."""
+    if _is_path(name):
+        return find_file(name, base)
+    known = things()
+    if name not in known:
+        raise unknown("thing", name, list(known), "or a path to a file")
+    return known[name].path
+
+
 def scenarios() -> dict[str, Entry]:
     """All installed scenarios by name: `<name>.yaml` in the registered folders."""
     return _collect("roboyard.scenarios", lambda folder: sorted(folder.glob("*.yaml")))

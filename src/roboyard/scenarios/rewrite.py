@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.config import load, read_file
-from roboyard.description import World, load_world
+from roboyard.description import World, load_model, load_world
 from roboyard.errors import InputError, RoboyardError
 from roboyard.record import open_recording
 from roboyard.scenarios.catalog import find, find_robot
@@ -14,7 +14,9 @@ from roboyard.scenarios.document import criterion
 from roboyard.scenarios.expressions import Verdict
 from roboyard.scenarios.faults.agenda import events_by
 from roboyard.scenarios.metrics import Evaluation, RobotTopics
+from roboyard.scenarios.metrics.walking import Legged
 from roboyard.scenarios.report import write_report
+from roboyard.scenarios.robot_legs import legs_of
 from roboyard.scenarios.run_folder import RunFolder
 from roboyard.scenarios.schema import RobotEntry, Scenario
 
@@ -66,23 +68,36 @@ def _topics(entry: RobotEntry) -> dict[str, str]:
         return {}
 
 
+def _legged(entry: RobotEntry) -> Legged | None:
+    """Legs and motors of a robot; None if it has none, or its files are gone."""
+    try:
+        package = find_robot(entry.model, arguments=entry.arguments, calibrated=False)
+        model = load_model(package.description, arguments={**package.file.arguments, **entry.arguments})
+        legs = legs_of(package, model)
+    except RoboyardError:
+        return None
+    return None if legs is None else Legged.of(legs, model)
+
+
 def _document(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
     """What metrics.json would have said, as far as the recording tells."""
     about = read_file(folder.scenario).plain().get("run", {})
     evaluation = Evaluation()
     namespaces: dict[str, str] = {}
     topics: dict[str, dict[str, str]] = {}
+    legged: dict[str, Legged | None] = {}
     for index, (name, entry) in enumerate(scenario.robots.items()):
         given = entry.namespace if entry.namespace is not None else ("" if index == 0 else name)
         namespaces[name] = f"/{given.strip('/')}" if given.strip("/") else ""
         topics[name] = _topics(entry)
-        evaluation.add_robot(name, RobotTopics.of(name, namespaces[name], topics[name]))
-    told: list[str] = []
+        legged[name] = _legged(entry)
+        evaluation.add_robot(name, RobotTopics.of(name, namespaces[name], topics[name]), legs=legged[name])
+    told: list[tuple[int, str]] = []
     with open_recording(folder.recording) as recording:
         for item in recording.messages():
             evaluation.take(item.topic, item.message, item.time_ns)
             if item.topic == "/rosout" and item.message.name == "/faults":
-                told.append(item.message.msg)
+                told.append((item.time_ns, item.message.msg))
         end_ns, count = recording.end_ns, recording.count
     evaluation.finish(end_ns)
     robots = evaluation.by_robot()
@@ -111,6 +126,7 @@ def _document(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
                 "topics": topics[name],
                 "findings": [],
                 "metrics": metrics,
+                **({} if (legs := legged[name]) is None else {"motors": legs.motors.to_dict()}),
             }
             for name, metrics in robots.items()
         },

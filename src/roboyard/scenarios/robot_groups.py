@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from roboyard.control.limits import JointRates
 from roboyard.description import Model, load_model
 from roboyard.manipulation import Groups, guess_groups, load_groups
 from roboyard.scenarios.catalog import find_robot
+from roboyard.scenarios.gains import with_gains
 from roboyard.scenarios.robot_package import RobotPackage
 
 _BESIDE = (".groups.yaml", ".srdf", ".srdf.xacro")
@@ -31,26 +33,61 @@ def find_groups(
     """
     package = find_robot(robot, base, dict(arguments or {}), repair=repair, calibrated=False)
     given = {**package.file.arguments, **(arguments or {})}
-    return groups_of(package, load_model(package.description, arguments=given, repair=repair))
+    return KnownJoints.of(package, load_model(package.description, arguments=given, repair=repair)).groups
 
 
-def groups_of(package: RobotPackage, model: Model) -> Groups:
-    """The groups of a package whose description is loaded. Raises ConfigError, DescriptionError."""
-    path = _file_of(package)
-    return guess_groups(model) if path is None else load_groups(path, model)
+@dataclass(frozen=True)
+class KnownJoints:
+    """What is known of a robot's joints beside its description.
+
+    Attributes:
+        model: The description, its joints' servos with the gains that are stated.
+        stated: Its groups, of the file that says them; None where there is none.
+    """
+
+    model: Model
+    stated: Groups | None
+
+    @classmethod
+    def of(cls, package: RobotPackage, model: Model) -> KnownJoints:
+        """Of a package whose description is loaded; its own gains count before those of its groups' file.
+
+        Raises:
+            ConfigError, DescriptionError: as `load_groups`.
+        """
+        path = package.beside("groups") or groups_beside(package.description)
+        if path is None:
+            return cls(with_gains(model, package.file.gains), None)
+        stated = load_groups(path, model)
+        gains = {name: dict(one) for name, one in stated.gains.items()}
+        known = with_gains(model, {**gains, **package.file.gains})
+        return cls(known, replace(stated, model=known))
+
+    @property
+    def groups(self) -> Groups:
+        """Those that are stated, or guessed ones."""
+        return self.stated if self.stated is not None else guess_groups(self.model)
+
+    @property
+    def rates(self) -> JointRates:
+        """What joints can do that descriptions do not tell."""
+        return JointRates() if self.stated is None else JointRates(self.stated.acceleration)
+
+    @property
+    def aloft(self) -> frozenset[str]:
+        """Links of its arms and grippers, not meant to touch the ground; none where no file says groups."""
+        if self.stated is None:
+            return frozenset()
+        moved = {name for group in self.stated.groups.values() for name in group.joints}
+        moved |= {name for gripper in self.stated.grippers.values() for name in gripper.joints}
+        links = {joint.child for joint in self.model.joints if joint.name in moved}
+        while further := {joint.child for joint in self.model.joints if joint.parent in links} - links:
+            links |= further
+        return frozenset(links)
 
 
-def rates_of(package: RobotPackage, model: Model) -> JointRates:
-    """What the package's groups say of joints that descriptions do not. Raises ConfigError, DescriptionError."""
-    path = _file_of(package)
-    return JointRates() if path is None else JointRates(load_groups(path, model).acceleration)
-
-
-def _file_of(package: RobotPackage) -> Path | None:
-    """The file that says a package's groups: the one that it names, or one beside the description."""
-    said = package.beside("groups")
-    if said is not None:
-        return said
-    name = package.description.name.split(".")[0]
-    beside = (package.description.with_name(name + suffix) for suffix in _BESIDE)
+def groups_beside(description: Path) -> Path | None:
+    """The file beside a description that says its groups."""
+    name = description.name.split(".")[0]
+    beside = (description.with_name(name + suffix) for suffix in _BESIDE)
     return next((one for one in beside if one.is_file()), None)

@@ -8,19 +8,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import GoalFuture, Node
-from roboyard.control.limits import JointRates
 from roboyard.control.owners import JointOwners
-from roboyard.description import LidarSpec, Model
-from roboyard.errors import ConfigError, InputError
+from roboyard.description import LidarSpec
+from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.hardware import Hardware
 from roboyard.messages import action, message_type
 from roboyard.messages.convert import pose_stamped
+from roboyard.scenarios.crew import Crew
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.metrics.walking import Legged
-from roboyard.scenarios.node_factory import make_node
 from roboyard.scenarios.offers import Offers
-from roboyard.scenarios.robot_groups import groups_of, rates_of
+from roboyard.scenarios.robot_groups import KnownJoints
 from roboyard.scenarios.robot_legs import legs_of
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.size import outline
@@ -34,11 +33,9 @@ if TYPE_CHECKING:
 
 _STICK_RATE = 20.0
 _SCAN_HEIGHT = 0.25
-_BASE_FRAMES = ("base_frame", "base_frame_id", "base_link_frame")
-"""Parameters that name the robot's own frame, after the conventions of ROS's packages."""
 
 
-class RobotHandle:
+class RobotHandle(Crew):
     """One robot of a run; made by ``Run.add``.
 
     Attributes:
@@ -50,22 +47,15 @@ class RobotHandle:
         topics: Where its truth, odometry and commands are.
     """
 
-    def __init__(self, run: Run, name: str, namespace: str, model: Model, package: RobotPackage) -> None:
+    def __init__(self, run: Run, name: str, namespace: str, joints: KnownJoints, package: RobotPackage) -> None:
+        super().__init__(run.bus, name, namespace, package)
         self._run = run
-        self.name = name
-        self.namespace = namespace
-        self.model = model
-        self.package = package
-        self.nodes: dict[str, Node] = {}
+        self.model = joints.model
+        self._joints = joints
         self.topics = RobotTopics.of(name, namespace, package.file.topics)
         self._owners = JointOwners()
         self._stick: _Stick | None = None
         self._asker: _Asker | None = None
-
-    @property
-    def frame_prefix(self) -> str:
-        """What its frame ids begin with: "" in the root namespace, else "name/"."""
-        return f"{self.namespace.strip('/')}/" if self.namespace else ""
 
     @property
     def hardware(self) -> Hardware:
@@ -76,70 +66,6 @@ class RobotHandle:
     def truth(self) -> Truth:
         """Where it really is; for judging, never for the robot itself."""
         return self._run.simulation.truth(self.name)
-
-    def bring_up(self, *names: str) -> RobotHandle:
-        """Start nodes that the robot's package offers; those that are up already stay as they are.
-
-        Raises:
-            UnknownNameError: it offers no such node, or the node's class is not there.
-            ConfigError: a parameter or resource is not right, or a node belongs between two that are up already.
-        """
-        before, links = self.package.links(self.nodes), self.package.links({*self.nodes, *names})
-        late = next((name for name in before if before[name] != links[name]), None)
-        if late is not None:
-            raise ConfigError(
-                f"'{late}' hands commands on already, and cannot pass them to a node that comes later",
-                where=f"robot {self.name}",
-                valid=f"bring up together: {', '.join(links)}",
-            )
-        for name in names:
-            if name in self.nodes:
-                continue
-            spec = self.package.node(name)
-            self.add_node(
-                spec.use, name, parameters=spec.parameters, remap={**links.get(name, {}), **spec.remap},
-                where=f"{self.package.source}, nodes.{name}",
-            )  # fmt: skip
-        return self
-
-    def add_node(
-        self,
-        use: str | Node,
-        name: str,
-        *,
-        parameters: dict[str, Any] | None = None,
-        remap: dict[str, str] | None = None,
-        namespace: str | None = None,
-        where: str = "",
-    ) -> Node:
-        """Start a node in the robot's namespace.
-
-        Args:
-            use: A node, or a registered name, ``module:Class`` or ``file.py:Class``; then it gets the robot's
-                resources (``hardware``, ``description``) as far as it declares them.
-            name: On the bus.
-            parameters: Of a node that is made here.
-            remap: Other names of topics and services, beside those of the robot's package.
-            namespace: Instead of the robot's.
-            where: Its place in a file, for errors.
-        """
-        node = (
-            use
-            if isinstance(use, Node)
-            else make_node(
-                use, parameters or {}, self.resources(),
-                usual=dict.fromkeys(_BASE_FRAMES, self.package.file.base_frame),
-                base=self.package.source.parent, where=where,
-            )
-        )  # fmt: skip
-        self._run.bus.add(
-            node, name,
-            namespace=self.namespace if namespace is None else namespace,
-            remap={**self.package.file.topics, **(remap or {})},
-            frame_prefix=self.frame_prefix,
-        )  # fmt: skip
-        self.nodes[name] = node
-        return node
 
     @property
     def outline(self) -> tuple[tuple[float, float], ...]:
@@ -163,13 +89,13 @@ class RobotHandle:
     @cached_property
     def groups(self) -> Groups:
         """Its groups of joints: from its package, or guessed."""
-        return groups_of(self.package, self.model)
+        return self._joints.groups
 
     def resources(self) -> Mapping[str, Any]:
         """What its nodes may be handed, by name."""
         base = self._run.simulation.base(self.name)
         found = {"hardware": self.hardware, "description": self.model, "truth_topic": self.topics.truth,
-                 "owners": self._owners, "rates": self._rates,
+                 "owners": self._owners, "rates": self._joints.rates,
                  "outline": self.outline,
                  "drive_limits": self.package.file.limits, **self._run.resources()}  # fmt: skip
         if self._legs is not None:
@@ -184,10 +110,6 @@ class RobotHandle:
     @cached_property
     def _legs(self) -> Walker | None:
         return legs_of(self.package, self.model)
-
-    @cached_property
-    def _rates(self) -> JointRates:
-        return rates_of(self.package, self.model)
 
     def publish(self, topic: str, message: Any) -> None:
         """Send a message in the robot's namespace, in the name of ``script``."""

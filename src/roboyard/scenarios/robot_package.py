@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from roboyard.config import field, load
+from roboyard.config import field, load, read_file
 from roboyard.config.describe import near
 from roboyard.errors import ConfigError, UnknownNameError
 from roboyard.scenarios.catalog import node_class
@@ -77,6 +77,7 @@ class RobotFile:
     topics: dict[str, str] = field(factory=dict, doc="where its standard topics are if elsewhere: {cmd_vel: /cmd}")
     groups: Path | None = field(None, doc="groups of joints, tools, named poses: a YAML or SRDF, beside this file")
     legs: Path | None = field(None, doc="its legs, their stance and rest: a YAML beside this file")
+    servos: Path | None = field(None, doc="servos of the real robot's joints: a YAML beside this file")
     nodes: dict[str, NodeSpec] = field(factory=dict, doc="what it offers, by name")
     chain: tuple[str, ...] = field(
         (), doc=f"nodes that hand commands on, in this order, as far as they are up; none: {', '.join(_CHAIN)}"
@@ -95,16 +96,16 @@ class RobotFile:
                 if name not in self.nodes:
                     raise ConfigError(f"no node {name!r}", where=key, valid=f"nodes: {', '.join(self.nodes)}")
 
-    def laid_over(self, other: RobotFile) -> RobotFile:
-        """This file, with what it leaves at its default as in ``other``, and with the nodes of both, joined."""
-        plain = RobotFile(self.description)
-        taken = {one.name: getattr(other, one.name) for one in fields(self) if one.name not in _OWN}
-        said = {name: mine for name in taken if (mine := getattr(self, name)) != getattr(plain, name)}
+    def laid_over(self, other: RobotFile, said: Collection[str]) -> RobotFile:
+        """This file, with all but what is ``said`` in it as in ``other``, and with the nodes of both, joined."""
+        taken = {
+            one.name: getattr(other, one.name) for one in fields(self) if one.name not in _OWN and one.name not in said
+        }
         nodes = {**other.nodes, **self.nodes}
         for name, mine in self.nodes.items():
             if (theirs := other.nodes.get(name)) is not None and theirs.use == mine.use:
                 nodes[name] = theirs.customised(mine.parameters, mine.remap)
-        return replace(self, like=None, **{**taken, **said, "nodes": nodes})
+        return replace(self, like=None, nodes=nodes, **taken)
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,8 @@ def load_robot(path: Path) -> RobotPackage:
     Raises:
         ConfigError: it cannot be read or says something it may not, or its description is not there.
     """
-    file = load(RobotFile, path)
+    text = read_file(path)
+    file = load(RobotFile, text)
     if file.like is not None:
         other = path.parent / file.like
         if not other.is_file():
@@ -222,7 +224,7 @@ def load_robot(path: Path) -> RobotPackage:
         if base.like is not None:
             raise ConfigError(f"{file.like} is like another one", where=f"{path}, like", valid="the file of that one")
         try:
-            file = file.laid_over(base)
+            file = file.laid_over(base, text.plain())
         except ConfigError as error:
             raise ConfigError(error.what, where=f"{path}, {error.where}", valid=error.valid) from None
     package = RobotPackage(path.stem, file, path)

@@ -13,11 +13,11 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from roboyard.bus import Bus, Graph, Node, Publisher, graph
 from roboyard.bus.pacing import wall_seconds
@@ -27,11 +27,11 @@ from roboyard.record import Recorder
 from roboyard.scenarios import catalog
 from roboyard.scenarios.bringup import package_of
 from roboyard.scenarios.depth_looks import depth_seen
-from roboyard.scenarios.gains import with_gains
 from roboyard.scenarios.metrics import Evaluation
 from roboyard.scenarios.node_factory import make_node
 from roboyard.scenarios.places import Place, place
 from roboyard.scenarios.provenance import provenance
+from roboyard.scenarios.robot_groups import KnownJoints
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.run_folder import RunFolder, given_folder
@@ -41,17 +41,6 @@ from roboyard.simulation.furniture import FILENAME, furniture_of
 from roboyard.simulation.nodes import FurnitureNode, SimulationNode
 
 
-class Attached(Protocol):
-    """What an attachment gives back."""
-
-    def close(self) -> None:
-        """End it; called when the run ends."""
-
-
-Attach = Callable[["Run"], Attached | None]
-"""Something that sees the run from outside (a view, a bridge): called with the run when it is made."""
-
-
 class Run:
     """A world on a clock; a context manager.
 
@@ -59,12 +48,10 @@ class Run:
         world: A world's name, a path to .sdf, .world or .xml, or a ``World``.
         seed: Of every random generator.
         timestep: Of the physics [s]; None: the world's own, at most 2 ms.
-        out: Folder for recording and report: new or empty.  None: what is recorded is kept only if ``report`` is told
-            where.
+        out: Folder for recording and report: new or empty.  None: kept only if ``report`` is told where.
         record: False records nothing.
         exclude: Topics not to record; patterns as ``/truth/*``.
         cameras: Compressed pictures of each camera that are recorded a second [Hz]; 0: none.
-        attach: What watches it from outside.
         base: Folder that relative paths are looked up in first.
         name: Of the run, in recording and report; None: the world's.
 
@@ -75,6 +62,7 @@ class Run:
         robots: By name, the first is the main one.
         known_robots: Those that were removed too.
         furniture: What moves by itself, by name.
+        things: Names of what a scenario has laid out.
         evaluation: Its metrics so far.
         events: What happened to it from outside: faults that began and ended, things that came and went.
         folder: Where the recording lies; None if nothing is recorded.
@@ -99,7 +87,6 @@ class Run:
         record: bool = True,
         exclude: Sequence[str] = (),
         cameras: float = 2.0,
-        attach: Iterable[Attach] = (),
         base: Path | None = None,
         name: str | None = None,
     ) -> None:
@@ -111,17 +98,16 @@ class Run:
         self.bus = Bus(seed=seed)
         self.robots: dict[str, RobotHandle] = {}
         self.known_robots: dict[str, RobotHandle] = {}
+        self.things: tuple[str, ...] = ()
         self.furniture: dict[str, FurnitureNode] = {}
         self.evaluation = Evaluation()
-        self.wall_seconds = 0.0
-        self.start_ns = 0
+        self.wall_seconds, self.start_ns = 0.0, 0
         self.events: list[dict[str, Any]] = []
         self.folder: RunFolder | None = None
         self.graph: Graph | None = None
         self._temporary: Path | None = None
         self.recorder: Recorder | None = None
         self._publishers: dict[str, Publisher] = {}
-        self._attached: list[Attached] = []
         self._closed = False
         self.bus.tap(self.evaluation.tap)
         try:
@@ -132,8 +118,6 @@ class Run:
             for name_of, handle in self.simulation.models.items():
                 if furniture_of(handle.model) is not None:
                     self._bring_up(name_of, handle.model)
-            for make in attach:
-                self.attach(make)
         except BaseException:
             self.close()
             raise
@@ -182,16 +166,17 @@ class Run:
             package = model if isinstance(model, RobotPackage) else find(str(model))
             given = {**package.file.arguments, **(arguments or {})}
             description = load_model(package.description, arguments=given, repair=repair)
-        description = with_gains(description, package.file.gains)
+        joints = KnownJoints.of(package, description)
         name = name or package.name
         if name in self.known_robots:
             raise InputError(f"there is or was already a robot {name!r}", valid="another name")
         chosen = package.select(nodes if isinstance(nodes, str) else tuple(nodes))
-        if namespace is None:
-            namespace = "" if not self.robots else f"/{name}"
-        namespace = f"/{namespace.strip('/')}" if namespace.strip("/") else ""
-        self.simulation.add(description, name, place(at, description), namespace, robot=True, base=package.file.base)
-        return self._robot(RobotHandle(self, name, namespace, description, package), chosen)
+        namespace = self._namespace(namespace, name)
+        self.simulation.add(
+            joints.model, name, place(at, description), namespace, robot=True, base=package.file.base,
+            aloft=joints.aloft,
+        )  # fmt: skip
+        return self._robot(RobotHandle(self, name, namespace, joints, package), chosen)
 
     def wake(self, name: str, *, namespace: str | None = None, nodes: str | Sequence[str] = "default") -> RobotHandle:
         """Bring up a robot that stands in the world already, as its plugins say; see `add`.
@@ -210,12 +195,15 @@ class Run:
             )
         package = package_of(handle.model, handle.model.source or self.world.source or Path(f"{name}.sdf"))
         chosen = package.select(nodes if isinstance(nodes, str) else tuple(nodes))
-        if namespace is None:
-            namespace = "" if not self.robots else f"/{re.sub('[^A-Za-z0-9_]', '_', name)}"
-        namespace = f"/{namespace.strip('/')}" if namespace.strip("/") else ""
-        description = with_gains(handle.model, package.file.gains)
-        self.simulation.adopt(name, namespace, base=package.file.base, model=description)
-        return self._robot(RobotHandle(self, name, namespace, description, package), chosen)
+        namespace = self._namespace(namespace, re.sub("[^A-Za-z0-9_]", "_", name))
+        joints = KnownJoints.of(package, handle.model)
+        self.simulation.adopt(name, namespace, base=package.file.base, model=joints.model)
+        return self._robot(RobotHandle(self, name, namespace, joints, package), chosen)
+
+    def _namespace(self, given: str | None, name: str) -> str:
+        """Of a robot's topics: as given, else the root for the first robot, its own name for further ones."""
+        said = given if given is not None else name if self.robots else ""
+        return f"/{said.strip('/')}" if said.strip("/") else ""
 
     def _robot(self, robot: RobotHandle, nodes: Sequence[str]) -> RobotHandle:
         self.robots[robot.name] = self.known_robots[robot.name] = robot
@@ -288,12 +276,6 @@ class Run:
         made = node if isinstance(node, Node) else make_node(node, options.pop("parameters", {}), {}, base=self.base)
         return self.bus.add(made, name, namespace=namespace, **options)
 
-    def attach(self, make: Attach) -> None:
-        """Let something watch the run from outside until it ends."""
-        attached = make(self)
-        if attached is not None:
-            self._attached.append(attached)
-
     def publish(self, topic: str, message: Any) -> None:
         """Send a message on an absolute topic in the name of ``script``."""
         publisher = self._publishers.get(topic)
@@ -351,8 +333,6 @@ class Run:
         self.evaluation.finish(self.bus.now_ns)
         self.graph = graph(self.bus)
         try:
-            for attached in reversed(self._attached):
-                attached.close()
             self.bus.close()
         finally:
             if self.recorder is not None:
@@ -372,13 +352,11 @@ class Run:
         """
         from roboyard.scenarios.outcome import write_script_report
 
-        if folder is None and (self._temporary or self.folder is None):
+        target = given_folder(folder) if folder is not None else None if self._temporary else self.folder
+        if target is None:
             raise InputError("no folder for the report", valid='run.report("runs/first"), or Run(out=...)')
-        target = given_folder(folder) if folder is not None else self.folder
         self.finish()
-        if target is None or self.folder is None:
-            target = target or given_folder("")
-        elif target.path != self.folder.path:
+        if self.folder is not None and target.path != self.folder.path:
             for file in sorted(self.folder.path.iterdir()):  # the recording, and what nodes saved
                 shutil.move(str(file), str(target.path / file.name))
             self.folder = target

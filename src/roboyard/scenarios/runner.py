@@ -25,7 +25,7 @@ from roboyard.scenarios.filming import Filming
 from roboyard.scenarios.kernels import compile_kernels
 from roboyard.scenarios.outcome import Outcome
 from roboyard.scenarios.report import write_report
-from roboyard.scenarios.run import Attach, Run
+from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_folder import RunFolder, given_folder, new_folder
 from roboyard.scenarios.spec import Spec
 from roboyard.scenarios.state import restore_run, save_run
@@ -47,7 +47,6 @@ def run_scenario(
     log: Callable[[Record], None] | None = None,
     stage: Callable[[str], None] | None = None,
     started: Callable[[Run], None] | None = None,
-    attach: Iterable[Attach] = (),
     serve: bool = True,
 ) -> Outcome:
     """Run a scenario to its end, judge it, and write its folder.
@@ -71,7 +70,6 @@ def run_scenario(
         log: Called with every line of the log.
         stage: Called with what is done after the clock stands: "drawing the video", "writing the report".
         started: Called with the run once it is assembled.
-        attach: What watches it from outside.
         serve: Whether other processes reach it through a socket.
 
     Raises:
@@ -84,7 +82,7 @@ def run_scenario(
     criteria, until = read_criteria(spec)
     folder = _folder(spec, out, runs) if keep else None
     with interruptible(control), ExitStack() as stack:
-        run = _assemble(spec, folder, attach)
+        run = _assemble(spec, folder)
         stack.callback(run.close)
         if log is not None:
             run.bus.log_sinks.append(log)
@@ -150,10 +148,10 @@ def _folder(spec: Spec, out: str | Path | None, runs: str | Path) -> RunFolder:
     return given_folder(out) if out is not None else new_folder(name, runs)
 
 
-def _assemble(spec: Spec, folder: RunFolder | None, attach: Iterable[Attach]) -> Run:
+def _assemble(spec: Spec, folder: RunFolder | None) -> Run:
     """Put it together; if that fails nothing is left behind."""
     try:
-        run = assemble(spec, out=folder.path if folder else None, record=folder is not None, attach=attach)
+        run = assemble(spec, out=folder.path if folder else None, record=folder is not None)
         if folder is not None:
             folder.write_text(folder.scenario, scenario_as_run(spec))
     except BaseException:

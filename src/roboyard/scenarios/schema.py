@@ -6,6 +6,7 @@ robots, worlds and nodes are those of ``roboyard list``, or paths beside the fil
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,7 +14,9 @@ from typing import Any, Literal
 from roboyard.config import field
 from roboyard.errors import ConfigError
 from roboyard.scenarios.faults.kinds import POSE, Fault, Pose, Remove, Spawn
+from roboyard.scenarios.ground import TerrainEntry
 from roboyard.scenarios.script import Script, Step
+from roboyard.scenarios.setting import LooksEntry, ThingEntry
 
 __all__ = [
     "FurnitureEntry",
@@ -24,6 +27,7 @@ __all__ = [
     "RobotEntry",
     "Scenario",
     "Spawn",
+    "TerrainEntry",
     "VideoEntry",
 ]
 
@@ -103,14 +107,21 @@ class Scenario:
     duration: float = field(unit="s", low=0.001, high=1e6, doc="simulated time at which it ends")
     about: str = field("", doc="one line for `roboyard list`")
     robots: dict[str, RobotEntry] = field(factory=dict, doc="by name, the first is the main one")
+    terrain: TerrainEntry | None = field(None, doc="uneven ground, made by its seed")
     furniture: dict[str, FurnitureEntry] = field(factory=dict, doc="what moves by itself, by name")
+    things: dict[str, ThingEntry] = field(factory=dict, doc="what stands or lies about, by name")
+    looks: LooksEntry = field(LooksEntry(), doc="")
     operator: str | tuple[Step, ...] | Script | dict[str, str | tuple[Step, ...] | Script] | None = field(
         None, doc="a script file, or the script itself, for the main robot; or {robot: script}"
     )
+    movement: str | None = field(None, doc="a movement file that the main robot plays once it has stood up")
     nodes: dict[str, NodeEntry] = field(factory=dict, doc="further nodes")
     faults: tuple[Fault, ...] = field((), doc="what happens when")
     criteria: dict[str, str] = field(factory=dict, doc="expressions over the metrics; all must hold")
     until: str | None = field(None, doc="expression over the metrics that ends the run early")
+    draws: dict[str, tuple[float, float]] = field(
+        factory=dict, doc="numbers drawn evenly by the seed: {faults.0.friction: [0.4, 1]}"
+    )
     seed: int = field(0, low=0, high=2**63 - 1, doc="of every random generator")
     timestep: float | None = field(None, unit="s", low=1e-5, high=0.1, doc="of the physics; default: the world's")
     record: RecordEntry = field(RecordEntry(), doc="")
@@ -123,7 +134,11 @@ class Scenario:
         _check_names(tuple(self.robots), "robot name")
         _check_names(tuple(self.nodes), "node name")
         _check_names(tuple(self.furniture), "furniture name")
+        _check_names(tuple(self.things), "thing name")
         _check_names(tuple(self.criteria), "criterion name")
+        for key, (low, high) in self.draws.items():
+            if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+                raise ConfigError(f"[{low:g}, {high:g}]", where=f"draws.{key}", valid="[least, greatest]")
         for name, entry in self.nodes.items():
             if entry.robot is not None and entry.robot not in self.robots:
                 raise ConfigError(

@@ -22,6 +22,11 @@ def reach(model: Model) -> float:
     return max((float(np.hypot(corner[0], corner[1])) for corner in _all_corners(model)), default=_UNKNOWN)
 
 
+def half_width(model: Model) -> float:
+    """Half of what all that touches measures along x [m], when it lies evenly about the model's origin."""
+    return max((float(corner[0]) for corner in _all_corners(model)), default=_UNKNOWN)
+
+
 def outline(given: tuple[tuple[float, float], ...], model: Model) -> tuple[tuple[float, float], ...]:
     """Corners [m] of the robot's outline on the ground: those given, else of the hull of all that touches."""
     if given:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from roboyard.config import Node, dumps, from_data, load, override, read_file
 from roboyard.errors import ConfigError
 from roboyard.scenarios.catalog import find
@@ -55,8 +57,11 @@ class Spec:
         return node.place or found if node is not None else found
 
     def seeded(self, seed: int | None) -> Spec:
-        """With another seed; None leaves it."""
-        return self if seed is None else replace(self, scenario=replace(self.scenario, seed=seed))
+        """With another seed, and what the scenario draws drawn by it; None leaves both."""
+        if seed is None:
+            return self
+        scenario = replace(self.scenario, seed=seed)
+        return replace(self, scenario=_drawn(scenario, self.tree, self.smoke))
 
     def text(self) -> str:
         """As YAML."""
@@ -95,10 +100,43 @@ def load_spec(
         node = _smoke(node)
     for text in overrides:  # last: what the user says on the spot counts most
         node = override(node, text)
-    scenario = load(Scenario, node, where=str(path))
-    if smoke:
-        scenario = replace(scenario, duration=min(scenario.duration, SMOKE_SECONDS))
+    scenario = _drawn(_shortened(load(Scenario, node, where=str(path)), smoke), node, smoke)
     return Spec(path.stem if path.stem != "scenario" else path.parent.name, scenario, path.parent, smoke, node)
+
+
+def _shortened(scenario: Scenario, smoke: bool) -> Scenario:
+    return replace(scenario, duration=min(scenario.duration, SMOKE_SECONDS)) if smoke else scenario
+
+
+def _drawn(scenario: Scenario, node: Node | None, smoke: bool) -> Scenario:
+    """The scenario with what it draws in place, drawn by its seed: each key by itself, whatever others there are.
+
+    Raises:
+        ConfigError: what is drawn makes no sense there.
+    """
+    if node is None or not scenario.draws:
+        return scenario
+    for key, (low, high) in scenario.draws.items():
+        rng = np.random.default_rng([0xD4A3, scenario.seed, *key.encode()])
+        number = f"{float(rng.uniform(low, high)):.6g}"
+        node = override(node, f"{key}='{number}'" if _is_text(node, key) else f"{key}={number}")
+    return replace(_shortened(load(Scenario, node), smoke), seed=scenario.seed)
+
+
+def _is_text(node: Node, key: str) -> bool:
+    """Whether the number at a key stands there as text. Raises ConfigError where nothing stands."""
+    found: Node | None = node
+    for name in key.split("."):
+        value = None if found is None else found.value
+        if isinstance(value, dict):
+            found = value.get(name)
+        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            found = value[int(name)]
+        else:
+            found = None
+    if found is None:
+        raise ConfigError(f"there is no {key} to draw", where="draws", valid="a number that the scenario gives")
+    return isinstance(found.value, str)
 
 
 def spec_of(scenario: Scenario, name: str = "scenario", base: Path | None = None) -> Spec:

@@ -31,6 +31,11 @@ class TrueArm:
         """Name of its root link."""
         return self._robot.groups.root
 
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints of its first group, in their order; none where it has no groups."""
+        groups = self._robot.groups
+        return groups.chain().joints if groups.groups else ()
+
     def tip(self, group: str) -> tuple[SE3, SE3]:
         """True poses in the world of its root link, and of the tip of a group. Raises UnknownNameError."""
         groups = self._robot.groups

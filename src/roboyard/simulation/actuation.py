@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +48,16 @@ class Servo:
     row: int
     pressing: Gains
     no_load: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Servos that are commanded together: their mode's code, their (n) rows, least and greatest set-points."""
+
+    code: int
+    rows: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -136,6 +147,25 @@ class Servos:
             gain, ahead, grown = self.floats[row, [s.P, s.SETPOINT, s.INTEGRAL]]
             if (self.floats[row, s.TARGET] - here) * (gain * (ahead - here) + grown) < 0.0:  # it lets go at once
                 self.floats[row, [s.SETPOINT, s.INTEGRAL]] = here, 0.0
+
+    def group(self, model: str, mode: CommandMode, joints: Sequence[str]) -> Group:
+        """Servos of some joints, for `go_on`; all of them take the mode."""
+        servos = [self.servos[(model, joint)] for joint in joints]
+        ranges = np.array([servo.ranges[mode] for servo in servos]).reshape(-1, 2)
+        return Group(_CODES[mode], np.array([servo.row for servo in servos], np.int64), ranges[:, 0], ranges[:, 1])
+
+    def go_on(self, group: Group, values: NDArray[np.float64]) -> bool:
+        """Give servos that all are in their mode already, with all their effort, new set-points (n) at once.
+
+        Returns:
+            False if they are not; nothing is changed then, and each needs `command`.
+        """
+        rows, floats = group.rows, self.floats
+        if (self.ints[rows, s.MODE] != group.code).any() or np.isfinite(floats[rows, s.ASKED]).any():
+            return False
+        floats[rows, s.TARGET] = np.minimum(np.maximum(values, group.low), group.high)
+        floats[rows, s.LEFT] = floats[rows, s.CYCLE]
+        return True
 
     def _switch(self, servo: Servo, mode: CommandMode, model: Any, data: Any) -> None:
         place = servo.place

@@ -35,9 +35,19 @@ def carry(simulation: Simulation, name: str, to: SE2) -> None:
         UnknownNameError: nothing is called so.
         InputError: it is fixed to the world, or its base moves on joints.
     """
+    pose, _ = free_base(simulation, name)
+    put(simulation, name, to.to_se3(float(simulation.data.qpos[pose + 2])))
+
+
+def put(simulation: Simulation, name: str, T: SE3) -> None:
+    """Put a model's base at a pose in the world, at rest; its joints stay as they are.
+
+    Raises:
+        UnknownNameError: nothing is called so.
+        InputError: it is fixed to the world, or its base moves on joints.
+    """
     pose, velocity = free_base(simulation, name)
     model, data = simulation.model, simulation.data
-    T: SE3 = to.to_se3(float(data.qpos[pose + 2]))
     data.qpos[pose : pose + 3] = T.translation
     data.qpos[pose + 3 : pose + 7] = T.rotation
     data.qvel[velocity : velocity + 6] = 0.0

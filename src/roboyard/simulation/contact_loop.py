@@ -9,7 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.simulation.native import CONTACT_SIZE, CONTACTS, GEOM1, GEOM2, NCON, ROW, int32, int64
+from roboyard.simulation.native import (
+    CONTACT_SIZE,
+    CONTACTS,
+    DIM,
+    DISTANCE,
+    EFC_FORCES,
+    FRAME,
+    GEOM1,
+    GEOM2,
+    NCON,
+    POSITION,
+    ROW,
+    float64s,
+    int32,
+    int64,
+)
 
 # Columns of the episode table.
 START, END, ROBOT, OTHER, OWN_GEOM, OTHER_GEOM = range(6)
@@ -47,12 +62,68 @@ def contacts_with(
     return found[:count]
 
 
+def _example_touches() -> Iterable[tuple[Any, ...]]:
+    mask = np.zeros(1, bool)
+    yield (0, np.zeros(1, np.int64), np.zeros(1, np.int64), mask, np.zeros(3), np.eye(3))
+
+
+@kernel(examples=_example_touches)
+def touches_at(
+    data: int,
+    layout: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    geoms: NDArray[np.bool_],
+    origin: NDArray[np.float64],
+    axes: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """What some contacts are like, seen from a frame; one between two of ``geoms`` counts twice, once from either side.
+
+    Args:
+        data: Address of the engine's data, forces evaluated.
+        layout: The offsets of `Layout`.
+        numbers: (n,) of the contacts, from `contacts_with`.
+        geoms: Mask over all geoms.
+        origin: (3,) of the frame in the world [m].
+        axes: (3, 3) of the frame in the world, as columns.
+
+    Returns:
+        (k, 2) the own geom and the other one; (k, 10) position [m], normal towards the own geom, depth [m], force on it
+        [N].
+    """
+    contacts, forces = int64(data + layout[CONTACTS]), int64(data + layout[EFC_FORCES])
+    pairs, values, count = np.empty((2 * len(numbers), 2), np.int64), np.empty((2 * len(numbers), 10)), 0
+    for k in numbers:
+        contact = contacts + k * layout[CONTACT_SIZE]
+        first, second = int32(contact + layout[GEOM1]), int32(contact + layout[GEOM2])
+        place = float64s(contact + layout[POSITION], 3)
+        frame = float64s(contact + layout[FRAME], 9)  # its x axis points from the first geom to the second
+        inside = float64s(forces + 8 * int32(contact + layout[ROW]), 3)
+        lines = min(int32(contact + layout[DIM]), 3)
+        for swapped in range(2):
+            own, other = (first, second) if swapped else (second, first)
+            sign = -1.0 if swapped else 1.0
+            if not geoms[own]:
+                continue
+            pairs[count, 0], pairs[count, 1] = own, other
+            values[count] = 0.0
+            values[count, 6] = max(-float64s(contact + layout[DISTANCE], 1)[0], 0.0)
+            for i in range(3):
+                for j in range(3):
+                    values[count, i] += (place[j] - origin[j]) * axes[j, i]
+                    values[count, 3 + i] += sign * frame[j] * axes[j, i]
+                    for line in range(lines):
+                        values[count, 7 + i] += sign * frame[3 * line + j] * inside[line] * axes[j, i]
+            count += 1
+    return pairs[:count], values[:count]
+
+
 @kernel
 def watch_contacts(
     data: int,
     layout: NDArray[np.int64],
     owner: NDArray[np.int32],
     ground: NDArray[np.bool_],
+    aloft: NDArray[np.bool_],
     robots: NDArray[np.int32],
     latest: NDArray[np.int64],
     episodes: NDArray[np.int64],
@@ -67,6 +138,7 @@ def watch_contacts(
         layout: The offsets of `Layout`.
         owner: (geoms,) model of each geom, -1 none.
         ground: (geoms,) whether it is ground.
+        aloft: (geoms,) whether it is not meant to touch that.
         robots: (models,) row of the model in ``latest``, -1: not watched.
         latest: (watched, models) row of the pair's newest episode, -1 none.
         episodes: (room, 6) table.
@@ -83,7 +155,9 @@ def watch_contacts(
         first, second = int32(contact + layout[GEOM1]), int32(contact + layout[GEOM2])
         if first < 0 or second < 0 or int32(contact + layout[ROW]) < 0:
             continue  # not between geoms, or without force
-        if ground[first] or ground[second] or owner[first] == owner[second]:
+        if owner[first] == owner[second]:
+            continue
+        if (ground[first] and not aloft[second]) or (ground[second] and not aloft[first]):
             continue
         for swapped in range(2):
             own, other = (second, first) if swapped else (first, second)

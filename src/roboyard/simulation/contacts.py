@@ -2,7 +2,8 @@
 
 An episode is a time in which a model touches another one.  Contacts with the *ground* do not count: planes, terrain,
 and every shape of a model or link whose name starts with ``ground`` or ``floor``; wheels and feet stand on it all the
-time.  Touches of the same pair less than `GAP` apart are one episode, so that bouncing counts once.
+time.  They do count for links that are not meant to touch it, as an arm's.  Touches of the same pair less than `GAP`
+apart are one episode, so that bouncing counts once.
 """
 
 from __future__ import annotations
@@ -71,6 +72,11 @@ class ContactWatch:
     def ground(self) -> NDArray[np.bool_]:
         """Whether each geom is ground."""
         return self._geoms.ground
+
+    @property
+    def aloft(self) -> NDArray[np.bool_]:
+        """Whether each geom is not meant to touch the ground."""
+        return self._geoms.aloft
 
     def make_room(self) -> None:
         """Double the table."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -88,9 +88,9 @@ class Simulation:
         base = settings or PhysicsSettings()
         step = timestep or min(base.timestep, world.physics.max_step_size or base.timestep)
         self.settings = base.with_timestep(step)
+        self._timestep_ns = self.settings.timestep_ns  # asked for at every look at the clock
         self.world, self.seed = world, seed
-        self._kinds = dict(kinds or {})
-        self._steps = 0
+        self._kinds, self._steps = dict(kinds or {}), 0
         self._entries = [Entry(item.name, item.model, item.T_world_model) for item in world.models]
         self._handles = {item.name: Handle(item.name, "", item.model) for item in world.models}
         self._hardware: dict[str, SimulatedHardware] = {}
@@ -113,11 +113,12 @@ class Simulation:
         *,
         robot: bool | None = None,
         base: BaseKind | None = None,
+        aloft: Iterable[str] = (),
     ) -> Handle:
         """Put ``model`` into the world, also while it runs; everything else keeps its state to the last bit.
 
         ``robot`` says whether its truth is published; None: if it can act or sense.  ``base`` makes its body one that
-        takes velocities (see `base`).
+        takes velocities (see `base`).  Contacts of the links ``aloft`` with the ground are episodes too.
 
         Raises:
             InputError: the name is taken, or empty; or the place is farther than `FAR`.
@@ -132,7 +133,7 @@ class Simulation:
             )
         if name in self._handles:
             raise InputError(f"there is already a model named {name!r}", valid=f"taken: {', '.join(self._handles)}")
-        entry = Entry(name, model, T_world_model or SE3.identity(), base)
+        entry = Entry(name, model, T_world_model or SE3.identity(), base, frozenset(aloft))
         assembled = assemble(self.world, [*self._entries, entry], self.settings)
         before = self.running
         self._entries.append(entry)
@@ -206,12 +207,12 @@ class Simulation:
     @property
     def time_ns(self) -> int:
         """Time of the present state [ns]."""
-        return self._steps * self.settings.timestep_ns
+        return self._steps * self._timestep_ns
 
     @property
     def timestep_ns(self) -> int:
         """Physics step [ns]."""
-        return self.settings.timestep_ns
+        return self._timestep_ns
 
     def step(self, n: int = 1) -> None:
         """Take ``n`` physics steps.
@@ -222,7 +223,7 @@ class Simulation:
         left, stride = n, self.faults.stride
         while left > 0:
             ahead = min(left, stride) if stride else left
-            done, why = self.running.advance(ahead, self._steps, self.settings.timestep_ns * 1e-9)
+            done, why = self.running.advance(ahead, self._steps, self._timestep_ns * 1e-9)
             self._steps += done
             left -= done
             if why == stepping.LOW_MEMORY:
@@ -239,7 +240,7 @@ class Simulation:
 
     def advance_to(self, time_ns: int) -> None:
         """Take the steps that end at or before ``time_ns``."""
-        self.step(max(0, time_ns // self.settings.timestep_ns - self._steps))
+        self.step(max(0, time_ns // self._timestep_ns - self._steps))
 
     def move_surface(self, name: str, link: str, velocity: tuple[float, float, float]) -> None:
         """Let the surface of a link that stands still move, as a conveyor belt's does.

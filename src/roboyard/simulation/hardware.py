@@ -9,6 +9,7 @@ import numpy as np
 
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.hardware.interface import CommandMode, JointCommand, JointReadings
+from roboyard.simulation.actuation import Group
 from roboyard.simulation.modes import modes_of
 from roboyard.simulation.sensors.encoder import Encoder
 
@@ -40,7 +41,7 @@ class SimulatedHardware:
         self._qpos = np.array([place.qpos for place in placement.joints], int)
         self._dof = np.array([place.dof for place in placement.joints], int)
         self._modes = {name: modes_of(placement.entry.model, name) for name in self._names}
-        self._allowed: set[tuple[CommandMode, tuple[str, ...]]] = set()
+        self._groups: dict[tuple[CommandMode, tuple[str, ...]], Group] = {}
         encoders = [sensor for sensor in self._simulation.sensors(self._name) if isinstance(sensor, Encoder)]
         self._encoders = [
             (encoder, np.array([self._names.index(joint) for joint in encoder.joints])) for encoder in encoders
@@ -84,17 +85,18 @@ class SimulatedHardware:
         if len(command.joints) != len(command.values):
             raise InputError(f"{len(command.values)} values for {len(command.joints)} joints", where=self._name)
         asked = (command.mode, tuple(command.joints))
-        if asked not in self._allowed:  # control loops ask for the same again and again
-            self._check_modes(command)
-            self._allowed.add(asked)
-        values = np.asarray(command.values, float).tolist()
-        if not all(map(math.isfinite, values)):
-            raise InputError(f"set-points {values}", where=self._name, valid="finite numbers")
-        press = [math.inf] * len(values) if command.max_effort is None else self._efforts(command)
         servos, simulation = self._simulation.servos, self._simulation
-        model, data = simulation.model, simulation.data
-        for joint, value, most in zip(command.joints, values, press, strict=True):
-            servos.command(servos.servos[(self._name, joint)], command.mode, value, model, data, most)
+        if asked not in self._groups:  # control loops ask for the same again and again
+            self._check_modes(command)
+            self._groups[asked] = servos.group(self._name, *asked)
+        given = np.asarray(command.values, float)
+        if not np.isfinite(given).all():
+            raise InputError(f"set-points {given.tolist()}", where=self._name, valid="finite numbers")
+        if command.max_effort is not None or not servos.go_on(self._groups[asked], given):
+            press = [math.inf] * len(given) if command.max_effort is None else self._efforts(command)
+            model, data = simulation.model, simulation.data
+            for joint, value, most in zip(command.joints, given.tolist(), press, strict=True):
+                servos.command(servos.servos[(self._name, joint)], command.mode, value, model, data, most)
         if servos.stale:
             simulation.running.evaluate()
             servos.stale = False

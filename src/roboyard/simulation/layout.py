@@ -47,7 +47,7 @@ class Layout(NamedTuple):
     For bodies that meet in the model pointers to the geoms' bodies, to what bodies are welded to, hang on and belong
     to, to their degrees of freedom and the first of them; in the data to speeds, to how the joints' axes turn, to the
     bodies' motions and to the centres of mass that these are about; the step; in the data a pointer to the rows'
-    softness, in a contact its stiffness or time constant.
+    softness, in a contact its stiffness or time constant, and how far the two are apart.
     """
 
     ncon: int
@@ -100,6 +100,7 @@ class Layout(NamedTuple):
     timestep: int
     softness: int
     bounce: int
+    distance: int
 
 
 @lru_cache(maxsize=1)
@@ -182,6 +183,7 @@ def layout() -> Layout:
         model.opt.offset + option.timestep.offset,
         data.efc_R.offset,
         contact.solref.offset,
+        contact.dist.offset,
     )
     _check(found)
     return found
@@ -228,6 +230,7 @@ def _check(found: Layout) -> None:
         float(data.contact.mu[-1]), int(model.opt.solver), int(model.opt.iterations), data.nefc, data.nefmL, model.nv,
         float(model.stat.meaninertia), float(model.opt.timestep),
         float(data.contact.solref[-1][0]), float(data.contact.pos[-1][0]), float(data.contact.frame[-1][2]),
+        float(data.contact.dist[-1]),
     )  # fmt: skip
     last = contacts + (data.ncon - 1) * found.contact_size
     read: tuple[Any, ...] = (
@@ -238,7 +241,7 @@ def _check(found: Layout) -> None:
         _int(at_model + found.solver), _int(at_model + found.iterations), _int(at_data + found.rows),
         _int(at_data + found.effective), ctypes.c_int64.from_address(at_model + found.dofs).value,
         _float(at_model + found.mean_inertia), _float(at_model + found.timestep), _float(last + found.bounce),
-        _float(last + found.position), _float(last + found.frame + 16),
+        _float(last + found.position), _float(last + found.frame + 16), _float(last + found.distance),
     )  # fmt: skip
     arrays = {
         at_data + found.aref: data.efc_aref, at_data + found.jacobian: data.efc_J,

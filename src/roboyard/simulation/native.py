@@ -68,6 +68,7 @@ llvmlite.binding.load_library_permanently(library())
     TIMESTEP,
     SOFTNESS,
     BOUNCE,
+    DISTANCE,
 ) = range(len(Layout._fields))
 
 

@@ -70,6 +70,7 @@ class Running:
             self.watch.layout,
             self.watch.owner,
             self.watch.ground,
+            self.watch.aloft,
             self.watch.robots,
             self.watch.latest,
             self.watch.table,

@@ -25,7 +25,8 @@ def _example() -> Iterable[tuple[Any, ...]]:
     f2, f1 = np.zeros((1, 9)), np.zeros(1)
     i2, i1 = np.zeros((1, 6), np.int64), np.zeros(1, np.int64)
     narrow = np.zeros(1, np.int32)
-    tables = (narrow, narrow.astype(bool), narrow, i2, i2, 0, 0, 1, f2, f2, f2, f2, f1, f1, np.zeros((1, 2), np.int32))
+    mask = narrow.astype(bool)
+    tables = (narrow, mask, mask, narrow, i2, i2, 0, 0, 1, f2, f2, f2, f2, f1, f1, np.zeros((1, 2), np.int32))
     yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, *tables)
 
 
@@ -43,6 +44,7 @@ def run(
     layout: NDArray[np.int64],
     owner: NDArray[np.int32],
     ground: NDArray[np.bool_],
+    aloft: NDArray[np.bool_],
     robots: NDArray[np.int32],
     latest: NDArray[np.int64],
     episodes: NDArray[np.int64],
@@ -75,6 +77,7 @@ def run(
         layout: See `watch_contacts`; so are the arguments up to ``count``.
         owner: …
         ground: …
+        aloft: …
         robots: …
         latest: …
         episodes: …
@@ -101,7 +104,7 @@ def run(
         run_servos(ints, floats, qpos, qvel, ctrl, bias, dt)
         solve_and_integrate(model, data, layout, dt, qpos, qvel, bias, acceleration, trees)
         evaluate_on(model, data, layout, patches, belts, friction, grain, ground)
-        count = watch_contacts(data, layout, owner, ground, robots, latest, episodes, count, first + k + 1, gap)
+        count = watch_contacts(data, layout, owner, ground, aloft, robots, latest, episodes, count, first + k + 1, gap)
         if (
             int32(data + layout[DIVERGENCE]) != 0
             or int32(data + layout[DIVERGENCE] + WARNING_SIZE) != 0

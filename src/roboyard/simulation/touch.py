@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.simulation.contact_loop import contacts_with
+from roboyard.simulation.contact_loop import contacts_with, touches_at
 from roboyard.simulation.contacts import ContactWatch
 from roboyard.simulation.instant import Instant
 
@@ -34,23 +34,9 @@ class Touch:
     depth: float
     force: tuple[float, float, float]
 
-    def seen_from(self, origin: NDArray[np.float64], axes: NDArray[np.float64]) -> Touch:
-        """The same in a frame at ``origin`` (3,) [m] with ``axes`` (3, 3) as columns, both as the world has them."""
-        return replace(
-            self,
-            position=_triple((np.asarray(self.position) - origin) @ axes),
-            normal=_triple(np.asarray(self.normal) @ axes),
-            force=_triple(np.asarray(self.force) @ axes),
-        )
-
 
 class Touchable(Protocol):
     """What of a simulation is needed to look at its contacts."""
-
-    @property
-    def model(self) -> mujoco.MjModel:
-        """The engine's model."""
-        ...
 
     @property
     def data(self) -> mujoco.MjData:
@@ -68,39 +54,34 @@ class Touchable(Protocol):
         ...
 
 
-def touches_of(host: Touchable, geoms: NDArray[np.bool_], *, ground: bool = True) -> tuple[Touch, ...]:
+_ORIGIN, _AXES = np.zeros(3), np.eye(3)
+
+
+def touches_of(
+    host: Touchable,
+    geoms: NDArray[np.bool_],
+    *,
+    ground: bool = True,
+    origin: NDArray[np.float64] = _ORIGIN,
+    axes: NDArray[np.float64] = _AXES,
+) -> tuple[Touch, ...]:
     """Contacts in which one of ``geoms`` takes part, in the engine's order.
 
     Args:
         host: The simulation.
         geoms: Mask over all geoms.
         ground: Also those with the ground.
+        origin: (3,) of the frame that they are seen from, in the world [m]; the world's own unless given.
+        axes: (3, 3) of that frame in the world, as columns.
     """
-    model, data, watch = host.model, host.data, host.watch
+    data, watch = host.data, host.watch
     numbers = contacts_with(data._address, watch.layout, geoms, watch.ground, ground)
-    found: list[Touch] = []
-    wrench = np.zeros(6)
-    for index in numbers.tolist():
-        host.instant.accelerations()
-        contact = data.contact[index]
-        first, second = int(contact.geom[0]), int(contact.geom[1])
-        mujoco.mj_contactForce(model, data, index, wrench)
-        frame = np.asarray(contact.frame).reshape(3, 3)  # its x axis points from the first geom to the second
-        force = frame.T @ wrench[:3]  # on the second
-        for own, other, sign in ((second, first, 1.0), (first, second, -1.0)):
-            if geoms[own]:
-                found.append(
-                    Touch(
-                        watch.geom_name(own),
-                        watch.geom_name(other),
-                        _triple(contact.pos),
-                        _triple(sign * frame[0]),
-                        max(-float(contact.dist), 0.0),
-                        _triple(sign * force),
-                    )
-                )
-    return tuple(found)
-
-
-def _triple(values: NDArray[np.float64]) -> tuple[float, float, float]:
-    return float(values[0]), float(values[1]), float(values[2])
+    if not len(numbers):
+        return ()
+    host.instant.accelerations()
+    pairs, values = touches_at(data._address, watch.layout, numbers, geoms, origin, axes)
+    names = watch.geom_name
+    return tuple(
+        Touch(names(own), names(other), (x, y, z), (nx, ny, nz), depth, (fx, fy, fz))
+        for (own, other), (x, y, z, nx, ny, nz, depth, fx, fy, fz) in zip(pairs.tolist(), values.tolist(), strict=True)
+    )

@@ -17,13 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.config.describe import near as similar
 from roboyard.errors import InputError, UnknownNameError
-from roboyard.walking.stability import FEWEST
+from roboyard.walking.gait_kernels import FEWEST, RAMP
 from roboyard.walking.walker import Walker
 
 Array = NDArray[np.float64]
 
-RAMP: Final = 0.1
-"""Share of a swing in which a foot gets under way, and comes to rest on the ground's motion."""
 _SAMPLES: Final = 16
 _SHRINK: Final = 0.8
 

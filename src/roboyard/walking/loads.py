@@ -7,12 +7,53 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roboyard.compute import kernel
+from roboyard.walking.leg_kernels import LegRows, place_feet, sample_rows
 from roboyard.walking.walker import Walker
 
 Array = NDArray[np.float64]
 
 GRAVITY: Final = 9.81
 _STEP: Final = 1e-5
+
+
+@kernel(examples=lambda: [(np.zeros((6, 3)), 40.0, np.ones(6))])
+def share_weight(feet: Array, weight: float, shares: Array) -> Array:
+    """See `foot_loads`."""
+    count = len(feet)
+    held = np.zeros((3, 3))
+    row = np.ones(3)
+    for i in range(count):
+        row[1], row[2] = feet[i, 0], feet[i, 1]
+        for a in range(3):
+            for b in range(3):
+                held[a, b] += shares[i] * row[a] * row[b]
+    # the first column of the inverse, by cofactors: what holds the weight above the body's middle
+    one = held[1, 1] * held[2, 2] - held[1, 2] * held[2, 1]
+    two = held[1, 2] * held[2, 0] - held[1, 0] * held[2, 2]
+    three = held[1, 0] * held[2, 1] - held[1, 1] * held[2, 0]
+    volume = held[0, 0] * one + held[0, 1] * two + held[0, 2] * three
+    loads = np.zeros(count)
+    if volume >= 1e-12:
+        for i in range(count):
+            pull = (one + feet[i, 0] * two + feet[i, 1] * three) * weight / volume
+            loads[i] = max(shares[i] * pull, 0.0)
+    return loads
+
+
+@kernel(examples=lambda: [(sample_rows(), np.zeros((1, 3)), np.zeros(1))])
+def upright_torques(legs: LegRows, q: Array, loads: Array) -> Array:
+    """See `load_torques`."""
+    which = np.arange(len(q))
+    here, there = np.empty_like(q), np.empty_like(q)
+    place_feet(legs, which, q, here)
+    out = np.empty_like(q)
+    for k in range(3):
+        moved = q.copy()
+        moved[:, k] += _STEP
+        place_feet(legs, which, moved, there)
+        out[:, k] = -(there[:, 2] - here[:, 2]) / _STEP * loads
+    return out
 
 
 def foot_loads(feet: ArrayLike, weight: float, shares: ArrayLike) -> Array:
@@ -26,20 +67,11 @@ def foot_loads(feet: ArrayLike, weight: float, shares: ArrayLike) -> Array:
     Returns:
         All zero where no feet stand; forces that would pull are left out.
     """
-    places, w = np.asarray(feet, dtype=np.float64), np.asarray(shares, dtype=np.float64)
-    wanted = np.array([weight, 0.0, 0.0])
-    rows = np.stack([np.ones(len(places)), places[:, 0], places[:, 1]])
-    held = (rows * w) @ rows.T
-    if np.linalg.det(held) < 1e-12:
-        return np.zeros(len(places))
-    loads: Array = w * (rows.T @ np.linalg.inv(held) @ wanted)
-    return np.maximum(loads, 0.0)
+    places = np.ascontiguousarray(feet, dtype=np.float64)
+    return share_weight(places, weight, np.asarray(shares, dtype=np.float64))
 
 
 def load_torques(walker: Walker, q: ArrayLike, loads: ArrayLike) -> Array:
     """Torques (l, 3) [N m] with which joints hold upright forces (l) [N] on their feet, at rest: -Jᵀ f."""
-    joints = np.asarray(q, dtype=np.float64)
-    heights = walker.feet(joints + _STEP * np.eye(3)[:, None, :])[:, :, 2]
-    lever = (heights - walker.feet(joints)[:, 2]) / _STEP
-    out: Array = -lever.T * np.asarray(loads, dtype=np.float64)[:, None]
-    return out
+    joints = np.ascontiguousarray(q, dtype=np.float64)
+    return upright_torques(walker.rows, joints, np.asarray(loads, dtype=np.float64))

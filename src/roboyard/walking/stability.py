@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from typing import Final
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.geometry.polygons import convex_hull
+from roboyard.walking.gait_kernels import held_by
 
 Array = NDArray[np.float64]
-
-FEWEST: Final = 3
-"""So many feet have to be down for a polygon."""
 
 
 def support_polygon(feet: ArrayLike) -> Array:
@@ -34,13 +29,6 @@ def stability_margin(feet: ArrayLike, centre: ArrayLike = (0.0, 0.0)) -> float:
     Returns:
         -inf with fewer than three feet, or all of them in a line.
     """
-    hull = support_polygon(feet)
-    if len(hull) < FEWEST:
-        return -math.inf
+    points = np.atleast_2d(np.asarray(feet, dtype=np.float64))
     x, y = (float(value) for value in np.asarray(centre, dtype=np.float64)[:2])
-    margin = math.inf
-    corners = hull.tolist()
-    for (ax, ay), (bx, by) in zip(corners, corners[1:] + corners[:1], strict=True):
-        length = math.hypot(bx - ax, by - ay)
-        margin = min(margin, ((bx - ax) * (y - ay) - (by - ay) * (x - ax)) / length)
-    return margin
+    return float(held_by(points, np.ones(len(points), np.bool_), x, y))

@@ -69,7 +69,7 @@ class Walker:
             raise InputError(f"joint {twice} is in two legs", where=model.name, valid="joints of its own for each leg")
         return cls(model.name, body, legs, _positions(legs, stance, "stance"), _positions(legs, rest, "rest"))
 
-    @property
+    @cached_property
     def joints(self) -> tuple[str, ...]:
         """(3 l) names, leg after leg."""
         return tuple(joint for leg in self.legs for joint in leg.joints)
@@ -103,8 +103,7 @@ class Walker:
         """Feet (…, l, 3) in the body [m] of joints (…, l, 3) [rad]. Raises InputError."""
         given = _shaped(q, len(self.legs), "joints")
         out = np.empty_like(given)
-        which = np.tile(np.arange(len(self.legs)), given.size // (3 * len(self.legs)))
-        place_feet(self.rows, which, given.reshape(-1, 3), out.reshape(-1, 3))
+        place_feet(self.rows, self._which(given.size // 3), given.reshape(-1, 3), out.reshape(-1, 3))
         return out
 
     def reach(self, feet: ArrayLike, near: ArrayLike | None = None) -> Array:
@@ -158,11 +157,18 @@ class Walker:
             f"no leg {name!r}{similar(name, names)}", where=self.robot, valid=f"legs: {', '.join(names)}"
         )
 
+    def _which(self, count: int) -> NDArray[np.int64]:
+        """(count) whose foot each is, leg after leg."""
+        return self._once if count == len(self.legs) else np.tile(self._once, count // len(self.legs))
+
+    @cached_property
+    def _once(self) -> NDArray[np.int64]:
+        return np.arange(len(self.legs))
+
     def _solved(self, places: Array, wanted: Array) -> tuple[Array, NDArray[np.int64]]:
         count = places.size // 3
         out, states = np.empty((count, 3)), np.zeros(count, np.int64)
-        which = np.tile(np.arange(len(self.legs)), count // len(self.legs))
-        nearest_solutions(self.rows, which, places.reshape(-1, 3), wanted.reshape(-1, 3), out, states)
+        nearest_solutions(self.rows, self._which(count), places.reshape(-1, 3), wanted.reshape(-1, 3), out, states)
         return out.reshape(places.shape), states
 
 

@@ -30,6 +30,7 @@ from roboyard.cli.verbs.bench import bench
 from roboyard.cli.verbs.check_sensor import sensor
 from roboyard.cli.verbs.convert import convert
 from roboyard.cli.verbs.doctor import doctor
+from roboyard.cli.verbs.drive import drive
 from roboyard.cli.verbs.listing import list_things
 from roboyard.cli.verbs.live import pause, rate, resume, save, step, stop
 from roboyard.cli.verbs.map import map_
@@ -38,6 +39,7 @@ from roboyard.cli.verbs.replay import replay
 from roboyard.cli.verbs.report import report
 from roboyard.cli.verbs.run import run
 from roboyard.cli.verbs.teleop import teleop
+from roboyard.cli.verbs.terrain import show_terrain
 
 app = group("Robots described, simulated, given their software and judged against ground truth.")
 
@@ -60,9 +62,10 @@ def _roboyard(
 check.app.command("sensor")(sensor)
 check.app.command("movement")(check_movement)
 show.app.command("movement")(show_movement)
+show.app.command("terrain")(show_terrain)
 
 _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
-    {"list": list_things, "run": run, "batch": batch, "report": report, "check": check.app,
+    {"list": list_things, "run": run, "drive": drive, "batch": batch, "report": report, "check": check.app,
      "calibrate": calibrate.app, "map": map_, "plan": plan.app, "show": show.app, "convert": convert},
     {"teleop": teleop, "pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop, "save": save},
     {

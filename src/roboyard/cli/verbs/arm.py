@@ -151,7 +151,10 @@ def setup(
     """Find out what a description leaves open, for groups.yaml.
 
     Chains, tools, grippers; pairs of links that never or always touch; a pose away from limits and collisions;
-    accelerations (full speed in half a second) and gains of servos.  What is written is read back as a check.
+    accelerations (full speed in half a second) and gains of servos (from the inertia that joints feel, no stiffer than
+    their efforts allow).  What is written is read back as a check.
+
+    Beside a description, as arm.groups.yaml beside arm.urdf, the file is found; a robot's YAML names it.
     """
     import numpy as np
 
@@ -195,7 +198,14 @@ def setup(
                            "gripper": one.gripper, "clearance": found.clearance[one.name]}
                 for one in groups.groups.values()}  # fmt: skip
         emit(
-            {"robot": model.name, "groups": told, "pairs": pairs, "gains": found.gains, "out": out, "picture": picture}
+            {
+                "robot": model.name,
+                "groups": told,
+                "pairs": pairs,
+                "gains": dict(groups.gains),
+                "out": out,
+                "picture": picture,
+            }
         )
         return
     for one in groups.groups.values():
@@ -211,11 +221,11 @@ def setup(
         )
     heading("pairs of links that need not be looked at")
     columns([[f"  {count}", reason] for reason, count in pairs.items()])
-    heading("gains, for `gains:` of the robot's YAML")
+    heading("gains of servos")
     columns(
         [
             [f"  {joint}:", ", ".join(f"{key} {value:g}" for key, value in gains.items())]
-            for joint, gains in found.gains.items()
+            for joint, gains in groups.gains.items()
         ]
     )
     if out is None:

@@ -89,10 +89,10 @@ def robot(
         _refuse(find("robot", file), partial(survey_model, arguments=arguments), error, json)
         raise
     with Run(World("nowhere"), record=False) as run:  # what physics or a node cannot take is found out by trying
-        model = run.add(package, "robot", nodes="all", repair=True).model
+        model = run.add(package, "robot", nodes="all", arguments=arguments, repair=True).model
         _judge(model.mendings, repair, json)
         if not repair and model.mendings:  # none is needed: it is looked at as it stands
-            model = load_model(package.description, arguments=arguments)
+            model = load_model(package.description, arguments={**package.file.arguments, **arguments})
         findings = list(dict.fromkeys([*package.findings, *map(str, model.findings), *run.simulation.notes]))
         _draw(run.simulation, picture)
     standing = _stands(model)

@@ -85,12 +85,13 @@ def _dynamics(node: Node, name: str) -> Dynamics:
     given = node.child("dynamics")
     if given is None:
         return Dynamics()
-    damping, friction = (
-        number(given.get(key) or "0", given, f"{key} of joint '{name}'") for key in ("damping", "friction")
+    damping, friction, armature = (
+        number(given.get(key) or "0", given, f"{key} of joint '{name}'") for key in ("damping", "friction", "armature")
     )
-    if damping < 0.0 or friction < 0.0:
-        raise fault(f"joint '{name}' has damping {damping:g} and friction {friction:g}", given, "0 or more")
-    return Dynamics(damping=damping, friction=friction)
+    if damping < 0.0 or friction < 0.0 or armature < 0.0:
+        what = f"joint '{name}' has damping {damping:g}, friction {friction:g} and armature {armature:g}"
+        raise fault(what, given, "0 or more")
+    return Dynamics(damping=damping, friction=friction, armature=armature)
 
 
 def _mimic(node: Node, name: str) -> Mimic | None:

@@ -46,6 +46,7 @@ def add_camera(node: ET.Element, sensor: Sensor, spec: CameraSpec) -> None:
         add(noise, "model", spec.depth_noise.model)
         add(noise, "baseline", spec.depth_noise.baseline)
         add(noise, "disparity", spec.depth_noise.disparity)
+        add(noise, "close", spec.depth_noise.close)
         add_noise(noise, spec.depth_noise.noise if spec.depth_noise.model == "gaussian" else Noise())
     if spec.apart and spec.depth is not None:
         own = add(body, "depth")

@@ -67,7 +67,7 @@ def write_urdf(model: Model, files: Files | None = None) -> Written:
     for link in model.links:
         _link(root, link, files, losses)
     for joint in model.joints:
-        _joint(root, joint, losses)
+        _joint(root, joint)
     _interfaces(root, model)
     for link in model.links:
         _gazebo_link(root, model, link, losses)
@@ -178,7 +178,7 @@ def upright(normal: tuple[float, float, float]) -> SE3:
 
 
 # -- joints ------------------------------------------------------------------------------------------------------------
-def _joint(root: ET.Element, joint: Joint, losses: Losses) -> None:
+def _joint(root: ET.Element, joint: Joint) -> None:
     node = add(root, "joint", name=joint.name, type=joint.type)
     _origin(node, joint.T_parent_child)
     add(node, "parent", link=joint.parent)
@@ -192,10 +192,10 @@ def _joint(root: ET.Element, joint: Joint, losses: Losses) -> None:
             del values["lower"], values["upper"]
         if any(not math.isinf(value) for value in values.values()):
             add(node, "limit", **{key: number(value) for key, value in values.items()})
-        if axis.dynamics.damping or axis.dynamics.friction:
-            add(node, "dynamics", damping=number(axis.dynamics.damping), friction=number(axis.dynamics.friction))
-        if axis.dynamics.armature:
-            losses.say("the inertia of motors' rotors (armature) is lost")
+        dynamics = axis.dynamics
+        if dynamics.damping or dynamics.friction or dynamics.armature:
+            rotor = {"armature": number(dynamics.armature)} if dynamics.armature else {}
+            add(node, "dynamics", damping=number(dynamics.damping), friction=number(dynamics.friction), **rotor)
     if joint.mimic is not None:
         factor, offset = number(joint.mimic.multiplier), number(joint.mimic.offset)
         add(node, "mimic", joint=joint.mimic.joint, multiplier=factor, offset=offset)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.description import Box, Geometry, World
+from roboyard.chains.dynamics import Load
+from roboyard.description import Box, Geometry, Inertial, World
+from roboyard.description.inertia import of_shape
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.grids import thin
@@ -63,6 +65,7 @@ class Attached:
         geometry: The shape.
         T_link: Its frame in the link's.
         touches: Further links that may touch it; the one that carries it may, and those fixed to it.
+        mass: Evenly in the shape, where there is a formula for that, else at its frame [kg]; 0 where nobody knows.
     """
 
     name: str
@@ -70,6 +73,21 @@ class Attached:
     geometry: Geometry
     T_link: SE3
     touches: tuple[str, ...] = ()
+    mass: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.mass < 1e6:
+            raise InputError(f"a mass of {self.mass} kg", where=f"attached {self.name}", valid="0 or more")
+
+    def load(self) -> Load:
+        """What it is to the joints that move it."""
+        found = of_shape(self.geometry, 1.0)
+        if found is None or not found[0] > 0.0:
+            return Load(self.link, Inertial(self.mass, self.T_link, (0.0,) * 6))
+        volume, height, moments = found
+        x, y, z = (self.mass / volume * one for one in moments)
+        T = self.T_link @ SE3(translation=(0.0, 0.0, height))
+        return Load(self.link, Inertial(self.mass, T, (x, y, z, 0.0, 0.0, 0.0)))
 
 
 def obstacles_of(world: World, without: Iterable[str] = ()) -> list[Obstacle]:

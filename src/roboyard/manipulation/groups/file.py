@@ -91,6 +91,9 @@ class GroupsFile:
     groups: dict[str, GroupFile] = field(factory=dict, doc="by name; the first is taken unless another is named")
     grippers: dict[str, GripperFile] = field(factory=dict, doc="by name")
     joints: dict[str, RatesFile] = field(factory=dict, doc="by name")
+    gains: dict[str, dict[str, float]] = field(
+        factory=dict, doc="of joints' servos: {elbow: {pos_kp: 50, pos_kd: 2}}, as in ros2_control"
+    )
     allowed_collisions: AllowedFile = field(AllowedFile(), doc="pairs of links, by reason")
 
     def laid_over(self, other: GroupsFile) -> GroupsFile:
@@ -105,6 +108,7 @@ class GroupsFile:
             groups={**other.groups, **self.groups},
             grippers={**other.grippers, **self.grippers},
             joints={**other.joints, **self.joints},
+            gains={**other.gains, **self.gains},
             allowed_collisions=AllowedFile(**pairs),
         )
 
@@ -143,6 +147,13 @@ def made_of(said: GroupsFile, model: Model, where: str) -> Groups:
     links = [link.name for link in model.links]
     for name in said.joints:
         _known("joint", name, joints, f"{where}, joints")
+    for name, gains in said.gains.items():
+        _known("joint", name, joints, f"{where}, gains")
+        for key, value in gains.items():
+            if not key.startswith(("pos_", "vel_")) or not value >= 0.0:
+                raise ConfigError(
+                    f"{key} is {value:g}", where=f"{where}, gains.{name}", valid="pos_… or vel_…, zero or larger"
+                )
     for name, gripper in said.grippers.items():
         for joint in gripper.joints:
             _known("joint", joint, joints, f"{where}, grippers.{name}.joints")
@@ -164,6 +175,7 @@ def made_of(said: GroupsFile, model: Model, where: str) -> Groups:
         },
         {name: one.acceleration for name, one in said.joints.items() if one.acceleration is not None},
         {name: one.jerk for name, one in said.joints.items() if one.jerk is not None},
+        said.gains,
         {**neighbours(model), **allowed},
     )
 

@@ -105,6 +105,7 @@ class Groups:
         grippers: By name.
         acceleration: Greatest of joints [rad/s² or m/s²], where stated.
         jerk: Greatest of joints [rad/s³ or m/s³], where stated.
+        gains: Of joints' servos, as ros2_control names them, where stated.
         allowed: Pairs of links, in alphabetical order, that need not be looked at, and why.
         findings: What was not understood.
     """
@@ -114,6 +115,7 @@ class Groups:
     grippers: Mapping[str, Gripper] = field(default_factory=dict)
     acceleration: Mapping[str, float] = field(default_factory=dict)
     jerk: Mapping[str, float] = field(default_factory=dict)
+    gains: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     allowed: Mapping[tuple[str, str], Reason] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
 

@@ -52,6 +52,10 @@ def groups_text(groups: Groups, title: str) -> str:
         rates = {"acceleration": groups.acceleration.get(joint), "jerk": groups.jerk.get(joint)}
         said = ", ".join(f"{key}: {value:.6g}" for key, value in rates.items() if value is not None)
         lines.append(f"  {_text(joint)}: {{{said}}}")
+    if groups.gains:
+        lines.append("gains:")
+    for joint, gains in groups.gains.items():
+        lines.append(f"  {_text(joint)}: {{{', '.join(f'{key}: {value:.6g}' for key, value in gains.items())}}}")
     if any(reason in _REASONS for reason in groups.allowed.values()):
         lines.append("allowed_collisions:")
     for reason in _REASONS:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.manipulation.kinematics.refine import solve_positive
+from roboyard.compute.linear import solve_positive
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def solve_between(H: Array, g: Array, low: Array, high: Array, v: Array) -> int:
     """
     n = int(g.shape[0])
     held = np.zeros(n, dtype=np.int64)
-    G, slope, step = np.empty((n, n)), np.empty(n), np.empty(n)
+    G, slope = np.empty((n, n)), np.empty(n)
     for i in range(n):
         v[i] = min(max(0.0, low[i]), high[i])
     for count in range(10 * n + 10):
@@ -38,8 +38,8 @@ def solve_between(H: Array, g: Array, low: Array, high: Array, v: Array) -> int:
                 G[i, j] = H[i, j] if held[i] == 0 and held[j] == 0 else 0.0
             if held[i] != 0:
                 G[i, i] = 1.0
-        wanted = np.where(held == 0, slope, 0.0)
-        if not solve_positive(G, wanted, step):
+        step = np.where(held == 0, slope, 0.0)
+        if not solve_positive(G, step, 0.0):
             return -1
         way, stopped = 1.0, -1
         for i in range(n):

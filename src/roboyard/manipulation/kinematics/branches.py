@@ -122,9 +122,15 @@ def keep_branches(
     return kept, some
 
 
-@kernel(inline="always", examples=lambda: [(np.eye(4), np.zeros(6), np.eye(4), np.zeros(6))])
-def _reversed_goal(T: Array, near: Array, out: Array, turned: Array) -> None:
-    """Inverse pose, and the joints in reverse, negated."""
+@kernel(inline="always", examples=lambda: [(False, np.eye(4), np.zeros(6), np.eye(4), np.zeros(6))])
+def _asked(backwards: bool, T: Array, near: Array, out: Array, turned: Array) -> None:
+    """A pose and joints as a closed form takes them: backwards the inverse pose, and the joints in reverse, negated."""
+    n = near.shape[0]
+    if not backwards:
+        out[:] = T
+        for i in range(n):
+            turned[i] = near[i]
+        return
     for i in range(3):
         out[i, 3] = 0.0
         for j in range(3):
@@ -132,18 +138,24 @@ def _reversed_goal(T: Array, near: Array, out: Array, turned: Array) -> None:
             out[i, 3] -= T[j, i] * T[j, 3]
     out[3, 0] = out[3, 1] = out[3, 2] = 0.0
     out[3, 3] = 1.0
-    n = near.shape[0]
     for i in range(n):
         turned[i] = -near[n - 1 - i]
 
 
-@kernel(inline="always", examples=lambda: [(np.zeros((8, 6)), 1)])
-def _restore(found: Array, count: int) -> None:
+@kernel(inline="always", examples=lambda: [
+    (False, smallest(), example_wish(), np.ones(2), np.zeros((8, 1)), 8, np.zeros(1), np.zeros((8, 1)))
+])  # fmt: skip
+def _answered(
+    backwards: bool, rows: Rows, wish: Wish, tolerance: Array, found: Array, count: int, near: Array, out: Array
+) -> tuple[int, int]:
+    """How many of a closed form's branches reach a goal, and what became of it."""
     n = found.shape[1]
-    for k in range(count):
+    for k in range(count if backwards else 0):
         for i in range((n + 1) // 2):
             other = n - 1 - i
             found[k, i], found[k, other] = -found[k, other], -found[k, i]
+    kept, some = keep_branches(rows, wish, tolerance, found, count, near, out)
+    return kept, REACHED if kept > 0 else OUT_OF_LIMITS if some else NOT_REACHED
 
 
 def _many() -> tuple[Rows, Array, Array, Array, Array, Array, Array, NDArray[np.int64], NDArray[np.int64]]:
@@ -194,15 +206,10 @@ def all_spherical(
     """
     found, turned, T = np.empty((MOST, 6)), np.empty(6), np.empty((4, 4))
     for k in range(goals.shape[0]):
-        if backwards:
-            _reversed_goal(goals[k], near[k], T, turned)
-            count = solve_spherical(arm, T, turned, found)
-            _restore(found, count)
-        else:
-            count = solve_spherical(arm, goals[k], near[k], found)
+        _asked(backwards, goals[k], near[k], T, turned)
+        count = solve_spherical(arm, T, turned, found)
         wish = Wish(goals[k], direction, weights)
-        counts[k], some = keep_branches(rows, wish, tolerance, found, count, near[k], out[k])
-        states[k] = REACHED if counts[k] > 0 else OUT_OF_LIMITS if some else NOT_REACHED
+        counts[k], states[k] = _answered(backwards, rows, wish, tolerance, found, count, near[k], out[k])
 
 
 @kernel(examples=lambda: [_parallel_example()])
@@ -223,12 +230,7 @@ def all_parallel(
     n = near.shape[1]
     found, turned, T = np.empty((MOST, n)), np.empty(n), np.empty((4, 4))
     for k in range(goals.shape[0]):
-        if backwards:
-            _reversed_goal(goals[k], near[k], T, turned)
-            count = solve_parallel(arm, T, turned, found)
-            _restore(found, count)
-        else:
-            count = solve_parallel(arm, goals[k], near[k], found)
+        _asked(backwards, goals[k], near[k], T, turned)
+        count = solve_parallel(arm, T, turned, found)
         wish = Wish(goals[k], direction, weights)
-        counts[k], some = keep_branches(rows, wish, tolerance, found, count, near[k], out[k])
-        states[k] = REACHED if counts[k] > 0 else OUT_OF_LIMITS if some else NOT_REACHED
+        counts[k], states[k] = _answered(backwards, rows, wish, tolerance, found, count, near[k], out[k])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from roboyard.chains.rows import Rows, fill_jacobian, place_frames, product, smallest
 from roboyard.compute import kernel
+from roboyard.compute.linear import solve_positive
 
 Array = NDArray[np.float64]
 
@@ -106,32 +107,6 @@ def cost_of(wish: Wish, error: Array) -> float:
     return cost
 
 
-@kernel(examples=lambda: [(np.eye(2), np.zeros(2), np.zeros(2))])
-def solve_positive(H: Array, g: Array, out: Array) -> bool:
-    """``H out = g`` of a symmetric matrix, which is overwritten (Cholesky); false if it is not positive definite."""
-    n = H.shape[0]
-    for j in range(n):
-        for k in range(j):
-            H[j, j] -= H[j, k] * H[j, k]
-        if not H[j, j] > 0.0:
-            return False
-        H[j, j] = math.sqrt(H[j, j])
-        for i in range(j + 1, n):
-            for k in range(j):
-                H[i, j] -= H[i, k] * H[j, k]
-            H[i, j] /= H[j, j]
-    for i in range(n):
-        out[i] = g[i]
-        for k in range(i):
-            out[i] -= H[i, k] * out[k]
-        out[i] /= H[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            out[i] -= H[k, i] * out[k]
-        out[i] /= H[i, i]
-    return True
-
-
 @kernel(examples=lambda: [(smallest(), example_wish(), np.zeros(1), 10, 1e-12)])
 def refine(rows: Rows, wish: Wish, q: Array, steps: int, enough: float) -> float:
     """Move joints to where the weighted error is least nearby.
@@ -188,7 +163,7 @@ def refine(rows: Rows, wish: Wish, q: Array, steps: int, enough: float) -> float
                 G[i, j] = H[i, j] if free[i] and free[j] else 0.0
             G[i, i] += damping * (H[i, i] + 1e-9) if free[i] else 1.0
             step[i] = g[i] if free[i] else 0.0
-        if not solve_positive(G, step.copy(), step):
+        if not solve_positive(G, step, 0.0):
             damping *= 10.0
             fresh = False
             continue

@@ -1,7 +1,10 @@
 """Nodes of arms: what brings them where goals say, who asks for that, and what keeps them out of clouds."""
 
 from roboyard.manipulation.nodes.arm_mission import ArmMissionNode
+from roboyard.manipulation.nodes.arm_tour import ArmTourNode
 from roboyard.manipulation.nodes.move_group import MoveGroupNode
 from roboyard.manipulation.nodes.self_filter import SelfFilterNode
+from roboyard.manipulation.nodes.servo import ServoNode
+from roboyard.manipulation.nodes.skills import SkillsNode
 
-__all__ = ["ArmMissionNode", "MoveGroupNode", "SelfFilterNode"]
+__all__ = ["ArmMissionNode", "ArmTourNode", "MoveGroupNode", "SelfFilterNode", "ServoNode", "SkillsNode"]

@@ -23,6 +23,10 @@ from roboyard.manipulation.planning import Plan
 from roboyard.manipulation.searching import Request, search
 from roboyard.messages import action, msg
 
+_FAR: Final = 0.5
+"""More room than this is not told [m]."""
+_TELLS_NS: Final = 200_000_000
+"""So often it is told how much there is."""
 START_NEAR: Final = 0.02
 """A motion begins at most so far from where the joints are [rad or m]."""
 
@@ -104,9 +108,11 @@ class Mover:
         self._stop = Event()
         self._following: GoalFuture | None = None
         self._restored: GoalFuture | None = None
+        self._due_ns = 0
         self._type: Any = action.FollowJointTrajectory
         self._client = node.action_client(controller, self._type, on_restored=self._on_restored)
         self._status = node.publisher("~/status", msg.ArmStatus, latched=True)
+        self._room = node.publisher("~/clearance", msg.Float64)
         self._shown = node.publisher("display_planned_path", msg.moveit_msgs.DisplayTrajectory, latched=True)
 
     # -- taking --------------------------------------------------------------------------------------------------------
@@ -249,6 +255,7 @@ class Mover:
                 self._halt(motion)
             else:
                 self._feed(motion)
+                self._tell_room(motion)
 
     def _halt(self, motion: Motion) -> None:
         """Have the controller stop the arm, within the joints' limits."""
@@ -318,6 +325,15 @@ class Mover:
         self._ended(motion, MoveError("cancelled", "cancelled") if canceled else error)
 
     # -- telling -------------------------------------------------------------------------------------------------------
+    def _tell_room(self, motion: Motion) -> None:
+        """How far the arm is from everything in the world."""
+        if self._node.now_ns < self._due_ns:
+            return
+        self._due_ns = self._node.now_ns + _TELLS_NS
+        scene = self._keeper.now(None if motion.request is None else motion.request.tool)
+        q = np.clip(self._keeper.measured(), scene.chain.lower, scene.chain.upper)
+        self._room.publish(msg.Float64(data=scene.room(q, _FAR)))
+
     def _feed(self, motion: Motion) -> None:
         if motion.task == "move_action":
             motion.handle.feedback(action.MoveGroup.Feedback(state="MONITOR"))
@@ -345,10 +361,12 @@ class Mover:
         return {
             "motion": None if motion is None else {name: getattr(motion, name) for name in _PLAIN},
             "following": self._following is not None,
+            "due": self._due_ns,
         }
 
     def load(self, saved: dict[str, Any], handle: GoalHandle | None) -> None:
         """Counterpart of `save`, after the actions have taken up their goals."""
+        self._due_ns = saved["due"]
         self._following, self._restored = self._restored if saved["following"] else None, None
         if self._following is not None:
             self._following.then(self._followed)

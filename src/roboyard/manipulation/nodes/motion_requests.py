@@ -16,6 +16,7 @@ from roboyard.manipulation.nodes.move_codes import MoveError
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
 from roboyard.manipulation.planning import AimGoal, Goal, JointGoal, KeepAxis, NamedGoal, PlanSettings, PoseGoal
 from roboyard.manipulation.searching import Request
+from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_se3
 from roboyard.messages.convert.poses import quaternion_to_array, vector_to_array
 
@@ -23,6 +24,8 @@ FREE: Final = 0.999 * math.pi
 """A tolerance of so much about an axis leaves the turn about it open [rad]."""
 HEADROOM: Final = 0.998
 """Motions take at most such a share of the limits, since in arcs a controller's cubics are not quite the motion."""
+STRAIGHT: Final = "LIN"
+"""Planner of straight lines of the tool, as MoveIt's industrial motion planner calls it."""
 _SEEDS: Final = 2**31
 _MOST_ATTEMPTS: Final = 32
 
@@ -54,8 +57,9 @@ class Reader:
         time = float(message.allowed_planning_time)
         if not 0.0 <= time <= 1e4:
             raise MoveError(f"allowed_planning_time {time}", "bad_goal", valid="0 (the usual) to 1e4 s")
+        straight = str(message.planner_id) == STRAIGHT
         settings = PlanSettings(
-            planner=str(message.planner_id) or "connect",
+            planner="connect" if straight else str(message.planner_id) or "connect",
             seed=seed % _SEEDS,
             budget=max(1, round(time * self._pace)) if time > 0.0 else PlanSettings.budget,
             speed=_share(message.max_velocity_scaling_factor),
@@ -63,6 +67,11 @@ class Reader:
         )
         keep = self._keep(message.path_constraints)
         attempts = min(max(int(message.num_planning_attempts), 1), _MOST_ATTEMPTS)
+        if straight:
+            goals = [goal for goal, _ in read]
+            if keep is not None or len(goals) != 1 or not isinstance(goals[0], PoseGoal):
+                raise MoveError(f"no line for {STRAIGHT}", "bad_goal", valid="one pose, and nothing to keep on the way")
+            return Request((), (goals[0].pose,), None, settings, 1, tools.pop())
         return Request(tuple(goal for goal, _ in read), (), keep, settings, attempts, tools.pop())
 
     def start(self, state: Any) -> Array:
@@ -152,7 +161,7 @@ class Reader:
         T_world = SE3(T_turn.rotation, point - T_turn.rotation_matrix() @ offset)
         axis = _open_axis(turn)
         if axis is None:
-            return PoseGoal(T_world, "world"), tool
+            return PoseGoal(T_world, "world", _radius(region), min(_tolerances(turn))), tool
         mine = np.array(self._keeper.scene.group.axis)
         if abs(abs(float(axis @ mine)) / float(np.linalg.norm(mine)) - 1.0) > 1e-6:
             raise MoveError(
@@ -202,6 +211,16 @@ def _tolerances(turn: Any) -> tuple[float, float, float]:
     if not all(value >= 0.0 for value in found):
         raise MoveError("tolerances of an orientation that are no numbers from 0 on", "bad_goal")
     return float(found[0]), float(found[1]), float(found[2])
+
+
+def _radius(region: Any) -> float:
+    """Of the largest ball in a region that is a ball or a box; 0 for others [m]."""
+    kinds = msg.SolidPrimitive
+    for shape in region.primitives[:1]:
+        sizes = [float(size) for size in shape.dimensions]
+        if sizes and all(0.0 < size < math.inf for size in sizes) and shape.type in (kinds.BOX, kinds.SPHERE):
+            return sizes[0] if shape.type == kinds.SPHERE else min(sizes) / 2.0
+    return 0.0
 
 
 def _open_axis(turn: Any) -> Array | None:

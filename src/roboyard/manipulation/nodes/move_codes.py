@@ -16,6 +16,7 @@ _CODES: Final = {
     "goal_unreachable": "NO_IK_SOLUTION",
     "constraint_broken": "GOAL_VIOLATES_PATH_CONSTRAINTS",
     "line_blocked": "PLANNING_FAILED",
+    "effort_exceeded": "PLANNING_FAILED",
     "budget_spent": "TIMED_OUT",
     "cancelled": "PREEMPTED",
     "in_the_way": "MOTION_PLAN_INVALIDATED_BY_ENVIRONMENT_CHANGE",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Future, GoalHandle, Node, param, resource
+from roboyard.bus import Future, GoalHandle, Node, param, resource, settings
 from roboyard.description import World
 from roboyard.errors import RoboyardError, UnknownNameError
 from roboyard.geometry import SE3
@@ -16,8 +16,10 @@ from roboyard.manipulation.nodes.motion import Motion, Mover
 from roboyard.manipulation.nodes.motion_messages import sampled, state_message, trajectory_message
 from roboyard.manipulation.nodes.motion_requests import Reader
 from roboyard.manipulation.nodes.move_codes import MoveError, cause_of, code_of
+from roboyard.manipulation.nodes.scene_feeds import SceneFeeds
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper, place_of
 from roboyard.manipulation.nodes.scene_messages import scene_to_msg
+from roboyard.manipulation.people import PeopleSettings
 from roboyard.manipulation.planning import LineBlocked, Plan, planner_named
 from roboyard.manipulation.searching import Request, search
 from roboyard.messages import action, msg, srv
@@ -33,7 +35,8 @@ class MoveGroupNode(Node):
         (CollisionObject), attached_collision_object (AttachedCollisionObject), octomap (octomap_msgs/Octomap; the
         parameter octomap_topic)
     out: ~/status (roboyard_msgs/ArmStatus), display_planned_path (moveit_msgs/DisplayTrajectory),
-        monitored_planning_scene (PlanningScene), both latched
+        monitored_planning_scene (PlanningScene), all latched; ~/clearance (std_msgs/Float64): how far the arm is from
+        everything in the world while it moves, at most 0.5 m
     actions: move_action (moveit_msgs/MoveGroup), execute_trajectory (ExecuteTrajectory); it asks ``controller``
         (control_msgs/FollowJointTrajectory) to follow them
     services: plan_kinematic_path (GetMotionPlan), compute_cartesian_path (GetCartesianPath), compute_ik
@@ -52,6 +55,9 @@ class MoveGroupNode(Node):
     know_world: bool = param(False, doc="what the world's file holds is known beforehand, as a map is", fixed=True)
     place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the root in that world", fixed=True)
     octomap_topic: str = param("", doc="of maps of space that sensors make; empty: none", fixed=True)
+    people_topics: tuple[str, ...] = param((), doc="where people are, nav_msgs/Odometry for each", fixed=True)
+    people: PeopleSettings = settings(PeopleSettings)
+    gripper_topic: str = param("", doc="state of a gripper that the scene follows; empty: none", fixed=True)
     octomap_timeout: float = param(2.0, unit="s", low=0.1, high=1e3, doc="so long such maps may be missing")
     margin: float = param(0.005, unit="m", low=0.0005, high=0.5, doc="what is nearer touches", fixed=True)
     rate: float = param(20.0, unit="Hz", low=1.0, high=200.0, doc="of looks ahead", fixed=True)
@@ -74,14 +80,11 @@ class MoveGroupNode(Node):
             patience=lambda: self.octomap_timeout if self.octomap_topic else 0.0,
         )  # fmt: skip
         self._handle: GoalHandle | None = None
-        types = msg.moveit_msgs
-        self.subscribe("joint_states", msg.JointState, keeper.on_joints)
-        self.subscribe("planning_scene", types.PlanningScene, self._on_scene)
-        self.subscribe("collision_object", types.CollisionObject, self._on_object)
-        self.subscribe("attached_collision_object", types.AttachedCollisionObject, self._on_attached)
-        if self.octomap_topic:
-            self.subscribe(self.octomap_topic, msg.octomap_msgs.Octomap, keeper.on_octomap)
-        self._monitored = self.publisher("monitored_planning_scene", types.PlanningScene, latched=True)
+        self._monitored = self.publisher("monitored_planning_scene", msg.moveit_msgs.PlanningScene, latched=True)
+        self._feeds = SceneFeeds(
+            self, keeper, octomap_topic=self.octomap_topic, people_topics=self.people_topics, people=self.people,
+            gripper_topic=self.gripper_topic, changed=lambda: self._monitored.publish(self._scene()),
+        )  # fmt: skip
         for name, kind, take in (
             ("move_action", action.MoveGroup, self._on_move),
             ("execute_trajectory", action.ExecuteTrajectory, self._on_execute),
@@ -280,33 +283,12 @@ class MoveGroupNode(Node):
         return answer
 
     # -- scene ---------------------------------------------------------------------------------------------------------
-    def _on_scene(self, message: Any) -> None:
-        self._try("a planning scene", lambda: self._keeper.apply(message))
-
-    def _on_object(self, message: Any) -> None:
-        self._try("an object", lambda: self._keeper.put(self._keeper.with_object(message, self._keeper.scene)))
-
-    def _on_attached(self, message: Any) -> None:
-        self._try(
-            "an attached object", lambda: self._keeper.put(self._keeper.with_attached(message, self._keeper.scene))
-        )
-
     def _on_apply(self, message: Any) -> Any:
-        good = self._try("a planning scene", lambda: self._keeper.apply(message.scene))
-        return srv.moveit_msgs.ApplyPlanningScene.Response(success=good)
+        return srv.moveit_msgs.ApplyPlanningScene.Response(success=self._feeds.take(message.scene))
 
     def _on_clear(self, request: Any) -> Any:
         self._keeper.forget()
         return srv.std_srvs.Empty.Response()
-
-    def _try(self, what: str, change: Any) -> bool:
-        try:
-            change()
-        except RoboyardError as error:
-            self.log.error(f"left out {what}: {error}")
-            return False
-        self._monitored.publish(self._scene())
-        return True
 
     def _scene(self) -> Any:
         return scene_to_msg(self._keeper.scene, self._keeper.frame, self.now_ns, self._state())
@@ -324,13 +306,18 @@ class MoveGroupNode(Node):
 
     def save(self) -> dict[str, Any]:
         """State as plain data, the scene and the motion under way with it. Raises RunError: it is planning."""
-        return super().save() | {"keeper": self._keeper.save(), "mover": self._mover.save()}
+        return super().save() | {
+            "keeper": self._keeper.save(),
+            "feeds": self._feeds.save(),
+            "mover": self._mover.save(),
+        }
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._handle = None
         super().load(state)
         self._keeper.load(state["keeper"])
+        self._feeds.load(state["feeds"])
         self._mover.load(state["mover"], self._handle)
 
 

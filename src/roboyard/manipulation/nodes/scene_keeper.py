@@ -24,6 +24,10 @@ from roboyard.messages import msg
 
 _STILL: Final = 1e-3
 """Joints that are not the group's may change by so much before shapes are placed anew [rad or m]."""
+_STOOD: Final = 1e-4
+"""A base that moved by less stands [m, rad]."""
+KNOWN: Final = "world"
+"""Frame of what is known beforehand."""
 SEEN: Final = "seen"
 """Name of what sensors see."""
 
@@ -66,8 +70,9 @@ class SceneKeeper:
         self._fixed = not world_frame
         self.frame = node.frame(world_frame) if world_frame else self._root
         scene = PlanningScene.of(groups, group or None, T_world_robot=self._T_root_model, margin=margin)
+        self._T_frame_known = self._T_root_model @ place.inverse() if self._fixed else SE3.identity()
         if known is not None:
-            T = self._T_root_model @ place.inverse() if self._fixed else SE3.identity()
+            T = self._T_frame_known
             scene = scene.with_obstacles(Obstacle(o.name, o.geometry, T @ o.T_world) for o in obstacles_of(known))
         self.scene = scene
         self._others = [
@@ -79,6 +84,7 @@ class SceneKeeper:
         self._measured_ns = -(10**18)
         self._held: dict[str, float] = {}
         self._seen: Voxels | None = None
+        self._people: dict[str, Obstacle] = {}
         self.seen_ns = -(10**18)
         self.version = 0
         self._ready: dict[str | None, PlanningScene] = {}
@@ -130,20 +136,28 @@ class SceneKeeper:
         """Pose of a frame in that of plans; no name is that of plans itself. Raises TransformError."""
         if frame in ("", self.frame):
             return SE3.identity()
+        if frame == KNOWN:
+            return self._T_frame_known
         return self._node.transforms.lookup(self.frame, frame)
 
     # -- the scene -----------------------------------------------------------------------------------------------------
     def now(self, tool: str | None = None) -> PlanningScene:
         """To plan in, for a tool of the group. Raises TransformError, UnknownNameError."""
-        if not self._fixed:
-            T = self._node.transforms.lookup(self.frame, self._root) @ self._T_root_model
-            if T.distance(self.scene.T_world_robot) > 1e-4 or T.angle_to(self.scene.T_world_robot) > 1e-4:
-                self.scene = self.scene.moved(T)
-                self._changed()
+        standing = self.standing(self.scene)
+        if standing is not self.scene:
+            self.put(standing)
         if tool not in self._ready:
-            scene = self.scene.with_joints(self._held, tool)
+            scene = self.posed(self.scene, tool).with_obstacles(self._people.values())
             self._ready[tool] = scene if self._seen is None else scene.with_obstacles([self._seen])
         return self._ready[tool]
+
+    def standing(self, scene: PlanningScene) -> PlanningScene:
+        """A scene with the robot where it stands now. Raises TransformError."""
+        if self._fixed:
+            return scene
+        T = self._node.transforms.lookup(self.frame, self._root) @ self._T_root_model
+        before = scene.T_world_robot
+        return scene if T.distance(before) < _STOOD and T.angle_to(before) < _STOOD else scene.moved(T)
 
     def forget(self) -> None:
         """Let go of what sensors saw."""
@@ -168,19 +182,21 @@ class SceneKeeper:
             self._seen = voxels
             self._changed()
 
+    def posed(self, scene: PlanningScene, tool: str | None = None) -> PlanningScene:
+        """A scene with joints that are not the group's where they are measured, as those of fingers."""
+        return scene.with_joints(self._held, tool)
+
+    def see_person(self, one: Obstacle) -> None:
+        """Take where somebody is; who was seen once stays where they were seen last."""
+        if self._people.get(one.name) != one:
+            self._people[one.name] = one
+            self._changed()
+
     def _changed(self) -> None:
         self._ready.clear()
         self.version += 1
 
     # -- what messages change ------------------------------------------------------------------------------------------
-    def apply(self, message: Any) -> None:
-        """Take a moveit_msgs/PlanningScene: all of it, or nothing and the reason.
-
-        Raises:
-            RoboyardError: something in it cannot be.
-        """
-        self.put(self.changed_by(message, self.scene))
-
     def put(self, scene: PlanningScene) -> None:
         """Plan in another scene of the same group from now on."""
         self.scene = scene
@@ -248,6 +264,7 @@ class SceneKeeper:
         """A scene as a moveit_msgs/AttachedCollisionObject changes it. Raises RoboyardError."""
         kind = msg.moveit_msgs.CollisionObject
         name, link = str(message.object.id), str(message.link_name)
+        scene = self.standing(scene)  # things are taken and left where the robot stands
         operation = _number(message.object.operation)
         held = parts_named(name, list(scene.attached))
         if operation == kind.REMOVE:
@@ -268,7 +285,7 @@ class SceneKeeper:
             if not there:
                 raise MoveError(f"no object {name!r}{near(name, list(scene.obstacles))}", "unknown_object")
             for one in there:
-                scene = scene.grasp(one, self.measured(), link, touches)
+                scene = scene.grasp(one, self.measured(), link, touches, float(message.weight) / len(there))
             return scene
         frame = message.object.header.frame_id
         T_link_frame = SE3.identity()
@@ -277,7 +294,8 @@ class SceneKeeper:
             T_link_frame = T_world_link.inverse() @ self.T_world_frame(frame)
         scene = scene.without_attached(*held).without(*parts_named(name, list(scene.obstacles)))
         for one, (geometry, pose) in zip(part_names(name, len(shapes)), shapes, strict=True):
-            scene = scene.attach(Attached(one, link, geometry, T_link_frame @ pose, touches))
+            mass = float(message.weight) / len(shapes)
+            scene = scene.attach(Attached(one, link, geometry, T_link_frame @ pose, touches, mass))
         return scene
 
     def _with_allowed(self, matrix: Any, scene: PlanningScene) -> PlanningScene:
@@ -306,6 +324,7 @@ class SceneKeeper:
             "held": dict(self._held),
             "times": (self._measured_ns, self.seen_ns),
             "seen": None if seen is None else (np.array(seen.middles), seen.size),
+            "people": list(self._people.values()),
             "version": self.version,
         }
 
@@ -319,6 +338,7 @@ class SceneKeeper:
         self._positions, self._held = dict(saved["positions"]), dict(saved["held"])
         self._measured_ns, self.seen_ns = saved["times"]
         self._seen = None if saved["seen"] is None else Voxels(SEEN, *saved["seen"])
+        self._people = {one.name: one for one in saved["people"]}
         self._ready.clear()
         self.version = saved["version"]
 

@@ -6,6 +6,7 @@ from roboyard.manipulation.planning.errors import (
     BudgetSpent,
     Cancelled,
     ConstraintBroken,
+    EffortError,
     GoalInCollision,
     GoalOutsideLimits,
     GoalUnreachable,
@@ -21,7 +22,7 @@ from roboyard.manipulation.planning.problem import Found, Planner, Problem
 from roboyard.manipulation.planning.rechecking import Recheck, recheck
 
 __all__ = [
-    "AimGoal", "BudgetSpent", "Cancelled", "ConstraintBroken", "Found", "Goal", "GoalInCollision",
+    "AimGoal", "BudgetSpent", "Cancelled", "ConstraintBroken", "EffortError", "Found", "Goal", "GoalInCollision",
     "GoalOutsideLimits", "GoalUnreachable", "JointGoal", "KeepAxis", "LineBlocked", "NamedGoal", "Plan",
     "PlanSettings", "Planner", "PlanningError", "PoseGoal", "Problem", "Recheck", "StartInCollision",
     "StartOutsideLimits", "goal_states", "plan", "plan_line", "planner_named", "planner_names", "recheck",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from roboyard.errors import RoboyardError
+from roboyard.manipulation.failure import PlanningError
+from roboyard.manipulation.timing import EffortError
 
-
-class PlanningError(RoboyardError):
-    """The arm cannot be brought there; ``cause`` names why in one word, for results and metrics."""
-
-    cause = "failed"
+__all__ = ["BudgetSpent", "Cancelled", "ConstraintBroken", "EffortError", "GoalInCollision", "GoalOutsideLimits",
+           "GoalUnreachable", "LineBlocked", "PlanningError", "StartInCollision", "StartOutsideLimits"]  # fmt: skip
 
 
 class _Touching(PlanningError):

@@ -44,10 +44,14 @@ class PoseGoal:
     Attributes:
         pose: In the frame.
         frame: ``"base"`` of the chain, ``"world"``, or a link that the group does not move.
+        tolerance: Where the pose itself cannot be had, as with arms of five joints, one so near will do [m].
+        turn_tolerance: And turned by so little [rad].
     """
 
     pose: SE3
     frame: str = "base"
+    tolerance: float = 0.0
+    turn_tolerance: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +113,12 @@ def _states(scene: PlanningScene, goal: Goal, near: Array) -> Array:
                 raise InputError("an aim without place or axis", valid="three numbers each")
             wanted = Aim(T @ place, T.rotation_matrix() @ axis, aim.tool_axis)
     found = solve_ik(chain, wanted, near, IkSettings(solutions=SEARCHED))
+    best = found.nearest
+    if (
+        isinstance(goal, PoseGoal) and best is not None
+        and best.distance <= goal.tolerance and best.angle <= goal.turn_tolerance
+    ):  # fmt: skip
+        found = solve_ik(chain, best.T, near, IkSettings(solutions=SEARCHED))
     if not found.found:
         raise GoalUnreachable(f"no joint positions put {chain.tip} there: {_why(found)}", valid=_nearest(found))
     return found.solutions

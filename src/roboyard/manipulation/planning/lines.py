@@ -21,7 +21,7 @@ from roboyard.manipulation.planning.plan import Plan, PlanSettings, rounded, wei
 from roboyard.manipulation.planning.problem import Problem
 from roboyard.manipulation.planning.starting import free_start
 from roboyard.manipulation.scene import PlanningScene
-from roboyard.manipulation.timing import JointLimits
+from roboyard.manipulation.timing import EffortLimits, JointLimits
 
 _TOLERANCE = np.array([1e-6, 1e-5])
 _STEPS = 60
@@ -57,6 +57,7 @@ def plan_line(
     Raises:
         LineBlocked: something touches, a joint would jump or comes to its limit, with the share that can be followed.
         StartInCollision, StartOutsideLimits: the start cannot be used.
+        EffortError: a joint cannot be moved somewhere on the line.
         InputError: there are no poses, or a spacing is none.
         UnknownNameError: there is no such frame.
     """
@@ -107,7 +108,15 @@ def plan_line(
     points = np.array(states)
     path = rounded(Problem(scene, work, begin, points[-1:], weights_of(kept)), points)
     length = float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
-    return Plan(path.timed(kept), points, 0.0, length, len(points), int(work.looks[0]), "line")
+    return Plan(
+        path.timed(kept, EffortLimits(scene.dynamics, asked.effort)),
+        points,
+        0.0,
+        length,
+        len(points),
+        int(work.looks[0]),
+        "line",
+    )
 
 
 def _stations(first: SE3, poses: Sequence[SE3], spacing: float, turn: float) -> list[SE3]:

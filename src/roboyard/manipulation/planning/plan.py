@@ -21,7 +21,7 @@ from roboyard.manipulation.planning.problem import Problem, Stop
 from roboyard.manipulation.planning.shortening import round_corners, shorten
 from roboyard.manipulation.planning.starting import free_start
 from roboyard.manipulation.scene import PlanningScene
-from roboyard.manipulation.timing import JointLimits, Path, Trajectory
+from roboyard.manipulation.timing import EffortLimits, JointLimits, Path, Trajectory
 
 LARGEST_ARC: Final = 0.6
 """A corner's arc begins at most so far before it, in the space of the joints."""
@@ -38,6 +38,7 @@ class PlanSettings:
         shortcuts: How many cuts are tried to make the way shorter; 0 leaves it as it was found.
         speed: Share of the joints' velocities that is used.
         acceleration: Share of their accelerations.
+        effort: Share of their efforts, see `EffortLimits`.
         repair: A start that touches something, or is beyond limits, may be moved by so much to one that does not, the
             greatest change of a joint [rad or m].
     """
@@ -48,6 +49,7 @@ class PlanSettings:
     shortcuts: int = 100
     speed: float = 1.0
     acceleration: float = 1.0
+    effort: float = 0.95
     repair: float = 0.1
 
     def __post_init__(self) -> None:
@@ -122,6 +124,7 @@ def plan(
         StartInCollision, StartOutsideLimits: and nothing free is near.
         GoalUnreachable, GoalOutsideLimits, GoalInCollision: see there.
         BudgetSpent: no way was found.
+        EffortError: a joint cannot hold still at start or goal, or not be moved on the way.
         Cancelled: somebody ended it.
         InputError: start, goal or settings are none.
         UnknownNameError: there is no such planner, frame or named pose.
@@ -134,7 +137,13 @@ def plan(
     kept = limits or JointLimits.of(chain, speed=asked.speed, acceleration=asked.acceleration)
     rng = np.random.default_rng(asked.seed)
     begin, repaired = free_start(scene, start, asked.repair, rng)
+    efforts = EffortLimits(scene.dynamics, asked.effort)
+    efforts.check_held(begin, "at the start")
     goals = goal_states(scene, goal, begin)
+    held = efforts.holds(goals)
+    if not held.any():
+        efforts.check_held(goals[0], "at the goal")
+    goals = np.ascontiguousarray(goals[held])
     if cancelled():
         raise Cancelled("the search was ended before it began")
     work = make_work(scene.bodies)
@@ -151,7 +160,7 @@ def plan(
     if repaired > 0.0:
         path = _led_in(chain.positions(start), path)
     length = float(np.linalg.norm(np.diff(found.points, axis=0), axis=1).sum())
-    return Plan(path.timed(kept), points, repaired, length, found.states, int(work.looks[0]), asked.planner)
+    return Plan(path.timed(kept, efforts), points, repaired, length, found.states, int(work.looks[0]), asked.planner)
 
 
 def weights_of(limits: JointLimits) -> Array:

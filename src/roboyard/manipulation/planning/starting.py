@@ -14,6 +14,8 @@ _SHELLS = 10
 """The surroundings are looked at in so many steps, from near to far."""
 _DRAWN = 200
 """States that are drawn in each."""
+_NOISE = 1e-3
+"""A joint at its limit may be measured so far beyond it [rad or m]."""
 
 
 def free_start(scene: PlanningScene, start: ArrayLike, repair: float, rng: np.random.Generator) -> tuple[Array, float]:
@@ -36,7 +38,7 @@ def free_start(scene: PlanningScene, start: ArrayLike, repair: float, rng: np.ra
         raise InputError(f"a start of shape {q.shape}", valid=f"({chain.dof},)")
     inside = np.clip(q, chain.lower, chain.upper)
     beyond = np.abs(q - inside)
-    if beyond.max() > repair:
+    if beyond.max() > max(repair, _NOISE):
         k = int(np.argmax(beyond))
         raise StartOutsideLimits(
             f"the start has {chain.joints[k]} at {q[k]:g}", valid=f"{chain.lower[k]:g} to {chain.upper[k]:g}"

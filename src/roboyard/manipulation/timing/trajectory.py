@@ -9,15 +9,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.control.profile import fastest_profile, stopping_profile
+from roboyard.control.profile import Efforts, fastest_profile, no_efforts, stopping_profile
 from roboyard.control.trajectories import JointSample, WayPoint
 from roboyard.errors import InputError
+from roboyard.manipulation.timing.efforts import EffortLimits
 from roboyard.manipulation.timing.limits import Array, JointLimits, checked_names
 
 _INTERVALS = 400
 """Of the path, beside at least `_FEWEST` of each piece."""
 _FEWEST = 10
-_SOON = 1e-4
+_SOON = 1e-5
 """Points of a motion lie at least so far apart [s]."""
 _SAME = 1e-3
 """Accelerations that differ by such a share of the limits are one."""
@@ -82,15 +83,18 @@ class Path:
             found.append(piece[0] + s * (piece[1] + s * piece[2]))
         return np.concatenate(found)
 
-    def timed(self, limits: JointLimits) -> Trajectory:
-        """As fast as limits of velocity and acceleration allow, from rest to rest.
+    def timed(self, limits: JointLimits, efforts: EffortLimits | None = None) -> Trajectory:
+        """As fast as limits of velocity and acceleration allow, and of effort where they are given, from rest to rest.
 
         Raises:
             InputError: limits of other joints.
+            EffortError: somewhere a joint cannot even be moved slowly.
         """
         checked_names(self.joints, limits)
+        if efforts is not None:
+            checked_names(efforts.dynamics.chain.joints, limits)
         if self.length == 0.0:
-            return Trajectory(self, limits, np.zeros(1, np.int64), np.zeros(1), np.zeros(1), np.zeros(2))
+            return Trajectory(self, limits, efforts, np.zeros(1, np.int64), np.zeros(1), np.zeros(1), np.zeros(2))
         spacing = self.length / _INTERVALS
         counts = np.maximum(np.ceil(self.lengths / spacing).astype(np.int64), _FEWEST)
         piece = np.repeat(np.arange(len(counts)), counts)
@@ -98,11 +102,32 @@ class Path:
         begins = steps * (np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts))
         rests = np.zeros(len(piece) + 1, np.bool_)
         rests[np.cumsum([0, *counts])] = self.rests
-        bend = 2.0 * self.pieces[piece, 2]
-        first = self.pieces[piece, 1] + begins[:, None] * bend
-        last = first + steps[:, None] * bend
-        x = fastest_profile(first, last, bend, steps, limits.velocity, limits.acceleration, rests)
-        return Trajectory(self, limits, piece, begins, steps, x)
+        first, last, bend, needed = self.intervals(piece, begins, steps, efforts)
+        x = fastest_profile(first, last, bend, steps, limits.velocity, limits.acceleration, rests, needed)
+        return Trajectory(self, limits, efforts, piece, begins, steps, x)
+
+    def intervals(
+        self, piece: NDArray[np.int64], begins: Array, steps: Array, efforts: EffortLimits | None
+    ) -> tuple[Array, Array, Array, Efforts]:
+        """What `fastest_profile` takes of intervals: slopes at their begins and ends, bends (k, n), and efforts.
+
+        Args:
+            piece: (k,) that each is of.
+            begins: (k,) where on the piece it begins.
+            steps: (k,) its length.
+            efforts: That count.
+
+        Raises:
+            EffortError: somewhere a joint cannot even be moved slowly.
+        """
+        c = self.pieces[piece]
+        bend = 2.0 * c[:, 2]
+        ends = np.stack([begins, begins + steps], axis=1)[:, :, None]
+        slopes = c[:, None, 1] + ends * bend[:, None]
+        needed = no_efforts(len(piece))
+        if efforts is not None and efforts.bind:
+            needed = efforts.along(c[:, None, 0] + ends * (c[:, None, 1] + ends * c[:, None, 2]), slopes, bend)
+        return np.ascontiguousarray(slopes[:, 0]), np.ascontiguousarray(slopes[:, 1]), bend, needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +139,7 @@ class Trajectory:
     Attributes:
         path: That is followed.
         limits: That are kept.
+        efforts: That are kept, too.
         piece: (k,) the path's piece that each interval is of.
         begins: (k,) where on the piece it begins.
         steps: (k,) its length.
@@ -122,6 +148,7 @@ class Trajectory:
 
     path: Path = field(repr=False)
     limits: JointLimits = field(repr=False)
+    efforts: EffortLimits | None = field(repr=False)
     piece: NDArray[np.int64] = field(repr=False)
     begins: Array = field(repr=False)
     steps: Array = field(repr=False)
@@ -217,6 +244,8 @@ class Trajectory:
                 break
             halves = (np.array(times)[:-1] + np.array(times)[1:]) / 2.0
             times = sorted([*times, *halves[wide].tolist()])
+        # Whole nanoseconds, as messages have them: half of one more and a cubic of 0.1 ms bends by 0.3 rad/s² more.
+        times[:-1] = [round(time, 9) for time in times[:-1]]
         found = self.at(times)
         velocity = found.velocity.copy()
         velocity[-1] = 0.0
@@ -248,12 +277,10 @@ class Trajectory:
         piece, begins, steps = self.piece[i:].copy(), self.begins[i:].copy(), self.steps[i:].copy()
         begins[0] += gone
         steps[0] -= gone
-        bend = 2.0 * self.path.pieces[piece, 2]
-        first = self.path.pieces[piece, 1] + begins[:, None] * bend
-        last = first + steps[:, None] * bend
         if steps[0] <= 1e-15 and len(steps) > 1:
             piece, begins, steps = piece[1:], begins[1:], steps[1:]
-            first, last, bend = first[1:], last[1:], bend[1:]
-        x, left = stopping_profile(first, last, bend, steps, self.limits.acceleration, max(before + u * tau, 0.0) ** 2)
+        first, last, bend, needed = self.path.intervals(piece, begins, steps, self.efforts)
+        speed = max(before + u * tau, 0.0)
+        x, left = stopping_profile(first, last, bend, steps, self.limits.acceleration, speed**2, needed)
         count = len(left)
-        return Trajectory(self.path, self.limits, piece[:count], begins[:count], left, x)
+        return Trajectory(self.path, self.limits, self.efforts, piece[:count], begins[:count], left, x)

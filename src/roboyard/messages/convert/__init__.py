@@ -5,7 +5,13 @@ Quaternions are w, x, y, z inside and x, y, z, w in messages: they are turned ro
 
 from roboyard.messages.convert.clouds import cloud_points, cloud_to_arrays, cloud_to_msg, pack_rgb, unpack_rgb
 from roboyard.messages.convert.grids import grid_origin, grid_to_array, grid_to_msg
-from roboyard.messages.convert.images import camera_info_to_msg, camera_matrix, image_to_array, image_to_msg
+from roboyard.messages.convert.images import (
+    camera_info_to_msg,
+    camera_matrix,
+    image_to_array,
+    image_to_msg,
+    jpeg_to_msg,
+)
 from roboyard.messages.convert.markers import points_marker
 from roboyard.messages.convert.poses import (
     covariance_to_array,
@@ -47,6 +53,7 @@ __all__ = [
     "header",
     "image_to_array",
     "image_to_msg",
+    "jpeg_to_msg",
     "odometry_to_arrays",
     "odometry_to_msg",
     "pack_rgb",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Any
 
@@ -13,6 +14,7 @@ from roboyard.messages.arrays import numbers
 from roboyard.messages.convert.poses import header
 from roboyard.messages.types import message_type
 
+JPEG_QUALITY = 80
 # sensor_msgs/image_encodings.hpp: number type and channels
 _NAMED = {
     "rgb8": ("uint8", 3), "rgba8": ("uint8", 4), "bgr8": ("uint8", 3), "bgra8": ("uint8", 4), "mono8": ("uint8", 1),
@@ -29,6 +31,17 @@ _USUAL = {
     ("uint8", 1): "mono8", ("uint8", 3): "rgb8", ("uint8", 4): "rgba8",
     ("uint16", 1): "16UC1", ("float32", 1): "32FC1",
 }  # fmt: skip
+
+
+def jpeg_to_msg(picture: NDArray[np.uint8], frame: str, time_ns: int) -> Any:
+    """sensor_msgs/CompressedImage: a picture (h, w, 3) in RGB or (h, w) as JPEG, see `image_to_msg`."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.fromarray(picture).save(out, "JPEG", quality=JPEG_QUALITY)
+    kind = "mono8; jpeg compressed" if picture.ndim == 2 else "rgb8; jpeg compressed bgr8"
+    data = np.frombuffer(out.getvalue(), np.uint8)
+    return message_type("sensor_msgs/msg/CompressedImage")(header(frame, time_ns), kind, data)
 
 
 def image_to_msg(image: NDArray[Any], frame: str, time_ns: int, encoding: str | None = None) -> Any:

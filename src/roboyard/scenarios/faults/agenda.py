@@ -7,7 +7,7 @@ from typing import Any
 
 from roboyard.scenarios.faults.kinds import Fault, Lasting
 
-MOMENTARY = ("spawn", "remove", "furniture")
+MOMENTARY = ("spawn", "remove", "furniture", "knock_over", "take_away", "slip", "cover", "push_together")
 """Kinds that happen and are over."""
 OVER = "over: "
 """How the log begins to say that a fault has ended."""
@@ -36,16 +36,33 @@ def event(time: float, kind: str, begins: bool, text: str) -> dict[str, Any]:
     return {"time": time, "kind": kind, "state": state, "text": text}
 
 
-def events_by(faults: Sequence[Fault], log: Iterable[str], end_ns: int) -> list[dict[str, Any]]:
-    """The events up to ``end_ns`` [ns], told again from the lines that the node ``faults`` has logged by then.
+def line(text: str, on: str) -> str:
+    """What the log says of a fault that begins or ends; of one that waited for a skill also for what."""
+    return f"{text} (on {on})" if on else text
 
-    The node says one line for each, in the order of the agenda.  Without a line the kind is the text.
+
+def events_by(faults: Sequence[Fault], log: Iterable[tuple[int, str]], end_ns: int) -> list[dict[str, Any]]:
+    """The events up to ``end_ns`` [ns], told again from what the node ``faults`` has logged by then.
+
+    Args:
+        faults: As the scenario says.
+        log: Times [ns] and lines of the node, one for each event; those that waited for no skill in the agenda's order.
+        end_ns: How far the run came.
+
+    Without a line the kind is the text.
     """
-    lines = iter(log)
-    found = []
-    for time_ns, number, begins in agenda(map(times_of, faults)):
+    waited = {str(on): fault.what for fault in faults if (on := getattr(fault, "on", None)) is not None}
+    timed = [fault for fault in faults if getattr(fault, "on", None) is None]
+    lines, found = [], []
+    for time_ns, text in log:
+        on = next((on for on in waited if text.endswith(f" (on {on})")), None)
+        if on is None:
+            lines.append(text)
+        else:
+            found.append(event(time_ns * 1e-9, waited[on], not text.startswith(OVER), text.removeprefix(OVER)))
+    told = iter(lines)
+    for time_ns, number, begins in agenda(map(times_of, timed)):
         if time_ns <= end_ns:
-            kind = faults[number].what
-            text = next(lines, kind).removeprefix(OVER)
-            found.append(event(time_ns * 1e-9, kind, begins, text))
-    return found
+            kind = timed[number].what
+            found.append(event(time_ns * 1e-9, kind, begins, next(told, kind).removeprefix(OVER)))
+    return sorted(found, key=lambda one: float(one["time"]))

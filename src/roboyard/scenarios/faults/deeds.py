@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,15 +15,25 @@ from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.scenarios.faults import kinds as k
 from roboyard.scenarios.faults.agenda import times_of
+from roboyard.scenarios.faults.meddling import Meddling
 from roboyard.scenarios.faults.shapes import model_of
 from roboyard.simulation.carrying import carry, free_base
 from roboyard.simulation.faults import Fault, GroundFault, JointFault, PowerFault, SensorFault
+from roboyard.simulation.faults.kinds import SensorTrouble
 from roboyard.simulation.surface_tables import Patch
 
 if TYPE_CHECKING:
     from roboyard.scenarios.run import Run
 
 _TRUTH = "/truth/"
+_TROUBLES: dict[str, SensorTrouble] = {"sensor_silent": "silent", "sensor_stuck": "stuck", "sensor_blind": "blind"}
+_MEDDLED = {
+    "knock_over": "a thing was knocked over",
+    "take_away": "a thing was taken away",
+    "slip": "a thing slipped out of the hand",
+    "cover": "a place was covered",
+    "push_together": "a thing was pushed to another",
+}
 Do = Callable[[], None]
 
 
@@ -41,6 +51,9 @@ class Deed:
         end: Undoes it.
         disturbance: Of a topic, whose generator belongs to the state of a run.
         topic: Which one.
+        on: What a skill has to tell before it begins; empty: it begins at its time.
+        events: Topic where it does.
+        tell: Takes the event on which it begins.
     """
 
     name: str
@@ -52,6 +65,9 @@ class Deed:
     end: Do
     disturbance: Disturbance | None = None
     topic: str = ""
+    on: str = ""
+    events: str = ""
+    tell: Callable[[Any], None] = lambda _: None
 
 
 def deeds_of(run: Run, faults: Iterable[k.Fault], place: Callable[[str], str]) -> tuple[Deed, ...]:
@@ -77,7 +93,7 @@ def deeds_of(run: Run, faults: Iterable[k.Fault], place: Callable[[str], str]) -
                 )  # fmt: skip
             if isinstance(fault, k.Spawn):
                 names.append(_called(fault, index))
-            made.append(_deed(run, fault, index))
+            made.append(_awaited(run, fault, _deed(run, fault, index)))
         except RoboyardError as error:
             key = f"{path}.{error.where}" if isinstance(error, _KeyError) else path
             where = ", ".join(part for part in (place(key), key) if part)
@@ -111,6 +127,8 @@ def _deed(run: Run, fault: k.Fault, index: int) -> Deed:
         who, to = _robot(run, fault.robot), SE2(*fault.pose)
         free_base(run.simulation, who)
         return deed(f"{who} was carried to {to.x:g}, {to.y:g}", lambda: _carry(run, who, to))
+    if isinstance(fault, k.Meddle):
+        return _meddle(run, fault, name, begin_ns)
     if isinstance(fault, k.MessageLoss | k.MessageDelay):
         return _of_topic(run, fault, name, begin_ns, end_ns)
     inside, text = _inside(run, fault)
@@ -126,6 +144,31 @@ def _deed(run: Run, fault: k.Fault, index: int) -> Deed:
             table.begin(name, inside)
 
     return deed(text, begin, lambda: table.end(name))
+
+
+def _awaited(run: Run, fault: k.Fault, deed: Deed) -> Deed:
+    """With what its skill has to tell, if the fault waits for that."""
+    on = getattr(fault, "on", None)
+    if on is None:
+        return deed
+    robot = run.robots.get(_robot(run, getattr(fault, "robot", None)))
+    if robot is None:
+        raise _KeyError("skills are a robot's", where="robot", valid=", ".join(run.robots))
+    return replace(deed, on=on, events=f"{robot.namespace}/skills/events")
+
+
+def _meddle(run: Run, fault: k.Meddle, name: str, begin_ns: int) -> Deed:
+    robot = _robot(run, fault.robot)
+    if robot not in run.robots:
+        raise _KeyError(f"{robot} has no hand", where="robot", valid=", ".join(run.robots))
+    if fault.thing is not None and fault.thing not in run.things:
+        raise _KeyError(
+            f"no thing {fault.thing!r}{near(fault.thing, run.things)}", where="thing",
+            valid=f"there are: {', '.join(run.things) or 'none'}",
+        )  # fmt: skip
+    meddling = Meddling(run, robot, fault, run.bus.random(f"/faults/{name}"))
+    text = _MEDDLED[fault.what]
+    return Deed(name, fault.what, text, begin_ns, None, meddling.do, _nothing, tell=meddling.tell)
 
 
 def _carry(run: Run, who: str, to: SE2) -> None:
@@ -157,7 +200,7 @@ def _inside(run: Run, fault: k.Fault) -> tuple[Fault, str]:
     robot = _robot(run, getattr(fault, "robot", None))
     match fault:
         case k.SensorSilent():
-            trouble: Literal["silent", "stuck"] = "silent" if fault.what == "sensor_silent" else "stuck"
+            trouble: SensorTrouble = _TROUBLES[fault.what]
             return SensorFault(robot, fault.sensor, trouble), f"sensor {fault.sensor} of {robot} is {trouble}"
         case k.SensorDelayed():
             text = f"sensor {fault.sensor} of {robot} is {fault.delay:g} s late"

@@ -5,6 +5,7 @@ Every entry has a time ``at``.  Those that last have ``for``; without it they la
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -16,6 +17,8 @@ Pose = (
     | Annotated[tuple[float, float, float, float, float, float], Limits(units=("m", "m", "m", "rad", "rad", "rad"))]
 )
 POSE = "[x, y, yaw] or [x, y, z, roll, pitch, yaw]"
+_MOMENT = re.compile(r"\w+(\.\w+)?")
+_ON = "SKILL or SKILL.PHASE: when the robot's skills next tell that, at `at` or after"
 _WHOSE = "whose; default: the first robot"
 
 
@@ -71,19 +74,42 @@ class Carry:
     robot: str | None = field(None, doc=_WHOSE)
 
 
+def _check_moment(on: str | None) -> None:
+    if on is not None and not _MOMENT.fullmatch(on):
+        raise ConfigError(f"on {on!r}", valid="SKILL (when it begins) or SKILL.PHASE, as skills tell them: grasp.low")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lasting:
     """A fault that begins and, unless it lasts to the end, ends."""
 
     at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time at which it begins")
+    on: str | None = field(None, doc=_ON)
     seconds: float | None = field(None, unit="s", low=1e-9, high=1e6, doc="how long; default: to the end", key="for")
+
+    def __post_init__(self) -> None:
+        _check_moment(self.on)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meddle:
+    """Somebody meddles with what an arm goes for."""
+
+    at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time")
+    on: str | None = field(None, doc=_ON)
+    what: Literal["knock_over", "take_away", "slip", "cover", "push_together"]
+    thing: str | None = field(None, doc="default: nearest to where the skill is at; of `slip` to the hand")
+    robot: str | None = field(None, doc=_WHOSE)
+
+    def __post_init__(self) -> None:
+        _check_moment(self.on)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SensorSilent(Lasting):
-    """A sensor says nothing, or the same again and again."""
+    """A sensor says nothing, the same again and again, or of a depth camera that it could measure nothing."""
 
-    what: Literal["sensor_silent", "sensor_stuck"]
+    what: Literal["sensor_silent", "sensor_stuck", "sensor_blind"]
     sensor: str = field(doc="its name in the robot's description")
     robot: str | None = field(None, doc=_WHOSE)
 
@@ -170,6 +196,7 @@ Fault = (
     | Remove
     | Move
     | Carry
+    | Meddle
     | SensorSilent
     | SensorDelayed
     | SensorNoisy

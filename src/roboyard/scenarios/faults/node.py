@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from typing import Any
 
 from roboyard.bus import FAULT, Node, resource
 from roboyard.bus.executor import Scheduled
-from roboyard.scenarios.faults.agenda import MOMENTARY, OVER, agenda, event
+from roboyard.messages import msg
+from roboyard.scenarios.faults.agenda import MOMENTARY, OVER, agenda, event, line
 from roboyard.scenarios.faults.deeds import Deed
 
 
 class Faults(Node):
-    """Begins and ends faults at their times, and says so on /diagnostics and in the log.
+    """Begins and ends faults at their times, or when skills come to what they wait for; says so in log and diagnostics.
 
     ``events`` is the list of what happened so far: time [s], the scenario's word for it, whether it ``began``,
     ``ended`` or just ``happened``, and what it was in words.
@@ -23,36 +25,63 @@ class Faults(Node):
 
     def setup(self) -> None:
         """Wait for the first one."""
-        order = agenda((deed.begin_ns, deed.end_ns) for deed in self.deeds)
-        self._agenda = [(time_ns, self.deeds[number], begins) for time_ns, number, begins in order]
+        self._by_name = {deed.name: deed for deed in self.deeds}
+        timed = [deed for deed in self.deeds if not deed.on]
+        order = agenda((deed.begin_ns, deed.end_ns) for deed in timed)
+        self._agenda = [(time_ns, timed[number].name, begins) for time_ns, number, begins in order]
         self._past = 0
+        self._awaited = [deed.name for deed in self.deeds if deed.on]
         self._active: list[str] = []
         self._waiting: Scheduled | None = None
+        for topic in sorted({deed.events for deed in self.deeds if deed.on}):
+            self.subscribe(topic, msg.SkillEvent, partial(self._on_skill, topic))
         if self.deeds:
             self.report_health("ok", "no fault is under way")
         self._wait()
 
+    def _on_skill(self, topic: str, event: Any) -> None:
+        moments = (event.skill,) if event.event == "begins" else (f"{event.skill}.{event.phase}",)
+        if event.event not in ("begins", "phase"):
+            return
+        for name in list(self._awaited):
+            deed = self._by_name[name]
+            if deed.events == topic and deed.on in moments and self.now_ns >= deed.begin_ns:
+                self._awaited.remove(name)
+                deed.tell(event)
+                ends = [] if deed.end_ns is None else [(self.now_ns + deed.end_ns - deed.begin_ns, name, False)]
+                rest = sorted([*self._agenda[self._past :], *ends], key=lambda item: (item[0], item[2]))
+                self._agenda = [*self._agenda[: self._past], (self.now_ns, name, True), *rest]
+                self._past += 1
+                deed.begin()
+                self._tell(deed, True)
+                self._wait()
+
     def _wait(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
         self._waiting = None
         if self._past < len(self._agenda):
             time_ns = self._agenda[self._past][0]
             self._waiting = self.after(max(0, time_ns - self.now_ns) / 1e9, self._happen, restored=True, priority=FAULT)
 
     def _happen(self) -> None:
+        self._waiting = None
         while self._past < len(self._agenda) and self._agenda[self._past][0] <= self.now_ns:
-            _, deed, begins = self._agenda[self._past]
+            _, name, begins = self._agenda[self._past]
             self._past += 1
+            deed = self._by_name[name]
             (deed.begin if begins else deed.end)()
             self._tell(deed, begins)
         self._wait()
 
     def _tell(self, deed: Deed, begins: bool) -> None:
-        self.events.append(event(self.now, deed.kind, begins, deed.text))
+        text = line(deed.text, deed.on)
+        self.events.append(event(self.now, deed.kind, begins, text))
         if deed.kind in MOMENTARY:
-            self.log.info(deed.text)
+            self.log.info(text)
             return
-        self.log.warn(deed.text if begins else f"{OVER}{deed.text}")
-        self._active = [*self._active, deed.text] if begins else [text for text in self._active if text != deed.text]
+        self.log.warn(text if begins else f"{OVER}{text}")
+        self._active = [*self._active, deed.text] if begins else [other for other in self._active if other != deed.text]
         level = self.health.level if self.health else ""
         if self._active:
             self.report_health("warn", "; ".join(self._active))
@@ -65,24 +94,28 @@ class Faults(Node):
         """How far the agenda is, and the generators of what disturbs topics."""
         random = {deed.name: copy.deepcopy(d.rng.bit_generator.state) for deed in self.deeds if (d := deed.disturbance)}
         lost = {deed.name: deed.disturbance.lost for deed in self.deeds if deed.disturbance}
-        mine = {"past": self._past, "active": self._active, "events": self.events, "random_of": random, "lost": lost}
+        agenda = [list(item) for item in self._agenda]
+        mine = {
+            "agenda": agenda, "awaited": self._awaited, "past": self._past, "active": self._active,
+            "events": self.events, "random_of": random, "lost": lost,
+        }  # fmt: skip
         return {**super().save(), **copy.deepcopy(mine)}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take it back.  Faults of robots are in the simulation's state; topics are disturbed again from here."""
         super().load(saved)
-        self._past, self._active = saved["past"], list(saved["active"])
+        self._agenda = [(int(time_ns), str(name), bool(begins)) for time_ns, name, begins in saved["agenda"]]
+        self._past, self._active, self._awaited = saved["past"], list(saved["active"]), list(saved["awaited"])
         self.events[:] = saved["events"]
         for deed in self.deeds:
             if deed.disturbance is not None:
                 deed.end()
-        for _, deed, begins in self._agenda[: self._past]:
+        for _, name, begins in self._agenda[: self._past]:
+            deed = self._by_name[name]
             if deed.disturbance is not None:
                 (deed.begin if begins else deed.end)()
         for deed in self.deeds:
             if deed.disturbance is not None:
                 deed.disturbance.rng.bit_generator.state = saved["random_of"][deed.name]
                 deed.disturbance.lost = saved["lost"][deed.name]
-        if self._waiting is not None:
-            self._waiting.cancel()
         self._wait()

@@ -11,7 +11,9 @@ from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.contacts import Contacts
 from roboyard.scenarios.metrics.depth import DepthQuality, Sight
 from roboyard.scenarios.metrics.exploration import Exploration
+from roboyard.scenarios.metrics.handling import Handling
 from roboyard.scenarios.metrics.homing import Homing
+from roboyard.scenarios.metrics.jogging import Jogging
 from roboyard.scenarios.metrics.location import LocationError
 from roboyard.scenarios.metrics.mapping import MapQuality, Plan
 from roboyard.scenarios.metrics.motion import Motion
@@ -30,7 +32,7 @@ class RobotTopics:
     ``command`` is what anybody wants of it, ``drive`` what arbitration lets through; ``filtered`` is fused odometry,
     ``located`` where a localisation in a map says it is; ``map`` and ``path`` come from a SLAM node, ``navigation``
     is how the navigator says its drives go, ``exploration`` how an explorer says it stands, ``octree`` its map
-    of space.
+    of space, ``jog`` what drives single joints of its arm.
     """
 
     truth: str
@@ -46,6 +48,7 @@ class RobotTopics:
     namespace: str = ""
     exploration: str = "/exploration"
     octree: str = "/octomap_full"
+    jog: str = "/move_velocity"
 
     @classmethod
     def of(cls, robot: str, namespace: str = "", moved: Mapping[str, str] | None = None) -> RobotTopics:
@@ -66,6 +69,7 @@ class RobotTopics:
             f"{truth}/odom", f"{truth}/contacts", own("odom"), own("cmd_vel"), own("cmd_vel_out"),
             own("odometry/filtered"), own("amcl_pose"), own("map"), own("path"),
             own("navigator/status"), namespace, own("exploration"), own("octomap_full"),
+            own("move_velocity"),
         )  # fmt: skip
 
 
@@ -85,6 +89,8 @@ COLLECTORS: list[
     lambda topics, _, outline, *__: Separation(topics.truth, outline),
     lambda topics, *_: Homing(topics.truth, topics.namespace),
     lambda topics, *given: Reaching(topics.namespace, given[-1]),
+    lambda topics, *given: Jogging(topics.jog, topics.namespace, given[-1]),
+    lambda topics, *_: Handling(topics.namespace, topics.truth, topics.contacts),
     lambda *given: Walking(given[0].truth, given[0].namespace, given[-3]),
 ]
 """What is made for every robot."""
@@ -96,7 +102,8 @@ RUN_METRICS = ("sim_seconds", "wall_seconds", "real_time_factor", "messages", "f
 def robot_metric_names() -> tuple[str, ...]:
     """Metrics of each robot."""
     topics = RobotTopics.of("robot")
-    return tuple(name for make in COLLECTORS for name in make(topics, None, (), None, None, None, None).names)
+    named = (name for make in COLLECTORS for name in make(topics, None, (), None, None, None, None).names)
+    return tuple(dict.fromkeys(named))
 
 
 def metric_names(robots: tuple[str, ...]) -> tuple[str, ...]:

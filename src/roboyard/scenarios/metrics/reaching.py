@@ -33,6 +33,9 @@ class Arm(Protocol):
     def root(self) -> str:
         """Name of the robot's root link."""
 
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints of its first group; none where it has no groups."""
+
 
 class Reaching(Collector):
     """Goals of the move node, from its status, against the truth; a frame but the robot's own is taken for the world's.

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.description import Model
-from roboyard.geometry import SE3, wrap_angle
+from roboyard.geometry import wrap_angle
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
+from roboyard.scenarios.metrics.motors import Motors
 from roboyard.walking.walker import Walker
 
 Array = NDArray[np.float64]
@@ -26,52 +27,19 @@ _SLIP = 0.01
 """A foot that goes further on the ground while it stands has slipped [m]."""
 _UNDER_WAY_NS = 2_000_000_000
 """Speed is judged from so long after it set out [ns]."""
-_SATURATED = 0.99
 
 
 @dataclass(frozen=True, eq=False)
 class Legged:
-    """What walking is judged with.
-
-    Attributes:
-        walker: The legs.
-        mass: Of the robot [kg].
-        stall: (3 l) efforts of the motors at rest [N m].
-        no_load: (3 l) speeds at which they have none left [rad/s]; inf: they always have all.
-    """
+    """What walking is judged with: the legs, and what moves them."""
 
     walker: Walker
-    mass: float
-    stall: Array
-    no_load: Array
+    motors: Motors
 
     @classmethod
     def of(cls, walker: Walker, model: Model) -> Legged:
         """Of a robot's description."""
-        said = {interface.joint: dict(interface.parameters) for interface in model.interfaces}
-        efforts = {joint.name: joint.axes[0].limits.effort for joint in model.joints if joint.axes}
-        stall = np.array([efforts[name] if efforts[name] > 0.0 else math.inf for name in walker.joints])
-        free = np.array([float(said.get(name, {}).get("no_load_speed", math.inf)) for name in walker.joints])
-        return cls(walker, model.mass, stall, free)
-
-    def power(self, effort: Array, speed: Array) -> Array:
-        """(3 l) what the motors take [W]: work, and heat of their copper; none is given back.
-
-        A motor of a torque-speed line turns ``effort² no_load / stall`` into heat: it follows from the line alone, as
-        stalled it turns all it takes into heat, which is as much as its voltage times its stall current.
-        """
-        heat = np.where(
-            np.isfinite(self.no_load), effort**2 * np.where(np.isfinite(self.no_load), self.no_load, 0.0), 0.0
-        )
-        return np.maximum(effort * speed + heat / self.stall, 0.0)
-
-    def saturated(self, effort: Array, speed: Array) -> NDArray[np.bool_]:
-        """(3 l) which motors give all that they have at their speed."""
-        along = np.maximum(speed * np.sign(effort), 0.0)
-        full: NDArray[np.bool_] = np.abs(effort) >= _SATURATED * self.stall * np.maximum(
-            1.0 - along / self.no_load, 0.0
-        )
-        return full
+        return cls(walker, Motors.of(walker, model))
 
 
 class Walking(Collector):
@@ -82,12 +50,12 @@ class Walking(Collector):
     wanted, ``cost_of_transport`` energy of the motors by weight and distance, ``saturated_fraction`` share of the
     joints' samples at all the effort there is, ``slips`` feet that went more than 10 mm while they stood,
     ``min_stability_margin`` [m].  ``falls``: how often it tilted by more than 0.7 rad, or its belly touched while it
-    walked.  ``body_height`` [m] at the end.
+    walked.  ``body_height`` [m] at the end.  ``movements`` that it played to their end.
     """
 
     names = (
         "distance", "speed", "heading_error", "cost_of_transport", "saturated_fraction", "slips",
-        "min_stability_margin", "falls", "body_height",
+        "min_stability_margin", "falls", "body_height", "movements",
     )  # fmt: skip
 
     def __init__(self, truth_topic: str, namespace: str, legged: Legged | None) -> None:
@@ -100,6 +68,7 @@ class Walking(Collector):
         self._turned = self._energy = self._spent = 0.0
         self._state_ns = self._joints_ns = 0
         self._going = False
+        self._playing, self._movements = False, 0
         self._samples = self._full = self._sums = self._sum_full = 0
         self._margin = math.inf
         self._falls, self._down, self._slips = 0, False, 0
@@ -141,6 +110,8 @@ class Walking(Collector):
         twist = state.twist
         going = bool(twist.linear.x or twist.linear.y or twist.angular.z) and state.phase == "walking"
         self._walked = state.phase == "walking"
+        self._movements += self._playing and state.phase != "playing"
+        self._playing = state.phase == "playing"
         if self._walked:
             self._margin = min(self._margin, state.margin)
         if self._pose is None:
@@ -169,22 +140,27 @@ class Walking(Collector):
             return
         if self._begun is not None:
             effort, speed = message.effort[self._where], message.velocity[self._where]
-            self._energy += float(legged.power(effort, speed).sum()) * (time_ns - self._joints_ns) * 1e-9
+            self._energy += float(legged.motors.power(effort, speed).sum()) * (time_ns - self._joints_ns) * 1e-9
             self._samples += len(effort)
-            self._full += int(legged.saturated(effort, speed).sum())
+            self._full += int(legged.motors.saturated(effort, speed).sum())
             self._joints_ns = time_ns
         if self._walked:
             self._slide(legged.walker, message.position[self._where].reshape(-1, 3))
 
     def _slide(self, walker: Walker, q: Array) -> None:
         """Watch how far feet go while they stand."""
-        x, y, z, *rotation = self._pose or ()
-        pose = SE3((rotation[0], rotation[1], rotation[2], rotation[3]), (x, y, z))
-        feet = walker.feet(q) @ pose.rotation_matrix().T + np.array([x, y, z])
-        for leg, (fx, fy, _) in zip(walker.legs, feet.tolist(), strict=True):
+        if self._pose is None:
+            return
+        x, y, _, qw, qx, qy, qz = self._pose
+        rows = (
+            (x, 1.0 - 2.0 * (qy * qy + qz * qz), 2.0 * (qx * qy - qw * qz), 2.0 * (qx * qz + qw * qy)),
+            (y, 2.0 * (qx * qy + qw * qz), 1.0 - 2.0 * (qx * qx + qz * qz), 2.0 * (qy * qz - qw * qx)),
+        )
+        for leg, (px, py, pz) in zip(walker.legs, walker.feet(q).tolist(), strict=True):
             if not self._touching.get(leg.name, False):
                 self._stood.pop(leg.name, None)
                 continue
+            fx, fy = (start + a * px + b * py + c * pz for start, a, b, c in rows)
             sx, sy, slipped = self._stood.setdefault(leg.name, (fx, fy, False))
             if not slipped and math.hypot(fx - sx, fy - sy) > _SLIP:
                 self._slips += 1
@@ -205,6 +181,7 @@ class Walking(Collector):
             "min_stability_margin": margin,
             "falls": self._falls,
             "body_height": self._pose[2],
+            "movements": self._movements,
         }
         if self._begun is None or self._last is None:
             return found
@@ -214,7 +191,7 @@ class Walking(Collector):
         found["heading_error"] = abs(wrap_angle(last[3] - start[3] - self._turned))
         found["saturated_fraction"] = self._sum_full / max(self._sums, 1)
         if distance > 0.0:
-            found["cost_of_transport"] = self._spent / (self._legged.mass * _GRAVITY * distance)
+            found["cost_of_transport"] = self._spent / (self._legged.motors.mass * _GRAVITY * distance)
         if self._fast is not None and last[0] > self._fast[0]:
             way = math.hypot(last[1] - self._fast[1], last[2] - self._fast[2])
             found["speed"] = way / ((last[0] - self._fast[0]) * 1e-9)

@@ -15,6 +15,7 @@ from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.metrics.exploration import T_world_map, floor_in_map
 from roboyard.scenarios.metrics.mapping import Plan
 from roboyard.scenarios.report.figures import time_axis
+from roboyard.scenarios.report.section import Section, Source
 from roboyard.scenarios.report.story import Story, thinned
 from roboyard.scenarios.report.style import COMMAND, MUTED, ODOMETRY, SCAN, TRUTH, WALL, new_figure, styled, svg
 
@@ -56,6 +57,19 @@ class Reconnaissance:
     coverage: Array
     known: Array
     goals: Array
+
+
+def exploration_part(source: Source) -> Section | None:
+    """The map as it grew, and coverage over time; None if the robot did not explore."""
+    found = read_reconnaissance(source.recording, source.story, source.topics, source.plan)
+    if found is None:
+        return None
+    note = (
+        "The map as it grew, with its frontiers (dots) and the true way so far. Below: the share of the floor that a "
+        "robot of its size can come to which the map knew; ticks: it set out for another place."
+    )
+    drawn = (map_figure(source.story, found), coverage_figure(source.story, found))
+    return Section("Explored", drawn, note=note)
 
 
 def read_reconnaissance(

@@ -23,9 +23,12 @@ from roboyard.scenarios.report.style import (
     new_figure,
     styled,
     svg,
+    widen,
 )
 
 _WIDTH = 8.6
+_LEAST_ERROR, _LEAST_HEADING = 1e-3, 0.02
+"""Shown of errors, however small they are [m, deg]."""
 
 
 def track_figure(stories: list[Story], floor: Floor | None) -> str:
@@ -57,7 +60,7 @@ def track_figure(stories: list[Story], floor: Floor | None) -> str:
                     mec=PANEL, label="contact" if not index else None,
                 )  # fmt: skip
         plan_axes(axes, size)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=5, handlelength=1.8)
+        figure.legend(loc="outside lower center", ncols=5, handlelength=1.8)
         return svg(figure, "True way and odometry over the floor plan")
 
 
@@ -73,9 +76,11 @@ def error_figure(stories: list[Story]) -> str:
             above.fill_between(time[part], 0.0, position[part], color=colour, alpha=0.12, lw=0)
             below.plot(time[part], np.degrees(heading[part]), color=colour)
         above.set_ylim(bottom=0.0)
+        widen(above, 0.0, _LEAST_ERROR)
         above.set_ylabel("position [m]")
         below.set_ylabel("heading [°]")
         below.axhline(0.0, color=MUTED, lw=0.8)
+        widen(below, -_LEAST_HEADING, _LEAST_HEADING)
         time_axis(below, stories)
         return svg(figure, "Odometry error over time")
 
@@ -119,7 +124,7 @@ def scan_figure(story: Story, floor: Floor | None) -> str:
         axes.plot(x, y, ".", ms=3.2, color=SCAN, label=f"{len(x)} returns")
         axes.plot(*scan.origin, "o", ms=7, mfc=PANEL, mec=INK, mew=1.6, label="lidar")
         plan_axes(axes, size)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2)
+        figure.legend(loc="outside lower center", ncols=2)
         return svg(figure, f"Lidar scan at {scan.time:.1f} s")
 
 
@@ -167,7 +172,7 @@ def extent_of(stories: list[Story], floor: Floor | None) -> tuple[float, float, 
 def height_of(size: tuple[float, float, float, float]) -> float:
     """Of a figure that shows this much [inch]."""
     ratio = (size[3] - size[1]) / (size[2] - size[0])
-    return float(min(max(_WIDTH * ratio * 0.94 + 0.6, 2.2), 8.0))
+    return float(min(max(_WIDTH * ratio * 0.94 + 0.9, 1.6), 8.0))
 
 
 def plan_axes(axes: Any, size: tuple[float, float, float, float]) -> None:

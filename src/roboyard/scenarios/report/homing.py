@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from roboyard.record import Recording
 from roboyard.scenarios.floor import Floor
 from roboyard.scenarios.report.figures import draw_floor, extent_of, height_of, plan_axes, time_axis
+from roboyard.scenarios.report.section import Section, Source
 from roboyard.scenarios.report.story import Story, thinned
 from roboyard.scenarios.report.style import BAD, COMMAND, GOOD, MUTED, PANEL, TRUTH, new_figure, styled, svg
 
@@ -36,6 +37,19 @@ class Homecoming:
             else:
                 joined.append((begin, until))
         return joined
+
+
+def homing_part(source: Source) -> Section | None:
+    """The way back and the link over time; None if the robot has no tracker, or its link was never lost."""
+    found = read_homecoming(source.recording, source.namespace)
+    if found is None or not len(source.story.truth):
+        return None
+    note = (
+        "Points stored while the operator drove, as far as the trail was longest. Link: up; lost after the time-out; "
+        "back until the operator was heard long enough."
+    )
+    drawn = (homecoming_figure(source.story, found, source.floor), link_figure(source.story, found))
+    return Section("Home without the operator", drawn, note=note)
 
 
 def read_homecoming(recording: Recording, namespace: str) -> Homecoming | None:

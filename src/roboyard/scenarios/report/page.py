@@ -11,9 +11,7 @@ from roboyard import __version__
 from roboyard.scenarios.depth_looks import Look
 from roboyard.scenarios.floor import Floor
 from roboyard.scenarios.metrics.evaluation import RUN_METRICS
-from roboyard.scenarios.report.arms import Reached
-from roboyard.scenarios.report.exploration import Reconnaissance
-from roboyard.scenarios.report.homing import Homecoming
+from roboyard.scenarios.report.section import Section
 from roboyard.scenarios.report.story import Story
 
 _MOST_LOG = 60
@@ -30,6 +28,11 @@ _TILES = (
     ("min_separation", "nearest to anybody", "{:.2f} m"),
     ("coverage", "of the floor seen", "{:.1%}"),
     ("return_error", "from where it set out", "{:.2f} m"),
+    ("speed", "under way on its legs", "{:.3f} m/s"),
+    ("cost_of_transport", "cost of transport", "{:.2f}"),
+    ("min_stability_margin", "least stability margin", "{:.3f} m"),
+    ("slips", "slips of feet", "{:d}"),
+    ("falls", "falls", "{:d}"),
     ("messages", "messages", "{:,d}"),
 )
 
@@ -38,9 +41,7 @@ def render(
     document: Mapping[str, Any],
     stories: Sequence[Story],
     floor: Floor | None,
-    homecoming: Homecoming | None = None,
-    explored: Reconnaissance | None = None,
-    reached: Reached | None = None,
+    sections: Sequence[Section] = (),
     looks: Sequence[Look] = (),
     *,
     log: Sequence[tuple[float, str, str, str]] = (),
@@ -53,9 +54,7 @@ def render(
         document: What metrics.json says.
         stories: One a robot, the main one first.
         floor: The world from above.
-        homecoming: How the main robot came home when the operator's link was lost.
-        explored: How it explored the place.
-        reached: What its arm was asked for, and how it moved.
+        sections: What only some robots have to show.
         looks: What depth cameras saw at the end.
         log: Warnings and errors: time [s], level, node, text.
         scenario: The scenario as run, as text.
@@ -64,10 +63,7 @@ def render(
     import jinja2
 
     from roboyard.scenarios.report import figures
-    from roboyard.scenarios.report.arms import goals_figure, joints_figure
     from roboyard.scenarios.report.cameras import cameras_picture
-    from roboyard.scenarios.report.exploration import coverage_figure, map_figure
-    from roboyard.scenarios.report.homing import homecoming_figure, link_figure
 
     moved = [story for story in stories if len(story.truth)]
     main = moved[0] if moved else None
@@ -90,17 +86,12 @@ def render(
         ],
         criteria=[_criterion(name, found) for name, found in document["criteria"].items()],
         figures={
-            "track": figures.track_figure(list(moved), floor) if main and (main.moved or not reached) else "",
+            "track": figures.track_figure(list(moved), floor) if main and (main.moved or not sections) else "",
             "error": figures.error_figure(list(moved)) if any(len(s.odometry) for s in moved) else "",
             "speeds": figures.speed_figure(main) if main and main.moved else "",
             "scan": figures.scan_figure(main, floor) if main else "",
-            "goals": goals_figure(reached) if reached else "",
-            "joints": joints_figure(reached) if reached else "",
-            "home": homecoming_figure(main, homecoming, floor) if main and homecoming else "",
-            "link": link_figure(main, homecoming) if main and homecoming else "",
-            "maps": map_figure(main, explored) if main and explored else "",
-            "coverage": coverage_figure(main, explored) if main and explored else "",
         },
+        sections=sections,
         cameras=cameras_picture(list(looks)) if looks else "",
         looks=[look.text for look in looks],
         main=main.robot if main and len(stories) > 1 else "",

@@ -56,12 +56,18 @@ def styled() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
-    """A figure [inch] and its axes, without any window system."""
+def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, *, alike: bool = True) -> tuple[Any, Any]:
+    """A figure [inch] and its axes, without any window system; rows share x axes, and columns both if ``alike``."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, columns, sharex=True, sharey=columns > 1)
+    return figure, figure.subplots(rows, columns, sharex=True if alike else "col", sharey=columns > 1 and alike)
+
+
+def widen(axes: Any, low: float, high: float) -> None:
+    """Show at least from ``low`` to ``high``: rounding errors are not blown up to a figure's height."""
+    shown = axes.get_ylim()
+    axes.set_ylim(min(shown[0], low), max(shown[1], high))
 
 
 def svg(figure: Any, label: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,9 @@ from roboyard.scenarios.depth_looks import look_again
 from roboyard.scenarios.floor import Floor, floor_of
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.metrics.mapping import Plan
-from roboyard.scenarios.report.arms import Reached, read_reached
-from roboyard.scenarios.report.exploration import Reconnaissance, read_reconnaissance
-from roboyard.scenarios.report.homing import Homecoming, read_homecoming
 from roboyard.scenarios.report.page import render
+from roboyard.scenarios.report.parts import PARTS
+from roboyard.scenarios.report.section import Section, Source
 from roboyard.scenarios.report.story import Story, read_story
 from roboyard.scenarios.run_folder import RunFolder
 from roboyard.simulation import Simulation
@@ -43,9 +43,8 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
     document = folder.read_metrics()
     stories: list[Story] = []
     log: list[tuple[float, str, str, str]] = []
-    homecoming: Homecoming | None = None
-    explored: Reconnaissance | None = None
-    reached: Reached | None = None
+    sections: list[Section] = []
+    floor = _floor(world)
     if folder.recording.is_file():
         try:
             with open_recording(folder.recording) as recording:
@@ -54,22 +53,29 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
                     for name, robot in document["robots"].items()
                 ]
                 log = _read_log(recording)
-                main = next(iter(document["robots"].values()), None)
-                if main is not None:
-                    homecoming = read_homecoming(recording, main["namespace"])
-                    reached = read_reached(recording, main["namespace"])
-                    topics = RobotTopics.of(stories[0].robot, main["namespace"], main["topics"])
-                    explored = read_reconnaissance(recording, stories[0], topics, _plan(world))
+                sections = _sections(recording, stories, document["robots"], floor, _plan(world))
         except RecordingError as error:
             log.append((0.0, "error", "report", f"the recording cannot be read: {error}"))
     scenario = folder.scenario.read_text("utf-8") if folder.scenario.is_file() else ""
     video = folder.video.name if folder.video.is_file() else None
     looks = look_again(world) if isinstance(world, Simulation) else []
-    page = render(
-        document, stories, _floor(world), homecoming, explored, reached, looks, log=log, scenario=scenario, video=video
-    )
+    page = render(document, stories, floor, sections, looks, log=log, scenario=scenario, video=video)
     folder.write_text(folder.report, page)
     return folder.report
+
+
+def _sections(
+    recording: Recording, stories: list[Story], robots: dict[str, Any], floor: Floor | None, plan: Plan | None
+) -> list[Section]:
+    """What the parts of the report have to show of each robot."""
+    sections: list[Section] = []
+    for story, robot in zip(stories, robots.values(), strict=True):
+        topics = RobotTopics.of(story.robot, robot["namespace"], robot["topics"])
+        source = Source(recording, story, topics, floor, plan, robot)
+        for section in filter(None, (part(source) for part in PARTS)):
+            title = f"{section.title}: {story.robot}" if len(stories) > 1 else section.title
+            sections.append(replace(section, title=title))
+    return sections
 
 
 def _floor(world: World | Simulation | None) -> Floor | None:

@@ -22,12 +22,14 @@ class Entry:
         model: Its description.
         T_world_model: Where its model frame starts.
         base: What of its body's velocity can be commanded; None: nothing.
+        aloft: Links that are not meant to touch the ground, as an arm's; others may stand on it.
     """
 
     name: str
     model: Model
     T_world_model: SE3
     base: BaseKind | None = None
+    aloft: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,12 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class GeomTables:
-    """Per engine geom: model number (-1: none), whether it is ground, link, part, grain (see `grain_loop`)."""
+    """Per engine geom: model number (-1: none), whether it is ground, whether it is not meant to touch that, link,
+    part, grain (see `grain_loop`)."""
 
     model: NDArray[np.int32]
     ground: NDArray[np.bool_]
+    aloft: NDArray[np.bool_]
     links: tuple[str, ...]
     parts: tuple[str, ...]
     grain: NDArray[np.float64]

@@ -345,11 +345,12 @@ def _place(model: mujoco.MjModel, draft: _Draft) -> Placement:
 
 def _tables(model: mujoco.MjModel, maker: GeomMaker, placements: Sequence[Placement]) -> GeomTables:
     owner = np.full(model.ngeom, -1, np.int32)
-    ground = np.zeros(model.ngeom, bool)
+    ground, aloft = np.zeros(model.ngeom, bool), np.zeros(model.ngeom, bool)
     links, parts = [""] * model.ngeom, [""] * model.ngeom
     for mark in maker.marks:
         geom = model.geom(mark.name).id
         owner[geom], ground[geom] = mark.model, mark.ground
+        aloft[geom] = mark.model >= 0 and mark.link in placements[mark.model].entry.aloft
         links[geom], parts[geom] = mark.link, mark.part
     grains = ((model.geom(m.name).id, m.grain, placements[m.model]) for m in maker.marks if m.grain is not None)
-    return GeomTables(owner, ground, tuple(links), tuple(parts), grain_table(model, grains, maker.notes))
+    return GeomTables(owner, ground, aloft, tuple(links), tuple(parts), grain_table(model, grains, maker.notes))

@@ -18,8 +18,18 @@ _NEVER = ("orientation", "variance", "reference")
 """A rotation plus noise is none, and what a sensor says of itself is not measured."""
 _METRE = 1.0 / 111_320.0
 """In degrees of latitude: noise of a place is given in metres."""
+DEPTH_CAMERAS = ("depth_camera", "rgbd_camera")
 NUMBERLESS = ("contact", "truth")
 """Kinds of sensors whose readings are no plain numbers: noise has nothing to fall on."""
+
+
+def _blinded(reading: Any) -> Any:
+    """Without any depth; colours stay."""
+    if reading.depth is None:
+        return reading
+    nothing = np.full_like(reading.depth, np.nan)
+    nothing.flags.writeable = False
+    return replace(reading, depth=nothing)
 
 
 class Impairment:
@@ -53,6 +63,8 @@ class Impairment:
                 return self._delayed(reading, now_ns - self.late_ns, now_ns)
             case "noisy":
                 return None if reading is None else self._noisy(reading)
+            case "blind":
+                return None if reading is None else _blinded(reading)
 
     def _delayed(self, reading: Any, until_ns: int, now_ns: int) -> Any:
         self._past.append((now_ns, reading))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.simulation.faults.joints import JointFaults
 from roboyard.simulation.faults.kinds import KINDS, Fault, GroundFault, JointFault, PowerFault, SensorFault
-from roboyard.simulation.faults.sensing import NUMBERLESS, Impairment
+from roboyard.simulation.faults.sensing import DEPTH_CAMERAS, NUMBERLESS, Impairment
 from roboyard.simulation.randomness import generator
 from roboyard.simulation.servos import effort_limit
 from roboyard.simulation.surface_tables import Patch
@@ -87,6 +87,8 @@ class FaultTable:
                 raise InputError(
                     f"sensor {fault.sensor!r} measures no numbers that could be noisy", valid="silent, stuck or delayed"
                 )
+            if fault.trouble == "blind" and sensors[fault.sensor] not in DEPTH_CAMERAS:
+                raise InputError(f"sensor {fault.sensor!r} measures no depth", valid="silent, stuck, delayed or noisy")
         elif isinstance(fault, JointFault):
             places = {place.name: place for place in placement.joints}
             if fault.joint not in places:

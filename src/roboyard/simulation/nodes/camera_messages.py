@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import struct
 import sys
 import zlib
@@ -17,13 +16,12 @@ from roboyard.description.sensors import Sensor
 from roboyard.geometry import Lens
 from roboyard.grids.registration import POINT, organised_cloud, registered_depth, slopes
 from roboyard.messages import msg
-from roboyard.messages.convert import image_to_msg
+from roboyard.messages.convert import image_to_msg, jpeg_to_msg
 from roboyard.messages.time import stamp
 from roboyard.simulation.sensors.cameras.camera import CameraReading
 from roboyard.simulation.sensors.cameras.depth_noise import SUBPIXEL
 from roboyard.simulation.sensors.cameras.stereo import projection
 
-JPEG_QUALITY = 80
 NEEDS: dict[str, frozenset[str]] = {
     "image": frozenset(("image",)),
     "depth": frozenset(("depth",)),
@@ -149,10 +147,7 @@ class CameraMessages:
     def _jpeg(self, reading: CameraReading) -> Any:
         if reading.colour is None:
             return None
-        kind = "mono8; jpeg compressed" if reading.colour.ndim == 2 else "rgb8; jpeg compressed bgr8"
-        return msg.CompressedImage(
-            header=_header(reading.time_ns, self._colour), format=kind, data=jpeg(reading.colour)
-        )
+        return jpeg_to_msg(reading.colour, self._colour, reading.time_ns)
 
     def _png(self, reading: CameraReading) -> Any:
         if reading.depth is None:
@@ -171,15 +166,6 @@ def millimetres(depth: NDArray[np.float32]) -> NDArray[np.uint16]:
     """Depth in whole millimetres, 0 where it is unknown or out of range (REP 118)."""
     known = np.isfinite(depth) & (depth > 0.0) & (depth < 65.535)
     return np.where(known, np.round(1000.0 * np.where(known, depth, 0.0)), 0.0).astype(np.uint16)
-
-
-def jpeg(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The picture (h, w, 3) or (h, w) as JPEG."""
-    from PIL import Image
-
-    out = io.BytesIO()
-    Image.fromarray(picture).save(out, "JPEG", quality=JPEG_QUALITY)
-    return np.frombuffer(out.getvalue(), np.uint8)
 
 
 def png(picture: NDArray[np.uint16]) -> NDArray[np.uint8]:

@@ -230,23 +230,30 @@ def contacts_state(
         brief: Pairs of shapes that touched since the last message and came apart again; they carry no points.
         frame: In which the touches are.
     """
-    pairs: dict[tuple[str, str], Any] = {}
+    pairs: dict[tuple[str, str], list[Touch]] = {}
     for touch in touches:
-        state = pairs.get((touch.own, touch.against))
-        if state is None:
-            state = msg.ContactState(collision1_name=touch.own, collision2_name=touch.against)
-            pairs[(touch.own, touch.against)] = state
-        force = _vector(touch.force)
-        state.wrenches.append(msg.Wrench(force=force))
-        state.contact_positions.append(_vector(touch.position))
-        state.contact_normals.append(_vector(touch.normal))
-        state.depths = np.append(state.depths, touch.depth)
-        total = state.total_wrench.force
-        total.x, total.y, total.z = total.x + force.x, total.y + force.y, total.z + force.z
-    for own, against in brief:
-        if (own, against) not in pairs:
-            pairs[(own, against)] = msg.ContactState(collision1_name=own, collision2_name=against)
-    return msg.ContactsState(header=_header(time_ns, frame), states=list(pairs.values()))
+        pairs.setdefault((touch.own, touch.against), []).append(touch)
+    states = [_contact_state(own, against, met) for (own, against), met in pairs.items()]
+    states += [
+        msg.ContactState(collision1_name=own, collision2_name=against)
+        for own, against in brief
+        if (own, against) not in pairs
+    ]
+    return msg.ContactsState(header=_header(time_ns, frame), states=states)
+
+
+def _contact_state(own: str, against: str, touches: list[Touch]) -> Any:
+    """gazebo_msgs/ContactState of the contact points of two shapes."""
+    x, y, z = (sum(forces) for forces in zip(*(touch.force for touch in touches), strict=True))
+    return msg.ContactState(
+        collision1_name=own,
+        collision2_name=against,
+        wrenches=[msg.Wrench(force=_vector(touch.force)) for touch in touches],
+        total_wrench=msg.Wrench(force=msg.Vector3(x, y, z)),
+        contact_positions=[_vector(touch.position) for touch in touches],
+        contact_normals=[_vector(touch.normal) for touch in touches],
+        depths=np.array([touch.depth for touch in touches]),
+    )
 
 
 def odometry(truth: Truth, child: str) -> Any:

@@ -42,9 +42,6 @@ class Contact(SimulatedSensor[ContactReading]):
 
     def measure(self, time_ns: int, elapsed_ns: int) -> ContactReading:
         """Gather the contacts of this instant."""
-        touches = touches_of(self.host, self._geoms)
-        if touches:
-            data = self.host.data
-            origin, axes = data.site_xpos[self.site], data.site_xmat[self.site].reshape(3, 3)
-            touches = tuple(touch.seen_from(origin, axes) for touch in touches)
-        return ContactReading(time_ns, touches)
+        data = self.host.data
+        axes = data.site_xmat[self.site].reshape(3, 3)
+        return ContactReading(time_ns, touches_of(self.host, self._geoms, origin=data.site_xpos[self.site], axes=axes))

@@ -18,28 +18,27 @@ from roboyard.compute import kernel
 Array = NDArray[np.float64]
 U8 = NDArray[np.uint8]
 I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
 
 
 def _examples() -> list[tuple[object, ...]]:
-    return [(np.zeros((8, 8), np.uint8), 3.0, 2.0, 5.0, 8, np.zeros((8, 3)))]
+    return [(np.zeros((8, 8), np.uint8), 3.0, np.ones((2, 2)), np.zeros((2, 8, 3)), np.zeros(2, np.int64))]
 
 
 @kernel(examples=_examples, error_model="numpy")
-def vote(half: U8, least: float, radius_min: float, radius_max: float, most: int, out: Array) -> int:
-    """Places with the most votes; returns how many.
+def vote(half: U8, least: float, radii: Array, out: Array, counts: I64) -> None:
+    """Places with the most votes, for each range of radii.
 
     Args:
         half: (h, w), light where discs are.
         least: Slope of an edge [grey levels a pixel].
-        radius_min: Of the shorter half axis [px of ``half``].
-        radius_max: Of the longer [px of ``half``].
-        most: How many places at most.
-        out: (most, 3) column and row [px of ``half``], votes; the most votes first.
+        radii: (n, 2) least shorter and greatest longer half axis [px of ``half``].
+        out: (n, most, 3) column and row [px of ``half``], votes; the most votes first. Written.
+        counts: (n,) how many places of each range there are. Written.
     """
     height, width = half.shape
-    votes = np.zeros((height, width), np.int32)
+    votes = np.zeros((len(radii), height, width), np.int32)
     bound = (8.0 * least) ** 2
-    steps = math.ceil(radius_max - radius_min) + 1
     for row in range(1, height - 1):
         for column in range(1, width - 1):
             # Scharr's or Sobel's weights turn the direction by less than the votes' grid: Sobel's will do.
@@ -53,12 +52,14 @@ def vote(half: U8, least: float, radius_min: float, radius_max: float, most: int
                 continue
             size = math.sqrt(size)
             gx, gy = gx / size, gy / size
-            x, y = column + radius_min * gx + 0.5, row + radius_min * gy + 0.5
-            for _ in range(steps):
-                if 0.0 <= x < width and 0.0 <= y < height:
-                    votes[int(y), int(x)] += 1
-                x, y = x + gx, y + gy
-    return _peaks(votes, 0.9 * math.pi * radius_min, most, out)
+            for k in range(len(radii)):
+                x, y = column + radii[k, 0] * gx + 0.5, row + radii[k, 0] * gy + 0.5
+                for _ in range(math.ceil(radii[k, 1] - radii[k, 0]) + 1):
+                    if 0.0 <= x < width and 0.0 <= y < height:
+                        votes[k, int(y), int(x)] += 1
+                    x, y = x + gx, y + gy
+    for k in range(len(radii)):
+        counts[k] = _peaks(votes[k], 0.9 * math.pi * radii[k, 0], out.shape[1], out[k])
 
 
 def _peak_examples() -> list[tuple[object, ...]]:

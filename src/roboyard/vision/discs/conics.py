@@ -8,37 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.compute.linear import solve_positive
 
 Array = NDArray[np.float64]
-
-
-def _solve_examples() -> list[tuple[object, ...]]:
-    return [(np.zeros((5, 5)), np.zeros(5))]
-
-
-@kernel(examples=_solve_examples, error_model="numpy")
-def solve5(A: Array, b: Array) -> bool:
-    """Solve A x = b for symmetric positive A by Cholesky's factors, in place: x stands in ``b``; False if A is not."""
-    n = len(b)
-    for j in range(n):
-        for k in range(j):
-            A[j, j] -= A[j, k] * A[j, k]
-        if not A[j, j] > 1e-12:
-            return False
-        A[j, j] = math.sqrt(A[j, j])
-        for i in range(j + 1, n):
-            for k in range(j):
-                A[i, j] -= A[i, k] * A[j, k]
-            A[i, j] /= A[j, j]
-    for i in range(n):
-        for k in range(i):
-            b[i] -= A[i, k] * b[k]
-        b[i] /= A[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            b[i] -= A[k, i] * b[k]
-        b[i] /= A[i, i]
-    return True
 
 
 def _fit_examples() -> list[tuple[object, ...]]:
@@ -87,7 +59,7 @@ def fit_ellipse(points: Array, weights: Array, ellipse: Array) -> bool:
                 right[i] += w * row[i]
                 for j in range(i + 1):
                     normal[i, j] += w * row[i] * row[j]
-    if not solve5(normal, right):
+    if not solve_positive(normal, right, 1e-12):
         return False
     if not conic_axes(right[0], right[1], right[2], right[3], right[4], -1.0, ellipse):
         return False

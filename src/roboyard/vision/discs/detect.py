@@ -11,19 +11,7 @@ from numpy.typing import NDArray
 from roboyard.errors import InputError
 from roboyard.vision.discs.candidates import vote
 from roboyard.vision.discs.config import DiscConfig, Polarity
-from roboyard.vision.discs.doubts import (
-    BOUNDS,
-    CONTRAST_MIN,
-    DOUBT,
-    FLATTEST,
-    INVERTED,
-    MARK_CONTRAST,
-    NOISE,
-    RADIUS_MAX,
-    RADIUS_MIN,
-    STEEPNESS,
-    WITH_MARK,
-)  # fmt: skip
+from roboyard.vision.discs.doubts import Limits
 from roboyard.vision.discs.inside import MARK, OFF_X
 from roboyard.vision.discs.outline import RAYS
 from roboyard.vision.discs.search import FOUND, MOST, search
@@ -139,7 +127,7 @@ def find_discs(image: U8, config: DiscConfig | None = None) -> list[Disc]:
     places = _places(half, 0.5 * noise, config)
     smooth = cv2.GaussianBlur(light, (5, 5), 0.8)
     found, outlines = np.zeros((MOST, FOUND)), np.zeros((MOST, RAYS, 3))
-    count = search(smooth, places, _bounds(config, noise), found, outlines)
+    count = search(smooth, places, _limits(config, noise), found, outlines)
     order = np.argsort(found[:count, -1], kind="stable")
     return [_disc(found[k], outlines[k], config.polarity) for k in order]
 
@@ -148,31 +136,31 @@ def _places(half: U8, noise: float, config: DiscConfig) -> Array:
     low, high = 0.5 * config.radius_min * math.cos(config.tilt_max), 0.5 * config.radius_max + 0.5
     between = math.sqrt(low * high)
     edge = max(_EDGE, _EDGE_NOISE * noise)
-    parts = []
-    for least, most in ((low, 1.15 * between), (0.87 * between, high)):
-        out = np.zeros((_PLACES, 3))
-        count = vote(half, edge, least, most, _PLACES, out)
-        # pixel k of the half picture covers 2 k and 2 k + 1
-        parts.append(2.0 * out[:count, :2] + 0.5)
-    return np.concatenate(parts)
+    radii = np.array([[low, 1.15 * between], [0.87 * between, high]])
+    out, counts = np.zeros((2, _PLACES, 3)), np.zeros(2, np.int64)
+    vote(half, edge, radii, out, counts)
+    # pixel k of the half picture covers 2 k and 2 k + 1
+    return 2.0 * np.concatenate([found[:count, :2] for found, count in zip(out, counts, strict=True)]) + 0.5
 
 
-def _bounds(config: DiscConfig, noise: float) -> Array:
-    bounds = np.zeros(BOUNDS)
-    bounds[RADIUS_MIN], bounds[RADIUS_MAX] = config.radius_min - _SLACK, config.radius_max + _SLACK
-    bounds[FLATTEST] = math.cos(config.tilt_max)
-    bounds[STEEPNESS] = max(1.0, 0.8 * noise)
-    bounds[CONTRAST_MIN] = max(5.0, 2.5 * noise)
-    bounds[DOUBT] = 0.05 + 1.5 * config.sensitivity
-    bounds[WITH_MARK], bounds[MARK_CONTRAST] = float(config.mark), config.mark_contrast
-    bounds[INVERTED] = float(config.polarity == "black")
-    bounds[NOISE] = noise
-    return bounds
+def _limits(config: DiscConfig, noise: float) -> Limits:
+    return Limits(
+        radius_min=config.radius_min - _SLACK,
+        radius_max=config.radius_max + _SLACK,
+        flattest=math.cos(config.tilt_max),
+        steepness=max(1.0, 0.8 * noise),
+        contrast=max(5.0, 2.5 * noise),
+        doubt=0.05 + 1.5 * config.sensitivity,
+        with_mark=bool(config.mark),
+        mark_contrast=float(config.mark_contrast),
+        inverted=config.polarity == "black",
+        noise=noise,
+    )
 
 
 def _disc(found: Array, outline: Array, polarity: Polarity) -> Disc:
     return Disc(
         polarity, found[:2].copy(), (float(found[2]), float(found[3])), float(found[4]), float(found[5]),
         float(found[6]), float(found[8]), float(found[8 + MARK]), found[8 + OFF_X : 8 + OFF_X + 2].copy(),
-        float(found[-1]),         outline[outline[:, 2] > 0.0, :2].copy(),
+        float(found[-1]), outline[outline[:, 2] > 0.0, :2].copy(),
     )  # fmt: skip

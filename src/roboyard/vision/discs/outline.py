@@ -163,8 +163,8 @@ def rough_outline(
             reach[k] = found[0]
             sorted_[used] = found[0]
             used += 1
-    if used < _COARSE // 2:
-        return 0.0
+        elif k + 1 - used > _COARSE // 2:
+            return 0.0
     middle = np.median(sorted_[:used])
     for k in range(_COARSE):
         if weights[k] > 0.0 and not 0.55 * middle <= reach[k] <= 1.6 * middle:

@@ -8,19 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.vision.discs.doubts import (
-    BOUNDS,
-    DOUBT,
-    FLATTEST,
-    INVERTED,
-    MARK_CONTRAST,
-    NOISE,
-    RADIUS_MAX,
-    RADIUS_MIN,
-    STEEPNESS,
-    WITH_MARK,
-    doubts,
-)  # fmt: skip
+from roboyard.vision.discs.doubts import Limits, doubts, example_limits
 from roboyard.vision.discs.inside import TOLD, glance, look_inside
 from roboyard.vision.discs.outline import RAYS, fine_outline, rough_outline
 
@@ -36,17 +24,17 @@ _ROUGH_SUPPORT = 0.45
 
 def _examples() -> list[tuple[object, ...]]:
     image = np.zeros((8, 8), np.uint8)
-    return [(image, np.zeros((1, 2)), np.zeros(BOUNDS), np.zeros((MOST, FOUND)), np.zeros((MOST, RAYS, 3)))]
+    return [(image, np.zeros((1, 2)), example_limits(), np.zeros((MOST, FOUND)), np.zeros((MOST, RAYS, 3)))]
 
 
 @kernel(examples=_examples, error_model="numpy")
-def search(image: U8, places: Array, bounds: Array, found: Array, outlines: Array) -> int:
+def search(image: U8, places: Array, limits: Limits, found: Array, outlines: Array) -> int:
     """Discs near these places, each once; returns how many.
 
     Args:
         image: Light where discs are, smoothed a little.
         places: (n, 2) near middles [px].
-        bounds: (BOUNDS,) limits.
+        limits: What a disc may be.
         found: (MOST, FOUND) written.
         outlines: (MOST, RAYS, 3) edges and their weights, written.
     """
@@ -54,19 +42,19 @@ def search(image: U8, places: Array, bounds: Array, found: Array, outlines: Arra
     points, weights = np.zeros((RAYS, 2)), np.zeros(RAYS)
     seen = np.zeros((len(places), 3))
     looked, count, levels = 0, 0, np.zeros(2)
-    shortest = bounds[RADIUS_MIN] * bounds[FLATTEST]
+    shortest = limits.radius_min * limits.flattest
     for place in range(len(places)):
         x, y = places[place, 0], places[place, 1]
-        if rough_outline(image, x, y, shortest, bounds[RADIUS_MAX], bounds[STEEPNESS], ellipse) < _ROUGH_SUPPORT:
+        if rough_outline(image, x, y, shortest, limits.radius_max, limits.steepness, ellipse) < _ROUGH_SUPPORT:
             continue
         a, b = ellipse[2], ellipse[3]
-        if a > 1.15 * bounds[RADIUS_MAX] + 1.0 or a < 0.8 * bounds[RADIUS_MIN] or b < 0.8 * bounds[FLATTEST] * a:
+        if a > 1.15 * limits.radius_max + 1.0 or a < 0.8 * limits.radius_min or b < 0.8 * limits.flattest * a:
             continue
-        if bounds[WITH_MARK] > 0.0:
+        if limits.with_mark:
             glance(image, ellipse, levels)
             contrast = levels[0] - levels[1]
-            lighter = 255.0 - levels[1] if bounds[INVERTED] > 0.0 else levels[0]
-            if contrast < max(1.5 * bounds[NOISE], 0.7 * bounds[MARK_CONTRAST] * lighter):
+            lighter = 255.0 - levels[1] if limits.inverted else levels[0]
+            if contrast < max(1.5 * limits.noise, 0.7 * limits.mark_contrast * lighter):
                 continue
         known = False
         for k in range(looked):
@@ -76,11 +64,11 @@ def search(image: U8, places: Array, bounds: Array, found: Array, outlines: Arra
             continue
         seen[looked, 0], seen[looked, 1], seen[looked, 2] = ellipse[0], ellipse[1], a
         looked += 1
-        if not fine_outline(image, bounds[STEEPNESS], ellipse, points, weights, fit):
+        if not fine_outline(image, limits.steepness, ellipse, points, weights, fit):
             continue
         look_inside(image, ellipse, weights, inside)
-        doubt = doubts(ellipse, fit, inside, bounds)
-        if not doubt <= bounds[DOUBT]:
+        doubt = doubts(ellipse, fit, inside, limits)
+        if not doubt <= limits.doubt:
             continue
         spot = count
         for k in range(count):

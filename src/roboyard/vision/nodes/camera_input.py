@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Node, TransformError
+from roboyard.bus import Node, Subscription, TransformError
+from roboyard.bus.node_state import release
 from roboyard.errors import MessageError
 from roboyard.geometry import Lens
 from roboyard.grids.registration import registered_depth
@@ -55,6 +57,8 @@ class CameraInput:
         depth_info: Their own CameraInfo, if they are not registered to the colour camera; empty: they are.
         on_view: Called with each view.
 
+    It hears nothing until `listen`: pictures that nobody listens to need not be made.
+
     ``trouble`` says what is wrong with the newest message: a word and a sentence; empty if nothing is.
     """
 
@@ -65,12 +69,20 @@ class CameraInput:
         self._node, self._on_view = node, on_view
         self._topics = {"camera": image, "camera_info": info, "depth": depth, "depth_info": depth_info}
         self._last: dict[str, Any] = {}
-        node.subscribe(image, msg.Image, lambda message: self._take("camera", message))
-        node.subscribe(info, msg.CameraInfo, lambda message: self._take("camera_info", message))
-        if depth:
-            node.subscribe(depth, msg.Image, lambda message: self._take("depth", message))
-        if depth_info:
-            node.subscribe(depth_info, msg.CameraInfo, lambda message: self._take("depth_info", message))
+        self._heard: list[Subscription] = []
+
+    def listen(self, wanted: bool = True) -> None:
+        """Listen from now on, or no more."""
+        if wanted == bool(self._heard):
+            return
+        for heard in self._heard:
+            release(self._node, heard)
+        self._heard.clear()
+        if wanted:
+            for name, topic in self._topics.items():
+                kind = msg.CameraInfo if name.endswith("info") else msg.Image
+                if topic:
+                    self._heard.append(self._node.subscribe(topic, kind, partial(self._take, name)))
 
     def silent(self, since_ns: int) -> tuple[str, str]:
         """Which topic has said nothing since then: a word and a sentence; empty if all have."""

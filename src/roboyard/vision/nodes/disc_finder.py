@@ -13,7 +13,7 @@ from roboyard.bus.actions import GoalHandle
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.messages import action, msg
-from roboyard.messages.convert import header, image_to_msg
+from roboyard.messages.convert import header, image_to_msg, jpeg_to_msg
 from roboyard.vision.discs.config import DiscConfig
 from roboyard.vision.discs.detect import find_discs
 from roboyard.vision.discs.drawing import draw_discs
@@ -52,6 +52,7 @@ class Look:
         rows: For each look its sightings (n, 9): position, normal, diameter, distance, measured.
         blind: Looks whose depth was known nowhere.
         trouble: Why the newest picture could not be used.
+        last: What it saw last.
     """
 
     handle: GoalHandle
@@ -64,6 +65,7 @@ class Look:
     rows: list[np.ndarray]
     blind: int = 0
     trouble: tuple[str, str] = ("", "")
+    last: tuple[View, Seen] | None = None
 
 
 class DiscFinderNode(Node):
@@ -72,8 +74,10 @@ class DiscFinderNode(Node):
     in: image (sensor_msgs/Image), camera_info, depth_registered/image; or depth as its own camera sees it, with
         depth_info_topic and /tf between the two; names by parameters
     out: discs (vision_msgs/Detection3DArray, in the camera's optical frame), discs/image (what was found, drawn in),
-        while somebody listens, at most ``rate`` times a second
+        while somebody listens, at most ``rate`` times a second; discs/image/compressed: the last picture of each look
     action: look (roboyard_msgs/LookForDiscs): several looks, and where discs or middles of pairs are, in a named frame
+
+    It listens to the camera while it looks, or somebody listens to it.
 
     Causes for which a look ends without places: view_empty, disagreement, camera_silent, camera_info_silent,
     depth_silent, depth_info_silent, depth_unknown, wrong_encoding, no_transform.
@@ -99,6 +103,7 @@ class DiscFinderNode(Node):
         self._look: Look | None = None
         self._found = self.publisher("discs", msg.vision_msgs.Detection3DArray)
         self._drawn = self.publisher("discs/image", msg.Image)
+        self._kept = self.publisher("discs/image/compressed", msg.CompressedImage)
         self._camera = CameraInput(
             self, self.image_topic, self.info_topic, self.depth_topic, self.depth_info_topic, self._on_view
         )
@@ -110,16 +115,19 @@ class DiscFinderNode(Node):
     def _on_view(self, view: View) -> None:
         look = self._look
         due = view.time_ns - self._looked_ns >= round(0.9e9 / self.rate)
-        heard = bool(self._found.topic.subscriptions or self._drawn.topic.subscriptions)
         if look is not None and view.time_ns >= look.begun_ns:
             seen = see(view, look.config)
+            look.last = (view, seen)
             self._add(look, view, seen)
-        elif due and heard:
+        elif due and self._is_heard():
             seen = see(view, self.disc)
         else:
             return
         self._looked_ns = view.time_ns
         self._tell(view, seen, look.config if look is not None else self.disc)
+
+    def _is_heard(self) -> bool:
+        return bool(self._found.topic.subscriptions or self._drawn.topic.subscriptions)
 
     def _tell(self, view: View, seen: Seen, config: DiscConfig) -> None:
         if self._found.topic.subscriptions:
@@ -152,6 +160,7 @@ class DiscFinderNode(Node):
         until = self.now_ns + round(1e9 * (float(goal.timeout) or self.timeout))
         self._look = Look(handle, self._config_of(goal), looks, least, str(goal.frame_id), self.now_ns, until, [])
         handle.on_cancel = lambda _: self._end("canceled", "somebody cancelled it")
+        self._camera.listen()
 
     def _config_of(self, goal: Any) -> DiscConfig:
         wishes: dict[str, Any] = {name: getattr(goal, name) for name in _TEXTS + _NUMBERS if getattr(goal, name)}
@@ -185,6 +194,7 @@ class DiscFinderNode(Node):
 
     def _watch(self) -> None:
         look = self._look
+        self._camera.listen(look is not None or self._is_heard())
         if look is not None and self.now_ns >= look.until_ns:
             late = f"{len(look.rows)} of {look.looks} looks in {(self.now_ns - look.begun_ns) * 1e-9:g} s"
             silent = self._camera.silent(look.begun_ns)
@@ -199,6 +209,10 @@ class DiscFinderNode(Node):
         look, self._look = self._look, None
         if look is None or not look.handle.active:
             return
+        if look.last is not None:
+            view, seen = look.last
+            drawn = draw_discs(view.image, seen.discs, seen.pairs)
+            self._kept.publish(jpeg_to_msg(drawn, view.frame, view.time_ns))
         result = action.LookForDiscs.Result(cause=cause, text=text, looks=len(look.rows))
         result.header = header(look.frame, self.now_ns)
         if not cause:

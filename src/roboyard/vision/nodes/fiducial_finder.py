@@ -37,6 +37,7 @@ class FiducialFinderNode(Node):
         self._found = self.publisher("fiducials", msg.vision_msgs.Detection3DArray)
         self._camera = CameraInput(self, self.image_topic, self.info_topic, "", "", self._on_view)
         self.timer(1.0, self._watch)
+        self._camera.listen()
         self.report_health("ok", "waits for pictures")
 
     def _on_view(self, view: View) -> None:

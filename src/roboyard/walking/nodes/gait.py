@@ -19,13 +19,14 @@ from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import msg, srv
+from roboyard.walking.gait_kernels import held_by
 from roboyard.walking.gaits import GAITS, Gait, gait_of
-from roboyard.walking.loads import GRAVITY, foot_loads, load_torques
+from roboyard.walking.heading import HeadingHold
+from roboyard.walking.loads import GRAVITY, share_weight, upright_torques
 from roboyard.walking.movement import Between, play
 from roboyard.walking.movement_file import load_movement
 from roboyard.walking.nodes.legged_messages import gait_state, legged_odometry, pose_of, tilt_and_heading
 from roboyard.walking.odometry import LeggedOdometry
-from roboyard.walking.stability import stability_margin
 from roboyard.walking.standing import lying_down, returning, rising
 from roboyard.walking.stepping import Stepper, Steps
 from roboyard.walking.walker import Walker
@@ -33,7 +34,7 @@ from roboyard.walking.walker import Walker
 _WALKING = "walking"
 _LOADING = 0.06
 """Time in which a foot takes up its load [s]."""
-_STEPS = ("stride", "lift", "acceleration", "margin", "depth", "levelling")
+_STEPS = ("stride", "lift", "acceleration", "margin", "depth", "search", "climb", "levelling", "upright")
 
 
 class GaitNode(Node):
@@ -63,6 +64,10 @@ class GaitNode(Node):
     acceleration: float = param(0.2, unit="m/s²", low=1e-3, high=100.0, doc="of the fastest foot")
     depth: float = param(0.0, unit="m", low=0.0, high=1.0, doc="how far below its place a foot searches ground")
     levelling: float = param(1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back to its height")
+    search: float = param(0.1, unit="m/s", low=1e-3, high=10.0, doc="how fast it does")
+    climb: float = param(0.06, unit="m", low=0.0, high=1.0, doc="how much higher a foot rises that runs into something")
+    upright: float = param(1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back from a tilt")
+    heading: float = param(1.0, unit="1/s", low=0.0, high=100.0, doc="gain of keeping the heading; 0: none", fixed=True)
     pose_speed: float = param(0.05, unit="m/s", low=1e-3, high=10.0, doc="of the body between poses; turns in rad/s ×4")
     movement: str = param("", doc="file played once it has stood up, and by ~play; as seen from the working folder")
     between: str = param("cosine", choices=("cosine", "spline"), doc="how feet go between a movement's steps")
@@ -78,8 +83,8 @@ class GaitNode(Node):
     publish_tf: bool = param(True, fixed=True)
 
     fields = (
-        "_phase", "_way", "_at", "_wanted", "_heard_ns", "_pose", "_posed", "_turn", "_felt", "_ticks", "_near",
-        "_loaded",
+        "_phase", "_way", "_at", "_wanted", "_heard_ns", "_pose", "_posed", "_turn", "_feels", "_forces", "_touching",
+        "_ticks", "_near", "_loaded", "_done",
     )  # fmt: skip
 
     def setup(self) -> None:
@@ -87,17 +92,22 @@ class GaitNode(Node):
         joints = self.legs.joints
         check_modes(self.hardware, joints, "position", self.full_name)
         names = self.hardware.joint_names
+        self._names, self._all = [leg.name for leg in self.legs.legs], np.ones(len(self.legs.legs), bool)
         self._where = np.array([names.index(joint) for joint in joints])
         gait, steps = self._settings(self.parameters())
         self._stepper = Stepper(self.legs, gait, steps)
-        self._odometry = LeggedOdometry()
+        self._odometry, self._hold = LeggedOdometry(), HeadingHold(self.heading)
+        self._done = np.zeros(3)
         self._wanted, self._heard_ns, self._ticks = (0.0, 0.0, 0.0), -1, 0
         self._pose, self._posed = np.zeros(6), np.zeros(6)
         self._turn: tuple[float, float, float] | None = None
-        self._felt: dict[str, bool] = {}
+        count = len(self.legs.legs)
+        self._feels, self._forces, self._touching = False, np.zeros(count), np.zeros(count, bool)
         self._phase, self._at = "resting", 0
-        self._loaded = np.zeros(len(self.legs.legs))
+        self._loaded = np.zeros(count)
         self._softness = softness(self.description, joints).reshape(-1, 3)
+        self._weight = GRAVITY * self.description.mass
+        self._soft = self.carry and bool(self._softness.any())
         self._near = self._actual()
         self._way: NDArray[np.float64] = self._near[None]
         self.owners.hold(self.full_name, joints)
@@ -109,8 +119,8 @@ class GaitNode(Node):
         self.subscribe("cmd_vel_out", msg.Twist, self._on_command)
         self.subscribe("body_pose", msg.Pose, self._on_pose)
         self.subscribe("imu", msg.Imu, self._on_imu)
-        for leg in self.legs.legs if self.feet else ():
-            self.subscribe(f"{self.feet}/{leg.name}", msg.ContactsState, partial(self._on_touch, leg.name))
+        for i, leg in enumerate(self.legs.legs if self.feet else ()):
+            self.subscribe(f"{self.feet}/{leg.name}", msg.ContactsState, partial(self._on_touch, i))
         self.service("~stand", srv.Trigger, self._on_stand)
         self.service("~lie", srv.Trigger, self._on_lie)
         self.service("~play", srv.Trigger, self._on_play)
@@ -135,7 +145,8 @@ class GaitNode(Node):
     # -- state ---------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"stepper": self._stepper.save(), "odometry": self._odometry.save()}
+        parts: dict[str, Any] = {"stepper": self._stepper, "odometry": self._odometry, "hold": self._hold}
+        return super().save() | {name: part.save() for name, part in parts.items()}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
@@ -143,6 +154,7 @@ class GaitNode(Node):
         self._stepper.change(*self._settings(self.parameters()))
         self._stepper.load(state["stepper"])
         self._odometry.load(state["odometry"])
+        self._hold.load(state["hold"])
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_command(self, message: Any) -> None:
@@ -165,8 +177,11 @@ class GaitNode(Node):
     def _on_imu(self, message: Any) -> None:
         self._turn = tilt_and_heading(message.orientation)
 
-    def _on_touch(self, leg: str, message: Any) -> None:
-        self._felt[leg] = bool(message.states)
+    def _on_touch(self, leg: int, message: Any) -> None:
+        self._feels, self._touching[leg], self._forces[leg] = True, bool(message.states), 0.0
+        for state in message.states:
+            force = state.total_wrench.force
+            self._forces[leg] += math.hypot(force.x, force.y, force.z)
 
     # -- services ------------------------------------------------------------------------------------------------------
     def _on_stand(self, request: Any) -> Any:
@@ -210,27 +225,26 @@ class GaitNode(Node):
 
     # -- going on ------------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
+        feet = self.legs.feet(self._actual())
         if self.owners.owns(self.full_name, self.legs.joints) and not self.owners.paused(self.legs.joints):
             self._near = self._walk() if self._phase == _WALKING else self._follow()
-            told = np.clip(self._near + self._bent(), self.legs.lower, self.legs.upper)
+            told = np.minimum(np.maximum(self._near + self._bent(), self.legs.lower), self.legs.upper)
             self.hardware.write(JointCommand("position", self.legs.joints, told.ravel()))
-        feet = self.legs.feet(self._actual())
-        down = self._stepper.down if self._phase == _WALKING else np.ones(len(self.legs.legs), bool)
+        walking = self._phase == _WALKING
+        down = self._stepper.down if walking else self._all
         if self._phase != "resting":
-            stood = down & (self._loaded >= 1.0) if self._phase == _WALKING else down
-            if self._felt and self._phase == _WALKING:
-                stood = stood & np.array([self._felt.get(leg.name, False) for leg in self.legs.legs])
-            self._odometry.update(1.0 / self.rate, feet, stood, self._turn)
-            self._odom.publish(legged_odometry(self._odometry, self.now_ns, *self._frames))
+            carried = self._forces if self._feels else np.floor(self._loaded) if walking else self._all
+            self._odometry.update(1.0 / self.rate, feet, carried * down, self._turn)
+            pose = pose_of(self._odometry)
+            self._odom.publish(legged_odometry(pose, self._odometry.speed, self.now_ns, *self._frames))
             if self.publish_tf:
-                self.broadcast(pose_of(self._odometry), *self._frames)
+                self.broadcast(pose, *self._frames)
         self._ticks += 1
         if self._ticks % max(1, round(self.rate / self.state_rate)) == 0:
-            touching = [self._felt.get(leg.name, False) for leg in self.legs.legs] if self._felt else []
-            names = [leg.name for leg in self.legs.legs]
-            margin = stability_margin(feet[down])
-            doing, carried = (self._phase, self.gait), self._stepper.carried
-            self._state.publish(gait_state(self.now_ns, *doing, names, down, touching, margin, carried))
+            touching = self._touching if self._feels else self._touching[:0]
+            margin = float(held_by(feet, down, 0.0, 0.0))
+            doing = (self._phase, self.gait)
+            self._state.publish(gait_state(self.now_ns, *doing, self._names, down, touching, margin, self._done))
 
     def _follow(self) -> NDArray[np.float64]:
         """The next set-points of a way that is followed to its end, or the last ones."""
@@ -258,8 +272,11 @@ class GaitNode(Node):
         """The set-points of the next moment on the gait."""
         if self._heard_ns >= 0 and self.now_ns - self._heard_ns > self.timeout * 1e9:
             self._wanted, self._heard_ns = (0.0, 0.0, 0.0), -1
-        touching = [self._felt.get(leg.name, False) for leg in self.legs.legs] if self._felt else None
-        feet = self._stepper.advance(1.0 / self.rate, self._wanted, touching)
+        dt, wanted, turn = 1.0 / self.rate, np.array(self._wanted), self._turn
+        told = self._hold.steer(wanted, turn[2] if turn else None)
+        tilt = (0.0, 0.0) if turn is None else (turn[0] - self._posed[3], turn[1] - self._posed[4])
+        feet = self._stepper.advance(dt, told, self._touching if self._feels else None, tilt)
+        self._done = self._hold.carried(wanted, told, self._stepper.carried, dt)
         change = self._pose - self._posed
         if change.any():
             most = self.pose_speed / self.rate * np.array([1.0, 1.0, 1.0, 4.0, 4.0, 4.0])
@@ -276,13 +293,13 @@ class GaitNode(Node):
 
     def _bent(self) -> NDArray[np.float64]:
         """(l, 3) how much more joints are told, so that servos as soft as these come to where they shall be [rad]."""
-        wanted = 0.0 if self._phase == "resting" else self._stepper.down.astype(float)
+        wanted = 0.0 * self._loaded if self._phase == "resting" else self._stepper.down
         most = 1.0 / (self.rate * _LOADING)
-        self._loaded = self._loaded + np.clip(wanted - self._loaded, -most, most)
-        if not self.carry or not self._softness.any() or not self._loaded.any():
+        self._loaded = np.minimum(np.maximum(wanted, self._loaded - most), self._loaded + most)
+        if not self._soft or not self._loaded.any():
             return np.zeros_like(self._near)
-        loads = foot_loads(self._stepper.feet, GRAVITY * self.description.mass, self._loaded)
-        bent: NDArray[np.float64] = load_torques(self.legs, self._near, loads) * self._softness
+        loads = share_weight(self._stepper.feet, self._weight, self._loaded)
+        bent: NDArray[np.float64] = upright_torques(self.legs.rows, self._near, loads) * self._softness
         return bent
 
     def _actual(self) -> NDArray[np.float64]:

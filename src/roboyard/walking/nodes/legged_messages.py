@@ -15,6 +15,7 @@ from roboyard.messages.time import stamp
 from roboyard.walking.odometry import LeggedOdometry
 
 _COVARIANCE = np.diag([1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-3]).reshape(36)
+_COVARIANCE.setflags(write=False)
 
 
 def tilt_and_heading(q: Any) -> tuple[float, float, float]:
@@ -32,19 +33,20 @@ def pose_of(odometry: LeggedOdometry) -> SE3:
     return SE3.from_xyz_rpy((odometry.x, odometry.y, odometry.z), (*odometry.tilt, odometry.yaw))
 
 
-def legged_odometry(odometry: LeggedOdometry, time_ns: int, odom_frame: str, base_frame: str) -> Any:
-    """nav_msgs/Odometry; its covariances are constants, not measured."""
-    w, x, y, z = pose_of(odometry).quaternion
-    vx, vy, turn = odometry.speed.tolist()
-    pose = msg.Pose(
-        position=msg.Point(x=odometry.x, y=odometry.y, z=odometry.z), orientation=msg.Quaternion(w=w, x=x, y=y, z=z)
-    )
+def legged_odometry(
+    T_odom_base: SE3, speed: NDArray[np.float64], time_ns: int, odom_frame: str, base_frame: str
+) -> Any:
+    """nav_msgs/Odometry of a pose and a speed (3,); its covariances are constants, not measured."""
+    w, x, y, z = T_odom_base.quaternion
+    vx, vy, turn = speed.tolist()
+    place = msg.Point(x=T_odom_base.x, y=T_odom_base.y, z=T_odom_base.z)
+    pose = msg.Pose(position=place, orientation=msg.Quaternion(w=w, x=x, y=y, z=z))
     twist = msg.Twist(linear=msg.Vector3(x=vx, y=vy), angular=msg.Vector3(z=turn))
     return msg.Odometry(
         header=msg.Header(stamp=stamp(time_ns), frame_id=odom_frame),
         child_frame_id=base_frame,
-        pose=msg.PoseWithCovariance(pose=pose, covariance=_COVARIANCE.copy()),
-        twist=msg.TwistWithCovariance(twist=twist, covariance=_COVARIANCE.copy()),
+        pose=msg.PoseWithCovariance(pose=pose, covariance=_COVARIANCE),
+        twist=msg.TwistWithCovariance(twist=twist, covariance=_COVARIANCE),
     )
 
 
@@ -54,7 +56,7 @@ def gait_state(
     gait: str,
     legs: Sequence[str],
     down: NDArray[np.bool_],
-    touching: Sequence[bool],
+    touching: NDArray[np.bool_],
     margin: float,
     carried: NDArray[np.float64],
 ) -> Any:
@@ -66,7 +68,7 @@ def gait_state(
         gait=gait,
         legs=list(legs),
         down=down.copy(),
-        touching=np.array(touching, bool),
+        touching=touching.copy(),
         margin=margin,
         twist=msg.Twist(linear=msg.Vector3(x=vx, y=vy), angular=msg.Vector3(z=turn)),
     )

@@ -20,6 +20,9 @@ The models, by the name a description gives:
 ``gaussian``
     White noise, as SDF has it.
 
+Nearer than ``close`` the pattern's dots blur: there the spread is (close / z)² as large.  That is ours: data sheets
+give a least distance, and say nothing of what is measured below it.
+
 All but the last miss what the second ray does not reach: the projector's, or the other eye's.  Where a pattern is
 projected, surfaces from which too little of it comes back (dark, far, aslant, mirrors) and windows across an edge give
 nothing.
@@ -71,12 +74,13 @@ def sigma(noise: DepthNoise, z: NDArray[np.float64], focal: float = 0.0, baselin
         focal: Of a stereo pair [px].
         baseline: Of the pair [m].
     """
+    blurred: NDArray[np.float64] = np.maximum(noise.close / z, 1.0) ** 2
     if noise.model == "khoshelham":
-        return 0.5 * STEP * z * z
+        return 0.5 * STEP * z * z * blurred
     if noise.model == "nguyen":
-        return 0.0012 + 0.0019 * (z - 0.4) ** 2
+        return (0.0012 + 0.0019 * (z - 0.4) ** 2) * blurred
     if noise.model == "handa":
-        return z * z * HANDA_STEP * math.sqrt(HANDA**2 + 1.0 / 12.0)
+        return z * z * HANDA_STEP * math.sqrt(HANDA**2 + 1.0 / 12.0) * blurred
     if noise.model == "stereo":
         return z * z / (focal * baseline) * math.hypot(noise.disparity, SUBPIXEL / math.sqrt(12.0))
     return np.full_like(z, noise.noise.stddev)
@@ -136,7 +140,7 @@ def measured_depth(
         np.ones((1, 1), np.float32) if returned is None else returned,
         np.ones((1, 1), np.float32) if luminance is None else luminance,
         _MODELS[noise.model], _LATERAL[noise.model], lens.fx * baseline, noise.disparity,
-        max(near, 1e-3), far, noise.structured, out,
+        max(near, 1e-3), far, noise.close, noise.structured, out,
     )  # fmt: skip
     return out
 
@@ -211,7 +215,7 @@ def _measure_examples() -> list[tuple[object, ...]]:
     words = word_draws(np.random.default_rng(0), (1, 1))
     return [
         (picture, np.zeros(2, np.float32), words, FINE_NORMAL, np.zeros((2, 1, 1), np.uint8), NORMAL, words,
-         np.zeros((1, 1), np.bool_), one, one, 0, 0.5, 40.0, 0.2, 0.1, 5.0, True, picture)
+         np.zeros((1, 1), np.bool_), one, one, 0, 0.5, 40.0, 0.2, 0.1, 5.0, 0.0, True, picture)
     ]  # fmt: skip
 
 
@@ -233,6 +237,7 @@ def _measure(
     disparity: float,
     near: float,
     far: float,
+    close: float,
     structured: bool,
     out: F32,
 ) -> None:
@@ -293,6 +298,8 @@ def _measure(
                 if z <= 0.0:
                     continue
             white = float(fine_normal[axial[row, column]])
+            if structured and z < close:
+                white *= (close / z) ** 2
             if model == _KHOSHELHAM:
                 steps = round(1.0 / (z * STEP) + KHOSHELHAM * white)
                 z = 1.0 / (STEP * steps) if steps > 0.0 else math.inf

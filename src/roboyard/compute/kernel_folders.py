@@ -1,0 +1,67 @@
+"""Where compiled kernels are kept: one folder for each kernel and what it was compiled from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+KEPT_FOLDERS = 8
+"""How many folders of one kernel stay; each edit of what it is compiled from makes a new one."""
+
+
+@lru_cache(maxsize=1)
+def machine_text() -> str:
+    """What else compiled code depends on: Python, numba, LLVM and numpy versions, and the CPU."""
+    import llvmlite
+    import llvmlite.binding as binding
+    import numba
+    import numpy as np
+
+    versions = [sys.version.split()[0], numba.__version__, llvmlite.__version__, np.__version__]
+    return " ".join([*versions, binding.get_host_cpu_name(), str(binding.get_host_cpu_features().flatten())])
+
+
+def cache_base() -> Path:
+    """The folder that holds those of all kernels: `$NUMBA_CACHE_DIR`, else `roboyard/kernels` in the XDG cache."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    # An XDG path that is not absolute is to be ignored, says the XDG base directory specification.
+    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    home = Path(xdg) if xdg.startswith("/") else Path(os.path.expanduser("~")) / ".cache"  # noqa: PTH111 - never raises
+    return home / "roboyard" / "kernels"
+
+
+def kernel_folder(name: str, key: str) -> Path:
+    """Make, mark as just used, and return the folder for a kernel on this machine; old ones of its name are removed.
+
+    Raises:
+        OSError: It cannot be made or written.
+    """
+    digest = hashlib.sha256(f"{key} {machine_text()}".encode()).hexdigest()[:24]
+    name = name.replace("<", "").replace(">", "")
+    base = cache_base()
+    folder = base / f"{name}-{digest}"
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    os.utime(folder)  # the order of use, for pruning; no clock is read
+    if is_new:
+        _prune(base, name, keep=folder)
+    return folder
+
+
+def _prune(base: Path, name: str, keep: Path) -> None:
+    """Remove all but the most recently used folders of `name`. A process still using one only recompiles."""
+    aged: list[tuple[int, str]] = []
+    for folder in base.glob(f"{name}-*"):
+        try:
+            aged.append((folder.stat().st_mtime_ns, folder.name))
+        except FileNotFoundError:
+            continue  # another process prunes at the same time
+    for _, old in sorted(aged, reverse=True)[KEPT_FOLDERS:]:
+        if old != keep.name:
+            shutil.rmtree(base / old, ignore_errors=True)

@@ -1,0 +1,101 @@
+"""What a kernel's machine code follows from, as a hash: its bytecode, that of all it calls, constants and options.
+
+Files and their times do not count: the bytecode in memory is what numba compiles, and what a worktree, a clone and an
+installed package with the same kernels share.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from enum import Enum
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+_PLAIN = (bool, int, float, complex, str, np.generic)
+
+
+def kernel_key(compiled: Any) -> str:
+    """Hash of what ``compiled``, a function jitted by numba, is compiled from, directly or through others.
+
+    To be asked when the function is about to be compiled, so that all it names is known. What is registered by
+    `numba.extending.overload` is not seen.
+    """
+    parts: list[str] = []
+    seen: set[int] = set()
+    left = [compiled]
+    while left:
+        here = left.pop()
+        if id(here) in seen:
+            continue
+        seen.add(id(here))
+        function = here.py_func
+        # the compiler's options of a called function, e.g. its error model, go into the caller's code as well
+        options = sorted(getattr(here, "targetoptions", {}).items(), key=lambda item: item[0])
+        parts.append(f"{_name(function)} {options!r} {_function(function)}")
+        for name, value in _names(function):
+            if hasattr(value, "py_func"):
+                left.append(value)
+                parts.append(f"{_name(function)} {name} is {_name(value.py_func)}")
+            else:
+                parts.append(f"{_name(function)} {name} is {_described(value)}")
+    return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()
+
+
+def _name(thing: Any) -> str:
+    return f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', type(thing).__qualname__)}"
+
+
+def _function(function: Callable[..., Any]) -> str:
+    defaults = (function.__defaults__ or (), sorted((function.__kwdefaults__ or {}).items()))
+    return f"{_code(function.__code__)} {defaults!r}"
+
+
+def _code(code: CodeType) -> str:
+    """The code object as text, without where it stands."""
+    constants = [_code(item) if isinstance(item, CodeType) else _described(item) for item in code.co_consts]
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    return repr((code.co_code.hex(), code.co_exceptiontable.hex(), constants, names, counts))
+
+
+def _names(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+    """Globals, attributes of modules and variables of enclosing functions that the code names."""
+    code = function.__code__
+    for name in code.co_names:
+        value = function.__globals__.get(name)
+        if isinstance(value, ModuleType):
+            if value.__name__.partition(".")[0] != "numpy":
+                yield from ((f"{name}.{part}", vars(value)[part]) for part in code.co_names if part in vars(value))
+        elif isinstance(value, type) and issubclass(value, Enum):
+            yield from ((f"{name}.{member.name}", member.value) for member in value)
+        elif value is not None:
+            yield name, value
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:
+            continue  # not filled yet
+
+
+def _described(value: Any) -> str:
+    """A value that numba writes into the code; of other things what they are called and made of."""
+    if value is None or isinstance(value, _PLAIN):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, tuple):
+        return f"{_name(type(value))} {[_described(item) for item in value]}"
+    if isinstance(value, frozenset):
+        return f"{sorted(_described(item) for item in value)}"
+    if isinstance(value, type):
+        return f"{_name(value)} {getattr(value, '_fields', ())}"
+    if isinstance(value, FunctionType):
+        return f"{_name(value)} {_function(value)}"
+    inner = getattr(value, "_defn", None)  # numba's intrinsics: the function that writes the instructions
+    if isinstance(inner, FunctionType):
+        return f"{_name(inner)} {_function(inner)}"
+    symbol = getattr(value, "symbol", None)  # numba's external functions
+    return f"{_name(value)} {symbol} {value.sig}" if symbol is not None else _name(value)

@@ -1,0 +1,1 @@
+"""Servos that are not there: they speak the protocol byte by byte on a pseudo-terminal."""

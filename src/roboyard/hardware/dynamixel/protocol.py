@@ -1,0 +1,109 @@
+"""Dynamixel's protocol 1.0, byte by byte: packets, and finding them in what comes over a wire.
+
+``FF FF id length instruction parameters… checksum``; a status packet has its error byte in place of the instruction.
+``length`` counts what follows it, the checksum is the complement of the sum of all between header and itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from roboyard.errors import InputError
+
+PING, READ, WRITE, REG_WRITE, ACTION, FACTORY_RESET, SYNC_WRITE = 1, 2, 3, 4, 5, 6, 0x83
+BROADCAST: Final = 0xFE
+MOST_PARAMETERS: Final = 250
+_HEADER: Final = b"\xff\xff"
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A packet.
+
+    Attributes:
+        id: Of the servo, or `BROADCAST`.
+        code: Instruction, or error bits.
+        parameters: What follows.
+    """
+
+    id: int
+    code: int
+    parameters: bytes = b""
+
+
+def checksum(body: bytes) -> int:
+    """Of all between header and checksum."""
+    return ~sum(body) & 0xFF
+
+
+def encode(packet: Packet) -> bytes:
+    """The bytes of a packet. Raises InputError where it is too long or a number is no byte."""
+    if len(packet.parameters) > MOST_PARAMETERS or not (0 <= packet.id <= BROADCAST and 0 <= packet.code <= 0xFF):
+        raise InputError(
+            f"a packet to {packet.id} with code {packet.code} and {len(packet.parameters)} parameters",
+            valid=f"ids 0 to {BROADCAST}, at most {MOST_PARAMETERS} parameters",
+        )
+    body = bytes([packet.id, len(packet.parameters) + 2, packet.code]) + packet.parameters
+    return _HEADER + body + bytes([checksum(body)])
+
+
+def sync_write(address: int, rows: Mapping[int, bytes]) -> Packet:
+    """Values for many servos at once; nobody answers. Raises InputError where they are not alike in length."""
+    sizes = {len(row) for row in rows.values()}
+    if len(sizes) != 1:
+        raise InputError(f"rows of {sorted(sizes)} bytes", valid="one length for all servos")
+    data = b"".join(bytes([servo]) + row for servo, row in rows.items())
+    return Packet(BROADCAST, SYNC_WRITE, bytes([address, sizes.pop()]) + data)
+
+
+class PacketReader:
+    """Finds packets in a stream of bytes, and goes on after what is none.
+
+    Attributes:
+        broken: Packets whose checksum was wrong, so far.
+        lost: Bytes that belonged to no packet, so far.
+    """
+
+    def __init__(self) -> None:
+        self.broken = self.lost = 0
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[Packet | None]:
+        """The packets that are whole by now, in order; None for one whose checksum is wrong."""
+        self._rest += data
+        while True:
+            start = self._rest.find(_HEADER)
+            if start < 0:
+                kept = 1 if self._rest.endswith(b"\xff") else 0
+                self._drop(len(self._rest) - kept)
+                return
+            self._drop(start)
+            if len(self._rest) < 4:
+                if self._rest[2:3] == b"\xff":  # a third FF is no id: the header begins later
+                    self._drop(1)
+                    continue
+                return
+            servo, length = self._rest[2], self._rest[3]
+            if servo > BROADCAST or length < 2 or length > MOST_PARAMETERS + 2:
+                self._drop(1)
+                continue
+            if len(self._rest) < 4 + length:
+                return
+            body, found = self._rest[2 : 3 + length], self._rest[3 + length]
+            if checksum(body) != found:
+                self.broken += 1
+                self._drop(1)
+                yield None
+                continue
+            self._rest = self._rest[4 + length :]
+            yield Packet(servo, body[2], body[3:])
+
+    def forget(self) -> None:
+        """What came so far belongs to no packet: the line was silent for long."""
+        self._drop(len(self._rest))
+
+    def _drop(self, count: int) -> None:
+        self.lost += count
+        self._rest = self._rest[count:]

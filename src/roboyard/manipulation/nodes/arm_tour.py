@@ -1,0 +1,168 @@
+"""A tour for an arm on a driving robot: at each place it reaches, is jogged and folds; then the robot drives on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from roboyard.bus import GoalFuture, Node, TransformError, param, resource
+from roboyard.description import World
+from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE2
+from roboyard.manipulation.collision import ExactChecker, obstacles_of
+from roboyard.manipulation.drawing import Jog, draw_goal, draw_jog
+from roboyard.manipulation.groups import Groups
+from roboyard.manipulation.nodes.arm_mission import tool_goal
+from roboyard.manipulation.scene import PlanningScene
+from roboyard.messages import action, msg
+from roboyard.messages.convert import pose_stamped
+
+
+class ArmTourNode(Node):
+    """Goes with an arm from place to place, as somebody does who shows what it can do.
+
+    actions: move_action (moveit_msgs/MoveGroup), navigate_to_pose (nav2_msgs/NavigateToPose), client of both
+    in: joint_states (sensor_msgs/JointState), /tf
+    out: move_velocity (metralabs_msgs/IDAndFloat): what jogs joints; ~/done (std_msgs/UInt32, latched): places done
+
+    It begins where the robot stands.  At each place the tool is brought to ``goals`` poses, drawn as `ArmMissionNode`
+    draws them, but about where the robot believes to stand; then ``jogs`` times a joint is driven at a speed, until
+    commands cease; then the arm goes to the pose ``folded`` and the robot to the next of ``places``.  A jog is drawn so
+    that its way is clear.  When a drive or the folding fails the tour is over: nobody drives with an arm stretched out.
+    """
+
+    groups: Groups = resource(Groups)
+    world: World = resource(World)
+
+    places: tuple[float, ...] = param((), doc="x, y [m], yaw [rad] in the map to drive to, for each", fixed=True)
+    regions: tuple[float, ...] = param(
+        (), unit="m", doc="x y z x y z: a box in the map for the poses at each place, the first included", fixed=True
+    )
+    goals: int = param(3, low=0, high=1000, doc="poses at each place", fixed=True)
+    jogs: int = param(2, low=0, high=1000, doc="at each place", fixed=True)
+    folded: str = param("folded", doc="pose of the arm to drive with", fixed=True)
+    group: str = param("", doc="which joints move; empty: the first group of the robot", fixed=True)
+    map_frame: str = param("map", fixed=True)
+    clearance: float = param(0.05, unit="m", low=0.0, high=1.0, doc="about poses and jogs that are drawn")
+    speed: float = param(1.0, low=0.01, high=1.0, doc="share of the joints' speeds")
+    jog_rate: float = param(20.0, unit="Hz", low=1.0, high=100.0, doc="of the messages that jog", fixed=True)
+    start: float = param(0.5, unit="s", low=0.0, high=1e6, doc="when the first goal is sent", fixed=True)
+    rest: float = param(0.2, unit="s", low=0.0, high=1e4, doc="at each goal")
+    jog_rest: float = param(1.8, unit="s", low=0.5, high=100.0, doc="after a jog, in which the joint comes to rest")
+
+    fields = ("_place", "_done", "_due", "_until", "_jog", "_positions", "_waits")
+
+    def setup(self) -> None:
+        """Connect."""
+        if len(self.places) % 3:
+            raise ConfigError(f"{len(self.places)} numbers", where="places", valid="x, y, yaw for each")
+        stops = len(self.places) // 3 + 1
+        if len(self.regions) not in (0, 6 * stops):
+            raise ConfigError(f"{len(self.regions)} numbers", where="regions", valid=f"none, or 6 for {stops} places")
+        self.groups.group(self.group or None).pose(self.folded)
+        self._place = self._done = 0
+        self._due: float | None = self.start
+        self._until = 0.0
+        self._jog: Jog | None = None
+        self._waits = ""
+        self._positions: dict[str, float] = {}
+        self.subscribe("joint_states", msg.JointState, self._on_joints)
+        self._arm = self.action_client("move_action", action.MoveGroup, on_restored=self._follow)
+        self._base = self.action_client("navigate_to_pose", action.NavigateToPose, on_restored=self._follow)
+        self._speeds = self.publisher("move_velocity", msg.IDAndFloat)
+        self._told = self.publisher("~/done", msg.UInt32, latched=True)
+        self.timer(rate=self.jog_rate, callback=self._tick)
+
+    @property
+    def _stops(self) -> int:
+        return len(self.places) // 3 + 1
+
+    def _on_joints(self, message: Any) -> None:
+        self._positions.update(zip(message.name, map(float, message.position), strict=False))
+
+    # -- one thing after the other -------------------------------------------------------------------------------------
+    def _tick(self) -> None:
+        if self._jog is not None:
+            self._drive_joint(self._jog)
+        elif self._due is not None and self.now >= self._due - 1e-9 and self._place < self._stops:
+            self._due = None
+            self._begin()
+
+    def _begin(self) -> None:
+        """The next thing: a pose, a jog, the folding, or the drive to the next place."""
+        kinds = msg.moveit_msgs
+        try:
+            if self._done < self.goals:
+                self._ask_arm(self._drawn_goal())
+            elif self._done < self.goals + self.jogs:
+                self._begin_jog()
+            elif self._done == self.goals + self.jogs:
+                self._waits = "fold"
+                self._ask_arm(kinds.Constraints(name=self.folded))
+            else:
+                x, y, yaw = self.places[3 * self._place - 3 : 3 * self._place]
+                self._waits, self._done = "drive", 0
+                stamped = pose_stamped(SE2(x, y, yaw), self.frame(self.map_frame), self.now_ns)
+                self._follow(self._base.send(action.NavigateToPose.Goal(pose=stamped)))
+        except TransformError:
+            self._due = self.now + 1.0  # it does not know yet where it stands
+        except InputError as error:
+            self.log.error(f"the tour is over: {error}")
+
+    def _scene(self) -> PlanningScene:
+        """The known world about the place where the robot believes to stand. Raises TransformError."""
+        root = self.groups.root
+        T = self.transforms.lookup(self.frame(self.map_frame), self.frame(root))
+        chain = self.groups.chain(self.group or None)
+        others = {joint.name for joint in self.groups.model.joints} - set(chain.joints)
+        held = {name: value for name, value in self._positions.items() if name in others}
+        return PlanningScene.of(
+            self.groups, self.group or None, T_world_robot=T @ self.groups.model.link(root).T_model_link.inverse(),
+            obstacles=obstacles_of(self.world), held=held,
+        )  # fmt: skip
+
+    def _drawn_goal(self) -> Any:
+        scene = self._scene()
+        boxes = np.reshape(self.regions, (-1, 2, 3))
+        region = boxes[self._place] if len(boxes) else None
+        drawn = draw_goal(scene, ExactChecker(scene), self.random, region=region, clearance=self.clearance)
+        return tool_goal(scene, drawn.T_world_tool, self.frame(self.map_frame))
+
+    def _ask_arm(self, constraints: Any) -> None:
+        goal = action.MoveGroup.Goal()
+        goal.request.goal_constraints = [constraints]
+        goal.request.max_velocity_scaling_factor = self.speed
+        self._follow(self._arm.send(goal))
+
+    # -- jogging -------------------------------------------------------------------------------------------------------
+    def _begin_jog(self) -> None:
+        scene = self._scene()
+        here = np.array([self._positions[name] for name in scene.chain.joints])
+        self._jog = draw_jog(scene.with_margin(self.clearance), here, self.random)
+        self._until = self.now + self._jog.seconds
+
+    def _drive_joint(self, jog: Jog) -> None:
+        if self.now < self._until - 1e-9:
+            self._speeds.publish(msg.IDAndFloat(id=jog.joint + 1, value=jog.speed))
+        else:  # silence stops it
+            self._jog, self._done, self._due = None, self._done + 1, self.now + self.jog_rest
+
+    # -- how it went ---------------------------------------------------------------------------------------------------
+    def _follow(self, goal: GoalFuture) -> None:
+        goal.then(lambda _: self._ended(goal))
+
+    def _ended(self, goal: GoalFuture) -> None:
+        waits, self._waits = self._waits, ""
+        if goal.error is not None or not goal.succeeded:
+            why = goal.error if goal.error is not None else goal.reason
+            self.log.warn(f"{waits or 'a pose'} at place {self._place}: {why}")
+            if waits:
+                self.log.error("the tour is over")
+                return
+        if waits != "drive":
+            self._done += 1
+        if waits == "fold":
+            self._place += 1
+            self._told.publish(msg.UInt32(data=self._place))
+        self._due = self.now + self.rest

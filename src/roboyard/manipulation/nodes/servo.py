@@ -1,0 +1,225 @@
+"""The servo node: an arm driven by hand, by twists of its tool or speeds of its joints, as MoveIt Servo does it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus import Node, param, resource, settings
+from roboyard.config.describe import near
+from roboyard.control.limits import JointBounds, JointRates
+from roboyard.control.nodes.stopping import offer_stops
+from roboyard.control.nodes.twist import check_modes
+from roboyard.control.owners import JointOwners
+from roboyard.description import World
+from roboyard.description.model import Model
+from roboyard.errors import InputError, RoboyardError
+from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.manipulation.groups import Groups
+from roboyard.manipulation.nodes.scene_feeds import SceneFeeds
+from roboyard.manipulation.nodes.scene_keeper import SceneKeeper, place_of
+from roboyard.manipulation.people import PeopleSettings
+from roboyard.manipulation.scene import PlanningScene
+from roboyard.manipulation.servoing import ServoCode, Servoed, Servoing, ServoingSettings
+from roboyard.messages import msg, srv
+from roboyard.messages.convert.poses import vector_to_array
+
+Array = NDArray[np.float64]
+
+
+class ServoNode(Node):
+    """Drives an arm by hand: within every limit, slower near singular positions, and it touches nothing.
+
+    in: ~/delta_twist_cmds (geometry_msgs/TwistStamped: m/s, rad/s in the axes of its frame; no frame is that of plans),
+        ~/delta_joint_cmds (control_msgs/JointJog: velocities), joint_states, /tf, planning_scene, collision_object,
+        attached_collision_object (moveit_msgs), octomap (the parameter octomap_topic)
+    out: ~/status (moveit_msgs/ServoStatus, latched): why the arm is slower than asked; positions to the hardware
+    services: ~/pause_servo (std_srvs/SetBool): no commands are taken; ~stop, ~pause as all who move joints have them
+
+    Names are MoveIt Servo's.  The newest command counts, whichever its kind.  The arm stops when none comes for
+    ``timeout``, and on one that makes no sense: not finite, in an unknown frame, for unknown joints, or while
+    another source moves the joints (see `JointOwners`).  See `tip_speeds` for what arms of five joints leave out.
+    """
+
+    hardware: Hardware = resource(Hardware)
+    description: Model = resource(Model)
+    owners: JointOwners = resource(JointOwners, make=JointOwners)
+    rates: JointRates = resource(JointRates, make=JointRates)
+    groups: Groups = resource(Groups)
+    world: World | None = resource(World, optional=True)
+
+    group: str = param("", doc="which joints move; empty: the first group of the robot", fixed=True)
+    rate: float = param(100.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
+    timeout: float = param(0.2, unit="s", low=0.01, high=60.0, doc="an older command is over")
+    speed: float = param(0.5, low=0.01, high=1.0, doc="share of the joints' speeds", fixed=True)
+    world_frame: str = param("", doc="of plans, by /tf; empty: the robot's root link, which stands still", fixed=True)
+    know_world: bool = param(False, doc="what the world's file holds is known beforehand, as a map is", fixed=True)
+    place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the root in that world", fixed=True)
+    octomap_topic: str = param("", doc="of maps of space that sensors make; empty: none", fixed=True)
+    people_topics: tuple[str, ...] = param((), doc="where people are, nav_msgs/Odometry for each", fixed=True)
+    people: PeopleSettings = settings(PeopleSettings)
+    gripper_topic: str = param("", doc="state of a gripper that the scene follows; empty: none", fixed=True)
+    margin: float = param(0.005, unit="m", low=0.0005, high=0.5, doc="nothing comes nearer", fixed=True)
+    settings: ServoingSettings = settings(ServoingSettings)
+
+    def setup(self) -> None:
+        """Connect."""
+        self._keeper = keeper = SceneKeeper(
+            self, self.groups, self.group, world_frame=self.world_frame, place=place_of(self.place),
+            known=self.world if self.know_world else None, margin=self.margin, joint_timeout=1.0,
+        )  # fmt: skip
+        self._joints = keeper.joints
+        check_modes(self.hardware, self._joints, "position", self.full_name)
+        names = self.hardware.joint_names
+        self._where = np.array([names.index(joint) for joint in self._joints])
+        bounds = JointBounds.of(self.description, self._joints, self.rates)
+        most = self.speed * np.where(np.isfinite(bounds.speed), bounds.speed, 1.0)
+        self._servoing = Servoing(keeper.scene.chain, most, bounds.acceleration, self._actual(), self.settings)
+        self._twist: tuple[Array, str] | None = None
+        self._speeds: Array | None = None
+        self._until_ns = -1
+        self._off = False
+        self._said = (-2, "")
+        self._status = self.publisher("~/status", msg.moveit_msgs.ServoStatus, latched=True)
+        self._say(ServoCode.NO_WARNING, "")
+        self.subscribe("~/delta_twist_cmds", msg.TwistStamped, self._on_twist)
+        self.subscribe("~/delta_joint_cmds", msg.JointJog, self._on_joints)
+        self._feeds = SceneFeeds(
+            self, keeper, octomap_topic=self.octomap_topic, people_topics=self.people_topics, people=self.people,
+            gripper_topic=self.gripper_topic, changed=lambda: None,
+        )  # fmt: skip
+        self.service("~/pause_servo", srv.SetBool, self._on_pause)
+        offer_stops(self, self.owners, self._joints, self._forget)
+        self.timer(rate=self.rate, callback=self._tick, start=True)
+
+    def close(self) -> None:
+        """Leave the joints to others."""
+        self.owners.leave(self.full_name)
+
+    def _actual(self) -> Array:
+        actual: Array = self.hardware.read().position[self._where]
+        return actual
+
+    # -- commands ------------------------------------------------------------------------------------------------------
+    def _on_twist(self, message: Any) -> None:
+        twist = np.concatenate([vector_to_array(message.twist.linear), vector_to_array(message.twist.angular)])
+        frame = str(message.header.frame_id)
+        try:
+            if not np.isfinite(twist).all():
+                raise InputError(f"the twist {twist.tolist()} is not finite", valid="m/s and rad/s")
+            self._turn(frame)
+            self._take()
+        except RoboyardError as error:
+            self._refuse(error)
+        else:
+            self._twist, self._speeds = (twist, frame), None
+
+    def _on_joints(self, message: Any) -> None:
+        try:
+            speeds = np.zeros(len(self._joints))
+            if len(message.velocities) != len(message.joint_names) or len(message.displacements):
+                raise InputError("a jog without a velocity for each joint, and only that", valid="velocities")
+            for name, speed in zip(message.joint_names, message.velocities, strict=True):
+                if name not in self._joints:
+                    raise InputError(f"no joint {name!r}{near(str(name), self._joints)}", valid=", ".join(self._joints))
+                if not np.isfinite(speed):
+                    raise InputError(f"{speed} for {name}", valid="a finite number")
+                speeds[self._joints.index(name)] = speed
+            self._take()
+        except RoboyardError as error:
+            self._refuse(error)
+        else:
+            self._twist, self._speeds = None, speeds
+
+    def _take(self) -> None:
+        """Have the joints, for a while. Raises InputError: another source moves them, or commands are off."""
+        if self._off:
+            raise InputError("commands are switched off", valid="pause_servo with false")
+        mine = self.owners.owns(self.full_name, self._joints)
+        self.owners.take(self.full_name, self._joints)
+        if not mine:
+            self._servoing.be_at(self._actual())
+        self._until_ns = self.now_ns + round(self.timeout * 1e9)
+
+    def _refuse(self, error: RoboyardError) -> None:
+        self.log.error(f"refused a command: {error}", every=1.0)
+        self._forget()
+        self._say(ServoCode.INVALID, str(error))
+
+    def _forget(self) -> None:
+        """From now on nothing is asked for: the joints slow down."""
+        self._twist = self._speeds = None
+        self._until_ns = -1
+
+    def _on_pause(self, request: Any) -> Any:
+        self._off = bool(request.data)
+        if self._off:
+            self._forget()
+        return srv.SetBool.Response(success=True, message="takes no commands" if self._off else "takes commands")
+
+    def _turn(self, frame: str) -> Array:
+        """(3, 3) rotation of a frame in the base of the chain. Raises TransformError."""
+        scene = self._keeper.scene
+        if frame in (scene.chain.tip, self.frame(scene.chain.tip)):
+            return np.asarray(scene.chain.forward(self._servoing.position)[:3, :3])
+        T_world_base = self._keeper.standing(scene).T_world_base
+        return np.asarray((T_world_base.inverse() @ self._keeper.T_world_frame(frame)).rotation_matrix())
+
+    # -- each cycle ----------------------------------------------------------------------------------------------------
+    def _tick(self) -> None:
+        if not self.owners.owns(self.full_name, self._joints):
+            self._forget()
+            return
+        if self.now_ns > self._until_ns:
+            self._forget()
+        try:
+            found = self._next(self._keeper.now(), 1.0 / self.rate)
+        except RoboyardError as error:
+            self._refuse(error)
+            found = self._servoing.brake(1.0 / self.rate)
+        self.hardware.write(JointCommand("position", self._joints, found.position))
+        asked = self._twist is not None or self._speeds is not None
+        if asked:
+            self._say(found.code, found.text)
+        elif self._servoing.standing:
+            self.owners.rest(self.full_name)
+
+    def _next(self, scene: PlanningScene, dt: float) -> Servoed:
+        if self._twist is None or self.owners.paused(self._joints):
+            speeds = self._speeds if self._speeds is not None else np.zeros(len(self._joints))
+            return self._servoing.step_joints(scene, 0.0 * speeds if self.owners.paused(self._joints) else speeds, dt)
+        twist, frame = self._twist
+        R = self._turn(frame)
+        turned = np.concatenate([R @ twist[:3], R @ twist[3:]])
+        return self._servoing.step_twist(scene, turned, np.array(scene.group.axis), dt)
+
+    def _say(self, code: ServoCode, text: str) -> None:
+        if (int(code), text.partition(":")[0]) == self._said:
+            return
+        self._said = int(code), text.partition(":")[0]
+        self._status.publish(msg.moveit_msgs.ServoStatus(code=int(code), message=text))
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {
+            "keeper": self._keeper.save(),
+            "feeds": self._feeds.save(),
+            "servoing": self._servoing.save(),
+            "asked": (self._twist, self._speeds, self._until_ns, self._off, self._said),
+            "owns": self.owners.owns(self.full_name, self._joints),
+            "paused": self.owners.paused(self._joints),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._keeper.load(state["keeper"])
+        self._feeds.load(state["feeds"])
+        self._servoing.load(state["servoing"])
+        self._twist, self._speeds, self._until_ns, self._off, self._said = state["asked"]
+        self.owners.pause(self._joints, state["paused"])
+        if state["owns"]:
+            self.owners.take(self.full_name, self._joints)  # the next cycle tells whether they rest

@@ -1,0 +1,240 @@
+"""Carries out what skills ask for: one thing at a time, each within a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from roboyard.bus import GoalFuture, Node
+from roboyard.errors import ConfigError
+from roboyard.geometry import SE2
+from roboyard.manipulation.groups import Groups
+from roboyard.manipulation.nodes.skill_requests import look_goal, looked, move_goal, moved, scene_messages
+from roboyard.manipulation.skills import DONE, Ask, Cause, Go, Grip, Look, Move, Outcome, Show, SkillConfig, Wait
+from roboyard.messages import action, msg
+from roboyard.messages.convert import pose_stamped
+
+_PATIENCE: Final = 3.0
+"""For an answer after something was cancelled [s]."""
+
+
+@dataclass(frozen=True)
+class Doings:
+    """Names and times of what carries things out.
+
+    Attributes:
+        look: Action roboyard_msgs/LookForDiscs.
+        move: Action moveit_msgs/MoveGroup.
+        grip: Action control_msgs/GripperCommand.
+        grip_state: Topic std_msgs/String of that gripper.
+        go: Action nav2_msgs/NavigateToPose.
+        places: Where to go to, by name, in ``map_frame``; empty: the robot stands fast.
+        map_frame: Of places.
+        look_time: For a look [s].
+        move_time: For a motion [s].
+        grip_time: For a grip [s].
+        go_time: For a drive [s].
+    """
+
+    look: str
+    move: str
+    grip: str
+    grip_state: str
+    go: str
+    places: dict[str, SE2]
+    map_frame: str
+    look_time: float
+    move_time: float
+    grip_time: float
+    go_time: float
+
+
+class Doer:
+    """See the module.
+
+    Args:
+        node: Who sends.
+        groups: Of the robot.
+        group: That moves.
+        config: Sizes of things.
+        ground: Height of the floor in the frame of the robot's root [m].
+        doings: Who does it.
+        ended: Told how what was asked for ended.
+
+    Attributes:
+        holding: Whether the fingers feel something.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        groups: Groups,
+        group: str,
+        config: SkillConfig,
+        ground: float,
+        doings: Doings,
+        ended: Callable[[Outcome], None],
+    ) -> None:
+        self._node, self._config, self._ground, self._doings = node, config, ground, doings
+        self._ended = ended
+        known = groups.group(group or None)
+        self._joints, self._tip = known.joints, known.tip
+        self._touches = groups.gripper(known.gripper).links if known.gripper else ()
+        self._frame = node.frame(groups.root)
+        self.holding = False
+        self._ask: Ask | None = None
+        self._due_ns = 0
+        self._why: Outcome | None = None
+        self._told: tuple[str, ...] = ()
+        self._future: GoalFuture | None = None
+        self._restored: dict[str, GoalFuture] = {}
+        kinds: dict[str, tuple[str, Any]] = {
+            "Look": (doings.look, action.LookForDiscs),
+            "Move": (doings.move, action.MoveGroup),
+            "Grip": (doings.grip, action.GripperCommand),
+        }
+        if doings.places:
+            kinds["Go"] = (doings.go, action.NavigateToPose)
+        self._clients = {
+            kind: node.action_client(name, type_, on_restored=partial(self._take_up, kind))
+            for kind, (name, type_) in kinds.items()
+        }
+        self._scene = node.publisher("planning_scene", msg.moveit_msgs.PlanningScene)
+        node.subscribe(doings.grip_state, msg.String, self._on_grip)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being carried out."""
+        return self._ask is not None
+
+    # -- asking --------------------------------------------------------------------------------------------------------
+    def start(self, ask: Ask) -> Outcome | None:
+        """Begin; an outcome if that was all there was to do, else ``ended`` is told later."""
+        doings = self._doings
+        if isinstance(ask, Show):
+            messages, self._told = scene_messages(
+                ask, self._told, self._frame, self._tip, self._touches, self._config, self._ground
+            )
+            for message in messages:
+                self._scene.publish(message)
+            return DONE
+        if isinstance(ask, Go) and (not doings.places or ask.place not in doings.places):
+            return DONE
+        if isinstance(ask, Move) and ask.holding and not self.holding:
+            return Outcome(Cause.LOST, "what was held is no longer between the fingers")
+        self._ask, self._why = ask, None
+        self._due_ns = self._node.now_ns + round(self._time(ask) * 1e9)
+        if not isinstance(ask, Wait):
+            client = self._clients[type(ask).__name__]
+            self._follow(client.send(self._goal(ask)))
+        return None
+
+    def _time(self, ask: Ask) -> float:
+        doings = self._doings
+        times = {
+            "Look": doings.look_time + 1.0,
+            "Move": doings.move_time,
+            "Grip": doings.grip_time,
+            "Go": doings.go_time,
+        }
+        return ask.seconds if isinstance(ask, Wait) else times[type(ask).__name__]
+
+    def _goal(self, ask: Ask) -> Any:
+        if isinstance(ask, Look):
+            return look_goal(ask, self._frame, self._doings.look_time)
+        if isinstance(ask, Move):
+            return move_goal(ask, self._joints, self._tip, self._frame)
+        if isinstance(ask, Grip):
+            command = msg.GripperCommand(position=ask.opening, max_effort=ask.force)
+            return action.GripperCommand.Goal(command=command)
+        pose = self._doings.places[ask.place] if isinstance(ask, Go) else SE2()
+        frame = self._node.frame(self._doings.map_frame)
+        return action.NavigateToPose.Goal(pose=pose_stamped(pose, frame, self._node.now_ns))
+
+    def _follow(self, future: GoalFuture) -> None:
+        self._future = future
+        future.then(lambda _: self._answered(future))
+
+    # -- ending --------------------------------------------------------------------------------------------------------
+    def cancel(self, why: Outcome) -> None:
+        """Stop what is being carried out; it ends with ``why`` once it has stopped."""
+        if self._ask is None or self._why is not None:
+            return
+        self._why = why
+        if self._future is None:
+            self._end(why)
+            return
+        self._due_ns = self._node.now_ns + round(_PATIENCE * 1e9)
+        self._future.cancel()
+
+    def step(self) -> None:
+        """Watch the time; called at a rate."""
+        if self._ask is None or self._node.now_ns < self._due_ns:
+            return
+        if isinstance(self._ask, Wait):
+            self._end(DONE)
+        elif self._why is not None:
+            self._end(self._why)
+        else:
+            name = type(self._ask).__name__.lower()
+            self.cancel(Outcome(Cause.TIMED_OUT, f"the {name} was not over in {self._time(self._ask):g} s"))
+
+    def _answered(self, future: GoalFuture) -> None:
+        if future is not self._future or self._ask is None:
+            return
+        ask = self._ask
+        if self._why is not None:
+            self._end(self._why)
+        elif isinstance(ask, Look):
+            self._end(looked(future))
+        elif isinstance(ask, Grip):
+            self._end(self._gripped(future))
+        else:
+            outcome = moved(future)
+            if isinstance(ask, Move) and ask.holding and outcome.cause is Cause.NOT_FOLLOWED:
+                outcome = Outcome(Cause.TOO_HEAVY, f"the arm cannot carry it: {outcome.text}")
+            self._end(outcome)
+
+    def _gripped(self, future: GoalFuture) -> Outcome:
+        return DONE if future.error is None and future.succeeded else moved(future)
+
+    def _end(self, outcome: Outcome) -> None:
+        self._ask = self._why = self._future = None
+        self._ended(outcome)
+
+    # -- the fingers ---------------------------------------------------------------------------------------------------
+    def _on_grip(self, message: Any) -> None:
+        self.holding = message.data == "holding"
+        if isinstance(self._ask, Move) and self._ask.holding and not self.holding:
+            self.cancel(Outcome(Cause.LOST, f"the gripper says: {message.data}"))
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def _take_up(self, kind: str, future: GoalFuture) -> None:
+        self._restored[kind] = future
+
+    def save(self) -> dict[str, Any]:
+        """What is under way, as plain data; goals themselves are their clients'."""
+        return {
+            "ask": self._ask, "due": self._due_ns, "why": self._why, "told": self._told, "holding": self.holding,
+            "waits": self._future is not None,
+        }  # fmt: skip
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Counterpart of `save`, after the clients have taken up their goals."""
+        self._ask, self._due_ns, self._why = saved["ask"], saved["due"], saved["why"]
+        self._told, self.holding = saved["told"], saved["holding"]
+        self._future = None
+        if saved["waits"]:
+            self._follow(self._restored[type(self._ask).__name__])
+        self._restored.clear()
+
+
+def places_of(names: tuple[str, ...], numbers: tuple[float, ...], where: str) -> dict[str, SE2]:
+    """Places by name from x, y, yaw of each. Raises ConfigError."""
+    if len(numbers) != 3 * len(names):
+        raise ConfigError(f"{len(numbers)} numbers for {len(names)} places", where=where, valid="x, y, yaw for each")
+    if len(set(names)) != len(names):
+        raise ConfigError(f"places {', '.join(names)}", where=where, valid="a name for each")
+    return {name: SE2(*numbers[3 * k : 3 * k + 3]) for k, name in enumerate(names)}

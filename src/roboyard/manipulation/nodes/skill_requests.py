@@ -1,0 +1,167 @@
+"""What skills ask for, as goals of actions, and what comes back as outcomes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from roboyard.bus import GoalFuture
+from roboyard.bus.actions.status import Status
+from roboyard.description import Box, Cylinder
+from roboyard.geometry import SE3
+from roboyard.manipulation.collision import Attached, Obstacle
+from roboyard.manipulation.nodes.motion_requests import STRAIGHT
+from roboyard.manipulation.nodes.scene_messages import object_to_msg
+from roboyard.manipulation.skills import Cause, Joints, Look, Move, Named, Outcome, Point, Show, Sighting, Tip
+from roboyard.manipulation.skills.config import SkillConfig
+from roboyard.messages import action, msg
+from roboyard.messages.convert import header, pose_to_msg
+
+_NEVER_SEEN: Final = {
+    "view_empty": Cause.VIEW_EMPTY, "disagreement": Cause.DISAGREEMENT, "depth_unknown": Cause.NO_DEPTH,
+    "depth_silent": Cause.NO_DEPTH, "depth_info_silent": Cause.NO_DEPTH,
+}  # fmt: skip
+_NOT_MOVED: Final = {
+    "start_in_collision": Cause.IN_COLLISION, "goal_in_collision": Cause.IN_COLLISION,
+    "line_blocked": Cause.IN_COLLISION, "in_the_way": Cause.IN_COLLISION, "budget_spent": Cause.IN_COLLISION,
+    "start_outside_limits": Cause.NOT_REACHABLE, "goal_outside_limits": Cause.NOT_REACHABLE,
+    "goal_unreachable": Cause.NOT_REACHABLE, "cancelled": Cause.CANCELLED, "preempted": Cause.PREEMPTED,
+    "no_controller": Cause.NO_SERVER, "bad_goal": Cause.BAD_GOAL, "unknown_group": Cause.BAD_GOAL,
+    "unknown_link": Cause.BAD_GOAL,
+}  # fmt: skip
+HELD: Final = "held"
+FLOOR: Final = "ground"
+_THING: Final = "thing_"
+_FLOOR_SIZE: Final = (4.0, 4.0, 0.1)
+
+
+# -- looks -------------------------------------------------------------------------------------------------------------
+def look_goal(ask: Look, frame: str, timeout: float) -> Any:
+    """roboyard_msgs/LookForDiscs: positions in ``frame``."""
+    least = max(1, ask.looks // 2)  # a thing between dark discs is not seen in every picture
+    return action.LookForDiscs.Goal(
+        polarity=ask.polarity, mode=ask.mode, frame_id=frame, looks=ask.looks, least=least, timeout=timeout
+    )
+
+
+def looked(future: GoalFuture) -> Outcome:
+    """How a look went."""
+    if future.error is not None:
+        return Outcome(Cause.NO_SERVER, str(future.error))
+    result = future.result
+    if result.cause == "canceled":
+        return Outcome(Cause.CANCELLED, result.text)
+    if result.cause:
+        return Outcome(_NEVER_SEEN.get(result.cause, Cause.CAMERA_SILENT), f"{result.cause}: {result.text}")
+    rows = zip(result.positions, result.diameters, result.distances, strict=True)
+    return Outcome(seen=tuple(Sighting((p.x, p.y, p.z), float(d), float(apart)) for p, d, apart in rows))
+
+
+# -- motions -----------------------------------------------------------------------------------------------------------
+def move_goal(ask: Move, joints: tuple[str, ...], tip: str, frame: str) -> Any:
+    """moveit_msgs/MoveGroup: the first of its targets that can be had."""
+    goal = action.MoveGroup.Goal()
+    goal.request.goal_constraints = [_target(one, joints, tip, frame) for one in ask.targets]
+    goal.request.max_velocity_scaling_factor = ask.speed
+    if ask.straight:
+        goal.request.planner_id = STRAIGHT
+    return goal
+
+
+def _target(target: Joints | Named | Tip, joints: tuple[str, ...], tip: str, frame: str) -> Any:
+    kinds = msg.moveit_msgs
+    if isinstance(target, Named):
+        return kinds.Constraints(name=target.name)
+    if isinstance(target, Joints):
+        pairs = zip(joints, target.values, strict=True)
+        return kinds.Constraints(joint_constraints=[kinds.JointConstraint(joint_name=n, position=v) for n, v in pairs])
+    place = kinds.PositionConstraint(header=header(frame, 0), link_name=tip, weight=1.0)
+    place.constraint_region.primitives = [
+        msg.SolidPrimitive(type=msg.SolidPrimitive.SPHERE, dimensions=np.array([1e-3]))
+    ]
+    pose = pose_to_msg(SE3.from_xyz_rpy(target.position, (math.pi, 0.0, target.yaw)))
+    place.constraint_region.primitive_poses = [pose]
+    turn = kinds.OrientationConstraint(
+        header=header(frame, 0), orientation=pose.orientation, link_name=tip, weight=1.0,
+        absolute_x_axis_tolerance=1e-3, absolute_y_axis_tolerance=1e-3, absolute_z_axis_tolerance=1e-3,
+    )  # fmt: skip
+    return kinds.Constraints(position_constraints=[place], orientation_constraints=[turn])
+
+
+def moved(future: GoalFuture) -> Outcome:
+    """How a motion went."""
+    if future.succeeded and future.error is None:
+        return Outcome()
+    text = str(future.error) if future.error is not None else future.reason
+    if future.status is Status.CANCELED:
+        return Outcome(Cause.CANCELLED, text or "cancelled")
+    if future.error is not None and not future.cause:
+        return Outcome(Cause.NO_SERVER, text)
+    return Outcome(_NOT_MOVED.get(future.cause, Cause.NOT_FOLLOWED), text)
+
+
+# -- what stands around ------------------------------------------------------------------------------------------------
+def scene_messages(ask: Show, before: tuple[str, ...], frame: str, hand: str, touches: tuple[str, ...],
+                   config: SkillConfig, ground: float) -> tuple[list[Any], tuple[str, ...]]:  # fmt: skip
+    """moveit_msgs/PlanningScene that bring a scene to what is asked for, and names of what then stands around.
+
+    Args:
+        ask: What stands around, and what is held.
+        before: Names of what was told before; ``HELD`` is among them when something was held.
+        frame: Of the robot's root.
+        hand: Link or frame of the tool's tip, its z axis along the fingers.
+        touches: Links that may touch what is held.
+        config: Sizes of things.
+        ground: Height of the floor [m].
+    """
+    kinds = msg.moveit_msgs
+    removal = kinds.CollisionObject.REMOVE
+    found: list[Any] = []
+    if HELD in before:  # what is detached becomes an obstacle: that goes too
+        gone = kinds.CollisionObject(id=HELD, operation=removal)
+        freed = kinds.RobotState(
+            is_diff=True, attached_collision_objects=[kinds.AttachedCollisionObject(link_name=hand, object=gone)]
+        )
+        found.append(kinds.PlanningScene(is_diff=True, robot_state=freed))
+        found.append(_diff([gone]))
+    stale = [kinds.CollisionObject(id=name, operation=removal) for name in before if name.startswith(_THING)]
+    shape = Cylinder(config.thing_radius, config.thing_height)
+    things = [
+        Obstacle(f"{_THING}{k}", shape, SE3(translation=(x, y, z - 0.5 * config.thing_height)))
+        for k, (x, y, z) in enumerate(ask.things)
+    ]
+    names = [one.name for one in things]
+    if FLOOR not in before:
+        things.append(Obstacle(FLOOR, Box(_FLOOR_SIZE), SE3(translation=(0.0, 0.0, ground - 0.5 * _FLOOR_SIZE[2]))))
+    message = _diff([*stale, *(object_to_msg(one, frame, 0) for one in things)])
+    if ask.held is not None:
+        up, down = ask.held
+        body = Cylinder(config.thing_radius, up + down)
+        held = Attached(HELD, hand, body, SE3(translation=(0.0, 0.0, 0.5 * (down - up))))
+        message.robot_state = kinds.RobotState(
+            is_diff=True,
+            attached_collision_objects=[
+                kinds.AttachedCollisionObject(
+                    link_name=hand, object=object_to_msg(held, hand, 0), touch_links=list(touches)
+                )
+            ],
+        )
+        names.append(HELD)
+    found.append(message)
+    return found, (*names, FLOOR)
+
+
+def _diff(objects: list[Any]) -> Any:
+    kinds = msg.moveit_msgs
+    return kinds.PlanningScene(
+        is_diff=True, world=kinds.PlanningSceneWorld(collision_objects=objects),
+        robot_state=kinds.RobotState(is_diff=True),
+    )  # fmt: skip
+
+
+def point_msg(point: Point | None) -> Any:
+    """geometry_msgs/Point; the origin where nobody knows."""
+    x, y, z = point if point is not None else (0.0, 0.0, 0.0)
+    return msg.Point(x=x, y=y, z=z)

@@ -1,0 +1,64 @@
+"""What an arm with a camera and a gripper knows how to do: look, align, pick, place, stow, and the loop of all that.
+
+Skills are state machines that are data (`Skill`, `Stack`): they ask for looks, motions and grips, and are told what
+came of it.
+"""
+
+from roboyard.manipulation.skills.asking import (
+    DONE,
+    Ask,
+    Go,
+    Grip,
+    Joints,
+    Look,
+    Move,
+    Named,
+    Outcome,
+    Point,
+    Show,
+    Sighting,
+    Target,
+    Tip,
+    Wait,
+)
+from roboyard.manipulation.skills.body import Body
+from roboyard.manipulation.skills.causes import Cause
+from roboyard.manipulation.skills.choice import SKILLS, Wish, make_skill
+from roboyard.manipulation.skills.config import SkillConfig
+from roboyard.manipulation.skills.loop import Finish, Loop
+from roboyard.manipulation.skills.memory import Held, Memory
+from roboyard.manipulation.skills.skill import Event, Now, Skill, Stack, packed, unpacked
+
+__all__ = [
+    "DONE",
+    "SKILLS",
+    "Ask",
+    "Body",
+    "Cause",
+    "Event",
+    "Finish",
+    "Go",
+    "Grip",
+    "Held",
+    "Joints",
+    "Look",
+    "Loop",
+    "Memory",
+    "Move",
+    "Named",
+    "Now",
+    "Outcome",
+    "Point",
+    "Show",
+    "Sighting",
+    "Skill",
+    "SkillConfig",
+    "Stack",
+    "Target",
+    "Tip",
+    "Wait",
+    "Wish",
+    "make_skill",
+    "packed",
+    "unpacked",
+]

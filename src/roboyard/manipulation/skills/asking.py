@@ -1,0 +1,151 @@
+"""What skills ask for, one thing at a time, and what comes back: plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from roboyard.manipulation.skills.causes import Cause
+
+Point = tuple[float, float, float]
+"""In the frame of the robot's root link [m]."""
+Polarity = Literal["white", "black"]
+Mode = Literal["single", "pair"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A disc, or the middle of a pair.
+
+    Attributes:
+        position: Where it is.
+        diameter: Of the disc, or of both on average [m].
+        distance: Between the discs of a pair [m]; 0: a single one.
+    """
+
+    position: Point
+    diameter: float = 0.0
+    distance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How something ended.
+
+    Attributes:
+        cause: Why it was not done; DONE: it was.
+        text: The same in a sentence.
+        seen: What was seen, nearest to the robot's root first.
+        position: Of what it dealt with.
+        bay: It dealt with, from 1 on; 0: none.
+        recoveries: What went wrong on the way and was mended.
+    """
+
+    cause: Cause = Cause.DONE
+    text: str = ""
+    seen: tuple[Sighting, ...] = ()
+    position: Point | None = None
+    bay: int = 0
+    recoveries: int = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether it was done."""
+        return self.cause is Cause.DONE
+
+    @property
+    def view_empty(self) -> bool:
+        """Whether there was nothing to be seen."""
+        return self.cause is Cause.VIEW_EMPTY
+
+
+DONE = Outcome()
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Look for marked discs, several times."""
+
+    polarity: Polarity = "white"
+    mode: Mode = "single"
+    looks: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Joints:
+    """Where the joints shall be (n,) [rad]."""
+
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A named pose of the arm."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tip:
+    """The tool's tip at a place, pointing down, its x axis turned by ``yaw`` about z [rad]."""
+
+    position: Point
+    yaw: float
+
+
+Target = Joints | Named | Tip
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Bring the arm to the first of some targets that can be had; with something in the hand, see that it stays there.
+
+    Attributes:
+        targets: In order of preference.
+        holding: Whether something is held.
+        straight: The tool goes straight to the only target, a `Tip`.
+        speed: Share of the joints' speeds.
+    """
+
+    targets: tuple[Target, ...]
+    holding: bool = False
+    straight: bool = False
+    speed: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grip:
+    """Move the fingers until they are ``opening`` apart [m], or press on something."""
+
+    opening: float
+    force: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Tell who plans what stands around and whether something is held; done at once.
+
+    Attributes:
+        things: Upper ends of what stands around.
+        held: Height of the held thing above the tool's tip and below it [m]; None: nothing is held.
+    """
+
+    things: tuple[Point, ...] = ()
+    held: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Let time pass [s]."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Bring the whole robot to a place; where it stands fast this is done at once."""
+
+    place: str
+
+
+Ask = Look | Move | Grip | Show | Wait | Go

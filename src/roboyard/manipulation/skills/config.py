@@ -1,0 +1,74 @@
+"""What skills know of the cell, and how carefully they go about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from roboyard.config import field
+from roboyard.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class SkillConfig:
+    """Places are in the frame of the robot's root link.
+
+    Heights are those of Westfälische Hochschule's thesis (2017): tip 25 mm above a symbol before a grasp and 25 mm
+    below it in the grasp; 20 mm above a place's symbol when it lets go.
+    """
+
+    # the things
+    thing_radius: float = field(0.010, unit="m", low=0.001, high=0.1, doc="of the cylinders")
+    thing_height: float = field(0.045, unit="m", low=0.01, high=0.5, doc="from the ground to the disc on top")
+    # views
+    fields: tuple[str, ...] = field(("left", "right"), doc="names of fields, in the order of the loop")
+    views: tuple[str, ...] = field(("view", "view"), doc="named pose of the arm for each")
+    bearings: tuple[float, ...] = field((), unit="rad", doc="of the first joint for each; none: as the pose has it")
+    drives: bool = field(False, doc="the robot drives between fields, with the arm at rest")
+    load_view: str = field("load_check", doc="named pose that looks at the bays")
+    rest: str = field("rest", doc="named pose at the end")
+    settle: float = field(0.1, unit="s", low=0.0, high=10.0, doc="between a motion and a look")
+    glances: int = field(4, low=1, high=50, doc="pictures of a first look")
+    looks: int = field(5, low=1, high=50, doc="pictures before a grasp and at a place")
+    empty_looks: int = field(10, low=1, high=100, doc="looks without anything, while aligning, before it gives up")
+    align_tolerance: float = field(0.003, unit="rad", low=1e-5, high=1.0, doc="off the arm's plane")
+    align_turns: int = field(6, low=1, high=100, doc="of the first joint, at most")
+    match: float = field(0.015, unit="m", low=0.001, high=0.1, doc="seen again so near, it is the same thing")
+    # the hand
+    opening: float = field(0.024, unit="m", low=0.001, high=0.5, doc="of the fingers before a grasp")
+    closed: float = field(0.001, unit="m", low=0.0, high=0.5, doc="goal when they close")
+    force: float = field(0.0, unit="N", low=0.0, high=1e4, doc="of each finger; 0: all it can")
+    finger: tuple[float, ...] = field((0.012, 0.014), unit="m", doc="thickness and width of one")
+    room: float = field(0.006, unit="m", low=0.0, high=0.1, doc="round fingers and thing; more than planning wants")
+    turns: int = field(12, low=1, high=180, doc="of the hand that are tried, over half a turn")
+    depth: float = field(0.025, unit="m", low=0.0, high=0.5, doc="of the tip below the disc in the grasp")
+    payload: float = field(0.75, unit="kg", low=0.0, high=1e4, doc="what seems heavier, by the efforts, is put down")
+    approach: float = field(0.050, unit="m", low=0.0, high=0.5, doc="straight down to it, and up again")
+    release_gap: float = field(0.001, unit="m", low=0.0, high=0.05, doc="between thing and ground when it lets go")
+    line_speed: float = field(0.5, low=0.01, high=1.0, doc="share of the joints' speeds on straight lines")
+    speed: float = field(1.0, low=0.01, high=1.0, doc="share of the joints' speeds on the way")
+    # places
+    covered: float = field(0.03, unit="m", low=0.0, high=0.5, doc="a thing so near to a place's middle stands on it")
+    only_on_places: float = field(0.0, unit="m", low=0.0, high=0.1, doc="take only what stands so near to one; 0: all")
+    reach: tuple[float, ...] = field((0.10, 0.27), unit="m", doc="from the first joint's axis, least and greatest")
+    bays: tuple[str, ...] = field((), doc="links whose frames lie on the floor of each bay, on an empty bay's disc")
+    bay_window: float = field(0.02, unit="m", low=0.001, high=0.2, doc="discs so near in x and y are a bay's")
+    # patience
+    tries: int = field(3, low=1, high=100, doc="of a grasp, a look at the bays, a place")
+    patience: float = field(10.0, unit="s", low=0.0, high=1e4, doc="the loop waits for a free place, or a camera")
+    idle: float = field(20.0, unit="s", low=0.1, high=1e5, doc="the loop rests when nothing can be moved anywhere")
+    pick_at: str = field("", doc="field that the loop picks from; empty: wherever it is")
+    place_at: str = field("", doc="field that the loop places on; empty: wherever it is")
+
+    def __post_init__(self) -> None:
+        count = len(self.fields)
+        if not count or len(self.views) != count or len(self.bearings) not in (0, count):
+            raise ConfigError(
+                f"{count} fields, {len(self.views)} views, {len(self.bearings)} bearings", where="skills",
+                valid="a view for each field, and a bearing for each or none",
+            )  # fmt: skip
+        for name in (self.pick_at, self.place_at):
+            if name and name not in self.fields:
+                raise ConfigError(f"no field {name!r}", where="skills", valid=", ".join(self.fields))
+        for key, size in (("finger", 2), ("reach", 2)):
+            if len(getattr(self, key)) != size:
+                raise ConfigError(f"{key} of {len(getattr(self, key))} numbers", where="skills", valid=f"{size}")

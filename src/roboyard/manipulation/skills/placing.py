@@ -1,0 +1,192 @@
+"""Skills that set down what is held: on a free place, or where it came from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+from roboyard.manipulation.skills.asking import DONE, Look, Outcome, Point
+from roboyard.manipulation.skills.causes import BARRED, UNSEEN, Cause
+from roboyard.manipulation.skills.handling import Ready, Release, above
+from roboyard.manipulation.skills.loading import Stow
+from roboyard.manipulation.skills.memory import FULL
+from roboyard.manipulation.skills.picking import in_field, within_reach
+from roboyard.manipulation.skills.seeing import Align, LookAround
+from roboyard.manipulation.skills.skill import Now, Request, Skill
+
+GENTLE: Final = 0.3
+"""Of the speeds, where something went wrong before."""
+
+
+@dataclass
+class FindPlaces(Skill):
+    """Look for pairs of black discs on which nothing stands; the nearest comes first.
+
+    Attributes:
+        where: Where; empty: where the robot is.
+    """
+
+    name = "find_places"
+    where: str = ""
+
+    def _begin(self, now: Now, came: Outcome) -> Request | Outcome:
+        view = LookAround("white", "single", now.config.glances, self.where or now.memory.at)
+        return self.then("things_seen", view)
+
+    def _things_seen(self, now: Now, came: Outcome) -> Request | Outcome:
+        if not came.done and came.cause not in UNSEEN:
+            return came
+        now.memory.things = in_field(came.seen, now)
+        return self.then("places_seen", Look("black", "pair", now.config.glances))
+
+    def _places_seen(self, now: Now, came: Outcome) -> Request | Outcome:
+        memory = now.memory
+        memory.free = []
+        if not came.done:
+            return came
+        near = [one for one in came.seen if within_reach(now, one.position)]
+        free = [one for one in near if not covered(now, one.position)]
+        memory.free = [one.position for one in free]
+        if not near:
+            return Outcome(Cause.NOT_REACHABLE, f"{len(came.seen)} places are seen, all too far or too near")
+        if not free:
+            return Outcome(Cause.COVERED, f"something stands on all {len(near)} places")
+        return Outcome(seen=tuple(free), position=free[0].position)
+
+
+def covered(now: Now, place: Point) -> bool:
+    """Whether something stands on a place."""
+    return any(math.dist(one[:2], place[:2]) <= now.config.covered for one in now.memory.things)
+
+
+@dataclass
+class Place(Skill):
+    """Set down what is held: at a given place, or midway between two black discs.
+
+    Attributes:
+        where: Where; empty: where the robot is.
+        at: Where it shall stand; None: on the nearest free place.
+        target: The place that is chosen.
+        skipped: Places that did not do.
+        last: Why the last one did not.
+    """
+
+    name = "place"
+    where: str = ""
+    at: Point | None = None
+    target: Point | None = None
+    skipped: list[Point] = field(default_factory=list)
+    last: Outcome = DONE
+
+    def about(self) -> Outcome:
+        """What it deals with."""
+        return Outcome(position=self.target)
+
+    def _begin(self, now: Now, came: Outcome) -> Request | Outcome:
+        return self.then("ready", Ready())
+
+    def _ready(self, now: Now, came: Outcome) -> Request | Outcome:
+        if now.memory.held is None:
+            return Outcome(Cause.HAND_EMPTY, "nothing is held")
+        if self.at is not None:
+            self.target = self.at
+            return self.then("released", Release(self.at))
+        return self._look(now)
+
+    def _look(self, now: Now) -> Request:
+        self.target = None
+        return self.then("found", FindPlaces(self.where))
+
+    def _found(self, now: Now, came: Outcome) -> Request | Outcome:
+        if not came.done:
+            return came
+        near = now.config.match
+        free = [one.position for one in came.seen]
+        left = [one for one in free if all(math.dist(one, other) > near for other in self.skipped)]
+        if not left:
+            return Outcome(self.last.cause, self.last.text, position=self.last.position)
+        self.target = left[0]
+        return self.then("aligned", Align("black", "pair", self.target))
+
+    def _aligned(self, now: Now, came: Outcome) -> Request | Outcome:
+        if came.view_empty:
+            return self._skip(now, Outcome(Cause.COVERED, "the place is no longer seen", position=self.target))
+        if came.cause in BARRED:
+            return self._skip(now, came)
+        if not came.done or came.position is None:
+            return came
+        self.target = came.position
+        return self.then("seen_again", Look("white", "single", now.config.glances))
+
+    def _seen_again(self, now: Now, came: Outcome) -> Request | Outcome:
+        if self.target is None or (not came.done and came.cause not in UNSEEN):
+            return came
+        now.memory.things = in_field(came.seen, now)
+        if covered(now, self.target):
+            return self._skip(now, Outcome(Cause.COVERED, "something stands there now", position=self.target))
+        return self.then("released", Release(self.target))
+
+    def _released(self, now: Now, came: Outcome) -> Request | Outcome:
+        if came.done:
+            here = now.config.match
+            now.memory.free = [one for one in now.memory.free if math.dist(one, self.target or one) > here]
+            return Outcome(position=self.target)
+        if self.at is None and (came.cause in BARRED or came.cause is Cause.TOO_CLOSE):
+            return self._skip(now, came)
+        return came
+
+    def _skip(self, now: Now, came: Outcome) -> Request | Outcome:
+        """Choose another place."""
+        if self.target is not None:
+            self.skipped.append(self.target)
+        self.last = came
+        if len(self.skipped) > now.config.tries:
+            return came
+        now.mended(came.cause, came.text, self.target)
+        return self._look(now)
+
+
+@dataclass
+class PutBack(Skill):
+    """Put what is held back to where it came from; where that cannot be, into a bay.
+
+    Attributes:
+        heavy: It cannot be carried: it is left alone from then on.
+        origin: Where the disc on top was.
+    """
+
+    name = "put_back"
+    heavy: bool = False
+    origin: Point | None = None
+
+    def about(self) -> Outcome:
+        """What it deals with."""
+        return Outcome(position=self.origin)
+
+    def _begin(self, now: Now, came: Outcome) -> Request | Outcome:
+        return self.then("ready", Ready())
+
+    def _ready(self, now: Now, came: Outcome) -> Request | Outcome:
+        held = now.memory.held
+        if held is None:
+            return DONE
+        if self.heavy:
+            now.memory.shunned.append(held.origin)
+        self.origin = held.origin
+        bay = held.bay
+        return self.then("back", Release(above(held.origin, -now.config.thing_height), bay, speed=GENTLE))
+
+    def _back(self, now: Now, came: Outcome) -> Request | Outcome:
+        memory = now.memory
+        if came.done:
+            if came.bay and came.bay <= len(memory.load):
+                memory.load[came.bay - 1], memory.tops[came.bay - 1] = FULL, self.origin
+            return Outcome(position=self.origin, bay=came.bay)
+        if memory.held is None or came.cause not in (*BARRED, Cause.TOO_CLOSE):
+            return came
+        now.mended(came.cause, came.text, self.origin)
+        return self.then("stowed", Stow())
+
+    def _stowed(self, now: Now, came: Outcome) -> Request | Outcome:
+        return came

@@ -1,0 +1,12 @@
+"""The parts of the report that only some robots have, in the order in which they stand on the page."""
+
+from __future__ import annotations
+
+from roboyard.scenarios.report.arms import arm_part
+from roboyard.scenarios.report.exploration import exploration_part
+from roboyard.scenarios.report.handling import handling_part
+from roboyard.scenarios.report.homing import homing_part
+from roboyard.scenarios.report.section import Part
+from roboyard.scenarios.report.walking import walking_part
+
+PARTS: tuple[Part, ...] = (handling_part, arm_part, exploration_part, homing_part, walking_part)

@@ -1,0 +1,99 @@
+"""Somebody who keeps an arm busy: takes things off from where it has put them, and lays them out anew."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from roboyard.bus import Node, param, resource
+from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE2
+from roboyard.scenarios.scatter import Sector, scatter
+from roboyard.simulation import Simulation
+from roboyard.simulation.carrying import free_base, put
+from roboyard.simulation.truth import link_pose
+
+_PERIOD = 0.5
+_SLOW = 0.005
+"""Of a thing that rests [m/s]."""
+
+
+class SupplyNode(Node):
+    """Moves things from one sector to another, by a hand that nobody feels.
+
+    What has rested in ``source`` for ``rest`` is put upright somewhere in ``target``, drawn by the run's seed, with
+    room on all sides, as soon as the robot's hand is farther than ``away`` from both places.
+    """
+
+    simulation: Simulation = resource(Simulation)
+    things: tuple[str, ...] = param((), doc="names, or beginnings of names", fixed=True)
+    source: tuple[float, ...] = param((), doc="x, y, inner, outer radius [m], from, to [rad]", fixed=True)
+    target: tuple[float, ...] = param((), doc="likewise", fixed=True)
+    rest: float = param(4.0, unit="s", low=0.0, high=1e6, doc="in the source, before it is taken")
+    apart: float = param(0.06, unit="m", low=0.0, high=10.0, doc="between the middles of things in the target")
+    robot: str = param("", doc="whose hand is to be away; empty: nobody's", fixed=True)
+    hand: str = param("gripper_palm", doc="its link", fixed=True)
+    away: float = param(0.2, unit="m", low=0.0, high=10.0, doc="from both places, seen from above")
+
+    fields = ("_since",)
+
+    def setup(self) -> None:
+        """Begin."""
+        self._source, self._target = (self._sector(name) for name in ("source", "target"))
+        models = self.simulation.models
+        self._names = tuple(name for name in models if name.startswith(self.things) and not models[name].model.static)
+        if not self.things or not self._names:
+            where = f"{self.full_name}, parameter 'things'"
+            raise ConfigError(
+                f"nothing that can be moved is called {list(self.things)}", where=where, valid=", ".join(models)
+            )
+        self._since: dict[str, float] = {}
+        self.timer(period=_PERIOD, callback=self._tick)
+
+    def _sector(self, name: str) -> Sector:
+        given = getattr(self, name)
+        if len(given) != 6 or not all(map(math.isfinite, given)) or given[2] > given[3] or given[4] > given[5]:
+            where, valid = f"{self.full_name}, parameter {name!r}", "x, y, inner, outer radius, from, to"
+            raise ConfigError(f"{list(given)}", where=where, valid=valid)
+        return Sector((given[0], given[1]), (given[2], given[3]), (given[4], given[5]))
+
+    def _tick(self) -> None:
+        truths = {name: self.simulation.truth(name) for name in self._names if name in self.simulation.models}
+        places = {name: (float(one.T_world_base.x), float(one.T_world_base.y)) for name, one in truths.items()}
+        for name, truth in truths.items():
+            rests = float(np.abs(truth.linear_velocity).max()) < _SLOW
+            if not (rests and _inside(self._source, *places[name])):
+                self._since.pop(name, None)
+            elif self.now - self._since.setdefault(name, self.now) >= self.rest and self._move(name, places):
+                self._since.pop(name)
+
+    def _move(self, name: str, places: dict[str, tuple[float, float]]) -> bool:
+        hand = self._hand()
+        if hand is not None and math.dist(hand, places[name]) < self.away:
+            return False
+        others = [place for other, place in places.items() if other != name]
+        try:
+            (pose,) = scatter(self.random, self._target, 1, self.apart, others)
+        except InputError:  # no room now
+            return False
+        if hand is not None and math.dist(hand, (pose.x, pose.y)) < self.away:
+            return False
+        first, _ = free_base(self.simulation, name)
+        height = float(self.simulation.data.qpos[first + 2])
+        put(self.simulation, name, SE2(pose.x, pose.y, pose.theta).to_se3(max(height, 0.0) + 1e-4))
+        places[name] = (pose.x, pose.y)
+        self.log.info(f"{name} was laid out anew at {pose.x:.3f}, {pose.y:.3f}")
+        return True
+
+    def _hand(self) -> tuple[float, float] | None:
+        if not self.robot or self.robot not in self.simulation.models:
+            return None
+        x, y, _ = link_pose(self.simulation.data, self.simulation.placement(self.robot).links[self.hand]).translation
+        return float(x), float(y)
+
+
+def _inside(sector: Sector, x: float, y: float) -> bool:
+    dx, dy = x - sector.about[0], y - sector.about[1]
+    turn = (math.atan2(dy, dx) - sector.bearing[0]) % math.tau
+    return sector.radius[0] <= math.hypot(dx, dy) <= sector.radius[1] and turn <= sector.bearing[1] - sector.bearing[0]

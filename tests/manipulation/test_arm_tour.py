@@ -1,0 +1,150 @@
+"""An arm on a driving robot: the scene stays where it is, tolerances of goals count, jogs go where they are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from roboyard.bus import Node
+from roboyard.errors import InputError, RoboyardError
+from roboyard.geometry import SE3
+from roboyard.manipulation.collision import box_obstacle
+from roboyard.manipulation.drawing import draw_jog
+from roboyard.manipulation.nodes import ArmTourNode
+from roboyard.manipulation.planning import GoalUnreachable, PoseGoal
+from roboyard.manipulation.planning.goals import goal_states
+from roboyard.manipulation.scene import PlanningScene
+from roboyard.messages import msg
+from roboyard.messages.convert import header, pose_to_msg, pose_to_se3
+from roboyard.scenarios import Run
+from roboyard.scenarios.metrics.jogging import Jogging
+from roboyard.scenarios.robot_groups import find_groups
+
+KINDS = msg.moveit_msgs
+
+
+@pytest.fixture(scope="module")
+def scene() -> PlanningScene:
+    return PlanningScene.of(find_groups("scitos_arm"))
+
+
+def test_a_pose_that_five_joints_cannot_have_is_met_within_the_goals_tolerance(scene: PlanningScene) -> None:
+    q = scene.group.pose("ahead")
+    T = SE3.from_matrix(scene.chain.forward(q))
+    off = SE3.from_xyz_rpy(rpy=(0.0, 0.0, 4e-3)) @ SE3(T.rotation)
+    asked = SE3(off.rotation, T.translation)
+    with pytest.raises(GoalUnreachable):
+        goal_states(scene, PoseGoal(asked), q)
+    with pytest.raises(GoalUnreachable):
+        goal_states(scene, PoseGoal(asked, tolerance=1e-3, turn_tolerance=1e-3), q)
+    for found in goal_states(scene, PoseGoal(asked, tolerance=1e-3, turn_tolerance=5e-3), q):
+        there = SE3.from_matrix(scene.chain.forward(found))
+        assert there.distance(asked) <= 1e-3
+        assert there.angle_to(asked) <= 5e-3
+
+
+def test_jogs_stay_in_range_and_clear(scene: PlanningScene) -> None:
+    rng = np.random.default_rng(3)
+    wall = scene.with_obstacles([box_obstacle("wall", (0.1, 2.0, 2.0), (0.6, 0.0, 1.0))]).with_margin(0.05)
+    q = wall.group.pose("folded")
+    for _ in range(50):
+        jog = draw_jog(wall, q, rng)
+        end = q.copy()
+        end[jog.joint] += jog.speed * (jog.seconds + 0.5)
+        assert wall.chain.within(end)
+        assert wall.free_line(q, end)
+    boxed = scene.with_obstacles([box_obstacle("box", (3.0, 3.0, 3.0), (0.0, 0.0, 1.5))])
+    with pytest.raises(InputError, match="no joint can be driven"):
+        draw_jog(boxed, q, rng)
+
+
+class One:
+    """The truth about an arm of one joint."""
+
+    def joints(self) -> tuple[str, ...]:
+        return ("a",)
+
+
+@pytest.mark.parametrize("off", [0.0, 0.02])
+def test_a_jog_is_judged_by_the_integral_of_its_commands(off: float) -> None:
+    """A joint that gets to 0.3 rad/s with 0.5 rad/s², commanded for a second, and 20 mrad off at the end."""
+    found = Jogging("/move_velocity", "", One())  # type: ignore[arg-type]
+    take = found.handlers()
+    position = speed = 0.0
+    for k in range(400):
+        time = 0.01 * k
+        if 0.5 <= time < 1.5 and k % 5 == 0:
+            take["/move_velocity"](msg.IDAndFloat(id=1, value=0.3), round(time * 1e9))
+        wanted = 0.3 if 0.5 <= time < 1.45 + 0.5 else 0.0
+        before = speed
+        speed += min(max(wanted - speed, -0.005), 0.005)
+        position += 0.005 * (speed + before)
+        shown = position + (off if time > 2.5 else 0.0)
+        state = msg.JointState(name=["a"], position=np.array([shown]), velocity=np.array([speed]))
+        take["/joint_states"](state, round(time * 1e9))
+    result = found.result()
+    assert result["jogs"] == 1
+    assert result["jog_error_max"] == pytest.approx(off, abs=2e-3)
+    assert result["jog_stop_max"] == pytest.approx(0.5 + 0.6, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("given", "what"), [({"places": (1.0,)}, "places"), ({"regions": (1.0,) * 6, "places": (1.0,) * 3}, "regions")]
+)
+def test_bad_parameters_are_refused(given: dict[str, Any], what: str) -> None:
+    with Run("corridor", record=False) as run:
+        robot = run.add("scitos_arm", at=(24.0, 5.0, 0.0), nodes=["joint_states"])
+        with pytest.raises(RoboyardError, match=what):
+            robot.add_node(ArmTourNode(groups=robot.groups, world=run.world, **given), "tour")
+
+
+class Client(Node):
+    """Sends objects, drives, and sees the scene."""
+
+    def setup(self) -> None:
+        self.objects = self.publisher("collision_object", KINDS.CollisionObject)
+        self.attached = self.publisher("attached_collision_object", KINDS.AttachedCollisionObject)
+        self.drive = self.publisher("cmd_vel_out", msg.Twist)
+        self.scenes: list[Any] = []
+        self.subscribe("monitored_planning_scene", KINDS.PlanningScene, self.scenes.append)
+
+
+def test_things_stay_where_they_are_while_the_robot_drives() -> None:
+    """In odom: a box is taken along to another place and left there, without a plan in between."""
+    with Run("empty", seed=1, record=False) as run:
+        nodes = ["joint_states", "robot_state", "drive", "odometry", "arm", "arm_trajectory", "move_group"]
+        robot = run.add("scitos", nodes=nodes)
+        client: Any = robot.add_node(Client(), "client")
+        run.run_for(0.3)
+        tip = robot.groups.group().tip
+
+        def tool() -> SE3:
+            pose: SE3 = client.transforms.lookup("odom", tip)
+            return pose
+
+        def drive(seconds: float) -> None:
+            for _ in range(round(seconds / 0.1)):
+                client.drive.publish(msg.Twist(linear=msg.Vector3(x=0.2), angular=msg.Vector3(z=0.5)))
+                run.run_for(0.1)
+            run.run_for(0.4)
+
+        drive(0.8)
+        T_box = tool() @ SE3(translation=(0.0, 0.0, 0.1))
+        box = KINDS.CollisionObject(header=header("odom", 0), id="box", pose=pose_to_msg(T_box))
+        box.primitives = [msg.SolidPrimitive(type=1, dimensions=np.array([0.03, 0.03, 0.03]))]
+        client.objects.publish(box)
+        client.attached.publish(
+            KINDS.AttachedCollisionObject(link_name=tip, object=KINDS.CollisionObject(id="box", operation=0))
+        )
+        run.run_for(0.1)
+        held = client.scenes[-1].robot_state.attached_collision_objects[0].object
+        np.testing.assert_allclose(pose_to_se3(held.pose).translation, (0.0, 0.0, 0.1), atol=2e-3)
+        drive(0.8)
+        expected = tool() @ SE3(translation=(0.0, 0.0, 0.1))
+        client.attached.publish(KINDS.AttachedCollisionObject(object=KINDS.CollisionObject(id="box", operation=1)))
+        run.run_for(0.1)
+        left = {one.id: one for one in client.scenes[-1].world.collision_objects}["box"]
+        assert pose_to_se3(left.pose).distance(expected) < 2e-3
+        assert pose_to_se3(left.pose).distance(T_box) > 0.05

@@ -1,0 +1,280 @@
+"""The scene follows the gripper and people; a motion under way goes on from a saved state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.robots.grasping import Bench, block
+
+from roboyard.bus import Node, resource
+from roboyard.description import Capsule
+from roboyard.errors import InputError
+from roboyard.geometry import SE3
+from roboyard.manipulation.collision import box_obstacle
+from roboyard.manipulation.gripped import between_fingers, gripped, touched_by
+from roboyard.manipulation.nodes import MoveGroupNode
+from roboyard.manipulation.people import PeopleSettings, person_at
+from roboyard.manipulation.scene import PlanningScene
+from roboyard.messages import action, msg
+from roboyard.messages.convert import header, pose_to_msg
+from roboyard.record import open_recording
+from roboyard.scenarios.robot_groups import find_groups
+from roboyard.scenarios.run import Run
+from roboyard.scenarios.true_arm import TrueArm
+from roboyard.scenarios.walk import WalkNode
+
+KINDS = msg.moveit_msgs
+HELD = {"scitos_arm": {"finger_left_joint": 0.02}, "iisy": {"finger_left_joint": 0.02}, "youbot_arm": {}}
+
+
+@pytest.mark.parametrize("robot", list(HELD))
+def test_what_is_between_the_fingers_is_held(robot: str) -> None:
+    bare = PlanningScene.of(find_groups(robot), held=HELD[robot])
+    q = np.clip(np.full(bare.chain.dof, 0.3), bare.chain.lower, bare.chain.upper)
+    point, reach = between_fingers(bare, q)
+    assert 0.01 < reach < 0.2
+    thing = box_obstacle("thing", (0.02, 0.02, 0.02), point)
+    beside = box_obstacle("beside", (0.02, 0.02, 0.02), point + np.array([0.03, 0.0, 0.0]))
+    table = box_obstacle("table", (1.0, 1.0, 0.02), point - np.array([0.0, 0.0, 0.0205]))
+    assert gripped(bare, q) is None
+    assert gripped(bare.with_obstacles([table, beside, thing]), q) == "thing"
+    far = box_obstacle("far", (0.02, 0.02, 0.02), point + np.array([0.0, 0.0, reach + 0.05]))
+    assert gripped(bare.with_obstacles([far]), q) is None
+    held = bare.with_obstacles([table, thing]).grasp("thing", q)
+    assert ("thing", "table") in touched_by(held, {"thing"}, q)
+
+
+@given(st.floats(-20, 20), st.floats(-20, 20), st.floats(0, 3))
+def test_people_get_the_more_room_the_faster_they_walk(x: float, y: float, speed: float) -> None:
+    settings = PeopleSettings()
+    one = person_at("p", (x, y, 0.0), speed, settings)
+    assert isinstance(one.geometry, Capsule)
+    wanted = settings.radius + settings.ahead * speed
+    assert one.geometry.radius >= wanted + np.hypot(*(one.T_world.translation[:2] - (x, y))) - 0.005
+    assert one.geometry.radius <= wanted + 0.031
+
+
+def test_people_who_are_nowhere_are_refused() -> None:
+    for place, speed in (((np.nan, 0.0, 0.0), 0.0), ((0.0, 0.0, 0.0), np.inf)):
+        with pytest.raises(InputError):
+            person_at("p", place, speed, PeopleSettings())
+
+
+class Hand(Node):
+    """Asks the arm, and says what a gripper and people would."""
+
+    def setup(self) -> None:
+        self.arm = self.action_client("move_action", action.MoveGroup)
+        self.objects = self.publisher("collision_object", KINDS.CollisionObject)
+        self.gripper = self.publisher("grip", msg.String)
+        self.person = self.publisher("somebody", msg.Odometry)
+        self.states: list[str] = []
+        self.scenes: list[Any] = []
+        self.subscribe("move_group/status", msg.ArmStatus, lambda m: self.states.append(m.state))
+        self.subscribe("monitored_planning_scene", KINDS.PlanningScene, self.scenes.append)
+
+    def be_at(self, x: float, y: float, speed: float = 0.0) -> None:
+        found = msg.Odometry(header=header("world", 0))
+        found.pose.pose.position.x, found.pose.pose.position.y = x, y
+        found.twist.twist.linear.x = speed
+        self.person.publish(found)
+
+    def go(self, joints: dict[str, float]) -> Any:
+        goal = action.MoveGroup.Goal()
+        goal.request.max_velocity_scaling_factor = 0.3
+        goal.request.goal_constraints = [
+            KINDS.Constraints(
+                joint_constraints=[KINDS.JointConstraint(joint_name=n, position=v) for n, v in joints.items()]
+            )
+        ]
+        return self.arm.send(goal)
+
+
+class Cell:
+    """An iisy whose scene follows its gripper and one person; the robot stands at x = 1 in the world."""
+
+    def __init__(self) -> None:
+        self.run = Run("empty", seed=4, record=False)
+        self.robot = self.run.add("iisy", at=(1.0, 0.0, 0.0), nodes=["joint_states", "robot_state", "arm"])
+        node = MoveGroupNode(
+            groups=self.robot.groups,
+            gripper_topic="grip",
+            people_topics=("somebody",),
+            place=(1.0, 0.0, 0.0),
+            replans=50,
+        )
+        self.robot.add_node(node, "move_group")
+        self.hand: Any = self.robot.add_node(Hand(), "hand")
+        self.run.run_for(0.3)
+
+    def joints(self, turn: float) -> dict[str, float]:
+        group = self.robot.groups.group()
+        return dict(zip(group.joints, [turn, *map(float, group.pose("home")[1:])], strict=True))
+
+
+@pytest.fixture(scope="module")
+def cell() -> Iterator[Cell]:
+    made = Cell()
+    yield made
+    made.run.close()
+
+
+def names(scene: Any) -> tuple[set[str], set[str]]:
+    attached = scene.robot_state.attached_collision_objects
+    return {one.id for one in scene.world.collision_objects}, {one.object.id for one in attached}
+
+
+@pytest.mark.parametrize("ends", ["moving", "lost"])
+def test_the_scene_follows_what_the_gripper_says(cell: Cell, ends: str) -> None:
+    kind = KINDS.CollisionObject
+    scene = PlanningScene.of(cell.robot.groups)
+    index = cell.robot.hardware.joint_names
+    q = cell.robot.hardware.read().position[[index.index(n) for n in scene.chain.joints]]
+    point, _ = between_fingers(scene, np.clip(q, scene.chain.lower, scene.chain.upper))
+    for name, size, place in (
+        ("cube", (0.02, 0.02, 0.02), point), ("table", (0.4, 0.4, 0.02), point - np.array([0.0, 0.0, 0.3])),
+    ):  # fmt: skip
+        thing = kind(header=header("base_link", 0), id=name, pose=pose_to_msg(SE3(translation=place)))
+        thing.primitives = [msg.SolidPrimitive(type=1, dimensions=np.array(size))]
+        cell.hand.objects.publish(thing)
+    cell.hand.gripper.publish(msg.String(data="moving"))
+    cell.run.run_for(0.1)
+    cell.hand.gripper.publish(msg.String(data="holding"))
+    cell.run.run_for(0.1)
+    assert names(cell.hand.scenes[-1]) == ({"table"}, {"cube"})
+    cell.hand.gripper.publish(msg.String(data=ends))
+    cell.run.run_for(0.1)
+    assert names(cell.hand.scenes[-1]) == (({"table", "cube"} if ends == "moving" else {"table"}), set())
+    for name in names(cell.hand.scenes[-1])[0]:
+        cell.hand.objects.publish(kind(id=name, operation=kind.REMOVE))
+    cell.run.run_for(0.5)
+
+
+def test_somebody_in_the_way_stops_the_arm_and_it_goes_on_when_they_have_left(cell: Cell) -> None:
+    cell.hand.be_at(9.0, 9.0)
+    goal = cell.hand.go(cell.joints(-1.0))
+    cell.run.until(goal.done, timeout=30.0)
+    assert goal.succeeded
+    cell.hand.states.clear()
+    goal = cell.hand.go(cell.joints(1.2))
+    for k in range(60):  # they come as near as the arm reaches
+        cell.run.run_for(0.05)
+        cell.hand.be_at(max(1.35, 4.0 - 0.15 * k), 0.5, 1.0)
+    assert "stops" in cell.hand.states
+    assert not goal.done()
+    cell.hand.be_at(9.0, 9.0)
+    cell.run.until(goal.done, timeout=30.0)
+    assert goal.succeeded
+    assert goal.result.error_code.val == 1
+
+
+class Tip(Node):
+    """Tells where an arm's tool really is, as somebody sees who walks up to it."""
+
+    arm: TrueArm = resource(TrueArm)
+
+    def setup(self) -> None:
+        self.place = self.publisher("/tip", msg.Odometry)
+        self.timer(rate=20.0, callback=self.tell)
+
+    def tell(self) -> None:
+        found = msg.Odometry(header=header("world", 0))
+        found.pose.pose = pose_to_msg(self.arm.tip("arm")[1])
+        self.place.publish(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_walker_through_the_arms_space_is_not_touched(seen: bool) -> None:
+    """They walk up to where the arm wants to pass, stop short of its hand and go again; untold of them it hits them."""
+    with Run("empty", seed=6, record=False) as run:
+        robot = run.add("iisy", "arm", nodes=["joint_states", "robot_state", "arm"])
+        walker = run.add("walker", "anna", at=(1.8, 0.0, 0.0), nodes=[])
+        route = (1.8, 0.0, 0.62, 0.0)
+        robot.add_node(Tip(arm=robot.true_arm), "tip")
+        truth = "/truth/anna/odom"
+        node = WalkNode(
+            base=run.simulation.base("anna"), truth_topic=truth, route=route, speed=0.6, heeds=("/tip",), room=0.5
+        )
+        walker.add_node(node, "walk")
+        topics = (truth,) if seen else ()
+        robot.add_node(MoveGroupNode(groups=robot.groups, people_topics=topics, replans=1000), "move_group")
+        hand: Any = robot.add_node(Hand(), "hand")
+        run.run_for(0.3)
+        group, reached = robot.groups.group(), 0
+        out = group.pose("home") + np.array([0.0, 0.35, -0.2, 0.0, 0.0, 0.0])
+        for k in range(14):
+            turn = 1.2 if k % 2 else -1.2
+            goal = hand.go(dict(zip(group.joints, [turn, *map(float, out[1:])], strict=True)))
+            run.until(goal.done, timeout=60.0)
+            reached += goal.succeeded
+        contacts = run.evaluation.flat({})["arm.contacts"]
+    if seen:
+        assert contacts == 0
+        assert reached == 14
+        assert "stops" in hand.states
+    else:
+        assert contacts > 0
+
+
+def test_a_motion_under_way_goes_on_from_a_saved_state(tmp_path: Path) -> None:
+    """Bit for bit: the same set-points come after it as would have come without."""
+    from roboyard.scenarios import load_spec, run_scenario
+
+    spec = load_spec("arm-reach", overrides=["duration=2.2"])
+    whole = run_scenario(spec, out=tmp_path / "whole", save_states=[(1.4, tmp_path / "x")], report=False, serve=False)
+    again = run_scenario(spec, out=tmp_path / "again", from_state=tmp_path / "x", report=False, serve=False)
+    assert whole.state == again.state == "done"
+    text = (tmp_path / "whole/recording.mcap").read_bytes()
+    assert text == (tmp_path / "again/recording.mcap").read_bytes()
+    with open_recording(tmp_path / "whole/recording.mcap") as recording:
+        told = [(item.time_ns, item.message.state) for item in recording.messages(["/move_group/status"])]
+    assert [state for time_ns, state in told if time_ns < 1.4e9][-1] == "moves"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("robot", ["iisy", "scitos_arm", "youbot_arm"])
+def test_what_is_really_gripped_is_attached_lifted_off_and_left(robot: str) -> None:
+    size = (0.02, 0.016, 0.04)
+    with Run("empty", record=False) as run:
+        rig = Bench(run, robot, block(size, 0.1, 1.0), size[2])
+        handle = run.robots[robot]
+        handle.bring_up("joint_states", "robot_state")
+        topic = "schunk/gripper/state" if robot == "scitos_arm" else "gripper/state"
+        node = MoveGroupNode(groups=handle.groups, gripper_topic=topic)
+        handle.add_node(node, "move_group")
+        hand: Any = handle.add_node(Hand(), "hand")
+        run.run_for(0.3)
+        T_thing = SE3.from_matrix(rig._pose("thing", "thing"))
+        kind, root = KINDS.CollisionObject, handle.groups.root
+        for name, edges, T in (
+            ("thing", size, T_thing),
+            (
+                "stand",
+                (0.2, 0.2, 0.02),
+                SE3(translation=T_thing.translation - np.array([0.0, 0.0, size[2] / 2 + 0.01])),
+            ),
+        ):
+            message = kind(header=header(root, 0), id=name, pose=pose_to_msg(T))
+            message.primitives = [msg.SolidPrimitive(type=1, dimensions=np.array(edges))]
+            hand.objects.publish(message)
+        run.run_for(0.1)
+        rig.close()
+        assert names(hand.scenes[-1]) == ({"stand"}, {"thing"})
+        assert ("thing", "stand") in node._keeper.scene.allowed or ("stand", "thing") in node._keeper.scene.allowed
+        rig.lift()
+        run.run_for(0.3)
+        scene = node._keeper.scene
+        assert not any("stand" in pair for pair in scene.allowed), "once it is lifted off it must keep away"
+        held = scene.attached["thing"]
+        T = scene.T_world_base @ SE3.from_matrix(scene.link_pose(held.link, node._keeper.measured())) @ held.T_link
+        assert T.distance(SE3.from_matrix(rig._pose("thing", "thing"))) < 3e-3
+        rig.send(rig.gripper.width[1])
+        run.run_for(1.0)
+        assert names(hand.scenes[-1]) == ({"stand", "thing"}, set())

@@ -1,0 +1,186 @@
+"""Driving an arm by hand: the tip follows, no limit is passed, nothing is touched, and it always stops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from roboyard.manipulation.collision import ExactChecker, box_obstacle
+from roboyard.manipulation.scene import PlanningScene
+from roboyard.manipulation.servoing import ServoCode, Servoing, ServoingSettings, braking, condition, tip_speeds
+from roboyard.manipulation.timing import JointLimits
+from roboyard.scenarios.robot_groups import find_groups
+
+Z = np.array([0.0, 0.0, 1.0])
+
+
+def scene_of(robot: str, **given: object) -> PlanningScene:
+    return PlanningScene.of(find_groups(robot), margin=0.005, **given)  # type: ignore[arg-type]
+
+
+def bent(scene: PlanningScene) -> np.ndarray:
+    """A state far from singular positions and limits."""
+    rng = np.random.default_rng(5)
+    for q in scene.chain.random(rng, 2000):
+        room = np.minimum(q - scene.chain.lower, scene.chain.upper - q).min()
+        if room > 0.4 and condition(scene.chain, q, 0.3) < 15.0 and scene.distance(q, 0.2) > 0.012:
+            return np.array(q)
+    raise AssertionError("there is none")
+
+
+def made(scene: PlanningScene, q: np.ndarray, speed: float = 1.0, **settings: float) -> Servoing:
+    limits = JointLimits.of(scene.chain)
+    rate = np.where(np.isfinite(limits.acceleration), limits.acceleration, 2.0 * limits.velocity)
+    return Servoing(scene.chain, speed * np.asarray(limits.velocity), np.asarray(rate), q, ServoingSettings(**settings))
+
+
+@pytest.mark.parametrize("robot", ["iisy", "scitos_arm", "youbot_arm"])
+def test_the_tip_goes_where_a_twist_leads_it(robot: str) -> None:
+    scene = scene_of(robot)
+    q = bent(scene)
+    servoing = made(scene, q)
+    start = scene.chain.forward(q)[:3, 3]
+    twist = np.array([0.0, 0.0, -0.02, 0.0, 0.0, 0.0])
+    for _ in range(150):
+        found = servoing.step_twist(scene, twist, Z, 0.02)
+        assert found.code == ServoCode.NO_WARNING, found.text
+    way = scene.chain.forward(found.position)[:3, 3] - start
+    J = scene.chain.jacobian(found.position)
+    np.testing.assert_allclose(J[:3] @ found.velocity, twist[:3], atol=1e-3)
+    assert abs(way[0]) < 1e-3
+    assert abs(way[1]) < 1e-3
+    assert -0.06 - 1e-3 < way[2] < -0.04  # it takes a while to get as fast
+
+
+def test_six_joints_follow_all_of_a_twist_and_five_what_comes_first() -> None:
+    rng = np.random.default_rng(2)
+    for robot, joints in (("iisy", 6), ("scitos_arm", 5)):
+        scene = scene_of(robot)
+        q = bent(scene)
+        J = scene.chain.jacobian(q)
+        for _ in range(20):
+            twist = rng.uniform(-0.1, 0.1, 6)
+            speeds = tip_speeds(scene.chain, q, twist, Z)
+            np.testing.assert_allclose(J[:3] @ speeds, twist[:3], atol=1e-6)
+            if joints == 6:
+                np.testing.assert_allclose(J @ speeds, twist, atol=1e-6)
+            # turning about the tool's axis is done as well where the last joint does just that
+            axis = scene.chain.forward(q)[:3, 2]
+            assert axis @ (J[3:] @ speeds) == pytest.approx(float(axis @ twist[3:]), abs=1e-6)
+
+
+def test_braking_is_the_way_of_joints_that_slow_down() -> None:
+    position, velocity, rate = np.array([0.1, -0.2, 0.3]), np.array([0.4, -0.3, 0.0]), np.array([0.5, 1.0, 2.0])
+    pieces = braking(position, velocity, rate)
+    assert sum(length for _, length in pieces) == pytest.approx(0.8)
+    rows, length = pieces[-1]
+    end = rows[0] + length * rows[1] + length**2 * rows[2]
+    np.testing.assert_allclose(end, position + 0.5 * velocity * np.abs(velocity) / rate, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["twist", "joints"])
+@pytest.mark.parametrize("robot", ["iisy", "youbot_arm"])
+def test_no_limit_is_passed_and_nothing_is_touched_whatever_is_asked(robot: str, kind: str) -> None:
+    """Wild commands, sampled each millisecond; coal has the last word on what is touched."""
+    wall = [
+        box_obstacle("wall", (0.05, 1.0, 1.0), (0.35, 0.0, 0.4)),
+        box_obstacle("floor", (2, 2, 0.02), (0, 0, -0.05)),
+    ]
+    scene = scene_of(robot, obstacles=wall)
+    rng, chain = np.random.default_rng(8), scene.chain
+    checker = ExactChecker(scene)
+    start = next(q for q in chain.random(rng, 4000) if checker.distance(q, 0.05)[0] > 0.015)
+    servoing = made(scene, start)
+    rate, most = servoing._rate, servoing._most
+    before, speed = servoing.position.copy(), servoing.velocity.copy()
+    closest, dt, codes = 1.0, 0.01, set()
+    for k in range(300):
+        if k % 60 == 0:
+            twist, jog = rng.uniform(-1.0, 1.0, 6), rng.uniform(-2.0, 2.0, chain.dof) * most
+        found = servoing.step_twist(scene, twist, Z, dt) if kind == "twist" else servoing.step_joints(scene, jog, dt)
+        codes.add(found.code)
+        assert (np.abs(found.velocity) <= most * (1 + 1e-9)).all()
+        assert (np.abs(found.velocity - speed) <= rate * dt * (1 + 1e-9)).all()
+        assert chain.within(found.position)
+        # between set-points the joints change their speeds evenly, but for those that come to stand
+        for s in np.arange(0.001, dt, 0.001):
+            assert chain.within(before + s * speed + 0.5 * s**2 / dt * (found.velocity - speed), 2e-5)
+        if k % 15 == 0:
+            closest = min(closest, checker.distance(found.position, 0.1)[0])
+        before, speed = found.position, found.velocity
+    assert closest > 0.002
+    assert len(codes) > 1
+    for _ in range(400):
+        found = servoing.step_joints(scene, np.zeros(chain.dof), dt)
+    assert servoing.standing
+
+
+def test_it_stops_before_a_wall_and_goes_on_away_from_it() -> None:
+    free = scene_of("iisy")
+    q = bent(free)
+    x, y, z = free.chain.forward(q)[:3, 3]
+    out = np.array([x, y, 0.0]) / np.hypot(x, y)
+    place = np.array([x, y, z]) + 0.12 * out
+    scene = free.with_obstacles([box_obstacle("wall", (0.02, 1.0, 1.0), place, float(np.arctan2(y, x)))])
+    servoing = made(scene, q, speed=0.3)
+    toward = np.array([*(0.1 * out), 0.0, 0.0, 0.0])
+    seen = [servoing.step_twist(scene, toward, Z, 0.01).code for _ in range(500)]
+    assert ServoCode.DECELERATE_FOR_COLLISION in seen
+    assert seen[-1] == ServoCode.HALT_FOR_COLLISION
+    assert servoing.standing
+    halted = scene.room(servoing.position)
+    assert 0.015 < halted < 0.035
+    # it does not tremble: once it stands it stays, since it goes on only when there is more room
+    where = servoing.position.copy()
+    for _ in range(50):
+        servoing.step_twist(scene, toward, Z, 0.01)
+    np.testing.assert_array_equal(servoing.position, where)
+    for _ in range(100):
+        found = servoing.step_twist(scene, -toward, Z, 0.01)
+    assert found.code == ServoCode.NO_WARNING
+    assert scene.room(servoing.position) > halted + 0.02
+
+
+def test_it_gets_slower_towards_a_singular_position_not_away_from_it() -> None:
+    scene = scene_of("iisy")
+    q = bent(scene)
+    servoing = made(scene, q, speed=0.5)
+    x, y, _ = scene.chain.forward(q)[:3, 3]
+    out = np.array([x, y, 0.0, 0.0, 0.0, 0.0]) / np.hypot(x, y)
+    codes = [servoing.step_twist(scene, 0.2 * out, Z, 0.01).code for _ in range(900)]
+    slowed = {ServoCode.DECELERATE_FOR_APPROACHING_SINGULARITY, ServoCode.HALT_FOR_SINGULARITY}
+    assert slowed & set(codes) or ServoCode.JOINT_BOUND in codes
+    assert condition(scene.chain, servoing.position, 0.3) < 1.5 * ServoingSettings.singular_stop
+    for _ in range(100):
+        found = servoing.step_twist(scene, -0.2 * out, Z, 0.01)
+    assert found.code == ServoCode.NO_WARNING
+    assert scene.chain.forward(servoing.position)[:3, 3] @ out[:3] < np.hypot(x, y) + 1.0
+
+
+def test_a_joint_slows_down_before_its_limit_and_the_others_go_on() -> None:
+    scene = scene_of("scitos_arm")
+    q = np.clip(bent(scene), scene.chain.lower + 0.3, scene.chain.upper - 0.3)
+    q[4] = scene.chain.upper[4] - 0.1
+    servoing = made(scene, q)
+    jog = np.array([0.05, 0.0, 0.0, 0.0, 0.3])
+    codes = {servoing.step_joints(scene, jog, 0.01).code for _ in range(200)}
+    assert ServoCode.JOINT_BOUND in codes
+    assert servoing.position[4] <= scene.chain.upper[4]
+    assert servoing.position[4] == pytest.approx(scene.chain.upper[4], abs=2e-3)
+    assert servoing.position[0] > q[0] + 0.08
+
+
+def test_an_arm_that_stands_too_near_can_leave() -> None:
+    free = scene_of("youbot_arm")
+    q = bent(free)
+    tip = free.chain.forward(q)[:3, 3]
+    for far in np.arange(0.3, 0.0, -0.001):
+        scene = free.with_obstacles([box_obstacle("wall", (0.02, 1.0, 1.0), tip + np.array([far, 0.0, 0.0]))])
+        if scene.room(q) < 0.003:
+            break
+    distance = scene.room(q)
+    assert 0.0 < distance < scene.margin
+    servoing = made(scene, q)
+    for _ in range(60):
+        servoing.step_twist(scene, np.array([-0.05, 0.0, 0.0, 0.0, 0.0, 0.0]), Z, 0.02)
+    assert scene.room(servoing.position) > distance + 0.02

@@ -1,0 +1,108 @@
+"""The thesis's arm: its angles are the youBot's, its arithmetic agrees with the chain, its controllers arrive."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roboyard.chains import Chain
+from roboyard.errors import InputError
+from roboyard.manipulation import Aim, solve_ik
+from roboyard.manipulation.planning import GoalUnreachable
+from roboyard.manipulation.thesis import REST, SEARCH, AlignControl, JointControl, Scale, point_down
+from roboyard.manipulation.thesis.inverse import HIGH, LOW, TRIMS
+from roboyard.scenarios.robot_groups import find_groups
+
+GROUND = -0.032
+"""Of the arm's foot, where the thesis counts heights from [m]."""
+
+
+@cache
+def chain() -> Chain:
+    return find_groups("youbot_arm").chain("arm")
+
+
+def test_its_poses_are_those_of_the_robots_groups() -> None:
+    scale, arm = Scale.of(chain()), find_groups("youbot_arm").group("arm")
+    np.testing.assert_allclose(scale.joints(np.zeros(5)), arm.pose("upright"), atol=0.01)
+    np.testing.assert_allclose(scale.joints(REST), arm.pose("rest"), atol=0.13)  # its driver keeps off the ends
+    np.testing.assert_allclose(scale.joints(SEARCH), arm.pose("view"), atol=0.01)
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=5, max_size=5))
+def test_there_and_back(shares: list[float]) -> None:
+    scale, degrees = Scale.of(chain()), LOW + np.array(shares) * (np.array(HIGH) - LOW)
+    np.testing.assert_allclose(scale.degrees(scale.joints(degrees)), degrees, atol=1e-9)
+    assert chain().within(scale.joints(3.0 * degrees))
+    left = scale.joints([math.nan, *degrees[1:]], np.full(5, 0.5))
+    assert left[0] == 0.5
+
+
+@settings(max_examples=80)
+@given(st.floats(150.0, 300.0), st.floats(0.0, 80.0))
+def test_its_arithmetic_puts_the_tip_there_and_agrees_with_ours(out: float, height: float) -> None:
+    try:
+        angles = point_down(out, height, as_programmed=False)
+    except GoalUnreachable:
+        return
+    if not all(low <= angle <= high for low, angle, high in zip(LOW[1:4], angles, HIGH[1:4], strict=True)):
+        return
+    q = Scale.of(chain()).joints([0.0, *angles, 0.0])
+    T = chain().forward(q)
+    wanted = np.array([0.024 + 1e-3 * out, 0.0, GROUND + 1e-3 * (height + 10.0)])
+    assert T[2, 2] == pytest.approx(-1.0, abs=1e-3)
+    assert np.abs(T[:3, 3] - wanted).max() < 4e-3, "its lengths leave out the hand's 2 mm"
+    ours = solve_ik(chain(), Aim(T[:3, 3], T[:3, 2]), near=q)
+    np.testing.assert_allclose(ours.q[:4], q[:4], atol=2e-3)
+
+
+def test_what_its_program_adds() -> None:
+    text, code = point_down(251.0, 30.0, as_programmed=False), point_down(250.0, 30.0)
+    np.testing.assert_allclose(np.subtract(code, text), TRIMS, atol=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_its_joints_arrive(seed: int) -> None:
+    rng, control, dt = np.random.default_rng(seed), JointControl(), 0.01
+    q, goal = chain().random(rng, 2)
+    velocity = np.zeros(5)
+    for _ in range(6000):
+        if control.done(goal, q, velocity):
+            break
+        velocity = control.speeds(goal, q)
+        assert np.abs(velocity).max() <= 0.8
+        q = q + dt * velocity
+    assert control.done(goal, q, velocity)
+    assert np.abs(goal - q).max() <= 0.01
+
+
+@given(st.floats(-1.0, 1.0))
+def test_a_symbol_comes_straight_ahead(begin: float) -> None:
+    control, angle = AlignControl(), begin
+    for _ in range(20_000):
+        speed = control.speed(math.sin(angle), math.cos(angle))
+        if speed == 0.0:
+            break
+        angle -= 0.01 * speed
+    assert abs(math.degrees(angle)) <= 0.05
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(GoalUnreachable, match="joint 4 would be"):
+        point_down(500.0, 30.0)
+    for wrong in (
+        lambda: point_down(math.nan, 0.0),
+        lambda: Scale(np.zeros(4), np.ones(4)),
+        lambda: Scale.of(chain()).joints([math.nan, 0, 0, 0, 0]),
+        lambda: Scale.of(chain()).degrees([0.0]),
+        lambda: JointControl().speeds(np.zeros(4), np.zeros(5)),
+        lambda: AlignControl().speed(0.1, -1.0),
+    ):
+        with pytest.raises(InputError):
+            wrong()

@@ -1,0 +1,49 @@
+"""The youBot's base: it goes where it is told, in any direction, knows where it went, carries arms on both places."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import roboyard as ry
+from roboyard.description import load_model
+from roboyard.errors import DescriptionError
+from roboyard.scenarios.catalog import find_robot
+
+
+@pytest.mark.parametrize("twist", [(0.5, 0.0, 0.0), (0.0, 0.5, 0.0), (0.0, 0.0, 1.0), (0.3, -0.3, 0.5)])
+def test_odometry_of_mecanum_wheels_is_the_truth(twist: tuple[float, float, float]) -> None:
+    with ry.Run("empty", record=False) as run:
+        robot = run.add("youbot")
+        said: list[ry.msg.Odometry] = []
+        run.bus.subscribe("/odom", ry.msg.Odometry, "/listener", said.append)
+        told = run.bus.publisher("/cmd_vel", ry.msg.Twist, "/operator")
+        x, y, turn = twist
+        for _ in range(60):
+            told.publish(ry.msg.Twist(linear=ry.msg.Vector3(x=x, y=y), angular=ry.msg.Vector3(z=turn)))
+            run.run_for(0.05)
+        pose, truth = said[-1].pose.pose, robot.truth.pose
+        yaw = 2.0 * math.atan2(pose.orientation.z, pose.orientation.w)
+        assert math.hypot(pose.position.x - truth.x, pose.position.y - truth.y) < 0.01
+        assert abs(math.remainder(yaw - truth.yaw, math.tau)) < 0.01
+        # a second is lost in setting out
+        assert math.hypot(truth.x, truth.y) > 1.2 * math.hypot(x, y) or turn
+        assert not turn or truth.yaw > 0.9
+
+
+@pytest.mark.parametrize(
+    ("front", "back", "arms", "bays"),
+    [("arm", "tray", ["arm_link_0"], True), ("tray", "arm", ["arm_link_0"], True),
+     ("arm", "arm", ["arm_link_0", "back_arm_link_0"], False), ("tray", "none", [], False)],
+)  # fmt: skip
+def test_what_stands_on_the_mounting_places(front: str, back: str, arms: list[str], bays: bool) -> None:
+    model = load_model(find_robot("youbot").description, arguments={"front": front, "back": back})
+    links = [link.name for link in model.links]
+    assert [name for name in links if name.endswith("arm_link_0")] == arms
+    assert ("bay_2" in links) is bays
+
+
+def test_no_other_thing_stands_there() -> None:
+    with pytest.raises(DescriptionError, match="bike"):
+        load_model(find_robot("youbot").description, arguments={"front": "bike"})

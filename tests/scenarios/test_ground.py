@@ -1,0 +1,43 @@
+"""Terrains in worlds: rays from above meet the ground where the terrain says it is."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+from roboyard.description import World, load_world
+from roboyard.errors import InputError
+from roboyard.grids.terrain_kinds import KINDS
+from roboyard.scenarios.catalog import find
+from roboyard.scenarios.ground import TerrainEntry, with_terrain
+from roboyard.scenarios.spec import load_spec
+from roboyard.simulation import Simulation
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_ground_is_where_the_terrain_says(kind: str) -> None:
+    ground = TerrainEntry(kind=kind, share=0.5).make(3)  # type: ignore[arg-type]
+    simulation = Simulation(with_terrain(load_world(find("world", "empty")), ground))
+    points = np.random.default_rng(0).uniform([0.0, -1.5], [3.0, 1.5], (200, 2))
+    hit, down, groups = np.zeros(1, np.int32), np.array([0.0, 0.0, -1.0]), np.ones(6, np.uint8)
+    for (x, y), height in zip(points, ground.height(points), strict=True):
+        start = np.array([x, y, 2.0])
+        away = mujoco.mj_ray(simulation.model, simulation.data, start, down, groups, 1, -1, hit)
+        assert 2.0 - away == pytest.approx(height, abs=1e-6)
+
+
+def test_seeds_of_the_scenario_draw_other_ground_unless_it_has_its_own() -> None:
+    free, fixed = TerrainEntry(kind="blocks"), TerrainEntry(kind="blocks", seed=4)
+    assert (free.make(1).heights != free.make(2).heights).any()
+    assert (fixed.make(1).heights == fixed.make(2).heights).all()
+
+
+def test_holes_need_ground_that_can_go_down() -> None:
+    with pytest.raises(InputError, match="plane"):
+        with_terrain(World("nothing"), TerrainEntry(kind="ditch").make(0))
+
+
+def test_scenarios_name_terrains() -> None:
+    spec = load_spec("akrobat-stand", overrides=["terrain={kind: stairs, relief: 0.05}"])
+    assert spec.scenario.terrain == TerrainEntry(kind="stairs", relief=0.05)

@@ -1,0 +1,166 @@
+"""Faults that wait for what skills tell: they happen then, to what the skill is at, and again in the same way."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import roboyard as ry
+from roboyard.bus import Node
+from roboyard.errors import ConfigError
+from roboyard.messages import msg
+from roboyard.scenarios import load_spec, rewrite_report, run_scenario
+from roboyard.scenarios.assemble import assemble
+
+HEAD = """
+world: station
+robots: {arm: {model: youbot_arm, nodes: [joint_states]}}
+things:
+  one: {model: disc_cylinder, at: [0.24, 0.05, 0]}
+  two: {model: disc_cylinder, at: [0.24, -0.05, 0]}
+  place: {model: place_symbol, at: [0.1, 0.25, 0]}
+nodes: {teller: {use: "%s:Teller", robot: arm}}
+duration: 1.5
+faults:
+"""
+
+
+class Teller(Node):
+    """Tells of a grasp of the thing ``one`` at 0.5 s, as skills do; of a grasp's phase at 0.7 s."""
+
+    def setup(self) -> None:
+        self.events = self.publisher("skills/events", msg.SkillEvent)
+        self.timer(period=0.1, callback=self.tick)
+
+    def tick(self) -> None:
+        step = round(self.now / 0.1)
+        where = msg.Point(x=0.24, y=0.05, z=0.045)
+        if step in (5, 7):
+            kind, phase = ("begins", "begin") if step == 5 else ("phase", "low")
+            self.events.publish(
+                msg.SkillEvent(skill="grasp", number=1, event=kind, phase=phase, located=True, position=where)
+            )
+
+
+@pytest.fixture
+def write(tmp_path: Path):
+    def make(faults: str) -> Path:
+        path = tmp_path / "meddled.yaml"
+        path.write_text(HEAD % __file__ + faults)
+        return path
+
+    return make
+
+
+def after(path: Path, seconds: float = 1.4) -> tuple[dict[str, tuple[np.ndarray, float]], list[dict]]:
+    """Where things are then, and how upright; and what happened."""
+    with assemble(load_spec(path), record=False) as run:
+        run.run_for(seconds)
+        found = {}
+        for name in run.things:
+            if name in run.simulation.models:
+                pose = run.simulation.truth(name).T_world_base
+                found[name] = (pose.translation, float(pose.rotation_matrix()[2, 2]))
+        return found, [*run.events, {"models": list(run.simulation.models)}]
+
+
+def test_it_happens_when_the_skill_tells_it_and_not_before(write):
+    path = write("  - {at: 0 s, on: grasp.low, what: knock_over}\n")
+    upright, none = after(path, 0.65)
+    assert upright["one"][1] > 0.99
+    assert none[:-1] == []
+    found, events = after(path)
+    assert abs(found["one"][1]) < 0.1, "it lies"
+    assert found["two"][1] > 0.99
+    assert events[0]["time"] == pytest.approx(0.7)
+    assert events[0] == {**events[0], "kind": "knock_over", "state": "happened"}
+
+
+def test_at_is_the_earliest_moment(write):
+    assert after(write("  - {at: 0.8 s, on: grasp.low, what: knock_over}\n"))[1][:-1] == []
+
+
+def test_what_is_taken_away_is_gone(write):
+    found, _ = after(write("  - {at: 0 s, on: grasp, what: take_away}\n"))
+    assert list(found) == ["two", "place"]
+
+
+def test_what_is_pushed_to_another_touches_it(write):
+    found, _ = after(write("  - {at: 0 s, on: grasp, what: push_together}\n"))
+    assert math.dist(found["one"][0][:2], found["two"][0][:2]) == pytest.approx(0.02, abs=6e-4)
+    assert found["one"][0][:2] == pytest.approx((0.24, 0.05), abs=1e-3)
+
+
+def test_a_place_is_covered(write):
+    _, events = after(write("  - {at: 0 s, on: grasp, what: cover}\n"))
+    assert "sheet_1" in events[-1]["models"]
+
+
+def test_what_slips_falls_below_the_hand(write):
+    found, _ = after(write("  - {at: 0 s, on: grasp, what: slip, thing: two}\n"))
+    assert abs(found["two"][1]) < 0.5 or math.dist(found["two"][0][:2], (0.24, -0.05)) > 0.05
+
+
+def test_depth_alone_can_be_lost_for_a_while(write):
+    path = write("  - {at: 0 s, on: grasp, for: 0.3 s, what: sensor_blind, sensor: camera}\n")
+    with assemble(load_spec(path), record=False) as run:
+        seen: list[tuple[float, float, int]] = []
+        colours: list[int] = []
+
+        def take(image) -> None:
+            depth = np.frombuffer(bytes(image.data), np.float32)
+            seen.append((run.time, float(np.isfinite(depth).mean()), len(colours)))
+
+        run.bus.subscribe("/camera/depth/image", ry.msg.Image, "/t", take)
+        run.bus.subscribe("/camera/rgb/image_raw", ry.msg.Image, "/t", lambda image: colours.append(1))
+        run.run_for(1.2)
+    share = {round(time, 3): known for time, known, _ in seen}
+    blind = [time for time, known in share.items() if known == 0.0]
+    assert all(0.5 <= time <= 0.8 for time in blind)
+    assert len(blind) >= 4
+    assert all(known > 0.0 for time, known in share.items() if not 0.5 <= time <= 0.8)
+    assert len(colours) == len(seen), "colours go on"
+
+
+def test_a_run_repeats_and_its_report_tells_the_same(write, tmp_path):
+    path = write(
+        "  - {at: 0 s, on: grasp.low, what: slip}\n  - {at: 0.2 s, for: 0.4 s, what: sensor_silent, sensor: camera}\n"
+    )
+    outcomes = [run_scenario(load_spec(path), out=tmp_path / name, report=False, serve=False) for name in "ab"]
+    assert (tmp_path / "a/recording.mcap").read_bytes() == (tmp_path / "b/recording.mcap").read_bytes()
+    told = outcomes[0].metrics["events"]
+    assert [(e["kind"], e["state"]) for e in told] == [
+        ("sensor_silent", "began"), ("sensor_silent", "ended"), ("slip", "happened"),
+    ]  # fmt: skip
+    (tmp_path / "a/metrics.json").unlink()  # as if it had been killed
+    rewrite_report(tmp_path / "a")
+    again = json.loads((tmp_path / "a/metrics.json").read_text())["events"]
+    assert [(e["kind"], e["state"], e["text"]) for e in again] == [(e["kind"], e["state"], e["text"]) for e in told]
+    assert [e["time"] for e in again] == pytest.approx([e["time"] for e in told], abs=1e-6)
+
+
+def test_a_state_saved_before_or_after_goes_on_alike(write, tmp_path):
+    silent = "  - {at: 0 s, on: grasp, for: 0.4 s, what: sensor_silent, sensor: camera}\n"
+    path = write(silent + "  - {at: 0 s, on: grasp.low, what: knock_over}\n")
+    whole = tmp_path / "whole"
+    states = [(time, tmp_path / f"{time}.state") for time in (0.3, 0.6, 0.8)]
+    run_scenario(load_spec(path), out=whole, report=False, serve=False, save_states=states)
+    for time, state in states:
+        out = tmp_path / f"from{time}"
+        run_scenario(load_spec(path), out=out, report=False, serve=False, from_state=state)
+        assert (out / "recording.mcap").read_bytes() == (whole / "recording.mcap").read_bytes(), time
+
+
+@pytest.mark.parametrize(("fault", "says"), [
+    ("{at: 0, on: grasp..low, what: slip}", "SKILL.PHASE"),
+    ("{at: 1, what: slip, thing: three}", "there are: one, two, place"),
+    ("{at: 1, what: slip, robot: two}", "two has no hand"),
+    ("{at: 1, what: sensor_blind, sensor: finger_left}", "measures no depth"),
+])  # fmt: skip
+def test_what_makes_no_sense_is_refused(write, fault, says):
+    with pytest.raises(ConfigError, match=says):
+        assemble(load_spec(write(f"  - {fault}\n")), record=False)

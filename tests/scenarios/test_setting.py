@@ -1,0 +1,129 @@
+"""Things that are laid out by the seed, light and floor."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roboyard.config import load
+from roboyard.description import load_world
+from roboyard.errors import ConfigError, InputError, RoboyardError
+from roboyard.scenarios.as_run import scenario_as_run
+from roboyard.scenarios.assemble import assemble
+from roboyard.scenarios.catalog import find, things
+from roboyard.scenarios.scatter import Sector, scatter
+from roboyard.scenarios.setting import LooksEntry, ThingEntry, set_out
+from roboyard.scenarios.spec import load_spec
+from roboyard.scenarios.surfaces import floor_picture
+
+STATION = load_world(find("world", "station"))
+
+
+@given(
+    st.integers(0, 2**32), st.floats(0.1, 0.5), st.floats(0.05, 0.5), st.floats(-3.0, 0.0), st.floats(0.5, 3.0),
+    st.integers(1, 6), st.floats(0.0, 0.05),
+)  # fmt: skip
+@settings(max_examples=50)
+def test_what_is_scattered_lies_in_its_sector_and_apart(seed, low, wide, begin, span, count, apart):
+    sector = Sector((1.0, -2.0), (low, low + wide), (begin, begin + span))
+    try:
+        found = scatter(np.random.default_rng(seed), sector, count, apart)
+    except InputError:
+        assert 0.5 * span * ((low + wide) ** 2 - low**2) < count * math.pi * (2 * apart) ** 2, "there was room enough"
+        return
+    assert len(found) == count
+    for pose in found:
+        x, y = pose.x - 1.0, pose.y + 2.0
+        assert low - 1e-9 <= math.hypot(x, y) <= low + wide + 1e-9
+        assert (math.atan2(y, x) - begin + 1e-9) % (2 * math.pi) <= span + 2e-9
+    assert all(math.hypot(a.x - b.x, a.y - b.y) >= apart for a, b in itertools.combinations(found, 2))
+
+
+def test_a_sector_is_filled_evenly():
+    sector = Sector((0.0, 0.0), (1.0, 2.0))
+    rng = np.random.default_rng(1)
+    radii = np.array([math.hypot(*sector.draw(rng)) for _ in range(4000)])
+    assert np.mean(radii**2) == pytest.approx(2.5, abs=0.05), "as much area within as without"
+
+
+def entry(**given) -> ThingEntry:
+    return load(ThingEntry, {"model": "disc_cylinder", **given})
+
+
+def test_the_seed_says_where_things_lie_and_nothing_else_does():
+    sector = {"radius": [0.1, 0.4]}
+    some = {"object": entry(sector=sector, count=3)}
+    more = {**some, "other": entry(sector=sector, count=2)}
+
+    def places(seed, things):
+        world = set_out(STATION, things, LooksEntry(), seed)
+        return {placed.name: tuple(placed.T_world_model.xyz) for placed in world.models[len(STATION.models) :]}
+
+    assert places(1, some) == places(1, some) != places(2, some)
+    assert places(1, more).items() >= places(1, some).items(), "what comes later moves nobody"
+    assert list(places(1, more)) == ["object_1", "object_2", "object_3", "other_1", "other_2"]
+
+
+@pytest.mark.parametrize(("given", "says"), [
+    ({"at": [0, 0, 0], "sector": {"radius": [0.1, 0.2]}}, "one of them"),
+    ({}, "one of them"),
+    ({"at": [0, 0, 0], "count": 2}, "a sector"),
+    ({"sector": {"radius": [0.2, 0.1]}}, "the smaller one first"),
+    ({"sector": {"radius": [0.1, 0.2]}, "count": 50}, "no room"),
+    ({"model": "disc_cylinders", "at": [0, 0, 0]}, "did you mean 'disc_cylinder'"),
+])  # fmt: skip
+def test_what_makes_no_sense_is_refused(given, says):
+    with pytest.raises(RoboyardError, match=says):
+        set_out(STATION, {"object": entry(**given)}, LooksEntry(), 1)
+
+
+def test_names_are_taken_once_and_a_floor_must_be_there():
+    with pytest.raises(ConfigError, match="already"):
+        set_out(STATION, {"ground": entry(at=[0, 0, 0])}, LooksEntry(), 1)
+    with pytest.raises(ConfigError, match="no visual 'floor'"):
+        set_out(load_world(find("world", "empty")), {}, LooksEntry(floor="wood"), 1)
+
+
+def test_light_and_floor():
+    dim = set_out(STATION, {}, LooksEntry(light=0.5, floor="wood"), 1)
+    assert [lamp.diffuse[0] for lamp in dim.lights] == pytest.approx([0.5 * lamp.diffuse[0] for lamp in STATION.lights])
+    textures = {
+        visual.name: visual.material.texture
+        for one in dim.models
+        for link in one.model.links
+        for visual in link.visuals
+    }
+    assert textures["ground"] is None
+    assert textures["floor"].is_file()
+    floors = ("plain", "wood", "terrazzo", "tiles", "carpet")
+    drawn = {
+        set_out(STATION, {}, LooksEntry(light=(0.5, 1.5), floor=floors), seed).lights[0].diffuse[0] for seed in range(5)
+    }
+    assert len(drawn) == 5
+    assert len({str(floor_picture(floor)) for floor in floors}) == 5
+
+
+def test_a_scenario_with_things_is_written_as_it_ran(tmp_path: Path):
+    mine = tmp_path / "pin.sdf"
+    mine.write_text(things()["disc_cylinder"].path.read_text())
+    (tmp_path / "lying.yaml").write_text(
+        "world: station\nduration: 1\nthings:\n  pin: {model: pin.sdf, at: [0.2, 0, 0]}\n"
+        "  post: {model: disc_cylinder, count: 2, sector: {radius: [0.3, 0.4]}, height: 5 mm}\n"
+    )
+    spec = load_spec(tmp_path / "lying.yaml")
+    again = tmp_path / "again" / "scenario.yaml"
+    again.parent.mkdir()
+    again.write_text(scenario_as_run(spec))
+    poses = []
+    for one in (spec, load_spec(again)):
+        with assemble(one, record=False) as run:
+            run.run_for(0.1)
+            poses.append({name: run.simulation.truth(name).T_world_base.xyz for name in ("pin", "post_1", "post_2")})
+    assert {name: tuple(xyz) for name, xyz in poses[0].items()} == {name: tuple(xyz) for name, xyz in poses[1].items()}
+    assert poses[0]["post_1"][2] == pytest.approx(0.0, abs=5e-4), "it fell by 5 mm"

@@ -1,0 +1,93 @@
+"""The youBot's station as its camera sees it: things, places and bays are where the disc finder says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from roboyard.bus import Node
+from roboyard.messages import action
+from roboyard.scenarios.assemble import assemble
+from roboyard.scenarios.robot_groups import find_groups
+from roboyard.scenarios.spec import Spec, load_spec
+from roboyard.simulation.truth import link_pose
+
+STATION = """
+world: station
+robots: {arm: {model: youbot_arm, nodes: [joint_states, robot_state, arm, disc_finder]}}
+looks: {light: [0.7, 1.2], floor: [plain, wood, terrazzo, carpet]}
+things:
+  thing: {model: disc_cylinder, count: 3, sector: {about: [0.024, 0], radius: [0.19, 0.27], bearing: [0.9, 2.2]}}
+  place:
+    model: place_symbol
+    count: 2
+    apart: 0.11
+    sector: {about: [0.024, 0], radius: [0.19, 0.27], bearing: [-2.2, -0.9]}
+duration: 5
+"""
+
+
+class Asker(Node):
+    """Asks for discs."""
+
+    def setup(self) -> None:
+        self.look = self.action_client("look", action.LookForDiscs)
+
+
+def seen(spec: Spec, pose: str, polarity: str, mode: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """What a look from a pose of the arm finds (n, 3), and where things and bays truly are, in the world [m]."""
+    joints = find_groups("youbot_arm").group("arm").pose(pose)
+    entry = spec.scenario.robots["arm"]
+    entry.arguments["arm_pose"] = " ".join(str(value) for value in joints)
+    with assemble(spec, record=False) as run:
+        asker = run.bus.add(Asker(), "asker")
+        run.run_for(0.2)
+        goal = action.LookForDiscs.Goal(polarity=polarity, mode=mode, looks=5, frame_id="arm_link_0", sensitivity=0.85)
+        future = asker.look.send(goal)
+        run.until(future.done, timeout=4.0)
+        places = run.simulation.placement("arm").links
+        T = link_pose(run.simulation.data, places["arm_link_0"])
+        found = [T @ np.array([p.x, p.y, p.z]) for p in future.result.positions]
+        truth = {name: np.asarray(run.simulation.truth(name).T_world_base.translation) for name in run.things}
+        return np.array(found).reshape(-1, 3), truth
+
+
+@pytest.fixture
+def station(tmp_path):
+    (tmp_path / "station.yaml").write_text(STATION)
+    return lambda seed: load_spec(tmp_path / "station.yaml").seeded(seed)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_things_and_places_are_seen_where_they_are(station, seed):
+    for pose, polarity, mode, name, height in (
+        ("view_left", "white", "single", "thing", 0.045),
+        ("view_right", "black", "pair", "place", 0.0009),
+    ):
+        found, truth = seen(station(seed), pose, polarity, mode)
+        wanted = [place + np.array([0.0, 0.0, height]) for key, place in truth.items() if key.startswith(name)]
+        for place in wanted:
+            assert np.linalg.norm(found - place, axis=1).min() < 1e-3, (pose, seed)
+
+
+def test_empty_bays_are_black_discs(station):
+    found, _ = seen(station(3), "load_check", "black", "single")
+    with assemble(station(3), record=False) as run:
+        places = run.simulation.placement("arm").links
+        bays = [link_pose(run.simulation.data, places[f"bay_{k}"]).translation for k in (1, 2, 3)]
+    for bay in bays:
+        assert np.linalg.norm((found - bay)[:, :2], axis=1).min() < 1e-3
+
+
+@pytest.mark.slow
+def test_without_opengl_they_are_seen_as_well():
+    here = f"{__file__}::test_things_and_places_are_seen_where_they_are"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", here]
+    done = subprocess.run(
+        command, env={**os.environ, "MUJOCO_GL": "disabled"}, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
