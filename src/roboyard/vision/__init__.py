@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from roboyard.vision.discs.looks import Steady, steady
     from roboyard.vision.discs.pairs import DiscPair, disc_pairs
     from roboyard.vision.discs.place import PlacedDisc, centre_of, place_disc, place_discs
-    from roboyard.vision.discs.thesis import ThesisDisc, thesis_discs
+    from roboyard.vision.discs.thesis import ThesisCamera, ThesisDisc, thesis_discs
     from roboyard.vision.fiducials import Fiducial, find_fiducials
     from roboyard.vision.hand_eye import HandEye, HandEyeError, calibrate_hand_eye
     from roboyard.vision.intrinsics import Intrinsics, calibrate_camera
@@ -35,6 +35,7 @@ _HOMES = {
     "Intrinsics": "intrinsics",
     "PlacedDisc": "discs.place",
     "Steady": "discs.looks",
+    "ThesisCamera": "discs.thesis",
     "ThesisDisc": "discs.thesis",
     "calibrate_camera": "intrinsics",
     "calibrate_hand_eye": "hand_eye",
@@ -62,6 +63,7 @@ __all__ = [
     "Intrinsics",
     "PlacedDisc",
     "Steady",
+    "ThesisCamera",
     "ThesisDisc",
     "calibrate_camera",
     "calibrate_hand_eye",

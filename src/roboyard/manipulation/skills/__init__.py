@@ -25,7 +25,7 @@ from roboyard.manipulation.skills.body import Body
 from roboyard.manipulation.skills.causes import Cause
 from roboyard.manipulation.skills.choice import SKILLS, Wish, make_skill
 from roboyard.manipulation.skills.config import SkillConfig
-from roboyard.manipulation.skills.loop import Finish, Loop
+from roboyard.manipulation.skills.loop import Finish, Loop, Rounds
 from roboyard.manipulation.skills.memory import Held, Memory
 from roboyard.manipulation.skills.skill import Event, Now, Skill, Stack, packed, unpacked
 
@@ -49,6 +49,7 @@ __all__ = [
     "Now",
     "Outcome",
     "Point",
+    "Rounds",
     "Show",
     "Sighting",
     "Skill",

@@ -63,7 +63,12 @@ DONE = Outcome()
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Ask:
+    """Something that a skill wants to be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look(Ask):
     """Look for marked discs, several times."""
 
     polarity: Polarity = "white"
@@ -97,7 +102,7 @@ Target = Joints | Named | Tip
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Move(Ask):
     """Bring the arm to the first of some targets that can be had; with something in the hand, see that it stays there.
 
     Attributes:
@@ -114,7 +119,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Grip:
+class Grip(Ask):
     """Move the fingers until they are ``opening`` apart [m], or press on something."""
 
     opening: float
@@ -122,7 +127,7 @@ class Grip:
 
 
 @dataclass(frozen=True, slots=True)
-class Show:
+class Show(Ask):
     """Tell who plans what stands around and whether something is held; done at once.
 
     Attributes:
@@ -135,17 +140,14 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Ask):
     """Let time pass [s]."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
+class Go(Ask):
     """Bring the whole robot to a place; where it stands fast this is done at once."""
 
     place: str
-
-
-Ask = Look | Move | Grip | Show | Wait | Go

@@ -85,23 +85,14 @@ class Finish(Skill):
 
 
 @dataclass
-class Loop(Skill):
-    """The thesis's main loop.
-
-    What is loaded is placed first; else things are picked until the bays are full or nothing is in view.  With a full
-    load and no free place it waits, looks again for ``patience``, then changes the place; where nothing could be moved
-    at any place twice over, it rests for ``idle``.  It ends after ``objects`` were placed, or when nothing can be seen
-    for want of pictures; somebody who cancels it gets the arm to rest.
+class Rounds(Skill):
+    """What any loop tells of itself, whatever its method.
 
     Attributes:
         objects: To be placed; 0: no end.
         order: What it is at.
         picked: Stowed so far.
         placed: So far.
-        changes: Of place since anything was moved.
-        waited: For a free place [s].
-        blind: Times in a row that nothing could be seen.
-        failures: In a row.
         text: What it waits for.
     """
 
@@ -110,11 +101,29 @@ class Loop(Skill):
     order: Order = "pick"
     picked: int = 0
     placed: int = 0
+    text: str = ""
+
+
+@dataclass
+class Loop(Rounds):
+    """The thesis's main loop, with patience.
+
+    What is loaded is placed first; else things are picked until the bays are full or nothing is in view.  With a full
+    load and no free place it waits, looks again for ``patience``, then changes the place; where nothing could be moved
+    at any place twice over, it rests for ``idle``.  It ends after ``objects`` were placed, or when nothing can be seen
+    for want of pictures; somebody who cancels it gets the arm to rest.
+
+    Attributes:
+        changes: Of place since anything was moved.
+        waited: For a free place [s].
+        blind: Times in a row that nothing could be seen.
+        failures: In a row.
+    """
+
     changes: int = 0
     waited: float = 0.0
     blind: int = 0
     failures: int = 0
-    text: str = ""
 
     def _begin(self, now: Now, came: Outcome) -> Request | Outcome:
         if not len(now.body.bays):

@@ -7,7 +7,7 @@ carried out elsewhere: by a node in a run, by a few lines in a test.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final, Literal
 
@@ -113,13 +113,25 @@ Request = Ask | Skill
 def packed(one: Any) -> dict[str, Any]:
     """A skill's or a memory's fields as plain data."""
     found = {part.name: copy.copy(getattr(one, part.name)) for part in fields(one)}
-    return {"kind": one.name, **found} if isinstance(one, Skill) else found
+    return {"kind": _kind(type(one)), **found} if isinstance(one, Skill) else found
 
 
 def unpacked(data: dict[str, Any]) -> Skill:
     """A skill again, from what `packed` gave."""
-    kinds = {kind.name: kind for kind in Skill.__subclasses__()}
-    return kinds[data["kind"]](**{key: copy.copy(value) for key, value in data.items() if key != "kind"})
+    return {_kind(one): one for one in _below(Skill)}[data["kind"]](
+        **{key: copy.copy(value) for key, value in data.items() if key != "kind"}
+    )
+
+
+def _kind(skill: type[Skill]) -> str:
+    """Methods have skills of the same names: the module tells them apart."""
+    return f"{skill.__module__}.{skill.__qualname__}"
+
+
+def _below(kind: type[Skill]) -> Iterator[type[Skill]]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from _below(one)
 
 
 class Stack:
