@@ -18,6 +18,7 @@ from roboyard.manipulation.nodes.motion_messages import trajectory_message
 from roboyard.manipulation.planning import JointGoal, plan
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import action
+from roboyard.scenarios.robot_groups import groups_beside
 
 _LINKS = ((0.15, 5.0, "0 0 1"), (0.35, 6.0, "0 1 0"), (0.3, 3.0, "0 1 0"), (0.1, 1.5, "0 0 1"), (0.1, 1.0, "0 1 0"))
 
@@ -73,7 +74,9 @@ def test_it_follows_at_full_speed_with_the_gains_that_were_set_up(own: Path) -> 
         asker = Asker()
         arm.add_node(asker, "asker")
         run.run_for(0.2)
-        at = np.zeros(5)
+        at = arm.groups.group().pose("safe")
+        found = dict(zip(arm.hardware.joint_names, arm.hardware.read().position, strict=True))
+        assert [found[f"j{k}"] for k in range(5)] == pytest.approx(at, abs=0.01), "it begins where its file says"
         for goal in ([1.5, 0.9, 0.8, 1.0, 1.0], [-1.0, -0.8, 1.4, -1.0, -1.0]):
             found = plan(PlanningScene.of(arm.groups), at, JointGoal(goal))
             message = trajectory_message(found.trajectory, "foot")
@@ -86,6 +89,33 @@ def test_it_follows_at_full_speed_with_the_gains_that_were_set_up(own: Path) -> 
             at = found.goal
         assert len(asker.errors) > 20
         assert max(asker.errors) <= 0.01
+
+
+def test_a_file_of_groups_is_found_whatever_dots_the_descriptions_name_has(own: Path) -> None:
+    dotted = own.rename(own.with_name("own.v2.urdf"))
+    assert groups_beside(dotted) == own.with_name("own.groups.yaml")
+    nearer = own.with_name("own.v2.groups.yaml")
+    nearer.write_text(own.with_name("own.groups.yaml").read_text())
+    assert groups_beside(dotted) == nearer
+
+
+def test_a_start_that_is_no_pose_is_refused(own: Path) -> None:
+    path = own.with_name("own.groups.yaml")
+    path.write_text(path.read_text().replace("start: safe", "start: save"))
+    with pytest.raises(ConfigError, match="no pose 'save'"):
+        load_groups(path, load_model(own))
+
+
+def test_what_is_fixed_stands_though_its_description_has_no_world(own: Path) -> None:
+    text = own.read_text().replace('<link name="world"/>', "").replace('<joint name="f"', '<joint name="gone"')
+    start, rest = text.split('<joint name="gone"', 1)
+    free = own.with_name("free.urdf")
+    free.write_text(start + rest.split("</joint>", 1)[1])
+    for fixed in (False, True):
+        with ry.Run("empty", seed=1, record=False) as run:
+            arm = run.add(str(free), at=(0.0, 0.0, 0.5, 0.0, 0.0, 0.0), fixed=fixed)
+            run.run_for(0.5)
+            assert (abs(arm.truth.pose.xyz[2] - 0.5) < 1e-6) == fixed
 
 
 def test_gains_that_are_none_are_refused_with_their_place(own: Path) -> None:

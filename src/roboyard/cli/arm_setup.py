@@ -69,7 +69,7 @@ def set_up(model: Model, rng: np.random.Generator, states: int) -> Setup:
         q, clearance[name] = _safe(scene, rng)
         if clearance[name] > 0.0:
             poses["safe"] = tuple(float(round(value, 4)) for value in q)
-        named[name] = replace(group, poses=poses)
+        named[name] = replace(group, poses=poses, start="safe" if "safe" in poses else None)
         speeds |= dict(zip(scene.chain.joints, scene.chain.velocity.tolist(), strict=True))
         gains |= _gains(scene, rng)
     rates = {joint: round(speed / _START, 6) for joint, speed in speeds.items() if 0.0 < speed < 1e3}

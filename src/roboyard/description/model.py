@@ -8,7 +8,7 @@ Nothing here knows any file format.  Lengths in m, angles in rad, masses in kg, 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -239,6 +239,14 @@ class Model:
         """Links that are no joint's child, in file order."""
         children = {joint.child for joint in self.joints}
         return tuple(link for link in self.links if link.name not in children)
+
+    def bolted(self) -> Model:
+        """The same with every root held to the world where the model is put."""
+        held = (
+            Joint(f"{root.name}_to_world", "fixed", "world", root.name, SE3.identity(), SE3.identity())
+            for root in self.roots
+        )
+        return replace(self, joints=(*self.joints, *held))
 
     def link(self, name: str) -> Link:
         """The link of this name. Raises KeyError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from roboyard.manipulation.scene import PlanningScene
 _CHUNK = 200
 _MOST = 4000
 """Chunks that are drawn before giving up."""
+_MOST_LOOKS = 10_000
+"""States that are looked at for contacts before giving up."""
 _MOST_JOGS = 1000
 _FAST = 1.0
 """No joint is driven faster [rad/s or m/s]."""
@@ -57,9 +60,11 @@ def draw_goal(
         clearance: Everything is at least so far apart [m].
 
     Raises:
-        InputError: no such state was found among 800,000.
+        InputError: no such state was found among 800,000, or 10,000 with the tool in the region; with what was in the
+            way most often.
     """
     chain = scene.chain
+    near: Counter[tuple[str, str]] = Counter()
     for _ in range(_MOST):
         states = chain.random(rng, _CHUNK)
         kept = np.arange(_CHUNK)
@@ -67,13 +72,25 @@ def draw_goal(
             places = scene.T_world_base @ chain.forward(states)[:, :3, 3]
             kept = np.flatnonzero(((places >= region[0]) & (places <= region[1])).all(axis=1))
         for k in kept.tolist():
-            if checker.distance(states[k], clearance)[0] >= clearance:
+            _, who = checker.distance(states[k], clearance)
+            if who is None:
                 T = SE3.from_matrix(chain.forward(states[k]))
                 return Drawn(states[k], scene.T_world_base @ T)
+            near[who] += 1
+        if near.total() >= _MOST_LOOKS:
+            break
     raise InputError(
-        f"no free state with the tool in {'the region' if region is not None else 'space'}",
+        f"no free state with the tool in {'the region' if region is not None else 'space'}{_blame(near)}",
         where=scene.groups.model.name, valid="a region that the arm reaches",
     )  # fmt: skip
+
+
+def _blame(near: Counter[tuple[str, str]]) -> str:
+    """What was in the way most often, in words; nothing where no state was looked at."""
+    if not near:
+        return ""
+    (one, other), count = near.most_common(1)[0]
+    return f": in {count} of {near.total()} states {one} is at {other}"
 
 
 @dataclass(frozen=True, slots=True)

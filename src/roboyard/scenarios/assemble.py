@@ -128,11 +128,15 @@ def _add_robot(run: Run, name: str, entry: RobotEntry, base: Path, movement: str
         if resident(entry.model):
             run.wake(name, namespace=entry.namespace, nodes=entry.nodes)
             return
-        package = find_robot(entry.model, base, entry.arguments).customised(entry.parameters, entry.remap)
+        package = find_robot(entry.model, base, entry.arguments, repair=entry.repair)
+        package = package.customised(entry.parameters, entry.remap)
         if movement is not None:
             package = with_movement(package, movement, base, entry.arguments)
-        at = _free_place(run, package, entry.arguments) if entry.at == "free" else entry.at
-        run.add(package, name, at=at, namespace=entry.namespace, nodes=entry.nodes, arguments=entry.arguments)
+        at = _free_place(run, package, entry) if entry.at == "free" else entry.at
+        run.add(
+            package, name, at=at, namespace=entry.namespace, nodes=entry.nodes, arguments=entry.arguments,
+            repair=entry.repair, fixed=entry.fixed,
+        )  # fmt: skip
     except (ConfigError, NodeError):  # they name their place
         raise
     except RoboyardError as error:
@@ -150,9 +154,10 @@ def _add_furniture(run: Run, name: str, entry: FurnitureEntry) -> None:
         raise
 
 
-def _free_place(run: Run, package: RobotPackage, arguments: dict[str, str]) -> tuple[float, float, float]:
+def _free_place(run: Run, package: RobotPackage, entry: RobotEntry) -> tuple[float, float, float]:
     """Where the robot has room, nearest to the world's origin."""
-    model = load_model(package.description, arguments={**package.file.arguments, **arguments})
+    given = {**package.file.arguments, **entry.arguments}
+    model = load_model(package.description, arguments=given, repair=entry.repair)
     x, y = floor_of(run.simulation).free_place(reach(model) + _ROOM)
     return x, y, 0.0
 

@@ -63,7 +63,7 @@ def _world(scenario: Scenario | None) -> World | None:
 def _topics(entry: RobotEntry) -> dict[str, str]:
     """Standard names that lie elsewhere with this robot; none if its files are gone."""
     try:
-        return dict(find_robot(entry.model, arguments=entry.arguments).file.topics)
+        return dict(find_robot(entry.model, arguments=entry.arguments, repair=entry.repair).file.topics)
     except RoboyardError:
         return {}
 
@@ -71,8 +71,9 @@ def _topics(entry: RobotEntry) -> dict[str, str]:
 def _legged(entry: RobotEntry) -> Legged | None:
     """Legs and motors of a robot; None if it has none, or its files are gone."""
     try:
-        package = find_robot(entry.model, arguments=entry.arguments, calibrated=False)
-        model = load_model(package.description, arguments={**package.file.arguments, **entry.arguments})
+        package = find_robot(entry.model, arguments=entry.arguments, repair=entry.repair, calibrated=False)
+        given = {**package.file.arguments, **entry.arguments}
+        model = load_model(package.description, arguments=given, repair=entry.repair)
         legs = legs_of(package, model)
     except RoboyardError:
         return None

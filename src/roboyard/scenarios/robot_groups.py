@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from roboyard.control.limits import JointRates
-from roboyard.description import Model, load_model
+from roboyard.description import JointInterface, Model, load_model
 from roboyard.manipulation import Groups, guess_groups, load_groups
 from roboyard.scenarios.catalog import find_robot
 from roboyard.scenarios.gains import with_gains
@@ -60,7 +60,7 @@ class KnownJoints:
             return cls(with_gains(model, package.file.gains), None)
         stated = load_groups(path, model)
         gains = {name: dict(one) for name, one in stated.gains.items()}
-        known = with_gains(model, {**gains, **package.file.gains})
+        known = _started(with_gains(model, {**gains, **package.file.gains}), stated)
         return cls(known, replace(stated, model=known))
 
     @property
@@ -86,8 +86,22 @@ class KnownJoints:
         return frozenset(links)
 
 
+def _started(model: Model, groups: Groups) -> Model:
+    """The model whose groups begin in the poses that they say, where no interface says where a joint begins."""
+    starts = [group for group in groups.groups.values() if group.start is not None]
+    first = {name: value for one in starts for name, value in zip(one.joints, one.poses[str(one.start)], strict=True)}
+    if not first:
+        return model
+    there = {one.joint: one for one in model.interfaces}
+    for joint, value in first.items():
+        one = there.get(joint, JointInterface(joint))
+        there[joint] = replace(one, initial=tuple({"position": value, **dict(one.initial)}.items()))
+    return replace(model, interfaces=tuple(there.values()))
+
+
 def groups_beside(description: Path) -> Path | None:
-    """The file beside a description that says its groups."""
-    name = description.name.split(".")[0]
-    beside = (description.with_name(name + suffix) for suffix in _BESIDE)
+    """The file beside a description that says its groups: of ``arm.v2.urdf`` for ``arm.v2``, else for ``arm``."""
+    parts = description.name.split(".")
+    names = (".".join(parts[:count]) for count in range(max(1, len(parts) - 1), 0, -1))
+    beside = (description.with_name(name + suffix) for name in names for suffix in _BESIDE)
     return next((one for one in beside if one.is_file()), None)

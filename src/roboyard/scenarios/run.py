@@ -140,6 +140,7 @@ class Run:
         nodes: str | Sequence[str] = "default",
         arguments: dict[str, str] | None = None,
         repair: bool = False,
+        fixed: bool = False,
     ) -> RobotHandle:
         """Put a robot into the world and bring it up; also while the run goes on.
 
@@ -152,6 +153,7 @@ class Run:
             nodes: "default", "all", "none", or names of nodes that its package offers.
             arguments: For xacro.
             repair: Mend faults of the description that can be mended; ``handle.model.mendings`` lists each.
+            fixed: Bolt it down where it is put: an arm whose description has no link ``world`` tips over otherwise.
 
         Raises:
             UnknownNameError: no such robot or node.
@@ -166,6 +168,8 @@ class Run:
             package = model if isinstance(model, RobotPackage) else find(str(model))
             given = {**package.file.arguments, **(arguments or {})}
             description = load_model(package.description, arguments=given, repair=repair)
+        if fixed:
+            description = description.bolted()
         joints = KnownJoints.of(package, description)
         name = name or package.name
         if name in self.known_robots:

@@ -64,6 +64,8 @@ class RobotEntry:
     parameters: dict[str, dict[str, Any]] = field(factory=dict, doc="node: {key: value}")
     remap: dict[str, dict[str, str]] = field(factory=dict, doc="node: {name: other name}")
     arguments: dict[str, str] = field(factory=dict, doc="xacro arguments")
+    repair: bool = field(False, doc="mend what can be mended in a bare description: links without mass and the like")
+    fixed: bool = field(False, doc="bolt it to the world where it is put")
 
 
 @dataclass(frozen=True)

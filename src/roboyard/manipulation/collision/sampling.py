@@ -22,6 +22,8 @@ _ALWAYS = 0.95
 """Links that touch in so many of the states do so by the shapes they were given."""
 _NEAR = 0.01
 """Links that have been nearer than this are not called never near [m]."""
+_NEAR_BY_ONE = 0.001
+"""The same of links that one joint moves against each other: the states lie so close that hardly any is missed [m]."""
 _ROUND = 1000
 Pair = tuple[str, str]
 
@@ -100,23 +102,26 @@ def _counted(
     pairs = [ordered(parts[i].name, parts[j].name) for i, j in bodies.pairs]
     numbers = {pair: k for k, pair in enumerate(dict.fromkeys(pairs))}
     which = np.array([numbers[pair] for pair in pairs], dtype=np.int64)
+    between = np.zeros(len(numbers), np.int64)
+    np.maximum.at(between, which, np.abs(np.diff(bodies.frame[bodies.pairs], axis=1)).ravel())
+    near = np.where(between > 1, _NEAR, _NEAR_BY_ONE)
     found = np.zeros((len(numbers), 2), np.int64)
     while done < states and not cancelled():
         some = min(states - done, _ROUND)
-        count_touches(bodies, work, scene.chain.random(rng, some), which, _NEAR, found)
+        count_touches(bodies, work, scene.chain.random(rng, some), which, near, found)
         done += some
     for pair, k in numbers.items():
         yield pair, np.array([*found[k], done])
 
 
-def _examples() -> list[tuple[Bodies, Work, Array, NDArray[np.int64], float, NDArray[np.int64]]]:
+def _examples() -> list[tuple[Bodies, Work, Array, NDArray[np.int64], Array, NDArray[np.int64]]]:
     bodies, none = sample_bodies(), np.zeros(1, np.int64)
-    return [(bodies, make_work(bodies), np.zeros((2, 1)), none, 0.1, np.zeros((1, 2), np.int64))]
+    return [(bodies, make_work(bodies), np.zeros((2, 1)), none, np.full(1, 0.1), np.zeros((1, 2), np.int64))]
 
 
 @kernel(examples=_examples)
 def count_touches(
-    bodies: Bodies, work: Work, states: Array, which: NDArray[np.int64], near: float, found: NDArray[np.int64]
+    bodies: Bodies, work: Work, states: Array, which: NDArray[np.int64], near: Array, found: NDArray[np.int64]
 ) -> None:
     """Count in how many states (k, dof) links touch, and are near each other.
 
@@ -125,7 +130,7 @@ def count_touches(
         work: Memory.
         states: To look at.
         which: (p,) the pair of links that each pair of solids belongs to.
-        near: Distance that counts as near [m].
+        near: (pairs of links,) distances that count as near [m].
         found: (pairs of links, 2) touching and near; is added to.
     """
     links, frame = bodies.links, bodies.frame
@@ -145,4 +150,4 @@ def count_touches(
                 least[k] = min(least[k], off)
         for k in range(least.shape[0]):
             found[k, 0] += least[k] < bodies.margin
-            found[k, 1] += least[k] < near
+            found[k, 1] += least[k] < near[k]

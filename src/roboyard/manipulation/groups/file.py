@@ -38,6 +38,7 @@ class GroupFile:
     tools: dict[str, ToolFile] = field(factory=dict, doc="further tools")
     poses: dict[str, tuple[float, ...]] = field(factory=dict, doc="named positions of its joints [rad or m]")
     gripper: str | None = field(None, doc="the one it carries")
+    start: str | None = field(None, doc="the pose that joints begin in whose description says nothing")
 
     def __post_init__(self) -> None:
         if sum(x * x for x in self.axis) < 1e-12:
@@ -205,7 +206,11 @@ def _group(name: str, said: GroupFile, file: GroupsFile, model: Model, where: st
     if said.joints and chain.joints != said.joints:
         raise ConfigError("joints are not in their order", where=f"{where}.joints", valid=", ".join(chain.joints))
     check_poses(chain.joints, said.poses, chain.lower.tolist(), chain.upper.tolist(), f"{where}.poses")
-    return Group(name, said.base, said.tip, chain.joints, said.axis, tools, dict(said.poses), said.gripper)
+    if said.start is not None and said.start not in said.poses:
+        valid = ", ".join(said.poses) or "a pose"
+        raise ConfigError(f"there is no pose {said.start!r}", where=f"{where}.start", valid=valid)
+    poses = dict(said.poses)
+    return Group(name, said.base, said.tip, chain.joints, said.axis, tools, poses, said.gripper, said.start)
 
 
 def check_poses(

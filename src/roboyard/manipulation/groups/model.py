@@ -41,6 +41,7 @@ class Group:
         tools: Further tools by name.
         poses: Named positions of ``joints`` [rad or m].
         gripper: Name of the one it carries.
+        start: The pose that joints begin in whose description says nothing; None: as the description has it.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Group:
     tools: Mapping[str, Tool] = field(default_factory=dict)
     poses: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     gripper: str | None = None
+    start: str | None = None
 
     def pose(self, name: str) -> NDArray[np.float64]:
         """Named positions (n,). Raises UnknownNameError."""

@@ -32,6 +32,8 @@ def groups_text(groups: Groups, title: str) -> str:
         lines += [f"      {_text(name)}: [{_numbers(values)}]" for name, values in group.poses.items()]
         if group.gripper is not None:
             lines.append(f"    gripper: {_text(group.gripper)}")
+        if group.start is not None:
+            lines.append(f"    start: {_text(group.start)}")
     if groups.grippers:
         lines.append("grippers:")
     for gripper in groups.grippers.values():
