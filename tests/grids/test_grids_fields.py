@@ -115,3 +115,30 @@ def test_sums_are_those_of_looking_up_each_point(seed: int) -> None:
 def test_a_map_without_walls_is_refused() -> None:
     with pytest.raises(InputError, match="no occupied cell"):
         LikelihoodField.of(OccupancyGrid(np.zeros((4, 4), np.int8), GridFrame(0.1, (4, 4))))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 6), st.integers(0, 3))
+def test_how_thick_walls_are_where_nobody_has_looked_changes_nothing(thick: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cells = np.full((40, 50), -1, np.int8)
+    cells[8:30, 8:40] = 0
+    for row, column in rng.integers(10, 26, (3, 2)):
+        cells[row : row + 3, column : column + 2] = 100
+    frame = GridFrame(0.05, cells.shape)
+
+    def distances(wall: int) -> np.ndarray:
+        walled = cells.copy()
+        ring = np.zeros(cells.shape, dtype=bool)
+        ring[8 - wall : 30 + wall, 8 - wall : 40 + wall] = True
+        walled[ring & (cells < 0)] = 100
+        return LikelihoodField.of(OccupancyGrid(walled, frame)).distances
+
+    np.testing.assert_array_equal(distances(thick), distances(1))
+
+
+def test_what_stands_amid_the_unknown_is_still_a_surface() -> None:
+    cells = np.full((20, 20), -1, np.int8)
+    cells[10, 4:9] = 100
+    field = LikelihoodField.of(OccupancyGrid(cells, GridFrame(0.1, cells.shape)))
+    assert (field.distances[11, 5:10] == 0.0).all()

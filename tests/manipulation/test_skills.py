@@ -92,7 +92,7 @@ class Paper:
             case Wait(seconds):
                 self.seconds += seconds
             case Go(place):
-                self.at = place
+                self.at = place or self.at
             case Show():
                 pass
         return DONE
@@ -114,7 +114,7 @@ class Paper:
                 case Named(name):
                     self.joints, self.tip = tuple(BODY.poses[name]), (0.0, 0.0, 0.5)
                 case Joints(values):
-                    self.joints, self.tip = values, (0.0, 0.0, 0.5)
+                    self.joints, self.tip = values, BODY.tip(values)
                 case Tip(position, yaw):
                     T = BODY.T_root_base.inverse() @ SE3.from_xyz_rpy(position, (math.pi, 0.0, yaw))
                     found = solve_ik(BODY.chain, T, self.joints)

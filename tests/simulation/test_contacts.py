@@ -120,3 +120,28 @@ def test_an_arm_does_not_touch_the_base_that_it_stands_on(ask: bool) -> None:
     sim.step(1000)
     assert sim.data.qpos[-1] == pytest.approx(10.0, rel=1e-6)
     assert sim.data.ncon == 0
+
+
+def test_the_shapes_that_touch_are_told_whatever_touched_first() -> None:
+    """A box that came against one part of something and lies on another afterwards is told of with that."""
+    parts = Collision("floor", Box((2.0, 2.0, 0.1)), I), Collision("post", Box((0.02, 0.02, 0.3)), at(z=0.2))
+    sim = Simulation(world())
+    sim.add(
+        Model("stand", (Link("tray", I, collisions=parts),), (Joint("anchor", "fixed", "world", "tray", I, I),)),
+        "stand",
+    )
+    sim.add(free_box(), "crate", at(0.0, 0.23, 0.25))
+    floor, post = ("crate::body::box", "stand::tray::floor"), ("crate::body::box", "stand::tray::post")
+
+    def told(steps: int) -> frozenset[tuple[str, str]]:
+        before = sim.time_ns // sim.timestep_ns
+        sim.step(steps)
+        return sim.watch.touched_since(before).get("crate", frozenset())
+
+    sim.data.qvel[1] = -1.0
+    assert told(20) == {post}
+    sim.data.qpos[:3], sim.data.qvel[:6] = (0.0, 0.3, 0.16), 0.0
+    sim.running.evaluate()
+    assert told(40) == {floor}, "no step in between without a touch: one episode, which began with the post"
+    assert len(sim.contact_episodes("crate")) == 1
+    assert told(1) == {floor}

@@ -79,7 +79,8 @@ def sum_over_points(
 class LikelihoodField:
     """Distances to the nearest surface of a map, from everywhere.
 
-    Distances grow inside of solid things too, so that a point behind a wall counts no more than one before it.
+    Distances grow inside of solid things too, so that a point behind a wall counts no more than one before it.  The far
+    side of a wall behind which nobody has looked is no surface: points would be drawn there through the wall.
 
     Attributes:
         distances: (rows, columns) from the middle of each cell to that of the nearest surface cell [m], with a margin
@@ -108,7 +109,7 @@ class LikelihoodField:
         if not solid.any():
             raise InputError("the map has no occupied cell: nothing can be located in it", valid=f"values ≥ {occupied}")
         r, frame = grid.frame.resolution, grid.frame
-        margin = np.pad(surface(solid), 1)
+        margin = np.pad(_visible(solid, (grid.cells >= 0) & ~solid), 1)
         place = GridFrame(r, (margin.shape[0], margin.shape[1]), frame.T_map_grid @ SE2(-r, -r, 0.0))
         distances = distance_to(margin, r, limit)
         distances.flags.writeable = False
@@ -132,3 +133,14 @@ class LikelihoodField:
             where[:, 0].astype(np.float32), where[:, 1].astype(np.float32), np.cos(heading), np.sin(heading),
             np.ascontiguousarray(seen[:, 0]), np.ascontiguousarray(seen[:, 1]), table, *frame.shape,
         )  # fmt: skip
+
+
+def _visible(solid: NDArray[np.bool_], free: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Solid cells with a side that is known to be free; of what stands amid the unknown, all its surface."""
+    from scipy.ndimage import binary_dilation, label
+
+    seen = solid & binary_dilation(free)
+    pieces, count = label(solid, np.ones((3, 3), dtype=np.int8))
+    known = np.zeros(count + 1, dtype=np.bool_)
+    known[pieces[seen]] = True
+    return np.asarray(seen | (surface(solid) & ~known[pieces]))

@@ -28,6 +28,9 @@ from roboyard.simulation.native import (
 
 # Columns of the episode table.
 START, END, ROBOT, OTHER, OWN_GEOM, OTHER_GEOM = range(6)
+# Columns of the table of pairs of shapes: the two, and the last step in which they touched.
+OWN, AGAINST, LAST = range(3)
+_PROBES = 16
 
 
 def _example_contacts() -> Iterable[tuple[Any, ...]]:
@@ -118,6 +121,34 @@ def touches_at(
 
 
 @kernel
+def note_pair(pairs: NDArray[np.int64], own: int, against: int, step: int) -> None:
+    """Note that two shapes touch in this step.
+
+    A pair has its row where its numbers say, or within a few rows behind; where these are all taken it gets that of the
+    pair among them that touched longest ago.
+
+    Args:
+        pairs: (rows, 3) of pairs, rows a power of two.
+        own: Geom.
+        against: Geom.
+        step: Number of this step.
+    """
+    last = pairs.shape[0] - 1
+    place = (own * 40503 + against * 2654435761) & last
+    oldest = place
+    for k in range(_PROBES):
+        row = (place + k) & last
+        if pairs[row, OWN] == own and pairs[row, AGAINST] == against:
+            pairs[row, LAST] = step
+            return
+        if pairs[row, LAST] < pairs[oldest, LAST]:
+            oldest = row
+    pairs[oldest, OWN] = own
+    pairs[oldest, AGAINST] = against
+    pairs[oldest, LAST] = step
+
+
+@kernel
 def watch_contacts(
     data: int,
     layout: NDArray[np.int64],
@@ -127,11 +158,12 @@ def watch_contacts(
     robots: NDArray[np.int32],
     latest: NDArray[np.int64],
     episodes: NDArray[np.int64],
+    pairs: NDArray[np.int64],
     count: int,
     step: int,
     gap: int,
 ) -> int:
-    """Note the contacts of this step in the episode table.
+    """Note the contacts of this step in the episode table, and which shapes touch.
 
     Args:
         data: Address of the engine's data.
@@ -142,6 +174,7 @@ def watch_contacts(
         robots: (models,) row of the model in ``latest``, -1: not watched.
         latest: (watched, models) row of the pair's newest episode, -1 none.
         episodes: (room, 6) table.
+        pairs: See `note_pair`.
         count: Rows in use.
         step: Number of this step.
         gap: A pair apart for more steps than this begins a new episode.
@@ -166,6 +199,7 @@ def watch_contacts(
             row = robots[owner[own]]
             if row < 0:
                 continue
+            note_pair(pairs, own, other, step)
             last = latest[row, owner[other]]
             if last >= 0 and step - episodes[last, END] <= gap:
                 episodes[last, END] = step

@@ -18,6 +18,8 @@ from roboyard.simulation.assembly import Assembled
 from roboyard.simulation.layout import layout
 from roboyard.simulation.naming import scoped
 
+_PAIRS = 512
+"""Room for pairs of shapes that touch at the same time."""
 GAP = 0.1
 """Touches of a pair closer in time than this belong together [s]."""
 
@@ -58,8 +60,9 @@ class ContactWatch:
         self.layout = np.array(layout(), np.int64)
         self.count = 0
         self.table = np.zeros((2 * self.latest.size + 64, 6), np.int64)
+        self.pairs = np.full((_PAIRS, 3), -1, np.int64)
         self._archive: list[Episode] = []
-        self._seen: tuple[tuple[int, bytes], dict[str, frozenset[tuple[str, str]]]] = ((-1, b""), {})
+        self._seen: tuple[bytes, dict[str, frozenset[tuple[str, str]]]] = (b"", {})
         if older is not None:
             self._continue(older)
 
@@ -94,16 +97,16 @@ class ContactWatch:
         return scoped(owner, self._geoms.links[geom], self._geoms.parts[geom])
 
     def touched_since(self, step: int) -> dict[str, frozenset[tuple[str, str]]]:
-        """By model, the pairs of shapes (own, other) whose episodes had contact after ``step``."""
-        if not self.count:
+        """By model, the pairs of shapes (own, other) that touched after ``step``."""
+        touched = self.pairs[self.pairs[:, s.LAST] > step, : s.LAST]
+        if not len(touched):
             return {}
-        rows = np.flatnonzero(self.table[: self.count, s.END] > step)
-        key = (self.count, rows.tobytes())
+        key = touched.tobytes()
         if key != self._seen[0]:
             found: dict[str, set[tuple[str, str]]] = {}
-            for row in self.table[rows]:
-                pair = (self.geom_name(row[s.OWN_GEOM]), self.geom_name(row[s.OTHER_GEOM]))
-                found.setdefault(self._names[row[s.ROBOT]], set()).add(pair)
+            for own, against in touched:
+                pair = (self.geom_name(own), self.geom_name(against))
+                found.setdefault(self.model_name(own), set()).add(pair)
             self._seen = key, {name: frozenset(pairs) for name, pairs in found.items()}
         return self._seen[1]
 

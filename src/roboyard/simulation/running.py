@@ -74,6 +74,7 @@ class Running:
             self.watch.robots,
             self.watch.latest,
             self.watch.table,
+            self.watch.pairs,
             self.watch.count,
             taken,
             self.watch.gap,

@@ -26,7 +26,7 @@ def _example() -> Iterable[tuple[Any, ...]]:
     i2, i1 = np.zeros((1, 6), np.int64), np.zeros(1, np.int64)
     narrow = np.zeros(1, np.int32)
     mask = narrow.astype(bool)
-    tables = (narrow, mask, mask, narrow, i2, i2, 0, 0, 1, f2, f2, f2, f2, f1, f1, np.zeros((1, 2), np.int32))
+    tables = (narrow, mask, mask, narrow, i2, i2, i2, 0, 0, 1, f2, f2, f2, f2, f1, f1, np.zeros((1, 2), np.int32))
     yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, *tables)
 
 
@@ -48,6 +48,7 @@ def run(
     robots: NDArray[np.int32],
     latest: NDArray[np.int64],
     episodes: NDArray[np.int64],
+    pairs: NDArray[np.int64],
     count: int,
     first: int,
     gap: int,
@@ -81,6 +82,7 @@ def run(
         robots: …
         latest: …
         episodes: …
+        pairs: …
         count: …
         first: Number of the steps taken so far.
         gap: See `watch_contacts`.
@@ -96,15 +98,16 @@ def run(
         Steps taken, rows in use of the episode table, and why it ended: `DONE`, `NO_ROOM` in the episode table,
         `LOW_MEMORY` (half of the engine's memory is in use) or `DIVERGED`.
     """
-    room = episodes.shape[0]
-    pairs = latest.size
+    room = episodes.shape[0] - latest.size
     for k in range(steps):
-        if count + pairs > room:
+        if count > room:
             return k, count, NO_ROOM
         run_servos(ints, floats, qpos, qvel, ctrl, bias, dt)
         solve_and_integrate(model, data, layout, dt, qpos, qvel, bias, acceleration, trees)
         evaluate_on(model, data, layout, patches, belts, friction, grain, ground)
-        count = watch_contacts(data, layout, owner, ground, aloft, robots, latest, episodes, count, first + k + 1, gap)
+        count = watch_contacts(
+            data, layout, owner, ground, aloft, robots, latest, episodes, pairs, count, first + k + 1, gap
+        )
         if (
             int32(data + layout[DIVERGENCE]) != 0
             or int32(data + layout[DIVERGENCE] + WARNING_SIZE) != 0

@@ -120,7 +120,7 @@ class Doer:
             for message in messages:
                 self._scene.publish(message)
             return DONE
-        if isinstance(ask, Go) and (not doings.places or ask.place not in doings.places):
+        if isinstance(ask, Go) and (not doings.places or (ask.place and ask.place not in doings.places)):
             return DONE
         if isinstance(ask, Move) and ask.holding and not self.holding:
             return Outcome(Cause.LOST, "what was held is no longer between the fingers")
@@ -142,15 +142,17 @@ class Doer:
         return ask.seconds if isinstance(ask, Wait) else times[type(ask).__name__]
 
     def _goal(self, ask: Ask) -> Any:
+        doings = self._doings
         if isinstance(ask, Look):
-            return look_goal(ask, self._frame, self._doings.look_time)
+            return look_goal(ask, self._frame, doings.look_time)
         if isinstance(ask, Move):
             return move_goal(ask, self._joints, self._tip, self._frame)
         if isinstance(ask, Grip):
             command = msg.GripperCommand(position=ask.opening, max_effort=ask.force)
             return action.GripperCommand.Goal(command=command)
-        pose = self._doings.places[ask.place] if isinstance(ask, Go) else SE2()
-        frame = self._node.frame(self._doings.map_frame)
+        go = ask if isinstance(ask, Go) else Go()
+        pose = (doings.places[go.place] if go.place else SE2()) @ SE2(*go.aside)
+        frame = self._node.frame(doings.map_frame) if go.place else self._frame
         return action.NavigateToPose.Goal(pose=pose_stamped(pose, frame, self._node.now_ns))
 
     def _follow(self, future: GoalFuture) -> None:

@@ -89,7 +89,7 @@ class SkillNode(Node):
         config = self.skills
         self._body = Body.of(self.groups, self.group or None, config.bays)
         self._stack = Stack()
-        self._memory = Memory(config.fields[0])
+        self._memory = Memory("" if config.drives else config.fields[0])
         self._joints: tuple[float, ...] = ()
         self._efforts: tuple[float, ...] = ()
         self._shift = 0.0

@@ -148,6 +148,12 @@ class Wait(Ask):
 
 @dataclass(frozen=True, slots=True)
 class Go(Ask):
-    """Bring the whole robot to a place; where it stands fast this is done at once."""
+    """Bring the whole robot to a place; where it stands fast this is done at once.
 
-    place: str
+    Attributes:
+        place: Its name; empty: where the robot is.
+        aside: How far ahead of it and to its left [m], as a robot there looks.
+    """
+
+    place: str = ""
+    aside: tuple[float, float] = (0.0, 0.0)

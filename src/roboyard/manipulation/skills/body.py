@@ -14,11 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.chains.chain import Chain
 from roboyard.geometry import SE3
 from roboyard.manipulation.groups import Groups
+from roboyard.manipulation.kinematics import solve_ik
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.skills.asking import Point
 
 Array = NDArray[np.float64]
 _GRAVITY: Final = 9.81
+_STEP, _JUMP = 0.01, 0.3
+"""A line's joints are looked for so far from each other [m], and change by no more between them [rad]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,36 @@ class Body:
         """Direction of the tool's x axis about the vertical [rad]."""
         x, y, _ = (self.T_root_base.rotation_matrix() @ self.chain.forward(q)[:3, 0]).tolist()
         return math.atan2(y, x)
+
+    def over(self, low: Point, height: float, yaw: float, near: ArrayLike = ()) -> list[tuple[float, ...]]:
+        """Joints (n,) with which the tool points down over a place and from which it goes straight down to it.
+
+        Of the ways in which an arm reaches a place, some end on the way down, where its elbow comes to a limit.
+
+        Args:
+            low: Where the line ends.
+            height: Of its beginning over that [m].
+            yaw: Of the tool's x axis about the vertical [rad].
+            near: (n,) joints; those nearest to them come first.
+        """
+        T_base_root = self.T_root_base.inverse()
+        around = np.asarray(near, dtype=np.float64) if len(np.asarray(near)) else None
+
+        def pose(share: float) -> SE3:
+            x, y, z = low
+            return T_base_root @ SE3.from_xyz_rpy((x, y, z + share * height), (math.pi, 0.0, yaw))
+
+        shares = np.linspace(0.0, 1.0, max(2, math.ceil(height / _STEP) + 1))[1:]
+        found = []
+        for q in solve_ik(self.chain, pose(0.0), around):
+            for share in shares:
+                above = solve_ik(self.chain, pose(float(share)), q)
+                if not above.found or float(np.abs(above.q - q).max()) > _JUMP:
+                    break
+                q = above.q
+            else:
+                found.append(tuple(q.tolist()))
+        return found
 
     def weigh(self, q: ArrayLike, before: ArrayLike, after: ArrayLike) -> float:
         """Mass [kg] at the tool's tip, from the joints' efforts (n,) without and with it [N m].

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from roboyard.manipulation.skills.asking import DONE, Grip, Move, Outcome, Point, Show, Tip, Wait
+from roboyard.manipulation.skills.asking import DONE, Grip, Joints, Move, Outcome, Point, Show, Tip, Wait
 from roboyard.manipulation.skills.causes import Cause
 from roboyard.manipulation.skills.memory import Held
 from roboyard.manipulation.skills.room import hand_turns
@@ -71,8 +71,10 @@ class Grasp(Skill):
     def _opened(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
             return came
-        over = above(self.top, now.config.approach - now.config.depth)
-        return self.then("above", Move(tuple(Tip(over, yaw) for yaw in self.yaws), speed=now.config.speed))
+        over = ways_down(now, above(self.top, -now.config.depth), now.config.approach, self.yaws)
+        if not over:
+            return Outcome(Cause.NOT_REACHABLE, "no joints from which the hand goes straight down to it")
+        return self.then("above", Move(over, speed=now.config.speed))
 
     def _above(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
@@ -90,7 +92,7 @@ class Grasp(Skill):
     def _closed(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done or not now.holding:
             return self._free(now, Outcome(Cause.NOT_GRASPED, came.text or "the fingers closed on nothing"))
-        return self.then("attached", Show(tuple(apart(now, self.top)), held_size(now)))
+        return self.then("attached", Show(tuple(apart(now, self.top)), held_size(now, standing=True)))
 
     def _attached(self, now: Now, came: Outcome) -> Request | Outcome:
         return self.then("lifted", self._line(now, now.config.approach - now.config.depth, holding=True))
@@ -103,11 +105,14 @@ class Grasp(Skill):
         if came.done:
             now.memory.things = without(now.memory.things, self.top, now.config.thing_radius)
             now.memory.down = False
-            return DONE
+            return self.then("up", Show(tuple(apart(now, self.top)), held_size(now)))
         if came.cause is Cause.LOST:
             return self._free(now, came)
         self.outcome = came
         return self.then("put_down", self._line(now, now.config.release_gap - now.config.depth, holding=True))
+
+    def _up(self, now: Now, came: Outcome) -> Request | Outcome:
+        return DONE
 
     def _put_down(self, now: Now, came: Outcome) -> Request | Outcome:
         """It was never higher than it is lifted here: it stands again, or nothing better can be done."""
@@ -147,9 +152,14 @@ class Grasp(Skill):
         return Move((target,), holding=holding, straight=True, speed=now.config.line_speed)
 
 
-def held_size(now: Now) -> tuple[float, float]:
+def held_size(now: Now, *, standing: bool = False) -> tuple[float, float]:
     """How far what is held reaches over and under the tool's tip [m]; a little less below, where it stands or stood."""
-    return now.config.depth, now.config.thing_height - now.config.depth - _STANDS
+    return now.config.depth, now.config.thing_height - now.config.depth - (_STANDS if standing else 0.0)
+
+
+def ways_down(now: Now, low: Point, height: float, yaws: tuple[float, ...]) -> tuple[Joints, ...]:
+    """Joints over a place, from each of which the tip goes straight down to it: of the first turns of the hand first."""
+    return tuple(Joints(q) for yaw in yaws for q in now.body.over(low, height, yaw, now.joints))
 
 
 _RECOVERS: Final = 1.0
@@ -196,10 +206,10 @@ class Release(Skill):
         return self.then("shown", Show(tuple(around), held_size(now)))
 
     def _shown(self, now: Now, came: Outcome) -> Request | Outcome:
-        over = self._tip(now, now.config.approach)
-        return self.then(
-            "above", Move(tuple(Tip(over, yaw) for yaw in self.yaws), holding=True, speed=now.config.speed)
-        )
+        over = ways_down(now, self._tip(now, 0.0), now.config.approach, self.yaws)
+        if not over:
+            return Outcome(Cause.NOT_REACHABLE, "no joints from which the hand goes straight down there")
+        return self.then("above", Move(over, holding=True, speed=now.config.speed))
 
     def _above(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
@@ -207,6 +217,9 @@ class Release(Skill):
         yaw = now.body.yaw(now.joints) if now.joints else self.yaws[0]
         self.yaws = (yaw,)
         self.aside = now.shift * math.sin(yaw), -now.shift * math.cos(yaw)
+        return self.then("over", Show(tuple(apart(now, self.floor)), held_size(now, standing=True)))
+
+    def _over(self, now: Now, came: Outcome) -> Request | Outcome:
         now.memory.down = True
         return self.then("low", self._line(now, now.config.release_gap, holding=True))
 

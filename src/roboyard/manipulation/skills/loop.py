@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from roboyard.manipulation.skills.asking import DONE, Go, Move, Named, Outcome, Show, Wait
+from roboyard.manipulation.skills.asking import DONE, Move, Named, Outcome, Wait
 from roboyard.manipulation.skills.causes import BLIND, UNSEEN, Cause
-from roboyard.manipulation.skills.handling import Ready, held_size
+from roboyard.manipulation.skills.driving import ChangePlace, DrawNear
+from roboyard.manipulation.skills.handling import Ready
 from roboyard.manipulation.skills.loading import CheckLoad, Stow, Unstow
 from roboyard.manipulation.skills.memory import EMPTY, FULL
 from roboyard.manipulation.skills.picking import Pick
@@ -19,37 +20,8 @@ HOME: Final = "start_end"
 """Where the robot goes when it is over."""
 _BETWEEN: Final = 2.0
 """Looks for a free place are so far apart [s]."""
-
-
-@dataclass
-class ChangePlace(Skill):
-    """Go to another place; where the robot drives, with the arm at rest.
-
-    Attributes:
-        place: Which.
-    """
-
-    name = "change_place"
-    place: str = ""
-
-    def _begin(self, now: Now, came: Outcome) -> Request | Outcome:
-        if not now.config.drives:
-            return self._folded(now, DONE)
-        return self.then("folded", Move((Named(now.config.rest),), holding=now.memory.held is not None))
-
-    def _folded(self, now: Now, came: Outcome) -> Request | Outcome:
-        return self.then("there", Go(self.place)) if came.done else came
-
-    def _there(self, now: Now, came: Outcome) -> Request | Outcome:
-        if not came.done:
-            return came
-        memory = now.memory
-        memory.at, memory.things, memory.free = self.place, [], []
-        memory.barred.clear()
-        return self.then("shown", Show(tuple(memory.around()), held_size(now) if memory.held is not None else None))
-
-    def _shown(self, now: Now, came: Outcome) -> Request | Outcome:
-        return DONE
+_DRAWS: Final = 3
+"""So often in a row the robot drives nearer to what it sees."""
 
 
 @dataclass
@@ -118,12 +90,14 @@ class Loop(Rounds):
         waited: For a free place [s].
         blind: Times in a row that nothing could be seen.
         failures: In a row.
+        drawn: Drives nearer to what is seen, since anything was moved.
     """
 
     changes: int = 0
     waited: float = 0.0
     blind: int = 0
     failures: int = 0
+    drawn: int = 0
 
     def _begin(self, now: Now, came: Outcome) -> Request | Outcome:
         if not len(now.body.bays):
@@ -148,7 +122,8 @@ class Loop(Rounds):
     def _go(self, now: Now) -> Request:
         """Do what the order says, where it says so."""
         wanted = now.config.pick_at if self.order == "pick" else now.config.place_at
-        if wanted and wanted != now.memory.at:
+        wanted = wanted or now.memory.at or now.config.fields[0]
+        if wanted != now.memory.at:
             return self.then("arrived", ChangePlace(wanted))
         return self._act(now)
 
@@ -168,7 +143,11 @@ class Loop(Rounds):
     def _arrived(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
             return self._failed(now, came)
+        self.drawn = 0
         return self._act(now)
+
+    def _nearer(self, now: Now, came: Outcome) -> Request | Outcome:
+        return self._act(now) if came.done else self._failed(now, came)
 
     def _act(self, now: Now) -> Request:
         memory = now.memory
@@ -179,12 +158,23 @@ class Loop(Rounds):
     def _resting(self, now: Now, came: Outcome) -> Request | Outcome:
         return self.then("ready", Wait(now.config.idle))
 
+    def _could_be_nearer(self, now: Now, came: Outcome) -> bool:
+        """Whether the robot can drive nearer to what is seen and out of reach."""
+        beyond = came.cause is Cause.NOT_REACHABLE and came.position is not None
+        return beyond and now.config.drives and self.drawn < _DRAWS
+
+    def _draw_near(self, came: Outcome) -> Request:
+        self.drawn += 1
+        return self.then("nearer", DrawNear(came.position))
+
     # -- picking ---------------------------------------------------------------------------------------------------
     def _picked_up(self, now: Now, came: Outcome) -> Request | Outcome:
         if came.done:
             return self.then("stowed", Stow())
         if came.cause in BLIND:
             return self._cannot_see(now, came)
+        if self._could_be_nearer(now, came):
+            return self._draw_near(came)
         if came.cause in (*UNSEEN, Cause.NOT_REACHABLE, Cause.IN_COLLISION, Cause.TOO_CLOSE, Cause.TOO_HEAVY):
             return self._change(now, "place" if now.memory.first(FULL) else "pick")
         return self._failed(now, came)
@@ -210,6 +200,8 @@ class Loop(Rounds):
             return self._take(now)
         if came.cause in BLIND:
             return self._cannot_see(now, came)
+        if self._could_be_nearer(now, came):
+            return self._draw_near(came)
         if came.cause in (*UNSEEN, Cause.COVERED, Cause.NOT_REACHABLE):
             return self._no_place(now, came)
         return self._failed(now, came)
@@ -262,7 +254,7 @@ class Loop(Rounds):
 
     # -- trouble ---------------------------------------------------------------------------------------------------
     def _moved(self) -> None:
-        self.changes = self.failures = self.blind = 0
+        self.changes = self.failures = self.blind = self.drawn = 0
         self.waited = 0.0
 
     def _failed(self, now: Now, came: Outcome) -> Request | Outcome:

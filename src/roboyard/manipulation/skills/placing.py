@@ -45,14 +45,15 @@ class FindPlaces(Skill):
         memory.free = []
         if not came.done:
             return came
-        near = [one for one in came.seen if within_reach(now, one.position)]
-        free = [one for one in near if not covered(now, one.position)]
-        memory.free = [one.position for one in free]
-        if not near:
-            return Outcome(Cause.NOT_REACHABLE, f"{len(came.seen)} places are seen, all too far or too near")
+        free = [one for one in came.seen if not covered(now, one.position)]
+        near = [one for one in free if within_reach(now, one.position)]
+        memory.free = [one.position for one in near]
         if not free:
-            return Outcome(Cause.COVERED, f"something stands on all {len(near)} places")
-        return Outcome(seen=tuple(free), position=free[0].position)
+            return Outcome(Cause.COVERED, f"something stands on all {len(came.seen)} places")
+        if not near:
+            text = f"{len(free)} free places are seen, all too far or too near"
+            return Outcome(Cause.NOT_REACHABLE, text, position=free[0].position)
+        return Outcome(seen=tuple(near), position=near[0].position)
 
 
 def covered(now: Now, place: Point) -> bool:

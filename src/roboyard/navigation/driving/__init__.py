@@ -1,10 +1,12 @@
 """Driving a robot to where it shall be: tasks that give a command at each step."""
 
+from roboyard.navigation.driving.approach import Approach
 from roboyard.navigation.driving.behaviors import Body, Spin, Straight, Wait
 from roboyard.navigation.driving.checkers import Patience, Progress
 from roboyard.navigation.driving.config import (
     RECOVERIES,
     RECOVERY_POLICIES,
+    ApproachSettings,
     NavigatorSettings,
     Pace,
     Part,
@@ -34,6 +36,8 @@ from roboyard.navigation.driving.ways import cost_of, is_blocked, plan_through
 __all__ = [
     "RECOVERIES",
     "RECOVERY_POLICIES",
+    "Approach",
+    "ApproachSettings",
     "Body",
     "CostmapSettings",
     "Driver",

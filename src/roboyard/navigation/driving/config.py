@@ -53,6 +53,19 @@ class Pace:
 
 
 @dataclass(frozen=True)
+class ApproachSettings:
+    """How a base that goes sideways too drives the last stretch: straight to the pose, turning meanwhile."""
+
+    distance: float = field(0.3, unit="m", low=0.0, high=10.0, doc="of its beginning; 0: the controller drives it all")
+    speed: float = field(0.2, unit="m/s", low=0.01, high=10.0, doc="fastest")
+    turn: float = field(0.6, unit="rad/s", low=0.01, high=10.0, doc="fastest turning")
+    allowance: float = field(20.0, unit="s", low=0.1, high=1000.0, doc="longest time")
+
+    def __post_init__(self) -> None:
+        check(self, "approach")
+
+
+@dataclass(frozen=True)
 class Smoothing:
     """How planned ways are bent, see ``Smoother``; as they are planned while both are 0."""
 
@@ -98,6 +111,7 @@ class NavigatorSettings:
     controller: Part = field(Part("mppi"), doc="follows them")
     costmap: CostmapSettings = field(CostmapSettings(), doc="")
     tolerance: Tolerance = field(Tolerance(), doc="of goals")
+    approach: ApproachSettings = field(ApproachSettings(), doc="of the last stretch, where the base goes sideways")
     patience: Patience = field(Patience(), doc="")
     recovery: RecoverySettings = field(RecoverySettings(), doc="")
     pace: Pace = field(Pace(), doc="")

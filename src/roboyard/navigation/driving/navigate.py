@@ -11,6 +11,7 @@ from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.navigation.controllers import Controller
 from roboyard.navigation.costmap import LETHAL, UNKNOWN, Costmap
+from roboyard.navigation.driving.approach import Approach
 from roboyard.navigation.driving.behaviors import Body, Spin, Straight, Wait
 from roboyard.navigation.driving.config import NavigatorSettings
 from roboyard.navigation.driving.following import FollowPath
@@ -35,6 +36,8 @@ _CAME_ON = 1.0
 """So far from where it last recovered, the robot may try all recovery steps again [m]."""
 _MOST_RECOVERIES = 30
 """Of one goal, whatever way was made between them."""
+_DETOUR, _ROUGH = 1.2, 0.05
+"""A way so much longer than the straight line [m/m, m] leads round something: the line is not driven."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,7 @@ class Navigate(Remembering):
         self._planned = -math.inf
         self._blocked_since: float | None = None
         self._following: FollowPath | None = None
+        self._last: Approach | None = None
         self._recovery: tuple[str, Task] | None = None
 
     # -- how it goes ---------------------------------------------------------------------------------------------------
@@ -122,9 +126,11 @@ class Navigate(Remembering):
 
     @property
     def doing(self) -> str:
-        """For people: "follows", or the recovery step."""
+        """For people: "plans", "follows", "approaches", or the recovery step."""
         if self._recovery is not None:
             return self._recovery[0]
+        if self._last is not None:
+            return "approaches"
         return "plans" if self._following is None else "follows"
 
     # -- each step -----------------------------------------------------------------------------------------------------
@@ -136,10 +142,15 @@ class Navigate(Remembering):
                 return twist
         try:
             self._pass(now.pose)
+            if self._last is not None:
+                return self._last.step(now)
             if self._following is None:
                 self._following = self._follow(self._plan(now))
             else:
                 self._look(now, self._following)
+            if self._is_near(now.pose, self._following):
+                self._last = self._approaching()
+                return self._last.step(now)
             return self._following.step(now)
         except NavigationError as error:
             return self._recover(now, error)
@@ -152,6 +163,16 @@ class Navigate(Remembering):
     def _follow(self, path: Path) -> FollowPath:
         settings = self._driver.settings
         return FollowPath(path, self._driver.controller, settings.tolerance, settings.patience, settings.stuck_time)
+
+    def _is_near(self, pose: SE2, following: FollowPath) -> bool:
+        """Whether what is left is driven straight: the base can, and the way leads round nothing."""
+        away, last = pose.distance(SE2(*self.goal)), self.passed == len(self.goals) - 1
+        near = away <= self._driver.settings.approach.distance and following.left <= _DETOUR * away + _ROUGH
+        return last and near and self._driver.body.limits.sideways > 0.0
+
+    def _approaching(self) -> Approach:
+        settings = self._driver.settings
+        return Approach(self._driver.body, SE2(*self.goal), settings.tolerance, settings.approach)
 
     def _plan(self, now: Situation, costmap: Costmap | None = None) -> Path:
         driver, settings = self._driver, self._driver.settings
@@ -207,7 +228,7 @@ class Navigate(Remembering):
         Raises:
             NavigationError: all were tried, or none would help.
         """
-        self._following, self._blocked_since = None, None
+        self._following, self._last, self._blocked_since = None, None, None
         if self._is_final(error):
             raise error
         if self._recovered_at is not None and math.dist(self._recovered_at, (now.pose.x, now.pose.y)) > _CAME_ON:
@@ -275,6 +296,7 @@ class Navigate(Remembering):
         following, recovery = self._following, self._recovery
         return super().save() | {
             "following": None if following is None else following.save(),
+            "last": None if self._last is None else self._last.save(),
             "recovery": None if recovery is None else (recovery[0], recovery[1].save()),
         }
 
@@ -284,6 +306,9 @@ class Navigate(Remembering):
         if saved["following"] is not None:
             self._following = self._follow(Path(saved["following"]["_poses"]))
             self._following.load(saved["following"])
+        if saved["last"] is not None:
+            self._last = self._approaching()
+            self._last.load(saved["last"])
         if saved["recovery"] is not None:
             name, state = saved["recovery"]
             task = self._make_recovery(name)
