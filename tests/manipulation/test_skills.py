@@ -218,6 +218,99 @@ def test_with_a_full_load_and_no_free_place_it_waits_and_does_not_shuttle_for_ev
     assert paper.seconds > 20.0 * goes / 10.0  # minutes of waiting, not of driving
 
 
+# -- on wheels ---------------------------------------------------------------------------------------------------------
+@dataclass
+class Wheels(Paper):
+    """The cell on paper, with a robot that drives: what stands in a field shifts as it moves.
+
+    ``offs`` is how far a drive to each field misses it, ``blocked`` counts drives that fail first.
+    """
+
+    at: str = ""
+    offs: dict[str, tuple[float, float]] = field(default_factory=dict)
+    moved: tuple[float, float] = (0.0, 0.0)
+    blocked: int = 0
+    goes: list[Go] = field(default_factory=list)
+
+    def answer(self, ask: Ask) -> Outcome:
+        if not isinstance(ask, Go):
+            return super().answer(ask)
+        assert self.hand is None
+        self.goes.append(ask)
+        if self.blocked:
+            self.blocked -= 1
+            return Outcome(Cause.NOT_FOLLOWED, "something is in the way")
+        x, y = self.offs.get(ask.place, (0.0, 0.0)) if ask.place else (0.0, 0.0)
+        self._shift(ask.aside[0] + x, ask.aside[1] + y, ask.place)
+        self.at = ask.place or self.at
+        return DONE
+
+    def _shift(self, x: float, y: float, place: str) -> None:
+        """Put what stands in fields where it is seen from the robot's new pose."""
+        u, v = self.moved if not place else (0.0, 0.0)
+        here = (u + x, v + y)
+        dx, dy = here[0] - self.moved[0], here[1] - self.moved[1]
+        self.moved = here
+        loaded = [one for one in self.things if any(math.dist(one[:2], bay[:2]) < 0.02 for bay in BAYS)]
+        stands = [one for one in self.things if one not in loaded]
+        self.things = [*loaded, *((a - dx, b - dy, c) for a, b, c in stands)]
+        self.places = [(a - dx, b - dy, c) for a, b, c in self.places]
+
+
+DRIVING = replace(CONFIG, drives=True, pick_at="left", place_at="right", reach=(0.19, 0.27))
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.floats(-0.15, 0.10), st.floats(-0.04, 0.04), st.integers(0, 3))
+def test_a_robot_that_comes_to_stand_wrong_drives_nearer_and_delivers(x: float, y: float, blocked: int) -> None:
+    things = [top(0.23 + 0.01 * (k % 2), 0.7 + 0.25 * k) for k in range(3)]
+    places = [(*top(0.23 + 0.01 * (k % 2), -0.7 - 0.25 * k)[:2], GROUND) for k in range(3)]
+    wheels = Wheels(things, places, DRIVING, offs={"left": (x, y), "right": (x, -y)}, blocked=blocked)
+    out = run(wheels, make_skill("loop", Wish(objects=3), DRIVING, 3), Memory(""))
+    assert out.done
+    for place in wheels.places:
+        assert min(math.dist(place[:2], one[:2]) for one in wheels.things) < 1e-6
+    assert wheels.hand is None
+    assert wheels.at == "start_end"
+
+
+def test_it_comes_to_a_field_from_before_it_and_backs_off_before_it_leaves() -> None:
+    wheels = Wheels([top(0.24, 0.7)], [(*top(0.24, -0.7)[:2], GROUND)], DRIVING)
+    assert run(wheels, make_skill("loop", Wish(objects=1), DRIVING, 3), Memory("")).done
+    back = (-DRIVING.retreat, 0.0)
+    to = [(Go(name, back), Go(name)) for name in ("left", "right")]
+    assert [go for go in wheels.goes if go.place or go.aside == back] == [
+        *to[0], Go(aside=back), *to[1], Go(aside=back), Go("start_end")
+    ]  # fmt: skip
+
+
+def test_a_place_that_no_drive_leads_to_is_given_up_with_the_cause() -> None:
+    wheels = Wheels([top(0.24, 0.7)], [], DRIVING, blocked=10**6)
+    stack, memory, waits = Stack(), Memory(""), 0
+    said = stack.begin(make_skill("loop", Wish(objects=1), DRIVING, 3), wheels.now(memory))
+    while waits < 2:
+        assert not isinstance(said, Outcome)
+        waits += isinstance(said, Wait) and said.seconds == DRIVING.idle
+        said = stack.feed(wheels.now(memory), wheels.answer(said))
+    assert len(wheels.goes) < 2 * 2 * (DRIVING.tries + 1) ** 2
+    causes = {one.outcome.cause for one in stack.events if one.kind == "recovers"}
+    assert causes == {Cause.NOT_FOLLOWED}
+
+
+def test_what_is_beyond_reach_and_comes_no_nearer_is_left() -> None:
+    class Stuck(Wheels):
+        def _shift(self, x: float, y: float, place: str) -> None:
+            """Wheels that turn on the spot."""
+
+    stuck = Stuck([top(0.45, 0.7)], [], DRIVING)
+    stack, memory = Stack(), Memory("")
+    said = stack.begin(make_skill("loop", Wish(objects=1), DRIVING, 3), stuck.now(memory))
+    while not (isinstance(said, Wait) and said.seconds == DRIVING.idle):
+        assert not isinstance(said, Outcome)
+        said = stack.feed(stuck.now(memory), stuck.answer(said))
+    assert 0 < sum(not go.place and go.aside != (-DRIVING.retreat, 0.0) for go in stuck.goes) <= 30
+
+
 # -- when something goes wrong -----------------------------------------------------------------------------------------
 def test_an_empty_view_is_said() -> None:
     out = run(Paper([]), skill("pick"), Memory("left"))

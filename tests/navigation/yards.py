@@ -1,6 +1,7 @@
 """Small worlds of cells in which a kinematic robot drives by what its laser shows."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,6 +25,8 @@ OUTLINE = np.array([[0.2, 0.15], [-0.2, 0.15], [-0.2, -0.15], [0.2, -0.15]])
 LIMITS = MotionLimits(forward=0.6, backward=0.2, turn=1.5, acceleration=1.5, turn_acceleration=4.0)
 BODY = Body(Footprint(OUTLINE + np.sign(OUTLINE) * 0.03), Footprint(OUTLINE), LIMITS, PERIOD)
 """Planned with a little more room than the robot takes."""
+OMNI = replace(BODY, limits=replace(LIMITS, sideways=0.4))
+"""The same with wheels that go sideways too."""
 _ANGLES = np.linspace(-math.pi, math.pi, 180, endpoint=False)
 
 
@@ -37,16 +40,18 @@ def room(width: float, height: float) -> np.ndarray:
 class Yard:
     """A robot among true obstacles, with a map that may not know them all."""
 
-    def __init__(self, true: np.ndarray, start: SE2, mapped: np.ndarray | None = None, **settings) -> None:
+    def __init__(
+        self, true: np.ndarray, start: SE2, mapped: np.ndarray | None = None, body: Body = BODY, **settings
+    ) -> None:
         self.true, self.pose, self.time, self.twist = true.copy(), start, 0.0, STANDSTILL
         self.frame = GridFrame(CELL, true.shape)
         self.settings = NavigatorSettings(**settings)
         self.surroundings = Surroundings(self.settings.costmap, BODY.footprint)
         known = true if mapped is None else mapped
         self.surroundings.take_map(OccupancyGrid(np.where(known, 100, 0).astype(np.int8), self.frame))
-        controller = make_controller(self.settings.controller, BODY, self.settings.tolerance, reverse=False)
+        controller = make_controller(self.settings.controller, body, self.settings.tolerance, reverse=False)
         planner = make_planner(self.settings.planner, BODY.footprint, self.settings.smoothing)
-        self.driver = Driver(planner, controller, BODY, self.surroundings, self.settings)
+        self.driver = Driver(planner, controller, body, self.surroundings, self.settings)
         self.touched, self.commands = 0, []
 
     def see(self) -> None:
@@ -69,9 +74,10 @@ class Yard:
         """A period at a velocity, as fast as the base can follow."""
         dv, dw = LIMITS.acceleration * PERIOD, LIMITS.turn_acceleration * PERIOD
         v = self.twist.vx + min(max(twist.vx - self.twist.vx, -dv), dv)
+        u = self.twist.vy + min(max(twist.vy - self.twist.vy, -dv), dv)
         w = self.twist.wz + min(max(twist.wz - self.twist.wz, -dw), dw)
-        self.twist = PlanarTwist(v, 0.0, w)
-        self.pose = self.pose @ SE2.exp([v * PERIOD, 0.0, w * PERIOD])
+        self.twist = PlanarTwist(v, u, w)
+        self.pose = self.pose @ SE2.exp([v * PERIOD, u * PERIOD, w * PERIOD])
         self.time = round(self.time + PERIOD, 9)
         cells = self.frame.cells(self.pose @ Footprint(OUTLINE).border(CELL / 2))
         self.touched += int(self.true[cells[:, 0], cells[:, 1]].any())

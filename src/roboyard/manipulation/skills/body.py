@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.chains.chain import Chain
 from roboyard.geometry import SE3
 from roboyard.manipulation.groups import Groups
-from roboyard.manipulation.kinematics import solve_ik
+from roboyard.manipulation.kinematics import solve_ik_batch
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.skills.asking import Point
 
@@ -81,7 +81,7 @@ class Body:
         x, y, _ = (self.T_root_base.rotation_matrix() @ self.chain.forward(q)[:3, 0]).tolist()
         return math.atan2(y, x)
 
-    def over(self, low: Point, height: float, yaw: float, near: ArrayLike = ()) -> list[tuple[float, ...]]:
+    def over(self, low: Point, height: float, yaws: Sequence[float], near: ArrayLike = ()) -> list[tuple[float, ...]]:
         """Joints (n,) with which the tool points down over a place and from which it goes straight down to it.
 
         Of the ways in which an arm reaches a place, some end on the way down, where its elbow comes to a limit.
@@ -89,27 +89,29 @@ class Body:
         Args:
             low: Where the line ends.
             height: Of its beginning over that [m].
-            yaw: Of the tool's x axis about the vertical [rad].
-            near: (n,) joints; those nearest to them come first.
+            yaws: Of the tool's x axis about the vertical; what they give comes in their order.
+            near: (n,) joints that whole turns shall be near to; none: the middles of their ranges.
         """
-        T_base_root = self.T_root_base.inverse()
-        around = np.asarray(near, dtype=np.float64) if len(np.asarray(near)) else None
-
-        def pose(share: float) -> SE3:
-            x, y, z = low
-            return T_base_root @ SE3.from_xyz_rpy((x, y, z + share * height), (math.pi, 0.0, yaw))
-
-        shares = np.linspace(0.0, 1.0, max(2, math.ceil(height / _STEP) + 1))[1:]
-        found = []
-        for q in solve_ik(self.chain, pose(0.0), around):
-            for share in shares:
-                above = solve_ik(self.chain, pose(float(share)), q)
-                if not above.found or float(np.abs(above.q - q).max()) > _JUMP:
-                    break
-                q = above.q
-            else:
-                found.append(tuple(q.tolist()))
-        return found
+        count = max(2, math.ceil(height / _STEP) + 1)
+        turned = np.array([SE3.from_xyz_rpy(low, (math.pi, 0.0, yaw)).matrix() for yaw in yaws])
+        lines = np.repeat(turned[:, None], count, axis=1)
+        lines[..., 2, 3] += np.linspace(0.0, height, count)
+        goals = self.T_root_base.inverse().matrix() @ lines
+        around = near if np.size(near) else None
+        found = solve_ik_batch(self.chain, goals.reshape(-1, 4, 4), around).branches
+        branches = found.reshape(len(turned), count, *found.shape[1:])
+        ways = []
+        for line in branches:
+            for q in line[0][np.isfinite(line[0, :, 0])]:
+                for station in line[1:]:
+                    away = np.abs(station - q).max(axis=1)
+                    best = int(np.argmin(np.where(np.isnan(away), np.inf, away)))
+                    if not away[best] <= _JUMP:
+                        break
+                    q = station[best]
+                else:
+                    ways.append(tuple(q.tolist()))
+        return ways
 
     def weigh(self, q: ArrayLike, before: ArrayLike, after: ArrayLike) -> float:
         """Mass [kg] at the tool's tip, from the joints' efforts (n,) without and with it [N m].

@@ -24,7 +24,7 @@ class SkillConfig:
     views: tuple[str, ...] = field(("view", "view"), doc="named pose of the arm for each")
     bearings: tuple[float, ...] = field((), unit="rad", doc="of the first joint for each; none: as the pose has it")
     drives: bool = field(False, doc="the robot drives between fields, with the arm at rest")
-    retreat: float = field(0.25, unit="m", low=0.0, high=5.0, doc="it comes to a field from so far before it, and leaves")
+    retreat: float = field(0.25, unit="m", low=0.0, high=5.0, doc="it comes to a field from so far before it")
     load_view: str = field("load_check", doc="named pose that looks at the bays")
     rest: str = field("rest", doc="named pose at the end")
     settle: float = field(0.1, unit="s", low=0.0, high=10.0, doc="between a motion and a look")

@@ -47,7 +47,7 @@ class ChangePlace(Skill):
         now.memory.at = ""
         return self.then("backed", Go(aside=(-now.config.retreat, 0.0)))
 
-    def _backed(self, now: Now, came: Outcome) -> Request:
+    def _backed(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
             now.mended(came.cause, came.text)  # something is behind it: the way may lead elsewhere
         now.memory.at = ""

@@ -158,8 +158,8 @@ def held_size(now: Now, *, standing: bool = False) -> tuple[float, float]:
 
 
 def ways_down(now: Now, low: Point, height: float, yaws: tuple[float, ...]) -> tuple[Joints, ...]:
-    """Joints over a place, from each of which the tip goes straight down to it: of the first turns of the hand first."""
-    return tuple(Joints(q) for yaw in yaws for q in now.body.over(low, height, yaw, now.joints))
+    """Joints over a place from each of which the tip goes straight down to it, in the order of the hand's turns."""
+    return tuple(Joints(q) for q in now.body.over(low, height, yaws, now.joints))
 
 
 _RECOVERS: Final = 1.0

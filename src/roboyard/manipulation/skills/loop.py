@@ -158,12 +158,12 @@ class Loop(Rounds):
     def _resting(self, now: Now, came: Outcome) -> Request | Outcome:
         return self.then("ready", Wait(now.config.idle))
 
-    def _could_be_nearer(self, now: Now, came: Outcome) -> bool:
-        """Whether the robot can drive nearer to what is seen and out of reach."""
-        beyond = came.cause is Cause.NOT_REACHABLE and came.position is not None
-        return beyond and now.config.drives and self.drawn < _DRAWS
-
-    def _draw_near(self, came: Outcome) -> Request:
+    def _draw_near(self, now: Now, came: Outcome) -> Request | None:
+        """Drive nearer to what is seen and out of reach, where the robot can."""
+        if came.cause is not Cause.NOT_REACHABLE or came.position is None:
+            return None
+        if not now.config.drives or self.drawn >= _DRAWS:
+            return None
         self.drawn += 1
         return self.then("nearer", DrawNear(came.position))
 
@@ -173,8 +173,8 @@ class Loop(Rounds):
             return self.then("stowed", Stow())
         if came.cause in BLIND:
             return self._cannot_see(now, came)
-        if self._could_be_nearer(now, came):
-            return self._draw_near(came)
+        if (nearer := self._draw_near(now, came)) is not None:
+            return nearer
         if came.cause in (*UNSEEN, Cause.NOT_REACHABLE, Cause.IN_COLLISION, Cause.TOO_CLOSE, Cause.TOO_HEAVY):
             return self._change(now, "place" if now.memory.first(FULL) else "pick")
         return self._failed(now, came)
@@ -200,8 +200,8 @@ class Loop(Rounds):
             return self._take(now)
         if came.cause in BLIND:
             return self._cannot_see(now, came)
-        if self._could_be_nearer(now, came):
-            return self._draw_near(came)
+        if (nearer := self._draw_near(now, came)) is not None:
+            return nearer
         if came.cause in (*UNSEEN, Cause.COVERED, Cause.NOT_REACHABLE):
             return self._no_place(now, came)
         return self._failed(now, came)
