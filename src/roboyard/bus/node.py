@@ -158,6 +158,7 @@ class Node(Configurable):
         rate: float | None = None,
         start: bool = False,
         priority: int = TIMER,
+        name: str | None = None,
     ) -> Timer:
         """Run ``callback()`` again and again.
 
@@ -167,6 +168,7 @@ class Node(Configurable):
             rate: Calls per simulated second [Hz].
             start: First call at once instead of one period from now.
             priority: Order among events of the same instant.
+            name: For errors and reports; None: the callback's.
 
         Raises:
             InputError: not exactly one of period and rate, or not a positive one.
@@ -178,8 +180,9 @@ class Node(Configurable):
             where = f"node {self.full_name}"
             raise InputError(f"timer period {seconds} s", where=where, valid="from 1 microsecond to 1e6 s")
         period_ns = round(seconds * 1e9)
-        what = getattr(callback, "__name__", "").strip("_")
-        occasion = f"timer {1.0 / seconds:g} Hz" + (f" {what}" if what.isidentifier() else "")
+        called = getattr(callback, "__name__", "").strip("_")
+        what = name if name is not None else called if called.isidentifier() else ""
+        occasion = f"timer {1.0 / seconds:g} Hz {what}".rstrip()
         meter = self._meter(occasion, callback, budget_ns=period_ns)
         timer = Timer(self.bus.executor, period_ns, meter, start=start, priority=priority)
         self._timers.append(timer)

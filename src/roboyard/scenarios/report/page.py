@@ -15,6 +15,8 @@ from roboyard.scenarios.report.section import Section
 from roboyard.scenarios.report.story import Story
 
 _MOST_LOG = 60
+_SHOWN = 7
+"""Callbacks of a node that have rows of their own."""
 _TILES = (
     ("sim_seconds", "simulated time", "{:.1f} s"),
     ("real_time_factor", "× real time", "{:.1f}"),
@@ -150,10 +152,9 @@ def _nodes(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = []
     found = sorted(document.get("nodes", ()), key=lambda node: (-node["busy_seconds"], node["name"]))
     for node in found:
-        callbacks = [
-            _callback(c["occasion"], c["count"], c["mean"], c["max"], c["budget"])
-            for c in sorted(node["callbacks"], key=lambda c: -c["mean"] * c["count"])
-        ] + jobs.get(node["name"], [])
+        busiest = sorted(node["callbacks"], key=lambda c: -c["mean"] * c["count"])
+        callbacks = [_callback(c["occasion"], c["count"], c["mean"], c["max"], c["budget"]) for c in busiest[:_SHOWN]]
+        callbacks += _others(busiest[_SHOWN:]) + jobs.get(node["name"], [])
         if callbacks:
             share = node["busy_share"]
             rows.append(
@@ -162,6 +163,18 @@ def _nodes(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     rest = 1.0 - sum(node["busy_share"] for node in found)
     if rows and rest > 0.0:
         rows.append({"name": "physics, clock", "share": f"{rest:.1%}", "bar": round(120 * rest), "callbacks": [{}]})
+    return rows
+
+
+def _others(callbacks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row for all of them; those that cannot keep up have rows of their own."""
+    slow = [c for c in callbacks if c["budget"] and c["mean"] > c["budget"]]
+    rest = [c for c in callbacks if c not in slow]
+    rows = [_callback(c["occasion"], c["count"], c["mean"], c["max"], c["budget"]) for c in slow]
+    count = sum(c["count"] for c in rest)
+    if count:
+        mean = sum(c["mean"] * c["count"] for c in rest) / count
+        rows.append(_callback(f"{len(rest)} others", count, mean, max(c["max"] for c in rest), 0.0))
     return rows
 
 

@@ -154,7 +154,7 @@ class Outlets:
             outlet = Outlet(node, self._simulation.faults, sensor, convert, publisher)
         period = (sensor.period_ns or FASTEST_NS) * 1e-9
         self.sensors[sensor.sensor.name] = outlet
-        timer = node.timer(period, outlet.read, priority=SENSOR)
+        timer = node.timer(period, outlet.read, priority=SENSOR, name=sensor.sensor.name)
         if sensor.sensor.phase:
             timer.reschedule(timer.next_ns + round(sensor.sensor.phase * 1e9))
         self._open.append(timer)
