@@ -26,6 +26,13 @@ class NodeError(RunError):
         super().__init__(reason, where=f"node {node}, {occasion}, at {time_ns / 1e9:.6f} s")
 
 
+def timer_occasion(seconds: float, callback: Callable[[], None], name: str | None) -> str:
+    """What a timer's calls are named: by its rate, and by its name or else the callback's."""
+    called = getattr(callback, "__name__", "").strip("_")
+    what = name if name is not None else called if called.isidentifier() else ""
+    return f"timer {1.0 / seconds:g} Hz {what}".rstrip()
+
+
 class Meter:
     """Runs one callback of one node and keeps count of its wall time.
 

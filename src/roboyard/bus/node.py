@@ -16,7 +16,7 @@ from roboyard.bus.executor import TIMER, Scheduled
 from roboyard.bus.futures import Future
 from roboyard.bus.health import LEVELS, Health, HealthLevel
 from roboyard.bus.log import Logger, plain
-from roboyard.bus.meter import Meter
+from roboyard.bus.meter import Meter, timer_occasion
 from roboyard.bus.names import resolve
 from roboyard.bus.offload import Work
 from roboyard.bus.services import Service, ServiceClient
@@ -180,10 +180,7 @@ class Node(Configurable):
             where = f"node {self.full_name}"
             raise InputError(f"timer period {seconds} s", where=where, valid="from 1 microsecond to 1e6 s")
         period_ns = round(seconds * 1e9)
-        called = getattr(callback, "__name__", "").strip("_")
-        what = name if name is not None else called if called.isidentifier() else ""
-        occasion = f"timer {1.0 / seconds:g} Hz {what}".rstrip()
-        meter = self._meter(occasion, callback, budget_ns=period_ns)
+        meter = self._meter(timer_occasion(seconds, callback, name), callback, budget_ns=period_ns)
         timer = Timer(self.bus.executor, period_ns, meter, start=start, priority=priority)
         self._timers.append(timer)
         return self._keep(timer)
