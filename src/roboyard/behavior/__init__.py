@@ -1,0 +1,40 @@
+"""Behaviour trees: BehaviorTree.CPP's files, run event for event as BehaviorTree.CPP 4.10 runs them."""
+
+from roboyard.behavior.blackboard import Blackboard
+from roboyard.behavior.errors import ExecutionError, NodeError, PortError, ScriptError, TreeError
+from roboyard.behavior.factory import Factory
+from roboyard.behavior.leaves import StandIn
+from roboyard.behavior.node import Action, Condition, Control, Decorator, GeneratorAction, StatefulAction, TreeNode
+from roboyard.behavior.ports import Port, inout_port, input_port, output_port
+from roboyard.behavior.status import Kind, Status
+from roboyard.behavior.tree import Tree, load_tree, read_tree
+from roboyard.behavior.types import PortType, converter
+
+__all__ = [
+    "Action",
+    "Blackboard",
+    "Condition",
+    "Control",
+    "Decorator",
+    "ExecutionError",
+    "Factory",
+    "GeneratorAction",
+    "Kind",
+    "NodeError",
+    "Port",
+    "PortError",
+    "PortType",
+    "ScriptError",
+    "StandIn",
+    "StatefulAction",
+    "Status",
+    "Tree",
+    "TreeError",
+    "TreeNode",
+    "converter",
+    "inout_port",
+    "input_port",
+    "load_tree",
+    "output_port",
+    "read_tree",
+]

@@ -1,0 +1,198 @@
+"""A tree that runs: ticked with the time, halted, watched, saved and loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from roboyard.behavior.blackboard import Blackboard
+from roboyard.behavior.building import Builder, SubtreePart
+from roboyard.behavior.document import read_document
+from roboyard.behavior.errors import NodeError, TreeError
+from roboyard.behavior.factory import Factory
+from roboyard.behavior.matching import matches
+from roboyard.behavior.node import TreeNode, WakeUp, Watcher
+from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
+from roboyard.behavior.timers import Timers
+from roboyard.behavior.types import PortType
+
+
+class Tree:
+    """A tree of nodes; made by `load_tree` and `read_tree`.
+
+    Time is an argument of the ticks: what waits (Timeout, Delay, Sleep) waits by it.
+
+    Attributes:
+        root: The topmost node.
+        parts: The tree itself and its subtrees, each with its blackboard.
+        nodes: All nodes, by their numbers, which begin with 1.
+    """
+
+    def __init__(self, root: TreeNode, parts: list[SubtreePart], wake_up: WakeUp, timers: Timers) -> None:
+        self.root = root
+        self.parts = parts
+        self.nodes: dict[int, TreeNode] = {node.uid: node for part in parts for node in part.nodes}
+        self._wake_up = wake_up
+        self._timers = timers
+
+    @property
+    def name(self) -> str:
+        """The tree's ID."""
+        return self.parts[0].tree
+
+    @property
+    def blackboard(self) -> Blackboard:
+        """The blackboard of the tree itself."""
+        return self.parts[0].blackboard
+
+    def tick_exactly_once(self, now_ns: int = 0) -> Status:
+        """Tick the root once, at a time [ns].
+
+        Raises:
+            ExecutionError: a node failed with an error; the tree stays as it is then, and should be halted.
+        """
+        return self._tick(now_ns, again=False)
+
+    def tick_once(self, now_ns: int = 0) -> Status:
+        """Tick the root at a time [ns], and again as long as a node asks for that.
+
+        Raises:
+            ExecutionError: as `tick_exactly_once`.
+        """
+        return self._tick(now_ns, again=True)
+
+    def _tick(self, now_ns: int, *, again: bool) -> Status:
+        shared = self.blackboard.shared
+        shared.now_ns = now_ns
+        for uid in self._timers.due(now_ns):
+            self.nodes[uid].alarm()
+        root = self.root
+        status = root.execute()
+        while again and status is RUNNING and self._wake_up.asked:
+            self._wake_up.asked = False
+            status = root.execute()
+        if status is SUCCESS or status is FAILURE:
+            root.reset()
+        return status
+
+    @property
+    def next_ns(self) -> int | None:
+        """When the next node's time comes [ns]; None if none waits."""
+        return self._timers.next_ns
+
+    def halt(self) -> None:
+        """Halt whatever runs."""
+        self.root.halt_node()
+        for node in self.walk():
+            node.halt_node()
+        self.root.reset()
+
+    def walk(self) -> Iterator[TreeNode]:
+        """All nodes, each before its children."""
+        stack = [self.root]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(node.children))
+
+    def find(self, pattern: str) -> list[TreeNode]:
+        """Nodes whose path is as a pattern says, in which ``*`` is any text."""
+        return [node for node in self.nodes.values() if matches(node.path, pattern)]
+
+    def watch(self, watcher: Watcher | None) -> None:
+        """Have ``watcher(node, before, after)`` called at each change of a node's status."""
+        for node in self.nodes.values():
+            node.watch(watcher)
+
+    def save(self) -> dict[str, Any]:
+        """The state of the tree as plain data: nodes, blackboards, timers.
+
+        Raises:
+            NodeError: a node cannot be saved; says which.
+        """
+        return {
+            "tree": self.name,
+            "nodes": {uid: node.save() for uid, node in self.nodes.items()},
+            "boards": [part.blackboard.save() for part in self.parts],
+            "timers": self._timers.save(),
+            "asked": self._wake_up.asked,
+            "now_ns": self.blackboard.shared.now_ns,
+        }
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take back what ``save`` gave, on a tree of the same file.
+
+        Raises:
+            NodeError: it is another tree.
+        """
+        if saved["tree"] != self.name or saved["nodes"].keys() != self.nodes.keys():
+            raise NodeError(f"the saved tree {saved['tree']!r} is not this one, {self.name!r}")
+        for uid, state in saved["nodes"].items():
+            self.nodes[uid].load(state)
+        kinds: dict[str, PortType] = {
+            port.type.name: port.type for node in self.nodes.values() for port in node.ports.values()
+        }
+        for part, entries in zip(self.parts, saved["boards"], strict=True):
+            part.blackboard.load(entries, kinds)
+        self._timers.load(saved["timers"])
+        self._wake_up.asked = saved["asked"]
+        self.blackboard.shared.now_ns = saved["now_ns"]
+
+
+def load_tree(
+    path: str | Path,
+    factory: Factory | None = None,
+    *,
+    main: str | None = None,
+    blackboard: Blackboard | None = None,
+    mock: bool = False,
+) -> Tree:
+    """A tree from a file of BehaviorTree.CPP, version 4 or 3.
+
+    Args:
+        path: The file; files that it includes are found beside it.
+        factory: What node types there are; those of the engine and of installed packages, if not said.
+        main: Which of its trees; the one that the file says, if not said.
+        blackboard: For the tree; a new one, if not said.
+        mock: Put stand-ins in the place of unknown node types.
+
+    Raises:
+        TreeError: the file is wrong; says line, node, port and what would be right.
+    """
+    file = Path(path)
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise TreeError(f"cannot be read: {error.strerror}", where=str(path), valid="a file of trees in XML") from None
+    return _tree(data, str(path), file.resolve().parent, factory, main=main, blackboard=blackboard, mock=mock)
+
+
+def read_tree(
+    text: str,
+    factory: Factory | None = None,
+    *,
+    main: str | None = None,
+    blackboard: Blackboard | None = None,
+    mock: bool = False,
+    source: str = "<text>",
+) -> Tree:
+    """A tree from XML; see `load_tree`."""
+    return _tree(text, source, None, factory, main=main, blackboard=blackboard, mock=mock)
+
+
+def _tree(
+    data: str | bytes,
+    source: str,
+    folder: Path | None,
+    factory: Factory | None,
+    *,
+    main: str | None,
+    blackboard: Blackboard | None,
+    mock: bool,
+) -> Tree:
+    factory = factory or Factory(plugins=True)
+    document = read_document(data, source, folder, factory, mock=mock)
+    builder = Builder(document, factory, mock=mock)
+    root = builder.build(main or document.main_tree(), blackboard or Blackboard())
+    return Tree(root, builder.parts, builder.wake_up, builder.timers)
