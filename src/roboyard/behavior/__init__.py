@@ -7,7 +7,7 @@ from roboyard.behavior.leaves import StandIn
 from roboyard.behavior.node import Action, Condition, Control, Decorator, GeneratorAction, StatefulAction, TreeNode
 from roboyard.behavior.ports import Port, inout_port, input_port, output_port
 from roboyard.behavior.status import Kind, Status
-from roboyard.behavior.tree import Tree, load_tree, read_tree
+from roboyard.behavior.tree import Tree, load_tree, load_trees, read_tree
 from roboyard.behavior.types import PortType, converter
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "inout_port",
     "input_port",
     "load_tree",
+    "load_trees",
     "output_port",
     "read_tree",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +11,6 @@ from roboyard.behavior.document import BY_ID, Document, allowed_port
 from roboyard.behavior.errors import NodeError, PortError, TreeError, words_of
 from roboyard.behavior.factory import Factory
 from roboyard.behavior.matching import choices
-from roboyard.behavior.mocks import mocked
 from roboyard.behavior.node import POST_CONDITIONS, PRE_CONDITIONS, Config, TreeNode, WakeUp
 from roboyard.behavior.ports import Port, pointer, remapped
 from roboyard.behavior.script import Script, parse
@@ -42,13 +42,11 @@ class Builder:
     Args:
         document: What was read.
         factory: What node types there are.
-        mock: Put stand-ins in the place of unknown node types.
     """
 
-    def __init__(self, document: Document, factory: Factory, *, mock: bool) -> None:
+    def __init__(self, document: Document, factory: Factory) -> None:
         self._document = document
         self._factory = factory
-        self._mock = mock
         self._uid = 0
         self.timers = Timers()
         self.wake_up = WakeUp()
@@ -178,11 +176,8 @@ class Builder:
         registered = type_name
         if subtree:
             registered = element.tag if element.tag in ("SubTree", "SubTreePlus") else "SubTree"
-        kind = self._factory.type(registered, version=version)
         factory = self._factory
-        if kind is None and self._mock:
-            kind = mocked(element, type_name, self._document.declared.get(type_name))
-            factory.replace(kind, type_name)
+        kind = factory.find(registered, version=version)
         if kind is None:
             raise TreeError(
                 f"{type_name} is not a registered node", where=element.where, valid=choices(type_name, factory.names)
@@ -282,7 +277,7 @@ def _declare(board: Blackboard, ports: dict[str, str], kind: type[TreeNode], ele
             )
 
 
-def _defaults(ports: dict[str, Port], inputs: dict[str, str], outputs: dict[str, str]) -> None:
+def _defaults(ports: Mapping[str, Port], inputs: dict[str, str], outputs: dict[str, str]) -> None:
     """Fill in what XML leaves out."""
     for name, port in ports.items():
         if not port.default:

@@ -57,7 +57,7 @@ def trace(xml: str, *, ticks: int = 8) -> Trace:
     events: list[str] = []
     found: list[tuple[str, tuple[str, ...]]] = []
     try:
-        tree = read_tree(xml, _factory(events))
+        tree = read_tree(xml, leaves(events))
         tree.watch(lambda node, before, after: events.append(f"~{node.name}:{_LETTER[before]}>{_LETTER[after]}"))
         for _ in range(ticks):
             status = tree.tick_exactly_once()
@@ -102,7 +102,9 @@ def _differing(want: tuple[str, ...], have: tuple[str, ...]) -> str | None:
     return None
 
 
-def _factory(events: list[str]) -> Factory:
+def leaves(events: list[str]) -> Factory:
+    """A factory with the traces' leaves, which say in ``events`` what they do."""
+
     def setup(node: Any) -> None:
         node._calls = 0
         node.events = events

@@ -153,7 +153,8 @@ def version_of(root: Element) -> int:
     said = root.attributes.get("BTCPP_format")
     if said is not None:
         return 3 if said == "3" else 4
-    used, attributes = set(), set()
+    used: set[str] = set()
+    attributes: set[str] = set()
     for element in root.walk():
         used.add(element.get("ID") if element.tag in BY_ID else element.tag)
         attributes.update(element.attributes)

@@ -62,7 +62,9 @@ class ExecutionError(RoboyardError):
         said = words_of(cause)
         self.words = f"Exception in node '{node.path}' [{node.type_name}]: {said}"
         hint = getattr(cause, "valid", None)
-        super().__init__(f"{type_and_name(node)}: {said}", where=node.where or None, valid=hint)
+        inner = getattr(cause, "where", None)
+        where = inner if isinstance(cause, NodeError) and inner else f"{node.where}: {type_and_name(node)}"
+        super().__init__(said, where=where, valid=hint)
 
 
 def words_of(error: BaseException) -> str:

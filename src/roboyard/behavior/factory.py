@@ -66,7 +66,7 @@ class Factory:
     def __contains__(self, name: str) -> bool:
         return name in self._types
 
-    def type(self, name: str, *, version: int = 4) -> type[TreeNode] | None:
+    def find(self, name: str, *, version: int = 4) -> type[TreeNode] | None:
         """The class of a node type as a file of this version means it; None if there is none."""
         if version == 3 and (older := version3.TYPES.get(name)) is not None:
             return older
@@ -87,11 +87,11 @@ class Factory:
             raise TreeError(f"ID [{name}] already registered", valid="a name that no other node type has")
         self._types[name] = node
 
-    def replace(self, node: type[TreeNode], name: str) -> None:
-        """Add a node type, in the place of one of this name if there is one that somebody registered."""
-        if name in _BUILTIN:
-            raise TreeError(f"You can not remove the builtin registration ID [{name}]")
-        self._types[name] = node
+    def copy(self) -> Factory:
+        """Another one with the same types, names and rules."""
+        other = Factory()
+        other.enums, other._types, other._rules = dict(self.enums), dict(self._types), dict(self._rules)
+        return other
 
     def register_action(
         self, name: str, tick: Callable[[TreeNode], Status], ports: Mapping[str, Port] | None = None
@@ -177,7 +177,7 @@ class Factory:
                 if other is None:
                     raise NodeError(f"Substituted Node ID [{rule}] not found")
                 return other(name, config)
-        found = self.type(type_name, version=version)
+        found = self.find(type_name, version=version)
         if found is None:
             raise NodeError(f"BehaviorTreeFactory: ID [{type_name}] not registered")
         return found(name, config)

@@ -178,7 +178,7 @@ class TreeNode:
         """Halt the node, and run what is to be run then."""
         self.halt()
         if self._after is not None and "_onHalted" in self._after:
-            self._after["_onHalted"].run(self._env)
+            self._run("_onHalted", self._after["_onHalted"])
 
     def set_status(self, status: Status) -> None:
         """Change the status, and say so to whoever watches.
@@ -239,13 +239,13 @@ class TreeNode:
         status = self.status
         for name, script in self._before or ():
             if status is IDLE:
-                holds = to_truth(script.run(self._env))
+                holds = to_truth(self._run(name, script))
                 if name == "_while":
                     if not holds:
                         return SKIPPED
                 elif holds:
                     return _ANSWERS[name]
-            elif status is RUNNING and name == "_while" and not to_truth(script.run(self._env)):
+            elif status is RUNNING and name == "_while" and not to_truth(self._run(name, script)):
                 self.halt_node()
                 return SKIPPED
         return None
@@ -254,7 +254,15 @@ class TreeNode:
         scripts = self._after or {}
         for name in ("_onSuccess" if status is SUCCESS else "_onFailure", "_post"):
             if name in scripts:
-                scripts[name].run(self._env)
+                self._run(name, scripts[name])
+
+    def _run(self, attribute: str, script: Script) -> Any:
+        """The value of the script of an attribute; an error says of which."""
+        try:
+            return script.run(self._env)
+        except NodeError as error:
+            error.where = f"{self.where}: <{self.type_name}> {self.path!r}, {attribute}"
+            raise
 
     def __repr__(self) -> str:
         return f"<{self.type_name} {self.path!r} {self.status.name}>"

@@ -8,10 +8,11 @@ from typing import Any
 
 from roboyard.behavior.blackboard import Blackboard
 from roboyard.behavior.building import Builder, SubtreePart
-from roboyard.behavior.document import read_document
+from roboyard.behavior.document import Document, read_document
 from roboyard.behavior.errors import NodeError, TreeError
 from roboyard.behavior.factory import Factory
 from roboyard.behavior.matching import matches
+from roboyard.behavior.mocks import with_mocks
 from roboyard.behavior.node import TreeNode, WakeUp, Watcher
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.behavior.timers import Timers
@@ -160,12 +161,19 @@ def load_tree(
     Raises:
         TreeError: the file is wrong; says line, node, port and what would be right.
     """
-    file = Path(path)
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise TreeError(f"cannot be read: {error.strerror}", where=str(path), valid="a file of trees in XML") from None
-    return _tree(data, str(path), file.resolve().parent, factory, main=main, blackboard=blackboard, mock=mock)
+    document, factory = _read(path, factory, mock=mock)
+    return _built(document, factory, main or document.main_tree(), blackboard)
+
+
+def load_trees(path: str | Path, factory: Factory | None = None, *, mock: bool = False) -> list[Tree]:
+    """The tree that a file wants to be run; or if it says none, each of its trees.
+
+    Raises:
+        TreeError: as `load_tree`; a file that only declares node types has no tree, and that is no error.
+    """
+    document, factory = _read(path, factory, mock=mock)
+    names = [document.main] if document.main else document.own
+    return [_built(document, factory, name, None) for name in names]
 
 
 def read_tree(
@@ -177,22 +185,26 @@ def read_tree(
     mock: bool = False,
     source: str = "<text>",
 ) -> Tree:
-    """A tree from XML; see `load_tree`."""
-    return _tree(text, source, None, factory, main=main, blackboard=blackboard, mock=mock)
-
-
-def _tree(
-    data: str | bytes,
-    source: str,
-    folder: Path | None,
-    factory: Factory | None,
-    *,
-    main: str | None,
-    blackboard: Blackboard | None,
-    mock: bool,
-) -> Tree:
+    """A tree from XML, which includes nothing; see `load_tree`."""
     factory = factory or Factory(plugins=True)
-    document = read_document(data, source, folder, factory, mock=mock)
-    builder = Builder(document, factory, mock=mock)
-    root = builder.build(main or document.main_tree(), blackboard or Blackboard())
+    document = read_document(text, source, None, factory, mock=mock)
+    return _built(
+        document, with_mocks(factory, document) if mock else factory, main or document.main_tree(), blackboard
+    )
+
+
+def _read(path: str | Path, factory: Factory | None, *, mock: bool) -> tuple[Document, Factory]:
+    file = Path(path)
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise TreeError(f"cannot be read: {error.strerror}", where=str(path), valid="a file of trees in XML") from None
+    factory = factory or Factory(plugins=True)
+    document = read_document(data, str(path), file.resolve().parent, factory, mock=mock)
+    return document, with_mocks(factory, document) if mock else factory
+
+
+def _built(document: Document, factory: Factory, name: str, blackboard: Blackboard | None) -> Tree:
+    builder = Builder(document, factory)
+    root = builder.build(name, blackboard or Blackboard())
     return Tree(root, builder.parts, builder.wake_up, builder.timers)

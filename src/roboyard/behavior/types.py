@@ -64,7 +64,7 @@ class PortType:
 
 def type_name(value: Any) -> str:
     """The name of a value's type, as messages say it."""
-    return _NAMES.get(value.__class__, value.__class__.__name__)
+    return _NAMES.get(value.__class__) or str(value.__class__.__name__)
 
 
 def is_number(value: Any) -> bool:
@@ -241,8 +241,13 @@ TEXT = PortType("std::string", str, None, to_text)
 STATUS = PortType("BT::NodeStatus", Status, _parse_status, _cast_status)
 
 _BY_CLASS: dict[Any, PortType] = {int: INT, float: REAL, bool: TRUTH, str: TEXT, Status: STATUS, object: ANY}
-_BY_CLASS |= {list[item]: list_of(_BY_CLASS[item]) for item in (int, float, bool, str)}
-_NAMES = {int: "long", float: "double", bool: "bool", str: "std::string", Status: "BT::NodeStatus"}
+_BY_CLASS |= {
+    list[int]: list_of(INT),
+    list[float]: list_of(REAL),
+    list[bool]: list_of(TRUTH),
+    list[str]: list_of(TEXT),
+}
+_NAMES: dict[type, str] = {int: "long", float: "double", bool: "bool", str: "std::string", Status: "BT::NodeStatus"}
 
 
 def type_of(kind: Any) -> PortType:

@@ -46,12 +46,13 @@ class Environment(NamedTuple):
 Expression = Callable[[Environment], Any]
 
 
-class _Named(NamedTuple):
+class _Named:
     """An expression that is a name, so that it can be assigned to."""
 
-    name: str
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-    def __call__(self, env: Environment) -> Any:
+    def __call__(self, env: Environment, /) -> Any:
         if self.name in env.enums:
             return float(env.enums[self.name])
         entry = env.blackboard.entry(self.name)
@@ -160,7 +161,9 @@ class _Parser:
             self._expect(")", "expected ')'")
             return inner
         if token.kind == NAME:
-            return _constant(float(token.text == "true")) if token.text in ("true", "false") else _Named(token.text)
+            if token.text in ("true", "false"):
+                return _constant(float(token.text == "true"))
+            return _Named(token.text)
         if token.kind == INTEGER:
             value = int(token.text, 16 if token.text[:2] in ("0x", "0X") else 10)
             return _constant(value if value < 2**63 else 0)  # C++'s from_chars leaves 0 where it does not fit

@@ -30,6 +30,7 @@ def bench(
     robot: Annotated[
         str | None, typer.Option("--robot", metavar="NAME|FILE", help="Whose, where a benchmark is about arms.")
     ] = None,
+    traces: Annotated[Path | None, typer.Option("--traces", metavar="FILE", help="Of trees, for tree.")] = None,
     nightly: Annotated[bool, typer.Option("--nightly", help="Longer, with more repeats.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -49,7 +50,9 @@ def bench(
         raise InputError(f"there is no folder {folder}", valid="a folder of files to look at")
     if worlds is not None and not worlds.is_file():
         raise InputError(f"there is no file {worlds}", valid="a file of worlds")
-    given = (("runs", runs), ("seed", seed), ("worlds", worlds), ("seeds", seeds), ("robot", robot))
+    if traces is not None and not traces.is_file():
+        raise InputError(f"there is no file {traces}", valid="a file of traces")
+    given = (("runs", runs), ("seed", seed), ("worlds", worlds), ("seeds", seeds), ("robot", robot), ("traces", traces))
     counts = {name: value for name, value in given if value is not None}
     results: dict[str, Measured] = {}
     for name, path in benchmarks(names or []).items():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Survey = Callable[[Path], tuple[tuple[DescriptionError, ...], tuple[Mending, ...]]]
 
-app = group("Check a scenario, robot or world without running it.")
+app = group("Check a scenario, robot, world or tree without running it.")
 
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another value, e.g. robots.rover.at=[1,0,0].")
@@ -59,6 +59,44 @@ def scenario(
         ]
     )
     _show_findings(found.findings)
+
+
+@app.command("tree")
+def tree(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Behaviour trees in BehaviorTree.CPP's XML.")],
+    main: Annotated[
+        str | None, typer.Option("--tree", metavar="ID", help="Which of its trees, if not the main.")
+    ] = None,
+    mock: Annotated[bool, typer.Option("--mock", help="Let unknown node types pass, with stand-ins.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """A behaviour tree: nodes, ports, scripts, subtrees and what it includes.
+
+    An error says file, line, node, port and what would be right.
+    """
+    from roboyard.behavior import load_tree, load_trees
+    from roboyard.cli.terminal import emit, fields, say
+
+    trees = [load_tree(file, main=main, mock=mock)] if main else load_trees(file, mock=mock)
+    told: list[dict[str, Any]] = []
+    for found in trees:
+        types = {node.type_name for node in found.nodes.values() if type(node).__module__.endswith(".mocks")}
+        entries = dict.fromkeys(key for part in found.parts for key, _ in part.blackboard)
+        subtrees = [part.tree for part in found.parts[1:]]
+        told.append(
+            {"tree": found.name, "nodes": len(found.nodes), "subtrees": subtrees, "entries": list(entries)}
+            | {"mocked": sorted(types)}
+        )
+    if json:
+        emit({"ok": True, "trees": told})
+        return
+    for one in told:
+        shown = {
+            key: value if isinstance(value, (str, int)) else ", ".join(map(str, value)) or "none"
+            for key, value in one.items()
+        }
+        fields([(key, value) for key, value in shown.items() if key != "mocked" or mock])
+    say("it is right" if told else "it is right, and has no tree")
 
 
 @app.command("robot")

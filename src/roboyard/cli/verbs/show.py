@@ -64,3 +64,40 @@ def octree(
             *([("picture", str(out))] if out is not None else []),
         ]
     )
+
+
+@app.command("tree")
+def tree(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Behaviour trees in BehaviorTree.CPP's XML.")],
+    main: Annotated[
+        str | None, typer.Option("--tree", metavar="ID", help="Which of its trees, if not the main.")
+    ] = None,
+    mock: Annotated[bool, typer.Option("--mock", help="Let unknown node types pass, with stand-ins.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="SVG", help="Also draw it: a .svg file.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """A behaviour tree.
+
+    One node a line, with its ports, conditions and scripts; subtrees where they are used.
+    """
+    from roboyard.behavior import load_tree
+    from roboyard.behavior.show import as_svg, as_text
+    from roboyard.cli.terminal import emit, say
+    from roboyard.errors import InputError
+
+    if out is not None and out.suffix.lower() != ".svg":
+        raise InputError(f"--out {out}", valid="a name that ends in .svg")
+    found = load_tree(file, main=main, mock=mock)
+    if out is not None:
+        try:
+            out.write_text(as_svg(found), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", where=str(out)) from None
+    if json:
+        nodes = [
+            {"uid": node.uid, "type": node.type_name, "kind": node.kind.value, "path": node.path, "where": node.where}
+            for node in found.walk()
+        ]
+        emit({"tree": found.name, "nodes": nodes, "text": as_text(found), "picture": out})
+        return
+    say(as_text(found))

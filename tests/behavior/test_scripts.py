@@ -1,0 +1,107 @@
+"""Scripts: reckoning as C++ does it, names and entries, and what is wrong with a script."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.behavior import Blackboard, ScriptError
+from roboyard.behavior.script import Environment, parse
+
+NAMES = {"RED": 1, "BLUE": 2}
+
+
+def run(text: str, **entries: object) -> object:
+    board = Blackboard()
+    for name, value in entries.items():
+        board.set(name, value)
+    return parse(text).run(Environment(board, NAMES))
+
+
+numbers = st.integers(-50, 50).map(str) | st.floats(0, 9, allow_subnormal=False).map(lambda x: f"{x:.3f}")
+terms = st.recursive(
+    numbers.map(lambda n: f"({n})"),
+    lambda inner: st.tuples(inner, st.sampled_from("+-*"), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+    max_leaves=12,
+)
+
+
+@given(terms)
+def test_arithmetic_is_pythons(text: str) -> None:
+    assert run(text) == pytest.approx(float(eval(text)), abs=1e-9)
+
+
+@given(st.lists(st.integers(-5, 5), min_size=2, max_size=5), st.data())
+def test_comparisons_chain_as_in_python(values: list[int], data: st.DataObject) -> None:
+    signs = [data.draw(st.sampled_from(["<", ">", "<=", ">=", "==", "!="])) for _ in values[1:]]
+    text = str(values[0]) + "".join(f" {s} ({v})" for s, v in zip(signs, values[1:], strict=True))
+    assert bool(run(text)) == bool(eval(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1 + 2 * 3", 7.0),
+        ("-2 * 3 + 1", -5.0),
+        ("6 & 3 | 8", 10.0),
+        ("~5", -6.0),
+        ("!0 && 1", 1.0),
+        ("0xFF", 255),
+        ("1.5e2", 150.0),
+        ("'a' .. 'b'", "ab"),
+        ("'n' .. 2.5", "n2.500000"),
+        ("x > 3 ? 'more' : 'less'", "more"),
+        ("x == 4 ? 1 : x == 5 ? 2 : 3", 2),
+        ("RED + BLUE", 3.0),
+        ("'RED' == 1", 1.0),
+        ("'2.0' == 2", 1.0),
+        ("true != false", 1.0),
+        ("y := 3; y += 2; y * 2", 10.0),
+        ("x = 7; x", 7),
+        ("a := b := 2; a + b", 4.0),
+        ("65..1 == 65", None),
+    ],
+)
+def test_values(text: str, value: object) -> None:
+    if value is None:
+        with pytest.raises(ScriptError):
+            run(text, x=5)
+    else:
+        assert run(text, x=5) == value
+
+
+def test_an_entry_stays_whole_if_it_began_as_a_whole_number() -> None:
+    assert run("n := 1; n := n + 1; n") == 2
+    assert type(run("n := 1; n := n + 1; n")) is int
+    with pytest.raises(ScriptError, match="can't be converted"):
+        run("n := 1; n := n / 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "Empty Script"),
+        ("1 +", "Expected operand at position 3"),
+        ("(1", "expected '\\)'"),
+        ("3x", "Invalid token '3x' at position 0"),
+        ("'open", "Invalid token"),
+        ("a ? 1", "expected ':'"),
+        ("65.", "Invalid token"),
+        ("5 := 3", "not a blackboard entry"),
+        ("nowhere", "Variable not found: nowhere"),
+        ("nowhere = 1", "doesn't exist, yet"),
+        ("1 / 0", "Division by zero"),
+        ("x /= 0", "Division by zero"),
+        ("'a' * 2", "not permitted"),
+        ("1 & 1.5", "not an integer"),
+        ("(" * 2000 + "1" + ")" * 2000, "nested more than"),
+    ],
+)
+def test_bad_scripts_say_why(text: str, says: str) -> None:
+    with pytest.raises(ScriptError, match=says):
+        run(text, x=5)
+
+
+def test_infinity_is_no_whole_number() -> None:
+    assert math.isinf(float(str(run("1e308 * 10"))))

@@ -1,0 +1,54 @@
+"""Trees do what BehaviorTree.CPP 4.10 did, event for event; one that is saved and loaded goes on in the same way."""
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roboyard.behavior import TreeError, read_tree
+from roboyard.behavior.conformance import Trace, difference, leaves, recorded, trace
+from roboyard.errors import RoboyardError
+
+
+@pytest.fixture(scope="module")
+def traces(external_data: Path) -> list[dict[str, Any]]:
+    lines = (external_data / "bt" / "btcpp_4_10_traces.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_every_event_is_as_in_the_traces(traces: list[dict[str, Any]]) -> None:
+    differing = {item["id"]: difference(recorded(item), trace(item["xml"])) for item in traces}
+    assert {name: what for name, what in differing.items() if what} == {}
+    assert sum("error" in item for item in traces) >= 5
+
+
+def test_a_saved_tree_goes_on_as_if_nothing_had_happened(traces: list[dict[str, Any]]) -> None:
+    for item in traces[::4]:
+        events: list[str] = []
+        try:
+            tree = read_tree(item["xml"], leaves(events))
+            for _ in range(3):
+                tree.tick_exactly_once()
+            saved = pickle.loads(pickle.dumps(tree.save()))
+            other_events: list[str] = []
+            other = read_tree(item["xml"], leaves(other_events))
+            other.load(saved)
+            events.clear()
+            for _ in range(3):
+                assert tree.tick_exactly_once() is other.tick_exactly_once()
+        except RoboyardError:
+            continue
+        assert events == other_events
+        assert tree.save() == other.save()
+
+
+def test_differences_are_said() -> None:
+    a = Trace((("RUNNING", ("n1:start:R",)),))
+    b = Trace((("RUNNING", ("n1:start:S",)),))
+    assert difference(a, a) is None
+    assert difference(a, b) == "tick 1: event 1: n1:start:R expected, n1:start:S found"
+    assert difference(a, Trace(a.ticks, ("n1:halt",))) == "halt: event 1: nothing expected, n1:halt found"
+    with pytest.raises(TreeError, match="no trace"):
+        recorded({"xml": "<root/>"})

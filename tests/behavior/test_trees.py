@@ -1,0 +1,329 @@
+"""Trees from XML: blackboards, time, nodes of one's own, versions, stand-ins, and what is wrong with a file."""
+
+import pickle
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from roboyard.behavior import (
+    Action,
+    Blackboard,
+    ExecutionError,
+    Factory,
+    GeneratorAction,
+    NodeError,
+    StandIn,
+    Status,
+    Tree,
+    TreeError,
+    TreeNode,
+    converter,
+    input_port,
+    load_tree,
+    load_trees,
+    output_port,
+    read_tree,
+)
+from roboyard.behavior.show import as_svg, as_text
+
+MS = 1_000_000
+
+
+def xml(body: str, *more: str, version: str = "4") -> str:
+    trees = "".join(f'<BehaviorTree ID="T{k}">{text}</BehaviorTree>' for k, text in enumerate(more, 1))
+    root = f'<root BTCPP_format="{version}" main_tree_to_execute="Main">'
+    return f'{root}<BehaviorTree ID="Main">{body}</BehaviorTree>{trees}</root>'
+
+
+def ran(body: str, *more: str, **entries: object) -> Blackboard:
+    """The blackboard after one tick."""
+    board = Blackboard()
+    for name, value in entries.items():
+        board.set(name, value)
+    read_tree(xml(body, *more), blackboard=board).tick_once()
+    return board
+
+
+# -- blackboards ---------------------------------------------------------------------------------------------------
+def test_a_subtree_sees_only_what_it_is_given() -> None:
+    with pytest.raises(ExecutionError, match="Variable not found: x"):
+        ran('<SubTree ID="T1"/>', '<Script code="y := x"/>', x=1)
+
+
+def test_entries_are_remapped_into_and_out_of_subtrees() -> None:
+    board = ran(
+        '<SubTree ID="T1" inside="{outside}" answer="{result}"/>', '<Script code="answer := inside * 2"/>', outside=4
+    )
+    assert board.get("result") == 8.0
+
+
+def test_autoremapped_subtrees_share_all_but_private_entries() -> None:
+    board = ran('<SubTree ID="T1" _autoremap="true"/>', '<Script code="a := 1; _b := 2"/>')
+    assert board.get("a") == 1
+    assert board.entry("_b") is None
+
+
+def test_constants_reach_subtrees_as_numbers_where_they_are_numbers() -> None:
+    board = ran(
+        '<SubTree ID="T1" n="4" w="4a" out="{out}"/>', '<Script code="out := w .. n + 1 - 1"/>'.replace(" + 1 - 1", "")
+    )
+    assert board.get("out") == "4a4"
+
+
+def test_at_means_the_outermost_blackboard() -> None:
+    board = ran('<SubTree ID="T1"/>', '<SubTree ID="T2"/>', '<Script code="@far := 5"/>')
+    assert board.get("far") == 5
+
+
+def test_types_are_fixed_by_the_first_typed_port() -> None:
+    with pytest.raises(TreeError, match="initially created with type"):
+        read_tree(xml('<Sequence><Sleep msec="{t}"/><Repeat num_cycles="{t}"><AlwaysSuccess/></Repeat></Sequence>'))
+
+
+def test_loops_take_each_value_in_turn() -> None:
+    loop = '<LoopDouble queue="1;2;3.5" value="{v}"><Script code="s := s + v"/></LoopDouble>'
+    tree = read_tree(xml(f'<Sequence><Script code="s := 0.5"/>{loop}</Sequence>'))
+    statuses = [tree.tick_once() for _ in range(4)]
+    assert statuses == [Status.RUNNING] * 3 + [Status.SUCCESS]
+    assert tree.blackboard.get("s") == 7.0
+
+
+# -- time ----------------------------------------------------------------------------------------------------------
+def test_waiting_is_by_the_time_of_the_ticks() -> None:
+    tree = read_tree(xml('<Sequence><Sleep msec="100"/><Delay delay_msec="50"><AlwaysSuccess/></Delay></Sequence>'))
+    at = [0, 99, 100, 149, 150]
+    assert [tree.tick_once(t * MS) for t in at] == [Status.RUNNING] * 4 + [Status.SUCCESS]
+    assert tree.next_ns is None
+
+
+def test_a_timeout_halts_its_child_between_ticks() -> None:
+    tree = read_tree(xml('<Timeout msec="100"><Sleep name="nap" msec="1000"/></Timeout>'))
+    assert [tree.tick_once(t * MS) for t in (0, 99, 100)] == [Status.RUNNING, Status.RUNNING, Status.FAILURE]
+    assert tree.next_ns is None
+    assert tree.find("nap")[0].status is Status.IDLE
+
+
+def test_what_waits_is_saved() -> None:
+    text = xml('<Sequence><Sleep msec="100"/><Script code="x := 1"/></Sequence>')
+    tree = read_tree(text)
+    tree.tick_once(0)
+    other = read_tree(text)
+    other.load(pickle.loads(pickle.dumps(tree.save())))
+    assert other.next_ns == 100 * MS
+    assert other.tick_once(100 * MS) is Status.SUCCESS
+    with pytest.raises(NodeError, match="is not this one"):
+        read_tree(xml("<AlwaysSuccess/>")).load(tree.save())
+
+
+# -- nodes of one's own --------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Place:
+    x: float
+    y: float
+
+
+def place(text: str) -> Place:
+    x, y = text.split(";")
+    return Place(float(x), float(y))
+
+
+converter(Place, place)
+
+
+class Drive(GeneratorAction):
+    ports: ClassVar = {"to": input_port(Place), "way": output_port(float)}
+
+    def run(self) -> Generator[None, None, Status]:
+        goal = self.input("to")
+        try:
+            for _ in range(2):
+                yield
+            self.output("way", goal.x + goal.y)
+            return Status.SUCCESS
+        finally:
+            self.blackboard.set("left", True)
+
+
+def own() -> Factory:
+    factory = Factory()
+    factory.register(Drive)
+    factory.register_condition(
+        "Near", lambda node: Status.SUCCESS if node.input("d") < 1.0 else Status.FAILURE, {"d": input_port(float)}
+    )
+    factory.enum("HOME", 7)
+    return factory
+
+
+def test_generators_are_actions_that_take_time() -> None:
+    tree = read_tree(xml('<Drive to="1;2" way="{w}"/>'), own())
+    assert [tree.tick_once() for _ in range(3)] == [Status.RUNNING, Status.RUNNING, Status.SUCCESS]
+    assert tree.blackboard.get("w") == 3.0
+    tree.tick_once()
+    with pytest.raises(NodeError, match="generator"):
+        tree.save()
+    tree.blackboard.unset("left")
+    tree.halt()
+    assert tree.blackboard.get("left") is True
+    tree.save()
+
+
+def test_values_of_own_types_pass_through_the_blackboard() -> None:
+    tree = read_tree(xml('<Sequence><Drive to="{goal}"/></Sequence>'), own())
+    tree.blackboard.set("goal", Place(3.0, 4.0))
+    assert tree.tick_once() is Status.RUNNING
+    with pytest.raises(TreeError, match="no Place"):
+        read_tree(xml('<Drive to="here"/>'), own())
+
+
+def test_functions_are_conditions_and_names_are_numbers() -> None:
+    tree = read_tree(xml('<Sequence><Script code="d := HOME - 6.5"/><Near d="{d}"/></Sequence>'), own())
+    assert tree.tick_once() is Status.SUCCESS
+
+
+def test_stand_ins_take_the_place_of_nodes() -> None:
+    factory = own()
+    rules = '{"TestNodeConfigs": {"T": {"return_status_script": "n > 1 ? SUCCESS : FAILURE", "async_delay": 20}},'
+    factory.substitute_from_json(rules + '"SubstitutionRules": {"dri*": "T"}}')
+    factory.substitute("Near", StandIn(post_script="n := n + 1"))
+    tree = read_tree(
+        xml('<Sequence><Script code="n := 1"/><Near d="9"/><Drive name="drive" to="1;2"/></Sequence>'), factory
+    )
+    assert [tree.tick_once(t * MS) for t in (0, 19, 20)] == [Status.RUNNING, Status.RUNNING, Status.SUCCESS]
+    with pytest.raises(TreeError, match="no substitution rules"):
+        factory.substitute_from_json("[]")
+
+
+def test_an_action_that_is_done_at_once_must_not_run() -> None:
+    factory = Factory()
+    factory.register_action("Lazy", lambda _: Status.RUNNING)
+    with pytest.raises(ExecutionError, match="MUST never return RUNNING"):
+        read_tree(xml("<Sequence><Lazy/></Sequence>"), factory).tick_once()
+    factory.register_action("Odd", lambda _: "done")  # type: ignore[arg-type, return-value]
+    with pytest.raises(ExecutionError, match="is no status"):
+        read_tree(xml("<Sequence><Odd/></Sequence>"), factory).tick_once()
+
+
+# -- versions ------------------------------------------------------------------------------------------------------
+def test_version_3_keeps_its_meaning() -> None:
+    body = '<Sequence><SetBlackboard output_key="here" value="3"/><SubTree ID="T1" there="here"/><T1/></Sequence>'
+    check = (
+        '<SequenceStar><BlackboardCheckInt value_A="{there}" value_B="3" return_on_mismatch="FAILURE"><AlwaysSuccess/>'
+    )
+    tree = read_tree(xml(body.replace("<T1/>", ""), f"{check}</BlackboardCheckInt></SequenceStar>", version="3"))
+    assert tree.tick_exactly_once() is Status.SUCCESS
+
+
+def test_version_3_repeats_without_a_pause_and_version_4_with_one() -> None:
+    body = '<Repeat num_cycles="3"><AlwaysSuccess/></Repeat>'
+    assert read_tree(xml(body, version="3")).tick_exactly_once() is Status.SUCCESS
+    tree = read_tree(xml(body))
+    assert [tree.tick_exactly_once() for _ in range(3)] == [Status.RUNNING, Status.RUNNING, Status.SUCCESS]
+    assert read_tree(xml(body)).tick_once() is Status.SUCCESS
+
+
+def test_version_3_shares_a_blackboard_where_that_is_said() -> None:
+    text = xml(
+        '<SubTree ID="T1" __shared_blackboard="true"/>', '<SetBlackboard output_key="k" value="v"/>', version="3"
+    )
+    tree = read_tree(text)
+    tree.tick_once()
+    assert tree.blackboard.get("k") == "v"
+
+
+# -- files ---------------------------------------------------------------------------------------------------------
+def test_others_files_load(external_data: Path) -> None:
+    refused = {}
+    for file in sorted((external_data / "bt").rglob("*.xml")):
+        try:
+            trees: list[Tree] = load_trees(file, mock=True)
+        except TreeError as error:
+            refused[file.name] = str(error)
+            continue
+        for tree in trees:
+            for tick in range(3):
+                tree.tick_once(tick * 100 * MS)
+            tree.halt()
+            assert all(node.status is Status.IDLE for node in tree.walk())
+            assert tree.name in as_svg(tree)
+            assert len(as_text(tree).splitlines()) == len(tree.nodes)
+    # inputs for BehaviorTree.CPP's fuzzing: it refuses them as well
+    assert refused.keys() == {"corpus2.xml", "corpus3.xml", "corpus4.xml"}
+
+
+def test_files_include_others_once_round(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(xml('<SubTree ID="B"/>').replace("<Beh", '<include path="b.xml"/><Beh', 1))
+    (tmp_path / "b.xml").write_text(
+        '<root BTCPP_format="4"><BehaviorTree ID="B"><AlwaysSuccess/></BehaviorTree></root>'
+    )
+    assert load_tree(tmp_path / "a.xml").tick_once() is Status.SUCCESS
+    (tmp_path / "b.xml").write_text('<root BTCPP_format="4"><include path="b.xml"/></root>')
+    with pytest.raises(TreeError, match=r"b\.xml:1: .*includes itself"):
+        load_tree(tmp_path / "a.xml")
+    (tmp_path / "b.xml").unlink()
+    with pytest.raises(TreeError, match=r"a\.xml:1: there is no file b\.xml"):
+        load_tree(tmp_path / "a.xml")
+
+
+BOMB = '<!DOCTYPE r [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><root BTCPP_format="4"/>'
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is empty"),
+        ("<root", "not well-formed"),
+        (BOMB, "declares entities"),
+        ("<tree/>", "root node called <root>"),
+        (xml("<Sequenc><AlwaysSuccess/></Sequenc>"), "Node not recognized: Sequenc .perhaps Sequence"),
+        (xml("<Sequence/>"), "1 or more children"),
+        (xml("<Inverter/>"), "exactly 1 child"),
+        (xml("<AlwaysSuccess><AlwaysSuccess/></AlwaysSuccess>"), "must not have any child"),
+        (xml('<Sleep msec="soon"/>'), "port msec: 'soon' is no unsigned int"),
+        (xml('<Sleep msec="-1"/>'), "out of bound"),
+        (xml('<Sleep sec="1"/>'), r"no port \[sec\] .*msec"),
+        (xml('<SubTree ID="Main"/>'), "Main → Main"),
+        (xml('<SubTree ID="T1"/>', '<SubTree ID="T2"/>', '<SubTree ID="T1"/>'), "T1 → T2 → T1"),
+        (xml('<SubTree ID="Nix"/>'), "Can't find a tree with name: Nix .*Main"),
+        (xml('<Script code="x :="/>'), "Expected operand at position 4"),
+        (xml('<AlwaysSuccess _skipIf="1 &lt;"/>'), "_skipIf: .*position 3"),
+        (xml('<include path="other.xml"/>').replace("BehaviorTree", "include"), "Invalid <include>"),
+        (xml("<Sequence>" * 119 + "<AlwaysSuccess/>" + "</Sequence>" * 119), "nested more than"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(text: str, says: str) -> None:
+    with pytest.raises(TreeError, match=says) as caught:
+        read_tree(text, Factory(), source="my.xml")
+    assert str(caught.value).startswith("my.xml")
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("<Repeat><AlwaysSuccess/></Repeat>", r"<Repeat>: Missing parameter \[num_cycles\]"),
+        ('<Script code="a := 1 / 0"/>', "Division by zero"),
+        ('<AlwaysSuccess _while="x"/>', "(?s)_while: .*Variable not found: x"),
+        ('<AlwaysSuccess _post="x = 1"/>', "(?s)_post: .*doesn't exist"),
+        ('<Switch2 variable="{a}" case_1="1" case_2="2"><AlwaysSuccess/></Switch2>', "Wrong number of children"),
+    ],
+)
+def test_what_goes_wrong_in_a_tick_is_said_with_its_place(body: str, says: str) -> None:
+    tree = read_tree(xml(f"<Sequence>{body}</Sequence>"), source="my.xml")
+    with pytest.raises(ExecutionError, match=says) as caught:
+        tree.tick_once()
+    assert str(caught.value).startswith("my.xml:1")
+
+
+def test_types_may_be_registered_once() -> None:
+    class Work(Action):
+        def tick(self: TreeNode) -> Status:
+            return Status.SUCCESS
+
+    factory = Factory()
+    factory.register(Work)
+    with pytest.raises(TreeError, match="already registered"):
+        factory.register(Work)
+    with pytest.raises(TreeError, match="twice with different values"):
+        factory.enum("A", 1) or factory.enum("A", 2)
