@@ -3,8 +3,9 @@
 from roboyard.behavior.blackboard import Blackboard
 from roboyard.behavior.errors import ExecutionError, NodeError, PortError, ScriptError, TreeError
 from roboyard.behavior.factory import Factory
+from roboyard.behavior.kinds import Action, Condition, Control, Decorator, GeneratorAction, StatefulAction
 from roboyard.behavior.leaves import StandIn
-from roboyard.behavior.node import Action, Condition, Control, Decorator, GeneratorAction, StatefulAction, TreeNode
+from roboyard.behavior.node import TreeNode
 from roboyard.behavior.ports import Port, inout_port, input_port, output_port
 from roboyard.behavior.status import Kind, Status
 from roboyard.behavior.tree import Tree, load_tree, load_trees, read_tree

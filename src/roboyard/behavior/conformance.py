@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from roboyard.behavior.errors import ExecutionError, NodeError, TreeError
 from roboyard.behavior.factory import Factory
-from roboyard.behavior.node import Condition, StatefulAction, TreeNode
+from roboyard.behavior.kinds import Condition, StatefulAction
+from roboyard.behavior.node import TreeNode
 from roboyard.behavior.ports import input_port
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.behavior.tree import read_tree

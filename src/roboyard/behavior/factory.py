@@ -12,9 +12,10 @@ from typing import Any
 
 from roboyard.behavior import controls, decorators, leaves, version3
 from roboyard.behavior.errors import NodeError, TreeError
+from roboyard.behavior.kinds import Action, Condition, Decorator
 from roboyard.behavior.leaves import StandIn, TestNode
 from roboyard.behavior.matching import matches
-from roboyard.behavior.node import Action, Condition, Config, Decorator, TreeNode
+from roboyard.behavior.node import Config, TreeNode
 from roboyard.behavior.ports import Port
 from roboyard.behavior.status import Kind, Status
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from roboyard.behavior.blackboard import EMPTY
 from roboyard.behavior.errors import NodeError, PortError, words_of
-from roboyard.behavior.node import Action, Condition, Config, StatefulAction, TreeNode
+from roboyard.behavior.kinds import Action, Condition, StatefulAction
+from roboyard.behavior.node import Config, TreeNode
 from roboyard.behavior.ports import inout_port, input_port, pointer
 from roboyard.behavior.script import Environment, Script, parse
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SUCCESS, Status

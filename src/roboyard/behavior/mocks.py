@@ -9,7 +9,8 @@ from __future__ import annotations
 from roboyard.behavior.controls import Sequence
 from roboyard.behavior.document import BY_ID, Document, allowed_port
 from roboyard.behavior.factory import Factory
-from roboyard.behavior.node import Action, Condition, Decorator, TreeNode
+from roboyard.behavior.kinds import Action, Condition, Decorator
+from roboyard.behavior.node import TreeNode
 from roboyard.behavior.ports import Port, inout_port
 from roboyard.behavior.status import SUCCESS, Kind, Status
 from roboyard.description.xml import Node as Element

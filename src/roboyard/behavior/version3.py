@@ -12,7 +12,8 @@ from roboyard.behavior import controls, decorators
 from roboyard.behavior.controls.parallel import threshold
 from roboyard.behavior.decorators.outcomes import SubTree
 from roboyard.behavior.errors import NodeError, PortError
-from roboyard.behavior.node import Control, Decorator, TreeNode
+from roboyard.behavior.kinds import Control, Decorator
+from roboyard.behavior.node import TreeNode
 from roboyard.behavior.ports import input_port
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 

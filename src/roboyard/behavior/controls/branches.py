@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from roboyard.behavior.errors import NodeError, PortError
-from roboyard.behavior.node import Control
+from roboyard.behavior.kinds import Control
 from roboyard.behavior.ports import input_port
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SKIPPED, SUCCESS, Status
 from roboyard.behavior.types import parse_integer, parse_real

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from roboyard.behavior.errors import NodeError
-from roboyard.behavior.node import Control
+from roboyard.behavior.kinds import Control
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SKIPPED, SUCCESS, Status
 
 

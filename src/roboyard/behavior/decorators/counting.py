@@ -8,7 +8,7 @@ from typing import Any
 
 from roboyard.behavior.blackboard import EMPTY
 from roboyard.behavior.errors import NodeError, PortError
-from roboyard.behavior.node import Decorator
+from roboyard.behavior.kinds import Decorator
 from roboyard.behavior.ports import inout_port, input_port, output_port, remapped
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SKIPPED, SUCCESS, Status
 from roboyard.behavior.types import list_of, type_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from roboyard.behavior.errors import NodeError, PortError
-from roboyard.behavior.node import Decorator
+from roboyard.behavior.kinds import Decorator
 from roboyard.behavior.ports import input_port
 from roboyard.behavior.script import Script, parse
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SKIPPED, SUCCESS, Status

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from roboyard.behavior.errors import NodeError
-from roboyard.behavior.node import Action, Decorator, TreeNode
+from roboyard.behavior.kinds import Action, Decorator
+from roboyard.behavior.node import TreeNode
 from roboyard.behavior.ports import input_port, pointer
 from roboyard.behavior.status import FAILURE, RUNNING, SKIPPED, SUCCESS, Status
 from roboyard.behavior.types import VALUE
