@@ -70,9 +70,9 @@ def tree(
     mock: Annotated[bool, typer.Option("--mock", help="Let unknown node types pass, with stand-ins.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """A behaviour tree: nodes, ports, scripts, subtrees and what it includes.
+    """A behaviour tree: nodes, ports, scripts, subtrees.
 
-    An error says file, line, node, port and what would be right.
+    Files that it includes are looked at too.  An error says file, line, node, port and what would be right.
     """
     from roboyard.behavior import load_tree, load_trees
     from roboyard.cli.terminal import emit, fields, say
