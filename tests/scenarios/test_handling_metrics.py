@@ -106,13 +106,17 @@ def test_what_stands_in_a_bay_of_the_robot_touches_it_rightly():
     made.handlers()["/truth/arm/odom"](odometry, 0)
     pair = msg.ContactState(collision1_name="arm::base_link::tray", collision2_name="thing_1::body::body")
     touch = msg.ContactsState(states=[pair])
-    raised = tf_message([(SE3.from_xyz_rpy((0.0, 0.0, 0.1)), "world", "thing_1")], 0)
-    made.handlers()["/truth/things"](raised, 0)
-    made.handlers()["/truth/arm/contacts"](touch, SECOND)
-    assert made.result()["collisions"] == 0
-    lay(made, ("thing_1", 0.0, 0.0, 0.0), at=2.0)
-    made.handlers()["/truth/arm/contacts"](touch, 3 * SECOND)
-    assert made.result()["collisions"] == 1, "it was run into"
+
+    def at(height: float, tilt: float, time: int) -> int:
+        pose = SE3.from_xyz_rpy((0.0, 0.0, height), (tilt, 0.0, 0.0))
+        made.handlers()["/truth/things"](tf_message([(pose, "world", "thing_1")], 0), time * SECOND)
+        made.handlers()["/truth/arm/contacts"](touch, time * SECOND)
+        made.handlers()["/truth/arm/contacts"](msg.ContactsState(), time * SECOND + SECOND // 2)
+        return int(made.result()["collisions"])
+
+    assert at(0.1, 0.0, 1) == 0
+    assert at(0.0, 0.0, 2) == 1, "it was run into"
+    assert at(0.1, 1.5, 3) == 2, "it was knocked over in the bay"
 
 
 def test_what_it_knows_can_be_saved():

@@ -81,7 +81,7 @@ class Handling(Collector):
     asked for, to the thing's true middle, 0.6 s after it was put down.  ``objects_per_hour``: placed, from the first
     skill's begin to the last place's end.  ``recoveries``: things that went wrong and were mended.  ``collisions``:
     times that the robot touched anything with anything but its fingers, or with its fingers what cannot be moved;
-    what stands on its root link, in a bay, touches that rightly.
+    what stands upright on its root link, in a bay, touches that rightly.
     """
 
     names = (
@@ -190,7 +190,7 @@ class Handling(Collector):
         thing = self._things.get(other.partition("::")[0])
         if thing is None:
             return True
-        stands_on_it = own.split("::")[1:2] == [self._trunk] and thing[2] > _LOW
+        stands_on_it = own.split("::")[1:2] == [self._trunk] and thing[2] > _LOW and thing[3] > _STANDS
         return not (stands_on_it or "finger" in own)
 
     def finish(self, time_ns: int) -> None:
