@@ -1,0 +1,131 @@
+"""Somebody at the beginning of a belt: lays things on it, one after the other, and takes them off where belts end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from roboyard.bus import Node, param, resource
+from roboyard.description.model import Box
+from roboyard.errors import ConfigError
+from roboyard.geometry import SE3
+from roboyard.simulation import Simulation
+from roboyard.simulation.carrying import put
+from roboyard.simulation.furniture import FILENAME, furniture_of
+
+_RATE = 10.0
+_LOW = 0.01
+"""What is so much lower than a belt's surface is not on it [m]."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The surface of a belt.
+
+    Attributes:
+        T_world_lane: Its middle, x the way that it carries.
+        length: Along x [m].
+        width: Along y [m].
+    """
+
+    T_world_lane: SE3
+    length: float
+    width: float
+
+    def along(self, point: np.ndarray) -> float | None:
+        """How far a place (3,) is from the belt's beginning [m]; None: it is not on the belt."""
+        x, y, z = (self.T_world_lane.inverse() @ point).tolist()
+        on = abs(x) <= 0.5 * self.length and abs(y) <= 0.5 * self.width and z >= -_LOW
+        return x + 0.5 * self.length if on else None
+
+
+def lanes_of(simulation: Simulation) -> dict[str, Lane]:
+    """Surfaces of all straight belts, by the names of their models: boxes that carry along one of their edges."""
+    found = {}
+    for name, handle in simulation.models.items():
+        kinds = [plugin for plugin in handle.model.plugins if plugin.filename == FILENAME]
+        furniture = furniture_of(handle.model) if kinds else None
+        if furniture is None or furniture.kind != "conveyor":
+            continue
+        link = next(one for one in handle.model.links if one.name == furniture.part)
+        box = next((one for one in link.collisions if isinstance(one.geometry, Box)), None)
+        if box is None or not isinstance(box.geometry, Box) or abs(abs(furniture.direction[0]) - 1.0) > 1e-6:
+            continue
+        length, width, height = box.geometry.size
+        top = SE3.from_xyz_rpy((0.0, 0.0, 0.5 * height), (0.0, 0.0, 0.0 if furniture.direction[0] > 0.0 else math.pi))
+        T_world = simulation.truth(name).T_world_base
+        found[name] = Lane(T_world @ link.T_model_link @ box.T_link_geom @ top, length, width)
+    return found
+
+
+class FeederNode(Node):
+    """Keeps a belt supplied, by a hand that nobody feels.
+
+    The thing that waits longest is laid upright on the beginning of ``belt`` as soon as what was laid there before has
+    gone as far as a gap that is drawn by the run's seed.  What waits: things on no belt, farther than ``away`` from
+    the robot, and things on the last ``end`` of any belt.
+    """
+
+    simulation: Simulation = resource(Simulation)
+    belt: str = param("", doc="name of the furniture", fixed=True)
+    things: tuple[str, ...] = param((), doc="names, or beginnings of names", fixed=True)
+    gap: tuple[float, ...] = param((0.1, 0.2), unit="m", doc="least and greatest between middles", fixed=True)
+    aside: float = param(0.0, unit="m", low=0.0, high=1.0, doc="off the belt's middle, either way, at most", fixed=True)
+    turn: float = param(math.pi, unit="rad", low=0.0, high=math.pi, doc="turned by as much, either way", fixed=True)
+    yaw: float = param(0.0, unit="rad", low=-math.pi, high=math.pi, doc="about that", fixed=True)
+    begin: float = param(0.05, unit="m", low=0.0, high=100.0, doc="from the belt's beginning to where things are laid")
+    end: float = param(0.05, unit="m", low=0.0, high=100.0, doc="of every belt, from which things are taken off")
+    robot: str = param("", doc="that things are left to; empty: none", fixed=True)
+    away: float = param(0.5, unit="m", low=0.0, high=100.0, doc="from its base: farther away they are not its own")
+
+    fields = ("_last", "_gap", "_queue")
+
+    def setup(self) -> None:
+        """Begin."""
+        self._lanes = lanes_of(self.simulation)
+        if self.belt not in self._lanes:
+            where, known = f"{self.full_name}, parameter 'belt'", ", ".join(self._lanes) or "none: add one to furniture"
+            raise ConfigError(f"{self.belt!r} is no belt of this run", where=where, valid=known)
+        models = self.simulation.models
+        self._names = tuple(name for name in models if name.startswith(self.things) and not models[name].model.static)
+        if not self.things or not self._names:
+            where = f"{self.full_name}, parameter 'things'"
+            raise ConfigError(
+                f"nothing that can be moved is called {list(self.things)}", where=where, valid=", ".join(models)
+            )
+        if len(self.gap) != 2 or not 0.0 < self.gap[0] <= self.gap[1] < math.inf:
+            where = f"{self.full_name}, parameter 'gap'"
+            raise ConfigError(f"{list(self.gap)}", where=where, valid="least and greatest, above 0")
+        self._last, self._gap = "", 0.0
+        self._queue = list(self._names)
+        self.timer(rate=_RATE, callback=self._tick)
+
+    def _tick(self) -> None:
+        there = {name: np.array(self.simulation.truth(name).T_world_base.translation) for name in self._names}
+        waiting = [name for name in self._names if self._waits(there[name])]
+        self._queue = [name for name in self._queue if name in waiting]
+        self._queue += [name for name in waiting if name not in self._queue]
+        gone = self._lanes[self.belt].along(there[self._last]) if self._last else None
+        if self._queue and (gone is None or gone >= self.begin + self._gap):
+            self._lay(self._queue.pop(0))
+
+    def _waits(self, point: np.ndarray) -> bool:
+        for lane in self._lanes.values():
+            gone = lane.along(point)
+            if gone is not None:
+                return gone >= lane.length - self.end
+        if not self.robot:
+            return True
+        base = self.simulation.truth(self.robot).T_world_base.translation
+        return math.dist(point[:2], base[:2]) >= self.away
+
+    def _lay(self, name: str) -> None:
+        lane = self._lanes[self.belt]
+        aside, turn = self.random.uniform(-self.aside, self.aside), self.random.uniform(-self.turn, self.turn)
+        self._gap = float(self.random.uniform(*self.gap))
+        place = SE3.from_xyz_rpy((self.begin - 0.5 * lane.length, aside, 1e-4), (0.0, 0.0, self.yaw + turn))
+        put(self.simulation, name, lane.T_world_lane @ place)
+        self._last = name
+        self.log.info(f"{name} was laid on {self.belt}")
