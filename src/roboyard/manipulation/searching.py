@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision.obstacles import Array
-from roboyard.manipulation.planning import Cancelled, Goal, KeepAxis, Plan, PlanSettings, plan, plan_line
+from roboyard.manipulation.planning import Cancelled, Goal, KeepAxis, Plan, PlanSettings, Station, plan, plan_line, plan_pursuit
 from roboyard.manipulation.scene import PlanningScene
 
 
@@ -19,6 +19,8 @@ class Request:
     Attributes:
         goals: One of them shall be reached; the first for which there is a way is taken.
         line: Poses of the tool in the scene's world, that it goes straight to, one after the other; instead of goals.
+        stations: A time-table of the tool in the scene's world; instead of goals.
+        begin_ns: When its time is 0.
         keep: What shall hold all along the way.
         settings: How to look.
         attempts: So many plans are made, with other seeds; the quickest counts.
@@ -27,6 +29,8 @@ class Request:
 
     goals: tuple[Goal, ...] = ()
     line: tuple[SE3, ...] = ()
+    stations: tuple[Station, ...] = ()
+    begin_ns: int = 0
     keep: KeepAxis | None = None
     settings: PlanSettings = field(default_factory=PlanSettings)
     attempts: int = 1
@@ -49,6 +53,9 @@ def search(scene: PlanningScene, start: Array, request: Request, stop: Callable[
         try:
             if request.line:
                 found.append(plan_line(scene, start, request.line, settings, frame="world"))
+                break
+            if request.stations:
+                found.append(plan_pursuit(scene, start, request.stations, settings, frame="world"))
                 break
             found.append(_first(scene, start, request, settings, stop))
         except Cancelled as error:

@@ -124,7 +124,7 @@ class FeederNode(Node):
     def _lay(self, name: str) -> None:
         lane = self._lanes[self.belt]
         aside, turn = self.random.uniform(-self.aside, self.aside), self.random.uniform(-self.turn, self.turn)
-        self._gap = float(self.random.uniform(*self.gap))
+        self._gap = float(self.random.uniform(self.gap[0], self.gap[1]))
         place = SE3.from_xyz_rpy((self.begin - 0.5 * lane.length, aside, 1e-4), (0.0, 0.0, self.yaw + turn))
         put(self.simulation, name, lane.T_world_lane @ place)
         self._last = name

@@ -22,6 +22,7 @@ from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
 from roboyard.manipulation.planning import Plan
 from roboyard.manipulation.searching import Request, search
 from roboyard.messages import action, msg
+from roboyard.messages.time import nanoseconds
 
 _FAR: Final = 0.5
 """More room than this is not told [m]."""
@@ -73,6 +74,11 @@ class Motion:
     plans: int = 0
     replans: int = 0
     why: tuple[str, str] = ("", "")
+
+    @property
+    def begin_ns(self) -> int:
+        """When a motion whose times are given begins; 0: at once."""
+        return 0 if self.trajectory is None else nanoseconds(self.trajectory.header.stamp)
 
 
 _PLAIN: Final = tuple(name for name in Motion.__dataclass_fields__ if name not in ("handle", "request"))
@@ -190,7 +196,8 @@ class Mover:
 
         motion.duration, motion.length = found.trajectory.duration, found.path.length
         motion.looks += found.looks
-        motion.trajectory = trajectory_message(found.trajectory, self._keeper.frame)
+        begin_ns = 0 if motion.request is None else motion.request.begin_ns
+        motion.trajectory = trajectory_message(found.trajectory, self._keeper.frame, begin_ns)
         self._shown.publish(
             msg.moveit_msgs.DisplayTrajectory(
                 model_id=self._keeper.scene.groups.model.name,
@@ -208,6 +215,9 @@ class Mover:
                 raise MoveError(
                     f"{name} is {off.max():.3g} from where the motion begins", "bad_plan", valid=f"at most {START_NEAR}"
                 )
+            late = self._node.now_ns - motion.begin_ns if motion.begin_ns else 0
+            if late > 0:
+                raise MoveError(f"it should have begun {late * 1e-9:.2f} s ago", "too_late", valid="a later begin")
             self._check(motion, 0.0)
         except MoveError as error:
             if error.cause == "in_the_way" and motion.replans_left:
@@ -218,7 +228,7 @@ class Mover:
         except RoboyardError as error:
             self._finish(error)
             return
-        motion.state, motion.sent_ns = "moves", self._node.now_ns
+        motion.state, motion.sent_ns = "moves", max(self._node.now_ns, motion.begin_ns)
         self._following = self._client.send(self._type.Goal(trajectory=motion.trajectory))
         self._following.then(self._followed)
         self._say("moves")

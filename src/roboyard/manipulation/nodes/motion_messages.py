@@ -29,17 +29,23 @@ _STEP: Final = 0.02
 _MOST_POINTS: Final = 100_000
 
 
-def trajectory_message(found: timing.Trajectory, frame: str) -> Any:
-    """trajectory_msgs/JointTrajectory of a planned motion, to begin at once."""
+def trajectory_message(found: timing.Trajectory | timing.GivenTimes, frame: str, begin_ns: int = 0) -> Any:
+    """trajectory_msgs/JointTrajectory of a planned motion, to begin at once, or where its times are given, at a moment.
+
+    The controller comes to the first point from its own set-point.
+    """
+    knots, lead = found.knots(), LEAD
+    if begin_ns:
+        knots, lead = [point for point in knots if point.time >= LEAD], 0.0
     points = [
         msg.JointTrajectoryPoint(
             positions=point.position.copy(),
             velocities=np.zeros(len(point.position)) if point.velocity is None else point.velocity.copy(),
-            time_from_start=duration(round((LEAD + point.time) * 1e9)),
+            time_from_start=duration(round((lead + point.time) * 1e9)),
         )
-        for point in found.knots()
+        for point in knots
     ]
-    return msg.JointTrajectory(header=msg.Header(frame_id=frame), joint_names=list(found.path.joints), points=points)
+    return msg.JointTrajectory(header=header(frame, begin_ns), joint_names=list(found.path.joints), points=points)
 
 
 def sampled(message: Any, joints: Sequence[str]) -> tuple[Array, Array]:

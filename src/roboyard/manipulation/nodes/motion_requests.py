@@ -14,9 +14,18 @@ from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.kinematics import Aim
 from roboyard.manipulation.nodes.move_codes import MoveError
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
-from roboyard.manipulation.planning import AimGoal, Goal, JointGoal, KeepAxis, NamedGoal, PlanSettings, PoseGoal
+from roboyard.manipulation.planning import (
+    AimGoal,
+    Goal,
+    JointGoal,
+    KeepAxis,
+    NamedGoal,
+    PlanSettings,
+    PoseGoal,
+    Station,
+)
 from roboyard.manipulation.searching import Request
-from roboyard.messages import msg
+from roboyard.messages import msg, nanoseconds
 from roboyard.messages.convert import pose_to_se3
 from roboyard.messages.convert.poses import quaternion_to_array, vector_to_array
 
@@ -26,6 +35,8 @@ HEADROOM: Final = 0.998
 """Motions take at most such a share of the limits, since in arcs a controller's cubics are not quite the motion."""
 STRAIGHT: Final = "LIN"
 """Planner of straight lines of the tool, as MoveIt's industrial motion planner calls it."""
+TIMED: Final = "PURSUIT"
+"""Planner of a time-table of the tool: the points of one Cartesian reference trajectory, each at its moment."""
 _SEEDS: Final = 2**31
 _MOST_ATTEMPTS: Final = 32
 
@@ -44,6 +55,8 @@ class Reader:
     def request(self, message: Any, seed: int) -> Request:
         """Of a moveit_msgs/MotionPlanRequest. Raises MoveError, TransformError, MessageError, InputError."""
         self.check_group(message.group_name)
+        if str(message.planner_id) == TIMED:
+            return self._timed(message, seed)
         if not message.goal_constraints:
             raise MoveError("no goal", "bad_goal", valid="goal_constraints")
         if message.trajectory_constraints.constraints or message.reference_trajectories:
@@ -71,8 +84,9 @@ class Reader:
             goals = [goal for goal, _ in read]
             if keep is not None or len(goals) != 1 or not isinstance(goals[0], PoseGoal):
                 raise MoveError(f"no line for {STRAIGHT}", "bad_goal", valid="one pose, and nothing to keep on the way")
-            return Request((), (goals[0].pose,), None, settings, 1, tools.pop())
-        return Request(tuple(goal for goal, _ in read), (), keep, settings, attempts, tools.pop())
+            return Request(line=(goals[0].pose,), settings=settings, tool=tools.pop())
+        wanted = tuple(goal for goal, _ in read)
+        return Request(wanted, keep=keep, settings=settings, attempts=attempts, tool=tools.pop())
 
     def start(self, state: Any) -> Array:
         """(n,) of a moveit_msgs/RobotState: measured where it says nothing. Raises MoveError."""
@@ -104,7 +118,35 @@ class Reader:
             acceleration=_share(message.max_acceleration_scaling_factor),
         )
         poses = tuple(T @ pose_to_se3(pose) for pose in message.waypoints)
-        return Request((), poses, None, settings, 1, self.tool(message.link_name))
+        return Request(line=poses, settings=settings, tool=self.tool(message.link_name))
+
+    def _timed(self, message: Any, seed: int) -> Request:
+        given = [one for reference in message.reference_trajectories for one in reference.cartesian_trajectory]
+        if len(given) != 1 or not given[0].points or message.goal_constraints:
+            raise MoveError(
+                f"{len(given)} Cartesian reference trajectories and {len(message.goal_constraints)} goals for {TIMED}",
+                "bad_goal", valid="one with points, and no goals",
+            )  # fmt: skip
+        way = given[0]
+        T = self._keeper.T_world_frame(way.header.frame_id)
+        R = T.rotation_matrix()
+        stations = []
+        for point in way.points:
+            x, y, z = (R @ vector_to_array(point.point.velocity.linear)).tolist()
+            if not all(map(math.isfinite, (x, y, z))):
+                raise MoveError("a velocity that is not finite", "bad_goal")
+            time = point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec
+            stations.append(Station(time, T @ pose_to_se3(point.point.pose), (x, y, z)))
+        settings = PlanSettings(
+            seed=seed % _SEEDS,
+            speed=_share(message.max_velocity_scaling_factor),
+            acceleration=_share(message.max_acceleration_scaling_factor),
+        )
+        begin = nanoseconds(way.header.stamp)
+        if not begin:
+            raise MoveError(f"no stamp for {TIMED}", "bad_goal", valid="when its times begin")
+        tool = self.tool(way.tracked_frame)
+        return Request(stations=tuple(stations), begin_ns=begin, settings=settings, tool=tool)
 
     # -- goals ---------------------------------------------------------------------------------------------------------
     def _goal(self, goal: Any) -> tuple[Goal, str | None]:

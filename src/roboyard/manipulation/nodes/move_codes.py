@@ -17,6 +17,8 @@ _CODES: Final = {
     "constraint_broken": "GOAL_VIOLATES_PATH_CONSTRAINTS",
     "line_blocked": "PLANNING_FAILED",
     "effort_exceeded": "PLANNING_FAILED",
+    "too_fast": "PLANNING_FAILED",
+    "too_late": "TIMED_OUT",
     "budget_spent": "TIMED_OUT",
     "cancelled": "PREEMPTED",
     "in_the_way": "MOTION_PLAN_INVALIDATED_BY_ENVIRONMENT_CHANGE",

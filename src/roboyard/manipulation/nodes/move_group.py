@@ -123,7 +123,7 @@ class MoveGroupNode(Node):
         self._mover.begin(
             Motion(
                 "move_action", handle, request, not options.plan_only,
-                int(options.replan_attempts) if given else self.replans,
+                0 if request.stations else int(options.replan_attempts) if given else self.replans,
                 max(float(options.replan_delay), 0.0) if given else self.replan_delay,
                 seed=seed, given_start=start,
             )

@@ -19,11 +19,13 @@ from roboyard.manipulation.planning.goals import AimGoal, Goal, JointGoal, Named
 from roboyard.manipulation.planning.lines import plan_line
 from roboyard.manipulation.planning.plan import Plan, PlanSettings, plan
 from roboyard.manipulation.planning.problem import Found, Planner, Problem
+from roboyard.manipulation.planning.pursuit import Station, plan_pursuit
 from roboyard.manipulation.planning.rechecking import Recheck, recheck
 
 __all__ = [
     "AimGoal", "BudgetSpent", "Cancelled", "ConstraintBroken", "EffortError", "Found", "Goal", "GoalInCollision",
     "GoalOutsideLimits", "GoalUnreachable", "JointGoal", "KeepAxis", "LineBlocked", "NamedGoal", "Plan",
     "PlanSettings", "Planner", "PlanningError", "PoseGoal", "Problem", "Recheck", "StartInCollision",
-    "StartOutsideLimits", "goal_states", "plan", "plan_line", "planner_named", "planner_names", "recheck",
+    "StartOutsideLimits", "Station", "goal_states", "plan", "plan_line", "plan_pursuit", "planner_named",
+    "planner_names", "recheck",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ from roboyard.manipulation.planning.problem import Problem, Stop
 from roboyard.manipulation.planning.shortening import round_corners, shorten
 from roboyard.manipulation.planning.starting import free_start
 from roboyard.manipulation.scene import PlanningScene
-from roboyard.manipulation.timing import EffortLimits, JointLimits, Path, Trajectory
+from roboyard.manipulation.timing import EffortLimits, GivenTimes, JointLimits, Path, Trajectory
 
 LARGEST_ARC: Final = 0.6
 """A corner's arc begins at most so far before it, in the space of the joints."""
@@ -75,7 +75,7 @@ class Plan:
         planner: Who looked.
     """
 
-    trajectory: Trajectory
+    trajectory: Trajectory | GivenTimes
     points: Array = field(repr=False)
     repaired: float
     found_length: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,11 +22,26 @@ class Sighting:
         position: Where it is.
         diameter: Of the disc, or of both on average [m].
         distance: Between the discs of a pair [m]; 0: a single one.
+        velocity: Where it goes, level and straight on [m/s].
+        time_ns: When it was where it is said to be.
     """
 
     position: Point
     diameter: float = 0.0
     distance: float = 0.0
+    velocity: tuple[float, float] = (0.0, 0.0)
+    time_ns: int = 0
+
+    @property
+    def speed(self) -> float:
+        """[m/s]."""
+        return math.hypot(*self.velocity)
+
+    def at(self, time_ns: int) -> Point:
+        """Where it is at another moment."""
+        (x, y, z), (u, v) = self.position, self.velocity
+        seconds = 1e-9 * (time_ns - self.time_ns)
+        return x + u * seconds, y + v * seconds, z
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +85,12 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Look(Ask):
-    """Look for marked discs, several times."""
+    """Look for marked discs, several times; those that move are told with where they go."""
 
     polarity: Polarity = "white"
     mode: Mode = "single"
     looks: int = 5
+    moving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +141,40 @@ class Grip(Ask):
 
     opening: float
     force: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where the tool's tip shall be at a moment, pointing down.
+
+    Attributes:
+        time_ns: The moment.
+        tip: See there.
+        velocity: [m/s].
+    """
+
+    time_ns: int
+    tip: Tip
+    velocity: tuple[float, float] = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Ride(Ask):
+    """Bring the arm, at rest until it begins, through stages at their moments, and move the fingers at one of them.
+
+    Attributes:
+        begin_ns: When it sets out.
+        stages: In the order of their moments.
+        grip: What the fingers do.
+        grip_ns: When.
+        holding: Whether something is held until then.
+    """
+
+    begin_ns: int
+    stages: tuple[Stage, ...]
+    grip: Grip
+    grip_ns: int
+    holding: bool = False
 
 
 @dataclass(frozen=True, slots=True)

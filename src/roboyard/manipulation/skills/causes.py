@@ -27,6 +27,14 @@ class Cause(StrEnum):
     """The fingers closed on nothing."""
     LOST = "lost"
     """What was held is no longer between the fingers."""
+    TOO_FAST = "too_fast"
+    """It moves faster than the arm can follow within its reach."""
+    OUT_OF_REACH = "out_of_reach"
+    """It moves on, and leaves the arm's reach before the hand can be there."""
+    UNSTEADY = "unsteady"
+    """The belt changed its speed meanwhile."""
+    BELT_SILENT = "belt_silent"
+    """Nobody tells how fast the belt moves."""
     TOO_HEAVY = "too_heavy"
     """The arm cannot lift it."""
     TOO_CLOSE = "too_close"
@@ -57,6 +65,10 @@ BLIND = (Cause.CAMERA_SILENT, Cause.NO_DEPTH)
 """Nothing can be seen at all: looking elsewhere does not help."""
 UNSEEN = (Cause.VIEW_EMPTY, Cause.DISAGREEMENT)
 """There is nothing here that one could go for."""
+MOVED_ON = (Cause.OUT_OF_REACH, Cause.UNSTEADY)
+"""It is elsewhere than where the hand went: look again."""
+BEYOND = (Cause.TOO_FAST, Cause.BELT_SILENT)
+"""Nothing can be done at this belt as it is."""
 BARRED = (Cause.NOT_REACHABLE, Cause.IN_COLLISION)
 """The arm does not get there."""
 ENDED = (Cause.CANCELLED, Cause.PREEMPTED)

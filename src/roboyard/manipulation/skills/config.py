@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from roboyard.config import field
@@ -34,6 +35,18 @@ class SkillConfig:
     align_tolerance: float = field(0.003, unit="rad", low=1e-5, high=1.0, doc="off the arm's plane")
     align_turns: int = field(6, low=1, high=100, doc="of the first joint, at most")
     match: float = field(0.015, unit="m", low=0.001, high=0.1, doc="seen again so near, it is the same thing")
+    # fields whose floor moves
+    moving: tuple[str, ...] = field((), doc="names of fields whose floor is a belt")
+    belts: tuple[float, ...] = field((), unit="m", doc="x and y of begin and end, and width, of each of those belts")
+    moving_looks: int = field(20, low=3, high=200, doc="pictures of a look at what may move")
+    still: float = field(0.002, unit="m/s", low=1e-5, high=1.0, doc="what is slower stands")
+    unsteady: float = field(0.003, unit="m/s", low=1e-5, high=1.0, doc="a belt's speed that changes by more is another")
+    ahead: float = field(4.0, unit="s", low=0.1, high=100.0, doc="until the hand is over the way of a thing")
+    join: float = field(0.8, unit="s", low=0.1, high=10.0, doc="until the tool moves along with it")
+    down: float = field(0.8, unit="s", low=0.1, high=10.0, doc="straight down to it, while both move")
+    close: float = field(0.7, unit="s", low=0.05, high=10.0, doc="until the fingers hold it, or let go of it")
+    up: float = field(0.7, unit="s", low=0.1, high=10.0, doc="straight up again")
+    leave: float = field(0.6, unit="s", low=0.1, high=10.0, doc="until the tool stands again")
     # the hand
     opening: float = field(0.024, unit="m", low=0.001, high=0.5, doc="of the fingers before a grasp")
     closed: float = field(0.001, unit="m", low=0.0, high=0.5, doc="goal when they close")
@@ -70,6 +83,21 @@ class SkillConfig:
         for name in (self.pick_at, self.place_at):
             if name and name not in self.fields:
                 raise ConfigError(f"no field {name!r}", where="skills", valid=", ".join(self.fields))
+        for name in self.moving:
+            if name not in self.fields:
+                raise ConfigError(f"no field {name!r}", where="skills.moving", valid=", ".join(self.fields))
+        if len(self.belts) != 5 * len(self.moving):
+            raise ConfigError(
+                f"{len(self.belts)} numbers for {len(self.moving)} belts", where="skills.belts",
+                valid="x, y of begin and end, and width, of each field in 'moving'",
+            )  # fmt: skip
+        for k, name in enumerate(self.moving):
+            x, y, u, v, width = self.belts[5 * k : 5 * k + 5]
+            if not (math.isfinite(x + y + u + v + width) and math.hypot(u - x, v - y) > width > 0.0):
+                raise ConfigError(
+                    f"the belt of {name} from {x:g}, {y:g} to {u:g}, {v:g}, {width:g} wide", where="skills.belts",
+                    valid="finite numbers, longer than wide",
+                )  # fmt: skip
         for key, size in (("finger", 2), ("reach", 2)):
             if len(getattr(self, key)) != size:
                 raise ConfigError(f"{key} of {len(getattr(self, key))} numbers", where="skills", valid=f"{size}")

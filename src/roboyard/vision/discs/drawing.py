@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from roboyard.vision.opencv import opencv
 
 U8 = NDArray[np.uint8]
 RED, GREEN, BLUE = (230, 30, 30), (20, 170, 60), (40, 80, 230)
+YELLOW = (245, 190, 20)
 _FINE = 4
 """Bits of a pixel's parts in OpenCV's drawing."""
 
@@ -50,6 +52,17 @@ def draw_discs(image: U8, discs: Sequence[Disc | PlacedDisc], pairs: Sequence[Di
         beside = round(float(middle_pixel[0])) + 6, round(float(middle_pixel[1])) - 6
         _write(out, f"{1e3 * pair.distance:.1f}", beside, scale, BLUE)
     return out
+
+
+def draw_ways(out: U8, ways: NDArray[np.float64]) -> None:
+    """Draw into a picture (h, w, 3) where things go: ways (k, seconds, 2) in pixels, with a dot for each second."""
+    cv2 = opencv()
+    for way in ways:
+        points = [tuple(round(float(value) * 2**_FINE) for value in point) for point in way if np.isfinite(point).all()]
+        for start, end in pairwise(points):
+            cv2.line(out, start, end, YELLOW, 1, cv2.LINE_AA, _FINE)
+        for point in points[1:]:
+            cv2.circle(out, point, 3 << _FINE, YELLOW, -1, cv2.LINE_AA, _FINE)
 
 
 def _write(out: U8, text: str, place: tuple[int, int], scale: float, colour: tuple[int, int, int]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -16,13 +16,16 @@ from roboyard.messages import action, msg
 from roboyard.messages.convert import header, image_to_msg, jpeg_to_msg
 from roboyard.vision.discs.config import DiscConfig
 from roboyard.vision.discs.detect import find_discs
-from roboyard.vision.discs.drawing import draw_discs
-from roboyard.vision.discs.looks import steady
+from roboyard.vision.discs.drawing import draw_discs, draw_ways
+from roboyard.vision.discs.looks import Steady, steady
 from roboyard.vision.discs.pairs import DiscPair, disc_pairs
 from roboyard.vision.discs.place import PlacedDisc, place_discs
+from roboyard.vision.discs.tracks import Track, tracked
 from roboyard.vision.nodes.camera_input import CameraInput, View
 from roboyard.vision.nodes.detections import detection, detections, pose_of
 
+_AHEAD = 4
+"""So far ahead the ways of moving things are drawn [s]."""
 _TEXTS = ("polarity", "mode")
 _NUMBERS = (
     "diameter", "diameter_tolerance", "distance", "distance_tolerance", "sensitivity", "radius_min", "radius_max",
@@ -50,9 +53,11 @@ class Look:
         begun_ns: When it began.
         until_ns: When it is given up.
         rows: For each look its sightings (n, 9): position, normal, diameter, distance, measured.
+        times_ns: When each was taken.
         blind: Looks whose depth was known nowhere.
         trouble: Why the newest picture could not be used.
         last: What it saw last.
+        T_frame_camera: From where.
     """
 
     handle: GoalHandle
@@ -66,6 +71,8 @@ class Look:
     blind: int = 0
     trouble: tuple[str, str] = ("", "")
     last: tuple[View, Seen] | None = None
+    T_frame_camera: SE3 = field(default_factory=SE3.identity)
+    times_ns: list[int] = field(default_factory=list)
 
 
 class DiscFinderNode(Node):
@@ -187,6 +194,8 @@ class DiscFinderNode(Node):
             )
         ]  # fmt: skip
         look.rows.append(np.array(rows, dtype=np.float64).reshape(-1, 9))
+        look.times_ns.append(view.time_ns)
+        look.T_frame_camera = T
         look.frame = look.frame or view.frame
         look.handle.feedback(action.LookForDiscs.Feedback(looks=len(look.rows)))
         if len(look.rows) >= look.looks:
@@ -209,14 +218,12 @@ class DiscFinderNode(Node):
         look, self._look = self._look, None
         if look is None or not look.handle.active:
             return
-        if look.last is not None:
-            view, seen = look.last
-            drawn = draw_discs(view.image, seen.discs, seen.pairs)
-            self._kept.publish(jpeg_to_msg(drawn, view.frame, view.time_ns))
         result = action.LookForDiscs.Result(cause=cause, text=text, looks=len(look.rows))
         result.header = header(look.frame, self.now_ns)
         if not cause:
             self._answer(look, result)
+        if look.last is not None:
+            self._show(look, *look.last, result)
         if result.cause:
             self.report_health("warn", result.text, cause=result.cause)
         if cause == "canceled":
@@ -226,10 +233,29 @@ class DiscFinderNode(Node):
         else:
             look.handle.succeed(result)
 
+    def _show(self, look: Look, view: View, seen: Seen, result: Any) -> None:
+        """The last picture with what was found, and where it is going."""
+        drawn = draw_discs(view.image, seen.discs, seen.pairs)
+        if result.velocities:
+            places = np.array([[p.x, p.y, p.z] for p in result.positions])
+            speeds = np.array([[v.x, v.y, v.z] for v in result.velocities])
+            ahead = places[:, None] + np.arange(_AHEAD + 1.0)[:, None] * speeds[:, None]
+            draw_ways(drawn, view.lens.project(look.T_frame_camera.inverse() @ ahead.reshape(-1, 3)).reshape(ahead.shape[0], -1, 2))
+        self._kept.publish(jpeg_to_msg(drawn, view.frame, view.time_ns))
+
     def _answer(self, look: Look, result: Any) -> None:
         """Fill in where things are, or why nothing is known."""
-        found = steady(look.rows, reach=self.reach, within=self.within, least=look.least)
-        found.sort(key=lambda one: float(np.linalg.norm(one.mean[:3])))
+        found: list[Steady] | list[Track]
+        if look.handle.goal.moving:
+            times = [(time_ns - look.times_ns[-1]) * 1e-9 for time_ns in look.times_ns]
+            tracks = tracked(look.rows, times, reach=self.reach, within=self.within, least=look.least)
+            tracks.sort(key=lambda one: float(np.linalg.norm(one.mean[:3])))
+            result.velocities = [msg.Vector3(x=x, y=y) for x, y in (one.velocity.tolist() for one in tracks)]
+            result.header = header(look.frame, look.times_ns[-1])
+            found = tracks
+        else:
+            found = steady(look.rows, reach=self.reach, within=self.within, least=look.least)
+            found.sort(key=lambda one: float(np.linalg.norm(one.mean[:3])))
         table = np.array([one.mean for one in found]).reshape(-1, 9)
         sizes = np.maximum(np.linalg.norm(table[:, 3:6], axis=1, keepdims=True), 1e-9)
         result.positions = [msg.Point(x=x, y=y, z=z) for x, y, z in table[:, :3].tolist()]
