@@ -8,7 +8,17 @@ from dataclasses import dataclass, field, replace
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision.obstacles import Array
-from roboyard.manipulation.planning import Cancelled, Goal, KeepAxis, Plan, PlanSettings, Station, plan, plan_line, plan_pursuit
+from roboyard.manipulation.planning import (
+    Cancelled,
+    Goal,
+    KeepAxis,
+    Plan,
+    PlanSettings,
+    Station,
+    plan,
+    plan_line,
+    plan_pursuit,
+)
 from roboyard.manipulation.scene import PlanningScene
 
 

@@ -65,7 +65,7 @@ class FeederNode(Node):
 
     The thing that waits longest is laid upright on the beginning of ``belt`` as soon as what was laid there before has
     gone as far as a gap that is drawn by the run's seed.  What waits: things on no belt, farther than ``away`` from
-    the robot, and things on the last ``end`` of any belt.
+    the robot.  What comes to the last ``end`` of any belt is brought back to where it was at first.
     """
 
     simulation: Simulation = resource(Simulation)
@@ -98,11 +98,15 @@ class FeederNode(Node):
         if len(self.gap) != 2 or not 0.0 < self.gap[0] <= self.gap[1] < math.inf:
             where = f"{self.full_name}, parameter 'gap'"
             raise ConfigError(f"{list(self.gap)}", where=where, valid="least and greatest, above 0")
+        self._homes = {name: self.simulation.truth(name).T_world_base for name in self._names}
         self._last, self._gap = "", 0.0
         self._queue = list(self._names)
         self.timer(rate=_RATE, callback=self._tick)
 
     def _tick(self) -> None:
+        for name in self._names:
+            if self._ends(name):
+                put(self.simulation, name, self._homes[name])
         there = {name: np.array(self.simulation.truth(name).T_world_base.translation) for name in self._names}
         waiting = [name for name in self._names if self._waits(there[name])]
         self._queue = [name for name in self._queue if name in waiting]
@@ -111,11 +115,16 @@ class FeederNode(Node):
         if self._queue and (gone is None or gone >= self.begin + self._gap):
             self._lay(self._queue.pop(0))
 
+    def _ends(self, name: str) -> bool:
+        point = np.array(self.simulation.truth(name).T_world_base.translation)
+        return any(
+            gone is not None and gone >= lane.length - self.end
+            for lane in self._lanes.values() for gone in [lane.along(point)]
+        )  # fmt: skip
+
     def _waits(self, point: np.ndarray) -> bool:
-        for lane in self._lanes.values():
-            gone = lane.along(point)
-            if gone is not None:
-                return gone >= lane.length - self.end
+        if any(lane.along(point) is not None for lane in self._lanes.values()):
+            return False
         if not self.robot:
             return True
         base = self.simulation.truth(self.robot).T_world_base.translation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,8 +12,22 @@ from roboyard.bus import GoalFuture, Node
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.manipulation.groups import Groups
-from roboyard.manipulation.nodes.skill_requests import look_goal, looked, move_goal, moved, scene_messages
-from roboyard.manipulation.skills import DONE, Ask, Cause, Go, Grip, Look, Move, Outcome, Show, SkillConfig, Wait
+from roboyard.manipulation.nodes.skill_requests import look_goal, looked, move_goal, moved, ride_goal, scene_messages
+from roboyard.manipulation.skills import (
+    DONE,
+    Ask,
+    Cause,
+    Go,
+    Grip,
+    Lane,
+    Look,
+    Move,
+    Outcome,
+    Ride,
+    Show,
+    SkillConfig,
+    Wait,
+)
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_stamped
 
@@ -29,6 +44,7 @@ class Doings:
         move: Action moveit_msgs/MoveGroup.
         grip: Action control_msgs/GripperCommand.
         grip_state: Topic std_msgs/String of that gripper.
+        belts: By field, topics std_msgs/Float64 that tell how fast its floor moves [m/s].
         go: Action nav2_msgs/NavigateToPose.
         places: Where to go to, by name, in ``map_frame``; empty: the robot stands fast.
         map_frame: Of places.
@@ -43,6 +59,7 @@ class Doings:
     grip: str
     grip_state: str
     go: str
+    belts: dict[str, str]
     places: dict[str, SE2]
     map_frame: str
     look_time: float
@@ -62,9 +79,11 @@ class Doer:
         ground: Height of the floor in the frame of the robot's root [m].
         doings: Who does it.
         ended: Told how what was asked for ended.
+        lanes: Gives the strips that the arm keeps out of.
 
     Attributes:
         holding: Whether the fingers feel something.
+        flows: By field, how fast its floor moves [m/s]; NaN until that is told.
     """
 
     def __init__(
@@ -76,9 +95,10 @@ class Doer:
         ground: float,
         doings: Doings,
         ended: Callable[[Outcome], None],
+        lanes: Callable[[], tuple[Lane, ...]],
     ) -> None:
         self._node, self._config, self._ground, self._doings = node, config, ground, doings
-        self._ended = ended
+        self._ended, self._lanes = ended, lanes
         known = groups.group(group or None)
         self._joints, self._tip = known.joints, known.tip
         self._touches = groups.gripper(known.gripper).links if known.gripper else ()
@@ -86,6 +106,8 @@ class Doer:
         self.holding = False
         self._ask: Ask | None = None
         self._due_ns = 0
+        self._moved_fingers = False
+        self.flows = dict.fromkeys(doings.belts, math.nan)
         self._why: Outcome | None = None
         self._told: tuple[str, ...] = ()
         self._future: GoalFuture | None = None
@@ -103,6 +125,8 @@ class Doer:
         }
         self._scene = node.publisher("planning_scene", msg.moveit_msgs.PlanningScene)
         node.subscribe(doings.grip_state, msg.String, self._on_grip)
+        for name, topic in doings.belts.items():
+            node.subscribe(topic, msg.Float64, partial(self._on_belt, name))
 
     @property
     def busy(self) -> bool:
@@ -115,24 +139,26 @@ class Doer:
         doings = self._doings
         if isinstance(ask, Show):
             messages, self._told = scene_messages(
-                ask, self._told, self._frame, self._tip, self._touches, self._config, self._ground
+                ask, self._told, self._frame, self._tip, self._touches, self._config, self._ground, self._lanes()
             )
             for message in messages:
                 self._scene.publish(message)
             return DONE
         if isinstance(ask, Go) and (not doings.places or (ask.place and ask.place not in doings.places)):
             return DONE
-        if isinstance(ask, Move) and ask.holding and not self.holding:
+        if isinstance(ask, Move | Ride) and ask.holding and not self.holding:
             return Outcome(Cause.LOST, "what was held is no longer between the fingers")
-        self._ask, self._why = ask, None
+        self._ask, self._why, self._moved_fingers = ask, None, False
         self._due_ns = self._node.now_ns + round(self._time(ask) * 1e9)
         if not isinstance(ask, Wait):
-            client = self._clients[type(ask).__name__]
+            client = self._clients[_kind(ask)]
             self._follow(client.send(self._goal(ask)))
         return None
 
     def _time(self, ask: Ask) -> float:
         doings = self._doings
+        if isinstance(ask, Ride):
+            return (ask.stages[-1].time_ns - self._node.now_ns) * 1e-9 + _PATIENCE
         times = {
             "Look": doings.look_time + 1.0,
             "Move": doings.move_time,
@@ -147,6 +173,8 @@ class Doer:
             return look_goal(ask, self._frame, doings.look_time)
         if isinstance(ask, Move):
             return move_goal(ask, self._joints, self._tip, self._frame)
+        if isinstance(ask, Ride):
+            return ride_goal(ask, self._tip, self._frame)
         if isinstance(ask, Grip):
             command = msg.GripperCommand(position=ask.opening, max_effort=ask.force)
             return action.GripperCommand.Goal(command=command)
@@ -173,6 +201,10 @@ class Doer:
 
     def step(self) -> None:
         """Watch the time; called at a rate."""
+        ask = self._ask
+        if isinstance(ask, Ride) and not self._moved_fingers and self._why is None and self._node.now_ns >= ask.grip_ns:
+            self._moved_fingers = True
+            self._clients["Grip"].send(self._goal(ask.grip))
         if self._ask is None or self._node.now_ns < self._due_ns:
             return
         if isinstance(self._ask, Wait):
@@ -181,7 +213,7 @@ class Doer:
             self._end(self._why)
         else:
             name = type(self._ask).__name__.lower()
-            self.cancel(Outcome(Cause.TIMED_OUT, f"the {name} was not over in {self._time(self._ask):g} s"))
+            self.cancel(Outcome(Cause.TIMED_OUT, f"the {name} was not over in time"))
 
     def _answered(self, future: GoalFuture) -> None:
         if future is not self._future or self._ask is None:
@@ -209,8 +241,21 @@ class Doer:
     # -- the fingers ---------------------------------------------------------------------------------------------------
     def _on_grip(self, message: Any) -> None:
         self.holding = message.data == "holding"
-        if isinstance(self._ask, Move) and self._ask.holding and not self.holding:
+        ask = self._ask
+        if isinstance(ask, Ride) and self._moved_fingers:
+            return
+        if isinstance(ask, Move | Ride) and ask.holding and not self.holding:
             self.cancel(Outcome(Cause.LOST, f"the gripper says: {message.data}"))
+
+    # -- belts ---------------------------------------------------------------------------------------------------------
+    def _on_belt(self, name: str, message: Any) -> None:
+        self.flows[name] = float(message.data)
+        ask = self._ask
+        if not isinstance(ask, Ride) or ask.field != name or self._moved_fingers:
+            return
+        speed = math.hypot(*ask.stages[0].velocity)
+        if not abs(abs(message.data) - speed) <= self._config.unsteady:
+            self.cancel(Outcome(Cause.UNSTEADY, f"the belt moved at {speed:.3f} m/s, now at {abs(message.data):.3f}"))
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def _take_up(self, kind: str, future: GoalFuture) -> None:
@@ -220,17 +265,23 @@ class Doer:
         """What is under way, as plain data; goals themselves are their clients'."""
         return {
             "ask": self._ask, "due": self._due_ns, "why": self._why, "told": self._told, "holding": self.holding,
-            "waits": self._future is not None,
+            "waits": self._future is not None, "fingers": self._moved_fingers, "flows": dict(self.flows),
         }  # fmt: skip
 
     def load(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`, after the clients have taken up their goals."""
         self._ask, self._due_ns, self._why = saved["ask"], saved["due"], saved["why"]
         self._told, self.holding = saved["told"], saved["holding"]
+        self._moved_fingers, self.flows = saved["fingers"], dict(saved["flows"])
         self._future = None
         if saved["waits"]:
-            self._follow(self._restored[type(self._ask).__name__])
+            self._follow(self._restored[_kind(self._ask)])
         self._restored.clear()
+
+
+def _kind(ask: Any) -> str:
+    """Whose client an ask is for: rides are motions."""
+    return "Move" if isinstance(ask, Ride) else type(ask).__name__
 
 
 def places_of(names: tuple[str, ...], numbers: tuple[float, ...], where: str) -> dict[str, SE2]:

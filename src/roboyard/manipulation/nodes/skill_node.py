@@ -182,7 +182,8 @@ class SkillNode(Node):
 
     # -- going on ------------------------------------------------------------------------------------------------------
     def _now(self) -> Now:
-        return Now(self.skills, self._memory, self._body, self._joints, self._doer.holding, self._shift, self._efforts)
+        return Now(self.skills, self._memory, self._body, self._joints, self._doer.holding, self._shift, self._efforts,
+                   self.now_ns)  # fmt: skip
 
     def _begin(self, skill: Skill) -> None:
         self._carry_on(self._stack.begin(skill, self._now()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -12,12 +13,26 @@ from roboyard.bus.actions.status import Status
 from roboyard.description import Box, Cylinder
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import Attached, Obstacle
-from roboyard.manipulation.nodes.motion_requests import STRAIGHT
+from roboyard.manipulation.nodes.motion_requests import STRAIGHT, TIMED
 from roboyard.manipulation.nodes.scene_messages import object_to_msg
-from roboyard.manipulation.skills import Cause, Joints, Look, Move, Named, Outcome, Point, Show, Sighting, Tip
+from roboyard.manipulation.skills import (
+    Cause,
+    Joints,
+    Lane,
+    Look,
+    Move,
+    Named,
+    Outcome,
+    Point,
+    Ride,
+    Show,
+    Sighting,
+    Tip,
+)
 from roboyard.manipulation.skills.config import SkillConfig
-from roboyard.messages import action, msg
+from roboyard.messages import action, msg, nanoseconds
 from roboyard.messages.convert import header, pose_to_msg
+from roboyard.messages.time import duration
 
 _NEVER_SEEN: Final = {
     "view_empty": Cause.VIEW_EMPTY, "disagreement": Cause.DISAGREEMENT, "depth_unknown": Cause.NO_DEPTH,
@@ -27,7 +42,8 @@ _NOT_MOVED: Final = {
     "start_in_collision": Cause.IN_COLLISION, "goal_in_collision": Cause.IN_COLLISION,
     "line_blocked": Cause.IN_COLLISION, "in_the_way": Cause.IN_COLLISION, "budget_spent": Cause.IN_COLLISION,
     "start_outside_limits": Cause.NOT_REACHABLE, "goal_outside_limits": Cause.NOT_REACHABLE,
-    "goal_unreachable": Cause.NOT_REACHABLE, "cancelled": Cause.CANCELLED, "preempted": Cause.PREEMPTED,
+    "goal_unreachable": Cause.NOT_REACHABLE, "too_fast": Cause.NOT_REACHABLE, "too_late": Cause.OUT_OF_REACH,
+    "cancelled": Cause.CANCELLED, "preempted": Cause.PREEMPTED,
     "no_controller": Cause.NO_SERVER, "bad_goal": Cause.BAD_GOAL, "unknown_group": Cause.BAD_GOAL,
     "unknown_link": Cause.BAD_GOAL,
 }  # fmt: skip
@@ -42,8 +58,9 @@ def look_goal(ask: Look, frame: str, timeout: float) -> Any:
     """roboyard_msgs/LookForDiscs: positions in ``frame``."""
     least = max(1, ask.looks // 2)  # a thing between dark discs is not seen in every picture
     return action.LookForDiscs.Goal(
-        polarity=ask.polarity, mode=ask.mode, frame_id=frame, looks=ask.looks, least=least, timeout=timeout
-    )
+        polarity=ask.polarity, mode=ask.mode, frame_id=frame, looks=ask.looks, least=least, timeout=timeout,
+        moving=ask.moving,
+    )  # fmt: skip
 
 
 def looked(future: GoalFuture) -> Outcome:
@@ -55,8 +72,10 @@ def looked(future: GoalFuture) -> Outcome:
         return Outcome(Cause.CANCELLED, result.text)
     if result.cause:
         return Outcome(_NEVER_SEEN.get(result.cause, Cause.CAMERA_SILENT), f"{result.cause}: {result.text}")
-    rows = zip(result.positions, result.diameters, result.distances, strict=True)
-    return Outcome(seen=tuple(Sighting((p.x, p.y, p.z), float(d), float(apart)) for p, d, apart in rows))
+    speeds = [(v.x, v.y) for v in result.velocities] or [(0.0, 0.0)] * len(result.positions)
+    rows = zip(result.positions, result.diameters, result.distances, speeds, strict=True)
+    time_ns = nanoseconds(result.header.stamp)
+    return Outcome(seen=tuple(Sighting((p.x, p.y, p.z), float(d), float(apart), v, time_ns) for p, d, apart, v in rows))
 
 
 # -- motions -----------------------------------------------------------------------------------------------------------
@@ -70,6 +89,29 @@ def move_goal(ask: Move, joints: tuple[str, ...], tip: str, frame: str) -> Any:
     return goal
 
 
+def ride_goal(ask: Ride, tip: str, frame: str) -> Any:
+    """moveit_msgs/MoveGroup: a time-table of the tool."""
+    kinds = msg.moveit_msgs
+    points = [
+        kinds.CartesianTrajectoryPoint(
+            point=kinds.CartesianPoint(
+                pose=_down(stage.tip), velocity=msg.Twist(linear=msg.Vector3(x=stage.velocity[0], y=stage.velocity[1])),
+            ),
+            time_from_start=duration(stage.time_ns - ask.begin_ns),
+        )
+        for stage in ask.stages
+    ]  # fmt: skip
+    way = kinds.CartesianTrajectory(header=header(frame, ask.begin_ns), tracked_frame=tip, points=points)
+    goal = action.MoveGroup.Goal()
+    goal.request.planner_id = TIMED
+    goal.request.reference_trajectories = [kinds.GenericTrajectory(cartesian_trajectory=[way])]
+    return goal
+
+
+def _down(tip: Tip) -> Any:
+    return pose_to_msg(SE3.from_xyz_rpy(tip.position, (math.pi, 0.0, tip.yaw)))
+
+
 def _target(target: Joints | Named | Tip, joints: tuple[str, ...], tip: str, frame: str) -> Any:
     kinds = msg.moveit_msgs
     if isinstance(target, Named):
@@ -81,7 +123,7 @@ def _target(target: Joints | Named | Tip, joints: tuple[str, ...], tip: str, fra
     place.constraint_region.primitives = [
         msg.SolidPrimitive(type=msg.SolidPrimitive.SPHERE, dimensions=np.array([1e-3]))
     ]
-    pose = pose_to_msg(SE3.from_xyz_rpy(target.position, (math.pi, 0.0, target.yaw)))
+    pose = _down(target)
     place.constraint_region.primitive_poses = [pose]
     turn = kinds.OrientationConstraint(
         header=header(frame, 0), orientation=pose.orientation, link_name=tip, weight=1.0,
@@ -104,7 +146,7 @@ def moved(future: GoalFuture) -> Outcome:
 
 # -- what stands around ------------------------------------------------------------------------------------------------
 def scene_messages(ask: Show, before: tuple[str, ...], frame: str, hand: str, touches: tuple[str, ...],
-                   config: SkillConfig, ground: float) -> tuple[list[Any], tuple[str, ...]]:  # fmt: skip
+                   config: SkillConfig, ground: float, lanes: Sequence[Lane]) -> tuple[list[Any], tuple[str, ...]]:  # fmt: skip
     """moveit_msgs/PlanningScene that bring a scene to what is asked for, and names of what then stands around.
 
     Args:
@@ -115,6 +157,7 @@ def scene_messages(ask: Show, before: tuple[str, ...], frame: str, hand: str, to
         touches: Links that may touch what is held.
         config: Sizes of things.
         ground: Height of the floor [m].
+        lanes: Strips to keep out of.
     """
     kinds = msg.moveit_msgs
     removal = kinds.CollisionObject.REMOVE
@@ -132,6 +175,7 @@ def scene_messages(ask: Show, before: tuple[str, ...], frame: str, hand: str, to
         Obstacle(f"{_THING}{k}", shape, SE3(translation=(x, y, z - 0.5 * config.thing_height)))
         for k, (x, y, z) in enumerate(ask.things)
     ]
+    things += [_lane(k, lane, ground) for k, lane in enumerate(lanes)]
     names = [one.name for one in things]
     if FLOOR not in before:
         things.append(Obstacle(FLOOR, Box(_FLOOR_SIZE), SE3(translation=(0.0, 0.0, ground - 0.5 * _FLOOR_SIZE[2]))))
@@ -151,6 +195,14 @@ def scene_messages(ask: Show, before: tuple[str, ...], frame: str, hand: str, to
         names.append(HELD)
     found.append(message)
     return found, (*names, FLOOR)
+
+
+def _lane(number: int, lane: Lane, ground: float) -> Obstacle:
+    """All the room in which things move on a belt."""
+    x, y, u, v, width, top = lane
+    size = (math.hypot(u - x, v - y), width, top - ground)
+    place = SE3.from_xyz_rpy((0.5 * (x + u), 0.5 * (y + v), 0.5 * (top + ground)), (0.0, 0.0, math.atan2(v - y, u - x)))
+    return Obstacle(f"{_THING}lane_{number}", Box(size), place)
 
 
 def _diff(objects: list[Any]) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from roboyard.bus import param
+from roboyard.errors import ConfigError
 from roboyard.manipulation.nodes.skill_doer import Doer, Doings, places_of
 from roboyard.manipulation.nodes.skill_node import Doing, SkillNode
-from roboyard.manipulation.skills import Finish, Outcome, Skill, Wish, make_skill
+from roboyard.manipulation.skills import Finish, Lane, Now, Outcome, Skill, Wish, lanes_of, make_skill
 
 
 class SkillsNode(SkillNode):
@@ -15,7 +18,7 @@ class SkillsNode(SkillNode):
         disc_finder's look (LookForDiscs), move_group's move_action (moveit_msgs/MoveGroup), the gripper's gripper_cmd
         (control_msgs/GripperCommand), and navigate_to_pose (nav2_msgs/NavigateToPose) where places are given
     service: ~/stop (std_srvs/Trigger): the arm stops at once, what is held stays held; never refused
-    in: joint_states (sensor_msgs/JointState), the gripper's ~state (std_msgs/String)
+    in: joint_states (sensor_msgs/JointState), the gripper's ~state (std_msgs/String), belts' states (std_msgs/Float64)
     out: ~/events (roboyard_msgs/SkillEvent), ~/loop_status (LoopStatus, latched), planning_scene
         (moveit_msgs/PlanningScene): what was seen, and what is held
 
@@ -30,6 +33,7 @@ class SkillsNode(SkillNode):
     move_action: str = param("move_action", doc="move_group's", fixed=True)
     grip_action: str = param("gripper/gripper_cmd", doc="the gripper's", fixed=True)
     grip_state: str = param("gripper/state", doc="topic of the gripper", fixed=True)
+    belts: tuple[str, ...] = param((), doc="topics that tell speeds of belts, of each field in 'moving'", fixed=True)
     go_action: str = param("navigate_to_pose", doc="the navigator's", fixed=True)
     places: tuple[str, ...] = param((), doc="fields and start_end, where the robot drives; none: it stands", fixed=True)
     poses: tuple[float, ...] = param((), doc="x, y [m], yaw [rad] of each place in the map", fixed=True)
@@ -44,12 +48,25 @@ class SkillsNode(SkillNode):
         config = self.skills
         for name in (*config.views, config.load_view, config.rest):
             self.groups.group(self.group or None).pose(name)
+        if self.belts and len(self.belts) != len(config.moving):
+            raise ConfigError(
+                f"{len(self.belts)} topics for {len(config.moving)} belts", where=f"{self.full_name}, parameter 'belts'",
+                valid="one for each field in skills.moving, or none",
+            )  # fmt: skip
         doings = Doings(
             self.look_action, self.move_action, self.grip_action, self.grip_state, self.go_action,
+            dict(zip(config.moving, self.belts, strict=False)),
             places_of(self.places, self.poses, self.full_name), self.map_frame,
             self.look_time, self.move_time, self.grip_time, self.go_time,
         )  # fmt: skip
-        return Doer(self, self.groups, self.group, config, self.ground, doings, self.came)
+        return Doer(self, self.groups, self.group, config, self.ground, doings, self.came, self._lanes)
+
+    def _lanes(self) -> tuple[Lane, ...]:
+        return lanes_of(self.skills, self._memory)
+
+    def _now(self) -> Now:
+        doer = self._doer
+        return replace(super()._now(), flows=dict(doer.flows) if isinstance(doer, Doer) else {})
 
     def make(self, name: str, wish: Wish) -> Skill:
         """One of `SKILLS`."""

@@ -15,8 +15,10 @@ from roboyard.manipulation.skills.asking import (
     Named,
     Outcome,
     Point,
+    Ride,
     Show,
     Sighting,
+    Stage,
     Target,
     Tip,
     Wait,
@@ -27,6 +29,7 @@ from roboyard.manipulation.skills.choice import SKILLS, Wish, make_skill
 from roboyard.manipulation.skills.config import SkillConfig
 from roboyard.manipulation.skills.loop import Finish, Loop, Rounds
 from roboyard.manipulation.skills.memory import Held, Memory
+from roboyard.manipulation.skills.moving import Lane, lanes_of
 from roboyard.manipulation.skills.skill import Event, Now, Skill, Stack, packed, unpacked
 
 __all__ = [
@@ -41,6 +44,7 @@ __all__ = [
     "Grip",
     "Held",
     "Joints",
+    "Lane",
     "Look",
     "Loop",
     "Memory",
@@ -49,16 +53,19 @@ __all__ = [
     "Now",
     "Outcome",
     "Point",
+    "Ride",
     "Rounds",
     "Show",
     "Sighting",
     "Skill",
     "SkillConfig",
     "Stack",
+    "Stage",
     "Target",
     "Tip",
     "Wait",
     "Wish",
+    "lanes_of",
     "make_skill",
     "packed",
     "unpacked",

@@ -167,6 +167,7 @@ class Ride(Ask):
         stages: In the order of their moments.
         grip: What the fingers do.
         grip_ns: When.
+        field: On whose belt.
         holding: Whether something is held until then.
     """
 
@@ -174,6 +175,7 @@ class Ride(Ask):
     stages: tuple[Stage, ...]
     grip: Grip
     grip_ns: int
+    field: str
     holding: bool = False
 
 

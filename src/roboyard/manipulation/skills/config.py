@@ -43,9 +43,9 @@ class SkillConfig:
     unsteady: float = field(0.003, unit="m/s", low=1e-5, high=1.0, doc="a belt's speed that changes by more is another")
     ahead: float = field(4.0, unit="s", low=0.1, high=100.0, doc="until the hand is over the way of a thing")
     join: float = field(0.8, unit="s", low=0.1, high=10.0, doc="until the tool moves along with it")
-    down: float = field(0.8, unit="s", low=0.1, high=10.0, doc="straight down to it, while both move")
+    down: float = field(1.1, unit="s", low=0.1, high=10.0, doc="straight down to it, while both move")
     close: float = field(0.7, unit="s", low=0.05, high=10.0, doc="until the fingers hold it, or let go of it")
-    up: float = field(0.7, unit="s", low=0.1, high=10.0, doc="straight up again")
+    up: float = field(1.1, unit="s", low=0.1, high=10.0, doc="straight up again")
     leave: float = field(0.6, unit="s", low=0.1, high=10.0, doc="until the tool stands again")
     # the hand
     opening: float = field(0.024, unit="m", low=0.001, high=0.5, doc="of the fingers before a grasp")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from roboyard.manipulation.skills.asking import DONE, Move, Named, Outcome, Wait
-from roboyard.manipulation.skills.causes import BLIND, UNSEEN, Cause
+from roboyard.manipulation.skills.causes import BARRED, BEYOND, BLIND, MOVED_ON, UNSEEN, Cause
 from roboyard.manipulation.skills.driving import ChangePlace, DrawNear
 from roboyard.manipulation.skills.handling import Ready
 from roboyard.manipulation.skills.loading import CheckLoad, Stow, Unstow
@@ -109,7 +109,7 @@ class Loop(Rounds):
         return self.then("checked", CheckLoad())
 
     def _checked(self, now: Now, came: Outcome) -> Request | Outcome:
-        if came.cause in BLIND:
+        if came.cause in (*BLIND, *BEYOND):
             return self._cannot_see(now, came)
         if not came.done and not came.view_empty:
             return self._failed(now, came)
@@ -153,7 +153,9 @@ class Loop(Rounds):
         memory = now.memory
         if self.order == "pick":
             return self.then("picked_up", Pick(memory.at))
-        return self._take(now) if memory.free else self.then("found", FindPlaces(memory.at))
+        if memory.free or memory.at in now.config.moving:  # what a belt brings is looked for with a thing in the hand
+            return self._take(now)
+        return self.then("found", FindPlaces(memory.at))
 
     def _resting(self, now: Now, came: Outcome) -> Request | Outcome:
         return self.then("ready", Wait(now.config.idle))
@@ -171,11 +173,11 @@ class Loop(Rounds):
     def _picked_up(self, now: Now, came: Outcome) -> Request | Outcome:
         if came.done:
             return self.then("stowed", Stow())
-        if came.cause in BLIND:
+        if came.cause in (*BLIND, *BEYOND):
             return self._cannot_see(now, came)
         if (nearer := self._draw_near(now, came)) is not None:
             return nearer
-        if came.cause in (*UNSEEN, Cause.NOT_REACHABLE, Cause.IN_COLLISION, Cause.TOO_CLOSE, Cause.TOO_HEAVY):
+        if came.cause in (*UNSEEN, *BARRED, *MOVED_ON, Cause.TOO_CLOSE, Cause.TOO_HEAVY):
             return self._change(now, "place" if now.memory.first(FULL) else "pick")
         return self._failed(now, came)
 
@@ -198,7 +200,7 @@ class Loop(Rounds):
     def _found(self, now: Now, came: Outcome) -> Request | Outcome:
         if came.done:
             return self._take(now)
-        if came.cause in BLIND:
+        if came.cause in (*BLIND, *BEYOND):
             return self._cannot_see(now, came)
         if (nearer := self._draw_near(now, came)) is not None:
             return nearer
@@ -227,7 +229,7 @@ class Loop(Rounds):
     def _taken(self, now: Now, came: Outcome) -> Request | Outcome:
         if came.done:
             return self.then("set_down", Place(now.memory.at))
-        if came.cause in BLIND:
+        if came.cause in (*BLIND, *BEYOND):
             return self._cannot_see(now, came)
         return self._failed(now, came)
 

@@ -37,6 +37,7 @@ class Memory:
         shunned: Things that are left alone.
         things: Discs on things in the field, as seen or set down last.
         free: Middles of free places that were seen last, nearest first.
+        lanes: Fields on which things move, and how high they reach there [m].
         serial: Skills that were begun.
         recoveries: What went wrong and was mended.
     """
@@ -51,6 +52,7 @@ class Memory:
     shunned: list[Point] = field(default_factory=list)
     things: list[Point] = field(default_factory=list)
     free: list[Point] = field(default_factory=list)
+    lanes: list[tuple[str, float]] = field(default_factory=list)
     serial: int = 0
     recoveries: int = 0
 

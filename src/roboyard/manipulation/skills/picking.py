@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from roboyard.manipulation.skills.asking import DONE, Look, Outcome, Point, Sighting
-from roboyard.manipulation.skills.causes import BARRED, UNSEEN, Cause
+from roboyard.manipulation.skills.asking import DONE, Look, Outcome, Point, Sighting, Wait
+from roboyard.manipulation.skills.causes import BARRED, MOVED_ON, UNSEEN, Cause
 from roboyard.manipulation.skills.handling import Grasp, Ready
 from roboyard.manipulation.skills.loading import in_window
+from roboyard.manipulation.skills.moving import Meeting, meeting, moves, silent
+from roboyard.manipulation.skills.riding import Along, standing
 from roboyard.manipulation.skills.room import hand_turns, touching
 from roboyard.manipulation.skills.seeing import Align, LookAround
 from roboyard.manipulation.skills.skill import Now, Request, Skill
@@ -40,6 +42,7 @@ class Pick(Skill):
         tried: Grasps and looks that failed so far.
         skipped: Things that are left alone this time.
         last: Why the last one was not taken.
+        waited: For something on a belt [s].
     """
 
     name = "pick"
@@ -48,6 +51,7 @@ class Pick(Skill):
     tried: int = 0
     skipped: list[Point] = field(default_factory=list)
     last: Outcome = DONE
+    waited: float = 0.0
 
     def about(self) -> Outcome:
         """What it deals with."""
@@ -61,15 +65,25 @@ class Pick(Skill):
             return Outcome(Cause.HAND_FULL, "something is held already")
         return self._look(now)
 
-    def _look(self, now: Now) -> Request:
+    def _look(self, now: Now) -> Request | Outcome:
         self.target = None
-        view = LookAround("white", "single", now.config.glances, self.where or now.memory.at)
-        return self.then("seen", view)
+        config, where = now.config, self.where or now.memory.at
+        if (why := silent(now, where)) is not None:
+            return why
+        moving = where in config.moving
+        looks = config.moving_looks if moving else config.glances
+        return self.then("seen", LookAround("white", "single", looks, where, moving))
 
     def _seen(self, now: Now, came: Outcome) -> Request | Outcome:
+        belt = (self.where or now.memory.at) in now.config.moving
+        if belt and came.cause in UNSEEN:
+            return self._wait(now, came)
         if not came.done:
             return came
-        now.memory.things = in_field(came.seen, now)
+        stands = standing(came.seen, now)
+        now.memory.things = in_field(stands, now)
+        if belt and len(stands) < len(came.seen):
+            return self._meet(now, came.seen)
         if now.config.only_on_places > 0.0:
             return self.then("places_seen", Look("black", "pair", now.config.glances))
         return self._choose(now, now.memory.things)
@@ -99,6 +113,43 @@ class Pick(Skill):
         self.target = min(free, key=lambda one: touching(one, others[one], config))  # the nearest of those
         return self.then("aligned", Align("white", "single", self.target))
 
+    # -- on a belt -----------------------------------------------------------------------------------------------------
+    def _meet(self, now: Now, seen: tuple[Sighting, ...]) -> Request | Outcome:
+        """Go along with what can be met first."""
+        moving = [one for one in seen if moves(one, now.config)]
+        met = [(one, meeting(now, one, now.config.ahead)) for one in moving]
+        can = [(found.begin_ns, one) for one, found in met if isinstance(found, Meeting)]
+        if not can:
+            why = [found for _, found in met if isinstance(found, Outcome)]
+            fast = next((one for one in why if one.cause is Cause.TOO_FAST), None)
+            return fast or self._wait(now, why[0] if why else Outcome(Cause.VIEW_EMPTY, "there is nothing on the belt"))
+        _, one = min(can, key=lambda pair: pair[0])
+        self.target = one.position
+        others = tuple(other.at(one.time_ns) for other in moving if other is not one)
+        return self.then("rode", Along(one, others))
+
+    def _wait(self, now: Now, came: Outcome) -> Request | Outcome:
+        """For the belt to bring something."""
+        if self.waited >= now.config.patience:
+            return came
+        self.waited += _BETWEEN
+        return self.then("waited_for", Wait(_BETWEEN))
+
+    def _waited_for(self, now: Now, came: Outcome) -> Request | Outcome:
+        return self._look(now)
+
+    def _rode(self, now: Now, came: Outcome) -> Request | Outcome:
+        if came.done:
+            return Outcome(position=came.position)
+        if came.cause not in (Cause.NOT_GRASPED, Cause.LOST, Cause.TOO_CLOSE, *MOVED_ON, *BARRED):
+            return came
+        self.tried += 1
+        if self.tried > now.config.tries:
+            return Outcome(came.cause, came.text, position=self.target)
+        now.mended(came.cause, came.text, self.target)
+        return self.then("ready", Ready())
+
+    # -- what is left alone --------------------------------------------------------------------------------------------
     def _left_alone(self, now: Now, point: Point) -> bool:
         known = [*self.skipped, *now.memory.shunned]
         return any(math.dist(point[:2], one[:2]) <= now.config.match for one in known)
@@ -138,3 +189,5 @@ class Pick(Skill):
 
 
 _MOST_SKIPPED = 20
+_BETWEEN = 1.0
+"""Looks for something on a belt are so far apart [s]."""

@@ -48,6 +48,7 @@ class LookAround(Skill):
         mode: single or pair.
         looks: Pictures.
         where: Which field; empty: from where the arm is.
+        moving: Whether they may move.
     """
 
     name = "look"
@@ -55,6 +56,7 @@ class LookAround(Skill):
     mode: Mode = "single"
     looks: int = 5
     where: str = ""
+    moving: bool = False
 
     def _begin(self, now: Now, came: Outcome) -> Request | Outcome:
         if not self.where:
@@ -67,7 +69,7 @@ class LookAround(Skill):
         return self.then("settled", Wait(now.config.settle))
 
     def _settled(self, now: Now, came: Outcome) -> Request | Outcome:
-        return self.then("seen", Look(self.polarity, self.mode, self.looks))
+        return self.then("seen", Look(self.polarity, self.mode, self.looks, self.moving))
 
     def _seen(self, now: Now, came: Outcome) -> Request | Outcome:
         return came

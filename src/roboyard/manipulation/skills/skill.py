@@ -7,7 +7,7 @@ carried out elsewhere: by a node in a run, by a few lines in a test.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Final, Literal
 
@@ -55,6 +55,8 @@ class Now:
         holding: Whether the fingers feel something.
         shift: How far the middle between the fingers is off the tool's, along its y axis [m].
         efforts: (n,) measured [N m]; empty: nobody says.
+        time_ns: The moment.
+        flows: How fast belts move that fields lie on, as they tell themselves [m/s]; NaN: they do not.
         told: What was mended in this step.
     """
 
@@ -65,6 +67,8 @@ class Now:
     holding: bool = False
     shift: float = 0.0
     efforts: tuple[float, ...] = ()
+    time_ns: int = 0
+    flows: Mapping[str, float] = field(default_factory=dict)
     told: list[Outcome] = field(default_factory=list)
 
     def mended(self, cause: Cause, text: str, position: Point | None = None) -> None:

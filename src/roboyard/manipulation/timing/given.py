@@ -87,8 +87,9 @@ class GivenTimes:
             share = np.abs(values) / most
             i, j = (int(k) for k in np.unravel_index(np.argmax(share), share.shape))
             if share[i, j] > 1.0:
+                needed = f"{abs(values[i, j]):.3g}{unit}"
                 raise TooFastError(
-                    f"{self.joints[j]} would need a {what} of {abs(values[i, j]):.3g}{unit} after {self.times[i]:.2f} s",
+                    f"{self.joints[j]} would need a {what} of {needed} after {self.times[i]:.2f} s",
                     valid=f"at most {most[j]:.3g}{unit}: a slower target, or more time",
                 )
         if efforts is None or not efforts.bind:

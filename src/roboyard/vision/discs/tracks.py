@@ -74,9 +74,7 @@ def tracked(
     if len(moments) != len(looks) or not np.isfinite(moments).all() or (np.diff(moments) <= 0.0).any():
         raise InputError(f"{len(moments)} times of {len(looks)} looks", valid="as many, each later than the one before")
     if not (fastest > 0.0 and reach > 0.0 and within > 0.0 and least >= 1):
-        raise InputError(
-            f"fastest {fastest:g}, reach {reach:g}, within {within:g}, least {least}", valid="all above 0"
-        )
+        raise InputError(f"fastest {fastest:g}, reach {reach:g}, within {within:g}, least {least}", valid="all above 0")
     trails: list[_Trail] = []
     for time, look in zip(moments.tolist(), looks, strict=True):
         rows = np.asarray(look, dtype=np.float64)

@@ -240,7 +240,10 @@ class DiscFinderNode(Node):
             places = np.array([[p.x, p.y, p.z] for p in result.positions])
             speeds = np.array([[v.x, v.y, v.z] for v in result.velocities])
             ahead = places[:, None] + np.arange(_AHEAD + 1.0)[:, None] * speeds[:, None]
-            draw_ways(drawn, view.lens.project(look.T_frame_camera.inverse() @ ahead.reshape(-1, 3)).reshape(ahead.shape[0], -1, 2))
+            draw_ways(
+                drawn,
+                view.lens.project(look.T_frame_camera.inverse() @ ahead.reshape(-1, 3)).reshape(ahead.shape[0], -1, 2),
+            )
         self._kept.publish(jpeg_to_msg(drawn, view.frame, view.time_ns))
 
     def _answer(self, look: Look, result: Any) -> None:
