@@ -16,8 +16,8 @@ from roboyard.simulation.carrying import put
 from roboyard.simulation.furniture import FILENAME, furniture_of
 
 _RATE = 10.0
-_LOW = 0.01
-"""What is so much lower than a belt's surface is not on it [m]."""
+_NEAR = 0.01
+"""What is lower or higher than a belt's surface by more is not on it [m]."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Lane:
     def along(self, point: np.ndarray) -> float | None:
         """How far a place (3,) is from the belt's beginning [m]; None: it is not on the belt."""
         x, y, z = (self.T_world_lane.inverse() @ point).tolist()
-        on = abs(x) <= 0.5 * self.length and abs(y) <= 0.5 * self.width and z >= -_LOW
+        on = abs(x) <= 0.5 * self.length and abs(y) <= 0.5 * self.width and abs(z) <= _NEAR
         return x + 0.5 * self.length if on else None
 
 

@@ -13,7 +13,8 @@ from roboyard.messages.convert import tf_message
 from roboyard.simulation import Simulation
 
 MOVING, STILL = "/truth/things", "/truth/marks"
-"""Topics: things that can be moved; those that cannot, as places drawn on the floor."""
+"""Topics: things that are moved; marks, as places drawn on the floor, or on carriers that a plugin calls so."""
+MARK = "roboyard-mark"
 _RATE = 5.0
 _MOVED = 1e-4
 """Less is no motion [m; the same for the matrix of turning]."""
@@ -23,7 +24,7 @@ class ThingTruthNode(Node):
     """Tells the true poses of a scenario's things in the world.
 
     out: /truth/things, /truth/marks (tf2_msgs/TFMessage, latched; one transform from the world a thing, called as the
-    thing is): those that can be moved whenever one of them has, five times a second at most; the others at the start.
+    thing is): whenever one of them has moved, five times a second at most.
     """
 
     simulation: Simulation = resource(Simulation)
@@ -33,13 +34,13 @@ class ThingTruthNode(Node):
 
     def setup(self) -> None:
         """Say where everything is."""
-        self._last: list[list[float]] = []
-        models = self.simulation.models
-        self._moving = tuple(name for name in self.things if not models[name].model.static)
-        self._poses = self.publisher(MOVING, msg.TFMessage, latched=True)
-        still = tuple(name for name in self.things if name not in self._moving)
-        marks = self.publisher(STILL, msg.TFMessage, latched=True)
-        marks.publish(self._message({name: self._pose(name) for name in still}))
+        models = {name: self.simulation.models[name].model for name in self.things}
+        marks = [name for name, one in models.items() if one.static or any(p.filename == MARK for p in one.plugins)]
+        self._parts = {
+            MOVING: tuple(name for name in self.things if name not in marks), STILL: tuple(marks),
+        }  # fmt: skip
+        self._out = {topic: self.publisher(topic, msg.TFMessage, latched=True) for topic in self._parts}
+        self._last: dict[str, list[list[float]]] = {topic: [] for topic in self._parts}
         self._tick()
         self.timer(rate=_RATE, callback=self._tick)
 
@@ -47,12 +48,16 @@ class ThingTruthNode(Node):
         return self.simulation.truth(name).T_world_base
 
     def _tick(self) -> None:
-        there = {name: self._pose(name) for name in self._moving if name in self.simulation.models}
-        rows = [[*pose.translation, *pose.rotation_matrix()[:, 2]] for pose in there.values()]
-        same = len(rows) == len(self._last) and (not rows or np.abs(np.array(rows) - self._last).max() < _MOVED)
-        if not same:
-            self._last = [[float(value) for value in row] for row in rows]
-            self._poses.publish(self._message(there))
+        found = {topic: self._there(names) for topic, names in self._parts.items()}
+        for topic, there in found.items():
+            rows = [[float(value) for value in (*T.translation, *T.rotation_matrix()[:, 2])] for T in there.values()]
+            last = self._last[topic]
+            if len(rows) != len(last) or (rows and np.abs(np.array(rows) - last).max() >= _MOVED):
+                self._last[topic] = rows
+                self._out[topic].publish(self._message(there))
+
+    def _there(self, names: tuple[str, ...]) -> dict[str, SE3]:
+        return {name: self._pose(name) for name in names if name in self.simulation.models}
 
     def _message(self, poses: dict[str, SE3]) -> Any:
         return tf_message(((pose, "world", name) for name, pose in poses.items()), self.now_ns)

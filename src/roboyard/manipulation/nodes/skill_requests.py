@@ -146,7 +146,8 @@ def moved(future: GoalFuture) -> Outcome:
 
 # -- what stands around ------------------------------------------------------------------------------------------------
 def scene_messages(ask: Show, before: tuple[str, ...], frame: str, hand: str, touches: tuple[str, ...],
-                   config: SkillConfig, ground: float, lanes: Sequence[Lane]) -> tuple[list[Any], tuple[str, ...]]:  # fmt: skip
+                   config: SkillConfig, ground: float,
+                   lanes: Sequence[Lane]) -> tuple[list[Any], tuple[str, ...]]:  # fmt: skip
     """moveit_msgs/PlanningScene that bring a scene to what is asked for, and names of what then stands around.
 
     Args:

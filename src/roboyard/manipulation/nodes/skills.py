@@ -49,10 +49,11 @@ class SkillsNode(SkillNode):
         for name in (*config.views, config.load_view, config.rest):
             self.groups.group(self.group or None).pose(name)
         if self.belts and len(self.belts) != len(config.moving):
-            raise ConfigError(
-                f"{len(self.belts)} topics for {len(config.moving)} belts", where=f"{self.full_name}, parameter 'belts'",
-                valid="one for each field in skills.moving, or none",
-            )  # fmt: skip
+            what, where = (
+                f"{len(self.belts)} topics for {len(config.moving)} belts",
+                f"{self.full_name}, parameter 'belts'",
+            )
+            raise ConfigError(what, where=where, valid="one for each field in skills.moving, or none")
         doings = Doings(
             self.look_action, self.move_action, self.grip_action, self.grip_state, self.go_action,
             dict(zip(config.moving, self.belts, strict=False)),

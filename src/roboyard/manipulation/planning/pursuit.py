@@ -70,8 +70,8 @@ def plan_pursuit(
         limits: Of the joints; those of the scene's chain unless given.
 
     Raises:
-        GoalUnreachable: the tool cannot be there at some moment; says when.
-        LineBlocked: something touches, or a joint would jump.
+        GoalUnreachable: the tool cannot be there at some moment, or not without turning about; says when.
+        LineBlocked: something touches.
         TooFastError, EffortError: a joint cannot follow.
         StartInCollision, StartOutsideLimits: the start cannot be used.
         InputError: there are no stations, or their times do not grow.
@@ -152,7 +152,7 @@ def _between(one: SE3, other: SE3) -> Array:
 
 
 def _joints(scene: PlanningScene, begin: Array, times: Array, poses: Array) -> Array:
-    """(k, n) along poses (k, 4, 4), without a jump. Raises GoalUnreachable, LineBlocked."""
+    """(k, n) along poses (k, 4, 4), without a jump. Raises GoalUnreachable."""
     chain = scene.chain
     found = solve_ik_batch(chain, poses[1:], begin, _IK)
     states = [begin]
@@ -162,9 +162,8 @@ def _joints(scene: PlanningScene, begin: Array, times: Array, poses: Array) -> A
         off = np.abs(branches[:count] - states[-1]).max(axis=1)
         best = int(np.argmin(off))
         if off[best] > _JUMP:
-            raise LineBlocked(
-                f"after {time:.2f} s a joint would jump by {off[best]:.2g}", valid="another start",
-                share=float(time / times[-1]),
-            )  # fmt: skip
+            raise GoalUnreachable(
+                f"after {time:.2f} s a joint comes to its limit and would have to turn about", valid="another start"
+            )
         states.append(branches[best])
     return np.ascontiguousarray(states)

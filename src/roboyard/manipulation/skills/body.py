@@ -14,14 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.chains.chain import Chain
 from roboyard.geometry import SE3
 from roboyard.manipulation.groups import Groups
-from roboyard.manipulation.kinematics import solve_ik_batch
+from roboyard.manipulation.kinematics import solve_ik, solve_ik_batch
 from roboyard.manipulation.scene import PlanningScene
-from roboyard.manipulation.skills.asking import Point
+from roboyard.manipulation.skills.asking import Point, Tip
 
 Array = NDArray[np.float64]
 _GRAVITY: Final = 9.81
 _STEP, _JUMP = 0.01, 0.3
 """A line's joints are looked for so far from each other [m], and change by no more between them [rad]."""
+_TURN: Final = 0.7
+"""A joint that changes by more between two places of a ride turned about [rad]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +72,28 @@ class Body:
         along = np.cross(first[:3, 2], normal)
         across, ahead = float(normal @ offset), float(along @ offset)
         return math.atan(-across / ahead) if abs(ahead) > 1e-9 else math.copysign(math.pi / 2.0, -across)
+
+    def along(self, tips: Sequence[Tip], near: ArrayLike | None = None) -> tuple[float, ...] | None:
+        """Joints (n,) at the first of some places from which the tool gets to the others, in turn, without a jump.
+
+        Args:
+            tips: Places so close to each other that no joint changes by more than `_JUMP` between them.
+            near: Joints to which they shall be near.
+
+        Returns:
+            None: there are none.
+        """
+        poses = [self.T_root_base.inverse() @ SE3.from_xyz_rpy(one.position, (math.pi, 0.0, one.yaw)) for one in tips]
+        for first in solve_ik(self.chain, poses[0], near).solutions:
+            at = first
+            for pose in poses[1:]:
+                found = solve_ik(self.chain, pose, at)
+                if not found.found or float(np.abs(found.q - at).max()) > _TURN:
+                    break
+                at = found.q
+            else:
+                return tuple(first.tolist())
+        return None
 
     def tip(self, q: ArrayLike) -> Point:
         """Where the tool's tip is with joints (n,)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from roboyard.manipulation.skills.asking import Outcome, Point, Sighting, Stage, Tip
@@ -37,6 +37,21 @@ def belt_of(config: SkillConfig, name: str) -> tuple[float, ...] | None:
         return None
     at = 5 * config.moving.index(name)
     return config.belts[at : at + 5]
+
+
+def on_belt(seen: tuple[Sighting, ...], config: SkillConfig, name: str) -> tuple[Sighting, ...]:
+    """What was seen, where it moves on a field's belt only along that."""
+    belt = belt_of(config, name)
+    if belt is None:
+        return seen
+    x, y, u, v, _ = belt
+    length = math.hypot(u - x, v - y)
+    ahead = (u - x) / length, (v - y) / length
+    found = []
+    for one in seen:
+        speed = one.velocity[0] * ahead[0] + one.velocity[1] * ahead[1]
+        found.append(replace(one, velocity=(speed * ahead[0], speed * ahead[1])))
+    return tuple(found)
 
 
 def moves(one: Sighting, config: SkillConfig) -> bool:

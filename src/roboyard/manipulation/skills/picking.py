@@ -9,7 +9,7 @@ from roboyard.manipulation.skills.asking import DONE, Look, Outcome, Point, Sigh
 from roboyard.manipulation.skills.causes import BARRED, MOVED_ON, UNSEEN, Cause
 from roboyard.manipulation.skills.handling import Grasp, Ready
 from roboyard.manipulation.skills.loading import in_window
-from roboyard.manipulation.skills.moving import Meeting, meeting, moves, silent
+from roboyard.manipulation.skills.moving import Meeting, meeting, moves, on_belt, silent
 from roboyard.manipulation.skills.riding import Along, standing
 from roboyard.manipulation.skills.room import hand_turns, touching
 from roboyard.manipulation.skills.seeing import Align, LookAround
@@ -83,7 +83,7 @@ class Pick(Skill):
         stands = standing(came.seen, now)
         now.memory.things = in_field(stands, now)
         if belt and len(stands) < len(came.seen):
-            return self._meet(now, came.seen)
+            return self._meet(now, on_belt(came.seen, now.config, self.where or now.memory.at))
         if now.config.only_on_places > 0.0:
             return self.then("places_seen", Look("black", "pair", now.config.glances))
         return self._choose(now, now.memory.things)

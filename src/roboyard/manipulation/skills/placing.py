@@ -11,7 +11,7 @@ from roboyard.manipulation.skills.causes import BARRED, MOVED_ON, UNSEEN, Cause
 from roboyard.manipulation.skills.handling import Ready, Release, above
 from roboyard.manipulation.skills.loading import Stow
 from roboyard.manipulation.skills.memory import FULL
-from roboyard.manipulation.skills.moving import Meeting, meeting, moves, silent
+from roboyard.manipulation.skills.moving import Meeting, meeting, moves, on_belt, silent
 from roboyard.manipulation.skills.picking import in_field, within_reach
 from roboyard.manipulation.skills.riding import Along, standing
 from roboyard.manipulation.skills.seeing import Align, LookAround
@@ -58,7 +58,7 @@ class FindPlaces(Skill):
         memory = now.memory
         memory.free = []
         if (self.where or memory.at) in now.config.moving and any(moves(one, now.config) for one in came.seen):
-            return self._meet(now, came.seen)
+            return self._meet(now, on_belt(came.seen, now.config, self.where or memory.at))
         if not came.done:
             return self._wait(now, came) if came.cause in UNSEEN else came
         free = [one for one in came.seen if not covered(now, one.position)]

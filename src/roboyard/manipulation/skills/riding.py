@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
-from roboyard.manipulation.skills.asking import Grip, Move, Outcome, Point, Ride, Show, Sighting, Tip
+from roboyard.manipulation.skills.asking import Grip, Joints, Move, Outcome, Point, Ride, Show, Sighting, Tip
 from roboyard.manipulation.skills.causes import Cause
-from roboyard.manipulation.skills.handling import above, held_size
+from roboyard.manipulation.skills.handling import held_size
 from roboyard.manipulation.skills.memory import Held
-from roboyard.manipulation.skills.moving import PLANS, changed, meeting, moves, stages
+from roboyard.manipulation.skills.moving import PLANS, changed, duration, meeting, moves, stages
 from roboyard.manipulation.skills.room import hand_turns
 from roboyard.manipulation.skills.skill import Now, Request, Skill
+
+_PLACES: Final = 4
+"""Of a ride, that are looked at beforehand for whether joints get there."""
 
 
 @dataclass
 class Along(Skill):
     """Wait over its way, go along with it and down, move the fingers, go up, all in one motion that is planned before.
-
-    Fingers close across the way that it moves: what its place is off by along that way they do not touch.
 
     Attributes:
         target: Disc on the thing, or the place on which what is held shall stand.
@@ -53,11 +55,10 @@ class Along(Skill):
         if isinstance(met, Outcome):
             return met
         self.place = met.place
-        turns = hand_turns(one.position, now.body.azimuth(met.place), self.others, config)
-        if not turns:
+        middle = one.at(met.begin_ns + round(1e9 * (config.join + config.down)))
+        self.yaws = tuple(hand_turns(one.position, now.body.azimuth(middle), self.others, config))
+        if not self.yaws:
             return Outcome(Cause.TOO_CLOSE, "the fingers find no room beside what moves around it")
-        way = math.atan2(one.velocity[1], one.velocity[0])
-        self.yaws = tuple(sorted(turns, key=lambda yaw: abs(math.sin(yaw - way))))
         return self.then("shown", self._show(now, keep_out=True))
 
     def _shown(self, now: Now, came: Outcome) -> Request | Outcome:
@@ -66,10 +67,30 @@ class Along(Skill):
     def _opened(self, now: Now, came: Outcome) -> Request | Outcome:
         return self._hover(now) if came.done else came
 
-    def _hover(self, now: Now) -> Request:
-        over = above(self.place, self._heights(now)[0])
-        targets = tuple(Tip(over, yaw) for yaw in self.yaws)
-        return self.then("above", Move(targets, holding=self.put, speed=now.config.speed))
+    def _hover(self, now: Now) -> Request | Outcome:
+        """Wait in a position of the joints from which the whole ride can be done."""
+        found = []
+        for yaw in self.yaws:
+            tips = self._tips(now, yaw)
+            if (joints := now.body.along(tips, now.joints or None)) is not None:
+                found.append(Joints(joints))
+        if not found:
+            text = "no position of the joints reaches all of the way along which the hand would go with it"
+            return Outcome(Cause.NOT_REACHABLE, text)
+        return self.then("above", Move(tuple(found), holding=self.put, speed=now.config.speed))
+
+    def _tips(self, now: Now, yaw: float) -> list[Tip]:
+        """From over the waiting place along the ride, as far as it goes."""
+        over, low = self._heights(now)
+        x, y, z = self.place
+        u, v = self.target.velocity
+        found = [Tip((x, y, z + over), yaw)]
+        for k in range(_PLACES + 1):
+            s = duration(now.config) * k / _PLACES
+            found += [
+                Tip((x + u * s, y + v * s, z + height), yaw) for height in ((low, over) if k % 2 else (over, low))
+            ]
+        return found
 
     def _above(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:

@@ -66,7 +66,8 @@ class LookAround(Skill):
     def _moved(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
             return came
-        return self.then("settled", Wait(now.config.settle))
+        config = now.config
+        return self.then("settled", Wait(config.moving_settle if self.moving else config.settle))
 
     def _settled(self, now: Now, came: Outcome) -> Request | Outcome:
         return self.then("seen", Look(self.polarity, self.mode, self.looks, self.moving))

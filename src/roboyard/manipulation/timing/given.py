@@ -80,28 +80,27 @@ class GivenTimes:
     def check(self, limits: JointLimits, efforts: EffortLimits | None = None) -> None:
         """Raises TooFastError, EffortError: a joint cannot follow; says which, and when."""
         acceleration = np.diff(self.velocities, axis=0) / np.diff(self.times)[:, None]
-        for what, unit, values, most in (
+        for what, unit, values, bound in (
             ("speed", "/s", self.velocities, limits.velocity),
             ("acceleration", "/s²", acceleration, limits.acceleration),
         ):
-            share = np.abs(values) / most
+            share = np.abs(values) / bound
             i, j = (int(k) for k in np.unravel_index(np.argmax(share), share.shape))
             if share[i, j] > 1.0:
                 needed = f"{abs(values[i, j]):.3g}{unit}"
                 raise TooFastError(
                     f"{self.joints[j]} would need a {what} of {needed} after {self.times[i]:.2f} s",
-                    valid=f"at most {most[j]:.3g}{unit}: a slower target, or more time",
+                    valid=f"at most {bound[j]:.3g}{unit}: a slower target, or more time",
                 )
         if efforts is None or not efforts.bind:
             return
         middle = 0.5 * (self.positions[1:] + self.positions[:-1]), 0.5 * (self.velocities[1:] + self.velocities[:-1])
         dynamics = efforts.dynamics
-        needed = dynamics.efforts(*middle, acceleration)
-        needed = np.abs(needed + dynamics.friction * np.sign(middle[1]))
-        share = needed / efforts.greatest
+        most = np.abs(dynamics.efforts(*middle, acceleration) + dynamics.friction * np.sign(middle[1]))
+        share = most / efforts.greatest
         i, j = (int(k) for k in np.unravel_index(np.argmax(share), share.shape))
         if share[i, j] > 1.0:
             raise EffortError(
-                f"{self.joints[j]} needs an effort of {needed[i, j]:.3g} after {self.times[i]:.2f} s",
+                f"{self.joints[j]} needs an effort of {most[i, j]:.3g} after {self.times[i]:.2f} s",
                 valid=f"at most {efforts.greatest[j]:.3g}",
             )

@@ -78,10 +78,10 @@ class Handling(Collector):
     ``picks``, ``places``: that something was gone for, or brought; not those that found nothing in view or were
     cancelled.  ``picks_ok``, ``places_ok``: that were done; what was placed stands upright, within 10 mm of where it
     should.  ``place_error_mean_mm``, ``place_error_p95_mm``: from the middle between two discs, or the place that was
-    asked for, to the thing's true middle, 0.6 s after it was put down.  ``objects_per_hour``: placed, from the first
-    skill's begin to the last place's end.  ``recoveries``: things that went wrong and were mended.  ``collisions``:
-    times that the robot touched anything with anything but its fingers, or with its fingers what cannot be moved;
-    what stands upright on its root link, in a bay, touches that rightly.
+    asked for, to the thing's true middle, 0.6 s after it was put down; where a mark moves, from where it is then.
+    ``objects_per_hour``: placed, from the first skill's begin to the last place's end.  ``recoveries``: things that
+    went wrong and were mended.  ``collisions``: times that the robot touched anything with anything but its fingers, or
+    with its fingers what cannot be moved; what stands upright on its root link, in a bay, touches that rightly.
     """
 
     names = (
@@ -92,11 +92,13 @@ class Handling(Collector):
     def __init__(self, namespace: str, truth: str, contacts: str) -> None:
         self._topics = (f"{namespace}/skills/events", MOVING, STILL, truth, contacts)
         self.handled: list[Handled] = []
-        self._waiting: list[tuple[int, int, tuple[float, float]]] = []  # row, when to judge, where it should be
+        self._waiting: list[
+            tuple[int, int, str, tuple[float, float]]
+        ] = []  # row, when to judge, which mark, where else
         self._begun: dict[int, float] = {}
         self._things: dict[str, tuple[float, float, float, float]] = {}  # x, y, z, cosine of its tilt
         self._trunk = ""
-        self._marks: list[tuple[float, float]] = []
+        self._marks: dict[str, tuple[float, float]] = {}
         self._root = (SE3.identity().translation.tolist(), SE3.identity().rotation.tolist())
         self._first: float | None = None
         self._last = 0.0
@@ -119,7 +121,9 @@ class Handling(Collector):
             self._things[one.child_frame_id] = (x, y, z, float(pose.rotation_matrix()[2, 2]))
 
     def _on_marks(self, message: Any, time_ns: int) -> None:
-        self._marks = [(t.transform.translation.x, t.transform.translation.y) for t in message.transforms]
+        self._marks = {
+            str(t.child_frame_id): (t.transform.translation.x, t.transform.translation.y) for t in message.transforms
+        }
 
     def _on_truth(self, message: Any, time_ns: int) -> None:
         if self._heard:  # else nobody needs it
@@ -153,18 +157,20 @@ class Handling(Collector):
         if message.done and message.skill == "place":
             self._last = row.time
             if message.located:
-                self._waiting.append((len(self.handled) - 1, time_ns + _SETTLE_NS, self._wanted(message.position)))
+                self._waiting.append((len(self.handled) - 1, time_ns + _SETTLE_NS, *self._wanted(message.position)))
 
-    def _wanted(self, position: Any) -> tuple[float, float]:
+    def _wanted(self, position: Any) -> tuple[str, tuple[float, float]]:
         """Where the thing should stand in the world: on the mark that is meant, else exactly where it was said."""
         T_world_root = SE3(self._root[1], self._root[0])
         x, y, _ = (float(value) for value in T_world_root @ vector_to_array(position))
-        mark = min(self._marks, key=lambda one: math.hypot(one[0] - x, one[1] - y), default=None)
-        return mark if mark is not None and math.hypot(mark[0] - x, mark[1] - y) <= _NEAR else (x, y)
+        near = {name: math.hypot(u - x, v - y) for name, (u, v) in self._marks.items()}
+        mark = min(near, key=lambda name: near[name], default="")
+        return mark if mark and near[mark] <= _NEAR else "", (x, y)
 
     def _judge(self, time_ns: int) -> None:
         while self._waiting and time_ns >= self._waiting[0][1]:
-            number, _, (x, y) = self._waiting.pop(0)
+            number, _, mark, said = self._waiting.pop(0)
+            x, y = self._marks.get(mark, said)
             row = self.handled[number]
             if not self._things:
                 continue
