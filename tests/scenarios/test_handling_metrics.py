@@ -175,3 +175,19 @@ def test_a_supply_of_nothing_is_refused(tmp_path):
 def test_true_places_are_told_when_they_change():
     with ry.Run("empty", record=False) as run:
         assert "/truth/things" not in run.bus.topics, "nothing lies about"
+
+
+def test_what_is_put_on_a_carrier_is_measured_from_where_that_is_then():
+    made = heard(("thing_1", 0.0, 0.2, 0.0))
+    tell(made, 9.0, "place", 2, "ends", position=(0.001, 0.2, 0.0), done=True)
+
+    def carried(way: float, at: float) -> None:
+        lay(made, ("thing_1", way + 0.002, 0.2, 0.0), at=at)
+        marks = ((SE3.from_xyz_rpy((x + way, 0.2, 0.0)), "world", name) for x, name in ((0.0, "m"), (0.13, "n")))
+        made.handlers()["/truth/marks"](tf_message(marks, 0), round(at * SECOND))
+
+    for k in range(20):
+        carried(0.03 * 0.2 * k, 9.0 + 0.2 * k)
+    made.finish(30 * SECOND)
+    assert made.result()["place_error_mean_mm"] == pytest.approx(2.0, abs=1e-6)
+    assert made.result()["places_ok"] == 1
