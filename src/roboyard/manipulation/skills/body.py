@@ -77,7 +77,7 @@ class Body:
         """Joints (n,) at the first of some places from which the tool gets to the others, in turn, without a jump.
 
         Args:
-            tips: Places so close to each other that no joint changes by more than `_JUMP` between them.
+            tips: Places so close to each other that no joint changes by more than `_TURN` between them.
             near: Joints to which they shall be near.
 
         Returns:
