@@ -132,10 +132,11 @@ class Subscription:
         """Run the callback, unless the subscription was closed since the message was sent."""
         if self.closed:
             return
+        meter = self.meter
         if self.with_source:
-            self.meter(message, source)
+            meter.run(meter.callback, message, source)
         else:
-            self.meter(message)
+            meter.run(meter.callback, message)
 
     def close(self) -> None:
         """Receive nothing any more."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.control.forward_kernels import FrameRows, moved_frames
 from roboyard.description.cameras import CameraSpec, optical_poses
 from roboyard.description.model import Joint, Model, Vec3
 from roboyard.geometry import SE3
@@ -29,25 +33,32 @@ class JointMotion:
     The joint frame J is fixed in the child; moving turns or shifts the child about J's axes, one after the other:
     T_parent_child(q) = T_parent_child(0) · T_child_J · motion(q₁) · … · T_child_J⁻¹.  A screw travels
     ``thread_pitch`` along its axis per turn.
+
+    Attributes:
+        before: ``T_parent_child(0) · T_child_J``.
+        after: ``T_child_J⁻¹``; None where J is the child's own frame.
+        axes: One or two, of length 1, in J.
+        slides: Whether positions shift along the axis.
+        lead: How far a turn shifts along its axis [m/rad].
     """
 
     def __init__(self, joint: Joint) -> None:
         plain = joint.T_child_joint == SE3.identity()
-        self._before = joint.T_parent_child if plain else joint.T_parent_child @ joint.T_child_joint
-        self._after = None if plain else joint.T_child_joint.inverse()
-        self._slides = joint.type == "prismatic"
-        self._lead = joint.thread_pitch / math.tau if joint.type == "screw" else 0.0
+        self.before = joint.T_parent_child if plain else joint.T_parent_child @ joint.T_child_joint
+        self.after = None if plain else joint.T_child_joint.inverse()
+        self.slides = joint.type == "prismatic"
+        self.lead = joint.thread_pitch / math.tau if joint.type == "screw" else 0.0
         used = joint.axes if len(position_names(joint)) > 1 else joint.axes[-1:]
-        self._axes: tuple[Vec3, ...] = tuple(axis.xyz for axis in used)
+        self.axes: tuple[Vec3, ...] = tuple(axis.xyz for axis in used)
 
     def at(self, positions: tuple[float, ...]) -> SE3:
         """``T_parent_child`` at one position an axis [rad; m if prismatic]."""
-        T = self._before
-        for (x, y, z), position in zip(self._axes, positions, strict=False):
-            turn, shift = (0.0, position) if self._slides else (position, position * self._lead)
+        T = self.before
+        for (x, y, z), position in zip(self.axes, positions, strict=False):
+            turn, shift = (0.0, position) if self.slides else (position, position * self.lead)
             c, s = math.cos(0.5 * turn), math.sin(0.5 * turn)
             T = T @ SE3((c, s * x, s * y, s * z), (shift * x, shift * y, shift * z))
-        return T if self._after is None else T @ self._after
+        return T if self.after is None else T @ self.after
 
 
 class ForwardKinematics:
@@ -68,6 +79,9 @@ class ForwardKinematics:
         self._by_name = {joint.name: joint for joint in self.moving}
         self._motions = {joint.name: JointMotion(joint) for joint in self.moving}
         self._order = _parents_first(model)
+        self._names = [(*position_names(joint), "")[:2] for joint in self.moving]  # "": no second axis, which is at 0
+        self._ends = [(joint.parent, joint.child) for joint in self.moving]
+        self._rows = _frame_rows([self._motions[joint.name] for joint in self.moving])
 
     def position(self, name: str, positions: Mapping[str, float]) -> float:
         """A joint's own position, found through the joints it mimics; unknown ones are at zero."""
@@ -89,7 +103,9 @@ class ForwardKinematics:
         Args:
             positions: By joint name [rad or m].
         """
-        return [(self.joint_transform(joint, positions), joint.parent, joint.child) for joint in self.moving]
+        q = np.array([[self.position(name, positions) for name in names] for names in self._names]).reshape(-1, 2)
+        poses = SE3.from_rows(moved_frames(self._rows, q))
+        return [(T_parent_child, *ends) for T_parent_child, ends in zip(poses, self._ends, strict=True)]
 
     def link_poses(self, positions: Mapping[str, float]) -> dict[str, SE3]:
         """``T_model_link`` of every link; a root link stays where the model has it.
@@ -126,6 +142,23 @@ def fixed_transforms(model: Model) -> list[tuple[SE3, str, str]]:
                     taken.add(frame)
                     frames.append((T_link_frame, sensor.link, frame))
     return frames
+
+
+def _frame_rows(motions: Sequence[JointMotion]) -> FrameRows:
+    axes = np.zeros((len(motions), 2, 3))
+    for row, motion in zip(axes, motions, strict=True):
+        row[: len(motion.axes)] = motion.axes
+    return FrameRows(
+        _pose_rows([motion.before for motion in motions]),
+        _pose_rows([motion.after or SE3.identity() for motion in motions]),
+        axes,
+        np.array([motion.slides for motion in motions], bool),
+        np.array([motion.lead for motion in motions], float),
+    )
+
+
+def _pose_rows(poses: Sequence[SE3]) -> NDArray[np.float64]:
+    return np.array([(*pose.quaternion, pose.x, pose.y, pose.z) for pose in poses]).reshape(-1, 7)
 
 
 def _parents_first(model: Model) -> tuple[Joint, ...]:

@@ -37,17 +37,17 @@ class SE3:
 
     def __init__(self, rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0), translation: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         w, x, y, z = floats(rotation, 4, "rotation")
+        tx, ty, tz = floats(translation, 3, "translation")
         length = math.sqrt(w * w + x * x + y * y + z * z)
-        t = floats(translation, 3, "translation")
-        if not (1e-150 < length < math.inf and all(map(math.isfinite, t))):
+        if not (1e-150 < length < math.inf and math.isfinite(tx) and math.isfinite(ty) and math.isfinite(tz)):
             raise InputError(
-                f"no pose of rotation {(w, x, y, z)} and translation {t}",
+                f"no pose of rotation {(w, x, y, z)} and translation {(tx, ty, tz)}",
                 valid="a quaternion w x y z of length 1, metres",
             )
-        if abs(length - 1.0) > 1e-9:  # also keeps squares of wild lengths finite
+        if not -1e-9 <= length - 1.0 <= 1e-9:  # also keeps squares of wild lengths finite
             w, x, y, z = w / length, x / length, y / length, z / length
         _set_q(self, unit(w, x, y, z))
-        _set_t(self, (t[0], t[1], t[2]))
+        _set_t(self, (tx, ty, tz))
         _set_arrays(self, None)
 
     # -- making ------------------------------------------------------------------------------------------------------
@@ -82,6 +82,21 @@ class SE3:
             InputError: the matrix is not a rotation.
         """
         return cls(quaternions.from_matrix(R), translation)
+
+    @classmethod
+    def from_rows(cls, rows: ArrayLike) -> list[SE3]:
+        """Poses of rows (n, 7): quaternion w, x, y, z and position [m]; checked all at once.
+
+        Raises:
+            InputError: another shape, a quaternion that is not of length 1, or numbers that are not finite.
+        """
+        given = np.asarray(rows, dtype=np.float64)
+        if given.ndim != 2 or given.shape[1] != 7:
+            raise InputError(f"poses of shape {given.shape}", valid="(n, 7)")
+        off = np.abs(np.einsum("ni,ni->n", given[:, :4], given[:, :4]) - 1.0)
+        if not (off < 1e-6).all() or not np.isfinite(given).all():
+            raise InputError("poses of no rotation or no place", valid="quaternions w x y z of length 1, metres")
+        return [_make(unit(w, x, y, z), (px, py, pz)) for w, x, y, z, px, py, pz in given.tolist()]
 
     @classmethod
     def exp(cls, twist: ArrayLike) -> SE3:

@@ -158,14 +158,9 @@ class Servos:
         """Give servos that all are in their mode already, with all their effort, new set-points (n) at once.
 
         Returns:
-            False if they are not; nothing is changed then, and each needs `command`.
+            False if they are not, or a value is not finite; nothing is changed then, and each needs `command`.
         """
-        rows, floats = group.rows, self.floats
-        if (self.ints[rows, s.MODE] != group.code).any() or np.isfinite(floats[rows, s.ASKED]).any():
-            return False
-        floats[rows, s.TARGET] = np.minimum(np.maximum(values, group.low), group.high)
-        floats[rows, s.LEFT] = floats[rows, s.CYCLE]
-        return True
+        return s.take_setpoints(self.ints, self.floats, group.code, group.rows, group.low, group.high, values)
 
     def _switch(self, servo: Servo, mode: CommandMode, model: Any, data: Any) -> None:
         place = servo.place

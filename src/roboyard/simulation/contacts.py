@@ -9,6 +9,7 @@ apart are one episode, so that bouncing counts once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +96,11 @@ class ContactWatch:
         model = self._geoms.model[geom]
         owner = self._names[model] if model >= 0 else "world"
         return scoped(owner, self._geoms.links[geom], self._geoms.parts[geom])
+
+    @cached_property
+    def geom_names(self) -> tuple[str, ...]:
+        """`geom_name` of all geoms."""
+        return tuple(self.geom_name(geom) for geom in self.geoms)
 
     def touched_since(self, step: int) -> dict[str, frozenset[tuple[str, str]]]:
         """By model, the pairs of shapes (own, other) that touched after ``step``."""

@@ -90,9 +90,9 @@ class SimulatedHardware:
             self._check_modes(command)
             self._groups[asked] = servos.group(self._name, *asked)
         given = np.asarray(command.values, float)
-        if not np.isfinite(given).all():
-            raise InputError(f"set-points {given.tolist()}", where=self._name, valid="finite numbers")
         if command.max_effort is not None or not servos.go_on(self._groups[asked], given):
+            if not np.isfinite(given).all():
+                raise InputError(f"set-points {given.tolist()}", where=self._name, valid="finite numbers")
             press = [math.inf] * len(given) if command.max_effort is None else self._efforts(command)
             model, data = simulation.model, simulation.data
             for joint, value, most in zip(command.joints, given.tolist(), press, strict=True):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,6 +55,44 @@ def _motor(effort: float, velocity: float, row: NDArray[np.float64]) -> float:
 
 
 _motor = kernel(inline="always")(_motor)
+
+
+def _example() -> Iterable[tuple[Any, ...]]:
+    one = np.zeros(1)
+    yield (np.zeros((1, 4), np.int64), np.zeros((1, WIDTH)), POSITION, np.zeros(1, np.int64), one, one, one)
+
+
+@kernel(examples=_example)
+def take_setpoints(
+    ints: NDArray[np.int64],
+    floats: NDArray[np.float64],
+    code: int,
+    rows: NDArray[np.int64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    values: NDArray[np.float64],
+) -> bool:
+    """Give servos new set-points if all of them are in that mode with all their effort, and all values are finite.
+
+    Args:
+        ints: See `run_servos`.
+        floats: See `run_servos`.
+        code: Of the mode.
+        rows: (n,) of the servos.
+        low: (n,) least set-points.
+        high: (n,) greatest ones.
+        values: (n,) set-points.
+
+    Returns:
+        False if not; nothing is changed then.
+    """
+    for i in range(len(rows)):
+        if ints[rows[i], MODE] != code or math.isfinite(floats[rows[i], ASKED]) or not math.isfinite(values[i]):
+            return False
+    for i in range(len(rows)):
+        floats[rows[i], TARGET] = min(max(values[i], low[i]), high[i])
+        floats[rows[i], LEFT] = floats[rows[i], CYCLE]
+    return True
 
 
 @kernel

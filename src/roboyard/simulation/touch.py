@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import mujoco
 import numpy as np
@@ -14,8 +13,7 @@ from roboyard.simulation.contacts import ContactWatch
 from roboyard.simulation.instant import Instant
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(NamedTuple):
     """One contact point.
 
     Attributes:
@@ -80,8 +78,12 @@ def touches_of(
         return ()
     host.instant.accelerations()
     pairs, values = touches_at(data._address, watch.layout, numbers, geoms, origin, axes)
-    names = watch.geom_name
+    names = watch.geom_names
     return tuple(
-        Touch(names(own), names(other), (x, y, z), (nx, ny, nz), depth, (fx, fy, fz))
-        for (own, other), (x, y, z, nx, ny, nz, depth, fx, fy, fz) in zip(pairs.tolist(), values.tolist(), strict=True)
+        [
+            Touch(names[own], names[other], (x, y, z), (nx, ny, nz), depth, (fx, fy, fz))
+            for (own, other), (x, y, z, nx, ny, nz, depth, fx, fy, fz) in zip(
+                pairs.tolist(), values.tolist(), strict=True
+            )
+        ]
     )

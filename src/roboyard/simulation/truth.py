@@ -9,12 +9,18 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import kernel
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly import LinkPlace, Placement
+from roboyard.simulation.native import object_function
 from roboyard.simulation.touch import Touch, touches_of
 
 if TYPE_CHECKING:
     from roboyard.simulation.sensors.base import Host
+
+
+_velocity = object_function("mj_objectVelocity")
+_BODY = int(mujoco.mjtObj.mjOBJ_XBODY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +47,36 @@ class Truth:
         return self.T_world_base
 
 
+@kernel(examples=lambda: [(0, 0, 0)])
+def velocity_of_body(model: int, data: int, body: int) -> NDArray[np.float64]:
+    """Angular and linear velocity (6,) of a body in its own frame [rad/s, m/s]; 0 of the world.
+
+    Args:
+        model: Address of the engine's model.
+        data: Address of its data, velocities evaluated.
+        body: Its number.
+    """
+    velocity = np.zeros(6)
+    if body > 0:
+        _velocity(model, data, _BODY, body, velocity.ctypes.data, 1)
+    return velocity
+
+
 def link_pose(data: mujoco.MjData, place: LinkPlace) -> SE3:
     """``T_world_link``."""
     if place.body == 0:
         return place.T_body_link
-    return SE3(data.xquat[place.body], data.xpos[place.body])  # a body of its own is the link
+    return SE3(
+        tuple(data.xquat[place.body].tolist()), tuple(data.xpos[place.body].tolist())
+    )  # its own body is the link
 
 
 def link_truth(host: Host, place: LinkPlace) -> Truth:
     """Pose and velocity of one link."""
-    velocity = np.zeros(6)
-    if place.body > 0:
-        kind = int(mujoco.mjtObj.mjOBJ_XBODY)
-        mujoco.mj_objectVelocity(host.model, host.data, kind, place.body, velocity, 1)
+    data = host.data
+    velocity = velocity_of_body(host.model._address, data._address, place.body)
     velocity.flags.writeable = False
-    return Truth(host.time_ns, link_pose(host.data, place), velocity[3:], velocity[:3])
+    return Truth(host.time_ns, link_pose(data, place), velocity[3:], velocity[:3])
 
 
 def truth_of(host: Host, placement: Placement, *, contacts: bool = True) -> Truth:

@@ -34,13 +34,14 @@ class HeadingHold:
             twist: Wanted: forward, left [m/s], turning [rad/s]; all zero forgets the heading.
             heading: Of the inertial unit [rad]; None: nobody knows.
         """
-        if heading is None or self.gain <= 0.0 or not twist.any():
+        vx, vy, turn = twist.tolist()
+        if heading is None or self.gain <= 0.0 or not (vx or vy or turn):
             self._should = None
             return twist
         if self._should is None:
             self._should = heading
         off = self.gain * wrap_angle(self._should - heading)
-        return np.array([twist[0], twist[1], twist[2] + min(max(off, -self.most), self.most)])
+        return np.array([vx, vy, turn + min(max(off, -self.most), self.most)])
 
     def carried(self, wanted: Array, told: Array, done: Array, dt: float) -> Array:
         """What legs did of the twist wanted (3,).
@@ -53,11 +54,12 @@ class HeadingHold:
         """
         if self._should is None:
             return done
-        square = float(told @ told)
-        share = min(max(float(done @ told) / square, 0.0), 1.0) if square > 0.0 else 0.0
+        (ax, ay, aw), (bx, by, bw) = told.tolist(), done.tolist()
+        square = ax * ax + ay * ay + aw * aw
+        share = min(max((ax * bx + ay * by + aw * bw) / square, 0.0), 1.0) if square > 0.0 else 0.0
         turned = share * float(wanted[2])
         self._should = wrap_angle(self._should + turned * dt)
-        return np.array([done[0], done[1], turned])
+        return np.array([bx, by, turned])
 
     def save(self) -> dict[str, Any]:
         """State as plain data."""

@@ -123,7 +123,7 @@ def leg_solutions(legs: LegRows, i: int, foot: Array, free: float, out: Array) -
 )  # fmt: skip
 def nearest_solutions(
     legs: LegRows, which: NDArray[np.int64], feet: Array, near: Array, out: Array, states: NDArray[np.int64]
-) -> None:
+) -> int:
     """The solutions within the limits that are nearest to given positions, of many feet.
 
     Args:
@@ -133,8 +133,12 @@ def nearest_solutions(
         near: (k, 3) positions of the joints to be near to [rad].
         out: (k, 3) is filled; where none keeps its limits, with the one that misses them least; nan out of reach.
         states: (k,) is filled: REACHED, OUT_OF_LIMITS or OUT_OF_REACH.
+
+    Returns:
+        The first foot that is not reached; k without.
     """
     found = np.empty((MOST, 3))
+    first: int = which.shape[0]
     for n in range(which.shape[0]):
         i = which[n]
         count = leg_solutions(legs, i, feet[n], near[n, 0], found)
@@ -152,6 +156,18 @@ def nearest_solutions(
             if state < states[n] or (state == states[n] and value < best):
                 states[n], best = state, value
                 out[n] = found[k]
+        if states[n] != REACHED and first == which.shape[0]:
+            first = n
+    return first
+
+
+@kernel(examples=lambda: [(np.zeros(3),)])
+def all_finite(values: Array) -> bool:
+    """Whether all of some numbers (n) are finite."""
+    for value in values:  # noqa: SIM110 - kernels know no generators
+        if not math.isfinite(value):
+            return False
+    return True
 
 
 @kernel(examples=lambda: [(sample_rows(), np.zeros(1, np.int64), np.zeros((1, 3)), np.zeros((1, 3)))])

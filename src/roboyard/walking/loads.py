@@ -56,6 +56,48 @@ def upright_torques(legs: LegRows, q: Array, loads: Array) -> Array:
     return out
 
 
+@kernel(
+    examples=lambda: [
+        (
+            sample_rows(),
+            np.zeros((1, 3)),
+            np.zeros((1, 3)),
+            40.0,
+            np.ones(1, np.bool_),
+            0.1,
+            np.ones(1),
+            np.ones((1, 3)),
+        )
+    ]
+)
+def told_joints(
+    legs: LegRows,
+    q: Array,
+    feet: Array,
+    weight: float,
+    down: NDArray[np.bool_],
+    most: float,
+    loaded: Array,
+    softness: Array,
+) -> Array:
+    """What servos (l, 3) that give way under loads have to be told so that joints come to where they shall be [rad].
+
+    Args:
+        legs: All.
+        q: (l, 3) where joints shall be [rad].
+        feet: (l, 3) where feet shall be in the body [m].
+        weight: Of the robot [N].
+        down: (l) which feet carry, or are about to.
+        most: How much of its load a foot takes up or gives up at once.
+        loaded: (l) shares of their loads that feet have taken up; changed.
+        softness: (l, 3) how far servos give way [rad/(N m)].
+    """
+    for i in range(len(q)):
+        loaded[i] = min(max(1.0 if down[i] else 0.0, loaded[i] - most), loaded[i] + most)
+    told = q + upright_torques(legs, q, share_weight(feet, weight, loaded)) * softness
+    return np.minimum(np.maximum(told, legs.lower), legs.upper)
+
+
 def foot_loads(feet: ArrayLike, weight: float, shares: ArrayLike) -> Array:
     """Forces (l) on feet [N] that hold a weight above the body's middle: the least, weighted squares.
 

@@ -57,7 +57,7 @@ class LeggedOdometry:
         before, were, heading = self._feet, self._loads, self._heading
         self._feet, self._loads, self._heading = level, carried, None if turn is None else turn[2]
         known = turn is not None and heading is not None
-        angle = wrap_angle(turn[2] - heading) if turn is not None and heading is not None else self.speed[2] * dt
+        angle = wrap_angle(turn[2] - heading) if turn is not None and heading is not None else float(self.speed[2]) * dt
         if before is None:
             before, were = level, np.zeros_like(carried)
         height, stood, angle, mx, my = body_motion(before, were, level, carried, angle, known)

@@ -15,7 +15,7 @@ from roboyard.description import Model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.walking.leg import Leg, stacked, unreachable
-from roboyard.walking.leg_kernels import LegRows, nearest_solutions, place_feet
+from roboyard.walking.leg_kernels import LegRows, all_finite, nearest_solutions, place_feet
 
 Array = NDArray[np.float64]
 
@@ -85,6 +85,11 @@ class Walker:
         return self.feet(self.stance)
 
     @cached_property
+    def stance_height(self) -> float:
+        """How high the body is above the feet of the stance [m]."""
+        return -float(self.stance_feet[:, 2].mean())
+
+    @cached_property
     def lower(self) -> Array:
         """(l, 3) least positions [rad]."""
         return self.rows.lower
@@ -118,10 +123,11 @@ class Walker:
             InputError: what is given has another shape or is not finite.
         """
         places = _shaped(feet, len(self.legs), "feet")
-        wanted = np.broadcast_to(self.stance if near is None else _shaped(near, len(self.legs), "joints"), places.shape)
-        out, states = self._solved(places, np.ascontiguousarray(wanted))
-        if states.any():
-            k = int(np.flatnonzero(states)[0])
+        wanted = self.stance if near is None else _shaped(near, len(self.legs), "joints")
+        if wanted.shape != places.shape:
+            wanted = np.ascontiguousarray(np.broadcast_to(wanted, places.shape))
+        out, states, k = self._solved(places, wanted)
+        if k < len(states):
             leg = self.legs[k % len(self.legs)]
             raise unreachable(leg, places.reshape(-1, 3)[k], out.reshape(-1, 3)[k], int(states[k]))
         return out
@@ -129,7 +135,7 @@ class Walker:
     def reached(self, feet: ArrayLike) -> NDArray[np.bool_]:
         """(…, l) which feet (…, l, 3) of the body [m] legs can reach within limits. Raises InputError."""
         places = _shaped(feet, len(self.legs), "feet")
-        _, states = self._solved(places, np.ascontiguousarray(np.broadcast_to(self.stance, places.shape)))
+        _, states, _ = self._solved(places, np.ascontiguousarray(np.broadcast_to(self.stance, places.shape)))
         kept: NDArray[np.bool_] = (states == 0).reshape(places.shape[:-1])
         return kept
 
@@ -165,11 +171,13 @@ class Walker:
     def _once(self) -> NDArray[np.int64]:
         return np.arange(len(self.legs))
 
-    def _solved(self, places: Array, wanted: Array) -> tuple[Array, NDArray[np.int64]]:
+    def _solved(self, places: Array, wanted: Array) -> tuple[Array, NDArray[np.int64], int]:
+        """Joints, states of all solutions, and which is the first that is none; as many as there are, without."""
         count = places.size // 3
-        out, states = np.empty((count, 3)), np.zeros(count, np.int64)
-        nearest_solutions(self.rows, self._which(count), places.reshape(-1, 3), wanted.reshape(-1, 3), out, states)
-        return out.reshape(places.shape), states
+        out, states = np.empty((count, 3)), np.empty(count, np.int64)
+        which = self._which(count)
+        first = nearest_solutions(self.rows, which, places.reshape(-1, 3), wanted.reshape(-1, 3), out, states)
+        return out.reshape(places.shape), states, first
 
 
 def _positions(legs: Sequence[Leg], given: Sequence[float] | Mapping[str, Sequence[float]], what: str) -> Array:
@@ -192,6 +200,6 @@ def _positions(legs: Sequence[Leg], given: Sequence[float] | Mapping[str, Sequen
 
 def _shaped(values: ArrayLike, legs: int, what: str) -> Array:
     given = np.ascontiguousarray(values, dtype=np.float64)
-    if given.shape[-2:] != (legs, 3) or not np.isfinite(given).all():
+    if given.shape[-2:] != (legs, 3) or not all_finite(given.reshape(-1)):
         raise InputError(f"{what} of shape {given.shape}", valid=f"finite numbers (…, {legs}, 3)")
     return given

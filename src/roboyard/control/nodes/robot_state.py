@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import Any
 
 from roboyard.bus import Node, param, resource
@@ -29,6 +30,9 @@ class RobotStateNode(Node):
         """Publish the fixed frames and listen to the joints."""
         self._kinematics = ForwardKinematics(self.description)
         self._positions = dict.fromkeys(self._kinematics.inputs, 0.0)
+        self._names: list[str] = []  # of the message before, and which of them count
+        self._known: list[bool] = []
+        self._frames = [(self.frame(joint.parent), self.frame(joint.child)) for joint in self._kinematics.moving]
         self._throttle = Throttle(self.rate)
         fixed = fixed_transforms(self.description)
         if fixed:
@@ -46,12 +50,13 @@ class RobotStateNode(Node):
         self._throttle.load(state["throttle"])
 
     def _on_joints(self, state: Any) -> None:
-        positions = self._positions
-        for name, position in zip(state.name, state.position.tolist(), strict=False):
-            if name in positions:
-                positions[name] = position
+        if state.name != self._names:
+            self._names = list(state.name)
+            self._known = [name in self._positions for name in self._names]
+        self._positions.update(compress(zip(state.name, state.position.tolist(), strict=False), self._known))
         time_ns = nanoseconds(state.header.stamp)
         if not self._throttle.passes(time_ns):
             return
-        moving = self._kinematics.joint_transforms(positions)
-        self.broadcast_all([(T, self.frame(a), self.frame(b)) for T, a, b in moving], time_ns=time_ns)
+        moving = self._kinematics.joint_transforms(self._positions)
+        named = [(T, *frames) for (T, _, _), frames in zip(moving, self._frames, strict=True)]
+        self.broadcast_all(named, time_ns=time_ns)

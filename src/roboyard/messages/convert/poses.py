@@ -11,24 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError, MessageError
 from roboyard.geometry import SE2, SE3
+from roboyard.messages import msg
 from roboyard.messages.arrays import numbers
 from roboyard.messages.time import stamp
-from roboyard.messages.types import message_type
 
 
 def header(frame: str, time_ns: int) -> Any:
     """std_msgs/Header."""
-    return message_type("std_msgs/msg/Header")(stamp(time_ns), frame)
+    return msg.Header(stamp(time_ns), frame)
 
 
 def point_to_msg(point: ArrayLike) -> Any:
     """geometry_msgs/Point of (3,) or, in the plane, (2,) [m]."""
-    return message_type("geometry_msgs/msg/Point")(*_numbers(point, "point", 2, 3))
+    return msg.Point(*_numbers(point, "point", 2, 3))
 
 
 def vector_to_msg(vector: ArrayLike) -> Any:
     """geometry_msgs/Vector3 of (3,)."""
-    return message_type("geometry_msgs/msg/Vector3")(*_numbers(vector, "vector", 3))
+    return msg.Vector3(*_numbers(vector, "vector", 3))
 
 
 def vector_to_array(message: Any) -> NDArray[np.float64]:
@@ -39,7 +39,7 @@ def vector_to_array(message: Any) -> NDArray[np.float64]:
 def quaternion_to_msg(quaternion: ArrayLike) -> Any:
     """geometry_msgs/Quaternion of (4,) w, x, y, z."""
     w, x, y, z = _numbers(quaternion, "quaternion", 4)
-    return message_type("geometry_msgs/msg/Quaternion")(x, y, z, w)
+    return msg.Quaternion(x, y, z, w)
 
 
 def quaternion_to_array(message: Any) -> NDArray[np.float64]:
@@ -49,18 +49,13 @@ def quaternion_to_array(message: Any) -> NDArray[np.float64]:
 
 def pose_to_msg(pose: SE3 | SE2) -> Any:
     """geometry_msgs/Pose; a pose in the plane gets height 0."""
-    make, point, quaternion = (
-        message_type("geometry_msgs/msg/Pose"),
-        message_type("geometry_msgs/msg/Point"),
-        message_type("geometry_msgs/msg/Quaternion"),
-    )
     if isinstance(pose, SE2):
         half = 0.5 * pose.theta
-        return make(point(pose.x, pose.y, 0.0), quaternion(0.0, 0.0, math.sin(half), math.cos(half)))
+        return msg.Pose(msg.Point(pose.x, pose.y, 0.0), msg.Quaternion(0.0, 0.0, math.sin(half), math.cos(half)))
     if not isinstance(pose, SE3):
         raise MessageError(f"{type(pose).__name__} where a pose belongs", valid="SE3 or SE2")
     w, x, y, z = pose.quaternion
-    return make(point(pose.x, pose.y, pose.z), quaternion(x, y, z, w))
+    return msg.Pose(msg.Point(pose.x, pose.y, pose.z), msg.Quaternion(x, y, z, w))
 
 
 def pose_to_se3(message: Any) -> SE3:
@@ -83,15 +78,15 @@ def pose_to_se2(message: Any) -> SE2:
 
 def pose_stamped(pose: SE3 | SE2, frame: str, time_ns: int) -> Any:
     """geometry_msgs/PoseStamped."""
-    return message_type("geometry_msgs/msg/PoseStamped")(header(frame, time_ns), pose_to_msg(pose))
+    return msg.PoseStamped(header(frame, time_ns), pose_to_msg(pose))
 
 
 def transform_to_msg(T_parent_child: SE3) -> Any:
     """geometry_msgs/Transform."""
     w, x, y, z = T_parent_child.quaternion
-    return message_type("geometry_msgs/msg/Transform")(
-        message_type("geometry_msgs/msg/Vector3")(T_parent_child.x, T_parent_child.y, T_parent_child.z),
-        message_type("geometry_msgs/msg/Quaternion")(x, y, z, w),
+    return msg.Transform(
+        msg.Vector3(T_parent_child.x, T_parent_child.y, T_parent_child.z),
+        msg.Quaternion(x, y, z, w),
     )
 
 
@@ -106,9 +101,9 @@ def transform_to_se3(message: Any) -> SE3:
 
 def tf_message(transforms: Iterable[tuple[SE3, str, str]], time_ns: int) -> Any:
     """tf2_msgs/TFMessage of (T_parent_child, parent, child) at one moment."""
-    stamped = message_type("geometry_msgs/msg/TransformStamped")
-    items = [stamped(header(parent, time_ns), child, transform_to_msg(pose)) for pose, parent, child in transforms]
-    return message_type("tf2_msgs/msg/TFMessage")(items)
+    moment, stamped = stamp(time_ns), msg.TransformStamped
+    items = [stamped(msg.Header(moment, parent), child, transform_to_msg(pose)) for pose, parent, child in transforms]
+    return msg.TFMessage(items)
 
 
 def path_to_msg(poses: Sequence[SE3] | Sequence[SE2] | ArrayLike, frame: str, time_ns: int) -> Any:
@@ -120,10 +115,8 @@ def path_to_msg(poses: Sequence[SE3] | Sequence[SE2] | ArrayLike, frame: str, ti
         time_ns: Moment that all of them get.
     """
     items = [p if isinstance(p, SE3 | SE2) else SE2(*_numbers(p, "path", 3)) for p in poses]  # type: ignore[union-attr]
-    stamped = message_type("geometry_msgs/msg/PoseStamped")
-    return message_type("nav_msgs/msg/Path")(
-        header(frame, time_ns), [stamped(header(frame, time_ns), pose_to_msg(pose)) for pose in items]
-    )
+    stamped = msg.PoseStamped
+    return msg.Path(header(frame, time_ns), [stamped(header(frame, time_ns), pose_to_msg(pose)) for pose in items])
 
 
 def path_to_poses(message: Any) -> list[SE3]:
@@ -147,7 +140,7 @@ def path_to_array(message: Any) -> NDArray[np.float64]:
 
 def twist_to_msg(linear: ArrayLike, angular: ArrayLike) -> Any:
     """geometry_msgs/Twist of two vectors (3,) [m/s, rad/s]."""
-    return message_type("geometry_msgs/msg/Twist")(vector_to_msg(linear), vector_to_msg(angular))
+    return msg.Twist(vector_to_msg(linear), vector_to_msg(angular))
 
 
 def twist_to_arrays(message: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -181,9 +174,9 @@ def odometry_to_msg(
     Raises:
         MessageError: an argument of another size.
     """
-    pose = message_type("geometry_msgs/msg/PoseWithCovariance")
-    twist = message_type("geometry_msgs/msg/TwistWithCovariance")
-    return message_type("nav_msgs/msg/Odometry")(
+    pose: Any = msg.PoseWithCovariance
+    twist: Any = msg.TwistWithCovariance
+    return msg.Odometry(
         header(frame, time_ns),
         child,
         pose(pose_to_msg(T_frame_base), covariance_to_msg(pose_covariance)),

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.description import Model
+from roboyard.scenarios.metrics.walking_kernels import SATURATED, MotorRows
 from roboyard.walking.walker import Walker
 
 Array = NDArray[np.float64]
-
-_SATURATED = 0.99
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +55,11 @@ class Motors:
         return found
 
     @cached_property
+    def rows(self) -> MotorRows:
+        """What kernels take."""
+        return MotorRows(self.stall, self.no_load, self._warmth)
+
+    @cached_property
     def _warmth(self) -> Array:
         """(3 l) heat by the square of the effort."""
         known = np.isfinite(self.no_load) & np.isfinite(self.stall)
@@ -70,7 +74,7 @@ class Motors:
         """(…, 3 l) which motors give all that they have at their speed."""
         along = np.maximum(speed * np.sign(effort), 0.0)
         most = self.stall * np.maximum(1.0 - along / self.no_load, 0.0)
-        full: NDArray[np.bool_] = np.abs(effort) >= _SATURATED * most
+        full: NDArray[np.bool_] = np.abs(effort) >= SATURATED * most
         return full
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,19 +10,19 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.description import Model
 from roboyard.geometry import wrap_angle
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.motors import Motors
+from roboyard.scenarios.metrics.walking_kernels import follow_feet, footing, power_and_saturated
 from roboyard.walking.walker import Walker
-
-Array = NDArray[np.float64]
 
 _GRAVITY = 9.81
 _FALLEN = 0.7
 """A body tilted by more has fallen [rad]."""
+_SUNK = 1.0 / 3.0
+"""A body that is lower above the feet that touch than this share of its stance's height has fallen."""
 _SLIP = 0.01
 """A foot that goes further on the ground while it stands has slipped [m]."""
 _UNDER_WAY_NS = 2_000_000_000
@@ -49,19 +49,20 @@ class Walking(Collector):
     on the way from two seconds after it set out, ``heading_error`` [rad] beside what its legs did of the turning
     wanted, ``cost_of_transport`` energy of the motors by weight and distance, ``saturated_fraction`` share of the
     joints' samples at all the effort there is, ``slips`` feet that went more than 10 mm while they stood,
-    ``min_stability_margin`` [m].  ``falls``: how often it tilted by more than 0.7 rad, or its belly touched while it
-    walked.  ``body_height`` [m] at the end.  ``movements`` that it played to their end.
+    ``min_stability_margin`` [m].  ``falls``: how often it tilted by more than 0.7 rad, or sank while it walked below a
+    third of its stance's height above the feet that touch; ``belly_touches``: how often its belly came to touch
+    something while it walked.  ``body_height`` [m] at the end.  ``movements`` that it played to their end.
     """
 
     names = (
         "distance", "speed", "heading_error", "cost_of_transport", "saturated_fraction", "slips",
-        "min_stability_margin", "falls", "body_height", "movements",
+        "min_stability_margin", "falls", "belly_touches", "body_height", "movements",
     )  # fmt: skip
 
     def __init__(self, truth_topic: str, namespace: str, legged: Legged | None) -> None:
         self._topic, self._namespace, self._legged = truth_topic, namespace, legged
         self._walked = False
-        self._pose: tuple[float, ...] | None = None
+        self._pose: tuple[float, float, float, float, float, float, float] | None = None
         self._begun: tuple[int, float, float, float] | None = None
         self._fast: tuple[int, float, float] | None = None
         self._last: tuple[int, float, float, float] | None = None
@@ -71,18 +72,18 @@ class Walking(Collector):
         self._playing, self._movements = False, 0
         self._samples = self._full = self._sums = self._sum_full = 0
         self._margin = math.inf
-        self._falls, self._down, self._slips = 0, False, 0
+        self._falls, self._down, self._sunk, self._slips = 0, False, False, 0
+        self._belly_touches, self._on_belly_now = 0, False
         self._names: list[str] = []
-        self._where: list[int] = []
-        self._touching: dict[str, bool] = {}
-        self._stood: dict[str, tuple[float, float, bool]] = {}
+        self._where = np.zeros(0, np.int64)
+        self._footing = footing(0 if legged is None else len(legged.walker.legs))
 
     def handlers(self) -> Mapping[str, Handler]:
         """Nothing, without legs."""
         if self._legged is None:
             return {}
         own = f"{self._namespace}/"
-        feet = {f"{own}feet/{leg.name}": partial(self._on_foot, leg.name) for leg in self._legged.walker.legs}
+        feet = {f"{own}feet/{leg.name}": partial(self._on_foot, i) for i, leg in enumerate(self._legged.walker.legs)}
         return {
             self._topic: self._on_truth, f"{own}joint_states": self._on_joints, f"{own}gait/state": self._on_state,
             f"{own}belly": self._on_belly, **feet,
@@ -91,20 +92,17 @@ class Walking(Collector):
     def _on_truth(self, message: Any, time_ns: int) -> None:
         p, q = message.pose.pose.position, message.pose.pose.orientation
         self._pose = p.x, p.y, p.z, q.w, q.x, q.y, q.z
-        tilted = 1.0 - 2.0 * (q.x * q.x + q.y * q.y) < math.cos(_FALLEN)
-        self._fall(tilted)
-
-    def _fall(self, now: bool) -> None:
-        if now and not self._down:
-            self._falls += 1
-        self._down = now
+        fallen = self._sunk or 1.0 - 2.0 * (q.x * q.x + q.y * q.y) < math.cos(_FALLEN)
+        self._falls += fallen and not self._down
+        self._down = fallen
 
     def _on_belly(self, message: Any, time_ns: int) -> None:
-        if message.states and self._walked:
-            self._fall(True)
+        touches = bool(message.states)
+        self._belly_touches += touches and not self._on_belly_now and self._walked
+        self._on_belly_now = touches
 
-    def _on_foot(self, leg: str, message: Any, time_ns: int) -> None:
-        self._touching[leg] = bool(message.states)
+    def _on_foot(self, leg: int, message: Any, time_ns: int) -> None:
+        self._footing.touching[leg] = bool(message.states)
 
     def _on_state(self, state: Any, time_ns: int) -> None:
         twist = state.twist
@@ -135,36 +133,23 @@ class Walking(Collector):
         if message.name != self._names:
             self._names = list(message.name)
             known = set(self._names)
-            self._where = [self._names.index(name) for name in legged.walker.joints if name in known]
+            self._where = np.array(
+                [self._names.index(name) for name in legged.walker.joints if name in known], np.int64
+            )
         if len(self._where) < len(legged.walker.joints):
             return
         if self._begun is not None:
-            effort, speed = message.effort[self._where], message.velocity[self._where]
-            self._energy += float(legged.motors.power(effort, speed).sum()) * (time_ns - self._joints_ns) * 1e-9
-            self._samples += len(effort)
-            self._full += int(legged.motors.saturated(effort, speed).sum())
+            power, full = power_and_saturated(legged.motors.rows, self._where, message.effort, message.velocity)
+            self._energy += power * (time_ns - self._joints_ns) * 1e-9
+            self._samples += len(self._where)
+            self._full += full
             self._joints_ns = time_ns
+        self._sunk = False
         if self._walked:
-            self._slide(legged.walker, message.position[self._where].reshape(-1, 3))
-
-    def _slide(self, walker: Walker, q: Array) -> None:
-        """Watch how far feet go while they stand."""
-        if self._pose is None:
-            return
-        x, y, _, qw, qx, qy, qz = self._pose
-        rows = (
-            (x, 1.0 - 2.0 * (qy * qy + qz * qz), 2.0 * (qx * qy - qw * qz), 2.0 * (qx * qz + qw * qy)),
-            (y, 2.0 * (qx * qy + qw * qz), 1.0 - 2.0 * (qx * qx + qz * qz), 2.0 * (qy * qz - qw * qx)),
-        )
-        for leg, (px, py, pz) in zip(walker.legs, walker.feet(q).tolist(), strict=True):
-            if not self._touching.get(leg.name, False):
-                self._stood.pop(leg.name, None)
-                continue
-            fx, fy = (start + a * px + b * py + c * pz for start, a, b, c in rows)
-            sx, sy, slipped = self._stood.setdefault(leg.name, (fx, fy, False))
-            if not slipped and math.hypot(fx - sx, fy - sy) > _SLIP:
-                self._slips += 1
-                self._stood[leg.name] = sx, sy, True
+            rows, pose = legged.walker.rows, self._pose
+            slips, height = follow_feet(rows, self._where, message.position, pose, self._footing, _SLIP)
+            self._slips += slips
+            self._sunk = height < _SUNK * legged.walker.stance_height
 
     def save(self) -> dict[str, Any]:
         """All it knows; legs are no data."""
@@ -180,6 +165,7 @@ class Walking(Collector):
             "slips": self._slips,
             "min_stability_margin": margin,
             "falls": self._falls,
+            "belly_touches": self._belly_touches,
             "body_height": self._pose[2],
             "movements": self._movements,
         }

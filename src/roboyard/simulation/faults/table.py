@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.simulation.faults.joints import JointFaults
@@ -31,8 +31,7 @@ class _Active:
     impairments: dict[str, Impairment] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """How far a reading has come on its way out.
 
     Attributes:

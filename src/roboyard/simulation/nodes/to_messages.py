@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.description.sensors import ForceTorqueSpec, ImuSpec, LidarSpec, Noise, SonarSpec, VectorSpec
 from roboyard.messages import msg
-from roboyard.messages.convert import pose_stamped, pose_to_msg, twist_to_msg
+from roboyard.messages.convert import pose_stamped, pose_to_msg
 from roboyard.messages.time import stamp
 from roboyard.simulation.sensors import SimulatedSensor, beam_directions
 from roboyard.simulation.touch import Touch
@@ -233,7 +233,7 @@ def contacts_state(
     pairs: dict[tuple[str, str], list[Touch]] = {}
     for touch in touches:
         pairs.setdefault((touch.own, touch.against), []).append(touch)
-    states = [_contact_state(own, against, met) for (own, against), met in pairs.items()]
+    states = [_contact_state(*pair, met) for pair, met in pairs.items()]
     states += [
         msg.ContactState(collision1_name=own, collision2_name=against)
         for own, against in brief
@@ -244,24 +244,31 @@ def contacts_state(
 
 def _contact_state(own: str, against: str, touches: list[Touch]) -> Any:
     """gazebo_msgs/ContactState of the contact points of two shapes."""
-    x, y, z = (sum(forces) for forces in zip(*(touch.force for touch in touches), strict=True))
+    vector = msg.Vector3
+    x = y = z = 0.0
+    for touch in touches:
+        fx, fy, fz = touch.force
+        x, y, z = x + fx, y + fy, z + fz
     return msg.ContactState(
         collision1_name=own,
         collision2_name=against,
-        wrenches=[msg.Wrench(force=_vector(touch.force)) for touch in touches],
-        total_wrench=msg.Wrench(force=msg.Vector3(x, y, z)),
-        contact_positions=[_vector(touch.position) for touch in touches],
-        contact_normals=[_vector(touch.normal) for touch in touches],
+        wrenches=[msg.Wrench(vector(*touch.force)) for touch in touches],
+        total_wrench=msg.Wrench(vector(x, y, z)),
+        contact_positions=[vector(*touch.position) for touch in touches],
+        contact_normals=[vector(*touch.normal) for touch in touches],
         depths=np.array([touch.depth for touch in touches]),
     )
 
 
 def odometry(truth: Truth, child: str) -> Any:
     """nav_msgs/Odometry: pose in the world, twist in the body's frame."""
-    message = msg.Odometry(header=_header(truth.time_ns, WORLD), child_frame_id=child)
-    message.pose.pose = pose_to_msg(truth.T_world_base)
-    message.twist.twist = twist_to_msg(truth.linear_velocity, truth.angular_velocity)
-    return message
+    twist = msg.Twist(_vector(truth.linear_velocity), _vector(truth.angular_velocity))
+    return msg.Odometry(
+        header=_header(truth.time_ns, WORLD),
+        child_frame_id=child,
+        pose=msg.PoseWithCovariance(pose_to_msg(truth.T_world_base)),
+        twist=msg.TwistWithCovariance(twist),
+    )
 
 
 def true_pose(truth: Truth) -> Any:

@@ -39,9 +39,9 @@ class Contact(SimulatedSensor[ContactReading]):
         self._geoms = np.array(
             [watch.is_part(geom, index, self.sensor.link, self._parts) for geom in watch.geoms], bool
         )
+        data = self.host.data  # views of which, that see where the sensor is at any moment
+        self._origin, self._axes = data.site_xpos[self.site], data.site_xmat[self.site].reshape(3, 3)
 
     def measure(self, time_ns: int, elapsed_ns: int) -> ContactReading:
         """Gather the contacts of this instant."""
-        data = self.host.data
-        axes = data.site_xmat[self.site].reshape(3, 3)
-        return ContactReading(time_ns, touches_of(self.host, self._geoms, origin=data.site_xpos[self.site], axes=axes))
+        return ContactReading(time_ns, touches_of(self.host, self._geoms, origin=self._origin, axes=self._axes))

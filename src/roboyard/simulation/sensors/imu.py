@@ -86,15 +86,19 @@ class Imu(SimulatedSensor[ImuReading]):
         self._orientation = sensor.spec.orientation
         self.noise = Corruption((*sensor.spec.angular_velocity, *sensor.spec.linear_acceleration), self.rng)
 
+    def bind(self) -> None:
+        """Look at its axes, as they are at any moment."""
+        super().bind()
+        self._axes = self.host.data.site_xmat[self.site]
+
     def measure(self, time_ns: int, elapsed_ns: int) -> ImuReading:
         """Evaluate the accelerations of this instant and add noise."""
-        model, data = self.host.model, self.host.data
         self.host.instant.accelerations()
-        true = motion_of_site(model._address, data._address, self.site)
+        true = motion_of_site(self.host.model._address, self.host.data._address, self.site)
         noisy = frozen(self.noisy(true, elapsed_ns))
         orientation = None
         if self._orientation:
-            quaternion = np.zeros(4)
-            mujoco.mju_mat2Quat(quaternion, data.site_xmat[self.site])
+            quaternion = np.empty(4)
+            mujoco.mju_mat2Quat(quaternion, self._axes)
             orientation = frozen(quaternion)
         return ImuReading(time_ns, orientation, noisy[:3], noisy[3:])

@@ -22,7 +22,7 @@ from roboyard.messages import msg, srv
 from roboyard.walking.gait_kernels import held_by
 from roboyard.walking.gaits import GAITS, Gait, gait_of
 from roboyard.walking.heading import HeadingHold
-from roboyard.walking.loads import GRAVITY, share_weight, upright_torques
+from roboyard.walking.loads import GRAVITY, told_joints
 from roboyard.walking.movement import Between, play
 from roboyard.walking.movement_file import load_movement
 from roboyard.walking.nodes.legged_messages import gait_state, legged_odometry, pose_of, tilt_and_heading
@@ -105,9 +105,9 @@ class GaitNode(Node):
         self._feels, self._forces, self._touching = False, np.zeros(count), np.zeros(count, bool)
         self._phase, self._at = "resting", 0
         self._loaded = np.zeros(count)
-        self._softness = softness(self.description, joints).reshape(-1, 3)
+        self._softness = softness(self.description, joints).reshape(-1, 3) * self.carry
         self._weight = GRAVITY * self.description.mass
-        self._soft = self.carry and bool(self._softness.any())
+        self._none = np.zeros(count, bool)
         self._near = self._actual()
         self._way: NDArray[np.float64] = self._near[None]
         self.owners.hold(self.full_name, joints)
@@ -228,8 +228,7 @@ class GaitNode(Node):
         feet = self.legs.feet(self._actual())
         if self.owners.owns(self.full_name, self.legs.joints) and not self.owners.paused(self.legs.joints):
             self._near = self._walk() if self._phase == _WALKING else self._follow()
-            told = np.minimum(np.maximum(self._near + self._bent(), self.legs.lower), self.legs.upper)
-            self.hardware.write(JointCommand("position", self.legs.joints, told.ravel()))
+            self.hardware.write(JointCommand("position", self.legs.joints, self._told().ravel()))
         walking = self._phase == _WALKING
         down = self._stepper.down if walking else self._all
         if self._phase != "resting":
@@ -291,16 +290,11 @@ class GaitNode(Node):
             self.log.warn(f"a foot stays where it is: {error}", every=1.0)
             return self._near
 
-    def _bent(self) -> NDArray[np.float64]:
-        """(l, 3) how much more joints are told, so that servos as soft as these come to where they shall be [rad]."""
-        wanted = 0.0 * self._loaded if self._phase == "resting" else self._stepper.down
-        most = 1.0 / (self.rate * _LOADING)
-        self._loaded = np.minimum(np.maximum(wanted, self._loaded - most), self._loaded + most)
-        if not self._soft or not self._loaded.any():
-            return np.zeros_like(self._near)
-        loads = share_weight(self._stepper.feet, self._weight, self._loaded)
-        bent: NDArray[np.float64] = upright_torques(self.legs.rows, self._near, loads) * self._softness
-        return bent
+    def _told(self) -> NDArray[np.float64]:
+        """(l, 3) what servos as soft as these are told so that joints come to where they shall be [rad]."""
+        down = self._none if self._phase == "resting" else self._stepper.down
+        most, feet = 1.0 / (self.rate * _LOADING), self._stepper.feet
+        return told_joints(self.legs.rows, self._near, feet, self._weight, down, most, self._loaded, self._softness)
 
     def _actual(self) -> NDArray[np.float64]:
         """(l, 3) joints as they are [rad]."""
