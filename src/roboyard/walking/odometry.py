@@ -18,8 +18,9 @@ class LeggedOdometry:
     """Adds up how feet that stood have moved in the body; pure, with explicit state.
 
     Feet that stood at two moments did not move on the ground: the body did, against them.  Each counts by what it
-    carried at the moment at which that was less, so that feet that are just coming or going, and slip, hardly do.  Its
-    tilt comes from the inertial unit, its turning, too; without one, from the feet, as they fit best (Umeyama, 1991, in
+    carried at the moment at which that was less, so that feet that are just coming or going, and slip, hardly do.  Feet that
+    should be in the air count only where no others carry: one set takes over from the other while both are on their
+    way.  Its tilt comes from the inertial unit, its turning, too; without one, from the feet, as they fit best (Umeyama, 1991, in
     the plane).  While no feet are known to stand, it goes on as before.
 
     Attributes:
@@ -36,21 +37,28 @@ class LeggedOdometry:
         self.tilt = (0.0, 0.0)
         self.speed = np.zeros(3)
         self._feet: Array | None = None
-        self._loads = np.zeros(0)
+        self._loads = np.zeros((2, 0))
         self._heading: float | None = None
 
     def update(
-        self, dt: float, feet: ArrayLike, loads: ArrayLike, turn: tuple[float, float, float] | None = None
+        self,
+        dt: float,
+        feet: ArrayLike,
+        loads: ArrayLike,
+        turn: tuple[float, float, float] | None = None,
+        down: ArrayLike = True,
     ) -> None:
         """Take in a moment.
 
         Args:
             dt: Since the one before [s].
             feet: (l, 3) in the body, by the joints as they are [m].
-            loads: (l) what each carries, in any unit; 0 of those that do not stand.
+            loads: (l) what each carries, in any unit; 0 of those that touch nothing.
             turn: Roll, pitch and heading of the inertial unit [rad]; the heading counts from anywhere.
+            down: (l) which should stand.
         """
-        carried = np.asarray(loads, dtype=np.float64)
+        carried = np.outer((1.0, 1.0), np.asarray(loads, dtype=np.float64))
+        carried[0] *= down
         if turn is not None:
             self.tilt = turn[:2]
         level = levelled(np.asarray(feet, dtype=np.float64), *self.tilt)
@@ -96,7 +104,7 @@ def levelled(feet: Array, roll: float, pitch: float) -> Array:
     return out
 
 
-@kernel(examples=lambda: [(np.zeros((6, 3)), np.ones(6), np.zeros((6, 3)), np.ones(6), 0.0, True)])
+@kernel(examples=lambda: [(np.zeros((6, 3)), np.ones((2, 6)), np.zeros((6, 3)), np.ones((2, 6)), 0.0, True)])
 def body_motion(
     before: Array, were: Array, now: Array, are: Array, angle: float, known: bool
 ) -> tuple[float, bool, float, float, float]:
@@ -104,9 +112,9 @@ def body_motion(
 
     Args:
         before: (l, 3) feet in the levelled body at the first moment [m].
-        were: (l) what they carried.
+        were: (2, l) what those carried that should stand, and what all did.
         now: (l, 3) at the second one.
-        are: (l) what they carry.
+        are: (2, l) what they carry.
         angle: How far it turned [rad].
         known: Whether that is known; else the feet tell, if two of them stood.
 
@@ -114,12 +122,15 @@ def body_motion(
         Height above the feet that stand, -inf without; whether any stood at both; the turn [rad]; forward, left [m].
     """
     held, height = 0.0, 0.0
+    weights = np.minimum(were[0], are[0])
+    if not weights.any():
+        weights = np.minimum(were[1], are[1])
     total = ox = oy = nx = ny = 0.0
     count = 0
     for i in range(len(now)):
-        held += are[i]
-        height -= are[i] * now[i, 2]
-        w = min(were[i], are[i])
+        held += are[0, i]
+        height -= are[0, i] * now[i, 2]
+        w = weights[i]
         if w > 0.0:
             count += 1
             total += w
@@ -132,7 +143,7 @@ def body_motion(
     if not known and count > 1:
         across = along = 0.0
         for i in range(len(now)):
-            w = min(were[i], are[i])
+            w = weights[i]
             ax, ay, bx, by = before[i, 0] - ox, before[i, 1] - oy, now[i, 0] - nx, now[i, 1] - ny
             across += w * (ax * by - ay * bx)
             along += w * (ax * bx + ay * by)

@@ -233,7 +233,7 @@ class GaitNode(Node):
         down = self._stepper.down if walking else self._all
         if self._phase != "resting":
             carried = self._forces if self._feels else np.floor(self._loaded) if walking else self._all
-            self._odometry.update(1.0 / self.rate, feet, carried * down, self._turn)
+            self._odometry.update(1.0 / self.rate, feet, carried, self._turn, down)
             pose = pose_of(self._odometry)
             self._odom.publish(legged_odometry(pose, self._odometry.speed, self.now_ns, *self._frames))
             if self.publish_tf:
