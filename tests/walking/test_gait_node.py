@@ -12,6 +12,7 @@ import pytest
 from roboyard.errors import RoboyardError
 from roboyard.messages import msg, srv
 from roboyard.scenarios.run import Run
+from roboyard.simulation.faults import JointFault
 from roboyard.walking.movement import Movement
 from roboyard.walking.movement_file import movement_text
 
@@ -94,3 +95,32 @@ def test_gait_and_steps_change_while_it_walks_and_what_cannot_be_is_refused(run:
         assert getattr(node, name) == kept
     run.run_for(0.4)
     assert node._phase == "walking"
+
+
+def test_a_joint_that_does_not_go_where_it_is_told_is_named_and_can_stop_it(run: Run) -> None:
+    robot = run.robots["akrobat"]
+    node: Any = robot.nodes["gait"]
+    said: list[str] = []
+    run.bus.log_sinks.append(lambda record: said.append(record.text))
+    robot.drive(0.2)
+    run.run_for(2.0)
+    assert node.health is None  # joints lag, but none stalls
+    assert not said
+    node.set_parameter("stall", "stop")
+    run.simulation.faults.begin("jam", JointFault("akrobat", "m12", "blocked"))
+    run.run_for(2.0)
+    assert node.health.level == "warn"
+    assert "leg lf stalls: m12 is told" in node.health.text
+    assert any("m12" in text for text in said)
+    place = robot.truth.pose.x
+    run.run_for(1.0)
+    assert abs(robot.truth.pose.x - place) < 0.02
+    run.simulation.faults.end("jam")
+    run.run_for(1.0)
+    assert abs(robot.truth.pose.x - place) < 0.02  # until somebody says that it shall stand
+    robot.drive(0.0)
+    run.run_for(0.5)
+    assert node.health.level == "ok"
+    robot.drive(0.2)
+    run.run_for(2.0)
+    assert robot.truth.pose.x - place > 0.1

@@ -18,10 +18,10 @@ class LeggedOdometry:
     """Adds up how feet that stood have moved in the body; pure, with explicit state.
 
     Feet that stood at two moments did not move on the ground: the body did, against them.  Each counts by what it
-    carried at the moment at which that was less, so that feet that are just coming or going, and slip, hardly do.  Feet that
-    should be in the air count only where no others carry: one set takes over from the other while both are on their
-    way.  Its tilt comes from the inertial unit, its turning, too; without one, from the feet, as they fit best (Umeyama, 1991, in
-    the plane).  While no feet are known to stand, it goes on as before.
+    carried at the moment at which that was less, so that feet that are just coming or going, and slip, hardly do.  Feet
+    that should be in the air count only where no others carry: one set takes over from the other while both are on
+    their way.  Its tilt comes from the inertial unit, its turning, too; without one, from the feet, as they fit best
+    (Umeyama, 1991, in the plane).  While no feet are known to stand, it goes on as before.
 
     Attributes:
         x: In the frame where it began [m].

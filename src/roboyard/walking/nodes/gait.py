@@ -27,6 +27,7 @@ from roboyard.walking.movement import Between, play
 from roboyard.walking.movement_file import load_movement
 from roboyard.walking.nodes.legged_messages import gait_state, legged_odometry, pose_of, tilt_and_heading
 from roboyard.walking.odometry import LeggedOdometry
+from roboyard.walking.stall import StallWatch
 from roboyard.walking.standing import lying_down, returning, rising
 from roboyard.walking.stepping import Stepper, Steps
 from roboyard.walking.walker import Walker
@@ -77,6 +78,7 @@ class GaitNode(Node):
     state_rate: float = param(25.0, unit="Hz", low=1.0, high=500.0, fixed=True)
     carry: bool = param(True, doc="tell servos without an integral as much more as the load bends them")
     timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="older commands count as standstill")
+    stall: str = param("warn", choices=("warn", "stop"), doc="at a joint that stalls: say so; stand until told 0")
     feet: str = param("feet", doc="before the topics of the feet; empty: they feel nothing", fixed=True)
     odom_frame: str = param("odom", fixed=True)
     base_frame: str = param("base_link", fixed=True)
@@ -84,7 +86,7 @@ class GaitNode(Node):
 
     fields = (
         "_phase", "_way", "_at", "_wanted", "_heard_ns", "_pose", "_posed", "_turn", "_feels", "_forces", "_touching",
-        "_ticks", "_near", "_loaded", "_done",
+        "_ticks", "_near", "_loaded", "_done", "_stalled",
     )  # fmt: skip
 
     def setup(self) -> None:
@@ -97,6 +99,7 @@ class GaitNode(Node):
         gait, steps = self._settings(self.parameters())
         self._stepper = Stepper(self.legs, gait, steps)
         self._odometry, self._hold = LeggedOdometry(), HeadingHold(self.heading)
+        self._stall, self._stalled = StallWatch(len(self.legs.legs)), False
         self._done = np.zeros(3)
         self._wanted, self._heard_ns, self._ticks = (0.0, 0.0, 0.0), -1, 0
         self._pose, self._posed = np.zeros(6), np.zeros(6)
@@ -145,7 +148,9 @@ class GaitNode(Node):
     # -- state ---------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
         """State as plain data."""
-        parts: dict[str, Any] = {"stepper": self._stepper, "odometry": self._odometry, "hold": self._hold}
+        parts: dict[str, Any] = {
+            "stepper": self._stepper, "odometry": self._odometry, "hold": self._hold, "stall": self._stall,
+        }  # fmt: skip
         return super().save() | {name: part.save() for name, part in parts.items()}
 
     def load(self, state: dict[str, Any]) -> None:
@@ -155,6 +160,7 @@ class GaitNode(Node):
         self._stepper.load(state["stepper"])
         self._odometry.load(state["odometry"])
         self._hold.load(state["hold"])
+        self._stall.load(state["stall"])
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_command(self, message: Any) -> None:
@@ -225,8 +231,10 @@ class GaitNode(Node):
 
     # -- going on ------------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
-        feet = self.legs.feet(self._actual())
+        actual = self._actual()
+        feet = self.legs.feet(actual)
         if self.owners.owns(self.full_name, self.legs.joints) and not self.owners.paused(self.legs.joints):
+            self._watch_joints(actual)
             self._near = self._walk() if self._phase == _WALKING else self._follow()
             self.hardware.write(JointCommand("position", self.legs.joints, self._told().ravel()))
         walking = self._phase == _WALKING
@@ -244,6 +252,21 @@ class GaitNode(Node):
             margin = float(held_by(feet, down, 0.0, 0.0))
             doing = (self._phase, self.gait)
             self._state.publish(gait_state(self.now_ns, *doing, self._names, down, touching, margin, self._done))
+
+    def _watch_joints(self, actual: NDArray[np.float64]) -> None:
+        """Say so when a joint does not go where it is told, and when all do again."""
+        found = self._stall.look(self._near, actual, 1.0 / self.rate)
+        if found is not None:
+            leg, told, stays = self.legs.legs[found[0]], self._near[found], actual[found]
+            text = f"leg {leg.name} stalls: {leg.joints[found[1]]} is told {told:.2f} rad and stays at {stays:.2f} rad"
+            self.log.warn(text, every=5.0)
+            if not self._stalled:
+                self.report_health("warn", text)
+            self._stalled = True
+        elif self._stalled and not (self.stall == "stop" and any(self._wanted)):
+            self.log.info("all joints go where they are told again")
+            self.report_health("ok", "all joints go where they are told")
+            self._stalled = False
 
     def _follow(self) -> NDArray[np.float64]:
         """The next set-points of a way that is followed to its end, or the last ones."""
@@ -271,7 +294,8 @@ class GaitNode(Node):
         """The set-points of the next moment on the gait."""
         if self._heard_ns >= 0 and self.now_ns - self._heard_ns > self.timeout * 1e9:
             self._wanted, self._heard_ns = (0.0, 0.0, 0.0), -1
-        dt, wanted, turn = 1.0 / self.rate, np.array(self._wanted), self._turn
+        still = self._stalled and self.stall == "stop"
+        dt, wanted, turn = 1.0 / self.rate, np.zeros(3) if still else np.array(self._wanted), self._turn
         told = self._hold.steer(wanted, turn[2] if turn else None)
         tilt = (0.0, 0.0) if turn is None else (turn[0] - self._posed[3], turn[1] - self._posed[4])
         feet = self._stepper.advance(dt, told, self._touching if self._feels else None, tilt)
