@@ -30,7 +30,7 @@ class Timer:
         # the next call is scheduled first, so that the callback may cancel it
         self.next_ns += self.period_ns
         self._event = self._executor.at(self.next_ns, self._fire, self._priority)
-        self._meter.run(self._meter.callback)
+        self._meter()
 
     @property
     def event(self) -> Scheduled | None:

@@ -132,11 +132,10 @@ class Subscription:
         """Run the callback, unless the subscription was closed since the message was sent."""
         if self.closed:
             return
-        meter = self.meter
         if self.with_source:
-            meter.run(meter.callback, message, source)
+            self.meter(message, source)
         else:
-            meter.run(meter.callback, message)
+            self.meter(message)
 
     def close(self) -> None:
         """Receive nothing any more."""
