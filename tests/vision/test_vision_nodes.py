@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from roboyard.bus import Bus, Node
+from roboyard.bus import Bus, Node, NodeError
 from roboyard.geometry import SE3, Lens
 from roboyard.messages import action, msg
 from roboyard.messages.convert import camera_info_to_msg, image_to_msg, tf_message
 from roboyard.vision.fiducials import marker_picture
+from roboyard.vision.hand_eye import calibrate_hand_eye
+from roboyard.vision.hand_eye_file import result_text
 from roboyard.vision.nodes import DiscFinderNode, FiducialFinderNode
 from roboyard.vision.synthetic.coverage import disc_patch
 from roboyard.vision.synthetic.exposure import expose
@@ -51,7 +54,14 @@ class Desk:
         return self.client.look.send(action.LookForDiscs.Goal(**wishes))
 
     def play(
-        self, count: int, *, depth: float | None = 0.3, encoding: str | None = None, tf: bool = True, info: bool = True
+        self,
+        count: int,
+        *,
+        depth: float | None = 0.3,
+        encoding: str | None = None,
+        tf: bool = True,
+        info: bool = True,
+        frames: Any = ((T_BASE_CAMERA, "base", "camera"),),
     ) -> None:
         now = self.bus.executor.now_ns
         for k in range(count):
@@ -60,7 +70,7 @@ class Desk:
             if info:
                 self.infos.publish(camera_info_to_msg(320, 240, LENS.matrix, "camera", time_ns))
             if tf:
-                self.tf.publish(tf_message([(T_BASE_CAMERA, "base", "camera")], time_ns))
+                self.tf.publish(tf_message(frames, time_ns))
             image = image_to_msg(picture(k), "camera", time_ns)
             if encoding is not None:
                 image.encoding = encoding
@@ -98,6 +108,42 @@ def test_a_look_answers_in_the_frame_that_was_asked_for() -> None:
     assert np.allclose(result.diameters, 0.02, atol=1e-3)
     assert list(result.measured) == [True, True]
     assert all(n.z > 0.9 for n in result.normals)  # the camera looks down, discs look up
+
+
+def test_a_camera_that_sits_elsewhere_is_right_once_it_is_calibrated(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    T_flange_camera = SE3.from_xyz_rpy((0.06, 0.0, 0.03), (0.1, math.pi - 0.05, 0.4))
+    T_off = SE3.exp([0.002, -0.001, 0.002, *(math.radians(1.0) * np.array([0.6, 0.64, 0.48]))])  # 3 mm and 1 degree
+    T_base_target = SE3.from_xyz_rpy((0.3, 0.1, 0.0), (0.0, 0.0, 0.3))
+    arm = [SE3.exp([*rng.uniform(-0.3, 0.3, 3), *rng.uniform(-0.8, 0.8, 3)]) for _ in range(15)]
+    seen = [
+        (T @ T_flange_camera).inverse() @ T_base_target @ SE3.exp([*rng.normal(0, 2e-4, 3), *rng.normal(0, 1e-3, 3)])
+        for T in arm
+    ]
+    file = tmp_path / "mount.yaml"
+    file.write_text(result_text(calibrate_hand_eye(arm, seen)))
+    frames = [
+        (T_BASE_CAMERA @ T_flange_camera.inverse(), "base", "flange"),
+        (T_flange_camera @ T_off, "flange", "camera"),
+    ]
+    truth = np.array([T_BASE_CAMERA @ T.translation for T in PLACES])
+
+    def errors(**parameters: str) -> np.ndarray:
+        desk = Desk(**parameters)
+        asked = desk.ask(polarity="white", frame_id="base", looks=5)
+        desk.play(6, frames=frames)
+        found = np.array([[p.x, p.y, p.z] for p in result_of(asked).positions])
+        return np.array([np.linalg.norm(found - point, axis=1).min() for point in truth])
+
+    assert errors().min() > 0.003
+    assert errors(hand_eye=str(file), hand_eye_link="flange").max() < 0.001
+
+
+def test_a_mount_without_its_link_or_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NodeError, match="both or none"):
+        Desk(hand_eye="mount.yaml")
+    with pytest.raises(NodeError, match="cannot be read"):
+        Desk(hand_eye=str(tmp_path / "none.yaml"), hand_eye_link="flange")
 
 
 def test_pairs() -> None:

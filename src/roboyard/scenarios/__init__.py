@@ -1,6 +1,7 @@
 """Scenarios: who drives where, what happens, and what must hold; run, judged, reported, and repeated in batches.
 
-`Run` puts a run together from Python; `load_spec` and `run_scenario` do it from a file; `run_batch` does it many times.
+`Run` puts a run together from Python; `load_spec` and `run_scenario` do it from a file; `run_batch` does it many times,
+`compare_scenario` in several ways.
 """
 
 from importlib import import_module
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from roboyard.scenarios.batch import BatchResult, run_batch
     from roboyard.scenarios.check import CheckReport, check_scenario
     from roboyard.scenarios.clock import Progress
+    from roboyard.scenarios.compare import Comparison, compare_scenario
     from roboyard.scenarios.control import Control
     from roboyard.scenarios.outcome import Outcome
     from roboyard.scenarios.rewrite import rewrite_report
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BatchResult": "batch",
     "CheckReport": "check",
+    "Comparison": "compare",
     "Control": "control",
     "Outcome": "outcome",
     "Progress": "clock",
@@ -30,6 +33,7 @@ _HOMES = {
     "Scenario": "schema",
     "Spec": "spec",
     "check_scenario": "check",
+    "compare_scenario": "compare",
     "load_spec": "spec",
     "rewrite_report": "rewrite",
     "run_batch": "batch",
@@ -40,6 +44,7 @@ _HOMES = {
 __all__ = [
     "BatchResult",
     "CheckReport",
+    "Comparison",
     "Control",
     "Outcome",
     "Progress",
@@ -48,6 +53,7 @@ __all__ = [
     "Scenario",
     "Spec",
     "check_scenario",
+    "compare_scenario",
     "load_spec",
     "rewrite_report",
     "run_batch",

@@ -15,12 +15,14 @@ from roboyard.config import field
 from roboyard.errors import ConfigError
 from roboyard.scenarios.faults.kinds import POSE, Fault, Pose, Remove, Spawn
 from roboyard.scenarios.ground import TerrainEntry
+from roboyard.scenarios.options import OptionEntry
 from roboyard.scenarios.script import Script, Step
 from roboyard.scenarios.setting import LooksEntry, ThingEntry
 
 __all__ = [
     "FurnitureEntry",
     "NodeEntry",
+    "OptionEntry",
     "Pose",
     "RecordEntry",
     "Remove",
@@ -128,6 +130,7 @@ class Scenario:
     timestep: float | None = field(None, unit="s", low=1e-5, high=0.1, doc="of the physics; default: the world's")
     record: RecordEntry = field(RecordEntry(), doc="")
     video: VideoEntry = field(VideoEntry(), doc="")
+    options: dict[str, OptionEntry] = field(factory=dict, doc="what `--set NAME=VALUE` offers by a short name")
     smoke: dict[str, Any] = field(factory=dict, doc="what differs in the smoke variant of at most 5 s")
     elsewhere: dict[str, Any] = field(factory=dict, doc="what differs with another robot or world in place")
     run: dict[str, Any] = field(factory=dict, doc="written by a run: how it was made; ignored when read")
@@ -138,6 +141,7 @@ class Scenario:
         _check_names(tuple(self.furniture), "furniture name")
         _check_names(tuple(self.things), "thing name")
         _check_names(tuple(self.criteria), "criterion name")
+        _check_names(tuple(self.options), "option name")
         for key, (low, high) in self.draws.items():
             if not (math.isfinite(low) and math.isfinite(high) and low <= high):
                 raise ConfigError(f"[{low:g}, {high:g}]", where=f"draws.{key}", valid="[least, greatest]")

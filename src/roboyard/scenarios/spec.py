@@ -12,15 +12,13 @@ import numpy as np
 from roboyard.config import Node, dumps, from_data, load, override, read_file
 from roboyard.errors import ConfigError
 from roboyard.scenarios.catalog import find
+from roboyard.scenarios.options import with_options
+from roboyard.scenarios.overlay import laid_on
 from roboyard.scenarios.residents import resident
 from roboyard.scenarios.schema import Scenario
 
 SMOKE_SECONDS = 5.0
 """Longest smoke variant [simulated s]."""
-
-
-_WHOLE = ("criteria", "operator", "smoke")
-"""Keys that a variant replaces instead of adding to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def load_spec(
 
     Args:
         name: Its name, or a path to its file.
-        overrides: ``key.path=value``, as ``--set`` gives them.
+        overrides: ``key.path=value``, as ``--set`` gives them; or an option's name and value.
         smoke: Take the smoke variant.
         robot: Instead of the main robot's model: a name, or a path (from the working directory).
         world: Instead of the world, likewise.
@@ -98,7 +96,8 @@ def load_spec(
         node = _elsewhere(node, robot, world)
     if smoke:
         node = _smoke(node)
-    for text in overrides:  # last: what the user says on the spot counts most
+    node, rest = with_options(node, overrides)
+    for text in rest:  # last: what the user says on the spot counts most
         node = override(node, text)
     scenario = _drawn(_shortened(load(Scenario, node, where=str(path)), smoke), node, smoke)
     return Spec(path.stem if path.stem != "scenario" else path.parent.name, scenario, path.parent, smoke, node)
@@ -146,7 +145,7 @@ def spec_of(scenario: Scenario, name: str = "scenario", base: Path | None = None
 
 def _elsewhere(node: Node, robot: str | None, world: str | None) -> Node:
     """Another robot or world in place, with what the scenario itself wants to be different then."""
-    node = _merge(node, node.value.get("elsewhere", from_data({})))
+    node = laid_on(node, node.value.get("elsewhere", from_data({})))
     if world is not None:
         node = _with(node, "world", str(_from_here("world", world)))
     if robot is not None:
@@ -171,18 +170,7 @@ def _from_here(kind: str, name: str) -> str | Path:
 def _smoke(node: Node) -> Node:
     """The scenario with what ``smoke`` says in place, criteria only if it names some."""
     entries = {key: child for key, child in node.value.items() if key != "criteria"}
-    return _merge(Node(entries, node.place, node.key_place), node.value.get("smoke", from_data({})))
-
-
-def _merge(node: Node, over: Node) -> Node:
-    """``over`` laid on ``node``: mappings are joined, everything else is replaced, and so are those in ``_WHOLE``."""
-    if not isinstance(node.value, dict) or not isinstance(over.value, dict):
-        return over
-    entries = dict(node.value)
-    for key, child in over.value.items():
-        joined = key in entries and key not in _WHOLE
-        entries[key] = _merge(entries[key], child) if joined else child
-    return Node(entries, node.place, node.key_place)
+    return laid_on(Node(entries, node.place, node.key_place), node.value.get("smoke", from_data({})))
 
 
 def _with(node: Node, key: str, value: object) -> Node:

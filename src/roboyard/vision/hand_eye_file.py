@@ -85,6 +85,39 @@ def read_hand_eye(path: str | Path) -> tuple[Setup, list[SE3], list[SE3]]:
     return data.setup, arm, target
 
 
+@dataclass(frozen=True)
+class MountFile:
+    """What `roboyard calibrate hand-eye` writes: where the camera sits, and how surely.
+
+    Attributes:
+        setup: ``eye-in-hand``: on the flange; ``eye-to-hand``: in the arm's base.
+        xyz: Of its optical frame [m].
+        quaternion: w, x, y, z.
+        rpy: The same turn, for people; not read.
+        sigma_xyz: Standard deviations [m]; not read.
+        sigma_rotation: Standard deviations [rad]; not read.
+        covariance: Of both; not read.
+    """
+
+    setup: Setup
+    xyz: tuple[float, float, float]
+    quaternion: tuple[float, float, float, float]
+    rpy: tuple[float, ...] = ()
+    sigma_xyz: tuple[float, ...] = ()
+    sigma_rotation: tuple[float, ...] = ()
+    covariance: tuple[tuple[float, ...], ...] = ()
+
+
+def read_mount(path: str | Path) -> SE3:
+    """Pose of the camera's optical frame on the flange or in the base, as calibration found it.
+
+    Raises:
+        ConfigError: unreadable, or not of this form; names file, key and what would be right.
+    """
+    data = load(MountFile, path)
+    return PoseText(data.xyz, data.quaternion).pose(str(path))
+
+
 def sightings_text(setup: Setup, arm: Sequence[SE3], target: Sequence[SE3]) -> str:
     """The text of such a file."""
     lines = [f"setup: {setup}", "poses:"]

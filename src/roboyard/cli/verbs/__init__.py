@@ -28,6 +28,7 @@ from roboyard.cli.verbs import (
 from roboyard.cli.verbs.batch import batch
 from roboyard.cli.verbs.bench import bench
 from roboyard.cli.verbs.check_sensor import sensor
+from roboyard.cli.verbs.compare import compare
 from roboyard.cli.verbs.convert import convert
 from roboyard.cli.verbs.doctor import doctor
 from roboyard.cli.verbs.drive import drive
@@ -65,8 +66,9 @@ show.app.command("movement")(show_movement)
 show.app.command("terrain")(show_terrain)
 
 _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
-    {"list": list_things, "run": run, "drive": drive, "batch": batch, "report": report, "check": check.app,
-     "calibrate": calibrate.app, "map": map_, "plan": plan.app, "show": show.app, "convert": convert},
+    {"list": list_things, "run": run, "drive": drive, "batch": batch, "compare": compare, "report": report,
+     "check": check.app, "calibrate": calibrate.app, "map": map_, "plan": plan.app, "show": show.app,
+     "convert": convert},
     {"teleop": teleop, "pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop, "save": save},
     {
         "topic": topic.app, "node": node.app, "service": service.app, "action": action.app, "param": param.app,

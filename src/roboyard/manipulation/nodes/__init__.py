@@ -6,5 +6,14 @@ from roboyard.manipulation.nodes.move_group import MoveGroupNode
 from roboyard.manipulation.nodes.self_filter import SelfFilterNode
 from roboyard.manipulation.nodes.servo import ServoNode
 from roboyard.manipulation.nodes.skills import SkillsNode
+from roboyard.manipulation.nodes.thesis_skills import ThesisSkillsNode
 
-__all__ = ["ArmMissionNode", "ArmTourNode", "MoveGroupNode", "SelfFilterNode", "ServoNode", "SkillsNode"]
+__all__ = [
+    "ArmMissionNode",
+    "ArmTourNode",
+    "MoveGroupNode",
+    "SelfFilterNode",
+    "ServoNode",
+    "SkillsNode",
+    "ThesisSkillsNode",
+]

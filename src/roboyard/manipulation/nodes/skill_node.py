@@ -181,17 +181,18 @@ class SkillNode(Node):
         self._doer.cancel(why)
 
     # -- going on ------------------------------------------------------------------------------------------------------
-    def _now(self) -> Now:
+    def now_of(self) -> Now:
+        """What a skill knows when it is asked."""
         return Now(self.skills, self._memory, self._body, self._joints, self._doer.holding, self._shift, self._efforts,
                    self.now_ns)  # fmt: skip
 
     def _begin(self, skill: Skill) -> None:
-        self._carry_on(self._stack.begin(skill, self._now()))
+        self._carry_on(self._stack.begin(skill, self.now_of()))
 
     def came(self, outcome: Outcome) -> None:
         """What was asked for has ended."""
         if self._ending is None:
-            self._carry_on(self._stack.feed(self._now(), outcome))
+            self._carry_on(self._stack.feed(self.now_of(), outcome))
             return
         (why, finish), self._ending = self._ending, None
         ended = self._stack.abandon(why.cause, why.text)
@@ -208,7 +209,7 @@ class SkillNode(Node):
             at_once = self._doer.start(said)
             if at_once is None:
                 return
-            said = self._stack.feed(self._now(), at_once)
+            said = self._stack.feed(self.now_of(), at_once)
             self._tell()
         self._over(said)
 

@@ -65,9 +65,10 @@ class SkillsNode(SkillNode):
     def _lanes(self) -> tuple[Lane, ...]:
         return lanes_of(self.skills, self._memory)
 
-    def _now(self) -> Now:
+    def now_of(self) -> Now:
+        """What a skill knows, with how fast things come on belts."""
         doer = self._doer
-        return replace(super()._now(), flows=dict(doer.flows) if isinstance(doer, Doer) else {})
+        return replace(super().now_of(), flows=dict(doer.flows) if isinstance(doer, Doer) else {})
 
     def make(self, name: str, wish: Wish) -> Skill:
         """One of `SKILLS`."""

@@ -33,6 +33,8 @@ _NEAR = 0.03
 _STANDS = math.cos(math.radians(10.0))
 _PLACED = 0.01
 """What stands farther from where it should has not been placed [m]."""
+_RISEN = 0.015
+"""What was picked is higher by more than when the skill began [m]."""
 _APART_NS = 200_000_000
 _LOW = 0.02
 """What is no higher stands on the floor [m]."""
@@ -53,6 +55,7 @@ class Handled:
         thing: Which it truly was; empty: unknown.
         error: From where it should stand to where it stands, in the plane [m]; None: not measured.
         stands: Whether it stands upright there.
+        risen: Of a pick: whether something is truly up.
     """
 
     time: float
@@ -65,20 +68,22 @@ class Handled:
     thing: str = ""
     error: float | None = None
     stands: bool = True
+    risen: bool = True
 
     @property
     def good(self) -> bool:
         """Done, and in truth so."""
-        return self.done and self.stands and (self.error is None or self.error <= _PLACED)
+        return self.done and self.stands and self.risen and (self.error is None or self.error <= _PLACED)
 
 
 class Handling(Collector):
     """Picks and places from the events of skills; where things stand, by the truth.
 
     ``picks``, ``places``: that something was gone for, or brought; not those that found nothing in view or were
-    cancelled.  ``picks_ok``, ``places_ok``: that were done; what was placed stands upright, within 10 mm of where it
-    should.  ``place_error_mean_mm``, ``place_error_p95_mm``: from the middle between two discs, or the place that was
-    asked for, to the thing's true middle, 0.6 s after it was put down; where a mark moves, from where it is then.
+    cancelled.  ``picks_ok``, ``places_ok``: that were done; what was picked is truly up, what was placed stands
+    upright, within 10 mm of where it should.  ``place_error_mean_mm``, ``place_error_p95_mm``: from the middle between
+    two discs, or the place that was asked for, to the thing's true middle, 0.6 s after it was put down; where a mark
+    moves, from where it is then.
     ``objects_per_hour``: placed, from the first skill's begin to the last place's end.  ``recoveries``: things that
     went wrong and were mended.  ``collisions``: times that the robot touched anything with anything but its fingers, or
     with its fingers what cannot be moved; what stands upright on its root link, in a bay, touches that rightly.
@@ -96,6 +101,7 @@ class Handling(Collector):
             tuple[int, int, str, tuple[float, float]]
         ] = []  # row, when to judge, which mark, where else
         self._begun: dict[int, float] = {}
+        self._lay: dict[str, float] = {}  # heights when the last pick began
         self._things: dict[str, tuple[float, float, float, float]] = {}  # x, y, z, cosine of its tilt
         self._trunk = ""
         self._marks: dict[str, tuple[float, float]] = {}
@@ -141,6 +147,8 @@ class Handling(Collector):
         self._judge(time_ns)
         if message.event == "begins":
             self._begun[int(message.number)] = time
+            if message.skill == "pick":
+                self._lay = {name: place[2] for name, place in self._things.items()}
         elif message.event == "recovers":
             self._recoveries += 1
         elif message.event == "ends":
@@ -154,6 +162,11 @@ class Handling(Collector):
             int(message.bay),
         )  # fmt: skip
         self.handled.append(row)
+        if message.done and message.skill == "pick" and self._lay:
+            risen = {name: place[2] - self._lay.get(name, place[2]) for name, place in self._things.items()}
+            highest = max(risen, key=lambda name: risen[name], default="")
+            row.risen = bool(highest) and risen[highest] > _RISEN
+            row.thing = highest if row.risen else ""
         if message.done and message.skill == "place":
             self._last = row.time
             if message.located:

@@ -56,9 +56,11 @@ def _judged(source: Source) -> Handling:
 
 def _row(number: int, one: Handled) -> tuple[str, ...]:
     error = "" if one.error is None else f"{1e3 * one.error:.2f}"
-    word = (
-        "done" if one.good else "fell over" if one.done and not one.stands else "beside it" if one.done else "not done"
-    )
+    words = (
+        ("done", one.good), ("not done", not one.done), ("nothing is up", not one.risen),
+        ("fell over", not one.stands), ("beside it", True),
+    )  # fmt: skip
+    word = next(text for text, holds in words if holds)
     why = f"{one.cause}: {one.text}" if one.cause and one.text else one.cause
     bay = str(one.bay) if one.bay else ""
     return (str(number), f"{one.time:.1f}", one.skill, f"{one.seconds:.1f}", bay, one.thing, error, word, why)

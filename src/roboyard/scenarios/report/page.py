@@ -73,6 +73,7 @@ def render(
     template = Path(__file__).with_name("template.html").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.ChainableUndefined)
     return environment.from_string(template).render(
+        css=page_style(),
         title=document["scenario"] + (" (smoke)" if document.get("smoke") else ""),
         verdict=verdict,
         verdict_class=verdict_class,
@@ -125,6 +126,11 @@ def render(
     )
 
 
+def page_style() -> str:
+    """The style sheet of all pages: light and dark, and the colours that figures name."""
+    return Path(__file__).with_name("page.css").read_text("utf-8")
+
+
 def _verdict(document: Mapping[str, Any]) -> tuple[str, str]:
     state = document["state"]
     if state == "interrupted":
@@ -138,7 +144,7 @@ def _verdict(document: Mapping[str, Any]) -> tuple[str, str]:
 
 def _criterion(name: str, found: Mapping[str, Any]) -> dict[str, str]:
     word, cls = {True: ("held", "good"), False: ("not held", "bad"), None: ("not judged", "warn")}[found["passed"]]
-    values = ", ".join(f"{key} = {_number(value)}" for key, value in found["values"].items())
+    values = ", ".join(f"{key} = {number(value)}" for key, value in found["values"].items())
     return {"name": name, "expression": found["expression"], "word": word, "cls": cls, "values": values,
             "reason": found["reason"]}  # fmt: skip
 
@@ -204,9 +210,9 @@ def _topic(topic: Mapping[str, Any]) -> dict[str, Any]:
 def _metrics(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     robots = [robot["metrics"] for robot in document["robots"].values()]
     names = list(robots[0]) if robots else []
-    rows = [{"name": name, "values": [_number(robot.get(name)) for robot in robots]} for name in names]
+    rows = [{"name": name, "values": [number(robot.get(name)) for robot in robots]} for name in names]
     width = max(1, len(robots))
-    rows.extend({"name": name, "values": [_number(document.get(name)), *[""] * (width - 1)]} for name in RUN_METRICS)
+    rows.extend({"name": name, "values": [number(document.get(name)), *[""] * (width - 1)]} for name in RUN_METRICS)
     return rows
 
 
@@ -218,7 +224,8 @@ def _provenance(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _number(value: Any) -> str:
+def number(value: Any) -> str:
+    """A metric's value as people read it."""
     if value is None:
         return "–"
     if isinstance(value, bool) or not isinstance(value, int | float):

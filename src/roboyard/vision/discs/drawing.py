@@ -43,14 +43,14 @@ def draw_discs(image: U8, discs: Sequence[Disc | PlacedDisc], pairs: Sequence[Di
         if isinstance(one, PlacedDisc):
             place = (round(float(disc.centre[0] + disc.radius + 3)), round(float(disc.centre[1] + 4)))
             sign = "" if one.measured else "~"
-            _write(out, f"{sign}{1e3 * one.diameter:.1f}", place, scale, RED)
+            write(out, f"{sign}{1e3 * one.diameter:.1f}", place, scale, RED)
     for pair in pairs:
         start, end = ([round(float(value)) for value in one.pixel] for one in (pair.first, pair.second))
         cv2.line(out, start, end, BLUE, 1, cv2.LINE_AA)
         middle_pixel = 0.5 * (pair.first.pixel + pair.second.pixel)
         cv2.circle(out, tuple(round(float(value)) for value in middle_pixel), 3, BLUE, -1, cv2.LINE_AA)
         beside = round(float(middle_pixel[0])) + 6, round(float(middle_pixel[1])) - 6
-        _write(out, f"{1e3 * pair.distance:.1f}", beside, scale, BLUE)
+        write(out, f"{1e3 * pair.distance:.1f}", beside, scale, BLUE)
     return out
 
 
@@ -65,7 +65,8 @@ def draw_ways(out: U8, ways: NDArray[np.float64]) -> None:
             cv2.circle(out, point, 3 << _FINE, YELLOW, -1, cv2.LINE_AA, _FINE)
 
 
-def _write(out: U8, text: str, place: tuple[int, int], scale: float, colour: tuple[int, int, int]) -> None:
+def write(out: U8, text: str, place: tuple[int, int], scale: float, colour: tuple[int, int, int]) -> None:
+    """Letters with a white rim, from a place (column, row) to the right."""
     cv2 = opencv()
     for width, shade in ((3, (255, 255, 255)), (1, colour)):
         cv2.putText(out, text, place, cv2.FONT_HERSHEY_SIMPLEX, scale, shade, width, cv2.LINE_AA)

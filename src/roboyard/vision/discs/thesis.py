@@ -8,6 +8,7 @@ ground.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.vision.discs.config import DiscConfig
-from roboyard.vision.discs.hough import hough_circles
+from roboyard.vision.discs.drawing import RED, write
+from roboyard.vision.discs.votes import circles_by_votes
 from roboyard.vision.opencv import opencv
 
 U8 = NDArray[np.uint8]
@@ -99,7 +101,7 @@ def thesis_discs(image: U8, depth: F32, config: DiscConfig, camera: ThesisCamera
         )
     grey = opencv().cvtColor(image, opencv().COLOR_RGB2GRAY) if image.ndim == 3 else image
     found = []
-    for x, y, radius in hough_circles(image, config):
+    for x, y, radius in circles_by_votes(grey, config):
         middle = int(grey[min(round(y), 479), min(round(x), 639)])
         if not (middle < _WHITE_BELOW if config.polarity == "white" else middle > _BLACK_ABOVE):
             continue
@@ -138,3 +140,14 @@ def _pairs(discs: list[ThesisDisc], depth: F32, config: DiscConfig, camera: Thes
         middle.position[2] = 1e-3 * (camera.zero[2] - _mean_depth(depth, column, row, _PAIR_WINDOW))
         found.append(middle)
     return found
+
+
+def draw_thesis_discs(image: U8, discs: Sequence[ThesisDisc]) -> U8:
+    """A copy (h, w, 3) with circles in red, with diameters and distances of pairs in mm, as its program shows them."""
+    out = image.copy() if image.ndim == 3 else np.repeat(image[:, :, None], 3, axis=2)
+    for one in discs:
+        x, y = (round(float(value)) for value in one.pixel)
+        opencv().circle(out, (x, y), round(one.radius), RED, 1, opencv().LINE_AA)
+        apart = f" {1e3 * one.distance:.1f}" if one.distance else ""
+        write(out, f"{1e3 * one.diameter:.1f}{apart}", (x + 10, y + 4), 0.4, RED)
+    return out

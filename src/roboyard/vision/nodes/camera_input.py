@@ -71,9 +71,14 @@ class CameraInput:
         self._last: dict[str, Any] = {}
         self._heard: list[Subscription] = []
 
+    @property
+    def listens(self) -> bool:
+        """Whether it hears anything."""
+        return bool(self._heard)
+
     def listen(self, wanted: bool = True) -> None:
         """Listen from now on, or no more."""
-        if wanted == bool(self._heard):
+        if wanted == self.listens:
             return
         for heard in self._heard:
             release(self._node, heard)
@@ -95,6 +100,14 @@ class CameraInput:
             if message is None or stale:
                 return f"{name}_silent", f"nothing came on {self._node.resolve(topic)}"
         return "", ""
+
+    def save(self) -> dict[str, Any]:
+        """What is known of lenses, which need not be told again."""
+        return {name: message for name, message in self._last.items() if name.endswith("info")}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Counterpart of `save`."""
+        self._last = dict(saved)
 
     def _take(self, name: str, message: Any) -> None:
         self._last[name] = message

@@ -10,7 +10,7 @@ import numpy as np
 
 from roboyard.bus import Node, TransformError, param, settings
 from roboyard.bus.actions import GoalHandle
-from roboyard.errors import InputError
+from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
 from roboyard.messages import action, msg
 from roboyard.messages.convert import header, image_to_msg, jpeg_to_msg
@@ -21,6 +21,7 @@ from roboyard.vision.discs.looks import Steady, steady
 from roboyard.vision.discs.pairs import DiscPair, disc_pairs
 from roboyard.vision.discs.place import PlacedDisc, place_discs
 from roboyard.vision.discs.tracks import Track, tracked
+from roboyard.vision.hand_eye_file import read_mount
 from roboyard.vision.nodes.camera_input import CameraInput, View
 from roboyard.vision.nodes.detections import detection, detections, pose_of
 
@@ -95,6 +96,8 @@ class DiscFinderNode(Node):
     depth_topic: str = param("depth_registered/image", doc="of depth; empty: none", fixed=True)
     depth_info_topic: str = param("", doc="of the depth camera, if depth is not registered", fixed=True)
     rate: float = param(2.0, unit="Hz", low=0.01, high=100.0, doc="of pictures looked at for the topics")
+    hand_eye: str = param("", doc="what `roboyard calibrate hand-eye` wrote; empty: as described", fixed=True)
+    hand_eye_link: str = param("", doc="the flange or base that its camera's pose is in", fixed=True)
     disc: DiscConfig = settings(DiscConfig)
     looks: int = param(5, low=1, high=100, doc="pictures of a look")
     least: int = param(3, low=1, high=100, doc="of them that must agree on a place")
@@ -108,6 +111,9 @@ class DiscFinderNode(Node):
         """Connect."""
         self._looked_ns = -(10**18)
         self._look: Look | None = None
+        if bool(self.hand_eye) != bool(self.hand_eye_link):
+            raise ConfigError("one of hand_eye and hand_eye_link", where=self.full_name, valid="both or none")
+        self._T_mount_camera = read_mount(self.hand_eye) if self.hand_eye else None
         self._found = self.publisher("discs", msg.vision_msgs.Detection3DArray)
         self._drawn = self.publisher("discs/image", msg.Image)
         self._kept = self.publisher("discs/image/compressed", msg.CompressedImage)
@@ -179,7 +185,7 @@ class DiscFinderNode(Node):
         T = SE3.identity()
         if look.frame and look.frame != view.frame:
             try:
-                T = self.transforms.lookup(look.frame, view.frame, view.time_ns)
+                T = self._camera_in(look.frame, view)
             except TransformError as error:
                 look.trouble = ("no_transform", str(error))
                 return
@@ -200,6 +206,12 @@ class DiscFinderNode(Node):
         look.handle.feedback(action.LookForDiscs.Feedback(looks=len(look.rows)))
         if len(look.rows) >= look.looks:
             self._end()
+
+    def _camera_in(self, frame: str, view: View) -> SE3:
+        """Pose of the camera in a frame: as calibration found its mount, else as described. Raises TransformError."""
+        if self._T_mount_camera is None:
+            return self.transforms.lookup(frame, view.frame, view.time_ns)
+        return self.transforms.lookup(frame, self.frame(self.hand_eye_link), view.time_ns) @ self._T_mount_camera
 
     def _watch(self) -> None:
         look = self._look

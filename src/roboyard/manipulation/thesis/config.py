@@ -1,0 +1,80 @@
+"""The thesis's constants: its own numbers, in degrees of its scale and millimetres."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from roboyard.config import field
+from roboyard.errors import ConfigError
+from roboyard.vision.discs.config import DiscConfig, Mode, Polarity
+from roboyard.vision.discs.thesis import ThesisCamera
+
+Pose = tuple[float, float, float, float]
+"""Joints 2 to 5 [degrees]."""
+
+
+@dataclass(frozen=True)
+class ThesisConfig:
+    """Defaults are as the thesis lists them, for its arm, its camera's mount and its bays.
+
+    A laboratory with another mount measures `focal` to `bay_pose` anew; the rest is the method.
+    """
+
+    # the camera, see ThesisCamera
+    focal: float = field(530.0, unit="px", low=1.0, high=1e5, doc="by which pixels become millimetres")
+    zero: tuple[float, float, float] = field((-12.0, 95.0, 564.0), doc="x, y of the camera and its height [mm]")
+    depth_map: tuple[float, float, float, float] = field(
+        (0.1, -13.0, 0.1, -6.0), doc="a, b, c, d of a depth pixel u + a u + b, v + c v + d"
+    )
+    # poses
+    bearings: tuple[float, ...] = field((-45.0, -45.0), doc="joint 1 to look at each field [degrees]")
+    upright: Pose = field((3.0, 0.0, 0.0, 5.0), doc="joints 2 to 5 to look, and with something in the hand [degrees]")
+    load_check: float = field(136.5, doc="joint 1 to look at the bays [degrees]")
+    load_x: tuple[float, ...] = field((-68.0, -10.0, 47.0), doc="where bays are then seen, aside [mm]")
+    load_y: tuple[float, ...] = field((217.5, 223.0, 217.5), doc="and ahead [mm]")
+    bay_turns: tuple[float, ...] = field((-59.25, -44.25, -29.25), doc="joint 1 over each bay, bent back [degrees]")
+    bay_pose: Pose = field((-45.5, -45.0, -90.25, 5.0), doc="joints 2 to 5 with the grip in a bay [degrees]")
+    stow_over: Pose = field((5.0, 5.0, -2.0, 0.0), doc="beside that before something is stored [degrees]")
+    stow_at: Pose = field((-1.0, 5.0, -4.5, 0.0), doc="and when it is let go of [degrees]")
+    stow_leaves: bool = field(False, doc="go by take_over after that, as the text says; the program goes straight up")
+    take_over: Pose = field((5.0, 0.0, -2.0, 0.0), doc="before and after something is taken out [degrees]")
+    as_programmed: bool = field(True, doc="inverse kinematics with the 1 mm, 5 and 1 degrees of the program")
+    # the method
+    load_window: float = field(20.0, low=0.0, high=1e3, doc="discs so near to where a bay is seen are its [mm]")
+    load_tries: int = field(6, low=1, high=100, doc="looks at the bays")
+    pick_heights: tuple[float, float] = field((25.0, -25.0), doc="over a symbol, before the grasp and in it [mm]")
+    place_heights: tuple[float, float] = field((45.0, 20.0), doc="over a place, before and when it lets go [mm]")
+    gripper: tuple[float, float] = field((20.0, 10.0), doc="open and closed, both fingers together [its mm]")
+    looks: int = field(5, low=1, high=100, doc="of which those near their median count")
+    near_median: float = field(1.0, low=0.0, high=1e3, doc="[mm]")
+    empty_looks: int = field(10, low=1, high=1000, doc="without a symbol before the view is empty")
+    only_on_places: float = field(0.0, low=0.0, high=1e3, doc="take only what lies so near to a place, 5; 0: all [mm]")
+    sensitivity: float = field(0.7, low=0.0, high=1.0, doc="of the detection of circles")
+    tolerance: float = field(3.0, low=0.0, high=1e3, doc="of diameters and of distances in pairs [mm]")
+
+    def __post_init__(self) -> None:
+        bays = len(self.bay_turns)
+        if not len(self.load_x) == len(self.load_y) == bays:
+            raise ConfigError(
+                f"{len(self.load_x)}, {len(self.load_y)} places of {bays} bays", where="thesis", valid="one for each"
+            )
+
+    @property
+    def camera(self) -> ThesisCamera:
+        """From pixels to the arm."""
+        return ThesisCamera(self.focal, self.zero, self.depth_map)
+
+    def discs(self, polarity: Polarity, mode: Mode) -> DiscConfig:
+        """What is looked for: discs of 20 mm, pairs 52 mm apart."""
+        within = 1e-3 * self.tolerance
+        return DiscConfig(
+            polarity, mode, diameter_tolerance=within, distance_tolerance=within, sensitivity=self.sensitivity
+        )
+
+    def view(self, turn: float) -> tuple[float, ...]:
+        """All joints, upright and turned [degrees]."""
+        return (turn, *self.upright)
+
+    def over_bay(self, bay: int, beside: Pose = (0.0, 0.0, 0.0, 0.0)) -> tuple[float, ...]:
+        """All joints over a bay, from 1 on [degrees]."""
+        return (self.bay_turns[bay - 1], *(a + b for a, b in zip(self.bay_pose, beside, strict=True)))

@@ -1,0 +1,98 @@
+"""Ways of one scenario side by side: the same seeds for each, pooled shares, one page."""
+
+import json
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roboyard.compute import Pool
+from roboyard.errors import InputError
+from roboyard.scenarios import compare_scenario, load_spec, run_batch
+from roboyard.scenarios.batch import summarise
+from roboyard.scenarios.batch_worker import Result
+from roboyard.scenarios.compare import Comparison
+from roboyard.scenarios.report.comparison import comparison_page
+
+SCENARIO = """\
+world: empty
+robots: {rover: {model: rover}}
+operator: [{drive: {v: 0.5, for: 10}}]
+duration: 0.4
+criteria: {drives: path_length > 0.05}
+"""
+
+
+class Here(Pool):
+    """Drives as far as the scenario's duration lets it, on paper."""
+
+    workers = 1
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        job = args[0]
+        spec = load_spec(job.scenario, overrides=job.overrides, smoke=job.smoke)
+        length = 0.5 * spec.scenario.duration - 0.07 + 0.001 * job.seed
+        future: Future[Any] = Future()
+        future.set_result(Result(job.seed, "done", length > 0.05, metrics={"path_length": length, "seed": job.seed}))
+        return future
+
+    def close(self, *, now: bool = False) -> None:
+        pass
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    path = tmp_path / "short.yaml"
+    path.write_text(SCENARIO)
+    return str(path)
+
+
+def test_each_way_is_the_batch_that_it_would_be_alone(scenario: str, tmp_path: Path) -> None:
+    vary = ["duration=0.2,0.6"]
+    found = compare_scenario(scenario, vary, 2, seed=3, out=tmp_path / "both", keep="none", pool=Here())
+    assert list(found.batches) == ["duration=0.2", "duration=0.6"]
+    alone = run_batch(scenario, 2, seed=3, out=tmp_path / "one", overrides=["duration=0.6"], keep="none", pool=Here())
+    both = [r.metrics["path_length"] for r in found.batches["duration=0.6"].results]
+    assert both == [r.metrics["path_length"] for r in alone.results]
+    success = found.shares()["success"]
+    assert [(one.successes, one.total) for one in success.values()] == [(0, 2), (2, 2)]
+    assert found.asked == ("path_length",)
+    said = json.loads((found.folder / "comparison.json").read_text())
+    assert said["shares"]["success"]["duration=0.6"]["good"] == 2
+    page = (found.folder / "comparison.html").read_text()
+    assert "duration=0.2" in page
+    assert "34.2% to 100.0%" in page  # Wilson's interval of 2 of 2
+    assert "<svg" in page
+    again = compare_scenario(scenario, vary, 2, seed=3, out=tmp_path / "both", keep="none", pool=Here())
+    assert all(batch.resumed == 2 for batch in again.batches.values())
+
+
+def test_several_keys_give_every_combination(scenario: str, tmp_path: Path) -> None:
+    vary = ["duration=0.1,0.2", "robots.rover.at=[0, 0, 0],[1, 0, 0]"]
+    found = compare_scenario(scenario, vary, 1, base=tmp_path, keep="none", pool=Here())
+    assert len(found.batches) == 4
+    assert "duration=0.2, robots.rover.at=[1, 0, 0]" in found.batches
+
+
+def test_shares_are_pooled_over_runs() -> None:
+    def result(seed: int, good: int | None, tried: int | None) -> Result:
+        return Result(seed, "done", True, metrics={"places_ok": good, "places": tried})
+
+    batches = {
+        "a": summarise("x", Path(), [result(1, 3, 4), result(2, 5, 5), result(3, None, None)]),
+        "b": summarise("x", Path(), [result(1, 0, 0)]),
+    }
+    found = Comparison("x", "", Path(), batches, ("places",))
+    shares = found.shares()
+    assert (shares["places"]["a"].successes, shares["places"]["a"].total) == (8, 9)
+    assert shares["places"]["b"].total == 0
+    assert "picks" not in shares
+    assert "8 of 9" in comparison_page(found)
+
+
+@pytest.mark.parametrize("vary", [["duration=0.2"], ["duration"], ["duration="], ["=1,2"], ["duration=1,1"]])
+def test_what_varies_nothing_is_refused(scenario: str, tmp_path: Path, vary: list[str]) -> None:
+    with pytest.raises(InputError, match="--vary"):
+        compare_scenario(scenario, vary, 1, out=tmp_path / "none", pool=Here())
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,82 @@
+"""Options of scenarios: short names that stand for what lies deeper, for one key or for several changes at once."""
+
+from pathlib import Path
+
+import pytest
+
+from roboyard.config import load
+from roboyard.errors import ConfigError
+from roboyard.scenarios import Scenario, load_spec
+
+SCENARIO = """\
+world: empty
+robots: {rover: {model: rover, parameters: {drive: {timeout: 1.0}}}}
+duration: 2
+options:
+  pace:
+    about: how it is driven
+    choices:
+      slow: {}
+      quick: {duration: 1, robots: {rover: {at: [1, 0, 0]}}, criteria: {drives: path_length > 0.01}}
+  timeout: {sets: robots.rover.parameters.drive.timeout, valid: [0.5, 1.0]}
+  record: {sets: record.cameras}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "ways.yaml"
+    path.write_text(SCENARIO)
+    return str(path)
+
+
+def scenario(file: str, *overrides: str) -> Scenario:
+    return load_spec(file, overrides=overrides).scenario
+
+
+def test_the_first_choice_holds_unless_another_is_named(file: str) -> None:
+    plain = scenario(file)
+    assert plain.duration == 2.0
+    assert plain.options["pace"].value == "slow"
+    assert plain.robots["rover"].parameters["drive"]["timeout"] == 1.0
+    quick = scenario(file, "pace=slow", "pace=quick")
+    assert (quick.duration, quick.robots["rover"].at) == (1.0, (1.0, 0.0, 0.0))
+    assert quick.robots["rover"].parameters == plain.robots["rover"].parameters
+    assert quick.options["pace"].value == "quick"
+    assert list(quick.criteria) == ["drives"]
+
+
+def test_a_key_takes_the_value(file: str) -> None:
+    assert scenario(file, "timeout=0.5").robots["rover"].parameters["drive"]["timeout"] == 0.5
+
+
+def test_deeper_settings_count_more_whatever_the_order(file: str) -> None:
+    for order in (("duration=1.5", "pace=quick"), ("pace=quick", "duration=1.5")):
+        assert scenario(file, *order).duration == 1.5
+
+
+def test_of_an_option_called_as_a_key_a_mapping_is_the_key_s(file: str) -> None:
+    assert scenario(file, "record=0.5").record.cameras == 0.5
+    assert scenario(file, "record={exclude: [/scan]}").record.exclude == ("/scan",)
+
+
+def test_a_scenario_as_run_says_the_same_again(file: str, tmp_path: Path) -> None:
+    spec = load_spec(file, overrides=("pace=quick", "timeout=0.5"))
+    again = tmp_path / "again.yaml"
+    again.write_text(spec.text())
+    assert load_spec(again).scenario == spec.scenario == load(Scenario, again)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("pace=quik", "'quik'; did you mean 'quick'? (slow, quick)"),
+        ("timeout=0.7", "--set timeout: 0.7 (0.5, 1.0)"),
+        ("options.pace.value=fast", "fast"),
+        ("options.pace.sets=duration", "'choices' and 'sets'"),
+    ],
+)
+def test_wrong_values_are_told_with_the_right_ones(file: str, given: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        scenario(file, given)
+    assert says in str(caught.value)
