@@ -19,9 +19,6 @@ class _Empty:
     def __repr__(self) -> str:
         return "(empty)"
 
-    def __reduce__(self) -> str:
-        return "EMPTY"
-
 
 EMPTY: Final = _Empty()
 
@@ -177,17 +174,22 @@ class Blackboard:
 
     def save(self) -> dict[str, Any]:
         """This scope's own entries as plain data."""
-        return {key: (entry.value, entry.type.name, entry.sequence, entry.stamp_ns) for key, entry in self}
+        return {
+            key: {"type": entry.type.name, "sequence": entry.sequence, "stamp_ns": entry.stamp_ns}
+            | ({} if entry.value is EMPTY else {"value": entry.value})
+            for key, entry in self
+        }
 
     def load(self, saved: dict[str, Any], kinds: dict[str, PortType]) -> None:
         """Take back what ``save`` gave; ``kinds`` are types by name, for entries that the tree does not declare."""
         declared = self._entries
         self._entries = {}
-        for key, (value, name, sequence, stamp_ns) in saved.items():
-            known = declared.get(key)
+        for key, told in saved.items():
+            known, name = declared.get(key), told["type"]
             kind = known.type if known is not None and known.type.name == name else kinds.get(name, ANY)
             entry = self._entries[key] = Entry(kind)
-            entry.value, entry.sequence, entry.stamp_ns = value, sequence, stamp_ns
+            entry.value = told.get("value", EMPTY)
+            entry.sequence, entry.stamp_ns = told["sequence"], told["stamp_ns"]
         self.shared.version += 1
 
 

@@ -88,6 +88,16 @@ class Factory:
             raise TreeError(f"ID [{name}] already registered", valid="a name that no other node type has")
         self._types[name] = node
 
+    def replace(self, node: type[TreeNode], name: str) -> None:
+        """Put a node type in the place of the one of this name, which does not come with the engine.
+
+        Raises:
+            TreeError: it comes with the engine.
+        """
+        if name in _BUILTIN:
+            raise TreeError(f"You can not remove the builtin registration ID [{name}]")
+        self._types[name] = node
+
     def copy(self) -> Factory:
         """Another one with the same types, names and rules."""
         other = Factory()

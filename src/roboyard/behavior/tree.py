@@ -114,7 +114,7 @@ class Tree:
         """
         return {
             "tree": self.name,
-            "nodes": {uid: node.save() for uid, node in self.nodes.items()},
+            "nodes": {str(uid): node.save() for uid, node in self.nodes.items()},
             "boards": [part.blackboard.save() for part in self.parts],
             "timers": self._timers.save(),
             "asked": self._wake_up.asked,
@@ -127,10 +127,10 @@ class Tree:
         Raises:
             NodeError: it is another tree.
         """
-        if saved["tree"] != self.name or saved["nodes"].keys() != self.nodes.keys():
+        if saved["tree"] != self.name or saved["nodes"].keys() != {str(uid) for uid in self.nodes}:
             raise NodeError(f"the saved tree {saved['tree']!r} is not this one, {self.name!r}")
         for uid, state in saved["nodes"].items():
-            self.nodes[uid].load(state)
+            self.nodes[int(uid)].load(state)
         kinds: dict[str, PortType] = {
             port.type.name: port.type for node in self.nodes.values() for port in node.ports.values()
         }

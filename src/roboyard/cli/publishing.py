@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from roboyard.cli.lookup import LiveSource, absolute, new_name
-from roboyard.cli.values import fill, parse
+from roboyard.cli.values import parse
 from roboyard.errors import InputError
+from roboyard.messages.filling import fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

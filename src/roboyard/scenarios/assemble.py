@@ -14,6 +14,7 @@ from roboyard.scenarios.faults.node import Faults
 from roboyard.scenarios.floor import floor_of
 from roboyard.scenarios.ground import with_terrain
 from roboyard.scenarios.metrics import metric_names
+from roboyard.scenarios.missions import MISSION, add_mission
 from roboyard.scenarios.movements import with_movement
 from roboyard.scenarios.node_factory import make_node
 from roboyard.scenarios.operator import Operator
@@ -73,6 +74,8 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True) -> Run
         for name, script in read_scripts(spec).items():
             _add_operator(run.robots[name], script)
         _add_nodes(run, scenario)
+        if scenario.mission is not None:
+            add_mission(run.robots[scenario.main_robot or ""], scenario.mission, spec.base)
         if scenario.faults:
             deeds = deeds_of(run, scenario.faults, spec.place)
             run.bus.add(Faults(deeds=deeds, events=run.events), "faults")
@@ -169,6 +172,8 @@ def _add_operator(robot: RobotHandle, script: Script) -> None:
 
 def _add_nodes(run: Run, scenario: Scenario) -> None:
     for name, entry in scenario.nodes.items():
+        if name == MISSION and scenario.mission is not None:
+            continue
         robot = run.robots[entry.robot] if entry.robot else None
         node = make_node(
             entry.use,

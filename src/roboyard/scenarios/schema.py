@@ -119,6 +119,9 @@ class Scenario:
         None, doc="a script file, or the script itself, for the main robot; or {robot: script}"
     )
     movement: str | None = field(None, doc="a movement file that the main robot plays once it has stood up")
+    mission: str | None = field(
+        None, doc="a behaviour tree's file that the main robot runs, in place of the node `mission`"
+    )
     nodes: dict[str, NodeEntry] = field(factory=dict, doc="further nodes")
     faults: tuple[Fault, ...] = field((), doc="what happens when")
     criteria: dict[str, str] = field(factory=dict, doc="expressions over the metrics; all must hold")

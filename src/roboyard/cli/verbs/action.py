@@ -66,9 +66,9 @@ def send_goal(
     from roboyard.cli.message_text import to_plain, to_text
     from roboyard.cli.publishing import type_and_values
     from roboyard.cli.terminal import emit, flush, say
-    from roboyard.cli.values import fill
     from roboyard.errors import InputError
     from roboyard.messages import action_type
+    from roboyard.messages.filling import fill
 
     def show(message: object) -> None:
         say(f"feedback:\n{_indented(to_text(message))}")

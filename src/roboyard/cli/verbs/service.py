@@ -90,9 +90,9 @@ def call(
     from roboyard.cli.message_text import to_plain, to_text
     from roboyard.cli.publishing import type_and_values
     from roboyard.cli.terminal import emit, say
-    from roboyard.cli.values import fill
     from roboyard.errors import InputError
     from roboyard.messages import service_type
+    from roboyard.messages.filling import fill
 
     with live(run) as source:
         name, served = known(source, "service", service, services_of(source))

@@ -1,0 +1,121 @@
+"""The node that runs a behaviour tree as a robot's mission."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from roboyard.behavior.errors import ExecutionError, NodeError, TreeError
+from roboyard.behavior.factory import Factory
+from roboyard.behavior.node import TreeNode
+from roboyard.behavior.nodes.leaves import bind
+from roboyard.behavior.show import as_text
+from roboyard.behavior.status import IDLE, RUNNING, Status
+from roboyard.behavior.tree import load_tree
+from roboyard.bus import ActionClient, GoalFuture, Node, param
+from roboyard.errors import ConfigError, RunError
+from roboyard.messages import msg
+
+
+class TreeMissionNode(Node):
+    """Ticks a behaviour tree from a file until it has succeeded or failed.
+
+    actions, services: as the tree's leaves name them (client)
+    out: ~/status (std_msgs/String): the root's status, latched
+    out: ~/tree (std_msgs/String): the tree as text, latched
+    out: ~/events (std_msgs/String): what changed in a tick, JSON: [[uid, path, before, after], …]
+    """
+
+    file: str = param("", doc="the tree's file", fixed=True)
+    tree: str = param("", doc="which of the file's trees; empty: the one that the file says", fixed=True)
+    rate: float = param(10.0, unit="Hz", low=0.1, high=1000.0, doc="of ticks", fixed=True)
+    start: float = param(1.0, unit="s", low=0.0, high=1e6, doc="when it is ticked first", fixed=True)
+    repeat: bool = param(False, doc="begin anew when it has succeeded")
+    mock: bool = param(False, doc="stand in for unknown node types", fixed=True)
+
+    def setup(self) -> None:
+        """Read the tree and connect its leaves."""
+        self.node: Node = self
+        self._clients: dict[tuple[str, str], ActionClient] = {}
+        self._goals: dict[bytes, GoalFuture] = {}
+        self._changes: list[tuple[int, str, str, str]] = []
+        self._status = IDLE
+        if not self.file:
+            raise ConfigError("no tree", where=f"{self.full_name}: file", valid="a file of trees in XML")
+        factory = Factory(plugins=True)
+        bind(factory, self)
+        self._tree = load_tree(self.file, factory, main=self.tree or None, mock=self.mock)
+        self._tree.watch(self._note)
+        self._status_out = self.publisher("~/status", msg.String, latched=True)
+        self._events_out = self.publisher("~/events", msg.String)
+        self.publisher("~/tree", msg.String, latched=True).publish(msg.String(data=as_text(self._tree)))
+        self.timer(rate=self.rate, callback=self._tick)
+
+    # -- what leaves need ----------------------------------------------------------------------------------------------
+    def client(self, name: str, kind: Any) -> ActionClient:
+        """See `Desk.client`."""
+        key = (name, kind.name)
+        if key not in self._clients:
+            self._clients[key] = self.action_client(name, kind, on_restored=self.follow)
+        return self._clients[key]
+
+    def follow(self, goal: GoalFuture) -> None:
+        """See `Desk.follow`."""
+        self._goals[goal.id] = goal
+
+    def goal(self, key: bytes) -> GoalFuture | None:
+        """See `Desk.goal`."""
+        return self._goals.get(key)
+
+    # -- ticks ---------------------------------------------------------------------------------------------------------
+    def _note(self, node: TreeNode, before: Status, after: Status) -> None:
+        self._changes.append((node.uid, node.path, before.name, after.name))
+
+    def _tick(self) -> None:
+        ended = self._status is not IDLE and self._status is not RUNNING
+        if self.now < self.start - 1e-9 or (ended and not (self.repeat and self._status is Status.SUCCESS)):
+            return
+        try:
+            status = self._tree.tick_once(self.now_ns)
+        except (ExecutionError, NodeError) as error:
+            self._tree.halt()
+            self.log.error(str(error))
+            raise RunError(f"the tree failed: {error}", where=self.full_name) from error
+        finally:
+            self._tell()
+        if status is not self._status:
+            self._status = status
+            self._status_out.publish(msg.String(data=status.name))
+            if status is not RUNNING:
+                self.log.info(f"the tree {self._tree.name} ended: {status.name}")
+        under_way = {key: goal for key, goal in self._goals.items() if not goal.done()}
+        running = {node.save()["_key"] for node in self._tree.nodes.values() if "_key" in node.fields}
+        self._goals = {key: goal for key, goal in self._goals.items() if key in under_way or key in running}
+
+    def _tell(self) -> None:
+        if self._changes:
+            self._events_out.publish(msg.String(data=json.dumps(self._changes)))
+            self._changes.clear()
+
+    def close(self) -> None:
+        """Halt the tree."""
+        self._tree.watch(None)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        try:
+            tree = self._tree.save()
+        except NodeError as error:
+            raise RunError(f"cannot be saved: {error}", where=f"node {self.full_name}", valid=error.valid) from None
+        return super().save() | {"tree": tree, "status": self._status.name}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        self._goals.clear()
+        super().load(state)
+        try:
+            self._tree.load(state["tree"])
+        except (NodeError, TreeError) as error:
+            raise RunError(str(error), where=f"node {self.full_name}") from None
+        self._status = Status[state["status"]]
