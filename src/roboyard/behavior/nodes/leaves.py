@@ -28,7 +28,8 @@ def _pose(text: str) -> SE2:
     numbers = [float(part) for part in text.split(";")]
     if len(numbers) not in (2, 3) or not all(map(math.isfinite, numbers)):
         raise ValueError("x;y;yaw in m and rad")
-    return SE2(*numbers) if len(numbers) == 3 else SE2(*numbers, 0.0)
+    x, y, yaw = (*numbers, 0.0)[:3]
+    return SE2(x, y, yaw)
 
 
 converter(SE2, _pose)
