@@ -37,9 +37,10 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the result.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a scenario in several ways, each with the same seeds, and show them side by side.
+    """Run a scenario in several ways, side by side.
 
-    It leaves a folder with a batch for each way and comparison.html: shares with their intervals, each run's metrics.
+    Each way gets the same seeds. It leaves a folder with a batch for each way and comparison.html: shares with their
+    intervals, each run's metrics.
 
     Exit code 0: it ran, whatever came of it; 2: the input was wrong.
     """

@@ -112,12 +112,12 @@ def _seeds(found: Comparison) -> list[dict[str, Any]]:
         cells = []
         for batch in found.batches.values():
             result = next((one for one in batch.results if one.seed == seed), None)
-            report = Path(result.folder) / "report.html" if result is not None and result.folder else None
-            link = Path(os.path.relpath(report, found.folder)).as_posix() if report and report.is_file() else ""
-            good = result is not None and result.success
-            cells.append(
-                {"word": "passed" if good else "not passed", "cls": "good" if good else "bad", "link": link,
-                 "why": result.reason if result is not None else "not run"}
-            )  # fmt: skip
+            if result is None:
+                cells.append({"word": "not run", "cls": "warn", "link": "", "why": ""})
+                continue
+            report = Path(result.folder) / "report.html"
+            link = Path(os.path.relpath(report, found.folder)).as_posix() if result.folder and report.is_file() else ""
+            word, cls = ("passed", "good") if result.success else ("not passed", "bad")
+            cells.append({"word": word, "cls": cls, "link": link, "why": result.reason})
         rows.append({"seed": seed, "cells": cells})
     return rows
