@@ -152,9 +152,9 @@ def theirs() -> tuple[Callable[[], Any], int]:
 
 
 def ticks(nightly: bool) -> dict[str, Any]:
-    rounds = 600 if nightly else 150
+    turns = 40 if nightly else 10
     call, count = ours()
-    cost = best(call, rounds) / count * 1e6
+    cost = best(call, 15 * turns) / count * 1e6
     figure: dict[str, Any] = {
         "name": "tick of a node, with ports", "value": cost, "unit": "us", "target": f"<= 1, <= {2 * CPP}, ratio >= 10",
         "peer": "py_trees",
@@ -164,7 +164,11 @@ def ticks(nightly: bool) -> dict[str, Any]:
     except ImportError as error:
         figure["missing"] = str(error)
         return {"figures": [figure]}
-    figure["peer_value"] = best(other, max(rounds // 10, 10)) / others * 1e6
+    theirs_best = float("inf")
+    for _ in range(turns):  # in turn, so that both meet the same machine
+        cost = min(cost, best(call, 15) / count * 1e6)
+        theirs_best = min(theirs_best, best(other, 2) / others * 1e6)
+    figure["value"], figure["peer_value"] = cost, theirs_best
     figure["ratio"] = figure["peer_value"] / cost
     return {"figures": [figure], "details": [f"{count} nodes here, {others} there; BehaviorTree.CPP itself {CPP} us"]}
 

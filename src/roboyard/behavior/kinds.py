@@ -135,7 +135,10 @@ class Control(TreeNode):
             if status is not IDLE:
                 if status is RUNNING:
                     child.halt_node()
-                child.reset()
+                if child.watched:
+                    child.reset()
+                else:  # as reset does it, without the call
+                    child.status = IDLE
 
 
 class Decorator(TreeNode):

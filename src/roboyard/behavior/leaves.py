@@ -227,14 +227,14 @@ class TestNode(StatefulAction):
 
     def _complete(self) -> Status:
         said = self._stand_in
-        status = self._scripted(said.status_script) if said.status_script else said.status
+        status = self._answered(said.status_script) if said.status_script else said.status
         outcome = {SUCCESS: said.success_script, FAILURE: said.failure_script}.get(status, "")
         for text in (outcome, said.post_script):
             if text:
                 parse(text).run(self._env)
         return status
 
-    def _scripted(self, text: str) -> Status:
+    def _answered(self, text: str) -> Status:
         names = {**self._env.enums, **{status.name: status.value for status in Status}}
         answer = parse(text).run(Environment(self.blackboard, names))
         if answer is EMPTY:

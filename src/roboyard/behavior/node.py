@@ -75,6 +75,7 @@ class TreeNode:
         ports: The ports of the type, by name.
         fields: Attributes that make up the node's state, for snapshots; plain data.
         status: Where it stands.
+        watched: Whether somebody is told when that changes.
         name, type_name, path, uid, where: See `Config`.
     """
 
@@ -98,9 +99,11 @@ class TreeNode:
         self._wake_up = config.wake_up
         self._timers = config.timers
         self._watch: Watcher | None = None
+        self.watched = False
         self._env = Environment(config.blackboard, config.enums)
         self._before = tuple((name, config.scripts[name]) for name in PRE_CONDITIONS if name in config.scripts) or None
         self._after = config.scripts if any(name in config.scripts for name in POST_CONDITIONS) else None
+        self._scripted = bool(config.scripts)
         self._readers: dict[str, Callable[[], Any]] = {}
         self._writers: dict[str, Callable[[Any], None]] = {}
         self.setup()
@@ -154,7 +157,8 @@ class TreeNode:
         Raises:
             ExecutionError: ``tick`` failed with an error.
         """
-        status = None if self._before is None else self._judged()
+        scripted = self._scripted
+        status = self._judged() if scripted else None
         if status is None:
             try:
                 status = self.tick()
@@ -162,7 +166,7 @@ class TreeNode:
                 raise
             except Exception as error:  # a leaf is anybody's code
                 raise ExecutionError(self, error) from error
-        if self._after is not None and (status is SUCCESS or status is FAILURE):
+        if scripted and (status is SUCCESS or status is FAILURE):
             self._finish(status)
         if status is SUCCESS or status is FAILURE:
             previous = self.status
@@ -210,6 +214,7 @@ class TreeNode:
     def watch(self, watcher: Watcher | None) -> None:
         """Have ``watcher(node, before, after)`` called at each change of status."""
         self._watch = watcher
+        self.watched = watcher is not None
 
     def alarm(self) -> None:
         """A timer that the node has set is due."""

@@ -10,13 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from roboyard.behavior.blackboard import EMPTY, Blackboard
+from roboyard.behavior.blackboard import EMPTY, Blackboard, Entry
 from roboyard.behavior.errors import PortError
 from roboyard.behavior.types import ANY, TEXT, VALUE, PortType, to_text, type_of
 
 if TYPE_CHECKING:
     from roboyard.behavior.node import TreeNode
 
+_ABSENT = Entry(ANY)
+"""In the place of an entry that there is not."""
 INPUT, OUTPUT, INOUT = "input_port", "output_port", "inout_port"
 
 
@@ -109,20 +111,19 @@ def _failing(what: str) -> Callable[[], Any]:
 def _entry_reader(blackboard: Blackboard, name: str, key: str, kind: PortType) -> Callable[[], Any]:
     shared = blackboard.shared
     python = kind.python
-    entry, version = None, -1
+    entry, version = _ABSENT, -1
 
     def read() -> Any:
         nonlocal entry, version
         if version != shared.version:  # entries were made or taken away since
-            entry, version = blackboard.entry(key), shared.version
-        if entry is not None:
-            value = entry.value
-            if value.__class__ is python:
-                return value
-            if value is not EMPTY:
-                return kind.read(value)
-            if kind is VALUE:
-                return None
+            entry, version = blackboard.entry(key) or _ABSENT, shared.version
+        value = entry.value
+        if value.__class__ is python:
+            return value
+        if value is not EMPTY:
+            return kind.read(value)
+        if kind is VALUE and entry is not _ABSENT:
+            return None
         raise PortError(f"getInput() failed because it was unable to find the key [{name}] remapped to [{key}]")
 
     return read
@@ -151,13 +152,13 @@ def _failing_writer(what: str) -> Callable[[Any], None]:
 def _entry_writer(blackboard: Blackboard, key: str, kind: PortType) -> Callable[[Any], None]:
     shared = blackboard.shared
     python = kind.python
-    entry, version = None, -1
+    entry, version = _ABSENT, -1
 
     def write(value: Any) -> None:
         nonlocal entry, version
         if version != shared.version:
-            entry, version = blackboard.entry(key), shared.version
-        if entry is not None and entry.type is kind and value.__class__ is python:
+            entry, version = blackboard.entry(key) or _ABSENT, shared.version
+        if entry.type is kind and value.__class__ is python:
             entry.value = value
             entry.sequence += 1
             entry.stamp_ns = shared.now_ns

@@ -31,19 +31,22 @@ class _InTurn(Control):
             self.set_status(RUNNING)
         children = self.children
         count = len(children)
-        go_on = self._go_on
-        while self._index < count:
-            child = children[self._index]
+        go_on, breaks_off = self._go_on, self._breaks_off
+        index = self._index
+        while index < count:
+            child = children[index]
             before = child.status
             answer = child.execute()
             if answer is go_on:
-                self._index += 1
-                if self._breaks_off and self._index < count and self._wake(before):
+                index += 1
+                self._index = index
+                if breaks_off and index < count and self._wake(before):
                     return RUNNING
             elif answer is RUNNING:
                 return RUNNING
             elif answer is SKIPPED:
-                self._index += 1
+                index += 1
+                self._index = index
                 self._skipped += 1
             elif answer is IDLE:
                 raise NodeError(f"[{self.name}]: A children should not return IDLE")
