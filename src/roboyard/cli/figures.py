@@ -92,7 +92,7 @@ def benchmarks(names: Sequence[str]) -> dict[str, Path]:
     folder = next((place for place in places if place.is_dir()), None)
     if folder is None:
         raise InputError("there is no folder benchmarks/ here", valid="a clone of Roboyard's repository")
-    found = {path.stem: path for path in sorted(folder.glob("*.py")) if not path.stem.startswith("_")}
+    found = {path.stem.replace("_", "-"): path for path in sorted(folder.glob("*.py")) if not path.stem.startswith("_")}
     for name in names:
         if name not in found:
             raise UnknownNameError(f"no benchmark {name!r}", where=str(folder), valid=", ".join(found))

@@ -104,6 +104,10 @@ class Trajectory:
         s = time - self._times[index]
         return _polynomial(self._pieces[index], s)
 
+    def samples(self, times: Array) -> JointSample:
+        """Samples (k, n) at times (k,) from the first way point to the last."""
+        return self.on_pieces(times, np.searchsorted(self._times, times, side="right").clip(1, len(self._pieces)) - 1)
+
     def on_pieces(self, times: Array, pieces: NDArray[np.int64]) -> JointSample:
         """Samples (k, n) at times (k,), each on the spline of a piece (k,), which goes on beyond the piece's ends."""
         coefficients = np.array(self._pieces)[pieces].transpose(1, 0, 2)

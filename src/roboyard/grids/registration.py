@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,12 +56,17 @@ def registered_depth(depth: F32, depth_lens: Lens, colour_lens: Lens, T_colour_d
     return np.where(np.isfinite(nearest), nearest, np.float32(np.nan)).astype(np.float32)
 
 
+@lru_cache(maxsize=8)
 def slopes(lens: Lens) -> F32:
-    """(h, w, 2) x / z and y / z of each pixel's ray; not a number where there is none or it does not look forward."""
+    """(h, w, 2) x / z and y / z of each pixel's ray; not a number where there is none or it does not look forward.
+
+    Reckoned once a lens: it takes longer than all that is done with them in a picture.  Read-only.
+    """
     rays = lens.all_rays()
     with np.errstate(invalid="ignore", divide="ignore"):
-        flat = np.where(rays[..., 2:] > 1e-6, rays[..., :2] / rays[..., 2:], np.nan)
-    return flat.astype(np.float32)
+        flat = np.where(rays[..., 2:] > 1e-6, rays[..., :2] / rays[..., 2:], np.nan).astype(np.float32)
+    flat.flags.writeable = False
+    return flat
 
 
 def organised_cloud(depth: F32, rays: F32, colour: U8 | None) -> NDArray[np.void]:

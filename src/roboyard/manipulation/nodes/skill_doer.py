@@ -45,6 +45,8 @@ class Doings:
         grip: Action control_msgs/GripperCommand.
         grip_state: Topic std_msgs/String of that gripper.
         belts: By field, topics std_msgs/Float64 that tell how fast its floor moves [m/s].
+        fingers: Topics geometry_msgs/WrenchStamped: what presses on each, z along it.
+        touch: That more or less along all of them is a touch [N].
         go: Action nav2_msgs/NavigateToPose.
         places: Where to go to, by name, in ``map_frame``; empty: the robot stands fast.
         map_frame: Of places.
@@ -58,6 +60,8 @@ class Doings:
     move: str
     grip: str
     grip_state: str
+    fingers: tuple[str, ...]
+    touch: float
     go: str
     belts: dict[str, str]
     places: dict[str, SE2]
@@ -127,6 +131,10 @@ class Doer:
         node.subscribe(doings.grip_state, msg.String, self._on_grip)
         for name, topic in doings.belts.items():
             node.subscribe(topic, msg.Float64, partial(self._on_belt, name))
+        self._forces = dict.fromkeys(doings.fingers, 0.0)
+        self._force_before = 0.0
+        for finger in doings.fingers:
+            node.subscribe(finger, msg.WrenchStamped, partial(self._on_force, finger))
 
     @property
     def busy(self) -> bool:
@@ -149,6 +157,7 @@ class Doer:
         if isinstance(ask, Move | Ride) and ask.holding and not self.holding:
             return Outcome(Cause.LOST, "what was held is no longer between the fingers")
         self._ask, self._why, self._moved_fingers = ask, None, False
+        self._force_before = sum(self._forces.values())
         self._due_ns = self._node.now_ns + round(self._time(ask) * 1e9)
         if not isinstance(ask, Wait):
             client = self._clients[_kind(ask)]
@@ -247,6 +256,12 @@ class Doer:
         if isinstance(ask, Move | Ride) and ask.holding and not self.holding:
             self.cancel(Outcome(Cause.LOST, f"the gripper says: {message.data}"))
 
+    def _on_force(self, finger: str, message: Any) -> None:
+        self._forces[finger] = float(message.wrench.force.z)
+        change = abs(sum(self._forces.values()) - self._force_before)
+        if isinstance(self._ask, Move) and self._ask.guarded and change > self._doings.touch:
+            self.cancel(Outcome(Cause.BLOCKED, f"the hand came upon something: {change:.0f} N along the fingers"))
+
     # -- belts ---------------------------------------------------------------------------------------------------------
     def _on_belt(self, name: str, message: Any) -> None:
         self.flows[name] = float(message.data)
@@ -266,6 +281,7 @@ class Doer:
         return {
             "ask": self._ask, "due": self._due_ns, "why": self._why, "told": self._told, "holding": self.holding,
             "waits": self._future is not None, "fingers": self._moved_fingers, "flows": dict(self.flows),
+            "forces": dict(self._forces), "force_before": self._force_before,
         }  # fmt: skip
 
     def load(self, saved: dict[str, Any]) -> None:
@@ -273,6 +289,7 @@ class Doer:
         self._ask, self._due_ns, self._why = saved["ask"], saved["due"], saved["why"]
         self._told, self.holding = saved["told"], saved["holding"]
         self._moved_fingers, self.flows = saved["fingers"], dict(saved["flows"])
+        self._forces, self._force_before = dict(saved["forces"]), saved["force_before"]
         self._future = None
         if saved["waits"]:
             self._follow(self._restored[_kind(self._ask)])

@@ -18,7 +18,8 @@ class SkillsNode(SkillNode):
         disc_finder's look (LookForDiscs), move_group's move_action (moveit_msgs/MoveGroup), the gripper's gripper_cmd
         (control_msgs/GripperCommand), and navigate_to_pose (nav2_msgs/NavigateToPose) where places are given
     service: ~/stop (std_srvs/Trigger): the arm stops at once, what is held stays held; never refused
-    in: joint_states (sensor_msgs/JointState), the gripper's ~state (std_msgs/String), belts' states (std_msgs/Float64)
+    in: joint_states (sensor_msgs/JointState), the gripper's ~state (std_msgs/String) and FINGER/force
+        (geometry_msgs/WrenchStamped), belts' states (std_msgs/Float64)
     out: ~/events (roboyard_msgs/SkillEvent), ~/loop_status (LoopStatus, latched), planning_scene
         (moveit_msgs/PlanningScene): what was seen, and what is held
 
@@ -34,6 +35,10 @@ class SkillsNode(SkillNode):
     grip_action: str = param("gripper/gripper_cmd", doc="the gripper's", fixed=True)
     grip_state: str = param("gripper/state", doc="topic of the gripper", fixed=True)
     belts: tuple[str, ...] = param((), doc="topics that tell speeds of belts, of each field in 'moving'", fixed=True)
+    fingers: tuple[str, ...] = param(
+        (), doc="topics of what presses on each finger, z along it; none: not felt", fixed=True
+    )
+    touch: float = param(4.0, unit="N", low=0.0, high=1e4, doc="more of that on the way down is a touch", fixed=True)
     go_action: str = param("navigate_to_pose", doc="the navigator's", fixed=True)
     places: tuple[str, ...] = param((), doc="fields and start_end, where the robot drives; none: it stands", fixed=True)
     poses: tuple[float, ...] = param((), doc="x, y [m], yaw [rad] of each place in the map", fixed=True)
@@ -55,8 +60,8 @@ class SkillsNode(SkillNode):
             )
             raise ConfigError(what, where=where, valid="one for each field in skills.moving, or none")
         doings = Doings(
-            self.look_action, self.move_action, self.grip_action, self.grip_state, self.go_action,
-            dict(zip(config.moving, self.belts, strict=False)),
+            self.look_action, self.move_action, self.grip_action, self.grip_state, self.fingers,
+            self.touch, self.go_action, dict(zip(config.moving, self.belts, strict=False)),
             places_of(self.places, self.poses, self.full_name), self.map_frame,
             self.look_time, self.move_time, self.grip_time, self.go_time,
         )  # fmt: skip

@@ -126,12 +126,14 @@ class Move(Ask):
         targets: In order of preference.
         holding: Whether something is held.
         straight: The tool goes straight to the only target, a `Tip`.
+        guarded: The arm stops when something presses on the fingers along them.
         speed: Share of the joints' speeds.
     """
 
     targets: tuple[Target, ...]
     holding: bool = False
     straight: bool = False
+    guarded: bool = False
     speed: float = 1.0
 
 

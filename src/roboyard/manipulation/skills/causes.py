@@ -25,6 +25,8 @@ class Cause(StrEnum):
     """The joints did not go where they were told to."""
     NOT_GRASPED = "not_grasped"
     """The fingers closed on nothing."""
+    BLOCKED = "blocked"
+    """The fingers, or what they hold, came upon something on the way down."""
     LOST = "lost"
     """What was held is no longer between the fingers."""
     TOO_FAST = "too_fast"

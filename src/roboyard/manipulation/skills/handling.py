@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from roboyard.manipulation.skills.asking import DONE, Grip, Joints, Move, Outcome, Point, Show, Tip, Wait
@@ -81,7 +81,7 @@ class Grasp(Skill):
             return came
         self.yaws = (now.body.yaw(now.joints) if now.joints else self.yaws[0],)
         self.efforts, now.memory.down = now.efforts, True
-        return self.then("low", self._line(now, -now.config.depth, holding=False))
+        return self.then("low", replace(self._line(now, -now.config.depth, holding=False), guarded=True))
 
     def _low(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
@@ -221,7 +221,7 @@ class Release(Skill):
 
     def _over(self, now: Now, came: Outcome) -> Request | Outcome:
         now.memory.down = True
-        return self.then("low", self._line(now, now.config.release_gap, holding=True))
+        return self.then("low", replace(self._line(now, now.config.release_gap, holding=True), guarded=True))
 
     def _low(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:

@@ -93,10 +93,12 @@ class Stow(Skill):
 
     Attributes:
         bay: From 1 on; 0: the first empty one.
+        tried: Times that it came upon something in a bay.
     """
 
     name = "stow"
     bay: int = 0
+    tried: int = 0
     asked: int = 0
 
     def about(self) -> Outcome:
@@ -135,6 +137,10 @@ class Stow(Skill):
             memory.barred.append(self.bay)
             now.mended(came.cause, f"bay {self.bay}: {came.text}", came.position)
             return self._choose(now, came)
+        self.tried += 1
+        if came.cause is Cause.BLOCKED and not self.asked and self.tried < now.config.tries:
+            now.mended(came.cause, f"bay {self.bay}: {came.text}", came.position)
+            return self.then("checked", CheckLoad())
         return came
 
 
@@ -187,7 +193,7 @@ class Unstow(Skill):
             memory.barred.append(self.bay)
             now.mended(came.cause, f"bay {self.bay}: {came.text}", came.position)
             return self._choose(now, came)
-        if came.cause in (Cause.NOT_GRASPED, Cause.LOST) and self.tried < now.config.tries:
+        if came.cause in (Cause.NOT_GRASPED, Cause.BLOCKED, Cause.LOST) and self.tried < now.config.tries:
             now.mended(came.cause, f"bay {self.bay}: {came.text}", came.position)
             return self.then("checked", CheckLoad())
         return came

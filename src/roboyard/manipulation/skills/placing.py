@@ -192,7 +192,7 @@ class Place(Skill):
             here = now.config.match
             now.memory.free = [one for one in now.memory.free if math.dist(one, self.target or one) > here]
             return Outcome(position=self.target)
-        if self.at is None and (came.cause in BARRED or came.cause is Cause.TOO_CLOSE):
+        if self.at is None and (came.cause in (*BARRED, Cause.BLOCKED, Cause.TOO_CLOSE)):
             return self._skip(now, came)
         return came
 
@@ -245,7 +245,7 @@ class PutBack(Skill):
             if came.bay and came.bay <= len(memory.load):
                 memory.load[came.bay - 1], memory.tops[came.bay - 1] = FULL, self.origin
             return Outcome(position=self.origin, bay=came.bay)
-        if memory.held is None or came.cause not in (*BARRED, Cause.TOO_CLOSE):
+        if memory.held is None or came.cause not in (*BARRED, Cause.BLOCKED, Cause.TOO_CLOSE):
             return came
         now.mended(came.cause, came.text, self.origin)
         return self.then("stowed", Stow())

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Literal
 from roboyard.errors import InputError
 from roboyard.manipulation.skills.asking import DONE, Ask, Outcome, Point
 from roboyard.manipulation.skills.body import Body
-from roboyard.manipulation.skills.causes import Cause
+from roboyard.manipulation.skills.causes import ENDED, Cause
 from roboyard.manipulation.skills.config import SkillConfig
 from roboyard.manipulation.skills.memory import Memory
 
@@ -163,7 +163,12 @@ class Stack:
         return self.feed(now, DONE)
 
     def feed(self, now: Now, came: Outcome) -> Ask | Outcome:
-        """Tell how what was asked for ended: what is asked for next, or how the whole ended."""
+        """Tell how what was asked for ended: what is asked for next, or how the whole ended.
+
+        Where somebody else has stopped it, all ends there: who stops an arm does not want it to move on.
+        """
+        if came.cause in ENDED:
+            return self.abandon(came.cause, came.text)
         for _ in range(_MOST_STEPS):
             top = self.frames[-1]
             before = top.phase

@@ -7,7 +7,10 @@ from typing import Any
 
 from roboyard.scenarios.faults.kinds import Fault, Lasting
 
-MOMENTARY = ("spawn", "remove", "furniture", "knock_over", "take_away", "slip", "cover", "push_together")
+MOMENTARY = (
+    "spawn", "remove", "furniture", "knock_over", "take_away", "slip", "cover", "erase", "push_together", "occupy",
+    "press",
+)  # fmt: skip
 """Kinds that happen and are over."""
 OVER = "over: "
 """How the log begins to say that a fault has ended."""

@@ -13,6 +13,7 @@ from roboyard.bus.disturbance import Disturbance
 from roboyard.config.describe import near
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE2
+from roboyard.messages import srv
 from roboyard.scenarios.faults import kinds as k
 from roboyard.scenarios.faults.agenda import times_of
 from roboyard.scenarios.faults.meddling import Meddling
@@ -27,14 +28,8 @@ if TYPE_CHECKING:
 
 _TRUTH = "/truth/"
 _TROUBLES: dict[str, SensorTrouble] = {"sensor_silent": "silent", "sensor_stuck": "stuck", "sensor_blind": "blind"}
-_MEDDLED = {
-    "knock_over": "a thing was knocked over",
-    "take_away": "a thing was taken away",
-    "slip": "a thing slipped out of the hand",
-    "cover": "a place was covered",
-    "push_together": "a thing was pushed to another",
-}
-Do = Callable[[], None]
+Do = Callable[[], str | None]
+"""Does something; what it was in words, where only that shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +39,7 @@ class Deed:
     Attributes:
         name: Of its own.
         kind: What the scenario calls it.
-        text: What it is, in words.
+        text: What it is, in words, unless ``begin`` says.
         begin_ns: When it happens [ns].
         end_ns: When it ends [ns]; None: it does not.
         begin: Does it.
@@ -52,6 +47,7 @@ class Deed:
         disturbance: Of a topic, whose generator belongs to the state of a run.
         topic: Which one.
         on: What a skill has to tell before it begins; empty: it begins at its time.
+        nth: How often.
         events: Topic where it does.
         tell: Takes the event on which it begins.
     """
@@ -66,6 +62,7 @@ class Deed:
     disturbance: Disturbance | None = None
     topic: str = ""
     on: str = ""
+    nth: int = 1
     events: str = ""
     tell: Callable[[Any], None] = lambda _: None
 
@@ -129,6 +126,8 @@ def _deed(run: Run, fault: k.Fault, index: int) -> Deed:
         return deed(f"{who} was carried to {to.x:g}, {to.y:g}", lambda: _carry(run, who, to))
     if isinstance(fault, k.Meddle):
         return _meddle(run, fault, name, begin_ns)
+    if isinstance(fault, k.Press):
+        return _press(run, fault, name, begin_ns)
     if isinstance(fault, k.MessageLoss | k.MessageDelay):
         return _of_topic(run, fault, name, begin_ns, end_ns)
     inside, text = _inside(run, fault)
@@ -154,7 +153,7 @@ def _awaited(run: Run, fault: k.Fault, deed: Deed) -> Deed:
     robot = run.robots.get(_robot(run, getattr(fault, "robot", None)))
     if robot is None:
         raise _KeyError("skills are a robot's", where="robot", valid=", ".join(run.robots))
-    return replace(deed, on=on, events=f"{robot.namespace}/skills/events")
+    return replace(deed, on=on, nth=getattr(fault, "nth", 1), events=f"{robot.namespace}/skills/events")
 
 
 def _meddle(run: Run, fault: k.Meddle, name: str, begin_ns: int) -> Deed:
@@ -167,8 +166,20 @@ def _meddle(run: Run, fault: k.Meddle, name: str, begin_ns: int) -> Deed:
             valid=f"there are: {', '.join(run.things) or 'none'}",
         )  # fmt: skip
     meddling = Meddling(run, robot, fault, run.bus.random(f"/faults/{name}"))
-    text = _MEDDLED[fault.what]
-    return Deed(name, fault.what, text, begin_ns, None, meddling.do, _nothing, tell=meddling.tell)
+    return Deed(name, fault.what, fault.what, begin_ns, None, meddling.do, _nothing, tell=meddling.tell)
+
+
+def _press(run: Run, fault: k.Press, name: str, begin_ns: int) -> Deed:
+    robot = run.robots.get(_robot(run, fault.robot))
+    if robot is None:
+        raise _KeyError("services are a robot's", where="robot", valid=", ".join(run.robots))
+    service = fault.service if fault.service.startswith("/") else f"{robot.namespace}/{fault.service}"
+    if service not in run.bus.services:
+        known = sorted(other for other in run.bus.services if run.bus.services[other].type is srv.Trigger)
+        raise _KeyError(f"nobody serves {service}{near(service, known)}", where="service", valid=", ".join(known))
+    client = run.bus.service_client(service, srv.Trigger, "/faults")
+    text = f"{service} was pressed"
+    return Deed(name, fault.what, text, begin_ns, None, lambda: _ignore(client.call(srv.Trigger.Request())), _nothing)
 
 
 def _carry(run: Run, who: str, to: SE2) -> None:
@@ -202,6 +213,9 @@ def _inside(run: Run, fault: k.Fault) -> tuple[Fault, str]:
         case k.SensorSilent():
             trouble: SensorTrouble = _TROUBLES[fault.what]
             return SensorFault(robot, fault.sensor, trouble), f"sensor {fault.sensor} of {robot} is {trouble}"
+        case k.SensorDark():
+            text = f"sensor {fault.sensor} of {robot} sees {100.0 * fault.light:g} % of the light"
+            return SensorFault(robot, fault.sensor, "dark", fault.light), text
         case k.SensorDelayed():
             text = f"sensor {fault.sensor} of {robot} is {fault.delay:g} s late"
             return SensorFault(robot, fault.sensor, "delayed", fault.delay), text

@@ -74,35 +74,46 @@ class Carry:
     robot: str | None = field(None, doc=_WHOSE)
 
 
-def _check_moment(on: str | None) -> None:
-    if on is not None and not _MOMENT.fullmatch(on):
-        raise ConfigError(f"on {on!r}", valid="SKILL (when it begins) or SKILL.PHASE, as skills tell them: grasp.low")
-
-
 @dataclass(frozen=True, kw_only=True)
-class Lasting:
-    """A fault that begins and, unless it lasts to the end, ends."""
+class Awaiting:
+    """What happens at a time, or when a robot's skills come to something."""
 
-    at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time at which it begins")
+    at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time at which it happens or begins")
     on: str | None = field(None, doc=_ON)
-    seconds: float | None = field(None, unit="s", low=1e-9, high=1e6, doc="how long; default: to the end", key="for")
+    nth: int = field(1, low=1, high=1_000_000, doc="of these moments, counted from `at` on")
 
     def __post_init__(self) -> None:
-        _check_moment(self.on)
+        if self.on is not None and not _MOMENT.fullmatch(self.on):
+            raise ConfigError(
+                f"on {self.on!r}", valid="SKILL (when it begins) or SKILL.PHASE, as skills tell them: grasp.low"
+            )
+        if self.on is None and self.nth != 1:
+            raise ConfigError(f"nth {self.nth} of no moments", valid="with 'on', which says what is counted")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meddle:
+class Lasting(Awaiting):
+    """A fault that begins and, unless it lasts to the end, ends."""
+
+    seconds: float | None = field(None, unit="s", low=1e-9, high=1e6, doc="how long; default: to the end", key="for")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meddle(Awaiting):
     """Somebody meddles with what an arm goes for."""
 
-    at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time")
-    on: str | None = field(None, doc=_ON)
-    what: Literal["knock_over", "take_away", "slip", "cover", "push_together"]
+    what: Literal["knock_over", "take_away", "slip", "cover", "erase", "push_together", "occupy"]
     thing: str | None = field(None, doc="default: nearest to where the skill is at; of `slip` to the hand")
     robot: str | None = field(None, doc=_WHOSE)
 
-    def __post_init__(self) -> None:
-        _check_moment(self.on)
+
+@dataclass(frozen=True, kw_only=True)
+class Press(Awaiting):
+    """Somebody calls a service that takes nothing (std_srvs/Trigger), as an emergency stop."""
+
+    what: Literal["press"]
+    service: str = field("arm/stop", doc="its name in the robot's namespace")
+    robot: str | None = field(None, doc=_WHOSE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +122,16 @@ class SensorSilent(Lasting):
 
     what: Literal["sensor_silent", "sensor_stuck", "sensor_blind"]
     sensor: str = field(doc="its name in the robot's description")
+    robot: str | None = field(None, doc=_WHOSE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensorDark(Lasting):
+    """A camera's pictures are darker: the lamps are off. Depth, which brings its own light, is as ever."""
+
+    what: Literal["sensor_dark"]
+    sensor: str = field(doc="its name in the robot's description")
+    light: float = field(0.0, low=0.0, high=1.0, doc="what is left, as a share")
     robot: str | None = field(None, doc=_WHOSE)
 
 
@@ -197,7 +218,9 @@ Fault = (
     | Move
     | Carry
     | Meddle
+    | Press
     | SensorSilent
+    | SensorDark
     | SensorDelayed
     | SensorNoisy
     | JointBlocked

@@ -24,6 +24,13 @@ _BELOW, _ASIDE = 0.09, 0.02
 _TOUCH = 2e-4
 """Between things that are pushed together [m]."""
 _SHEET = (0.11, 0.06, 4e-4)
+_DONE = {
+    "knock_over": "{} was knocked over",
+    "take_away": "{} was taken away",
+    "slip": "{} slipped out of the hand",
+    "cover": "{} was covered",
+    "erase": "{} was wiped out",
+}
 
 
 class Meddling:
@@ -45,57 +52,59 @@ class Meddling:
         if event.located:
             self._about = self._run.robots[self._robot].truth.T_world_base @ vector_to_array(event.position)
 
-    def do(self) -> None:
-        """Meddle.  Nothing happens where there is nothing to meddle with."""
+    def do(self) -> str:
+        """Meddle, and say with what.  Nothing happens where there is nothing to meddle with."""
         hand = self._hand()
-        about = hand if self._fault.what == "slip" or self._about is None else self._about
-        if self._fault.what == "cover":
-            self._cover(about)
-            return
-        things = self._things(still=False)
+        what = self._fault.what
+        about = hand if what == "slip" or self._about is None else self._about
+        things = self._things(still=what in ("cover", "erase"))
         name = self._fault.thing or _nearest(things, about)
         if name not in things:
-            return
+            return f"{what}: there is nothing"
         x, y, z = (float(value) for value in things[name].translation)
-        match self._fault.what:
-            case "take_away":
+        simulation = self._run.simulation
+        match what:
+            case "take_away" | "erase":
                 self._run.remove(name)
+            case "cover":
+                self._cover(things[name])
             case "knock_over":
-                put(self._run.simulation, name, self._lying(name, x, y, z))
+                put(simulation, name, self._lying(name, x, y, z))
             case "slip":
                 dx, dy = (float(value) for value in self._rng.uniform(-_ASIDE, _ASIDE, 2))
                 low = max(float(hand[2]) - _BELOW, 0.0)
-                put(self._run.simulation, name, self._lying(name, float(hand[0]) + dx, float(hand[1]) + dy, low))
-            case "push_together":
-                self._push(name, things)
+                put(simulation, name, self._lying(name, float(hand[0]) + dx, float(hand[1]) + dy, low))
+            case "push_together" | "occupy":
+                others = {other: pose for other, pose in things.items() if other != name}
+                if not others:
+                    return f"{what}: there is no other thing"
+                return self._bring(name, things[name], others, about)
+        return _DONE[what].format(name)
 
     def _lying(self, name: str, x: float, y: float, floor: float) -> SE3:
         """On its side, a hair above the floor."""
         height = floor + half_width(self._run.simulation.models[name].model) + 1e-4
         return SE3.from_xyz_rpy((x, y, height), (0.5 * math.pi, 0.0, float(self._rng.uniform(-math.pi, math.pi))))
 
-    def _push(self, name: str, things: dict[str, SE3]) -> None:
-        others = {other: pose for other, pose in things.items() if other != name}
-        if not others:
-            return
-        pose = things[name]
-        other = _nearest(others, pose.translation)
-        models = self._run.simulation.models
-        way = half_width(models[name].model) + half_width(models[other].model) + _TOUCH
+    def _bring(self, name: str, pose: SE3, others: dict[str, SE3], about: NDArray[np.float64]) -> str:
+        """Another thing is put beside the nearest one, so that they touch, or where the skill is about to set down."""
+        simulation = self._run.simulation
         angle = float(self._rng.uniform(-math.pi, math.pi))
+        if self._fault.what == "occupy":
+            other = max(others, key=lambda one: float(np.linalg.norm((others[one].translation - about)[:2])))
+            put(simulation, other, SE3.from_xyz_rpy((float(about[0]), float(about[1]), float(about[2]) + 1e-3)))
+            return f"{other} was put where a thing shall stand"
+        other = _nearest(others, pose.translation)
+        way = half_width(simulation.models[name].model) + half_width(simulation.models[other].model) + _TOUCH
         x, y, z = (float(value) for value in pose.translation)
-        at = (x + way * math.cos(angle), y + way * math.sin(angle), z)
-        put(self._run.simulation, other, SE3.from_xyz_rpy(at))
+        put(simulation, other, SE3.from_xyz_rpy((x + way * math.cos(angle), y + way * math.sin(angle), z)))
+        return f"{other} was pushed to {name}"
 
-    def _cover(self, about: NDArray[np.float64]) -> None:
-        marks = self._things(still=True)
-        name = self._fault.thing or _nearest(marks, about)
-        if name not in marks:
-            return
+    def _cover(self, mark: SE3) -> None:
         visual = Visual("sheet", Box(_SHEET), SE3.identity(), Material("paper", (0.75, 0.72, 0.6, 1.0)))
         sheet = Model("sheet", (Link("sheet", SE3.identity(), visuals=(visual,)),), static=True)
         called = next(f"sheet_{k}" for k in range(1, 10**6) if f"sheet_{k}" not in self._run.simulation.models)
-        self._run.add_object(sheet, called, marks[name] @ SE3.from_xyz_rpy((0.0, 0.0, 0.0018)))
+        self._run.add_object(sheet, called, mark @ SE3.from_xyz_rpy((0.0, 0.0, 0.0018)))
 
     def _things(self, *, still: bool) -> dict[str, SE3]:
         """Poses of the scenario's things that can be moved, or of those that cannot."""

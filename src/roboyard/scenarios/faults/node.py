@@ -30,7 +30,7 @@ class Faults(Node):
         order = agenda((deed.begin_ns, deed.end_ns) for deed in timed)
         self._agenda = [(time_ns, timed[number].name, begins) for time_ns, number, begins in order]
         self._past = 0
-        self._awaited = [deed.name for deed in self.deeds if deed.on]
+        self._awaited = {deed.name: deed.nth for deed in self.deeds if deed.on}
         self._active: list[str] = []
         self._waiting: Scheduled | None = None
         for topic in sorted({deed.events for deed in self.deeds if deed.on}):
@@ -46,14 +46,16 @@ class Faults(Node):
         for name in list(self._awaited):
             deed = self._by_name[name]
             if deed.events == topic and deed.on in moments and self.now_ns >= deed.begin_ns:
-                self._awaited.remove(name)
+                self._awaited[name] -= 1
+                if self._awaited[name] > 0:
+                    continue
+                del self._awaited[name]
                 deed.tell(event)
                 ends = [] if deed.end_ns is None else [(self.now_ns + deed.end_ns - deed.begin_ns, name, False)]
                 rest = sorted([*self._agenda[self._past :], *ends], key=lambda item: (item[0], item[2]))
                 self._agenda = [*self._agenda[: self._past], (self.now_ns, name, True), *rest]
                 self._past += 1
-                deed.begin()
-                self._tell(deed, True)
+                self._tell(deed, True, deed.begin())
                 self._wait()
 
     def _wait(self) -> None:
@@ -70,12 +72,11 @@ class Faults(Node):
             _, name, begins = self._agenda[self._past]
             self._past += 1
             deed = self._by_name[name]
-            (deed.begin if begins else deed.end)()
-            self._tell(deed, begins)
+            self._tell(deed, begins, (deed.begin if begins else deed.end)())
         self._wait()
 
-    def _tell(self, deed: Deed, begins: bool) -> None:
-        text = line(deed.text, deed.on)
+    def _tell(self, deed: Deed, begins: bool, said: str | None) -> None:
+        text = line(said or deed.text, deed.on)
         self.events.append(event(self.now, deed.kind, begins, text))
         if deed.kind in MOMENTARY:
             self.log.info(text)
@@ -105,7 +106,7 @@ class Faults(Node):
         """Take it back.  Faults of robots are in the simulation's state; topics are disturbed again from here."""
         super().load(saved)
         self._agenda = [(int(time_ns), str(name), bool(begins)) for time_ns, name, begins in saved["agenda"]]
-        self._past, self._active, self._awaited = saved["past"], list(saved["active"]), list(saved["awaited"])
+        self._past, self._active, self._awaited = saved["past"], list(saved["active"]), dict(saved["awaited"])
         self.events[:] = saved["events"]
         for deed in self.deeds:
             if deed.disturbance is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from roboyard.bus import Topic
+from roboyard.scenarios.metrics.aftermath import Aftermath
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.contacts import Contacts
 from roboyard.scenarios.metrics.depth import DepthQuality, Sight
@@ -91,6 +92,7 @@ COLLECTORS: list[
     lambda topics, *given: Reaching(topics.namespace, given[-1]),
     lambda topics, *given: Jogging(topics.jog, topics.namespace, given[-1]),
     lambda topics, *_: Handling(topics.namespace, topics.truth, topics.contacts),
+    lambda topics, *_: Aftermath(topics.namespace, topics.truth, topics.contacts),
     lambda *given: Walking(given[0].truth, given[0].namespace, given[-3]),
 ]
 """What is made for every robot."""

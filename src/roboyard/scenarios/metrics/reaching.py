@@ -137,9 +137,6 @@ def _broken(trajectory: Any, arm: Arm) -> int:
         velocity, acceleration = arm.limits(list(trajectory.joint_names))
     except RoboyardError:
         return 1
-    broken = 0
-    for time in np.arange(spline.start, spline.end, _STEP).tolist():
-        found = spline.sample(time)
-        fast = np.abs(found.velocity) > velocity * (1.0 + _ROUNDING)
-        broken += bool(fast.any() or (np.abs(found.acceleration) > acceleration * (1.0 + _ROUNDING)).any())
-    return broken
+    found = spline.samples(np.arange(spline.start, spline.end, _STEP))
+    fast = np.abs(found.velocity) > velocity * (1.0 + _ROUNDING)
+    return int((fast | (np.abs(found.acceleration) > acceleration * (1.0 + _ROUNDING))).any(axis=1).sum())

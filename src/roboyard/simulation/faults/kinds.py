@@ -7,7 +7,7 @@ from typing import Literal
 
 from roboyard.simulation.surface_tables import Patch
 
-SensorTrouble = Literal["silent", "stuck", "delayed", "noisy", "blind"]
+SensorTrouble = Literal["silent", "stuck", "delayed", "noisy", "blind", "dark"]
 JointTrouble = Literal["blocked", "weak"]
 
 
@@ -17,7 +17,8 @@ class SensorFault:
 
     ``silent`` gives nothing; ``stuck`` repeats what it measured when the fault began, with fresh stamps; ``delayed``
     gives what it measured ``amount`` seconds ago [s], stamped with that time; ``noisy`` adds white noise of standard
-    deviation ``amount`` in the unit of what it measures; ``blind`` is a depth camera that can measure no pixel.
+    deviation ``amount`` in the unit of what it measures; ``blind`` is a depth camera that can measure no pixel;
+    ``dark`` leaves ``amount`` of the light, a share, in a camera's colours.
     """
 
     model: str

@@ -19,6 +19,7 @@ _NEVER = ("orientation", "variance", "reference")
 _METRE = 1.0 / 111_320.0
 """In degrees of latitude: noise of a place is given in metres."""
 DEPTH_CAMERAS = ("depth_camera", "rgbd_camera")
+COLOUR_CAMERAS = ("camera", "rgbd_camera", "stereo_camera")
 NUMBERLESS = ("contact", "truth")
 """Kinds of sensors whose readings are no plain numbers: noise has nothing to fall on."""
 
@@ -30,6 +31,15 @@ def _blinded(reading: Any) -> Any:
     nothing = np.full_like(reading.depth, np.nan)
     nothing.flags.writeable = False
     return replace(reading, depth=nothing)
+
+
+def _darkened(reading: Any, light: float) -> Any:
+    """With so much of the light in its colours; depth stays."""
+    pictures = {name: getattr(reading, name) for name in ("colour", "right")}
+    made = {name: np.rint(light * one).astype(np.uint8) for name, one in pictures.items() if one is not None}
+    for one in made.values():
+        one.flags.writeable = False
+    return replace(reading, **made)
 
 
 class Impairment:
@@ -65,6 +75,8 @@ class Impairment:
                 return None if reading is None else self._noisy(reading)
             case "blind":
                 return None if reading is None else _blinded(reading)
+            case "dark":
+                return None if reading is None else _darkened(reading, self.fault.amount)
 
     def _delayed(self, reading: Any, until_ns: int, now_ns: int) -> Any:
         self._past.append((now_ns, reading))

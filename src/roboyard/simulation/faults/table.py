@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.simulation.faults.joints import JointFaults
 from roboyard.simulation.faults.kinds import KINDS, Fault, GroundFault, JointFault, PowerFault, SensorFault
-from roboyard.simulation.faults.sensing import DEPTH_CAMERAS, NUMBERLESS, Impairment
+from roboyard.simulation.faults.sensing import COLOUR_CAMERAS, DEPTH_CAMERAS, NUMBERLESS, Impairment
 from roboyard.simulation.randomness import generator
 from roboyard.simulation.servos import effort_limit
 from roboyard.simulation.surface_tables import Patch
@@ -88,6 +88,8 @@ class FaultTable:
                 )
             if fault.trouble == "blind" and sensors[fault.sensor] not in DEPTH_CAMERAS:
                 raise InputError(f"sensor {fault.sensor!r} measures no depth", valid="silent, stuck, delayed or noisy")
+            if fault.trouble == "dark" and sensors[fault.sensor] not in COLOUR_CAMERAS:
+                raise InputError(f"sensor {fault.sensor!r} sees no colours", valid="a camera")
         elif isinstance(fault, JointFault):
             places = {place.name: place for place in placement.joints}
             if fault.joint not in places:
