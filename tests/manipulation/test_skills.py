@@ -379,6 +379,46 @@ def test_a_covered_place_is_left_out() -> None:
     assert math.dist(paper.things[-1][:2], far[:2]) < 1e-6
 
 
+@pytest.mark.parametrize("stops", range(1, 30, 4))
+def test_whoever_stops_the_arm_stops_the_skills(stops: int) -> None:
+    """Nothing more is asked for, and what is held stays held."""
+    paper, memory, stack = Paper([top(0.22, 0.6)], [(*top(0.25, -0.7)[:2], GROUND)]), Memory("left"), Stack()
+    said = stack.begin(skill("loop"), paper.now(memory))
+    for _ in range(stops):
+        assert not isinstance(said, Outcome)
+        came = paper.answer(said)
+        said = stack.feed(paper.now(memory), came)
+    before = paper.hand
+    said = stack.feed(paper.now(memory), Outcome(Cause.CANCELLED, "the arm was stopped"))
+    assert isinstance(said, Outcome)
+    assert (said.cause, said.text) == (Cause.CANCELLED, "the arm was stopped")
+    assert not stack.busy
+    assert paper.hand == before
+
+
+def test_what_the_hand_comes_upon_in_a_bay_is_looked_at_and_another_bay_taken() -> None:
+    """Somebody puts a thing into the first bay after the load was checked."""
+
+    class Full(Paper):
+        def _move(self, ask: Move) -> Outcome:
+            target = ask.targets[0]
+            if ask.guarded and isinstance(target, Tip) and ask.holding:
+                spot = (*target.position[:2], GROUND + HEIGHT)
+                if any(math.dist(spot, one) < 0.01 for one in self.things):
+                    return Outcome(Cause.BLOCKED, "something is there")
+            return super()._move(ask)
+
+    paper, memory = Full([top(0.22, 0.6)]), Memory("left")
+    assert run(paper, skill("pick"), memory).done
+    assert run(paper, skill("check_load"), memory).done
+    paper.things.append((*BAYS[0][:2], GROUND + HEIGHT))
+    out = run(paper, skill("stow"), memory)
+    assert out.done
+    assert out.bay == 2
+    assert memory.load == [1, 1, 0]
+    assert out.recoveries == 1
+
+
 @pytest.mark.parametrize("cause", [Cause.CAMERA_SILENT, Cause.NO_DEPTH])
 def test_blind_it_says_so_and_the_loop_ends_at_rest(cause: Cause) -> None:
     class Blind(Paper):

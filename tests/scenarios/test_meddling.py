@@ -105,6 +105,43 @@ def test_what_slips_falls_below_the_hand(write):
     assert abs(found["two"][1]) < 0.5 or math.dist(found["two"][0][:2], (0.24, -0.05)) > 0.05
 
 
+def test_a_place_is_wiped_out_and_another_thing_stands_where_the_skill_is_at(write):
+    found, events = after(
+        write("  - {at: 0 s, on: grasp, what: erase}\n  - {at: 0 s, on: grasp.low, what: occupy}\n"), 0.702
+    )
+    assert "place" not in events[-1]["models"]
+    assert found["two"][0][:2] == pytest.approx((0.24, 0.05), abs=1e-2), "the farther of the two"
+    assert [event["text"].split(" (")[0] for event in events[:-1]] == [
+        "place was wiped out", "two was put where a thing shall stand",
+    ]  # fmt: skip
+
+
+def test_moments_are_counted_and_what_is_not_there_is_said(write):
+    again = "  - {at: 0 s, on: grasp.low, nth: 2, what: knock_over}\n"
+    assert after(write(again))[1][:-1] == [], "it comes but once"
+    gone = "  - {at: 0 s, on: grasp, what: erase}\n  - {at: 0 s, on: grasp.low, what: cover}\n"
+    assert after(write(gone))[1][1]["text"].startswith("cover: there is nothing")
+
+
+def test_in_the_dark_colours_are_dark_and_depth_is_as_ever(write):
+    path = write("  - {at: 0 s, on: grasp, what: sensor_dark, sensor: camera, light: 0.1}\n")
+    with assemble(load_spec(path), record=False) as run:
+        seen: dict[str, list[tuple[float, float]]] = {"/camera/rgb/image_raw": [], "/camera/depth/image": []}
+
+        def take(image, topic) -> None:
+            kind = np.uint8 if "rgb" in topic else np.float32
+            values = np.frombuffer(bytes(image.data), kind).astype(float)
+            seen[topic].append((run.time, float(np.nanmean(values[np.isfinite(values)]))))
+
+        for topic in seen:
+            run.bus.subscribe(topic, ry.msg.Image, "/t", lambda image, topic=topic: take(image, topic))
+        run.run_for(1.0)
+    for topic, share in (("/camera/rgb/image_raw", 0.1), ("/camera/depth/image", 1.0)):
+        light = [value for time, value in seen[topic] if time < 0.5]
+        dark = [value for time, value in seen[topic] if time > 0.7]
+        assert np.mean(dark) == pytest.approx(share * np.mean(light), rel=0.25), topic  # the arm sinks
+
+
 def test_depth_alone_can_be_lost_for_a_while(write):
     path = write("  - {at: 0 s, on: grasp, for: 0.3 s, what: sensor_blind, sensor: camera}\n")
     with assemble(load_spec(path), record=False) as run:
@@ -160,6 +197,9 @@ def test_a_state_saved_before_or_after_goes_on_alike(write, tmp_path):
     ("{at: 1, what: slip, thing: three}", "there are: one, two, place"),
     ("{at: 1, what: slip, robot: two}", "two has no hand"),
     ("{at: 1, what: sensor_blind, sensor: finger_left}", "measures no depth"),
+    ("{at: 1, what: sensor_dark, sensor: finger_left}", "sees no colours"),
+    ("{at: 1, what: press}", "nobody serves /arm/stop"),
+    ("{at: 1, what: slip, nth: 2}", "which says what is counted"),
 ])  # fmt: skip
 def test_what_makes_no_sense_is_refused(write, fault, says):
     with pytest.raises(ConfigError, match=says):

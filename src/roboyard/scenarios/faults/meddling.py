@@ -19,8 +19,10 @@ from roboyard.simulation.truth import link_pose
 if TYPE_CHECKING:
     from roboyard.scenarios.run import Run
 
-_BELOW, _ASIDE = 0.09, 0.02
-"""Where a thing is that slips out of the hand: below the fingers' middle, and aside at most [m]."""
+_ASIDE = 0.07
+"""What slips out of the hand comes to lie so far aside, and from other things [m]."""
+_CLEAR = 0.2
+"""Nor does it lie nearer to the robot's root [m]."""
 _TOUCH = 2e-4
 """Between things that are pushed together [m]."""
 _SHEET = (0.11, 0.06, 4e-4)
@@ -71,9 +73,8 @@ class Meddling:
             case "knock_over":
                 put(simulation, name, self._lying(name, x, y, z))
             case "slip":
-                dx, dy = (float(value) for value in self._rng.uniform(-_ASIDE, _ASIDE, 2))
-                low = max(float(hand[2]) - _BELOW, 0.0)
-                put(simulation, name, self._lying(name, float(hand[0]) + dx, float(hand[1]) + dy, low))
+                u, v = self._beside(hand, [pose for other, pose in things.items() if other != name])
+                put(simulation, name, self._lying(name, u, v, 0.0))
             case "push_together" | "occupy":
                 others = {other: pose for other, pose in things.items() if other != name}
                 if not others:
@@ -85,6 +86,19 @@ class Meddling:
         """On its side, a hair above the floor."""
         height = floor + half_width(self._run.simulation.models[name].model) + 1e-4
         return SE3.from_xyz_rpy((x, y, height), (0.5 * math.pi, 0.0, float(self._rng.uniform(-math.pi, math.pi))))
+
+    def _beside(self, hand: NDArray[np.float64], others: list[SE3]) -> tuple[float, float]:
+        """Where on the floor something comes to lie that slips out of the hand: clear of robot and other things."""
+        root = self._run.robots[self._robot].truth.T_world_base.translation
+        for _ in range(100):
+            angle = float(self._rng.uniform(-math.pi, math.pi))
+            way = np.array((math.cos(angle), math.sin(angle)))
+            place = np.asarray(hand[:2] + _ASIDE * way)
+            if np.linalg.norm(place - root[:2]) < _CLEAR:
+                place = np.asarray(root[:2] + 1.5 * _CLEAR * way)
+            if all(np.linalg.norm(place - other.translation[:2]) > _ASIDE for other in others):
+                break
+        return float(place[0]), float(place[1])
 
     def _bring(self, name: str, pose: SE3, others: dict[str, SE3], about: NDArray[np.float64]) -> str:
         """Another thing is put beside the nearest one, so that they touch, or where the skill is about to set down."""
