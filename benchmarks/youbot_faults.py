@@ -86,8 +86,9 @@ CASES = (
     Case("fingers without force", "grasp.lifted", (
         _on("joint_weak", "grasp.lifted", **LEFT, effort=0.0),
         _on("joint_weak", "grasp.attached", joint="gripper_finger_joint_r", effort=0.0)), 1, 0, NEVER),
-    Case("arm stop pressed", "grasp.above", (_on("press", "grasp.above"),), 1, 0, ("cancelled",)),
-    Case("arm stop pressed", "release.above", (_on("press", "release.above"),), 1, 0, ("cancelled",)),
+    Case("arm stop pressed", "grasp.above, moving", (_on("press", "grasp.above", later=0.6),), 1, 0, ("cancelled",)),
+    Case("arm stop pressed", "release.above, moving",
+         (_on("press", "release.above", later=0.6),), 1, 0, ("cancelled",)),
     Case("joint 5 limp, 5 s", "grasp.above",
          (_on("joint_weak", "grasp.above", joint="arm_joint_5", effort=0.0, **{"for": 5.0}),)),
     Case("joint 1 blocked", "release.above, for good",
@@ -161,7 +162,7 @@ def _judge(case: Case, result: Result) -> str:
         return "recovered"
     if not m["things_held"] and (m["ended_by"] in case.ends or m["things_placed"]):
         return "put back"
-    if m["ended_by"] in case.ends:
+    if m["ended_by"] in case.ends and m["ended_by"] != "rests":
         return "stopped"
     return f"failed: ended by {m['ended_by'] or 'nothing'}, {m['things_placed']} placed, {m['things_held']} held"
 

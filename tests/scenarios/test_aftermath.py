@@ -131,6 +131,19 @@ def test_silence_counts_while_skills_are_under_way_and_the_end_is_told():
     assert told["causes"] == "lost, no_depth"
 
 
+def test_a_loop_that_rests_again_and_again_is_at_rest_unless_something_was_done_between():
+    told = begun()
+    for at_rest in (False, False, True):
+        assert not told["at_rest"]
+        told.event("loop", "phase", phase="resting")
+        assert told["at_rest"] == at_rest
+    assert told["ended_by"] == "rests"
+    told.event("loop", "phase", phase="ready")
+    told.event("pick", "ends", of=1, done=True)
+    told.event("loop", "phase", phase="resting")
+    assert not told["at_rest"]
+
+
 def test_saved_it_goes_on_alike():
     told, other = begun(), Told()
     told.fault()

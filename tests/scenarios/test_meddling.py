@@ -136,10 +136,10 @@ def test_in_the_dark_colours_are_dark_and_depth_is_as_ever(write):
         for topic in seen:
             run.bus.subscribe(topic, ry.msg.Image, "/t", lambda image, topic=topic: take(image, topic))
         run.run_for(1.0)
-    for topic, share in (("/camera/rgb/image_raw", 0.1), ("/camera/depth/image", 1.0)):
+    for topic, low, high in (("/camera/rgb/image_raw", 0.07, 0.13), ("/camera/depth/image", 0.5, 2.0)):  # the arm sinks
         light = [value for time, value in seen[topic] if time < 0.5]
         dark = [value for time, value in seen[topic] if time > 0.7]
-        assert np.mean(dark) == pytest.approx(share * np.mean(light), rel=0.25), topic  # the arm sinks
+        assert low * np.mean(light) < np.mean(dark) < high * np.mean(light), topic
 
 
 def test_depth_alone_can_be_lost_for_a_while(write):

@@ -48,6 +48,7 @@ class Deed:
         topic: Which one.
         on: What a skill has to tell before it begins; empty: it begins at its time.
         nth: How often.
+        later_ns: So long after that it happens [ns].
         events: Topic where it does.
         tell: Takes the event on which it begins.
     """
@@ -63,6 +64,7 @@ class Deed:
     topic: str = ""
     on: str = ""
     nth: int = 1
+    later_ns: int = 0
     events: str = ""
     tell: Callable[[Any], None] = lambda _: None
 
@@ -147,13 +149,14 @@ def _deed(run: Run, fault: k.Fault, index: int) -> Deed:
 
 def _awaited(run: Run, fault: k.Fault, deed: Deed) -> Deed:
     """With what its skill has to tell, if the fault waits for that."""
-    on = getattr(fault, "on", None)
-    if on is None:
+    if not isinstance(fault, k.Awaiting) or fault.on is None:
         return deed
     robot = run.robots.get(_robot(run, getattr(fault, "robot", None)))
     if robot is None:
         raise _KeyError("skills are a robot's", where="robot", valid=", ".join(run.robots))
-    return replace(deed, on=on, nth=getattr(fault, "nth", 1), events=f"{robot.namespace}/skills/events")
+    return replace(
+        deed, on=fault.on, nth=fault.nth, later_ns=round(fault.later * 1e9), events=f"{robot.namespace}/skills/events"
+    )
 
 
 def _meddle(run: Run, fault: k.Meddle, name: str, begin_ns: int) -> Deed:

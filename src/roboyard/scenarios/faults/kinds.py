@@ -81,14 +81,15 @@ class Awaiting:
     at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time at which it happens or begins")
     on: str | None = field(None, doc=_ON)
     nth: int = field(1, low=1, high=1_000_000, doc="of these moments, counted from `at` on")
+    later: float = field(0.0, unit="s", low=0.0, high=1e6, doc="after that moment")
 
     def __post_init__(self) -> None:
         if self.on is not None and not _MOMENT.fullmatch(self.on):
             raise ConfigError(
                 f"on {self.on!r}", valid="SKILL (when it begins) or SKILL.PHASE, as skills tell them: grasp.low"
             )
-        if self.on is None and self.nth != 1:
-            raise ConfigError(f"nth {self.nth} of no moments", valid="with 'on', which says what is counted")
+        if self.on is None and (self.nth != 1 or self.later > 0.0):
+            raise ConfigError("nth or later of no moment", valid="with 'on', which says what is counted")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,12 +51,14 @@ class Faults(Node):
                     continue
                 del self._awaited[name]
                 deed.tell(event)
-                ends = [] if deed.end_ns is None else [(self.now_ns + deed.end_ns - deed.begin_ns, name, False)]
-                rest = sorted([*self._agenda[self._past :], *ends], key=lambda item: (item[0], item[2]))
-                self._agenda = [*self._agenda[: self._past], (self.now_ns, name, True), *rest]
-                self._past += 1
-                self._tell(deed, True, deed.begin())
+                begin_ns = self.now_ns + deed.later_ns
+                lasts_ns = None if deed.end_ns is None else deed.end_ns - deed.begin_ns
+                ends = [] if lasts_ns is None else [(begin_ns + lasts_ns, name, False)]
+                rest = sorted([*self._agenda[self._past :], (begin_ns, name, True), *ends], key=_order)
+                self._agenda = [*self._agenda[: self._past], *rest]
                 self._wait()
+                if not deed.later_ns:
+                    self._happen()
 
     def _wait(self) -> None:
         if self._waiting is not None:
@@ -67,7 +69,8 @@ class Faults(Node):
             self._waiting = self.after(max(0, time_ns - self.now_ns) / 1e9, self._happen, restored=True, priority=FAULT)
 
     def _happen(self) -> None:
-        self._waiting = None
+        if self._waiting is not None:
+            self._waiting.cancel()
         while self._past < len(self._agenda) and self._agenda[self._past][0] <= self.now_ns:
             _, name, begins = self._agenda[self._past]
             self._past += 1
@@ -120,3 +123,8 @@ class Faults(Node):
                 deed.disturbance.rng.bit_generator.state = saved["random_of"][deed.name]
                 deed.disturbance.lost = saved["lost"][deed.name]
         self._wait()
+
+
+def _order(item: tuple[int, str, bool]) -> tuple[int, bool]:
+    """At one instant what ends goes before what begins."""
+    return item[0], item[2]

@@ -25,6 +25,8 @@ _LEFT = 0.015
 """So near to where it was before a thing is where it was, or was put back [m]."""
 _CARRIED = 0.02
 """What is so much farther along the floor a fifth of a second later was put there by others [m]."""
+_RESTS = 3
+"""After so many rests between which nothing was done nothing more is expected."""
 Pose = tuple[float, float, float, float]
 """x, y, z [m], cosine of the tilt."""
 
@@ -37,8 +39,9 @@ class Aftermath(Collector):
     ``things_astray``: all others that are still there.  ``things_fallen``: times that one fell over which no fault had
     laid down.  ``lying_touched``: times that the robot touched one that lay.  ``recover_seconds``: from the last
     begin of a fault to the next pick, stow, unstow or place that was done.  ``quiet_seconds``: longest time without
-    a word from skills under way.  ``at_rest``: whether the outermost skill has ended, or the loop rests; ``ended_by``:
-    the cause of that.  ``causes``: all that skills stated since the first fault.
+    a word from skills under way.  ``at_rest``: whether the outermost skill has ended, or the loop rests for the third
+    time since anything was done; ``ended_by``: the cause of that.  ``causes``: all that skills stated since the first
+    fault.
     """
 
     names = (
@@ -62,7 +65,7 @@ class Aftermath(Collector):
         self._causes: list[str] = []
         self._recovered: float | None = None
         self._quiet = 0.0
-        self._fallen = self._touched = 0
+        self._fallen = self._touched = self._rests = 0
 
     def handlers(self) -> Mapping[str, Handler]:
         """Events of skills, true places of things and robot, contacts, and what the node of faults logs."""
@@ -116,14 +119,17 @@ class Aftermath(Collector):
         ends, outermost = message.event == "ends", not message.of
         if message.skill == "release" and message.bay and message.located:
             self._bays[int(message.bay)] = message.position.x, message.position.y
+        done = ends and message.done and message.skill in ("pick", "place", "stow", "unstow")
         if outermost and message.event in ("begins", "phase", "ends"):
-            self._at_rest = ends or message.phase == "resting"
+            self._rests += message.phase == "resting"
+            self._at_rest = ends or (message.phase == "resting" and self._rests >= _RESTS)
             self._ended_by = str(message.cause) if ends else "rests" if self._at_rest else ""
+        if done:
+            self._rests = 0
         if self._fault_ns is None or time_ns <= self._fault_ns:
             return
         if message.cause and message.event in ("recovers", "ends") and message.cause not in self._causes:
             self._causes.append(str(message.cause))
-        done = ends and message.done and message.skill in ("pick", "place", "stow", "unstow")
         if done and self._recovered is None:
             self._recovered = (time_ns - self._fault_ns) * 1e-9
 

@@ -1,0 +1,82 @@
+"""The youBot's loop when something goes wrong: how a benchmark judges it, and that it comes to a good end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from roboyard.cli.figures import benchmarks, measure
+from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios.batch_worker import Result, run_job
+
+GOOD: dict[str, Any] = {
+    "arm.at_rest": True, "arm.quiet_seconds": 3.0, "arm.collisions": 0, "arm.things_fallen": 0, "arm.things_lying": 0,
+    "arm.things_astray": 0, "arm.lying_touched": 0, "arm.things_placed": 2, "arm.things_held": 0, "arm.ended_by": "",
+    "arm.recover_seconds": 5.0, "arm.causes": "lost",
+}  # fmt: skip
+
+
+def judged(monkeypatch, **changes: Any) -> dict[str, float]:
+    """Figures of the benchmark where every run ends in this way."""
+    found = {**GOOD, **{f"arm.{name}": value for name, value in changes.items()}}
+    pool = pytest.importorskip("roboyard.compute")
+
+    class Here:
+        workers = 1
+
+        def __init__(self, *_: object, **__: object) -> None: ...
+
+        def __enter__(self) -> Here:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def submit(self, work, job):
+            assert work is run_job
+            assert load_spec(job.scenario, overrides=job.overrides).scenario.things["thing"].count >= 1
+            from concurrent.futures import Future
+
+            future: Future[Result] = Future()
+            future.set_result(Result(job.seed, "done", True, metrics=found))
+            return future
+
+    monkeypatch.setattr(pool, "ProcessPool", Here)
+    (path,) = benchmarks(["youbot-faults"]).values()
+    return {figure.name: figure.value for figure in measure(path, nightly=False, runs=1).figures}
+
+
+def test_every_fault_is_one_that_the_scenario_takes_and_good_ends_are_good(monkeypatch):
+    assert judged(monkeypatch)["recovered, put back or stopped"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"at_rest": False}, {"quiet_seconds": 100.0}, {"collisions": 1}, {"things_fallen": 1}, {"things_lying": 3},
+        {"things_astray": 1}, {"lying_touched": 2}, {"things_placed": 0, "ended_by": "bad_goal"},
+    ],
+)  # fmt: skip
+def test_each_bad_end_is_told(monkeypatch, wrong):
+    assert judged(monkeypatch, **wrong)["recovered, put back or stopped"] == 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "things", "ends"),
+    [
+        ({"what": "knock_over", "on": "align.turned"}, 2, ""),
+        ({"what": "press", "on": "release.above", "later": 0.6}, 1, "cancelled"),
+    ],
+)
+def test_it_comes_to_a_good_end(tmp_path, fault, things, ends):
+    overrides = (f"faults={json.dumps([{'at': 0.0, **fault}])}", f"things.thing.count={things}",
+                 "robots.arm.parameters.skills.loop=1")  # fmt: skip
+    spec = load_spec("youbot-faults", overrides=overrides)
+    spec = replace(spec, scenario=replace(spec.scenario, seed=1))
+    metrics = run_scenario(spec, out=tmp_path / "run", report=False, serve=False).metrics
+    assert metrics["success"], metrics["criteria"]
+    assert metrics["ended_by"] == ends
+    assert metrics["things_placed"] == (not ends)
