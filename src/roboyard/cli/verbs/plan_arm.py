@@ -192,7 +192,7 @@ def _write(file: Path, found: Plan) -> None:
 
     from roboyard.errors import InputError
 
-    points = found.trajectory.way_points()
+    points = found.trajectory.knots()
     content = {
         "joint_names": list(found.path.joints),
         "points": [
