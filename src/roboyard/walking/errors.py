@@ -24,3 +24,25 @@ class LegBeyondLimits(RoboyardError):
         super().__init__(what, where=where, valid=valid)
         self.joint = joint
         self.value = value
+
+
+class BadStart(RoboyardError):
+    """A plan cannot begin there."""
+
+
+class BadGoal(RoboyardError):
+    """A plan cannot end there."""
+
+
+class NoPlan(RoboyardError):
+    """No steps were found that lead to a goal.
+
+    Args:
+        what: See ``RoboyardError``.
+        valid: See there.
+        cells: Rows and columns of the map where it ends.
+    """
+
+    def __init__(self, what: str, *, valid: str, cells: tuple[tuple[int, int], ...] = ()) -> None:
+        super().__init__(what, valid=valid)
+        self.cells = cells

@@ -36,6 +36,7 @@ from roboyard.cli.verbs.listing import list_things
 from roboyard.cli.verbs.live import pause, rate, resume, save, step, stop
 from roboyard.cli.verbs.map import map_
 from roboyard.cli.verbs.movement import check_movement, show_movement
+from roboyard.cli.verbs.plan_steps import check_steps, steps
 from roboyard.cli.verbs.replay import replay
 from roboyard.cli.verbs.report import report
 from roboyard.cli.verbs.run import run
@@ -62,6 +63,8 @@ def _roboyard(
 
 check.app.command("sensor")(sensor)
 check.app.command("movement")(check_movement)
+check.app.command("plan")(check_steps)
+plan.app.command("steps")(steps)
 show.app.command("movement")(show_movement)
 show.app.command("terrain")(show_terrain)
 

@@ -31,6 +31,7 @@ def bench(
         str | None, typer.Option("--robot", metavar="NAME|FILE", help="Whose, where a benchmark is about arms.")
     ] = None,
     traces: Annotated[Path | None, typer.Option("--traces", metavar="FILE", help="Of trees, for tree.")] = None,
+    terrains: Annotated[int | None, typer.Option("--terrains", metavar="N", min=1, help="How many, for steps.")] = None,
     nightly: Annotated[bool, typer.Option("--nightly", help="Longer, with more repeats.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -52,7 +53,15 @@ def bench(
         raise InputError(f"there is no file {worlds}", valid="a file of worlds")
     if traces is not None and not traces.is_file():
         raise InputError(f"there is no file {traces}", valid="a file of traces")
-    given = (("runs", runs), ("seed", seed), ("worlds", worlds), ("seeds", seeds), ("robot", robot), ("traces", traces))
+    given = (
+        ("runs", runs),
+        ("seed", seed),
+        ("worlds", worlds),
+        ("seeds", seeds),
+        ("robot", robot),
+        ("traces", traces),
+        ("terrains", terrains),
+    )
     counts = {name: value for name, value in given if value is not None}
     results: dict[str, Measured] = {}
     for name, path in benchmarks(names or []).items():

@@ -1,0 +1,160 @@
+"""Whole plans before they are timed: their events in order, where on its way the body is at each, and about when."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.walking.steps.draws import triangular, uniform
+from roboyard.walking.steps.ground_kernels import top_between
+from roboyard.walking.steps.herd import EVENTS, SET, STEP, Herd, Log, Ways, World, make_log, sample_parts
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+_PASSES: Final = 3
+"""Rounds of evening out how the body goes."""
+RISE: Final = 0.3
+"""Share of a swing in which the foot rises; as long it comes down."""
+LEAD: Final = 0.1
+"""Share of a swing after which the foot goes evenly as the body sees it, and as long before its end."""
+HOLD: Final = 0.15
+"""Share of a swing for which it stays over its place, at either end."""
+
+
+class Draft(NamedTuple):
+    """A whole plan.
+
+    Attributes:
+        leg: (e,) whose foot.
+        kind: (e,) LIFTED or SET.
+        place: (e, 3) where [m].
+        mate: (e,) of a lift the event that sets the foot down, and the other way round.
+        low: (e,) first sample of the way where the body can be at the event.
+        high: (e,) last one.
+        at: (e + 2,) where it is, in samples: at the start, at each event, at the end.
+        gap: (e + 1,) time from each of these to the next [s].
+        top: (e,) of an event that sets a foot down: the height of the swing before it [m].
+        events: (1,) how many.
+    """
+
+    leg: Whole
+    kind: Whole
+    place: Array
+    mate: Whole
+    low: Whole
+    high: Whole
+    at: Array
+    gap: Array
+    top: Array
+    events: Whole
+
+
+def make_draft() -> Draft:
+    """Room for a plan."""
+    whole = [np.zeros(EVENTS, np.int64) for _ in range(5)]
+    return Draft(
+        whole[0], whole[1], np.zeros((EVENTS, 3)), whole[2], whole[3], whole[4], np.zeros(EVENTS + 2),
+        np.zeros(EVENTS + 1), np.zeros(EVENTS), np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
+@kernel(examples=lambda: [(make_draft(), make_draft())])
+def copy_draft(source: Draft, target: Draft) -> None:
+    """Make one plan a copy of another."""
+    m = source.events[0]
+    target.leg[:m], target.kind[:m], target.place[:m] = source.leg[:m], source.kind[:m], source.place[:m]
+    target.mate[:m], target.low[:m], target.high[:m] = source.mate[:m], source.low[:m], source.high[:m]
+    target.at[: m + 2], target.gap[: m + 1], target.top[:m] = source.at[: m + 2], source.gap[: m + 1], source.top[:m]
+    target.events[0] = m
+
+
+@kernel(examples=lambda: [(*sample_parts()[:3], make_log(2), 0, make_draft())])
+def unroll(world: World, ways: Ways, herd: Herd, log: Log, i: int, draft: Draft) -> None:
+    """The events of plan ``i`` in order, with where the body can be at each; not yet where it is."""
+    m = herd.events[i]
+    draft.events[0] = m
+    row = herd.last[i]
+    for k in range(m - 1, -1, -1):
+        before = log.before[row]
+        draft.leg[k], draft.kind[k] = log.leg[row], log.kind[row]
+        draft.place[k] = log.place[row]
+        draft.low[k] = max(log.span[row, 0], log.span[before, 0])
+        draft.high[k] = min(log.span[row, 1], log.span[before, 1])
+        row = before
+    rose = np.full(herd.down.shape[1], -1, np.int64)
+    for k in range(m):
+        leg = draft.leg[k]
+        if draft.kind[k] == SET:
+            a, b = draft.place[rose[leg]], draft.place[k]
+            draft.mate[k], draft.mate[rose[leg]] = rose[leg], k
+            n0 = world.number
+            draft.top[k] = top_between(world.tops, n0.x, n0.y, n0.cell, a[0], a[1], b[0], b[1]) + n0.lift
+        else:
+            rose[leg] = k
+    draft.at[0], draft.at[m + 1] = 0.0, ways.size[herd.way[i]] - 1.0
+
+
+@kernel(examples=lambda: [(make_draft(), np.uint64(1))])
+def draw_positions(draft: Draft, key: np.uint64) -> None:
+    """Where the body is at each event: triangular over where it can be, most likely where it was.  Herms 2004."""
+    for k in range(draft.events[0]):
+        low, high = float(draft.low[k]), float(draft.high[k])
+        draft.at[k + 1] = triangular(uniform(key, k), low, min(max(draft.at[k], low), high), high)
+
+
+@kernel(examples=lambda: [(sample_parts()[0], make_draft(), 0)])
+def swing_time(world: World, draft: Draft, k: int) -> float:
+    """About the shortest time of the swing that ends with event ``k`` [s]."""
+    a, b, top = draft.place[draft.mate[k]], draft.place[k], draft.top[k]
+    across = math.hypot(b[0] - a[0], b[1] - a[1]) * 0.5 * math.pi / (1.0 - 2.0 * HOLD)
+    up = (max(top - a[2], top - b[2])) * 0.5 * math.pi / RISE
+    return float(max(across, up) / world.number.foot_speed)
+
+
+@kernel(examples=lambda: [(sample_parts()[0], make_draft())])
+def schedule(world: World, draft: Draft) -> float:
+    """About when each event happens, as soon as body and feet are there; the duration [s]."""
+    m, speed = draft.events[0], world.number.body_speed / STEP
+    times = np.zeros(m + 2)
+    for k in range(m):
+        time = times[k] + abs(draft.at[k + 1] - draft.at[k]) / speed
+        if draft.kind[k] == SET:
+            time = max(time, times[draft.mate[k] + 1] + swing_time(world, draft, k))
+        draft.gap[k] = time - times[k]
+        times[k + 1] = time
+    draft.gap[m] = abs(draft.at[m + 1] - draft.at[m]) / speed
+    return float(times[m] + draft.gap[m])
+
+
+@kernel(examples=lambda: [(sample_parts()[0], make_draft())])
+def even_out(world: World, draft: Draft) -> float:
+    """Let the body go as evenly as its stretches allow, rather than as drawn; the duration [s]."""
+    m = draft.events[0]
+    duration, end = schedule(world, draft), draft.at[m + 1]
+    for _ in range(_PASSES):
+        time, last = 0.0, 0.0
+        for k in range(m):
+            time += draft.gap[k]
+            wanted = max(end * time / max(duration, 1e-9), last)
+            last = min(max(wanted, float(draft.low[k])), float(draft.high[k]))
+            draft.at[k + 1] = last
+        duration = schedule(world, draft)
+    return duration
+
+
+@kernel(examples=lambda: [(sample_parts()[0], make_draft())])
+def poorness(world: World, draft: Draft) -> float:
+    """How poor the ground is where feet are set, 0 to 1, in the mean."""
+    total, number = 0.0, 0
+    for k in range(draft.events[0]):
+        if draft.kind[k] == SET:
+            c = int((draft.place[k, 0] - world.number.x) / world.number.cell)
+            r = int((draft.place[k, 1] - world.number.y) / world.number.cell)
+            total += 1.0 - world.quality[r, c]
+            number += 1
+    return total / max(number, 1)

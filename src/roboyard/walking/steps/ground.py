@@ -1,0 +1,202 @@
+"""Ground that steps are planned on: where feet may stand, how well, and how high the body goes over it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import distance_transform_edt, gaussian_filter, maximum_filter
+
+from roboyard.errors import InputError
+from roboyard.grids.terrain import Terrain
+from roboyard.walking.steps.ground_kernels import GroundRows, lay_cones
+from roboyard.walking.steps.rig import Rig
+
+Array = NDArray[np.float64]
+
+CELL: Final = 0.02
+"""Edge of the cells that feet are set on [m]; feet stand on their middles."""
+_LARGEST: Final = 4_000_000
+"""Cells of a map."""
+_STEP: Final = 0.015
+"""Cells beside each other that differ by more have an edge between them [m]."""
+_EDGE: Final = 0.01
+"""No foot stands nearer to an edge [m]."""
+_FIRM: Final = 0.03
+"""From so far on an edge does not matter [m]."""
+_BELLY: Final = 0.03
+"""Room under the body [m]."""
+_CLIMB: Final = 0.6
+"""Rise of the body's height over the way."""
+_LIFT: Final = 0.25
+"""The body goes higher than its stance by at most so much of the legs' length."""
+_ABOUT: Final = 0.25
+_PIT: Final = 0.2
+"""Ground that lies deeper than this below other ground so near is not what the body's height follows [m]."""
+_RINGS: Final = 0.16
+"""Feet are looked for round a place as far as this, of the Akrobat [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """A height map for a robot at a heading.
+
+    Attributes:
+        rows: What kernels take.
+        heading: Of the body, which keeps it [rad].
+    """
+
+    rows: GroundRows
+    heading: float
+
+    @classmethod
+    def of(
+        cls,
+        heights: ArrayLike,
+        corner: tuple[float, float],
+        rig: Rig,
+        *,
+        cell: float = CELL,
+        heading: float = 0.0,
+        friction: float = 0.8,
+    ) -> Ground:
+        """Of a height map.
+
+        Args:
+            heights: (rows, columns) at the middles of its cells [m]; rows go along y.  Not finite: a hole.
+            corner: Least x and y [m].
+            rig: Who walks.
+            cell: Edge of a cell [m].
+            heading: Of the body [rad].
+            friction: Coefficient that is guessed; ground steeper than 0.6 of it does not hold a foot.
+
+        Raises:
+            InputError: heights that are no map, or none is finite; a cell or friction that is not positive.
+        """
+        given = np.array(heights, dtype=np.float64)
+        if given.ndim != 2 or min(given.shape) < 4 or given.size > _LARGEST:
+            raise InputError(f"a map of shape {given.shape}", valid=f"4 x 4 to {_LARGEST} cells")
+        if not (0.0 < cell < 1.0 and 0.0 < friction < 10.0 and math.isfinite(sum(corner)) and math.isfinite(heading)):
+            raise InputError(f"cells of {cell:g} m, friction {friction:g}", valid="finite, more than 0")
+        given[~np.isfinite(given)] = np.nan
+        if np.isnan(given).all():
+            raise InputError("a map of nothing but holes", valid="finite heights [m]")
+        steep, edge = _steepness(given, cell), _edge_distance(given, cell)
+        allowed = 0.6 * friction
+        stand = ~np.isnan(given) & (steep <= allowed) & (edge >= _EDGE - 1e-9)
+        quality = np.clip(1.0 - steep / (2.0 * allowed), 0.0, 1.0) * np.clip(edge / _FIRM, 0.2, 1.0)
+        reach = max(round(0.01 * rig.scale / cell), 1)
+        solid = np.where(np.isnan(given), -np.inf, given)
+        tops = maximum_filter(solid, footprint=_disc(reach))
+        body = _body_heights(given, stand, tops, rig, cell, heading)
+        far = math.ceil(_RINGS * rig.scale / cell)
+        a, b = np.mgrid[-far : far + 1, -far : far + 1]
+        order = np.argsort((a * a + b * b).ravel(), kind="stable")
+        rings = np.stack([a.ravel(), b.ravel()], axis=1)[order]
+        rings = rings[np.hypot(*rings.T) <= far]
+        rows = GroundRows(
+            float(corner[0]), float(corner[1]), cell, given, tops, stand, quality, body, rings.astype(np.int64)
+        )
+        return cls(rows, heading)
+
+    @classmethod
+    def of_terrain(
+        cls, terrain: Terrain, rig: Rig, places: ArrayLike, *, heading: float = 0.0, friction: float = 0.8
+    ) -> Ground:
+        """Of a terrain and the level ground round it, as far as is needed about places (k, 2) [m]."""
+        low, high = surroundings(terrain, rig, places)
+        first = np.floor((low - terrain.corner) / CELL) * CELL + terrain.corner
+        columns, rows = (int(n) for n in np.ceil((high - first) / CELL))
+        x, y = first[0] + (np.arange(columns) + 0.5) * CELL, first[1] + (np.arange(rows) + 0.5) * CELL
+        heights = terrain.height(np.stack(np.meshgrid(x, y), axis=-1))
+        return cls.of(heights, (float(first[0]), float(first[1])), rig, heading=heading, friction=friction)
+
+    def cell_at(self, x: float, y: float) -> tuple[int, int]:
+        """Row and column of a place [m]; row -1 outside."""
+        r, c = math.floor((y - self.rows.y) / self.rows.cell), math.floor((x - self.rows.x) / self.rows.cell)
+        rows, columns = self.rows.heights.shape
+        return (r, c) if 0 <= r < rows and 0 <= c < columns else (-1, -1)
+
+
+def surroundings(terrain: Terrain, rig: Rig, places: ArrayLike) -> tuple[Array, Array]:
+    """Least and greatest x and y [m] of a terrain and of all that a robot needs about places (k, 2)."""
+    around = np.atleast_2d(np.asarray(places, np.float64))
+    corner, size, room = np.array(terrain.corner), np.array(terrain.size), 0.8 * rig.scale
+    return np.minimum(around.min(axis=0) - room, corner), np.maximum(around.max(axis=0) + room, corner + size)
+
+
+def _disc(radius: int) -> NDArray[np.bool_]:
+    a, b = np.mgrid[-radius : radius + 1, -radius : radius + 1]
+    found: NDArray[np.bool_] = a * a + b * b <= radius * radius
+    return found
+
+
+def _edges(heights: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Between rows (rows - 1, columns), and between columns (rows, columns - 1): where the ground steps or ends."""
+    found = []
+    for axis in (0, 1):
+        step = np.diff(heights, axis=axis)
+        holes = np.diff(np.isnan(heights).astype(np.int8), axis=axis) != 0
+        found.append((np.abs(np.nan_to_num(step)) > _STEP) | holes)
+    return found[0], found[1]
+
+
+def _edge_distance(heights: Array, cell: float) -> Array:
+    """From each cell's middle to the nearest edge [m]."""
+    rows, columns = heights.shape
+    along, across = _edges(heights)
+    # twice as fine: cells at even places, edges at odd ones
+    free = np.ones((2 * rows - 1, 2 * columns - 1), np.bool_)
+    free[1::2, ::2] = ~along
+    free[::2, 1::2] = ~across
+    if free.all():
+        return np.full(heights.shape, np.inf)
+    away: Array = distance_transform_edt(free, sampling=0.5 * cell)[::2, ::2]
+    return away
+
+
+def _steepness(heights: Array, cell: float) -> Array:
+    """(rows, columns) slope, by the smaller of both differences along an axis that cross no edge; 0 where none is."""
+    steep = np.zeros(heights.shape)
+    for axis, edges in enumerate(_edges(heights)):
+        slope = np.where(edges, np.nan, np.abs(np.diff(heights, axis=axis)) / cell)
+        pad = [(0, 0), (0, 0)]
+        pad[axis] = (1, 1)
+        both = np.pad(slope, pad, constant_values=np.nan)
+        one, other = (both[:-1], both[1:]) if axis == 0 else (both[:, :-1], both[:, 1:])
+        steep += np.nan_to_num(np.fmax(one, other)) ** 2
+    return np.sqrt(steep)
+
+
+def _body_heights(
+    heights: Array, stand: NDArray[np.bool_], tops: Array, rig: Rig, cell: float, heading: float
+) -> Array:
+    """(rows, columns) how high the body's frame is [m]: over the mean of where feet may stand, clear of all below."""
+    width = 0.12 * rig.scale / cell
+    # what lies far below ground about it is a pit that the body does not go down into
+    about = maximum_filter(tops, size=2 * round(_ABOUT * rig.scale / cell) + 1)
+    count = stand & (np.nan_to_num(heights) >= about - _PIT * rig.scale)
+    weight = gaussian_filter(count.astype(np.float64), width, mode="nearest")
+    sums = gaussian_filter(np.where(count, heights, 0.0), width, mode="nearest")
+    level = np.divide(sums, weight, out=np.full(heights.shape, np.nan), where=weight > 1e-5)
+    level -= float(rig.rows.home[:, 2].mean())
+    need = maximum_filter(tops, footprint=_outline(rig, cell, heading)) - float(rig.body[0, 2]) + _BELLY * rig.scale
+    legs = float((np.hypot(*rig.rows.legs.thigh.T) + np.hypot(*rig.rows.legs.shank.T)).min())
+    blocked = np.isnan(level) | (need > level + _LIFT * legs)
+    out = np.where(blocked, -np.inf, np.fmax(level, need))
+    lay_cones(out, _CLIMB * cell)
+    return np.where(blocked, np.nan, out)
+
+
+def _outline(rig: Rig, cell: float, heading: float) -> NDArray[np.bool_]:
+    """Cells under the box of the body about its middle."""
+    far = math.ceil(float(np.hypot(*np.abs(rig.body[:, :2]).max(axis=0))) / cell) + 1
+    b, a = np.mgrid[-far : far + 1, -far : far + 1] * cell
+    c, s = math.cos(heading), math.sin(heading)
+    x, y = c * a + s * b, c * b - s * a
+    low, high = rig.body[0, :2] - 0.5 * cell, rig.body[1, :2] + 0.5 * cell
+    inside: NDArray[np.bool_] = (x >= low[0]) & (x <= high[0]) & (y >= low[1]) & (y <= high[1])
+    return inside[::-1, ::-1]  # a filter looks to the other side

@@ -1,0 +1,106 @@
+"""Kernels about the ground that steps are planned on."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+
+Array = NDArray[np.float64]
+
+
+class GroundRows(NamedTuple):
+    """Ground as kernels take it: arrays (rows, columns) of cells, rows along y, columns along x.
+
+    Attributes:
+        x: Least x, at the edge of the first column [m].
+        y: Least y [m].
+        cell: Edge of a cell [m].
+        heights: [m]; nan where there is a hole.
+        tops: The greatest height within a foot's radius; -inf over holes.
+        stand: Where feet may stand.
+        quality: 0 to 1 how well they stand there.
+        body: Height of the body's frame [m]; nan where it cannot be.
+        rings: (k, 2) rows and columns away from a cell, the nearest first.
+    """
+
+    x: float
+    y: float
+    cell: float
+    heights: Array
+    tops: Array
+    stand: NDArray[np.bool_]
+    quality: Array
+    body: Array
+    rings: NDArray[np.int64]
+
+
+def sample_ground() -> GroundRows:
+    """Ground that kernels are compiled with."""
+    flat = np.zeros((2, 2))
+    return GroundRows(0.0, 0.0, 0.02, flat, flat, flat > 0.0, flat, flat, np.zeros((1, 2), np.int64))
+
+
+@kernel(examples=lambda: [(np.zeros((2, 2)), 0.1)])
+def lay_cones(heights: Array, rise: float) -> None:
+    """Raise a surface to the lowest one above it that climbs by at most ``rise`` from cell to cell, in place.
+
+    From all eight neighbours, once forwards and once backwards; slant by the square root of two.
+    """
+    rows, columns, slant = heights.shape[0], heights.shape[1], rise * math.sqrt(2.0)
+    for turn in range(2):
+        for a in range(rows):
+            for b in range(columns):
+                r, c = (a, b) if turn == 0 else (rows - 1 - a, columns - 1 - b)
+                step = -1 if turn == 0 else 1
+                best = heights[r, c]
+                if 0 <= c + step < columns:
+                    best = max(best, heights[r, c + step] - rise)
+                if 0 <= r + step < rows:
+                    best = max(best, heights[r + step, c] - rise)
+                    if c > 0:
+                        best = max(best, heights[r + step, c - 1] - slant)
+                    if c + 1 < columns:
+                        best = max(best, heights[r + step, c + 1] - slant)
+                heights[r, c] = best
+
+
+@kernel(examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
+def body_height(body: Array, left: float, near: float, cell: float, x: float, y: float) -> float:
+    """Height of the body's frame over a place [m], between the cells' middles; nan where it cannot be."""
+    fx, fy = (x - left) / cell - 0.5, (y - near) / cell - 0.5
+    rows, columns = body.shape
+    if not (0.0 <= fx <= columns - 1.0 and 0.0 <= fy <= rows - 1.0):
+        return math.nan
+    c, r = min(int(fx), columns - 2), min(int(fy), rows - 2)
+    u, v = fx - c, fy - r
+    low = body[r, c] * (1.0 - u) + body[r, c + 1] * u
+    high = body[r + 1, c] * (1.0 - u) + body[r + 1, c + 1] * u
+    return float(low * (1.0 - v) + high * v)
+
+
+@kernel(examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
+def value_at(values: Array, left: float, near: float, cell: float, x: float, y: float) -> float:
+    """A map's value at a place; -inf over holes and outside."""
+    c, r = math.floor((x - left) / cell), math.floor((y - near) / cell)
+    if c < 0 or r < 0 or r >= values.shape[0] or c >= values.shape[1] or math.isnan(values[r, c]):
+        return -math.inf
+    return float(values[r, c])
+
+
+@kernel(examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0, 0.1, 0.1)])
+def top_between(
+    tops: Array, left: float, near: float, cell: float, x: float, y: float, x_end: float, y_end: float
+) -> float:
+    """The greatest value of a map along a straight line."""
+    dx, dy = x_end - x, y_end - y
+    parts, top = int(math.sqrt(dx * dx + dy * dy) / cell) + 1, -math.inf
+    for k in range(parts + 1):
+        c, r = int((x + dx * k / parts - left) / cell), int((y + dy * k / parts - near) / cell)
+        if 0 <= c < tops.shape[1] and 0 <= r < tops.shape[0]:
+            top = max(top, tops[r, c])
+    return top

@@ -1,0 +1,42 @@
+"""Random sampling, after Herms 2004: candidates one after the other, each drawn from the start to its end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from roboyard.compute import kernel
+from roboyard.walking.steps.advance import ALIVE, ARRIVED, DRAWS, advance, begin
+from roboyard.walking.steps.draws import key_of, uniform
+from roboyard.walking.steps.herd import World, sample_world
+from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
+from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search, take
+from roboyard.walking.steps.ways import draw_way
+
+_WAYS = 32
+"""Ways that are drawn until one is free."""
+
+
+@kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), np.uint64(1), 1)])
+def sample(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
+    """Go on drawing candidates until so many more events were tried."""
+    ways, herd, log = search.ways, search.herd, search.log
+    draws, goal = np.empty(DRAWS), search.tally[EVENTS_TRIED] + events
+    while search.tally[EVENTS_TRIED] < goal:
+        key = key_of(seed, search.tally[CANDIDATES])
+        search.tally[CANDIDATES] += 1
+        search.tally[EVENTS_TRIED] += 1
+        log.used[0] = 0
+        if not draw_way(world, ways, 0, key_of(key, 0), _WAYS):
+            continue
+        if not begin(world, ways, herd, log, 0, 0):
+            continue
+        state, event = ALIVE, 0
+        while state == ALIVE:
+            own = key_of(key, 2 + event)
+            for k in range(DRAWS):
+                draws[k] = uniform(own, k)
+            state = advance(world, ways, herd, log, 0, draws)
+            event += 1
+        search.tally[EVENTS_TRIED] += event
+        if state == ARRIVED:
+            take(world, limbs, search, 0, key_of(key, 1), False)

@@ -1,0 +1,210 @@
+"""Planned steps: the rule of support states, the reach, plans that a checker of other code finds right, and repeats."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from roboyard.errors import InputError, UnknownNameError
+from roboyard.grids.terrain import Terrain
+from roboyard.grids.terrain_kinds import make_terrain
+from roboyard.scenarios.robot_steps import find_rig
+from roboyard.walking.errors import BadGoal, BadStart, NoPlan
+from roboyard.walking.steps.checker import Limits, Verdict, check_plan
+from roboyard.walking.steps.ground import Ground
+from roboyard.walking.steps.plan import StepPlan
+from roboyard.walking.steps.planning import PLANNERS, plan_steps
+from roboyard.walking.steps.problem import Problem
+from roboyard.walking.steps.rig import Rig
+from roboyard.walking.steps.support import support_states, transitions
+
+SIX = [1, -1] * 3
+
+
+@cache
+def rig_of(robot: str) -> Rig:
+    return find_rig(robot)
+
+
+def problem_on(terrain: Terrain, goal: tuple[float, float], robot: str = "akrobat") -> Problem:
+    rig = rig_of(robot)
+    return Problem.of(rig, Ground.of_terrain(terrain, rig, [(0.0, 0.0), goal]), (0.0, 0.0), goal)
+
+
+def flat() -> Terrain:
+    return make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
+
+
+def looked_at(plan: StepPlan, problem: Problem, terrain: Terrain) -> Verdict:
+    rig, (x, y) = problem.rig, problem.goal.tolist()
+    return check_plan(plan, rig.walker, rig.body, terrain.height, (x, y), Limits(margin=rig.margin))
+
+
+def test_support_states_are_those_of_table_2_2() -> None:
+    states = support_states(SIX)
+    after = transitions(states)
+    assert len(states) == 40
+    assert sum(map(len, after.values())) == 2 * 90
+    assert all(state in after[other] for state, others in after.items() for other in others)
+    assert Counter(map(len, after.values())) == {3: 18, 5: 6, 6: 16}
+    # as in the table: of three feet 18, of four 15, of five 6, of six 1
+    assert Counter(state.bit_count() for state in states) == {3: 18, 4: 15, 5: 6, 6: 1}
+
+
+def test_reach_keeps_its_margin() -> None:
+    rig = rig_of("akrobat")
+    rows, rng = rig.rows, np.random.default_rng(0)
+    words = rows.table
+    for leg in range(6):
+        a, b = (axis[::37] for axis in np.nonzero(words[leg]))
+        for x, y in itertools.islice(zip(a, b, strict=True), 12):
+            layers = [k for k in range(48) if int(words[leg, x, y]) >> k & 1]
+            for layer in layers[:: max(len(layers) // 3, 1)]:
+                place = rows.low[leg] + np.array([x * rows.cell, y * rows.cell, layer * rows.layer])
+                away = rng.normal(size=(8, 3))
+                away *= 0.012 * rig.scale / np.linalg.norm(away, axis=1)[:, None]
+                feet = np.tile(rig.walker.stance_feet, (8, 1, 1))
+                feet[:, leg] = place + away
+                assert rig.walker.reached(feet).all()
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_plans_over_level_ground_are_right(planner: str) -> None:
+    terrain = flat()
+    problem = problem_on(terrain, (1.0, 0.0))
+    plan = plan_steps(problem, planner, budget=20_000, seed=1)
+    seen = looked_at(plan, problem, terrain)
+    assert not seen.faults
+    assert seen.margin >= problem.rig.margin - 1e-3
+    assert plan.cost >= plan.duration > 0.0
+    assert plan.length >= 1.0 - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_thesis_goal_is_reached_by_random_sampling(seed: int) -> None:
+    """S(0, 0) to Z(0, 1), three seeds; the thesis's y points forward, here it is to the left."""
+    problem = problem_on(flat(), (0.0, 1.0))
+    assert not looked_at(plan_steps(problem, "random-sampling", budget=10_000, seed=seed), problem, flat()).faults
+
+
+def test_a_budget_gives_one_plan_on_any_number_of_cores() -> None:
+    problem = problem_on(flat(), (0.6, 0.1))
+    one = plan_steps(problem, budget=420_000, seed=3, workers=1)
+    two = plan_steps(problem, budget=420_000, seed=3, workers=3)
+    assert one.effort == two.effort
+    assert one.swings == two.swings
+    assert one.track.tobytes() == two.track.tobytes()
+
+
+def test_more_budget_is_never_worse() -> None:
+    problem = problem_on(flat(), (0.6, 0.0))
+    costs = [plan_steps(problem, "random-sampling", budget=n, seed=0).cost for n in (2_000, 10_000, 30_000)]
+    assert costs == sorted(costs, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "goal"),
+    [
+        ("blocks", {"relief": 0.08}, (2.4, 0.0)),
+        ("stones", {"cell": 0.06, "relief": 0.3, "share": 0.12}, (2.0, 0.0)),
+        ("slope", {"relief": 0.12}, (1.2, 0.0)),
+    ],
+)
+def test_plans_over_uneven_ground_are_right(kind: str, options: dict[str, float], goal: tuple[float, float]) -> None:
+    terrain = make_terrain(kind, (1.32, 2.4), np.random.default_rng([0x6E04, 0]), corner=(0.34, -1.2), **options)
+    problem = problem_on(terrain, goal)
+    plan = plan_steps(problem, budget=200_000, seed=0)
+    seen = looked_at(plan, problem, terrain)
+    assert not seen.faults
+
+
+def test_the_checker_sees_what_is_wrong() -> None:
+    terrain = flat()
+    problem = problem_on(terrain, (0.5, 0.0))
+    plan = plan_steps(problem, budget=20_000, seed=1)
+
+    def kinds(changed: StepPlan, ground: Terrain = terrain) -> set[str]:
+        return {one.kind for one in looked_at(changed, problem, ground).faults}
+
+    assert not kinds(plan)
+    quick = plan.track.copy()
+    quick[:, 0] *= 0.5
+    swings = tuple(replace(one, lifts=0.5 * one.lifts, lands=0.5 * one.lands) for one in plan.swings)
+    assert "speed" in kinds(replace(plan, track=quick, swings=swings))
+    x, y, z = plan.swings[0].target
+    assert "foothold" in kinds(
+        replace(plan, swings=(replace(plan.swings[0], target=(x, y, z + 0.05)), *plan.swings[1:]))
+    )
+    assert "slide" in kinds(replace(plan, swings=(replace(plan.swings[0], target=(x + 0.01, y, z)), *plan.swings[1:])))
+    aside = plan.track.copy()
+    aside[:, 2] += 0.2
+    assert {"tipping", "goal"} <= kinds(replace(plan, track=aside))
+    high = plan.track.copy()
+    high[:, 3] += 0.2
+    assert "reach" in kinds(replace(plan, track=high))
+    low = replace(plan, swings=tuple(replace(one, top=-0.02) for one in plan.swings))
+    assert "ground" in kinds(low)
+    step = make_terrain("wall", (0.3, 3.0), np.random.default_rng(0), corner=(0.1, -1.5), relief=0.12, share=1.0)
+    assert {"foothold", "belly"} <= kinds(plan, step)
+
+
+def test_a_wall_is_named_by_its_cells() -> None:
+    rig = rig_of("akrobat")
+    heights = np.zeros((100, 150))
+    heights[:, 70:75] = 0.6
+    ground = Ground.of(heights, (-0.8, -1.0), rig)
+    problem = Problem.of(rig, ground, (0.0, 0.0), (1.6, 0.0))
+    with pytest.raises(NoPlan, match="cut off") as caught:
+        plan_steps(problem, budget=2_000)
+    assert all(45 <= column <= 75 for _, column in caught.value.cells)
+
+
+def test_bad_starts_and_goals_are_refused() -> None:
+    rig = rig_of("akrobat")
+    heights = np.zeros((100, 150))
+    heights[:, 98:102] = 0.6
+    heights[40:60, 20:24] = np.nan
+    ground = Ground.of(heights, (-0.8, -1.0), rig)
+    with pytest.raises(BadGoal, match="outside of the map"):
+        Problem.of(rig, ground, (0.0, 0.0), (9.0, 0.0))
+    with pytest.raises(BadGoal, match="no room for the body"):
+        Problem.of(rig, ground, (0.0, 0.0), (1.2, 0.0))
+    with pytest.raises(BadStart):
+        Problem.of(rig, ground, (1.2, 0.0), (0.0, 0.0))
+    with pytest.raises(InputError, match="finite"):
+        Problem.of(rig, ground, (0.0, np.nan), (1.0, 0.0))
+    with pytest.raises(InputError, match="nothing but holes"):
+        Ground.of(np.full((50, 50), np.nan), (0.0, 0.0), rig)
+    problem = problem_on(flat(), (0.5, 0.0))
+    with pytest.raises(UnknownNameError, match="splitting"):
+        plan_steps(problem, "spliting")
+    for wrong in ({"budget": 0}, {"seed": -1}, {"workers": 0}):
+        with pytest.raises(InputError):
+            plan_steps(problem, **wrong)
+
+
+def test_holes_are_stepped_over() -> None:
+    rig = rig_of("akrobat")
+    heights = np.zeros((100, 150))
+    heights[:, 60:66] = np.nan
+    ground = Ground.of(heights, (-0.8, -1.0), rig)
+    problem = Problem.of(rig, ground, (0.0, 0.0), (1.0, 0.0))
+    plan = plan_steps(problem, budget=60_000)
+    hole = -0.8 + 60 * 0.02, -0.8 + 66 * 0.02
+    assert not [one for one in plan.swings if hole[0] < one.target[0] < hole[1]]
+
+
+def test_a_search_can_be_stopped_and_told_of() -> None:
+    problem, told = problem_on(flat(), (0.5, 0.0)), []
+    plan = plan_steps(
+        problem, budget=10**9, stop=lambda: len(told) > 3, told=lambda events, better: told.append((events, better))
+    )
+    assert plan.effort.events < 10**6
+    costs = [better.cost for _, better in told if better is not None]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] == plan.cost
