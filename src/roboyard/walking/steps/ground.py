@@ -185,10 +185,11 @@ def _body_heights(
     level -= float(rig.rows.home[:, 2].mean())
     need = maximum_filter(tops, footprint=_outline(rig, cell, heading)) - float(rig.body[0, 2]) + _BELLY * rig.scale
     legs = float((np.hypot(*rig.rows.legs.thigh.T) + np.hypot(*rig.rows.legs.shank.T)).min())
-    blocked = np.isnan(level) | (need > level + _LIFT * legs)
+    steep = np.hypot(*np.gradient(level, cell)) > _CLIMB  # nan where there is no level: blocked anyway
+    blocked = np.isnan(level) | steep | (need > level + _LIFT * legs)
     out = np.where(blocked, -np.inf, np.fmax(level, need))
     lay_cones(out, _CLIMB * cell)
-    return np.where(blocked, np.nan, out)
+    return np.where(blocked, np.nan, np.minimum(out, level + _LIFT * legs))
 
 
 def _outline(rig: Rig, cell: float, heading: float) -> NDArray[np.bool_]:
