@@ -288,7 +288,9 @@ class Mover:
             self._finish(None)
         else:
             reason = str(following.error) if following.error is not None else following.reason
-            self._finish(MoveError(f"the arm did not follow: {reason}", "not_followed"))
+            stopped = reason == "stopped"  # by whoever called the controller's stop
+            text = "the arm was stopped" if stopped else f"the arm did not follow: {reason}"
+            self._finish(MoveError(text, "cancelled" if stopped else "not_followed"))
 
     def _stopped(self, motion: Motion) -> None:
         error = MoveError(motion.why[1], motion.why[0])
