@@ -110,7 +110,7 @@ def test_more_budget_is_never_worse() -> None:
 @pytest.mark.parametrize(
     ("kind", "options", "goal"),
     [
-        ("blocks", {"relief": 0.08}, (2.4, 0.0)),
+        pytest.param("blocks", {"relief": 0.08}, (2.4, 0.0), marks=pytest.mark.slow),
         ("stones", {"cell": 0.06, "relief": 0.3, "share": 0.12}, (2.0, 0.0)),
         ("slope", {"relief": 0.12}, (1.2, 0.0)),
     ],
