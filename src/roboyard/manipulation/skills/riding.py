@@ -143,10 +143,11 @@ class Along(Skill):
     def _heights(self, now: Now) -> tuple[float, float]:
         """Of the tip over the target, before the ride and in its lowest part [m]."""
         config = now.config
+        over = max(config.approach, config.thing_height + 1.5 * config.room)  # what is held clears what moves along
         if self.put:
             tip = config.thing_height - config.depth
-            return tip + config.approach, tip + config.release_gap
-        return config.approach - config.depth, -config.depth
+            return tip + over, tip + config.release_gap
+        return over - config.depth, -config.depth
 
     def _show(self, now: Now, *, keep_out: bool) -> Show:
         """Whether the belt is kept out of, as it is but for the ride itself."""
@@ -154,7 +155,8 @@ class Along(Skill):
         others = [lane for lane in memory.lanes if lane[0] != name]
         top = self.target.position[2] + (now.config.thing_height if self.put else 0.0)
         memory.lanes = [*others, (name, top)] if keep_out else others
-        return Show(tuple(memory.around()), held_size(now) if memory.held is not None else None)
+        held = held_size(now, standing=not keep_out) if memory.held is not None else None
+        return Show(tuple(memory.around()), held)
 
 
 def standing(seen: tuple[Sighting, ...], now: Now) -> tuple[Sighting, ...]:
