@@ -23,6 +23,8 @@ from pathlib import Path
 
 import pytest
 
+import roboyard as ry
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(
@@ -89,7 +91,8 @@ def run_page(text: str, name: str) -> None:
                 [str(program), *command], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
             )
             assert done.returncode == expected, f"{name}:{block.line}: {command}\n{done.stdout}\n{done.stderr}"
-    module.__dict__.clear()
+    for name_of in [key for key, value in vars(module).items() if isinstance(value, ry.Run)]:
+        del module.__dict__[name_of]  # not all of it: kernels that the page made are called again
     gc.collect()
 
 

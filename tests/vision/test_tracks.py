@@ -25,7 +25,7 @@ def looks(starts, velocities, count, *, noise=0.0, seed=0):
     return found, times.tolist()
 
 
-SPEEDS = st.floats(-0.15, 0.15)
+SPEEDS = st.floats(-0.14, 0.14)  # of both axes: nothing moves faster than 0.2 m/s
 
 
 @settings(max_examples=30, deadline=None)
