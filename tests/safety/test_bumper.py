@@ -47,7 +47,7 @@ def test_from_a_touch_on_nothing_passes_until_the_bumper_was_open_for_long_enoug
 
 @settings(max_examples=200, deadline=None)
 @given(BEARINGS, st.lists(st.floats(-1.2, 1.2), max_size=2), TWISTS)
-def test_what_a_release_lets_pass_is_slow_on_the_same_arc_and_leads_every_pressed_place_out(
+def test_what_a_release_lets_pass_is_slow_on_the_same_arc_and_leads_all_that_is_pressed_out(
     first, more, wanted
 ) -> None:
     guard = BumperGuard()
