@@ -83,3 +83,15 @@ def test_before_the_start_it_waits() -> None:
 def test_impossible_points_are_refused(bad: list[WayPoint], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Trajectory(bad)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_samples_are_the_same_one_by_one_and_together(count: int) -> None:
+    rng = np.random.default_rng(count)
+    spline = Trajectory([WayPoint(0.5 * k, rng.normal(size=3), rng.normal(size=3)) for k in range(count)])
+    times = np.linspace(spline.start, spline.end, 7)[:-1]
+    together = spline.samples(times)
+    for k, time in enumerate(times.tolist()):
+        for found, alone in zip(together, spline.sample(time), strict=True):
+            assert found[k] == pytest.approx(alone)
+    assert all(part.shape == (0, 3) for part in spline.samples(times[:0]))

@@ -34,6 +34,7 @@ ALIKE = {
     "corridor-kidnapped",
     "lauron-tripod",
     "scitos-arm",
+    "youbot-faults",
 }
 """Scenarios that differ from another one by little: they are tried with the slow tests."""
 NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in sorted(scenarios())]

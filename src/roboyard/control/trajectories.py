@@ -70,7 +70,7 @@ class Trajectory:
         self._times = np.array([point.time for point in points], dtype=np.float64)
         if not np.isfinite(self._times).all() or self._times[0] < 0.0 or (np.diff(self._times) <= 0.0).any():
             raise InputError(f"times {_listed(self._times)} of the points", valid="each later than the one before")
-        self._pieces = [_piece(a, b) for a, b in pairwise(points)]
+        self._pieces = np.array([_piece(a, b) for a, b in pairwise(points)]).reshape(len(points) - 1, 6, size)
         self._ends = points[0].position, points[-1].position
         self._rest = np.zeros(size)
 
@@ -105,12 +105,15 @@ class Trajectory:
         return _polynomial(self._pieces[index], s)
 
     def samples(self, times: Array) -> JointSample:
-        """Samples (k, n) at times (k,) from the first way point to the last."""
+        """Samples (k, n) at times (k,) from the first way point to the last; at rest where there is only one."""
+        if not len(self._pieces):
+            rest = np.tile(self._rest, (len(times), 1))
+            return JointSample(rest + self.goal, rest, rest)
         return self.on_pieces(times, np.searchsorted(self._times, times, side="right").clip(1, len(self._pieces)) - 1)
 
     def on_pieces(self, times: Array, pieces: NDArray[np.int64]) -> JointSample:
         """Samples (k, n) at times (k,), each on the spline of a piece (k,), which goes on beyond the piece's ends."""
-        coefficients = np.array(self._pieces)[pieces].transpose(1, 0, 2)
+        coefficients = self._pieces[pieces].transpose(1, 0, 2)
         return _polynomial(coefficients, (times - self._times[pieces])[:, None])
 
 
