@@ -200,7 +200,7 @@ def _read(name: str, to: Format, kind: Kind | None, repair: bool) -> tuple[Model
         from roboyard.scenarios.robot_package import load_robot
 
         package = load_robot(path)
-        model = load_model(package.description, arguments=package.file.arguments, repair=repair)
+        model = package.load_model(repair=repair)
         return model, package.description
     if kind is None:
         kind = "robot" if to == "urdf" or not _holds_world(path) else "world"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from roboyard.bus import NodeError
-from roboyard.description import load_model, load_world
+from roboyard.description import load_world
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.scenarios.catalog import find, find_file, find_robot
 from roboyard.scenarios.expressions import Criterion
@@ -159,8 +159,7 @@ def _add_furniture(run: Run, name: str, entry: FurnitureEntry) -> None:
 
 def _free_place(run: Run, package: RobotPackage, entry: RobotEntry) -> tuple[float, float, float]:
     """Where the robot has room, nearest to the world's origin."""
-    given = {**package.file.arguments, **entry.arguments}
-    model = load_model(package.description, arguments=given, repair=entry.repair)
+    model = package.load_model(entry.arguments, repair=entry.repair)
     x, y = floor_of(run.simulation).free_place(reach(model) + _ROOM)
     return x, y, 0.0
 

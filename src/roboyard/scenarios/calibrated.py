@@ -63,9 +63,7 @@ def digest(package: RobotPackage) -> str:
     Raises:
         DescriptionError: the description cannot be read.
     """
-    from roboyard.description import load_model
-
-    model = load_model(package.description, arguments=package.file.arguments, repair=True)
+    model = package.load_model(repair=True)
     links = tuple(replace(link, visuals=()) for link in model.links)
     told = repr(_plain((links, model.joints, model.interfaces, model.sensors)))
     return hashlib.sha256(told.encode()).hexdigest()[:16]

@@ -11,6 +11,7 @@ from roboyard.bus import Node, param, resource
 from roboyard.description.model import Box
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
+from roboyard.scenarios.supply import movable
 from roboyard.simulation import Simulation
 from roboyard.simulation.carrying import put
 from roboyard.simulation.furniture import FILENAME, furniture_of
@@ -88,13 +89,7 @@ class FeederNode(Node):
         if self.belt not in self._lanes:
             where, known = f"{self.full_name}, parameter 'belt'", ", ".join(self._lanes) or "none: add one to furniture"
             raise ConfigError(f"{self.belt!r} is no belt of this run", where=where, valid=known)
-        models = self.simulation.models
-        self._names = tuple(name for name in models if name.startswith(self.things) and not models[name].model.static)
-        if not self.things or not self._names:
-            where = f"{self.full_name}, parameter 'things'"
-            raise ConfigError(
-                f"nothing that can be moved is called {list(self.things)}", where=where, valid=", ".join(models)
-            )
+        self._names = movable(self.simulation, self.things, f"{self.full_name}, parameter 'things'")
         if len(self.gap) != 2 or not 0.0 < self.gap[0] <= self.gap[1] < math.inf:
             where = f"{self.full_name}, parameter 'gap'"
             raise ConfigError(f"{list(self.gap)}", where=where, valid="least and greatest, above 0")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from roboyard.description import load_model
 from roboyard.errors import InputError, RoboyardError
 from roboyard.scenarios.catalog import find_file
 from roboyard.scenarios.robot_legs import legs_of
@@ -36,7 +35,7 @@ def with_movement(
         path = find_file(file, base)
     except InputError as error:
         raise InputError(error.what, where=_WHERE, valid=error.valid) from None
-    legs = legs_of(package, load_model(package.description, arguments={**package.file.arguments, **(arguments or {})}))
+    legs = legs_of(package, package.load_model(arguments))
     gait = next((name for name, spec in package.file.nodes.items() if spec.use == "gait"), None)
     if legs is None or gait is None:
         raise InputError(f"{package.name} plays none", where=_WHERE, valid="a robot on legs with a node `gait`")

@@ -14,7 +14,7 @@ from roboyard.bus.log import Record
 from roboyard.bus.socket import SocketServer
 from roboyard.compute import limit_blas_threads
 from roboyard.control.owners import JointOwners
-from roboyard.description import Model, load_model
+from roboyard.description import Model
 from roboyard.errors import InputError
 from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, Injection
 from roboyard.hardware.dynamixel.emulation.servo import EmulatedServo
@@ -68,7 +68,7 @@ class RealRobot:
             InputError: its package names no servos.
         """
         package = find_robot(name, None, {}, calibrated=False)
-        model = load_model(package.description, arguments=package.file.arguments)
+        model = package.load_model()
         path = package.beside("servos")
         if path is None:
             raise InputError(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.config import load, read_file
-from roboyard.description import World, load_model, load_world
+from roboyard.description import World, load_world
 from roboyard.errors import InputError, RoboyardError
 from roboyard.record import open_recording
 from roboyard.scenarios.catalog import find, find_robot
@@ -72,8 +72,7 @@ def _legged(entry: RobotEntry) -> Legged | None:
     """Legs and motors of a robot; None if it has none, or its files are gone."""
     try:
         package = find_robot(entry.model, arguments=entry.arguments, repair=entry.repair, calibrated=False)
-        given = {**package.file.arguments, **entry.arguments}
-        model = load_model(package.description, arguments=given, repair=entry.repair)
+        model = package.load_model(entry.arguments, repair=entry.repair)
         legs = legs_of(package, model)
     except RoboyardError:
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from roboyard.control.limits import JointRates
-from roboyard.description import JointInterface, Model, load_model
+from roboyard.description import JointInterface, Model
 from roboyard.manipulation import Groups, guess_groups, load_groups
 from roboyard.scenarios.catalog import find_robot
 from roboyard.scenarios.gains import with_gains
@@ -32,8 +32,7 @@ def find_groups(
         UnknownNameError, InputError, ConfigError, DescriptionError: as `find_robot`, `load_model` and `load_groups`.
     """
     package = find_robot(robot, base, dict(arguments or {}), repair=repair, calibrated=False)
-    given = {**package.file.arguments, **(arguments or {})}
-    return KnownJoints.of(package, load_model(package.description, arguments=given, repair=repair)).groups
+    return KnownJoints.of(package, package.load_model(arguments, repair=repair)).groups
 
 
 @dataclass(frozen=True)

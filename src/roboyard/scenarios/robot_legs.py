@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from roboyard.description import Model, load_model
+from roboyard.description import Model
 from roboyard.errors import InputError
 from roboyard.scenarios.catalog import find_robot
 from roboyard.scenarios.robot_package import RobotPackage
@@ -25,12 +25,19 @@ def find_walker(robot: str, base: Path | None = None, arguments: Mapping[str, st
         UnknownNameError, InputError, ConfigError, DescriptionError: as `find_robot`, `load_model` and `load_walker`;
             InputError where the robot has no legs.
     """
+    return find_legged(robot, base, arguments)[0]
+
+
+def find_legged(
+    robot: str, base: Path | None = None, arguments: Mapping[str, str] | None = None
+) -> tuple[Walker, Model]:
+    """The legs of a robot, and its description; see `find_walker`."""
     package = find_robot(robot, base, dict(arguments or {}), calibrated=False)
-    model = load_model(package.description, arguments={**package.file.arguments, **(arguments or {})})
+    model = package.load_model(arguments)
     found = legs_of(package, model)
     if found is None:
         raise InputError("has no legs", where=str(package.source), valid="a robot whose YAML names a file of `legs`")
-    return found
+    return found, model
 
 
 def legs_of(package: RobotPackage, model: Model) -> Walker | None:

@@ -6,13 +6,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from roboyard.config import field, load, read_file
 from roboyard.config.describe import near
 from roboyard.errors import ConfigError, UnknownNameError
 from roboyard.scenarios.catalog import node_class
 from roboyard.scenarios.catalog import nodes as registered_nodes
+
+if TYPE_CHECKING:
+    from roboyard.description import Model
 
 _CHAIN = ("arbiter", "velocity_smoother", "collision_monitor")
 """What commands pass on their way to the drive of a robot that does not say."""
@@ -128,6 +131,12 @@ class RobotPackage:
     def description(self) -> Path:
         """Path of the description."""
         return self.source.parent / self.file.description
+
+    def load_model(self, arguments: Mapping[str, str] | None = None, *, repair: bool = False) -> Model:
+        """Its description, read; ``arguments`` for xacro go before those of the package. Raises DescriptionError."""
+        from roboyard.description import load_model
+
+        return load_model(self.description, arguments={**self.file.arguments, **(arguments or {})}, repair=repair)
 
     def beside(self, key: str) -> Path | None:
         """The file that its YAML names under ``key``, beside it; None where it names none. Raises ConfigError."""

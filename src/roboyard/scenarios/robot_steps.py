@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description import Box, Model, load_model
+from roboyard.description import Box, Model
 from roboyard.errors import InputError
-from roboyard.scenarios.catalog import find_robot
-from roboyard.scenarios.robot_legs import legs_of
+from roboyard.scenarios.robot_legs import find_legged
 from roboyard.walking.steps.rig import Rig
 
 
@@ -22,11 +21,7 @@ def find_rig(robot: str, base: Path | None = None, arguments: Mapping[str, str] 
     Raises:
         UnknownNameError, InputError, ConfigError, DescriptionError: as `find_walker`.
     """
-    package = find_robot(robot, base, dict(arguments or {}), calibrated=False)
-    model = load_model(package.description, arguments={**package.file.arguments, **(arguments or {})})
-    walker = legs_of(package, model)
-    if walker is None:
-        raise InputError("has no legs", where=str(package.source), valid="a robot whose YAML names a file of `legs`")
+    walker, model = find_legged(robot, base, arguments)
     return Rig.of(walker, body_box(model, walker.body))
 
 

@@ -166,8 +166,7 @@ class Run:
         else:
             find = partial(catalog.find_robot, base=self.base, arguments=arguments, repair=repair)
             package = model if isinstance(model, RobotPackage) else find(str(model))
-            given = {**package.file.arguments, **(arguments or {})}
-            description = load_model(package.description, arguments=given, repair=repair)
+            description = package.load_model(arguments, repair=repair)
         if fixed:
             description = description.bolted()
         joints = KnownJoints.of(package, description)

@@ -41,13 +41,7 @@ class SupplyNode(Node):
     def setup(self) -> None:
         """Begin."""
         self._source, self._target = (self._sector(name) for name in ("source", "target"))
-        models = self.simulation.models
-        self._names = tuple(name for name in models if name.startswith(self.things) and not models[name].model.static)
-        if not self.things or not self._names:
-            where = f"{self.full_name}, parameter 'things'"
-            raise ConfigError(
-                f"nothing that can be moved is called {list(self.things)}", where=where, valid=", ".join(models)
-            )
+        self._names = movable(self.simulation, self.things, f"{self.full_name}, parameter 'things'")
         self._since: dict[str, float] = {}
         self.timer(period=_PERIOD, callback=self._tick)
 
@@ -91,6 +85,21 @@ class SupplyNode(Node):
             return None
         x, y, _ = link_pose(self.simulation.data, self.simulation.placement(self.robot).links[self.hand]).translation
         return float(x), float(y)
+
+
+def movable(simulation: Simulation, beginnings: tuple[str, ...], where: str) -> tuple[str, ...]:
+    """Names of things that are not static and begin with one of ``beginnings``.
+
+    Raises:
+        ConfigError: there are none; ``where`` is who asks.
+    """
+    models = simulation.models
+    names = tuple(name for name in models if name.startswith(beginnings) and not models[name].model.static)
+    if not beginnings or not names:
+        raise ConfigError(
+            f"nothing that can be moved is called {list(beginnings)}", where=where, valid=", ".join(models)
+        )
+    return names
 
 
 def _inside(sector: Sector, x: float, y: float) -> bool:

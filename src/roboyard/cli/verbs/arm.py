@@ -160,7 +160,6 @@ def setup(
 
     from roboyard.cli.arm_setup import draw_pose, set_up
     from roboyard.cli.terminal import columns, emit, fields, heading
-    from roboyard.description import load_model
     from roboyard.errors import InputError, RunError
     from roboyard.manipulation import load_groups
     from roboyard.manipulation.groups.writing import groups_text
@@ -173,7 +172,7 @@ def setup(
     if out is not None and out.suffix not in (".yaml", ".yml"):
         raise InputError(f"--out {out}", valid="a name that ends in .yaml")
     package = find_robot(robot, repair=True, calibrated=False)
-    model = load_model(package.description, arguments=package.file.arguments, repair=True)
+    model = package.load_model(repair=True)
     found = set_up(model, np.random.default_rng(seed), states)
     groups = found.groups
     if not groups.groups:

@@ -114,7 +114,7 @@ def robot(
     """
     from roboyard.cli import robot_report as report
     from roboyard.cli.terminal import columns, emit, fields, heading
-    from roboyard.description import World, load_model, survey_model
+    from roboyard.description import World, survey_model
     from roboyard.errors import DescriptionError
     from roboyard.scenarios import Run
     from roboyard.scenarios.catalog import find, find_robot
@@ -130,7 +130,7 @@ def robot(
         model = run.add(package, "robot", nodes="all", arguments=arguments, repair=True).model
         _judge(model.mendings, repair, json)
         if not repair and model.mendings:  # none is needed: it is looked at as it stands
-            model = load_model(package.description, arguments={**package.file.arguments, **arguments})
+            model = package.load_model(arguments)
         findings = list(dict.fromkeys([*package.findings, *map(str, model.findings), *run.simulation.notes]))
         _draw(run.simulation, picture)
     standing = _stands(model)

@@ -13,10 +13,11 @@ from roboyard.geometry import SE3
 from roboyard.manipulation.collision import ExactChecker, obstacles_of
 from roboyard.manipulation.drawing import draw_goal
 from roboyard.manipulation.groups import Groups
+from roboyard.manipulation.nodes.motion_messages import pose_constraints
 from roboyard.manipulation.nodes.scene_keeper import place_of
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import action, msg
-from roboyard.messages.convert import header, pose_to_msg
+from roboyard.messages.convert import pose_to_msg
 
 
 class ArmMissionNode(Node):
@@ -132,15 +133,4 @@ class ArmMissionNode(Node):
 
 def tool_goal(scene: PlanningScene, T_frame_tool: SE3, frame: str) -> Any:
     """moveit_msgs/Constraints for the pose of a group's tip."""
-    kinds, link = msg.moveit_msgs, scene.group.tip
-    place = kinds.PositionConstraint(header=header(frame, 0), link_name=link, weight=1.0)
-    place.constraint_region.primitives = [
-        msg.SolidPrimitive(type=msg.SolidPrimitive.SPHERE, dimensions=np.array([1e-3]))
-    ]
-    pose = pose_to_msg(T_frame_tool)
-    place.constraint_region.primitive_poses = [pose]
-    turn = kinds.OrientationConstraint(
-        header=header(frame, 0), orientation=pose.orientation, link_name=link, weight=1.0,
-        absolute_x_axis_tolerance=1e-3, absolute_y_axis_tolerance=1e-3, absolute_z_axis_tolerance=1e-3,
-    )  # fmt: skip
-    return kinds.Constraints(position_constraints=[place], orientation_constraints=[turn])
+    return pose_constraints(scene.group.tip, pose_to_msg(T_frame_tool), frame)

@@ -48,6 +48,21 @@ def trajectory_message(found: timing.Trajectory | timing.GivenTimes, frame: str,
     return msg.JointTrajectory(header=header(frame, begin_ns), joint_names=list(found.path.joints), points=points)
 
 
+def pose_constraints(link: str, pose: Any, frame: str) -> Any:
+    """moveit_msgs/Constraints that bring a link to a geometry_msgs/Pose in a frame, within 1 mm and 1 mrad."""
+    kinds = msg.moveit_msgs
+    place = kinds.PositionConstraint(header=header(frame, 0), link_name=link, weight=1.0)
+    place.constraint_region.primitives = [
+        msg.SolidPrimitive(type=msg.SolidPrimitive.SPHERE, dimensions=np.array([1e-3]))
+    ]
+    place.constraint_region.primitive_poses = [pose]
+    turn = kinds.OrientationConstraint(
+        header=header(frame, 0), orientation=pose.orientation, link_name=link, weight=1.0,
+        absolute_x_axis_tolerance=1e-3, absolute_y_axis_tolerance=1e-3, absolute_z_axis_tolerance=1e-3,
+    )  # fmt: skip
+    return kinds.Constraints(position_constraints=[place], orientation_constraints=[turn])
+
+
 def sampled(message: Any, joints: Sequence[str]) -> tuple[Array, Array]:
     """Times (k,) and joints (k, n) of a trajectory_msgs/JointTrajectory, so close that it is straight in between.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
@@ -55,7 +56,7 @@ class Doing(Protocol):
         """Counterpart of `save`."""
 
 
-class SkillNode(Node):
+class SkillNode(Node, ABC):
     """A node whose skills are state machines: one of them at a time.
 
     actions: ~/look, ~/align, ~/check_load, ~/pick, ~/place, ~/stow, ~/unstow, ~/loop (roboyard_msgs/RunSkill), as far
@@ -116,17 +117,17 @@ class SkillNode(Node):
         self.timer(rate=self.rate, callback=self._tick)
 
     # -- the method ----------------------------------------------------------------------------------------------------
+    @abstractmethod
     def connect(self) -> Doing:
         """Who does what skills ask for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def make(self, name: str, wish: Wish) -> Skill:
         """A skill that is ready to begin. Raises InputError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self, why: Outcome) -> Skill:
         """What a loop ends with that somebody cancels."""
-        raise NotImplementedError
 
     # -- goals ---------------------------------------------------------------------------------------------------------
     def _on_goal(self, name: str, handle: GoalHandle) -> None:

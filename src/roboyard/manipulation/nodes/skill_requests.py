@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from roboyard.bus import GoalFuture
 from roboyard.bus.actions.status import Status
 from roboyard.description import Box, Cylinder
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import Attached, Obstacle
+from roboyard.manipulation.nodes.motion_messages import pose_constraints
 from roboyard.manipulation.nodes.motion_requests import STRAIGHT, TIMED
 from roboyard.manipulation.nodes.scene_messages import object_to_msg
 from roboyard.manipulation.skills import (
@@ -119,17 +118,7 @@ def _target(target: Joints | Named | Tip, joints: tuple[str, ...], tip: str, fra
     if isinstance(target, Joints):
         pairs = zip(joints, target.values, strict=True)
         return kinds.Constraints(joint_constraints=[kinds.JointConstraint(joint_name=n, position=v) for n, v in pairs])
-    place = kinds.PositionConstraint(header=header(frame, 0), link_name=tip, weight=1.0)
-    place.constraint_region.primitives = [
-        msg.SolidPrimitive(type=msg.SolidPrimitive.SPHERE, dimensions=np.array([1e-3]))
-    ]
-    pose = _down(target)
-    place.constraint_region.primitive_poses = [pose]
-    turn = kinds.OrientationConstraint(
-        header=header(frame, 0), orientation=pose.orientation, link_name=tip, weight=1.0,
-        absolute_x_axis_tolerance=1e-3, absolute_y_axis_tolerance=1e-3, absolute_z_axis_tolerance=1e-3,
-    )  # fmt: skip
-    return kinds.Constraints(position_constraints=[place], orientation_constraints=[turn])
+    return pose_constraints(tip, _down(target), frame)
 
 
 def moved(future: GoalFuture) -> Outcome:

@@ -177,10 +177,9 @@ def two_sided(package: RobotPackage) -> dict[str, Any]:
 
 def _put(run: Run, package: RobotPackage) -> RobotHandle:
     """The robot where it has room, at rest."""
-    from roboyard.description import load_model
     from roboyard.scenarios.floor import floor_of
 
-    model = load_model(package.description, arguments=package.file.arguments)
+    model = package.load_model()
     x, y = floor_of(run.simulation).free_place(2.0 * max(_ROOM, _ROOM * reach(model)))
     quiet = ("odometry", "robot_state")
     nodes = [name for name in package.file.default if package.file.nodes[name].use not in quiet]

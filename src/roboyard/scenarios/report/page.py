@@ -159,7 +159,7 @@ def _nodes(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = sorted(document.get("nodes", ()), key=lambda node: (-node["busy_seconds"], node["name"]))
     for node in found:
         busiest = sorted(node["callbacks"], key=lambda c: -c["mean"] * c["count"])
-        callbacks = [_callback(c["occasion"], c["count"], c["mean"], c["max"], c["budget"]) for c in busiest[:_SHOWN]]
+        callbacks = [_metered(c) for c in busiest[:_SHOWN]]
         callbacks += _others(busiest[_SHOWN:]) + jobs.get(node["name"], [])
         if callbacks:
             share = node["busy_share"]
@@ -176,12 +176,16 @@ def _others(callbacks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One row for all of them; those that cannot keep up have rows of their own."""
     slow = [c for c in callbacks if c["budget"] and c["mean"] > c["budget"]]
     rest = [c for c in callbacks if c not in slow]
-    rows = [_callback(c["occasion"], c["count"], c["mean"], c["max"], c["budget"]) for c in slow]
+    rows = [_metered(c) for c in slow]
     count = sum(c["count"] for c in rest)
     if count:
         mean = sum(c["mean"] * c["count"] for c in rest) / count
         rows.append(_callback(f"{len(rest)} others", count, mean, max(c["max"] for c in rest), 0.0))
     return rows
+
+
+def _metered(c: Mapping[str, Any]) -> dict[str, Any]:
+    return _callback(c["occasion"], c["count"], c["mean"], c["max"], c["budget"])
 
 
 def _callback(occasion: str, count: int, mean: float, longest: float, allowed: float) -> dict[str, Any]:
