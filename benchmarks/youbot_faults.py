@@ -53,9 +53,9 @@ def _on(what: str, on: str, **more: Any) -> dict[str, Any]:
 
 CAMERA = {"sensor": "camera"}
 LEFT = {"joint": "gripper_finger_joint_l"}
-NEVER = ("not_grasped", "rests")
+STUCK = ("hand_stuck",)
 BLIND = ("camera_silent", "no_depth")
-FAR = "robots.arm.parameters.skills.skills.bays=[camera_body]"
+FAR = "robots.arm.arguments={bays_x: '-0.1'}"
 HEAVY = "things.thing.model=heavy_cylinder"
 CASES = (
     Case("knocked over", "align", (_on("knock_over", "align.turned"),), 2),
@@ -85,14 +85,14 @@ CASES = (
     Case("finger stuck, 10 s", "grasp.closed", (_on("joint_blocked", "grasp.closed", **LEFT, **{"for": 10.0}),)),
     Case("fingers without force", "grasp.lifted", (
         _on("joint_weak", "grasp.lifted", **LEFT, effort=0.0),
-        _on("joint_weak", "grasp.attached", joint="gripper_finger_joint_r", effort=0.0)), 1, 0, NEVER),
+        _on("joint_weak", "grasp.attached", joint="gripper_finger_joint_r", effort=0.0)), 1, 0, STUCK),
     Case("arm stop pressed", "grasp.above, moving", (_on("press", "grasp.above", later=0.6),), 1, 0, ("cancelled",)),
     Case("arm stop pressed", "release.above, moving",
          (_on("press", "release.above", later=0.6),), 1, 0, ("cancelled",)),
     Case("joint 5 limp, 5 s", "grasp.above",
          (_on("joint_weak", "grasp.above", joint="arm_joint_5", effort=0.0, **{"for": 5.0}),)),
     Case("joint 1 blocked", "release.above, for good",
-         (_on("joint_blocked", "release.above", joint="arm_joint_1"),), 1, 0, ("not_followed", "too_heavy", "rests")),
+         (_on("joint_blocked", "release.above", joint="arm_joint_1"),), 1, 0, ("not_followed", "too_heavy")),
     Case("slips, then no depth for 5 s", "release.above, look",
          (_on("slip", "release.above"), _on("sensor_blind", "look", nth=2, **CAMERA, **{"for": 5.0})), 2),
     Case("knocked over, other taken away", "grasp.low, align",

@@ -357,6 +357,20 @@ def test_a_bay_out_of_reach_is_left_out_and_with_none_it_goes_back() -> None:
     assert math.dist(paper.things[0], top(0.22, 0.6)) < 0.003
 
 
+def test_with_no_bay_within_reach_the_loop_puts_back_and_rests_in_place_of_picking_again() -> None:
+    thing = top(0.24, 0.7)
+    paper, memory = Paper([thing], barred_bays=(1, 2, 3)), Memory("left")
+    stack = Stack()
+    said = stack.begin(make_skill("loop", Wish(), CONFIG, 3), paper.now(memory))
+    while paper.seconds < 100.0:
+        assert not isinstance(said, Outcome)
+        came = paper.answer(said)
+        said = stack.feed(paper.now(memory), came)
+    assert sum(one.skill == "pick" and one.kind == "begins" for one in stack.events) == 1
+    assert paper.things[0][:2] == pytest.approx(thing[:2], abs=1e-6)
+    assert {one.outcome.cause for one in stack.events if one.skill == "loop"} >= {Cause.NOT_REACHABLE}
+
+
 def test_things_that_touch_all_round_are_refused_and_a_free_one_is_taken() -> None:
     middle = top(0.24, 0.7)
     ring = [
@@ -419,6 +433,107 @@ def test_what_the_hand_comes_upon_in_a_bay_is_looked_at_and_another_bay_taken() 
     assert out.recoveries == 1
 
 
+# -- the fingers -------------------------------------------------------------------------------------------------------
+@dataclass
+class Stuck(Paper):
+    """The cell on paper, with fingers that do not open from one time on, for so often."""
+
+    first: int = 1
+    times: int = 1
+    opened: int = 0
+    stuck: bool = False
+
+    def answer(self, ask: Ask) -> Outcome:
+        low = self.tip[2] < GROUND + HEIGHT
+        assert not (self.stuck and low and isinstance(ask, Move)), "it moves with what the fingers do not let go of"
+        if isinstance(ask, Grip) and ask.opening > 0.02:
+            self.opened += 1
+            self.stuck = self.first <= self.opened < self.first + self.times
+            if self.stuck:
+                self.asked.append(ask)
+                return Outcome(Cause.HAND_STUCK, "they stand 20 mm apart")
+        return super().answer(ask)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 8), st.integers(1, 3))
+def test_while_the_fingers_do_not_open_the_arm_stays_and_goes_on_once_they_do(first: int, times: int) -> None:
+    config = replace(CONFIG, pick_at="left", place_at="right")
+    places = [(*top(0.2, -0.7)[:2], GROUND), (*top(0.25, -1.1)[:2], GROUND)]
+    paper = Stuck([top(0.24, 0.7), top(0.2, 1.2)], places, config, first=first, times=times)
+    memory = Memory("left")
+    run(paper, make_skill("loop", Wish(objects=1), config, 3), memory)
+    assert any(min(math.dist(place[:2], one[:2]) for one in paper.things) < 1e-6 for place in places)
+
+
+def test_fingers_that_never_open_end_the_loop_where_the_arm_is() -> None:
+    paper, memory = Stuck([top(0.24, 0.7)], [], first=2, times=10**6), Memory("left")
+    out = run(paper, make_skill("loop", Wish(), CONFIG, 3), memory)
+    assert out.cause is Cause.HAND_STUCK
+    assert paper.stuck  # nothing was moved after that
+
+
+@dataclass
+class Slippery(Paper):
+    """The cell on paper, where the first lift loses its thing, which hangs between the fingers."""
+
+    lost: int = 1
+
+    def answer(self, ask: Ask) -> Outcome:
+        if isinstance(ask, Move) and ask.holding and ask.straight and self.lost:
+            self.lost -= 1
+            self.asked.append(ask)
+            return Outcome(Cause.LOST, "the gripper says: lost")
+        return super().answer(ask)
+
+
+def test_what_is_lost_on_the_way_up_is_set_down_before_the_fingers_open() -> None:
+    thing = top(0.24, 0.7)
+    paper, memory = Slippery([thing]), Memory("left")
+    assert run(paper, skill("pick"), memory).done
+    k = next(k for k, ask in enumerate(paper.asked) if isinstance(ask, Move) and ask.holding)
+    down, opens = paper.asked[k + 1], next(ask for ask in paper.asked[k + 1 :] if isinstance(ask, Grip))
+    assert isinstance(down, Move)
+    assert down.guarded
+    (target,) = down.targets
+    assert isinstance(target, Tip)
+    assert target.position == pytest.approx((*thing[:2], thing[2] - CONFIG.depth + CONFIG.release_gap))
+    assert opens.opening == CONFIG.opening
+
+
+@dataclass
+class Bent(Paper):
+    """The cell on paper, where the hand comes upon something, and then no straight line leads up."""
+
+    blocks: int = 1
+    bent: bool = False
+
+    def answer(self, ask: Ask) -> Outcome:
+        if isinstance(ask, Move) and ask.guarded and self.blocks:
+            self.blocks, self.bent = self.blocks - 1, True
+            return Outcome(Cause.BLOCKED, "8 N along the fingers")
+        if isinstance(ask, Move) and self.bent:
+            if ask.straight:
+                self.asked.append(ask)
+                return Outcome(Cause.IN_COLLISION, "the tool can follow the line for 0 % of it")
+            self.bent = False
+            assert BODY.tip(ask.targets[0].values)[2] > GROUND + HEIGHT  # type: ignore[union-attr]
+        return super().answer(ask)
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_where_no_straight_line_leads_up_again_it_goes_back_to_the_joints_that_it_came_from(held: bool) -> None:
+    place = (*top(0.25, -0.7)[:2], GROUND)
+    paper, memory = Bent([top(0.24, 0.7)], [place], blocks=0 if held else 1), Memory("left")
+    assert run(paper, skill("pick"), memory).done
+    if held:
+        paper.blocks = 1
+        assert run(paper, skill("stow"), memory).done
+    assert not paper.bent
+    assert memory.recoveries == 1
+
+
+# -- blind -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("cause", [Cause.CAMERA_SILENT, Cause.NO_DEPTH])
 def test_blind_it_says_so_and_the_loop_ends_at_rest(cause: Cause) -> None:
     class Blind(Paper):

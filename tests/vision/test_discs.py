@@ -26,6 +26,7 @@ from roboyard.vision import (
 )  # fmt: skip
 from roboyard.vision.discs.circles import circle_ellipse, circle_lies, cone_of
 from roboyard.vision.discs.conics import ellipse_conic, fit_ellipse
+from roboyard.vision.discs.surface import surface_at
 from roboyard.vision.synthetic.coverage import disc_patch
 from roboyard.vision.synthetic.exposure import expose
 from roboyard.vision.synthetic.pictures import CONDITIONS, DiscPicture, disc_picture, facing, radius_in_picture
@@ -206,6 +207,15 @@ def test_depth_tells_place_and_real_diameter(tilt: float) -> None:
         assert abs(placed.diameter - 0.02) < 0.6e-3
         off = math.acos(min(1.0, float(placed.normal @ T.rotation_matrix()[:, 2])))
         assert off < math.radians(12.0 if tilt == 0.0 else 5.0)
+
+
+def test_depth_of_which_half_is_far_behind_tells_no_plane() -> None:
+    lens = Lens(64, 48, 60.0, 60.0, 31.5, 23.5)
+    depth = np.ones((48, 64), dtype=np.float32)
+    ellipse = np.array([31.5, 23.5, 8.0, 8.0, 0.0])
+    assert surface_at(depth, lens, ellipse) is not None
+    depth[:, 32:] = 2.0
+    assert surface_at(depth, lens, ellipse) is None
 
 
 def test_without_depth_the_assumed_diameter_tells() -> None:

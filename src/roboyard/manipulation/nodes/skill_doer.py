@@ -233,14 +233,19 @@ class Doer:
         elif isinstance(ask, Look):
             self._end(looked(future))
         elif isinstance(ask, Grip):
-            self._end(self._gripped(future))
+            self._end(self._gripped(ask, future))
         else:
             outcome = moved(future)
-            if isinstance(ask, Move) and ask.holding and outcome.cause is Cause.NOT_FOLLOWED:
-                outcome = Outcome(Cause.TOO_HEAVY, f"the arm cannot carry it: {outcome.text}")
+            if isinstance(ask, Move) and ask.holding and ask.straight and outcome.cause is Cause.NOT_FOLLOWED:
+                outcome = Outcome(Cause.TOO_HEAVY, f"the arm cannot lift it: {outcome.text}")
             self._end(outcome)
 
-    def _gripped(self, future: GoalFuture) -> Outcome:
+    def _gripped(self, ask: Grip, future: GoalFuture) -> Outcome:
+        """Fingers that shall let go must have left what they hold by half of the room that there would be."""
+        room = 0.5 * ask.opening - self._config.thing_radius
+        if future.error is None and room > 0.0 and future.result.position < ask.opening - room:
+            text = f"the fingers stand {1e3 * future.result.position:.0f} mm apart instead of {1e3 * ask.opening:.0f}"
+            return Outcome(Cause.HAND_STUCK, text)
         return DONE if future.error is None and future.succeeded else moved(future)
 
     def _end(self, outcome: Outcome) -> None:

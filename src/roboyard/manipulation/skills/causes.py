@@ -25,6 +25,8 @@ class Cause(StrEnum):
     """The joints did not go where they were told to."""
     NOT_GRASPED = "not_grasped"
     """The fingers closed on nothing."""
+    HAND_STUCK = "hand_stuck"
+    """The fingers do not open: what is between them stays there."""
     BLOCKED = "blocked"
     """The fingers, or what they hold, came upon something on the way down."""
     LOST = "lost"
@@ -73,5 +75,7 @@ BEYOND = (Cause.TOO_FAST, Cause.BELT_SILENT)
 """Nothing can be done at this belt as it is."""
 BARRED = (Cause.NOT_REACHABLE, Cause.IN_COLLISION)
 """The arm does not get there."""
+BURDENED = (Cause.TOO_HEAVY, Cause.NOT_FOLLOWED)
+"""What is held may be more than the arm can carry there."""
 ENDED = (Cause.CANCELLED, Cause.PREEMPTED)
 """Somebody ended it."""

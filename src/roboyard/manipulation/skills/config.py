@@ -60,6 +60,7 @@ class SkillConfig:
     approach: float = field(0.050, unit="m", low=0.0, high=0.5, doc="straight down to it, and up again")
     release_gap: float = field(0.001, unit="m", low=0.0, high=0.05, doc="between thing and ground when it lets go")
     line_speed: float = field(0.5, low=0.01, high=1.0, doc="share of the joints' speeds on straight lines")
+    touch_speed: float = field(0.15, low=0.01, high=1.0, doc="the same where the hand goes down beside what it grasps")
     speed: float = field(1.0, low=0.01, high=1.0, doc="share of the joints' speeds on the way")
     # places
     covered: float = field(0.03, unit="m", low=0.0, high=0.5, doc="a thing so near to a place's middle stands on it")

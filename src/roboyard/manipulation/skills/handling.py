@@ -41,6 +41,7 @@ class Grasp(Skill):
         across: The fingers shall close across this turn of the hand, which set it down; None: as is nearest.
         yaws: Turns of the hand that are left to be tried.
         efforts: Of the joints over it, before.
+        over: Where the joints were then.
         outcome: How it will end, once the arm is out of the way.
     """
 
@@ -50,6 +51,7 @@ class Grasp(Skill):
     across: float | None = None
     yaws: tuple[float, ...] = ()
     efforts: tuple[float, ...] = ()
+    over: tuple[float, ...] = ()
     outcome: Outcome = DONE
 
     def about(self) -> Outcome:
@@ -80,8 +82,9 @@ class Grasp(Skill):
         if not came.done:
             return came
         self.yaws = (now.body.yaw(now.joints) if now.joints else self.yaws[0],)
-        self.efforts, now.memory.down = now.efforts, True
-        return self.then("low", replace(self._line(now, -now.config.depth, holding=False), guarded=True))
+        self.efforts, self.over, now.memory.down = now.efforts, now.joints, True
+        down = self._line(now, -now.config.depth, holding=False)
+        return self.then("low", replace(down, guarded=True, speed=now.config.touch_speed))
 
     def _low(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
@@ -106,17 +109,21 @@ class Grasp(Skill):
             now.memory.things = without(now.memory.things, self.top, now.config.thing_radius)
             now.memory.down = False
             return self.then("up", Show(tuple(apart(now, self.top)), held_size(now)))
-        if came.cause is Cause.LOST:
-            return self._free(now, came)
         self.outcome = came
-        return self.then("put_down", self._line(now, now.config.release_gap - now.config.depth, holding=True))
+        down = self._line(now, now.config.release_gap - now.config.depth, holding=came.cause is not Cause.LOST)
+        return self.then("put_down", replace(down, guarded=came.cause is Cause.LOST))
 
     def _up(self, now: Now, came: Outcome) -> Request | Outcome:
         return DONE
 
     def _put_down(self, now: Now, came: Outcome) -> Request | Outcome:
-        """It was never higher than it is lifted here: it stands again, or nothing better can be done."""
-        return self._free(now, self.outcome) if came.done else self.then("rested", Wait(_RECOVERS))
+        """It was never higher than it is lifted here: it stands again, or nothing better can be done.
+
+        What is said to be lost may still hang between the fingers; if it lies under them they stop there.
+        """
+        if came.done or self.outcome.cause is Cause.LOST:
+            return self._free(now, self.outcome)
+        return self.then("rested", Wait(_RECOVERS))
 
     def _rested(self, now: Now, came: Outcome) -> Request | Outcome:
         down = self._line(now, now.config.release_gap - now.config.depth, holding=True)
@@ -136,14 +143,19 @@ class Grasp(Skill):
     def _freed(self, now: Now, came: Outcome) -> Request:
         return self.then("reopened", Grip(now.config.opening))
 
-    def _reopened(self, now: Now, came: Outcome) -> Request:
-        return self._leave(now, self.outcome)
+    def _reopened(self, now: Now, came: Outcome) -> Request | Outcome:
+        return self._leave(now, self.outcome) if came.done else came
 
     def _leave(self, now: Now, outcome: Outcome) -> Request:
         self.outcome = outcome
         return self.then("left", self._line(now, now.config.approach - now.config.depth, holding=False))
 
     def _left(self, now: Now, came: Outcome) -> Request | Outcome:
+        if not came.done and self.over:
+            return self.then("went_back", way_back(self.over, holding=False))
+        return self._went_back(now, came)
+
+    def _went_back(self, now: Now, came: Outcome) -> Request | Outcome:
         now.memory.down = not came.done
         return self.outcome
 
@@ -164,6 +176,8 @@ def ways_down(now: Now, low: Point, height: float, yaws: tuple[float, ...]) -> t
 
 _RECOVERS: Final = 1.0
 """Joints that could not follow are told anew where they are, and come to rest, within this time [s]."""
+_BACK: Final = 0.3
+"""Of the joints' speeds, on the way back from something that was come upon."""
 _STANDS: Final = 0.012
 """So much of the lower end is not looked at for collisions, since it stands on something before and after [m]."""
 
@@ -181,6 +195,7 @@ class Release(Skill):
         yaws: Turns of the hand that are left to be tried.
         speed: Share of the joints' speeds on the way.
         aside: How far the thing is off the tool's middle, in x and y [m].
+        over: Where the joints were before the hand went down.
         outcome: How it will end, once the arm is out of the way.
     """
 
@@ -190,6 +205,7 @@ class Release(Skill):
     yaws: tuple[float, ...] = ()
     speed: float = 1.0
     aside: tuple[float, float] = (0.0, 0.0)
+    over: tuple[float, ...] = ()
     outcome: Outcome = DONE
 
     def about(self) -> Outcome:
@@ -215,7 +231,7 @@ class Release(Skill):
         if not came.done:
             return _unless_lost(now, came)
         yaw = now.body.yaw(now.joints) if now.joints else self.yaws[0]
-        self.yaws = (yaw,)
+        self.yaws, self.over = (yaw,), now.joints
         self.aside = now.shift * math.sin(yaw), -now.shift * math.cos(yaw)
         return self.then("over", Show(tuple(apart(now, self.floor)), held_size(now, standing=True)))
 
@@ -237,6 +253,8 @@ class Release(Skill):
         return self.then("opened", Grip(now.config.opening))
 
     def _opened(self, now: Now, came: Outcome) -> Request | Outcome:
+        if not came.done:
+            return came
         return self.then("freed", Show(tuple(apart(now, self.floor))))
 
     def _freed(self, now: Now, came: Outcome) -> Request | Outcome:
@@ -247,6 +265,11 @@ class Release(Skill):
         return DONE  # it stands there, wherever the arm got to
 
     def _backed(self, now: Now, came: Outcome) -> Request | Outcome:
+        if not came.done and self.over:
+            return self.then("went_back", way_back(self.over, holding=now.memory.held is not None))
+        return self._went_back(now, came)
+
+    def _went_back(self, now: Now, came: Outcome) -> Request | Outcome:
         now.memory.down = not came.done
         return self.outcome
 
@@ -258,6 +281,15 @@ class Release(Skill):
     def _line(self, now: Now, height: float, *, holding: bool) -> Move:
         target = Tip(self._tip(now, height), self.yaws[0])
         return Move((target,), holding=holding, straight=True, speed=now.config.line_speed)
+
+
+def way_back(over: tuple[float, ...], *, holding: bool) -> Move:
+    """To where the joints were before the hand went down.
+
+    An arm that something has pressed aside may find no straight line: a tool with less than six joints cannot be turned
+    back to pointing down while it follows one.
+    """
+    return Move((Joints(over),), holding=holding, speed=_BACK)
 
 
 def _unless_lost(now: Now, came: Outcome) -> Outcome:
@@ -289,7 +321,7 @@ class Ready(Skill):
         return self.then("opened", Grip(now.config.opening))
 
     def _opened(self, now: Now, came: Outcome) -> Request | Outcome:
-        return self.then("up", self._line(now))
+        return self.then("up", self._line(now)) if came.done else came
 
     def _up(self, now: Now, came: Outcome) -> Request | Outcome:
         memory = now.memory

@@ -167,6 +167,8 @@ class Unstow(Skill):
         return self.then("ready", Ready())
 
     def _ready(self, now: Now, came: Outcome) -> Request | Outcome:
+        if not came.done:
+            return came
         if now.memory.held is not None:
             return Outcome(Cause.HAND_FULL, "something is held already")
         if not now.memory.load:

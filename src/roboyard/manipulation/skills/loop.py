@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from roboyard.manipulation.skills.asking import DONE, Move, Named, Outcome, Wait
-from roboyard.manipulation.skills.causes import BARRED, BEYOND, BLIND, MOVED_ON, UNSEEN, Cause
+from roboyard.manipulation.skills.causes import BARRED, BEYOND, BLIND, BURDENED, MOVED_ON, UNSEEN, Cause
 from roboyard.manipulation.skills.driving import ChangePlace, DrawNear
 from roboyard.manipulation.skills.handling import Ready
 from roboyard.manipulation.skills.loading import CheckLoad, Stow, Unstow
@@ -22,6 +22,7 @@ _BETWEEN: Final = 2.0
 """Looks for a free place are so far apart [s]."""
 _DRAWS: Final = 3
 """So often in a row the robot drives nearer to what it sees."""
+_NOWHERE: Final = Outcome(Cause.NOT_REACHABLE, "no bay is within reach")
 
 
 @dataclass
@@ -39,6 +40,8 @@ class Finish(Skill):
         return self.then("ready", Ready())
 
     def _ready(self, now: Now, came: Outcome) -> Request | Outcome:
+        if not came.done:  # the arm stays
+            return replace(self.outcome, text=came.text)
         if now.memory.held is None:
             return self._emptied(now, DONE)
         return self.then("put", PutBack())
@@ -83,19 +86,20 @@ class Loop(Rounds):
     What is loaded is placed first; else things are picked until the bays are full or nothing is in view.  With a full
     load and no free place it waits, looks again for ``patience``, then changes the place; where nothing could be moved
     at any place twice over, it rests for ``idle``.  It ends after ``objects`` were placed, or when nothing can be seen
-    for want of pictures; somebody who cancels it gets the arm to rest.
+    for want of pictures, the fingers do not open, or the arm does not even come to rest, time after time; somebody who
+    cancels it gets the arm to rest.
 
     Attributes:
         changes: Of place since anything was moved.
         waited: For a free place [s].
-        blind: Times in a row that nothing could be seen.
+        helpless: Times in a row that it could but wait: for pictures, for fingers or joints to move.
         failures: In a row.
         drawn: Drives nearer to what is seen, since anything was moved.
     """
 
     changes: int = 0
     waited: float = 0.0
-    blind: int = 0
+    helpless: int = 0
     failures: int = 0
     drawn: int = 0
 
@@ -105,6 +109,8 @@ class Loop(Rounds):
         return self.then("ready", Ready())
 
     def _ready(self, now: Now, came: Outcome) -> Request | Outcome:
+        if not came.done:
+            return self._failed(now, came)
         self.text = ""
         return self.then("checked", CheckLoad())
 
@@ -115,7 +121,10 @@ class Loop(Rounds):
             return self._failed(now, came)
         if now.memory.held is not None:
             return self.then("stowed", Stow())
-        self.order = "place" if FULL in now.memory.load else "pick"
+        full = FULL in now.memory.load
+        if not full and not now.memory.first(EMPTY):
+            return self._failed(now, came if not came.done else _NOWHERE)
+        self.order = "place" if full else "pick"
         return self._go(now)
 
     # -- which place -----------------------------------------------------------------------------------------------
@@ -158,6 +167,10 @@ class Loop(Rounds):
         return self.then("found", FindPlaces(memory.at))
 
     def _resting(self, now: Now, came: Outcome) -> Request | Outcome:
+        if came.cause is Cause.NOT_FOLLOWED:  # the arm does not even come to rest
+            self.helpless += 1
+            if self.helpless > now.config.tries:
+                return came
         return self.then("ready", Wait(now.config.idle))
 
     def _draw_near(self, now: Now, came: Outcome) -> Request | None:
@@ -188,12 +201,14 @@ class Loop(Rounds):
             return self._act(now) if now.memory.first(EMPTY) else self._change(now, "place")
         if now.memory.held is not None:
             now.mended(came.cause, came.text, came.position)
-            return self.then("put_back", PutBack(came.cause is Cause.TOO_HEAVY))
+            return self.then("put_back", PutBack(came.cause in BURDENED))
         return self._failed(now, came)
 
     def _put_back(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
             return self._failed(now, came)
+        if not now.memory.first(FULL) and not now.memory.first(EMPTY):
+            return self._failed(now, _NOWHERE)
         return self._change(now, "place" if now.memory.first(FULL) else "pick")
 
     # -- placing ---------------------------------------------------------------------------------------------------
@@ -244,7 +259,7 @@ class Loop(Rounds):
             return self._failed(now, came)
         now.mended(came.cause, came.text, came.position)
         self.text = came.text
-        return self.then("back_again", PutBack(came.cause is Cause.TOO_HEAVY))
+        return self.then("back_again", PutBack(came.cause in BURDENED))
 
     def _back_again(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
@@ -256,11 +271,16 @@ class Loop(Rounds):
 
     # -- trouble ---------------------------------------------------------------------------------------------------
     def _moved(self) -> None:
-        self.changes = self.failures = self.blind = self.drawn = 0
+        self.changes = self.failures = self.helpless = self.drawn = 0
         self.waited = 0.0
 
     def _failed(self, now: Now, came: Outcome) -> Request | Outcome:
-        """Begin anew with a look at the bays; rest first if that keeps happening."""
+        """Begin anew with a look at the bays; rest first if that keeps happening.
+
+        While the fingers do not open the arm stays: what is between them would go wherever it goes.
+        """
+        if came.cause is Cause.HAND_STUCK:
+            return self._stuck(now, came)
         now.mended(came.cause, came.text, came.position)
         self.failures += 1
         if self.failures <= now.config.tries:
@@ -269,10 +289,22 @@ class Loop(Rounds):
         self.text = came.text
         return self.then("resting", Move((Named(now.config.rest),), holding=now.memory.held is not None))
 
+    def _stuck(self, now: Now, came: Outcome) -> Request | Outcome:
+        """Wait for the fingers to open, then give up."""
+        self.helpless += 1
+        if self.helpless > now.config.tries:
+            return came
+        now.mended(came.cause, came.text, came.position)
+        self.text = came.text
+        return self.then("stayed", Wait(now.config.patience))
+
+    def _stayed(self, now: Now, came: Outcome) -> Request | Outcome:
+        return self.then("ready", Ready())
+
     def _cannot_see(self, now: Now, came: Outcome) -> Request | Outcome:
         """Wait at rest for the camera, then give up."""
-        self.blind += 1
-        if self.blind > now.config.tries:
+        self.helpless += 1
+        if self.helpless > now.config.tries:
             return self.then("finished", Finish(came))
         now.mended(came.cause, came.text)
         self.text = came.text

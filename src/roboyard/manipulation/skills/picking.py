@@ -61,6 +61,8 @@ class Pick(Skill):
         return self.then("ready", Ready())
 
     def _ready(self, now: Now, came: Outcome) -> Request | Outcome:
+        if not came.done:
+            return came
         if now.memory.held is not None:
             return Outcome(Cause.HAND_FULL, "something is held already")
         return self._look(now)

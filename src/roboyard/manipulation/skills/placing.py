@@ -133,6 +133,8 @@ class Place(Skill):
         return self.then("ready", Ready())
 
     def _ready(self, now: Now, came: Outcome) -> Request | Outcome:
+        if not came.done:
+            return came
         if now.memory.held is None:
             return Outcome(Cause.HAND_EMPTY, "nothing is held")
         if self.at is not None:
@@ -228,6 +230,8 @@ class PutBack(Skill):
         return self.then("ready", Ready())
 
     def _ready(self, now: Now, came: Outcome) -> Request | Outcome:
+        if not came.done:
+            return came
         held = now.memory.held
         if held is None:
             return DONE

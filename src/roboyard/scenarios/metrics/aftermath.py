@@ -41,7 +41,7 @@ class Aftermath(Collector):
     begin of a fault to the next pick, stow, unstow or place that was done.  ``quiet_seconds``: longest time without
     a word from skills under way.  ``at_rest``: whether the outermost skill has ended, or the loop rests for the third
     time since anything was done; ``ended_by``: the cause of that.  ``causes``: all that skills stated since the first
-    fault.
+    fault, or from the start where there is none.
     """
 
     names = (
@@ -82,6 +82,8 @@ class Aftermath(Collector):
 
     def _on_log(self, message: Any, time_ns: int) -> None:
         if str(message.name).rpartition("/")[2] == "faults" and not str(message.msg).startswith("over: "):
+            if self._fault_ns is None:
+                self._causes.clear()
             self._fault_ns, self._recovered = time_ns, None
 
     def _on_marks(self, message: Any, time_ns: int) -> None:
@@ -126,11 +128,11 @@ class Aftermath(Collector):
             self._ended_by = str(message.cause) if ends else "rests" if self._at_rest else ""
         if done:
             self._rests = 0
-        if self._fault_ns is None or time_ns <= self._fault_ns:
+        if self._fault_ns is not None and time_ns <= self._fault_ns:
             return
         if message.cause and message.event in ("recovers", "ends") and message.cause not in self._causes:
             self._causes.append(str(message.cause))
-        if done and self._recovered is None:
+        if done and self._fault_ns is not None and self._recovered is None:
             self._recovered = (time_ns - self._fault_ns) * 1e-9
 
     def finish(self, time_ns: int) -> None:

@@ -59,6 +59,8 @@ def surface_at(depth: F32, lens: Lens, ellipse: Array) -> Surface | None:
         return None
     z = z[good]
     near = np.abs(z - np.median(z)) <= 0.1 * np.median(z)  # not the floor behind a table's edge
+    if near.sum() < _LEAST:  # half of it is far behind the other half
+        return None
     pixels = np.stack([columns[inside], rows[inside]], axis=1)[good][near].astype(np.float64)
     z, known = z[near], float(good.mean())
     rays = lens.rays(pixels)
