@@ -20,7 +20,7 @@ SCENARIO, OBJECTS = "youbot-loop", 20
 def run(nightly: bool, runs: int | None = None, seed: int = 301) -> dict[str, Any]:
     """Loops of 20 things each, with 5 seeds; nightly 30."""
     count = runs or (30 if nightly else 5)
-    jobs = [Job(SCENARIO, seed + k, (), False, "", "none") for k in range(count)]
+    jobs = [Job(SCENARIO, seed + k, (), False, "", keep="none") for k in range(count)]
     with ProcessPool(min(usable_cores(), count), preload=("roboyard.scenarios.batch_worker",)) as pool:
         results = [future.result() for future in [pool.submit(run_job, job) for job in jobs]]
     return _figures(results)

@@ -11,7 +11,7 @@ from roboyard.compute import Pool
 from roboyard.errors import InputError, RunError
 from roboyard.scenarios import load_spec, run_batch, run_scenario
 from roboyard.scenarios.batch import summarise
-from roboyard.scenarios.batch_worker import Result
+from roboyard.scenarios.batch_worker import Job, Result, run_job
 
 SCENARIO = """\
 world: empty
@@ -160,3 +160,15 @@ def test_processes_give_the_same(scenario: str, tmp_path: Path) -> None:
     there = run_batch(scenario, 3, base=tmp_path, workers=2, keep="all")
     for a, b in zip(here.results, there.results, strict=True):
         assert (Path(a.folder) / "recording.mcap").read_bytes() == (Path(b.folder) / "recording.mcap").read_bytes()
+
+
+@pytest.mark.parametrize("scenario", ["scenario.yaml", "nowhere.yaml"])
+def test_a_run_of_which_nothing_is_kept_leaves_all_folders_as_they_are(
+    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    monkeypatch.chdir(tmp_path)
+    for folder in ("", ".", str(tmp_path)):
+        result = run_job(Job(scenario, 1, (), False, folder, "none"))
+        assert (result.state == "done") == (scenario == "scenario.yaml")
+        assert [path.name for path in tmp_path.iterdir()] == ["scenario.yaml"]

@@ -17,7 +17,17 @@ from roboyard.scenarios.spec import Spec, load_spec
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a worker is told: plain data, so that it travels to any kind of worker."""
+    """What a worker is told: plain data, so that it travels to any kind of worker.
+
+    Attributes:
+        scenario: A name, or a file.
+        seed: Of the run.
+        overrides: Further settings.
+        smoke: The short variant.
+        keep: Whose files stay: "all", "failed" or "none".
+        folder: For them; nothing is written, or removed, where none are kept.
+        video: Make one of a failed run.
+    """
 
     scenario: str
     seed: int
@@ -59,23 +69,28 @@ def run_job(job: Job) -> Result:
 
     A run that cannot start is a result with its reason, not an exception: the others shall go on.
     """
-    folder = Path(job.folder)
+    folder = Path(job.folder) if job.keep != "none" else None
     try:
         spec = _spec(job.scenario, (*job.overrides, "record.cameras=0"), job.smoke).seeded(job.seed)
         outcome = run_scenario(
-            spec, out=folder if job.keep != "none" else None, keep=job.keep != "none", report=job.keep == "all",
+            spec, out=folder, keep=folder is not None, report=job.keep == "all",
             video="failed" if job.video else False, control=Control(), serve=False,
         )  # fmt: skip
     except RoboyardError as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        _discard(folder)
         return Result(job.seed, "failed", False, str(error))
     kept = job.keep == "all" or (job.keep == "failed" and not outcome.success)
     if kept and job.keep == "failed":
         _report(outcome.folder)
     elif not kept:
-        shutil.rmtree(folder, ignore_errors=True)
+        _discard(folder)
     metrics = {name: value for name, value in metrics_of(outcome.metrics).items() if name != "seed"}
     return Result(job.seed, outcome.state, outcome.success, outcome.reason, metrics, str(folder) if kept else "")
+
+
+def _discard(folder: Path | None) -> None:
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _report(folder: Path | None) -> None:
