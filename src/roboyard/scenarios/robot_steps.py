@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from roboyard.description import Box, Model
-from roboyard.errors import InputError
 from roboyard.scenarios.robot_legs import find_legged
+from roboyard.walking.steps.body import body_box
 from roboyard.walking.steps.rig import Rig
 
 
@@ -23,31 +18,3 @@ def find_rig(robot: str, base: Path | None = None, arguments: Mapping[str, str] 
     """
     walker, model = find_legged(robot, base, arguments)
     return Rig.of(walker, body_box(model, walker.body))
-
-
-def body_box(model: Model, body: str) -> NDArray[np.float64]:
-    """(2, 3) least and greatest corner, in a link's frame, of the boxes that are fixed to it [m].
-
-    Raises:
-        InputError: there is none.
-    """
-    fixed = {body}
-    while True:
-        joints = [joint for joint in model.joints if joint.type == "fixed"]
-        more = {joint.child for joint in joints if joint.parent in fixed}
-        more |= {joint.parent for joint in joints if joint.child in fixed}
-        if more <= fixed:
-            break
-        fixed |= more
-    links = {link.name: link for link in model.links}
-    T_body_model, corners = links[body].T_model_link.inverse(), []
-    for name in sorted(fixed & links.keys()):
-        for shape in links[name].collisions:
-            if isinstance(shape.geometry, Box):
-                half = 0.5 * np.array(shape.geometry.size)
-                signs = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
-                corners.append(T_body_model @ links[name].T_model_link @ shape.T_link_geom @ (signs * half))
-    if not corners:
-        raise InputError(f"no box is fixed to {body}", where=model.name, valid="a body with a box for its collisions")
-    every = np.concatenate(corners)
-    return np.array([every.min(axis=0), every.max(axis=0)])

@@ -23,6 +23,7 @@ from roboyard.scenarios.metrics.octree import OctreeQuality, Surfaces
 from roboyard.scenarios.metrics.odometry import OdometryError
 from roboyard.scenarios.metrics.reaching import Arm, Reaching
 from roboyard.scenarios.metrics.separation import Separation
+from roboyard.scenarios.metrics.stepping import Stepping
 from roboyard.scenarios.metrics.walking import Legged, Walking
 
 
@@ -94,6 +95,7 @@ COLLECTORS: list[
     lambda topics, *_: Handling(topics.namespace, topics.truth, topics.contacts),
     lambda topics, *_: Aftermath(topics.namespace, topics.truth, topics.contacts),
     lambda *given: Walking(given[0].truth, given[0].namespace, given[-3]),
+    lambda *given: Stepping(given[0].truth, given[0].namespace, given[-3]),
 ]
 """What is made for every robot."""
 

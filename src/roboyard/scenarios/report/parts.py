@@ -7,6 +7,7 @@ from roboyard.scenarios.report.exploration import exploration_part
 from roboyard.scenarios.report.handling import handling_part
 from roboyard.scenarios.report.homing import homing_part
 from roboyard.scenarios.report.section import Part
+from roboyard.scenarios.report.stepping import stepping_part
 from roboyard.scenarios.report.walking import walking_part
 
-PARTS: tuple[Part, ...] = (handling_part, arm_part, exploration_part, homing_part, walking_part)
+PARTS: tuple[Part, ...] = (handling_part, arm_part, exploration_part, homing_part, stepping_part, walking_part)

@@ -54,10 +54,10 @@ def margin_figure(gait: Gait) -> str:
     with styled():
         figure, axes = new_figure(_WIDTH, 1.9)
         part = thinned(len(gait.time))
-        margin = np.where(gait.walking, 1e3 * gait.margin, np.nan)
+        margin = np.where(gait.walking & np.isfinite(gait.margin), 1e3 * gait.margin, np.nan)
         axes.plot(gait.time[part], margin[part], color=TRUTH, lw=1.1)
         axes.axhline(0.0, color=BAD, lw=1.0)
-        if gait.walking.any():
+        if np.isfinite(margin).any():
             least = int(np.nanargmin(margin))
             axes.plot(
                 gait.time[least], margin[least], "v", ms=6, color=ODOMETRY, label=f"least: {margin[least]:.0f} mm"

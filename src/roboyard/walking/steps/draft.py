@@ -136,12 +136,17 @@ def even_out(world: World, draft: Draft) -> float:
     """Let the body go as evenly as its stretches allow, rather than as drawn; the duration [s]."""
     m = draft.events[0]
     duration, end = schedule(world, draft), draft.at[m + 1]
+    # no farther than where it can be later, so that it seldom has to go back
+    most, ahead = np.empty(m), end
+    for k in range(m - 1, -1, -1):
+        ahead = max(min(float(draft.high[k]), ahead), float(draft.low[k]))
+        most[k] = ahead
     for _ in range(_PASSES):
         time, last = 0.0, 0.0
         for k in range(m):
             time += draft.gap[k]
             wanted = max(end * time / max(duration, 1e-9), last)
-            last = min(max(wanted, float(draft.low[k])), float(draft.high[k]))
+            last = min(max(wanted, float(draft.low[k])), most[k])
             draft.at[k + 1] = last
         duration = schedule(world, draft)
     return duration

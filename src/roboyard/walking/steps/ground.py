@@ -25,6 +25,8 @@ _STEP: Final = 0.015
 """Cells beside each other that differ by more have an edge between them [m]."""
 _EDGE: Final = 0.01
 """No foot stands nearer to an edge [m]."""
+_WALL: Final = 0.02
+"""Nor so near to ground that is a step higher: feet are round and get stuck there, of the Akrobat [m]."""
 _FIRM: Final = 0.03
 """From so far on an edge does not matter [m]."""
 _BELLY: Final = 0.03
@@ -91,6 +93,9 @@ class Ground:
         reach = max(round(0.01 * rig.scale / cell), 1)
         solid = np.where(np.isnan(given), -np.inf, given)
         tops = maximum_filter(solid, footprint=_disc(reach))
+        beside = maximum_filter(solid, footprint=_disc(max(round(_WALL * rig.scale / cell), 1)))
+        with np.errstate(invalid="ignore"):  # holes, where nobody stands anyway
+            stand &= beside - solid <= _STEP + steep * _WALL * rig.scale
         body = _body_heights(given, stand, tops, rig, cell, heading)
         far = math.ceil(_RINGS * rig.scale / cell)
         a, b = np.mgrid[-far : far + 1, -far : far + 1]

@@ -65,8 +65,25 @@ class Problem:
     rating: Rating = field(default_factory=Rating)
 
     @classmethod
-    def of(cls, rig: Rig, ground: Ground, start: ArrayLike, goal: ArrayLike, rating: Rating | None = None) -> Problem:
-        """From the stance at a start: each foot on the nearest place to its own where it may stand.
+    def of(
+        cls,
+        rig: Rig,
+        ground: Ground,
+        start: ArrayLike,
+        goal: ArrayLike,
+        rating: Rating | None = None,
+        *,
+        feet: ArrayLike | None = None,
+    ) -> Problem:
+        """From a start to a goal.
+
+        Args:
+            rig: Who walks.
+            ground: On what.
+            start: (2,) of the body's middle [m].
+            goal: (2,) [m].
+            rating: What a plan costs.
+            feet: (l, 3) where feet stand [m]; None: those of the stance, each on the nearest place where it may stand.
 
         Raises:
             BadStart: outside of the map, in a wall, or unstable: with what and where.
@@ -79,15 +96,15 @@ class Problem:
             _check_stance(rig, ground, place, error, what)
         if math.dist(first, last) > STEP * (LONGEST - 2):
             raise BadGoal(f"goal {math.dist(first, last):.1f} m away", valid=f"{STEP * (LONGEST - 2):.1f} m or less")
-        feet = _standing(rig, ground, first, BadStart, "start")
-        margin = stability_margin(feet, first)
+        stand = _standing(rig, ground, first, BadStart, "start") if feet is None else _on_ground(ground, feet)
+        margin = stability_margin(stand, first)
         if margin < rig.margin:
             raise BadStart(
                 f"at ({first[0]:.2f}, {first[1]:.2f}) the body is {margin:.3f} m inside of its feet",
                 where="start",
                 valid=f"{rig.margin:.3f} m or more",
             )
-        return cls(rig, ground, first, last, feet, rating or Rating())
+        return cls(rig, ground, first, last, stand, rating or Rating())
 
     @property
     def world(self) -> World:
@@ -175,6 +192,19 @@ def _standing(rig: Rig, ground: Ground, start: Array, error: type[BadStart | Bad
             rows.y + (row + 0.5) * rows.cell,
             rows.heights[row, column],
         )
+    return out
+
+
+def _on_ground(ground: Ground, feet: ArrayLike) -> Array:
+    """(l, 3) feet that stand somewhere, none of them below the ground of its cell. Raises BadStart."""
+    out, rows = np.array(feet, dtype=np.float64), ground.rows
+    for k, (x, y, z) in enumerate(out.tolist()):
+        cell = ground.cell_at(x, y)
+        if cell[0] < 0 or math.isnan(rows.heights[cell]):
+            raise BadStart(
+                f"a foot stands at ({x:.2f}, {y:.2f}), where no ground is", where="start", valid="on the map"
+            )
+        out[k, 2] = max(z, float(rows.heights[cell]))
     return out
 
 

@@ -1,0 +1,84 @@
+"""A map of heights that is the truth: rays from above."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus import Node, param, resource
+from roboyard.messages import msg
+from roboyard.simulation import Simulation
+from roboyard.simulation.naming import COLLISION
+from roboyard.walking.nodes.steps_messages import heights_message
+
+Array = NDArray[np.float64]
+
+_ABOVE = 10.0
+"""Rays begin so high [m]."""
+_UNSEEN = 5
+"""A group that nothing else is in."""
+
+
+class WorldHeightsNode(Node):
+    """Publishes the true heights of the ground round the robots and a place, for who has not mapped it.
+
+    out: elevation_map (grid_map_msgs/GridMap, latched; again whenever something stands in the world that did not, or
+    is gone)
+
+    It says in the log that this is the truth.  The map's frame is the world's; what moves is not in it.
+    """
+
+    simulation: Simulation = resource(Simulation)
+    map_frame: str = param("map", fixed=True)
+    area: tuple[float, ...] = param((-1.0, -1.6, 3.2, 1.6), unit="m", doc="least x and y, greatest x and y", fixed=True)
+    cell: float = param(0.02, unit="m", low=0.005, high=1.0, doc="edge of a cell", fixed=True)
+    rate: float = param(10.0, unit="Hz", low=0.1, high=100.0, doc="how often it looks what stands there", fixed=True)
+
+    fields = ("_known",)
+
+    def setup(self) -> None:
+        """Look, and go on looking."""
+        self._known: list[str] = []
+        self._publisher = self.publisher("elevation_map", msg.GridMap, latched=True)
+        self.log.warn(f"{self.resolve('elevation_map')} is the truth of the simulation, no estimate")
+        self.report_health("warn", "this is the truth, no estimate")
+        self.timer(rate=self.rate, callback=self._look, start=True)
+
+    def _look(self) -> None:
+        names = sorted(name for name, handle in self.simulation.models.items() if not handle.is_robot)
+        if names != self._known:
+            self._known = names
+            x0, y0, x1, y1 = self.area
+            columns, rows = round((x1 - x0) / self.cell), round((y1 - y0) / self.cell)
+            heights = true_heights(self.simulation, (x0, y0), (rows, columns), self.cell)
+            self._publisher.publish(
+                heights_message(heights, (x0, y0), self.cell, self.now_ns, self.frame(self.map_frame))
+            )
+
+
+def true_heights(simulation: Simulation, corner: tuple[float, float], shape: tuple[int, int], cell: float) -> Array:
+    """(rows, columns) how high what stands still is at the middles of cells [m]; nan where nothing is.
+
+    Args:
+        simulation: The world; what moves is looked through.
+        corner: Of the least x and y [m].
+        shape: Rows along y, columns along x.
+        cell: Edge of a cell [m].
+    """
+    model, data = simulation.model, simulation.data
+    seen, groups = np.zeros(6, np.uint8), model.geom_group.copy()
+    seen[COLLISION] = 1
+    out = np.full(shape, np.nan)
+    geom, down = np.zeros(1, np.int32), np.array([0.0, 0.0, -1.0])
+    try:
+        model.geom_group[model.body_weldid[model.geom_bodyid] != 0] = _UNSEEN
+        for row in range(shape[0]):
+            for column in range(shape[1]):
+                place = np.array([corner[0] + (column + 0.5) * cell, corner[1] + (row + 0.5) * cell, _ABOVE])
+                far = mujoco.mj_ray(model, data, place, down, seen, 1, -1, geom, None)
+                if far >= 0.0:
+                    out[row, column] = _ABOVE - far
+    finally:
+        model.geom_group[:] = groups
+    return out

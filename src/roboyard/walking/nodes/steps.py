@@ -1,0 +1,369 @@
+"""The steps node: a goal and a map of heights in, a walk over uneven ground, planned step by step, out."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
+from threading import Event
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus import Future, Node, TransformError, param, resource
+from roboyard.control.nodes.twist import check_modes
+from roboyard.control.owners import JointOwners
+from roboyard.description.model import Model
+from roboyard.errors import ConfigError, RoboyardError
+from roboyard.geometry import SE3
+from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.messages import msg
+from roboyard.walking.gait_kernels import held_by
+from roboyard.walking.loads import GRAVITY, told_joints
+from roboyard.walking.nodes.gait import softness
+from roboyard.walking.nodes.legged_messages import gait_state, legged_odometry, pose_of, tilt_and_heading
+from roboyard.walking.nodes.steps_messages import (
+    heights_of_message,
+    plan_message,
+    plan_of_message,
+    touchdown_message,
+)
+from roboyard.walking.odometry import LeggedOdometry
+from roboyard.walking.standing import rising
+from roboyard.walking.steps.body import body_box
+from roboyard.walking.steps.following import Footing, PlanFollower
+from roboyard.walking.steps.ground import Ground
+from roboyard.walking.steps.plan import Effort, StepPlan, Swing
+from roboyard.walking.steps.planning import PLANNERS, plan_steps
+from roboyard.walking.steps.problem import Problem
+from roboyard.walking.steps.rig import Rig
+from roboyard.walking.walker import Walker
+
+Array = NDArray[np.float64]
+
+_LOADING = 0.06
+"""Time in which a foot takes up its load [s]."""
+_TRIES = 8
+"""So often it looks for a plan before it says that there is none."""
+_LAG = 0.1
+"""Joints may be behind by as much before the plan waits for them [rad]."""
+
+
+class StepsNode(Node):
+    """Makes a robot with legs stand up and walk to goals on steps that it plans over a map of heights.
+
+    in: goal_pose (geometry_msgs/PoseStamped: where its body shall go; it keeps its heading), elevation_map
+    (grid_map_msgs/GridMap), step_plan (roboyard_msgs/StepPlan: walked as it is), imu (sensor_msgs/Imu), feet/<leg>
+    (gazebo_msgs/ContactsState), /tf map_frame → odom_frame
+    out: positions to the hardware, steps/plan (roboyard_msgs/StepPlan: what it walks), steps/touchdown
+    (roboyard_msgs/Touchdown), odom (nav_msgs/Odometry), /tf odom_frame → base_frame, gait/state
+    (roboyard_msgs/GaitState: as who walks on a gait tells it)
+
+    Without anybody who tells where the odometry's frame lies in the map's, both are the same.
+    """
+
+    hardware: Hardware = resource(Hardware)
+    legs: Walker = resource(Walker)
+    description: Model = resource(Model)
+    owners: JointOwners = resource(JointOwners, make=JointOwners)
+    goal: tuple[float, ...] = param((), doc="x, y of the map [m] to go to once it has stood up", fixed=True)
+    planner: str = param("splitting", choices=tuple(PLANNERS), doc="of steps")
+    budget: int = param(60_000, low=1, high=10**9, doc="events that it tries")
+    seed: int = param(0, low=0, high=2**31, doc="of what it draws")
+    thinking: float = param(1.0, unit="s", low=0.01, high=600.0, doc="how long planning may take")
+    pace: float = param(0.6, low=0.01, high=1.0, doc="of the plan's speed, which is that of the joints")
+    depth: float = param(0.05, unit="m", low=0.0, high=1.0, doc="how far below its place a foot looks for ground")
+    search: float = param(0.15, unit="m/s", low=1e-3, high=10.0, doc="how fast it does")
+    drift: float = param(0.05, unit="m/s", low=1e-3, high=10.0, doc="how fast the body gets back to its plan")
+    upright: float = param(1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back from a tilt")
+    friction: float = param(0.8, low=0.01, high=10.0, doc="of the ground, guessed")
+    ground: float = param(-0.016, unit="m", doc="height in the body of a foot on the ground while it lies", fixed=True)
+    rate: float = param(50.0, unit="Hz", low=10.0, high=500.0, fixed=True)
+    state_rate: float = param(25.0, unit="Hz", low=1.0, high=500.0, fixed=True)
+    feet: str = param("feet", doc="before the topics of the feet; empty: they feel nothing", fixed=True)
+    map_frame: str = param("map", fixed=True)
+    odom_frame: str = param("odom", fixed=True)
+    base_frame: str = param("base_link", fixed=True)
+
+    fields = (
+        "_phase", "_way", "_at", "_goal", "_map", "_turn", "_feels", "_forces", "_touching", "_ticks", "_near",
+        "_loaded", "_number", "_stands", "_tries",
+    )  # fmt: skip
+
+    def setup(self) -> None:
+        """Take the joints, and stand up."""
+        if len(self.goal) not in (0, 2) or not all(map(math.isfinite, self.goal)):
+            raise ConfigError(f"goal {self.goal}", where=self.full_name, valid="[x, y] of the map [m]")
+        joints, count = self.legs.joints, len(self.legs.legs)
+        check_modes(self.hardware, joints, "position", self.full_name)
+        names = self.hardware.joint_names
+        self._names = [leg.name for leg in self.legs.legs]
+        self._where = np.array([names.index(joint) for joint in joints])
+        self._rig = Rig.of(self.legs, body_box(self.description, self.legs.body))
+        self._odometry = LeggedOdometry()
+        self._turn: tuple[float, float, float] | None = None
+        self._feels, self._forces, self._touching = False, np.zeros(count), np.zeros(count, bool)
+        self._softness = softness(self.description, joints).reshape(-1, 3)
+        self._weight, self._loaded = GRAVITY * self.description.mass, np.zeros(count)
+        self._near, self._at, self._ticks, self._number = self._actual(), 0, 0, 0
+        self._goal, self._tries = list(self.goal), 0
+        self._map: tuple[Array, tuple[float, float], float] | None = None
+        self._stands = np.zeros((count, 3))
+        self._follower: PlanFollower | None = None
+        self.owners.hold(self.full_name, joints)
+        self._phase = "rising"
+        self._way: Array = rising(self.legs, self._near, ground=self.ground, period=1.0 / self.rate)
+        self._frames = (self.frame(self.odom_frame), self.frame(self.base_frame))
+        self._state = self.publisher("gait/state", msg.GaitState)
+        self._odom = self.publisher("odom", msg.Odometry)
+        self._published = self.publisher("steps/plan", msg.StepPlan, latched=True)
+        self._downs = self.publisher("steps/touchdown", msg.Touchdown)
+        self.subscribe("goal_pose", msg.PoseStamped, self._on_goal)
+        self.subscribe("elevation_map", msg.GridMap, self._on_map)
+        self.subscribe("step_plan", msg.StepPlan, self._on_plan)
+        self.subscribe("imu", msg.Imu, self._on_imu)
+        for i, leg in enumerate(self.legs.legs if self.feet else ()):
+            self.subscribe(f"{self.feet}/{leg.name}", msg.ContactsState, partial(self._on_touch, i))
+        self.timer(rate=self.rate, callback=self._tick, start=True)
+
+    def close(self) -> None:
+        """Leave the joints to others."""
+        self.owners.leave(self.full_name)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        walk = None
+        if self._follower is not None:
+            walk = {"plan": _plain(self._follower.plan), "follower": self._follower.save()}
+        return super().save() | {"odometry": self._odometry.save(), "walk": walk}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._odometry.load(state["odometry"])
+        self._follower = None
+        if state["walk"] is not None:
+            plan = _of_plain(state["walk"]["plan"])
+            self._follower = PlanFollower(plan, SE3.identity(), plan.feet, self._footing())
+            self._follower.load(state["walk"]["follower"])
+
+    # -- what comes in -------------------------------------------------------------------------------------------------
+    def _on_goal(self, message: Any) -> None:
+        goal = [message.pose.position.x, message.pose.position.y]
+        if not all(map(math.isfinite, goal)):
+            self.log.error(f"refused a goal at {goal}: not finite", every=5.0)
+        elif self._phase not in ("rising", "standing"):
+            self.log.warn(f"refused a goal at {goal[0]:.2f}, {goal[1]:.2f}: it is {self._phase}")
+        else:
+            self._goal = goal
+
+    def _on_map(self, message: Any) -> None:
+        try:
+            self._map = heights_of_message(message)
+        except RoboyardError as error:
+            self.log.error(f"refused a map: {error}", every=5.0)
+
+    def _on_plan(self, message: Any) -> None:
+        if self._phase != "standing":
+            self.log.warn(f"refused a plan: it is {self._phase}")
+            return
+        try:
+            plan = plan_of_message(message, len(self.legs.legs))
+        except RoboyardError as error:
+            self.log.error(f"refused {error}")
+            return
+        self._goal = [message.goal.x, message.goal.y]
+        self._set_out(plan, "given")
+
+    def _on_imu(self, message: Any) -> None:
+        self._turn = tilt_and_heading(message.orientation)
+
+    def _on_touch(self, leg: int, message: Any) -> None:
+        self._feels, self._touching[leg], self._forces[leg] = True, bool(message.states), 0.0
+        for state in message.states:
+            force = state.total_wrench.force
+            self._forces[leg] += math.hypot(force.x, force.y, force.z)
+
+    # -- planning ------------------------------------------------------------------------------------------------------
+    def _plan(self) -> None:
+        """Look for steps to the goal from where the robot stands."""
+        goal, given = self._goal, self._map
+        if given is None:
+            return
+        body, stop = self._body(self.legs.feet(self._near)), Event()
+        x, y, _ = body.translation
+        try:
+            heights, corner, cell = given
+            ground = Ground.of(heights, corner, self._rig, cell=cell, heading=body.yaw, friction=self.friction)
+            problem = Problem.of(self._rig, ground, (x, y), goal, feet=self._stands)
+        except RoboyardError as error:
+            self._refuse(str(error))
+            return
+        self._phase = "planning"
+        self._tries += 1
+        asked = {"budget": self.budget, "seed": self.seed + self._tries - 1, "stop": stop.is_set}
+        self.offload(_planned, problem, self.planner, asked, latency=self.thinking, then=self._on_planned, stop=stop)
+
+    def _on_planned(self, done: Future) -> None:
+        found = done.result
+        if isinstance(found, str):
+            self._phase = "standing"
+            if self._tries >= _TRIES:
+                self._refuse(found)
+        else:
+            self._set_out(found, "start")
+
+    def _refuse(self, why: str) -> None:
+        self._goal, self._tries = [], 0
+        self.log.error(f"it stays where it is: {why}")
+        self.report_health("error", "no plan", reason=why)
+
+    def _set_out(self, plan: StepPlan, why: str) -> None:
+        """Walk a plan from its start."""
+        body = self._body(self.legs.feet(self._near))
+        self._follower = PlanFollower(plan, body, self._stands, self._footing())
+        self._phase, self._tries = "walking", 0
+        self._tell(why)
+        self.report_health("ok", f"walks {plan.length:.2f} m on {len(plan.swings)} steps")
+
+    def _footing(self) -> Footing:
+        return Footing(self.pace, self.depth, self.search, self.drift, self.upright)
+
+    def _tell(self, why: str) -> None:
+        if self._follower is None:
+            return
+        self._number += 1
+        plan, frame, goal = self._follower.plan, self.frame(self.map_frame), np.array(self._goal)
+        at = self._follower.time
+        self._published.publish(plan_message(plan, goal, self.now_ns, frame, number=self._number, at=at, why=why))
+
+    # -- going on ------------------------------------------------------------------------------------------------------
+    def _tick(self) -> None:
+        actual = self._actual()
+        feet, dt = self.legs.feet(actual), 1.0 / self.rate
+        if self.owners.owns(self.full_name, self.legs.joints) and not self.owners.paused(self.legs.joints):
+            if self._phase == "rising":
+                self._rise(feet)
+            elif self._phase == "standing" and self._goal and self._map is not None:
+                self._plan()
+            if self._phase == "walking":
+                self._walk(feet, actual, dt)
+            self.hardware.write(JointCommand("position", self.legs.joints, self._told().ravel()))
+        down = self._down()
+        carried = self._forces if self._feels else np.floor(self._loaded)
+        self._odometry.update(dt, feet, carried, self._turn, down)
+        pose = pose_of(self._odometry)
+        self._odom.publish(legged_odometry(pose, self._odometry.speed, self.now_ns, *self._frames))
+        self.broadcast(pose, *self._frames)
+        self._ticks += 1
+        if self._ticks % max(1, round(self.rate / self.state_rate)) == 0:
+            touching = self._touching if self._feels else self._touching[:0]
+            margin, phase = float(held_by(feet, down, 0.0, 0.0)), "rising" if self._phase == "rising" else "walking"
+            self._state.publish(
+                gait_state(self.now_ns, phase, "free", self._names, down, touching, margin, self._speed())
+            )
+
+    def _down(self) -> NDArray[np.bool_]:
+        return np.ones(len(self._names), bool) if self._follower is None else self._follower.down
+
+    def _speed(self) -> Array:
+        """(3,) how the plan carries the body in its own frame."""
+        follower = self._follower
+        if follower is None or self._phase != "walking":
+            return np.zeros(3)
+        (x0, y0, _), (x1, y1, _) = follower.plan.body([follower.time, follower.time + 0.1]).tolist()
+        c, s = math.cos(follower.plan.heading), math.sin(follower.plan.heading)
+        vx, vy = 10.0 * self.pace * (x1 - x0), 10.0 * self.pace * (y1 - y0)
+        return np.array([c * vx + s * vy, c * vy - s * vx, 0.0])
+
+    def _rise(self, feet: Array) -> None:
+        self._near = self._way[self._at]
+        self._at += 1
+        if self._at >= len(self._way):
+            self._phase, self._at = "standing", 0
+            self._way = self._near[None]
+
+    def _walk(self, feet: Array, actual: Array, dt: float) -> None:
+        """The set-points of the next moment of the plan."""
+        follower = self._follower
+        if follower is None:
+            return
+        lag = float(np.abs(self._near - actual).max()) / _LAG
+        local, downs = follower.advance(dt, self._body(feet), feet, self._touching if self._feels else None, lag)
+        try:
+            self._near = self.legs.reach(local, self._near)
+        except RoboyardError as error:
+            self.log.warn(f"a foot stays where it is: {error}", every=1.0)
+        frame = self.frame(self.map_frame)
+        for down in downs:
+            self._downs.publish(touchdown_message(down, self._names[down.leg], self.now_ns, frame))
+        self._stands = follower.anchors.copy()
+        if follower.done:
+            self._phase, self._goal = "standing", []
+            self.log.info("it is where it should be")
+            self.report_health("ok", "it has come to its goal")
+
+    def _body(self, feet: Array) -> SE3:
+        """T_map_body: from odometry and localisation, its height above where its feet stand."""
+        T = pose_of(self._odometry)
+        with suppress(TransformError):  # nobody says where the odometry's frame lies
+            T = self.transforms.lookup(self.frame(self.map_frame), self._frames[0]) @ T
+        R, down = T.matrix()[:3, :3], self._down()
+        if self._follower is None:
+            z = -float((feet @ R.T)[:, 2].mean()) + self._level(T, feet)
+            T = SE3(T.quaternion, (T.x, T.y, z))
+            self._stands = feet @ R.T + np.array([T.x, T.y, z])
+            return T
+        z = float((self._stands[down, 2] - (feet @ R.T)[down, 2]).mean())
+        return SE3(T.quaternion, (T.x, T.y, z))
+
+    def _level(self, T: SE3, feet: Array) -> float:
+        """Mean height of the map under the feet; 0 without one."""
+        if self._map is None:
+            return 0.0
+        heights, (left, near), cell = self._map
+        places = feet @ T.matrix()[:3, :3].T + np.array([T.x, T.y, 0.0])
+        c, r = (np.floor((places[:, k] - low) / cell).astype(int) for k, low in ((0, left), (1, near)))
+        inside = (r >= 0) & (c >= 0) & (r < heights.shape[0]) & (c < heights.shape[1])
+        found = heights[r[inside], c[inside]]
+        found = found[np.isfinite(found)]
+        return float(found.mean()) if len(found) else 0.0
+
+    def _told(self) -> Array:
+        """(l, 3) what servos as soft as these are told so that joints come to where they shall be [rad]."""
+        most, feet = 1.0 / (self.rate * _LOADING), self.legs.feet(self._near)
+        down = self._down() if self._phase != "rising" or self._at > 0 else np.zeros(len(self._names), bool)
+        return told_joints(self.legs.rows, self._near, feet, self._weight, down, most, self._loaded, self._softness)
+
+    def _actual(self) -> Array:
+        """(l, 3) joints as they are [rad]."""
+        found: Array = self.hardware.read().position[self._where].reshape(-1, 3)
+        return found
+
+
+def _planned(problem: Problem, planner: str, asked: dict[str, Any]) -> StepPlan | str:
+    """A plan, or why there is none."""
+    try:
+        return plan_steps(problem, planner, **asked)
+    except RoboyardError as error:
+        return str(error)
+
+
+def _plain(plan: StepPlan) -> dict[str, Any]:
+    """A plan as plain data."""
+    said = {"heading": plan.heading, "feet": plan.feet.copy(), "track": plan.track.copy(), "cost": plan.cost}
+    swings, effort = [asdict(one) for one in plan.swings], asdict(plan.effort)
+    return said | {"tipping": plan.tipping, "swings": swings, "effort": effort}
+
+
+def _of_plain(said: dict[str, Any]) -> StepPlan:
+    swings = tuple(
+        Swing(**(one | {"source": tuple(one["source"]), "target": tuple(one["target"])})) for one in said["swings"]
+    )
+    return StepPlan(
+        said["heading"], np.array(said["feet"]), np.array(said["track"]), swings, said["cost"], said["tipping"],
+        Effort(**said["effort"]),
+    )  # fmt: skip

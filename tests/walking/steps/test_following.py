@@ -1,0 +1,160 @@
+"""Walking a plan: an ideal robot ends where the plan does, on the planned footholds, whatever height the ground has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from roboyard.errors import InputError
+from roboyard.geometry import SE3
+from roboyard.grids.terrain_kinds import make_terrain
+from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios.robot_steps import find_rig
+from roboyard.walking.nodes.steps_messages import (
+    heights_message,
+    heights_of_message,
+    plan_message,
+    plan_of_message,
+)
+from roboyard.walking.steps.following import PlanFollower, Touchdown
+from roboyard.walking.steps.ground import Ground
+from roboyard.walking.steps.plan import StepPlan
+from roboyard.walking.steps.planning import plan_steps
+from roboyard.walking.steps.problem import Problem
+
+Array = NDArray[np.float64]
+Ground_ = Callable[[Array], Array]
+
+
+@cache
+def level_plan(robot: str = "akrobat") -> StepPlan:
+    rig = find_rig(robot)
+    terrain = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
+    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (0.5, 0.0)])
+    return plan_steps(Problem.of(rig, ground, (0.0, 0.0), (0.5, 0.0)), budget=6_000, seed=3)
+
+
+class Ideal:
+    """A robot whose feet are at once where they shall be, and whose body is where the feet that stand put it."""
+
+    def __init__(self, plan: StepPlan, ground: Ground_) -> None:
+        self.body = SE3.from_xyz_rpy(plan.body([0.0])[0], (0.0, 0.0, plan.heading))
+        self.ground, self.feet = ground, plan.feet.copy()
+        self.follower = PlanFollower(plan, self.body, self.feet)
+        self.local = (self.feet - np.asarray(self.body.translation)) @ self.body.matrix()[:3, :3]
+        self.downs: list[Touchdown] = []
+
+    def step(self, dt: float = 0.02) -> None:
+        touching = self.feet[:, 2] <= self.ground(self.feet) + 1e-6
+        local, downs = self.follower.advance(dt, self.body, self.local, touching)
+        self.downs += downs
+        self.body = self.follower.wanted()
+        self.feet = local @ self.body.matrix()[:3, :3].T + np.asarray(self.body.translation)
+        # the ground holds a foot that would go below it
+        self.feet[:, 2] = np.maximum(self.feet[:, 2], self.ground(self.feet))
+        self.local = (self.feet - np.asarray(self.body.translation)) @ self.body.matrix()[:3, :3]
+
+    def walk(self, most: float = 60.0) -> None:
+        for _ in range(round(most / 0.02)):
+            if self.follower.done:
+                return
+            self.step()
+
+
+def level(feet: Array) -> Array:
+    return np.zeros(len(feet))
+
+
+@pytest.mark.parametrize("robot", ["akrobat", "lauron"])
+def test_an_ideal_robot_ends_where_the_plan_does(robot: str) -> None:
+    plan = level_plan(robot)
+    one = Ideal(plan, level)
+    stood = one.feet.copy()
+    for _ in range(3000):
+        before = one.follower.down.copy()
+        one.step()
+        both = before & one.follower.down
+        assert np.abs(one.feet - stood)[both].max() < 1e-9  # feet that stand do not slide
+        stood = one.feet.copy()
+        if one.follower.done:
+            break
+    assert one.follower.done
+    assert np.hypot(*(np.asarray(one.body.translation)[:2] - (0.5, 0.0))) < 1e-6
+    assert len(one.downs) == len(plan.swings)
+    assert {down.how for down in one.downs} <= {"planned", "early"}
+    assert max(np.hypot(d.found[0] - d.planned[0], d.found[1] - d.planned[1]) for d in one.downs) < 0.012
+
+
+def test_a_foot_looks_for_ground_that_is_lower_and_is_lost_where_there_is_none() -> None:
+    plan = level_plan()
+    swing = plan.swings[len(plan.swings) // 2]
+
+    def hollow(depth: float) -> Ground_:
+        return lambda feet: np.where(np.hypot(*(feet[:, :2] - swing.target[:2]).T) < 0.02, -depth, 0.0)
+
+    found = Ideal(plan, hollow(0.03))
+    found.walk()
+    late = [down for down in found.downs if down.how == "late"]
+    assert found.follower.done
+    assert late
+    assert late[0].leg == swing.leg
+    assert late[0].found[2] == pytest.approx(-0.03, abs=0.005)
+    lost = Ideal(plan, hollow(0.2))
+    lost.walk()
+    assert [down.how for down in lost.downs].count("none") >= 1
+
+
+def test_the_robot_joins_a_plan_from_beside_it_and_waits_meanwhile() -> None:
+    plan = level_plan()
+    one = Ideal(plan, level)
+    aside = SE3.from_xyz_rpy(plan.body([0.0])[0] + (0.03, -0.02, 0.01), (0.0, 0.0, 0.0))
+    one.follower = PlanFollower(plan, aside, plan.feet)
+    one.body = aside
+    one.step()
+    assert one.follower.time == 0.0
+    one.walk()
+    assert one.follower.done
+    assert np.hypot(*(np.asarray(one.body.translation)[:2] - (0.5, 0.0))) < 1e-3
+
+
+def test_a_walk_that_was_saved_goes_on_alike() -> None:
+    plan = level_plan()
+    one, other = Ideal(plan, level), Ideal(plan, level)
+    for _ in range(150):
+        one.step()
+    other.follower.load(one.follower.save())
+    other.body, other.feet, other.local = one.body, one.feet.copy(), one.local.copy()
+    for _ in range(150):
+        one.step()
+        other.step()
+        assert (one.local == other.local).all()
+        assert (one.follower.down == other.follower.down).all()
+
+
+def test_plans_and_heights_come_back_from_their_messages() -> None:
+    plan = level_plan()
+    message = plan_message(plan, np.array([0.5, 0.0]), 5, "map")
+    same = plan_of_message(message, 6)
+    assert (same.track == plan.track).all()
+    assert (same.feet == plan.feet).all()
+    assert same.swings == plan.swings
+    with pytest.raises(InputError, match="for 4"):
+        plan_of_message(message, 4)
+    message.times = message.times[::-1]
+    with pytest.raises(InputError, match="grow"):
+        plan_of_message(message, 6)
+    heights = np.random.default_rng(0).normal(size=(7, 11)).astype(np.float32).astype(np.float64)
+    heights[2, 3] = np.nan
+    back, corner, cell = heights_of_message(heights_message(heights, (0.25, -1.5), 0.125, 0, "map"))
+    np.testing.assert_array_equal(back, heights)
+    assert (corner, cell) == ((0.25, -1.5), 0.125)
+
+
+@pytest.mark.slow
+def test_the_akrobat_walks_its_plan_over_stepping_stones() -> None:
+    done = run_scenario(load_spec("akrobat-free"), keep=False, serve=False)
+    assert done.success, done.metrics["criteria"]
