@@ -1,7 +1,8 @@
 """What the youBot's skills make of faults: each is injected when a skill comes to a phase, in the real loop, by seeds.
 
-Camera, physics, planner and skills run as ever (scenario ``youbot-faults``).  That a fault really happened is what
-the node of faults did to the simulation; what came of it is judged by where things truly are in the end.
+Camera, physics, planner and skills run as ever (scenario ``youbot-faults``, for belts ``youbot-belt``).  That a fault
+really happened is what the node of faults did to the simulation; what came of it is judged by where things truly are
+in the end.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from roboyard.compute import ProcessPool, usable_cores
 from roboyard.scenarios.batch_worker import Job, Result, run_job
 from roboyard.scenarios.statistics import wilson
 
-SCENARIO = "youbot-faults"
+SCENARIO, BELTS = "youbot-faults", "youbot-belt"
 QUIET = 60.0
 """A word comes from the skills at least so often, else they hang [s]."""
 
@@ -32,10 +33,11 @@ class Case:
         fault: Its name in the table.
         phase: Of which skill, or when.
         faults: As a scenario says them.
-        things: How many there are.
+        things: How many there are; on belts as many as ever.
         placed: Of them stand on places if all is well again; 0: none can be asked for.
         ends: With which cause the loop may end instead; empty: it must not.
         more: Further settings.
+        scenario: In which.
     """
 
     fault: str
@@ -45,10 +47,17 @@ class Case:
     placed: int = 1
     ends: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
+    scenario: str = SCENARIO
 
 
 def _on(what: str, on: str, **more: Any) -> dict[str, Any]:
     return {"at": 0.0, "what": what, "on": on, **more}
+
+
+def _belt(name: str, to: float, nth: int, later: float, back: float) -> tuple[dict[str, Any], ...]:
+    """A belt that moves otherwise from some seconds after the arm sets out to ride along, and as ever again later."""
+    moments = ((to, later), (0.03, back))
+    return tuple(_on("furniture", "along.rode", nth=nth, name=name, to=speed, later=time) for speed, time in moments)
 
 
 CAMERA = {"sensor": "camera"}
@@ -99,6 +108,10 @@ CASES = (
          (_on("knock_over", "grasp.low"), _on("take_away", "align.turned", nth=2)), 3),
     Case("too heavy", "from the start", (), 1, 0, ("rests",), (HEAVY,)),
     Case("bays out of reach", "from the start", (), 1, 0, ("not_reachable", "rests"), (FAR,)),
+    Case("belt stops, 8 s", "along.rode, on the way down", _belt("inlet", 0.0, 1, 1.5, 9.5), 0, 2, scenario=BELTS),
+    Case("belt stops, 8 s", "along.rode, fingers close", _belt("inlet", 0.0, 1, 2.4, 9.5), 0, 2, scenario=BELTS),
+    Case("belt speeds up, 8 s", "along.rode, on the way down", _belt("inlet", 0.05, 1, 1.0, 9.0), 0, 2, scenario=BELTS),
+    Case("belt stops, 8 s", "along.rode, setting down", _belt("outlet", 0.0, 4, 1.5, 9.5), 0, 2, scenario=BELTS),
 )  # fmt: skip
 MOMENTARY_LOSS = ("knock_over", "slip")
 
@@ -116,11 +129,12 @@ def run(nightly: bool, runs: int | None = None, seed: int = 0) -> dict[str, Any]
 
 def _jobs(seed: int, folder: str) -> Iterator[tuple[int, Job]]:
     for number, case in enumerate(CASES):
+        cell = ("until=at_rest", "duration=240") if case.scenario == BELTS else (f"things.thing.count={case.things}",)
         overrides = (
-            f"faults={json.dumps(case.faults)}", f"things.thing.count={case.things}",
-            f"robots.arm.parameters.skills.loop={max(case.placed, 1)}", *case.more,
+            f"faults={json.dumps(case.faults)}", f"robots.arm.parameters.skills.loop={max(case.placed, 1)}",
+            *cell, *case.more,
         )  # fmt: skip
-        yield number, Job(SCENARIO, seed, overrides, False, f"{folder}/{number}-{seed}", "none")
+        yield number, Job(case.scenario, seed, overrides, False, f"{folder}/{number}-{seed}", "none")
 
 
 def _all(jobs: list[tuple[int, Job]]) -> Iterator[tuple[int, Result]]:
@@ -151,14 +165,15 @@ def _judge(case: Case, result: Result) -> str:
             (m["collisions"], f"touched something {m['collisions']} times"),
             (m["things_fallen"], "knocked something over"),
             (m["things_lying"] > laid, "something lies"),
-            (m["things_astray"], "something stands astray"),
+            (m["things_astray"] and case.scenario != BELTS, "something stands astray"),
             (m["lying_touched"] > 1, f"touched what lies {m['lying_touched']} times"),
         )
         if bad
     ]
     if wrong:
         return f"failed: {', '.join(wrong)}"
-    if case.placed and m["things_placed"] >= case.placed:
+    placed = m["places_ok"] if case.scenario == BELTS else m["things_placed"]  # belts carry on what stands on them
+    if case.placed and placed >= case.placed:
         return "recovered"
     if not m["things_held"] and (m["ended_by"] in case.ends or m["things_placed"]):
         return "put back"

@@ -15,7 +15,7 @@ from roboyard.scenarios.batch_worker import Result, run_job
 GOOD: dict[str, Any] = {
     "arm.at_rest": True, "arm.quiet_seconds": 3.0, "arm.collisions": 0, "arm.things_fallen": 0, "arm.things_lying": 0,
     "arm.things_astray": 0, "arm.lying_touched": 0, "arm.things_placed": 2, "arm.things_held": 0, "arm.ended_by": "",
-    "arm.recover_seconds": 5.0, "arm.causes": "lost",
+    "arm.recover_seconds": 5.0, "arm.causes": "lost", "arm.places_ok": 2,
 }  # fmt: skip
 
 
@@ -56,11 +56,15 @@ def test_every_fault_is_one_that_the_scenario_takes_and_good_ends_are_good(monke
     "wrong",
     [
         {"at_rest": False}, {"quiet_seconds": 100.0}, {"collisions": 1}, {"things_fallen": 1}, {"things_lying": 3},
-        {"things_astray": 1}, {"lying_touched": 2}, {"things_placed": 0, "ended_by": "bad_goal"},
+        {"lying_touched": 2}, {"things_placed": 0, "places_ok": 0, "ended_by": "bad_goal"},
     ],
 )  # fmt: skip
 def test_each_bad_end_is_told(monkeypatch, wrong):
     assert judged(monkeypatch, **wrong)["recovered, put back or stopped"] == 0.0
+
+
+def test_what_stands_astray_counts_but_on_belts(monkeypatch):
+    assert 0.0 < judged(monkeypatch, things_astray=1)["recovered, put back or stopped"] < 0.2
 
 
 @pytest.mark.slow

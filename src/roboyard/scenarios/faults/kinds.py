@@ -51,18 +51,6 @@ class Remove:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Move:
-    """At a time furniture gets a command: a belt runs, a door opens."""
-
-    at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time")
-    what: Literal["furniture"]
-    name: str = field(doc="of the furniture")
-    to: float = field(
-        low=-100.0, high=100.0, doc="m/s of a belt, rad/s of a turntable, how far a door is open (0 to 1)"
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
 class Carry:
     """At a time a robot is carried elsewhere, which no wheel of it feels."""
 
@@ -106,6 +94,17 @@ class Meddle(Awaiting):
     what: Literal["knock_over", "take_away", "slip", "cover", "erase", "push_together", "occupy"]
     thing: str | None = field(None, doc="default: nearest to where the skill is at; of `slip` to the hand")
     robot: str | None = field(None, doc=_WHOSE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move(Awaiting):
+    """Furniture gets a command: a belt runs, a door opens."""
+
+    what: Literal["furniture"]
+    name: str = field(doc="of the furniture")
+    to: float = field(
+        low=-100.0, high=100.0, doc="m/s of a belt, rad/s of a turntable, how far a door is open (0 to 1)"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
