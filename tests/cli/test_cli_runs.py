@@ -338,3 +338,9 @@ def test_nothing_heavy_for_help() -> None:
     imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
     assert "typer" in imported
     assert not imported & {"numpy", "rich", "yaml", "mujoco", "numba", "rosbags", "asyncio"}
+
+
+def test_the_module_is_the_command() -> None:
+    words = ([str(PROGRAM)], [sys.executable, "-m", "roboyard"])
+    first, second = (subprocess.run([*one, "--version"], capture_output=True, text=True, check=True) for one in words)
+    assert first.stdout == second.stdout != ""

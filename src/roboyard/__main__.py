@@ -1,0 +1,5 @@
+"""`python -m roboyard` is the command `roboyard`."""
+
+from roboyard.cli.main import main
+
+main()
