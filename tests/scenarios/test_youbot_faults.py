@@ -19,9 +19,8 @@ GOOD: dict[str, Any] = {
 }  # fmt: skip
 
 
-def judged(monkeypatch, **changes: Any) -> dict[str, float]:
-    """Figures of the benchmark where every run ends in this way."""
-    found = {**GOOD, **{f"arm.{name}": value for name, value in changes.items()}}
+def measured(monkeypatch, name: str, **found: Any) -> dict[str, float]:
+    """Figures of a benchmark where every run ends with these metrics."""
     pool = pytest.importorskip("roboyard.compute")
 
     class Here:
@@ -44,8 +43,26 @@ def judged(monkeypatch, **changes: Any) -> dict[str, float]:
             return future
 
     monkeypatch.setattr(pool, "ProcessPool", Here)
-    (path,) = benchmarks(["youbot-faults"]).values()
+    (path,) = benchmarks([name]).values()
     return {figure.name: figure.value for figure in measure(path, nightly=False, runs=1).figures}
+
+
+def judged(monkeypatch, **changes: Any) -> dict[str, float]:
+    """Figures of the benchmark where every run ends in this way."""
+    changed = {f"arm.{name}": value for name, value in changes.items()}
+    return measured(monkeypatch, "youbot-faults", **{**GOOD, **changed})
+
+
+def test_the_loop_s_figures_are_told_beside_the_thesis_s(monkeypatch):
+    found = measured(
+        monkeypatch, "youbot", picks=4, picks_ok=3, places=2, places_ok=2, place_error_mean_mm=0.2,
+        place_error_p95_mm=0.5, objects_per_hour=90.0, collisions=1, recoveries=0, real_time_factor=3.5,
+    )  # fmt: skip
+    for whose in ("", "thesis: "):
+        assert found[f"{whose}picked of those gone for"] == 0.75
+        assert found[f"{whose}off the place, mean"] == pytest.approx(0.2)
+        assert found[f"{whose}collisions"] == 1
+    assert found["real-time factor, least"] == 3.5
 
 
 def test_every_fault_is_one_that_the_scenario_takes_and_good_ends_are_good(monkeypatch):
