@@ -37,6 +37,7 @@ class Case:
         placed: Of them stand on places if all is well again; 0: none can be asked for.
         ends: With which cause the loop may end instead; empty: it must not.
         more: Further settings.
+        held: What is held may stay held, since the arm cannot set it down.
         scenario: In which.
     """
 
@@ -47,6 +48,7 @@ class Case:
     placed: int = 1
     ends: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
+    held: bool = False
     scenario: str = SCENARIO
 
 
@@ -101,7 +103,7 @@ CASES = (
     Case("joint 5 limp, 5 s", "grasp.above",
          (_on("joint_weak", "grasp.above", joint="arm_joint_5", effort=0.0, **{"for": 5.0}),)),
     Case("joint 1 blocked", "release.above, for good",
-         (_on("joint_blocked", "release.above", joint="arm_joint_1"),), 1, 0, ("not_followed", "too_heavy")),
+         (_on("joint_blocked", "release.above", joint="arm_joint_1"),), 1, 0, ("not_followed", "rests"), held=True),
     Case("slips, then no depth for 5 s", "release.above, look",
          (_on("slip", "release.above"), _on("sensor_blind", "look", nth=2, **CAMERA, **{"for": 5.0})), 2),
     Case("knocked over, other taken away", "grasp.low, align",
@@ -166,7 +168,7 @@ def _judge(case: Case, result: Result) -> str:
             (m["things_fallen"], "knocked something over"),
             (m["things_lying"] > laid, "something lies"),
             (m["things_astray"] and case.scenario != BELTS, "something stands astray"),
-            (m["lying_touched"] > 1, f"touched what lies {m['lying_touched']} times"),
+            (m["lying_touched"] > 2, f"touched what lies {m['lying_touched']} times"),
         )
         if bad
     ]
@@ -177,7 +179,7 @@ def _judge(case: Case, result: Result) -> str:
         return "recovered"
     if not m["things_held"] and (m["ended_by"] in case.ends or m["things_placed"]):
         return "put back"
-    if m["ended_by"] in case.ends and m["ended_by"] != "rests":
+    if m["ended_by"] in case.ends and (case.held or m["ended_by"] != "rests"):
         return "stopped"
     return f"failed: ended by {m['ended_by'] or 'nothing'}, {m['things_placed']} placed, {m['things_held']} held"
 

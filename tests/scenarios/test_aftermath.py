@@ -94,6 +94,29 @@ def test_who_has_laid_a_thing_down_is_told_apart():
     assert (told["things_lying"], told["things_fallen"]) == (2, 1)
 
 
+def test_what_is_gripped_lying_and_laid_elsewhere_has_not_fallen_again():
+    told = begun()
+    told.fault()
+    told.at("one", 0.1, 0.2, 0.01, LYING)
+    told.time = 5.0
+    told.at("one", 0.1, 0.2, 0.1, LYING)
+    told.time = 9.0
+    told.at("one", 0.3, 0.3, 0.01, LYING)
+    assert (told["things_lying"], told["things_fallen"]) == (1, 0)
+    told.at("one", 0.3, 0.3)
+    told.time = 12.0
+    told.at("one", 0.3, 0.3, 0.01, LYING)
+    assert told["things_fallen"] == 1
+
+
+def test_a_place_that_is_wiped_out_still_counts():
+    told = begun()
+    told.at("one", 0.3, 0.3, 0.1)
+    told._say(MARKS, tf_message([], 0))
+    told.at("one", 0.2, -0.1)
+    assert (told["things_placed"], told["things_astray"]) == (1, 0)
+
+
 def test_touches_of_what_lies_are_counted_but_not_those_of_the_fault():
     told = begun()
     told.fault()

@@ -73,7 +73,7 @@ def test_every_fault_is_one_that_the_scenario_takes_and_good_ends_are_good(monke
     "wrong",
     [
         {"at_rest": False}, {"quiet_seconds": 100.0}, {"collisions": 1}, {"things_fallen": 1}, {"things_lying": 3},
-        {"lying_touched": 2}, {"things_placed": 0, "places_ok": 0, "ended_by": "bad_goal"},
+        {"lying_touched": 3}, {"things_placed": 0, "places_ok": 0, "ended_by": "bad_goal"},
     ],
 )  # fmt: skip
 def test_each_bad_end_is_told(monkeypatch, wrong):

@@ -34,7 +34,7 @@ Pose = tuple[float, float, float, float]
 class Aftermath(Collector):
     """Things, by the truth, and skills, by what they said, in the end and after faults.
 
-    ``things_placed``: that stand upright on a place.  ``things_safe``: on a place, in a bay, or where they stood
+    ``things_placed``: that stand upright on a place, or where one was.  ``things_safe``: on a place, in a bay, or where they stood
     before.  ``things_lying``: that lie on the floor.  ``things_held``: that are off the floor and in no bay.
     ``things_astray``: all others that are still there.  ``things_fallen``: times that one fell over which no fault had
     laid down.  ``lying_touched``: times that the robot touched one that lay.  ``recover_seconds``: from the last
@@ -54,7 +54,7 @@ class Aftermath(Collector):
         self._things: dict[str, Pose] = {}
         self._homes: dict[str, Pose] = {}
         self._lain: dict[str, int] = {}  # since when [ns]
-        self._marks: list[tuple[float, float]] = []
+        self._marks: dict[str, tuple[float, float]] = {}
         self._bays: dict[int, tuple[float, float]] = {}
         self._root = (SE3.identity().translation.tolist(), SE3.identity().rotation.tolist())
         self._fault_ns: int | None = None
@@ -87,7 +87,8 @@ class Aftermath(Collector):
             self._fault_ns, self._recovered = time_ns, None
 
     def _on_marks(self, message: Any, time_ns: int) -> None:
-        self._marks = [(t.transform.translation.x, t.transform.translation.y) for t in message.transforms]
+        for one in message.transforms:  # one that is gone is still where the hand was bound for
+            self._marks[str(one.child_frame_id)] = one.transform.translation.x, one.transform.translation.y
 
     def _on_things(self, message: Any, time_ns: int) -> None:
         before, self._things = self._things, {}
@@ -100,9 +101,9 @@ class Aftermath(Collector):
             then = before.get(name)
             if then is None or (max(then[2], z) < _LOW and _apart(then, now) > _CARRIED):
                 self._homes[name] = now
-            if not _lies(now):
+            if now[3] > _LIES:  # what is carried as it lay has not got up
                 self._lain.pop(name, None)
-            elif name not in self._lain:
+            elif _lies(now) and name not in self._lain:
                 self._lain[name] = time_ns
                 self._fallen += not meddled
 
@@ -171,7 +172,7 @@ class Aftermath(Collector):
             return "safe"
         if z > _LOW:
             return "held"
-        if stands and any(math.dist((x, y), mark) <= _AT_PLACE for mark in self._marks):
+        if stands and any(math.dist((x, y), mark) <= _AT_PLACE for mark in self._marks.values()):
             return "placed"
         return "safe" if stands and _apart(pose, self._homes[name]) <= _LEFT else "astray"
 
