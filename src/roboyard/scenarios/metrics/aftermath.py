@@ -34,14 +34,14 @@ Pose = tuple[float, float, float, float]
 class Aftermath(Collector):
     """Things, by the truth, and skills, by what they said, in the end and after faults.
 
-    ``things_placed``: that stand upright on a place, or where one was.  ``things_safe``: on a place, in a bay, or where they stood
-    before.  ``things_lying``: that lie on the floor.  ``things_held``: that are off the floor and in no bay.
-    ``things_astray``: all others that are still there.  ``things_fallen``: times that one fell over which no fault had
-    laid down.  ``lying_touched``: times that the robot touched one that lay.  ``recover_seconds``: from the last
-    begin of a fault to the next pick, stow, unstow or place that was done.  ``quiet_seconds``: longest time without
-    a word from skills under way.  ``at_rest``: whether the outermost skill has ended, or the loop rests for the third
-    time since anything was done; ``ended_by``: the cause of that.  ``causes``: all that skills stated since the first
-    fault, or from the start where there is none.
+    ``things_placed``: that stand upright on a place, or where one was. ``things_safe``: on a place, in a bay, or
+    where they stood before. ``things_lying``: that lie on the floor. ``things_held``: that are off the floor and in
+    no bay. ``things_astray``: all others that are still there. ``things_fallen``: times that one fell over which no
+    fault had laid down. ``lying_touched``: times that the robot touched one that lay. ``recover_seconds``: from the
+    last begin of a fault to the next pick, stow, unstow or place that was done. ``quiet_seconds``: longest time
+    without a word from skills under way. ``at_rest``: whether the outermost skill has ended, or the loop rests for
+    the third time since anything was done; ``ended_by``: the cause of that. ``causes``: all that skills stated
+    since the first fault, or from the start where there is none.
     """
 
     names = (
