@@ -195,6 +195,8 @@ class Blackboard:
 
 def _fit(key: str, entry: Entry, value: Any, kind: PortType) -> Any:
     """A value as a typed entry takes it."""
+    if kind is VALUE and entry.type is type_of_value(value):
+        return value
     if entry.type is kind or entry.type is type_of_value(value):
         return fitted(value, entry.value)
     if value.__class__ is str and entry.type.parse is not None and kind is not VALUE:

@@ -12,7 +12,7 @@ from roboyard.behavior.node import Config, TreeNode
 from roboyard.behavior.ports import inout_port, input_port, pointer
 from roboyard.behavior.script import Environment, Script, parse
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SUCCESS, Status
-from roboyard.behavior.types import UINT, VALUE, to_truth, type_of_value
+from roboyard.behavior.types import ANY, TEXT, UINT, VALUE, PortType, to_truth, type_of_value
 
 _MS = 1_000_000
 
@@ -98,16 +98,27 @@ class SetBlackboard(Action):
             value = source.value
         if value is EMPTY:
             return FAILURE
-        if target is not None and target.type.name != "std::string" and value.__class__ is str:
-            try:
-                value = target.type.read(value)
-            except PortError as error:
-                said = words_of(error)
-                raise NodeError(f"Can't convert string [{value}] to type [{target.type.name}]: {said}") from error
+        kind = VALUE
+        if target is not None and target.type is not TEXT and value.__class__ is str:
+            if target.type is ANY:  # as BehaviorTree.CPP has it, which finds nothing to convert the text by
+                value = EMPTY
+            else:
+                value, kind = _converted(value, target.type), target.type
         if target is None:
             board.create(key, type_of_value(value))
-        board.set(key, value, VALUE)
+        board.set(key, value, kind)
         return SUCCESS
+
+
+def _converted(text: str, kind: PortType) -> Any:
+    try:
+        if kind is VALUE:
+            what = "You didn't implement the template specialization of convertFromString for this type: BT::Any"
+            raise PortError(what, valid="an entry with a type, or one that a script made")
+        return kind.read(text)
+    except PortError as error:
+        said = words_of(error)
+        raise NodeError(f"Can't convert string [{text}] to type [{kind.name}]: {said}", valid=error.valid) from error
 
 
 class UnsetBlackboard(Action):

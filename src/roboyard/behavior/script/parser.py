@@ -252,7 +252,10 @@ def _assigned(key: str, previous: Any, kind: Any, given: Any, enums: Mapping[str
         return given
     if given.__class__ is str and previous.__class__ is not str:
         if kind.parse is not None:
-            return kind.parse(given)
+            try:
+                return kind.parse(given)
+            except PortError as error:
+                raise ScriptError(words_of(error), valid=error.valid) from None
         if is_number(previous):
             return operations.as_real(given, enums)
         if previous is not EMPTY:
