@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from roboyard.behavior.errors import NodeError
 from roboyard.behavior.kinds import StatefulAction
-from roboyard.behavior.nodes.goals import ERRORS, SERVER, TIMEOUT, Desk, OnBus, SendGoal
+from roboyard.behavior.nodes.sending import ERRORS, SERVER, TIMEOUT, Desk, OnBus, SendGoal
 from roboyard.behavior.ports import Port, input_port, output_port
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.behavior.types import converter
