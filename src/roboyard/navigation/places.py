@@ -12,8 +12,9 @@ from roboyard.grids import FREE, OccupancyGrid, distance_to
 
 
 def reachable_places(
-    grid: OccupancyGrid, start: SE2, count: int, random: np.random.Generator, *, room: float, apart: float = 1.5
-) -> list[SE2]:
+    grid: OccupancyGrid, start: SE2, count: int, random: np.random.Generator, *, room: float, apart: float = 1.5,
+    within: float = math.inf,
+) -> list[SE2]:  # fmt: skip
     """Poses at random, in an order to visit them.
 
     Args:
@@ -23,6 +24,7 @@ def reachable_places(
         random: Chooses.
         room: What they, and the ways between them, keep from all that is not free [m].
         apart: Each lies so far from the one before, if any place does [m].
+        within: None lies farther than that from the start, in a straight line [m].
 
     Returns:
         ``count`` poses in the map; none if the robot does not stand on free ground with that room about it.
@@ -33,6 +35,7 @@ def reachable_places(
     if not grid.frame.contains(cell) or not clear[cell[0], cell[1]]:
         return []
     points = grid.frame.points(np.argwhere(parts == parts[cell[0], cell[1]]))
+    points = points[np.hypot(points[:, 0] - start.x, points[:, 1] - start.y) <= within]
     chosen, last = [], start
     for _ in range(count):
         far = points[np.hypot(points[:, 0] - last.x, points[:, 1] - last.y) >= apart]

@@ -11,6 +11,7 @@ from roboyard.config import dump, read_file
 from roboyard.scenarios.barn import is_numbered
 from roboyard.scenarios.calibrated import may_exist, parameters_of, stored
 from roboyard.scenarios.catalog import find_file, find_robot
+from roboyard.scenarios.missions import mission_file
 from roboyard.scenarios.provenance import provenance
 from roboyard.scenarios.spec import Spec
 
@@ -45,6 +46,9 @@ def plain_scenario(spec: Spec) -> dict[str, Any]:
             fault["model"] = _absolute(fault["model"], base)
     if "movement" in data:
         data["movement"] = str(find_file(data["movement"], base).resolve())
+    if spec.scenario.mission is not None:
+        file = str(mission_file(spec.scenario.mission, base))
+        data["mission"] = file if isinstance(data["mission"], str) else {**data["mission"], "file": file}
     operator = data.get("operator")
     if isinstance(operator, dict):
         data["operator"] = {robot: _script(script, base) for robot, script in operator.items()}

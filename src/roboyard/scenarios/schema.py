@@ -104,6 +104,14 @@ class VideoEntry:
 
 
 @dataclass(frozen=True)
+class MissionEntry:
+    """What the main robot does by itself."""
+
+    file: str = field(doc="a behaviour tree (XML) or tasks (YAML)")
+    parameters: dict[str, Any] = field(factory=dict, doc="of the node `tree_mission` or `goal_mission`")
+
+
+@dataclass(frozen=True)
 class Scenario:
     """One scenario file."""
 
@@ -119,8 +127,8 @@ class Scenario:
         None, doc="a script file, or the script itself, for the main robot; or {robot: script}"
     )
     movement: str | None = field(None, doc="a movement file that the main robot plays once it has stood up")
-    mission: str | None = field(
-        None, doc="a behaviour tree's file that the main robot runs, in place of the node `mission`"
+    mission: str | MissionEntry | None = field(
+        None, doc="a behaviour tree (XML) or tasks (YAML) for the main robot, in place of the node `mission`"
     )
     nodes: dict[str, NodeEntry] = field(factory=dict, doc="further nodes")
     faults: tuple[Fault, ...] = field((), doc="what happens when")

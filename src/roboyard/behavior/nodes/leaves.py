@@ -12,9 +12,10 @@ from roboyard.behavior.ports import Port, input_port, output_port
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.behavior.types import converter
 from roboyard.bus import Future
+from roboyard.bus.node_state import release
 from roboyard.config import read_text
 from roboyard.geometry import SE2
-from roboyard.messages import action, action_type, msg, service_type, srv
+from roboyard.messages import action, action_type, message_type, msg, service_type, srv
 from roboyard.messages.convert import pose_stamped
 from roboyard.messages.filling import fill
 from roboyard.messages.time import duration
@@ -315,6 +316,63 @@ class CallService(OnBus, StatefulAction):
         self._answer = None
 
 
+class WaitForMessage(OnBus, StatefulAction):
+    """Waits for the next message on a topic: a camera's picture, say, which is taken only while somebody listens."""
+
+    ports: ClassVar = {
+        "topic": input_port(str, doc="Its name"),
+        "type": input_port(str, doc="As sensor_msgs/msg/Image"),
+        "timeout": input_port(float, 5.0, "After which it has failed [s]"),
+        "message": output_port(object, doc="The message"),
+    }
+    fields = ("_came", "_until_ns")
+
+    def setup(self) -> None:
+        """See `TreeNode.setup`."""
+        self._came = False
+        self._until_ns = 0
+        self.why = ""
+        self._subscription: Any = None
+        self._kind = message_type(self.inputs["type"]) if self.desk is not None and "type" in self.inputs else None
+
+    def on_start(self) -> Status:
+        """See `StatefulAction.on_start`."""
+        self.on_desk()
+        self._came = False
+        self._until_ns = self.now_ns + round(self.input("timeout") * 1e9)
+        self._listen()
+        return RUNNING
+
+    def on_running(self) -> Status:
+        """See `StatefulAction.on_running`."""
+        if not self._came and self.now_ns < self._until_ns:
+            return RUNNING
+        self.on_halted()
+        if not self._came:
+            self.why = f"nothing came on {self.input('topic')}"
+        return SUCCESS if self._came else FAILURE
+
+    def on_halted(self) -> None:
+        """See `StatefulAction.on_halted`."""
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            release(self.on_desk().node, subscription)
+
+    def _listen(self) -> None:
+        self._subscription = self.on_desk().node.subscribe(self.input("topic"), self._kind, self._take)
+
+    def _take(self, message: Any) -> None:
+        self._came = True
+        if "message" in self.outputs:
+            self.output("message", message)
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """See `TreeNode.load`."""
+        super().load(saved)
+        if self.status is RUNNING and not self._came:
+            self._listen()
+
+
 class ClearEntireCostmap(CallService):
     """Clears the navigator's costmaps."""
 
@@ -336,7 +394,7 @@ class ClearEntireCostmap(CallService):
 
 READY = (
     NavigateToPose, ComputePathToPose, FollowPath, Spin, BackUp, DriveOnHeading, Wait, MoveArm, Grip, RunSkill,
-    CallAction, CallService, ClearEntireCostmap,
+    CallAction, CallService, ClearEntireCostmap, WaitForMessage,
 )  # fmt: skip
 
 

@@ -53,7 +53,11 @@ TIMEOUT = input_port(object, doc="Not used: nothing is waited for but simulated 
 
 
 class SendGoal(OnBus, StatefulAction):
-    """A leaf that sends a goal; derive and give ``server``, ``type`` and ``goal``."""
+    """A leaf that sends a goal; derive and give ``server``, ``type`` and ``goal``.
+
+    Attributes:
+        why: It failed last.
+    """
 
     fields = ("_key",)
     server: ClassVar[str] = ""
@@ -73,6 +77,7 @@ class SendGoal(OnBus, StatefulAction):
     def setup(self) -> None:
         """Open the client at once, so that it is there when a state is loaded."""
         self._key = b""
+        self.why = ""
         self._client = None if self.desk is None else self.desk.client(self._server(), self.type)
 
     def _server(self) -> str:
@@ -114,6 +119,7 @@ class SendGoal(OnBus, StatefulAction):
 
     def _failed(self, why: str) -> Status:
         self.on_desk().node.log.info(f"{self.path}: {why}")
+        self.why = why
         self._say(1, why)
         return FAILURE
 

@@ -8,16 +8,17 @@ from typing import Any
 from roboyard.behavior.errors import ExecutionError, NodeError, TreeError
 from roboyard.behavior.factory import Factory
 from roboyard.behavior.node import TreeNode
+from roboyard.behavior.nodes.desk import DeskNode
 from roboyard.behavior.nodes.leaves import bind
 from roboyard.behavior.show import as_text
 from roboyard.behavior.status import IDLE, RUNNING, Status
 from roboyard.behavior.tree import load_tree
-from roboyard.bus import ActionClient, GoalFuture, Node, param
+from roboyard.bus import param
 from roboyard.errors import ConfigError, RunError
 from roboyard.messages import msg
 
 
-class TreeMissionNode(Node):
+class TreeMissionNode(DeskNode):
     """Ticks a behaviour tree from a file until it has succeeded or failed.
 
     actions, services: as the tree's leaves name them (client)
@@ -35,9 +36,7 @@ class TreeMissionNode(Node):
 
     def setup(self) -> None:
         """Read the tree and connect its leaves."""
-        self.node: Node = self
-        self._clients: dict[tuple[str, str], ActionClient] = {}
-        self._goals: dict[bytes, GoalFuture] = {}
+        self.open_desk()
         self._changes: list[tuple[int, str, str, str]] = []
         self._status = IDLE
         if not self.file:
@@ -50,22 +49,6 @@ class TreeMissionNode(Node):
         self._events_out = self.publisher("~/events", msg.String)
         self.publisher("~/tree", msg.String, latched=True).publish(msg.String(data=as_text(self._tree)))
         self.timer(rate=self.rate, callback=self._tick)
-
-    # -- what leaves need ----------------------------------------------------------------------------------------------
-    def client(self, name: str, kind: Any) -> ActionClient:
-        """See `Desk.client`."""
-        key = (name, kind.name)
-        if key not in self._clients:
-            self._clients[key] = self.action_client(name, kind, on_restored=self.follow)
-        return self._clients[key]
-
-    def follow(self, goal: GoalFuture) -> None:
-        """See `Desk.follow`."""
-        self._goals[goal.id] = goal
-
-    def goal(self, key: bytes) -> GoalFuture | None:
-        """See `Desk.goal`."""
-        return self._goals.get(key)
 
     # -- ticks ---------------------------------------------------------------------------------------------------------
     def _note(self, node: TreeNode, before: Status, after: Status) -> None:
@@ -88,9 +71,7 @@ class TreeMissionNode(Node):
             self._status_out.publish(msg.String(data=status.name))
             if status is not RUNNING:
                 self.log.info(f"the tree {self._tree.name} ended: {status.name}")
-        under_way = {key: goal for key, goal in self._goals.items() if not goal.done()}
-        running = {node.save()["_key"] for node in self._tree.nodes.values() if "_key" in node.fields}
-        self._goals = {key: goal for key, goal in self._goals.items() if key in under_way or key in running}
+        self.forget_goals(self._tree)
 
     def _tell(self) -> None:
         if self._changes:
@@ -112,7 +93,6 @@ class TreeMissionNode(Node):
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        self._goals.clear()
         super().load(state)
         try:
             self._tree.load(state["tree"])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Survey = Callable[[Path], tuple[tuple[DescriptionError, ...], tuple[Mending, ...]]]
 
-app = group("Check a scenario, robot, world or tree without running it.")
+app = group("Check a scenario, robot, world, tree or tasks without running it.")
 
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another value, e.g. robots.rover.at=[1,0,0].")
@@ -97,6 +97,39 @@ def tree(
         }
         fields([(key, value) for key, value in shown.items() if key != "mocked" or mock])
     say("it is right" if told else "it is right, and has no tree")
+
+
+@app.command("tasks")
+def tasks(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Conditions, actions and goals in YAML.")],
+    json: JsonOption = False,
+) -> None:
+    """Tasks: whether actions and goals make sense, and what each goal would cost from the file's world.
+
+    A goal that is impossible is no error: it says why.
+    """
+    from roboyard.behavior.goals import Impossible, as_xml, load_tasks, make_plan
+    from roboyard.behavior.tree import read_tree
+    from roboyard.cli.terminal import columns, emit, say
+
+    found = load_tasks(file)
+    domain, world = found.domain(), found.start()
+    told: dict[str, dict[str, Any]] = {}
+    for name in found.goals:
+        try:
+            plan = make_plan(domain, world, found.goal(name))
+            read_tree(as_xml(plan, domain, world), source=f"{file}: the plan for {name}")
+            told[name] = {"cost": plan.cost, "steps": [step.name for step in plan.steps]}
+        except Impossible as error:
+            told[name] = {"impossible": error.what}
+    if json:
+        emit({"ok": True, "actions": list(found.actions), "goals": told})
+        return
+    columns(
+        [name, f"{one['cost']:g}", f"{len(one['steps'])} steps"] if "cost" in one else [name, "-", one["impossible"]]
+        for name, one in told.items()
+    )
+    say("it is right")
 
 
 @app.command("robot")

@@ -9,6 +9,7 @@ import typer
 
 from roboyard.cli.grammar import JsonOption, group
 from roboyard.cli.verbs.plan_arm import arm
+from roboyard.cli.verbs.plan_tasks import tasks
 
 if TYPE_CHECKING:
     from roboyard.geometry import SE2
@@ -19,6 +20,7 @@ _FAR = 1e7
 """Nobody drives farther [m]."""
 app = group("Plan for a robot without running it.")
 app.command("arm")(arm)
+app.command("tasks")(tasks)
 
 
 @app.callback()

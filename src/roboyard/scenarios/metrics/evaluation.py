@@ -24,6 +24,7 @@ from roboyard.scenarios.metrics.odometry import OdometryError
 from roboyard.scenarios.metrics.reaching import Arm, Reaching
 from roboyard.scenarios.metrics.separation import Separation
 from roboyard.scenarios.metrics.stepping import Stepping
+from roboyard.scenarios.metrics.tasks import TasksDone
 from roboyard.scenarios.metrics.walking import Legged, Walking
 
 
@@ -94,6 +95,7 @@ COLLECTORS: list[
     lambda topics, *given: Jogging(topics.jog, topics.namespace, given[-1]),
     lambda topics, *_: Handling(topics.namespace, topics.truth, topics.contacts),
     lambda topics, *_: Aftermath(topics.namespace, topics.truth, topics.contacts),
+    lambda topics, *_: TasksDone(f"{topics.namespace}/tasks"),
     lambda *given: Walking(given[0].truth, given[0].namespace, given[-3]),
     lambda *given: Stepping(given[0].truth, given[0].namespace, given[-3]),
 ]

@@ -1,0 +1,44 @@
+"""A node that runs trees whose leaves send goals: it has their clients, and keeps goals that are under way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roboyard.behavior.tree import Tree
+from roboyard.bus import ActionClient, GoalFuture, Node
+
+
+class DeskNode(Node):
+    """See `Desk`; call ``open_desk`` before a tree is made."""
+
+    def open_desk(self) -> None:
+        """Have no clients and no goals yet."""
+        self.node: Node = self
+        self._clients: dict[tuple[str, str], ActionClient] = {}
+        self._goals: dict[bytes, GoalFuture] = {}
+
+    def client(self, name: str, kind: Any) -> ActionClient:
+        """See `Desk.client`."""
+        key = (name, kind.name)
+        if key not in self._clients:
+            self._clients[key] = self.action_client(name, kind, on_restored=self.follow)
+        return self._clients[key]
+
+    def follow(self, goal: GoalFuture) -> None:
+        """See `Desk.follow`."""
+        self._goals[goal.id] = goal
+
+    def goal(self, key: bytes) -> GoalFuture | None:
+        """See `Desk.goal`."""
+        return self._goals.get(key)
+
+    def forget_goals(self, tree: Tree | None) -> None:
+        """Keep only goals that are under way, or that a node of the tree sent last."""
+        nodes = () if tree is None else tree.nodes.values()
+        sent = {node.save()["_key"] for node in nodes if "_key" in node.fields}
+        self._goals = {key: goal for key, goal in self._goals.items() if not goal.done() or key in sent}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        self._goals.clear()
+        super().load(state)

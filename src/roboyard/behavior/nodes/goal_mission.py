@@ -1,0 +1,231 @@
+"""The node that pursues goals: tasks from a list or at random, planned, carried out by trees, planned anew."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from roboyard.behavior.errors import ExecutionError, NodeError, TreeError
+from roboyard.behavior.factory import Factory
+from roboyard.behavior.goals import Patience, Pursuit, load_tasks
+from roboyard.behavior.goals.file import Place, Way, straight
+from roboyard.behavior.goals.pursuit import Event, rehearsed
+from roboyard.behavior.node import TreeNode
+from roboyard.behavior.nodes.desk import DeskNode
+from roboyard.behavior.nodes.leaves import bind
+from roboyard.behavior.nodes.senses import Senses
+from roboyard.behavior.show import as_text
+from roboyard.behavior.status import Status
+from roboyard.bus import param, resource
+from roboyard.errors import ConfigError, RunError
+from roboyard.geometry import SE2
+from roboyard.grids import OccupancyGrid
+from roboyard.manipulation.groups import Groups
+from roboyard.mapping.nodes.map_messages import map_from_msg
+from roboyard.messages import msg
+from roboyard.messages.time import stamp
+from roboyard.navigation.footprint import Footprint
+from roboyard.navigation.places import reachable_places
+from roboyard.navigation.ways import ways_over
+
+_STEPS = ("does", "did", "fails")
+_RADIUS = 0.25
+"""Of a robot about whose shape nobody says anything [m]."""
+_ROOM = 0.1
+"""Beyond the robot's corners, at points that are drawn [m]."""
+
+
+class GoalMissionNode(DeskNode):
+    """Pursues goals of a file of tasks, one after the other, until each is reached or known to be impossible.
+
+    actions, services: as what the file's actions do (client)
+    in: map (nav_msgs/OccupancyGrid), /tf, joint_states (sensor_msgs/JointState) and what the file's ``senses`` name
+    out: tasks (std_msgs/String): what happened, JSON: {task, goal, what, why, steps, possible, of}; what is ``plans``,
+        ``does``, ``did``, ``fails``, ``changes``, ``leaves``, ``reached`` or ``impossible``
+    out: skills/events (roboyard_msgs/SkillEvent): begin and end of each step
+    out: ~/status (std_msgs/String): RUNNING, SUCCESS or FAILURE, latched
+    out: ~/tree (std_msgs/String): the plan under way as a tree, latched
+    out: ~/events (std_msgs/String): as `TreeMissionNode`
+    """
+
+    groups: Groups | None = resource(Groups, optional=True)
+    outline: Any = resource(optional=True)
+
+    file: str = param("", doc="of tasks", fixed=True)
+    goals: tuple[str, ...] = param((), doc="names of its goals in turn; empty: all of them", fixed=True)
+    draw: int = param(0, low=0, high=10_000, doc="so many of them at random, instead of each once", fixed=True)
+    points: int = param(0, low=0, high=100, doc="places 'point 1' … at random that a way leads to", fixed=True)
+    within: float = param(
+        6.0, unit="m", low=0.5, high=1e4, doc="of where the robot sets out are these points", fixed=True
+    )
+    measure: bool = param(True, doc="ways over the map; else as the crow flies", fixed=True)
+    rate: float = param(10.0, unit="Hz", low=0.1, high=1000.0, doc="of ticks", fixed=True)
+    start: float = param(1.0, unit="s", low=0.0, high=1e6, doc="when it begins", fixed=True)
+    tries: int = param(2, low=1, high=1000, doc="of a step before another way is taken", fixed=True)
+    most: int = param(6, low=1, high=1000, doc="failures of a task before it is given up", fixed=True)
+    rest: float = param(1.0, unit="s", low=0.0, high=1e4, doc="after a failure", fixed=True)
+    map_frame: str = param("map", fixed=True)
+    base_frame: str = param("base_link", fixed=True)
+
+    def setup(self) -> None:
+        """Read the file, and try every action's tree."""
+        self.open_desk()
+        if not self.file:
+            raise ConfigError("no tasks", where=f"{self.full_name}: file", valid="a file of tasks in YAML")
+        self._tasks = load_tasks(self.file)
+        self._factory = Factory(plugins=True)
+        bind(self._factory, self)
+        names = self.goals or tuple(self._tasks.goals)
+        if not names:
+            raise ConfigError("no goals", where=f"{self.full_name}: goals", valid="names of goals of the file")
+        rehearsed(self._tasks, names, self._factory)
+        if self.draw:
+            names = tuple(str(name) for name in self.random.choice(np.array(names), self.draw))
+        self._names = names
+        self._map: Any = None
+        self._pursuit: Pursuit | None = None
+        self._changes: list[tuple[int, str, str, str]] = []
+        self._told = ""
+        self._numbers = 0
+        self._status = Status.IDLE
+        self._senses = Senses(self, self._tasks, self.groups, self.map_frame, self.base_frame)
+        self.subscribe("map", msg.OccupancyGrid, self._on_map)
+        self._tasks_out = self.publisher("tasks", msg.String)
+        self._status_out = self.publisher("~/status", msg.String, latched=True)
+        self._steps_out = self.publisher("skills/events", msg.SkillEvent)
+        self._tree_out = self.publisher("~/tree", msg.String, latched=True)
+        self._events_out = self.publisher("~/events", msg.String)
+        self.timer(rate=self.rate, callback=self._tick)
+
+    def _on_map(self, message: Any) -> None:
+        self._map = message
+
+    # -- the beginning -------------------------------------------------------------------------------------------------
+    def _begin(self) -> None:
+        """Draw points and begin, once map and place are known."""
+        here = self._senses.here()
+        if self.points:
+            if self._map is None or here is None:
+                return
+            room = self._radius() + _ROOM
+            grid = map_from_msg(self._map)
+            found = reachable_places(grid, SE2(*here), self.points, self.random, room=room, within=self.within)
+            if not found:
+                self.log.error(f"no points: about the robot there are no {room:.2f} m of free ground", every=10.0)
+                return
+            drawn = {f"point {n}": (pose.x, pose.y, pose.theta) for n, pose in enumerate(found, 1)}
+            self._tasks = self._tasks.with_places(drawn)
+        self._pursuit = self._made()
+
+    def _made(self) -> Pursuit:
+        patience = Patience(self.tries, self.most, round(self.rest * 1e9))
+        return Pursuit(
+            self._tasks, self._names, self._factory, way=self._way, patience=patience, watcher=self._note
+        )  # fmt: skip
+
+    def _radius(self) -> float:
+        return Footprint(np.array(self.outline)).circumscribed_radius if self.outline else _RADIUS
+
+    def _way(self, a: Place, b: Place) -> float:
+        if not self.measure or self._map is None:
+            return straight(a, b)
+        return self._ways(map_from_msg(self._map))(a, b)
+
+    def _ways(self, grid: OccupancyGrid) -> Way:
+        if getattr(self, "_ways_of", (None, None))[0] is not self._map:
+            radius = Footprint(np.array(self.outline)).inscribed_radius if self.outline else _RADIUS
+            self._ways_of = (self._map, ways_over(grid, radius))
+        return self._ways_of[1]
+
+    # -- ticks ---------------------------------------------------------------------------------------------------------
+    def _note(self, node: TreeNode, before: Status, after: Status) -> None:
+        self._changes.append((node.uid, node.path, before.name, after.name))
+
+    def _tick(self) -> None:
+        if self.now < self.start - 1e-9 or self._status in (Status.SUCCESS, Status.FAILURE):
+            return
+        if self._pursuit is None:
+            self._begin()
+        pursuit = self._pursuit
+        if pursuit is None:
+            return
+        here = self._senses.here()
+        try:
+            status = pursuit.tick(self.now_ns, self._senses(here, self._tasks.places), here)
+        except (ExecutionError, NodeError) as error:
+            pursuit.halt()
+            self.log.error(str(error))
+            raise RunError(f"a plan's tree failed: {error}", where=self.full_name) from error
+        self._tell(pursuit)
+        if status is not self._status:
+            self._status = status
+            self._status_out.publish(msg.String(data=status.name))
+        self.forget_goals(pursuit.tree)
+
+    def _tell(self, pursuit: Pursuit) -> None:
+        for event in pursuit.events:
+            said = {
+                "task": event.task, "goal": event.goal, "what": event.what, "why": event.why, "steps": event.steps,
+                "possible": self._tasks.goals[event.goal].possible, "of": len(pursuit.goals),
+            }  # fmt: skip
+            self._tasks_out.publish(msg.String(data=json.dumps(said)))
+            if event.what in _STEPS:
+                self._tell_step(event)
+            if event.what in ("does", "did"):
+                continue
+            self.log.info(
+                f"task {event.task + 1}, {event.goal}: {event.what}" + (f", {event.why}" if event.why else "")
+            )
+        pursuit.events.clear()
+        if self._changes:
+            self._events_out.publish(msg.String(data=json.dumps(self._changes)))
+            self._changes.clear()
+        text = "" if pursuit.tree is None else as_text(pursuit.tree)
+        if text != self._told:
+            self._told = text
+            self._tree_out.publish(msg.String(data=text))
+
+    def _tell_step(self, event: Event) -> None:
+        """A step in the words of skills, so that faults can wait for it."""
+        done, begins = event.what == "did", event.what == "does"
+        self._numbers += begins
+        said = msg.SkillEvent(
+            skill=re.sub(r"\W", "_", event.action), number=self._numbers, event="begins" if begins else "ends",
+            done=done, text=event.why, cause="" if begins or done else "failed",
+        )  # fmt: skip
+        said.header.stamp = stamp(self.now_ns)
+        self._steps_out.publish(said)
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        pursuit = self._pursuit
+        try:
+            saved = None if pursuit is None else pursuit.save()
+        except NodeError as error:
+            raise RunError(f"cannot be saved: {error}", where=f"node {self.full_name}", valid=error.valid) from None
+        senses = dict(self._senses.values), dict(self._senses.joints)
+        return super().save() | {
+            "pursuit": saved, "places": dict(self._tasks.places), "senses": senses, "map": self._map,
+            "told": self._told, "numbers": self._numbers, "status": self._status.name,
+        }  # fmt: skip
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._map, self._told, self._status = state["map"], state["told"], Status[state["status"]]
+        self._numbers = state["numbers"]
+        values, joints = state["senses"]
+        self._senses.values.update(values)
+        self._senses.joints.update(joints)
+        self._tasks = self._tasks.with_places(state["places"])
+        self._pursuit = None
+        if state["pursuit"] is not None:
+            self._pursuit = self._made()
+            try:
+                self._pursuit.load(state["pursuit"])
+            except (NodeError, TreeError) as error:
+                raise RunError(str(error), where=f"node {self.full_name}") from None

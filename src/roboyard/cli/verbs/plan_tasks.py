@@ -1,0 +1,93 @@
+"""``roboyard plan tasks``: what to do that a goal is reached, why that, and why not something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from roboyard.cli.grammar import JsonOption
+
+if TYPE_CHECKING:
+    from roboyard.behavior.goals import Goal, Tasks
+
+
+def tasks(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Conditions, actions and goals in YAML.")],
+    goal: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which of its goals; default: the one that is worth most.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="CONDITION=VALUE", help="Another value in the world.")
+    ] = None,
+    blocked: Annotated[
+        list[str] | None, typer.Option("--without", metavar="STEP", help="Not this step, as the plan names it.")
+    ] = None,
+    why: Annotated[bool, typer.Option("--why", help="Also say what each step is for, and what else there is.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.xml", help="Write the plan as a behaviour tree.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """A plan for a goal: which actions in which order, as cheap as can be.
+
+    Or says why there is none, and which single condition would make one possible if it had another value.
+
+    Exit code 0: there is a plan; 1: the goal is impossible; 2: the file cannot be used.
+    """
+    from roboyard.behavior.goals import Impossible, as_xml, load_tasks, make_plan, without, would_help
+    from roboyard.behavior.goals import why as reasons
+    from roboyard.cli.terminal import emit, fields, note, say
+    from roboyard.config import read_text
+    from roboyard.errors import InputError
+
+    found = load_tasks(file)
+    world = found.start()
+    for text in settings or ():
+        name, sign, value = text.partition("=")
+        if not sign or not value:
+            raise InputError(f"--set {text}", valid="CONDITION=VALUE")
+        given = read_text(value, f"--set {text}").plain()
+        if isinstance(given, (list, dict)):
+            raise InputError(f"--set {text}", valid="a text, a number, true or false")
+        world[name.strip()] = given
+    domain, wish, without_these = found.domain(), _goal(found, goal, world), frozenset(blocked or ())
+    try:
+        plan = make_plan(domain, world, wish, blocked=without_these)
+    except Impossible as error:
+        helps = [f"{name} = {value}" for name, value in would_help(domain, world, wish, blocked=without_these)]
+        if json:
+            emit({"goal": wish.name, "plan": None, "why": error.what, "would_help": helps})
+        else:
+            note(f"roboyard: {error.what}")
+            note("it would be possible with " + (" or ".join(helps) if helps else "no single other value"))
+        raise typer.Exit(1) from None
+    if out is not None:
+        try:
+            out.write_text(as_xml(plan, domain, world), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", where=str(out)) from None
+    others = without(domain, world, plan, blocked=without_these) if why else []
+    if json:
+        steps = [{"step": step.name, "cost": step.cost} for step in plan.steps]
+        more = {"why": reasons(plan), "otherwise": others} if why else {}
+        emit({"goal": wish.name, "cost": plan.cost, "plan": steps, "looked_at": plan.looked_at, "tree": out, **more})
+        return
+    fields([("goal", wish.name), ("cost", f"{plan.cost:g}"), *([("tree", str(out))] if out is not None else [])])
+    for number, step in enumerate(plan.steps, 1):
+        say(reasons(plan)[number - 1] if why else f"{number}. {step.name}, {step.cost:g}")
+    if not plan.steps:
+        say("nothing to do: it is so already")
+    for line in others:
+        say(line)
+
+
+def _goal(found: Tasks, name: str | None, world: dict[str, object]) -> Goal:
+    from roboyard.errors import InputError
+
+    if name is not None:
+        return found.goal(name)
+    goals = [found.goal(one) for one in found.goals]
+    usable = [goal for goal in goals if goal.worth(world) > 0.0]
+    if not usable:
+        raise InputError("no goal is worth anything now", valid="--goal NAME")
+    return max(usable, key=lambda goal: goal.worth(world))

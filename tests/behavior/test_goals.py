@@ -1,0 +1,231 @@
+"""Plans for goals: carried out by a simulator of their own, as cheap as any, and impossible only when nothing helps."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roboyard.behavior.goals import (
+    NOTHING,
+    Action,
+    Carrying,
+    Domain,
+    Goal,
+    Impossible,
+    Plan,
+    make_plan,
+    why,
+    without,
+    would_help,
+)
+from roboyard.errors import InputError
+
+State = tuple[tuple[str, Any], ...]
+Ground = tuple[dict[str, Any], dict[str, Any], float]
+
+
+def cheapest(steps: list[Ground], world: Mapping[str, Any], wants: Mapping[str, Any]) -> float | None:
+    """What it costs to get there, forwards over all worlds."""
+    start: State = tuple(sorted(world.items()))
+    best, heap = {start: 0.0}, [(0.0, start)]
+    while heap:
+        cost, state = heapq.heappop(heap)
+        if cost > best[state]:
+            continue
+        here = dict(state)
+        if all(here.get(name) == value for name, value in wants.items()):
+            return cost
+        for needs, effects, price in steps:
+            if all(here.get(name) == value for name, value in needs.items()):
+                after = tuple(sorted({**here, **effects}.items()))
+                if cost + price < best.get(after, float("inf")) - 1e-12:
+                    best[after] = cost + price
+                    heapq.heappush(heap, (cost + price, after))
+    return None
+
+
+def carried_out(plan: Plan, world: Mapping[str, Any]) -> dict[str, Any]:
+    """The world after a plan, whose every step has to be possible."""
+    here = dict(world)
+    for step in plan.steps:
+        for name, value in step.needs.items():
+            assert here.get(name) == value, f"{step.name} needs {name} = {value}"
+        here.update(step.effects)
+    return here
+
+
+def moving(count: int, places: int, seed: int) -> tuple[Carrying, dict[str, Any], Goal]:
+    """Things that want to be elsewhere."""
+    rng = np.random.default_rng(seed)
+    xy = rng.uniform(0.0, 10.0, (places, 2))
+    names = tuple(f"p{index}" for index in range(places))
+    things = tuple(f"t{index}" for index in range(count))
+    way = {(a, b): float(np.hypot(*(xy[int(a[1:])] - xy[int(b[1:])]))) for a in names for b in names}
+    carrying = Carrying(names, things, lambda a, b: way[a, b], handle=0.7)
+    begin, end = rng.permutation(places), rng.permutation(places)
+    world: dict[str, Any] = {"robot": "p0", "hand": NOTHING} | {f"on {name}": NOTHING for name in names}
+    world |= {f"on {names[begin[index]]}": thing for index, thing in enumerate(things)}
+    return carrying, world, Goal("tidy", {f"on {names[end[index]]}": thing for index, thing in enumerate(things)})
+
+
+def grounded(carrying: Carrying) -> list[Ground]:
+    """All that can be done, written out by hand."""
+    steps: list[Ground] = []
+    for a, b in product(carrying.places, repeat=2):
+        if a != b:
+            steps.append(({"robot": a}, {"robot": b}, carrying.distance(a, b)))
+    for thing, place in product(carrying.things, carrying.places):
+        full, empty = {"hand": thing, f"on {place}": NOTHING}, {"hand": NOTHING, f"on {place}": thing}
+        steps += [({"robot": place, **full}, empty, 0.7), ({"robot": place, **empty}, full, 0.7)]
+    return steps
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_things_are_moved_as_cheaply_as_can_be(seed: int) -> None:
+    carrying, world, goal = moving(3, 4, seed)
+    plan = make_plan(carrying.domain(), world, goal)
+    after = carried_out(plan, world)
+    assert all(after[name] == value for name, value in goal.wants.items())
+    assert plan.cost == pytest.approx(sum(step.cost for step in plan.steps))
+    assert plan.cost == pytest.approx(cheapest(grounded(carrying), world, goal.wants))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bound_of_costs_is_one(seed: int) -> None:
+    carrying, world, goal = moving(3, 4, seed)
+    bound = carrying.domain().bound
+    assert bound is not None
+    plan = make_plan(carrying.domain(), world, goal)
+    assert bound(world)(goal.wants) <= plan.cost + 1e-9
+    left = plan.cost
+    for here, step in zip(plan.worlds(world), plan.steps, strict=False):
+        assert bound(here)(goal.wants) <= left + 1e-9
+        left -= step.cost
+    for end in ({"robot": "p1"}, {"robot": "p2", "hand": "t0"}, {"robot": "p3", "on p1": "t1"}):
+        least = cheapest(grounded(carrying), world, end)
+        assert least is None or bound(world)(end) <= least + 1e-9
+
+
+@st.composite
+def domains(draw: st.DrawFn) -> tuple[list[Ground], dict[str, int], dict[str, int]]:
+    names = "abcd"
+    facts = st.dictionaries(st.sampled_from(names), st.integers(0, 2), max_size=2)
+    effects = st.dictionaries(st.sampled_from(names), st.integers(0, 2), min_size=1, max_size=2)
+    steps = draw(st.lists(st.tuples(facts, effects, st.integers(1, 5).map(float)), min_size=1, max_size=8))
+    world = {name: draw(st.integers(0, 2)) for name in names}
+    return steps, world, draw(st.dictionaries(st.sampled_from(names), st.integers(0, 2), min_size=1, max_size=3))
+
+
+def as_domain(steps: list[Ground]) -> Domain:
+    return Domain(tuple(Action(f"step{n}", e, needs=p, cost=c) for n, (p, e, c) in enumerate(steps)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(domains())
+def test_any_plan_is_the_cheapest_and_there_is_none_only_where_none_is(drawn: Any) -> None:
+    steps, world, wants = drawn
+    least = cheapest(steps, world, wants)
+    goal = Goal("wish", wants)
+    try:
+        plan = make_plan(as_domain(steps), world, goal)
+    except Impossible as error:
+        assert least is None
+        assert "because" in error.what
+        for name, value in would_help(as_domain(steps), world, goal):
+            assert cheapest(steps, {**world, name: value}, wants) is not None
+        return
+    assert plan.cost == pytest.approx(least)
+    after = carried_out(plan, world)
+    assert all(after[name] == value for name, value in wants.items())
+    assert len(why(plan)) == len(plan.steps)
+    for step, served in zip(plan.steps, plan.serves, strict=True):
+        assert served, f"{step.name} is for nothing"
+        assert served.items() <= step.effects.items()
+
+
+@settings(max_examples=60, deadline=None)
+@given(domains())
+def test_whatever_single_change_helps_is_told(drawn: Any) -> None:
+    steps, world, wants = drawn
+    if cheapest(steps, world, wants) is not None:
+        return
+    told = set(would_help(as_domain(steps), world, Goal("wish", wants)))
+    for name, value in product("abcd", range(3)):
+        if name not in wants and world[name] != value and cheapest(steps, {**world, name: value}, wants) is not None:
+            assert (name, value) in told
+
+
+HOUSE = Domain(
+    (
+        Action("move arm", {"arm": "$pose"}, cost=4.0),
+        Action("drive", {"robot": "$to"}, {"robot": "$from", "arm": "folded"}, {"to": ("dock", "desk", "attic")},
+               cost=lambda b: _way(b["from"], b["to"])),
+        Action("look", {"seen $place": True}, {"robot": "$place", "arm": "view"}, {"place": ("desk",)}, cost=1.0),
+    ),
+)  # fmt: skip
+
+
+def _way(a: str, b: str) -> float:
+    if "attic" in (a, b):
+        raise Impossible("there are only stairs")
+    return 10.0
+
+
+HERE = {"robot": "dock", "arm": "up"}
+
+
+def test_an_open_effect_is_whatever_is_wanted() -> None:
+    plan = make_plan(HOUSE, HERE, Goal("look", {"seen desk": True, "arm": "wave"}))
+    names = [step.name for step in plan.steps]
+    assert names == [
+        "move arm (pose folded)", "drive (to desk, from dock)", "move arm (pose view)", "look (place desk)",
+        "move arm (pose wave)",
+    ]  # fmt: skip
+    assert why(plan)[1] == "2. drive (to desk, from dock), 10: robot = desk for look (place desk)"
+
+
+def test_what_is_impossible_says_why_and_what_would_help() -> None:
+    goal = Goal("attic", {"robot": "attic"})
+    with pytest.raises(Impossible, match="no action makes robot = attic.*there are only stairs"):
+        make_plan(HOUSE, HERE, goal)
+    only = Domain(HOUSE.actions[1:])
+    goal = Goal("desk", {"robot": "desk"})
+    with pytest.raises(Impossible, match="no action makes arm = folded, which is up, and drive .* needs it"):
+        make_plan(only, HERE, goal)
+    assert would_help(only, HERE, goal) == [("arm", "folded")]
+
+
+def test_what_another_way_would_cost() -> None:
+    door = Domain(
+        (
+            Action("walk", {"robot": "desk"}, {"robot": "dock"}, cost=9.0),
+            Action("ride", {"robot": "desk"}, {"robot": "dock"}, cost=2.0),
+        )
+    )
+    plan = make_plan(door, {"robot": "dock"}, Goal("desk", {"robot": "desk"}))
+    assert without(door, {"robot": "dock"}, plan) == ["without ride: 9, walk"]
+    blocked = frozenset({"ride", "walk"})
+    with pytest.raises(Impossible, match="no action that may be taken makes robot = desk"):
+        make_plan(door, {"robot": "dock"}, plan.goal, blocked=blocked)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Domain((Action("a", {"x": 1}), Action("a", {"x": 2}))), "two actions are called"),
+        (lambda: Domain((Action("a", {}),)), "brings nothing about"),
+        (lambda: Domain((Action("a", {"on $place": 1}),)), r"not known what \$place may be"),
+        (lambda: Domain((Action("a", {"x": 1}, does="<Go to='$to'/>"),)), r"\$to stands for nothing"),
+        (lambda: make_plan(Domain((Action("a", {"x": 1}, cost=0.0),)), {}, Goal("g", {"x": 1})), "costs 0"),
+    ],
+)
+def test_bad_domains_are_refused(make: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        make()

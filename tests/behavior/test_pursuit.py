@@ -1,0 +1,226 @@
+"""Goals pursued: failures, changes and better goals are met with new plans; a saved pursuit goes on the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from roboyard.behavior import Factory, StatefulAction, Status, input_port
+from roboyard.behavior.goals import Patience, Pursuit, Tasks, load_tasks
+from roboyard.behavior.goals.pursuit import rehearsed
+from roboyard.errors import InputError
+
+FILE = """
+places: {dock: [0, 0, 0], desk: [4, 0, 0], shelf: [0, 3, 0]}
+world: {robot: dock, hand: nothing, on desk: nothing, on shelf: cup, on dock: nothing, bell: false}
+values: {bell: [true, false]}
+actions:
+  drive:
+    choices: {to: places, from: places}
+    needs: {robot: $from}
+    effects: {robot: $to}
+    cost: {base: 1 s, way: [$from, $to], speed: 1 m/s}
+    does: <Do what="drive $to"/>
+  pick:
+    choices: {place: places, thing: [cup]}
+    needs: {robot: $place, on $place: $thing, hand: nothing}
+    effects: {hand: $thing, on $place: nothing}
+    does: <Do what="pick $thing"/>
+  put:
+    choices: {place: places, thing: [cup]}
+    needs: {robot: $place, on $place: nothing, hand: $thing}
+    effects: {on $place: $thing, hand: nothing}
+    does: <Do what="put $thing"/>
+  carry by another:
+    needs: {robot: dock, on shelf: cup}
+    effects: {on desk: cup, on shelf: nothing}
+    cost: 100
+    does: <Do what="call"/>
+  answer: {needs: {robot: dock}, effects: {bell: false}, does: <Do what="answer"/>}
+goals:
+  fetch: {wants: {on desk: cup}}
+  answer: {wants: {bell: false}, usability: 5, when: {bell: true}}
+  home: {wants: {robot: dock}}
+  moon: {wants: {robot: moon}}
+"""
+
+
+class Do(StatefulAction):
+    """Takes two ticks; fails where somebody says so."""
+
+    ports: ClassVar = {"what": input_port(str)}
+    fields: ClassVar = ("left",)
+    log: ClassVar[list[str]] = []
+    fails: ClassVar[dict[str, int]] = {}
+
+    def setup(self) -> None:
+        self.left = 0
+
+    def on_start(self) -> Status:
+        self.log.append(self.input("what"))
+        self.left = 2
+        return Status.RUNNING
+
+    def on_running(self) -> Status:
+        self.left -= 1
+        if self.left:
+            return Status.RUNNING
+        what = self.input("what")
+        if self.fails.get(what, 0) > 0:
+            self.fails[what] -= 1
+            return Status.FAILURE
+        return Status.SUCCESS
+
+    def on_halted(self) -> None:
+        self.log.append(f"stop {self.input('what')}")
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Tasks:
+    file = tmp_path / "tasks.yaml"
+    file.write_text(FILE)
+    Do.log.clear()
+    Do.fails.clear()
+    return load_tasks(file)
+
+
+def made(tasks: Tasks, *goals: str) -> Pursuit:
+    factory = Factory()
+    factory.register(Do)
+    assert len(rehearsed(tasks, goals, factory)) <= len(tasks.actions)
+    return Pursuit(tasks, goals, factory, patience=Patience(rest_ns=200_000_000))
+
+
+def run(pursuit: Pursuit, ticks: int = 400, sensed: Any = lambda tick: {}, begin: int = 0) -> Status:
+    status = Status.RUNNING
+    for tick in range(begin, ticks):
+        status = pursuit.tick(tick * 100_000_000, sensed(tick))
+        if status is not Status.RUNNING:
+            break
+    return status
+
+
+def whats(pursuit: Pursuit) -> list[str]:
+    return [event.what for event in pursuit.events if event.what not in ("does", "did")]
+
+
+def test_a_goal_is_reached_by_its_plan(tasks: Tasks) -> None:
+    pursuit = made(tasks, "fetch", "home")
+    assert run(pursuit) is Status.SUCCESS
+    assert Do.log == ["drive shelf", "pick cup", "drive desk", "put cup", "drive dock"]
+    assert whats(pursuit) == ["plans", "reached"] * 2
+    assert pursuit.world["on desk"] == "cup"
+
+
+def test_what_fails_is_tried_again_then_another_way(tasks: Tasks) -> None:
+    Do.fails["pick cup"] = 1
+    pursuit = made(tasks, "fetch")
+    assert run(pursuit) is Status.SUCCESS
+    assert Do.log == ["drive shelf", "pick cup", "pick cup", "drive desk", "put cup"]
+    Do.log.clear()
+    Do.fails["pick cup"] = 100
+    pursuit = made(tasks, "fetch")
+    assert run(pursuit) is Status.SUCCESS
+    assert Do.log == ["drive shelf", "pick cup", "pick cup", "drive dock", "call"]
+    assert (
+        next(event.why for event in pursuit.events if event.what == "fails")
+        == "pick (place shelf, thing cup): Do failed"
+    )
+
+
+def test_what_never_works_is_given_up_with_the_cause(tasks: Tasks) -> None:
+    Do.fails.update({"pick cup": 100, "call": 100})
+    pursuit = made(tasks, "fetch", "home")
+    assert run(pursuit) is Status.FAILURE
+    assert "fetch is impossible, because" in pursuit.results[0]
+    assert pursuit.results[1] == ""
+
+
+def test_what_cannot_be_is_said_and_the_next_task_begun(tasks: Tasks) -> None:
+    pursuit = made(tasks, "moon", "home")
+    assert run(pursuit) is Status.FAILURE
+    assert "moon is impossible, because no action makes robot = moon" in pursuit.results[0]
+    assert pursuit.results[1] == ""
+
+
+def test_a_goal_worth_more_comes_first_and_the_other_goes_on_after_it(tasks: Tasks) -> None:
+    pursuit = made(tasks, "fetch", "answer")
+
+    def sensed(tick: int) -> dict[str, Any]:
+        return {"bell": True} if tick == 4 else {}
+
+    assert run(pursuit, sensed=sensed) is Status.SUCCESS
+    assert Do.log == [
+        "drive shelf", "pick cup", "stop pick cup", "drive dock", "answer", "drive shelf", "pick cup", "drive desk",
+        "put cup",
+    ]  # fmt: skip
+    assert whats(pursuit)[:2] == ["plans", "leaves"]
+
+
+def test_a_change_that_breaks_the_plan_leads_to_another(tasks: Tasks) -> None:
+    def moved(tick: int) -> dict[str, Any]:
+        return {"on shelf": "nothing", "on dock": "cup"} if tick == 2 else {}
+
+    pursuit = made(tasks, "fetch")
+    assert run(pursuit, sensed=moved) is Status.SUCCESS
+    assert whats(pursuit)[1] == "changes"
+    assert Do.log[:2] == ["drive shelf", "stop drive shelf"]
+    assert pursuit.world["on dock"] == "nothing"
+    Do.log.clear()
+    pursuit = made(tasks, "fetch")
+    assert run(pursuit, sensed=lambda tick: {"on desk": "cup"} if tick == 2 else {}) is Status.SUCCESS
+    assert "put cup" not in Do.log
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_failures_are_mended(tasks: Tasks, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for what in ("drive desk", "drive shelf", "drive dock", "pick cup", "put cup"):
+        Do.fails[what] = int(rng.integers(0, 2))
+    pursuit = made(tasks, "fetch", "home")
+    assert run(pursuit) is Status.SUCCESS
+    assert pursuit.world["on desk"] == "cup"
+    assert pursuit.world["robot"] == "dock"
+
+
+@pytest.mark.parametrize("at", [1, 3, 6, 9, 14, 17])
+def test_a_saved_pursuit_goes_on_in_the_same_way(tasks: Tasks, at: int) -> None:
+    Do.fails["pick cup"] = 2
+    straight = made(tasks, "fetch", "home")
+    assert run(straight) is Status.SUCCESS
+    log, events = list(Do.log), list(straight.events)
+    Do.log.clear()
+    Do.fails["pick cup"] = 2
+    first = made(tasks, "fetch", "home")
+    run(first, at)
+    saved = first.save()
+    again = made(tasks, "fetch", "home")
+    again.load(saved)
+    assert run(again, begin=at) is Status.SUCCESS
+    assert Do.log == log
+    assert first.events + again.events == events
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("<Do what=\"call\"/>", "<Do what='call'", "action carry by another, does: is no XML"),
+        ("wants: {robot: moon}", "wants: {}", "goal moon: it wants nothing"),
+        ("effects: {on desk: cup, on shelf: nothing}", "effects: {on $spot: cup}", r"not known what \$spot"),
+        ("way: [$from, $to]", "way: [$from]", "from and to"),
+        ("bell: true}", "bell: [true]}", "the value"),
+        ("drive $to", "drive $nowhere", r"\$nowhere stands for nothing"),
+        ("effects: {robot: $to}", "effect: {robot: $to}", "effect"),
+    ],
+)  # fmt: skip
+def test_bad_files_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+    file = tmp_path / "tasks.yaml"
+    assert old in FILE
+    file.write_text(FILE.replace(old, new))
+    factory = Factory()
+    factory.register(Do)
+    with pytest.raises(InputError, match=says):
+        rehearsed(load_tasks(file), ["fetch", "answer"], factory)
