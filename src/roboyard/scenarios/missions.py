@@ -34,7 +34,7 @@ def add_mission(robot: RobotHandle, entry: str | MissionEntry, base: Path | None
     if use is None:
         raise InputError(f"{said.file} is no mission", where=MISSION, valid="a tree, .xml, or tasks, .yaml")
     parameters = {**said.parameters, "file": str(path)}
-    robot.add_node(make_node(use, parameters, robot.resources(), base=base, where=MISSION), MISSION)
+    robot.add_node(make_node(use, parameters, robot.resources(), base=base, where=MISSION), MISSION, remap=said.remap)
 
 
 def mission_file(entry: str | MissionEntry, base: Path | None) -> Path:

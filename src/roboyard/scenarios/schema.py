@@ -109,6 +109,7 @@ class MissionEntry:
 
     file: str = field(doc="a behaviour tree (XML) or tasks (YAML)")
     parameters: dict[str, Any] = field(factory=dict, doc="of the node `tree_mission` or `goal_mission`")
+    remap: dict[str, str] = field(factory=dict, doc="its topics: {map: floor_map}")
 
 
 @dataclass(frozen=True)

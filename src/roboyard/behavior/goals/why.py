@@ -114,7 +114,7 @@ def why(plan: Plan) -> list[str]:
                 f"the goal {plan.goal.name}",
             )
             reasons.append(f"{_said(pair)} for {user}")
-        lines.append(f"{number + 1}. {step.name}, {step.cost:g}: {', '.join(reasons)}")
+        lines.append(f"{number + 1}. {step.name}, {step.cost:.4g}: {', '.join(reasons)}")
     return lines
 
 
@@ -126,7 +126,7 @@ def without(domain: Domain, world: World, plan: Plan, *, blocked: frozenset[str]
     for name in dict.fromkeys(step.name for step in plan.steps):
         try:
             other = make_plan(domain, world, plan.goal, blocked=blocked | {name})
-            lines.append(f"without {name}: {other.cost:g}, {' · '.join(step.name for step in other.steps)}")
+            lines.append(f"without {name}: {other.cost:.4g}, {' · '.join(step.name for step in other.steps)}")
         except (Impossible, Undecided) as error:
             lines.append(f"without {name}: {error.what}")
     return lines

@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from roboyard.behavior.errors import NodeError
-from roboyard.behavior.kinds import StatefulAction
-from roboyard.behavior.nodes.sending import ERRORS, SERVER, TIMEOUT, Desk, OnBus, SendGoal
+from roboyard.behavior.nodes.asking import CallService, ClearEntireCostmap, WaitForMessage
+from roboyard.behavior.nodes.sending import ERRORS, SERVER, TIMEOUT, Desk, OnBus, SendGoal, plain
 from roboyard.behavior.ports import Port, input_port, output_port
-from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.behavior.types import converter
-from roboyard.bus import Future
-from roboyard.bus.node_state import release
-from roboyard.config import read_text
 from roboyard.geometry import SE2
-from roboyard.messages import action, action_type, message_type, msg, service_type, srv
+from roboyard.messages import action, action_type, msg
 from roboyard.messages.convert import pose_stamped
 from roboyard.messages.filling import fill
 from roboyard.messages.time import duration
@@ -40,11 +35,6 @@ _ALLOWANCE = input_port(float, 10.0, "After which it has failed [s]")
 
 def _seconds(leaf: SendGoal) -> Any:
     return duration(round(leaf.input("time_allowance") * 1e9))
-
-
-def _plain(text: str) -> Any:
-    """Fields from ``a: 1, b: {c: 2}``: braces about all of it would make the port an entry's name."""
-    return read_text(f"{{{text}}}", "the port").plain()
 
 
 class NavigateToPose(SendGoal):
@@ -236,7 +226,7 @@ class RunSkill(SendGoal):
 
     def goal(self) -> Any:
         """See `SendGoal.goal`."""
-        return fill(action.RunSkill.Goal, _plain(self.input("wish")))
+        return fill(action.RunSkill.Goal, plain(self.input("wish")))
 
     def take(self, result: Any) -> None:
         """See `SendGoal.take`."""
@@ -260,136 +250,7 @@ class CallAction(SendGoal):
 
     def goal(self) -> Any:
         """See `SendGoal.goal`."""
-        return fill(self.type.Goal, _plain(self.input("goal")))
-
-
-class CallService(OnBus, StatefulAction):
-    """Calls any service, and fails where its answer says ``success: false``."""
-
-    ports: ClassVar = {
-        "service_name": input_port(str, doc="Its name"),
-        "service_type": input_port(str, "std_srvs/srv/Trigger", "As std_srvs/srv/SetBool"),
-        "request": input_port(str, "", "The request's fields, as data: true"),
-        "server_timeout": TIMEOUT,
-    }
-    fields = ("_asked",)
-
-    def setup(self) -> None:
-        """See `TreeNode.setup`."""
-        self._asked = False
-        self._answer: Future | None = None
-        self._client = None
-        if self.desk is not None:
-            self._client = self.desk.node.service_client(self._name(), self._type())
-
-    def _name(self) -> str:
-        return self.inputs.get("service_name", "")
-
-    def _type(self) -> Any:
-        return service_type(self.inputs.get("service_type", "std_srvs/srv/Trigger"))
-
-    def _request(self) -> Any:
-        return fill(self._type().Request, _plain(self.input("request")))
-
-    def on_start(self) -> Status:
-        """See `StatefulAction.on_start`."""
-        self.on_desk()
-        if self._client is None:
-            raise NodeError("the service has no client")
-        self._asked = True
-        self._answer = self._client.call(self._request())
-        return self.on_running()
-
-    def on_running(self) -> Status:
-        """See `StatefulAction.on_running`."""
-        if self._answer is None:  # it was asked before a state was saved: ask again
-            return self.on_start()
-        if not self._answer.done():
-            return RUNNING
-        if self._answer.error is not None:
-            self.on_desk().node.log.info(f"{self.path}: {self._answer.error}")
-            return FAILURE
-        return SUCCESS if getattr(self._answer.result, "success", True) else FAILURE
-
-    def on_halted(self) -> None:
-        """See `StatefulAction.on_halted`."""
-        self._answer = None
-
-
-class WaitForMessage(OnBus, StatefulAction):
-    """Waits for the next message on a topic: a camera's picture, say, which is taken only while somebody listens."""
-
-    ports: ClassVar = {
-        "topic": input_port(str, doc="Its name"),
-        "type": input_port(str, doc="As sensor_msgs/msg/Image"),
-        "timeout": input_port(float, 5.0, "After which it has failed [s]"),
-        "message": output_port(object, doc="The message"),
-    }
-    fields = ("_came", "_until_ns")
-
-    def setup(self) -> None:
-        """See `TreeNode.setup`."""
-        self._came = False
-        self._until_ns = 0
-        self.why = ""
-        self._subscription: Any = None
-        self._kind = message_type(self.inputs["type"]) if self.desk is not None and "type" in self.inputs else None
-
-    def on_start(self) -> Status:
-        """See `StatefulAction.on_start`."""
-        self.on_desk()
-        self._came = False
-        self._until_ns = self.now_ns + round(self.input("timeout") * 1e9)
-        self._listen()
-        return RUNNING
-
-    def on_running(self) -> Status:
-        """See `StatefulAction.on_running`."""
-        if not self._came and self.now_ns < self._until_ns:
-            return RUNNING
-        self.on_halted()
-        if not self._came:
-            self.why = f"nothing came on {self.input('topic')}"
-        return SUCCESS if self._came else FAILURE
-
-    def on_halted(self) -> None:
-        """See `StatefulAction.on_halted`."""
-        subscription, self._subscription = self._subscription, None
-        if subscription is not None:
-            release(self.on_desk().node, subscription)
-
-    def _listen(self) -> None:
-        self._subscription = self.on_desk().node.subscribe(self.input("topic"), self._kind, self._take)
-
-    def _take(self, message: Any) -> None:
-        self._came = True
-        if "message" in self.outputs:
-            self.output("message", message)
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """See `TreeNode.load`."""
-        super().load(saved)
-        if self.status is RUNNING and not self._came:
-            self._listen()
-
-
-class ClearEntireCostmap(CallService):
-    """Clears the navigator's costmaps."""
-
-    ports: ClassVar = {
-        "service_name": input_port(str, doc="Nav2's name; both are cleared"),
-        "plugins": input_port(object, doc="Not used"),
-        "server_timeout": TIMEOUT,
-    }
-
-    def _name(self) -> str:
-        return "clear_costmaps"
-
-    def _type(self) -> Any:
-        return srv.Empty
-
-    def _request(self) -> Any:
-        return srv.Empty.Request()
+        return fill(self.type.Goal, plain(self.input("goal")))
 
 
 READY = (

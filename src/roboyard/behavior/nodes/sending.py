@@ -10,6 +10,7 @@ from roboyard.behavior.ports import Port, input_port, output_port
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.bus import ActionClient, GoalFuture, Node
 from roboyard.bus.actions.client import GoalRejectedError
+from roboyard.config import read_text
 from roboyard.errors import RoboyardError
 
 
@@ -50,6 +51,11 @@ ERRORS: dict[str, Port] = {
 }
 SERVER = input_port(str, doc="The action's name, if it is another one")
 TIMEOUT = input_port(object, doc="Not used: nothing is waited for but simulated time")
+
+
+def plain(text: str) -> Any:
+    """Fields from ``a: 1, b: {c: 2}``: braces about all of it would make the port an entry's name."""
+    return read_text(f"{{{text}}}", "the port").plain()
 
 
 class SendGoal(OnBus, StatefulAction):

@@ -126,7 +126,7 @@ def tasks(
         emit({"ok": True, "actions": list(found.actions), "goals": told})
         return
     columns(
-        [name, f"{one['cost']:g}", f"{len(one['steps'])} steps"] if "cost" in one else [name, "-", one["impossible"]]
+        [name, f"{one['cost']:.4g}", f"{len(one['steps'])} steps"] if "cost" in one else [name, "-", one["impossible"]]
         for name, one in told.items()
     )
     say("it is right")

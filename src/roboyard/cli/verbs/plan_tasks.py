@@ -72,9 +72,9 @@ def tasks(
         more = {"why": reasons(plan), "otherwise": others} if why else {}
         emit({"goal": wish.name, "cost": plan.cost, "plan": steps, "looked_at": plan.looked_at, "tree": out, **more})
         return
-    fields([("goal", wish.name), ("cost", f"{plan.cost:g}"), *([("tree", str(out))] if out is not None else [])])
+    fields([("goal", wish.name), ("cost", f"{plan.cost:.4g}"), *([("tree", str(out))] if out is not None else [])])
     for number, step in enumerate(plan.steps, 1):
-        say(reasons(plan)[number - 1] if why else f"{number}. {step.name}, {step.cost:g}")
+        say(reasons(plan)[number - 1] if why else f"{number}. {step.name}, {step.cost:.4g}")
     if not plan.steps:
         say("nothing to do: it is so already")
     for line in others:

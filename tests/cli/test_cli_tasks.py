@@ -1,0 +1,87 @@
+"""`roboyard plan tasks` and `check tasks` as somebody types them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Command
+
+from roboyard.behavior import read_tree
+
+FILE = """
+places: {dock: [0, 0, 0], desk: [3, 4, 0]}
+world: {robot: dock, arm: up}
+actions:
+  fold: {effects: {arm: folded}, cost: 2, does: <MoveArm pose="folded"/>}
+  drive:
+    choices: {to: places, from: places}
+    needs: {robot: $from, arm: folded}
+    effects: {robot: $to}
+    cost: {way: [$from, $to], speed: 0.5 m/s}
+    does: <NavigateToPose goal="$to_pose"/>
+goals:
+  desk: {wants: {robot: desk}}
+  moon: {wants: {robot: moon}, usability: 0.5}
+"""
+
+
+@pytest.fixture
+def file() -> str:
+    Path("tasks.yaml").write_text(FILE)
+    return "tasks.yaml"
+
+
+def test_a_plan_its_reasons_and_its_tree(command: Command, file: str) -> None:
+    done = command("plan", "tasks", file, "--why", "--out", "plan.xml", "--json")
+    assert done.code == 0, done
+    assert done.json["cost"] == pytest.approx(12.0)
+    assert [step["step"] for step in done.json["plan"]] == ["fold", "drive (to desk, from dock)"]
+    assert "arm = folded for drive" in done.json["why"][0]
+    assert len(read_tree(Path("plan.xml").read_text()).nodes) > 4
+    shown = command("plan", "tasks", file, "--set", "arm=folded")
+    assert "1. drive (to desk, from dock), 10" in shown.out
+    assert "fold" not in shown.out.replace("folded", "")
+
+
+def test_what_is_impossible_is_said_and_what_would_help(command: Command, file: str) -> None:
+    done = command("plan", "tasks", file, "--goal", "moon")
+    assert done.code == 1
+    assert "moon is impossible, because no action makes robot = moon" in done.err
+    assert "no single other value" in done.err
+    done = command("plan", "tasks", file, "--without", "fold", "--json")
+    assert done.code == 1
+    assert done.json["would_help"] == ["arm = folded"]
+
+
+def test_a_file_is_checked(command: Command, file: str) -> None:
+    done = command("check", "tasks", file)
+    assert done.code == 0, done
+    assert "it is right" in done.out
+    assert "impossible" in done.out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("wants: {robot: desk}", "want: {robot: desk}", "tasks.yaml:13"),
+        ("$to_pose", "$elsewhere_pose", "is no place's"),
+        ('<NavigateToPose goal="$to_pose"/>', "<Fly/>", "Node not recognized: Fly"),
+        ("speed: 0.5 m/s", "speed: 0", "speed"),
+        ("arm: folded}\n    effects", "arm: [folded]}\n    effects", "the value"),
+    ],
+)
+def test_wrong_files_are_one_clear_error(command: Command, file: str, old: str, new: str, says: str) -> None:
+    assert old in FILE
+    Path(file).write_text(FILE.replace(old, new))
+    done = command("check", "tasks", file)
+    assert done.code == 2
+    assert says in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    "words", [("--set", "arm"), ("--goal", "sun"), ("--set", "arm=[1]"), ("--out", "no/where.xml")]
+)
+def test_wrong_words_are_refused(command: Command, file: str, words: tuple[str, str]) -> None:
+    assert command("plan", "tasks", file, *words).code == 2
