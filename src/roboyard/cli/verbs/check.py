@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Survey = Callable[[Path], tuple[tuple[DescriptionError, ...], tuple[Mending, ...]]]
 
-app = group("Check a scenario, robot, world, tree or tasks without running it.")
+app = group("Check a scenario, robot, world, tree or tasks.")
 
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another value, e.g. robots.rover.at=[1,0,0].")
