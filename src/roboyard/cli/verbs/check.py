@@ -104,7 +104,7 @@ def tasks(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Conditions, actions and goals in YAML.")],
     json: JsonOption = False,
 ) -> None:
-    """Tasks: whether actions and goals make sense, and what each goal would cost from the file's world.
+    """Tasks: whether they make sense, and what goals cost.
 
     A goal that is impossible is no error: it says why.
     """

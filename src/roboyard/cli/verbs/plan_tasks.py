@@ -28,7 +28,7 @@ def tasks(
     out: Annotated[Path | None, typer.Option(metavar="FILE.xml", help="Write the plan as a behaviour tree.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """A plan for a goal: which actions in which order, as cheap as can be.
+    """A plan for a goal: which actions, in which order.
 
     Or says why there is none, and which single condition would make one possible if it had another value.
 
