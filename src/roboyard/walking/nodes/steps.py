@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import Future, Node, TransformError, param, resource
+from roboyard.bus.offload import Work
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
 from roboyard.description.model import Model
@@ -33,8 +34,10 @@ from roboyard.walking.nodes.steps_messages import (
 from roboyard.walking.odometry import LeggedOdometry
 from roboyard.walking.standing import rising
 from roboyard.walking.steps.body import body_box
+from roboyard.walking.steps.draft import Draft
 from roboyard.walking.steps.following import Footing, PlanFollower
 from roboyard.walking.steps.ground import Ground
+from roboyard.walking.steps.past import settled
 from roboyard.walking.steps.plan import Effort, StepPlan, Swing
 from roboyard.walking.steps.planning import PLANNERS, plan_steps
 from roboyard.walking.steps.problem import Problem
@@ -45,6 +48,12 @@ Array = NDArray[np.float64]
 
 _LOADING = 0.06
 """Time in which a foot takes up its load [s]."""
+_SAME = 0.02
+"""Ground that is higher or lower than it was by more is another one [m]."""
+_BEFORE = 1e-3
+"""A plan stops so long before a foot would come down where it may not [s]."""
+_BETTER = 0.5
+"""Another plan takes over if it is sooner at the goal by this [s]."""
 _TRIES = 8
 """So often it looks for a plan before it says that there is none."""
 _LAG = 0.1
@@ -73,6 +82,9 @@ class StepsNode(Node):
     budget: int = param(60_000, low=1, high=10**9, doc="events that it tries")
     seed: int = param(0, low=0, high=2**31, doc="of what it draws")
     thinking: float = param(1.0, unit="s", low=0.01, high=600.0, doc="how long planning may take")
+    improving: float = param(2.0, unit="s", low=0.1, high=1e4, doc="so often it looks for a better plan while it walks")
+    effort: int = param(6_000, low=0, high=10**9, doc="events that it tries then; 0: it does not look")
+    takeover: float = param(0.1, unit="s", low=0.01, high=60.0, doc="how long planning while it walks may take")
     pace: float = param(0.6, low=0.01, high=1.0, doc="of the plan's speed, which is that of the joints")
     depth: float = param(0.05, unit="m", low=0.0, high=1.0, doc="how far below its place a foot looks for ground")
     search: float = param(0.15, unit="m/s", low=1e-3, high=10.0, doc="how fast it does")
@@ -89,7 +101,8 @@ class StepsNode(Node):
 
     fields = (
         "_phase", "_way", "_at", "_goal", "_map", "_turn", "_feels", "_forces", "_touching", "_ticks", "_near",
-        "_loaded", "_number", "_stands", "_tries",
+        "_loaded", "_number", "_stands", "_tries", "_bad",
+        "_improved_ns", "_asked",
     )  # fmt: skip
 
     def setup(self) -> None:
@@ -112,6 +125,9 @@ class StepsNode(Node):
         self._map: tuple[Array, tuple[float, float], float] | None = None
         self._stands = np.zeros((count, 3))
         self._follower: PlanFollower | None = None
+        self._search: Work | None = None
+        self._bad: list[int] = []
+        self._improved_ns = self._asked = 0
         self.owners.hold(self.full_name, joints)
         self._phase = "rising"
         self._way: Array = rising(self.legs, self._near, ground=self.ground, period=1.0 / self.rate)
@@ -165,6 +181,9 @@ class StepsNode(Node):
             self._map = heights_of_message(message)
         except RoboyardError as error:
             self.log.error(f"refused a map: {error}", every=5.0)
+            return
+        if self._phase == "walking":
+            self._look_again()
 
     def _on_plan(self, message: Any) -> None:
         if self._phase != "standing":
@@ -225,9 +244,62 @@ class StepsNode(Node):
         """Walk a plan from its start."""
         body = self._body(self.legs.feet(self._near))
         self._follower = PlanFollower(plan, body, self._stands, self._footing())
-        self._phase, self._tries = "walking", 0
+        self._phase, self._tries, self._bad, self._improved_ns = "walking", 0, [], self.now_ns
         self._tell(why)
         self.report_health("ok", f"walks {plan.length:.2f} m on {len(plan.swings)} steps")
+
+    def _look_again(self) -> None:
+        """The ground has changed: whether the plan's footholds are still there; if not another plan is needed."""
+        follower = self._follower
+        if follower is None or self._map is None:
+            return
+        heights, corner, cell = self._map
+        targets = np.array([one.target for one in follower.plan.swings]).reshape(-1, 3)
+        c, r = (np.floor((targets[:, k] - corner[k]) / cell).astype(int) for k in (0, 1))
+        r, c = np.clip(r, 0, heights.shape[0] - 1), np.clip(c, 0, heights.shape[1] - 1)
+        to_come = np.array([one.lands > follower.time for one in follower.plan.swings])
+        off = ~(np.abs(heights[r, c] - targets[:, 2]) < _SAME) & to_come  # nan is another ground, too
+        self._bad = [int(k) for k in np.flatnonzero(off)]
+        if self._bad:
+            follower.spoilt = min(follower.plan.swings[k].lands for k in self._bad) - _BEFORE
+            self.log.warn(f"{len(self._bad)} footholds of the plan are gone")
+            self._improve()
+
+    def _improve(self) -> None:
+        """Look for another plan while this one is walked; one that was asked for before is forgotten."""
+        follower, given = self._follower, self._map
+        if follower is None or given is None or not self._goal:
+            return
+        if self._search is not None:
+            self._search.cancel()
+        plan, self._improved_ns = follower.plan, self.now_ns
+        self._asked += 1
+        try:
+            past = settled(plan, follower.time + self.takeover * self.pace, frozenset(self._bad))
+        except RoboyardError as error:
+            self.log.warn(f"no other plan: {error}", every=5.0)
+            return
+        stop, goal = Event(), np.array(self._goal)
+        asked = {"budget": self.effort, "seed": self.seed + self._asked, "stop": stop.is_set}
+        self._search = self.offload(
+            _replanned, self._rig, given, self.friction, plan, goal, past, self.planner, asked,
+            latency=self.takeover, then=self._on_replanned, stop=stop,
+        )  # fmt: skip
+
+    def _on_replanned(self, done: Future) -> None:
+        self._search = None
+        found, follower = done.result, self._follower
+        if follower is None or self._phase != "walking":
+            return
+        if isinstance(found, str):
+            if self._bad:
+                self.log.warn(f"no way round yet: {found}", every=1.0)
+                self._improve()
+            return
+        if self._bad or found.duration < follower.plan.duration - _BETTER:
+            why, self._bad = "ground" if self._bad else "better", []
+            follower.change(found)
+            self._tell(why)
 
     def _footing(self) -> Footing:
         return Footing(self.pace, self.depth, self.search, self.drift, self.upright)
@@ -251,6 +323,8 @@ class StepsNode(Node):
                 self._plan()
             if self._phase == "walking":
                 self._walk(feet, actual, dt)
+                if self.effort and self._search is None and self.now_ns - self._improved_ns > self.improving * 1e9:
+                    self._improve()
             self.hardware.write(JointCommand("position", self.legs.joints, self._told().ravel()))
         down = self._down()
         carried = self._forces if self._feels else np.floor(self._loaded)
@@ -350,6 +424,20 @@ def _planned(problem: Problem, planner: str, asked: dict[str, Any]) -> StepPlan 
         return plan_steps(problem, planner, **asked)
     except RoboyardError as error:
         return str(error)
+
+
+def _replanned(
+    rig: Rig, given: tuple[Array, tuple[float, float], float], friction: float, plan: StepPlan, goal: Array,
+    past: tuple[Draft, Array], planner: str, asked: dict[str, Any],
+) -> StepPlan | str:  # fmt: skip
+    """A plan that begins with what is settled of another one, or why there is none."""
+    try:
+        heights, corner, cell = given
+        ground = Ground.of(heights, corner, rig, cell=cell, heading=plan.heading, friction=friction)
+    except RoboyardError as error:
+        return str(error)
+    problem = Problem(rig, ground, plan.track[0, 1:3].copy(), goal, plan.feet, past=past)
+    return _planned(problem, planner, asked)
 
 
 def _plain(plan: StepPlan) -> dict[str, Any]:

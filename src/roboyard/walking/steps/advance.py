@@ -208,6 +208,37 @@ def begin(world: World, ways: Ways, herd: Herd, log: Log, i: int, w: int) -> boo
     return bool(herd.last[i] >= 0)
 
 
+@kernel(examples=lambda: [(*sample_parts()[2:], 0, 0, LIFTED)])
+def _changed(herd: Herd, log: Log, i: int, leg: int, kind: int) -> int:
+    for k in range(herd.bonus.shape[1]):
+        herd.bonus[i, k] += 1.0
+    herd.bonus[i, leg] = 0.0
+    herd.events[i] += 1
+    herd.last[i] = note(log, herd.last[i], leg, kind, herd.feet, i, leg, herd.span[i, 0], herd.span[i, 1])
+    return FULL if herd.last[i] < 0 else ALIVE
+
+
+@kernel(examples=lambda: [(*sample_parts(), 0, 0, LIFTED, np.zeros(3), 0)])
+def repeat(
+    world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, kind: int, place: Array, sample: int
+) -> bool:
+    """Add an event of another plan, at which the body is at a sample of the way; whether there is room for it."""
+    n0 = world.number
+    herd.down[i, leg] = kind != LIFTED
+    if kind != LIFTED:
+        for k in range(3):
+            herd.feet[i, leg, k] = place[k]
+        herd.reach[i, leg, 0], herd.reach[i, leg, 1] = reach_along(
+            world.table, world.low, ways.places, herd.way[i], ways.size[herd.way[i]] - 1, leg, herd.feet, i, n0.cos,
+            n0.sin, n0.cells, n0.layers, sample,
+        )  # fmt: skip
+    count = polygon_edges(herd.feet, herd.down, i, -1, herd.edges)
+    if count < 3:
+        return False
+    widen(ways.places, ways.size, herd, i, sample, herd.edges, count, n0.margin)
+    return _changed(herd, log, i, leg, kind) == ALIVE
+
+
 @kernel(examples=lambda: [(*sample_parts(), 0, 0)])
 def lift(world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int) -> int:
     """Raise a foot: ALIVE, FULL, or DEAD where the others would not hold the body; then nothing has changed."""
@@ -233,16 +264,6 @@ def lift(world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int) -> in
     herd.down[i, leg] = False
     widen(places, ways.size, herd, i, seed, edges, count, margin)
     return _changed(herd, log, i, leg, LIFTED)
-
-
-@kernel(examples=lambda: [(*sample_parts()[2:], 0, 0, LIFTED)])
-def _changed(herd: Herd, log: Log, i: int, leg: int, kind: int) -> int:
-    for k in range(herd.bonus.shape[1]):
-        herd.bonus[i, k] += 1.0
-    herd.bonus[i, leg] = 0.0
-    herd.events[i] += 1
-    herd.last[i] = note(log, herd.last[i], leg, kind, herd.feet, i, leg, herd.span[i, 0], herd.span[i, 1])
-    return FULL if herd.last[i] < 0 else ALIVE
 
 
 @kernel(examples=lambda: [(*sample_parts()[2:3], np.zeros((1, 3)), np.ones(1, np.int64), 0, 0, 1.0, 0.0, 0.02)])

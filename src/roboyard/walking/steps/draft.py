@@ -39,7 +39,7 @@ class Draft(NamedTuple):
         at: (e + 2,) where it is, in samples: at the start, at each event, at the end.
         gap: (e + 1,) time from each of these to the next [s].
         top: (e,) of an event that sets a foot down: the height of the swing before it [m].
-        events: (1,) how many.
+        events: (3,) how many; how many of the first ones are settled, with body and time; how many are over.
     """
 
     leg: Whole
@@ -59,7 +59,7 @@ def make_draft() -> Draft:
     whole = [np.zeros(EVENTS, np.int64) for _ in range(5)]
     return Draft(
         whole[0], whole[1], np.zeros((EVENTS, 3)), whole[2], whole[3], whole[4], np.zeros(EVENTS + 2),
-        np.zeros(EVENTS + 1), np.zeros(EVENTS), np.zeros(1, np.int64),
+        np.zeros(EVENTS + 1), np.zeros(EVENTS), np.zeros(3, np.int64),
     )  # fmt: skip
 
 
@@ -70,14 +70,16 @@ def copy_draft(source: Draft, target: Draft) -> None:
     target.leg[:m], target.kind[:m], target.place[:m] = source.leg[:m], source.kind[:m], source.place[:m]
     target.mate[:m], target.low[:m], target.high[:m] = source.mate[:m], source.low[:m], source.high[:m]
     target.at[: m + 2], target.gap[: m + 1], target.top[:m] = source.at[: m + 2], source.gap[: m + 1], source.top[:m]
-    target.events[0] = m
+    target.events[:] = source.events
 
 
-@kernel(examples=lambda: [(*sample_parts()[:3], make_log(2), 0, make_draft())])
-def unroll(world: World, ways: Ways, herd: Herd, log: Log, i: int, draft: Draft) -> None:
-    """The events of plan ``i`` in order, with where the body can be at each; not yet where it is."""
+@kernel(examples=lambda: [(*sample_parts()[:3], make_log(2), 0, make_draft(), make_draft())])
+def unroll(world: World, ways: Ways, herd: Herd, log: Log, i: int, past: Draft, draft: Draft) -> None:
+    """The events of plan ``i`` in order, with where the body can be at each; where it is only as far as is settled."""
     m = herd.events[i]
-    draft.events[0] = m
+    draft.events[0], draft.events[1], draft.events[2] = m, past.events[1], past.events[2]
+    for k in range(past.events[1]):
+        draft.at[k + 1], draft.gap[k] = past.at[k + 1], past.gap[k]
     row = herd.last[i]
     for k in range(m - 1, -1, -1):
         before = log.before[row]
@@ -102,7 +104,7 @@ def unroll(world: World, ways: Ways, herd: Herd, log: Log, i: int, draft: Draft)
 @kernel(examples=lambda: [(make_draft(), np.uint64(1))])
 def draw_positions(draft: Draft, key: np.uint64) -> None:
     """Where the body is at each event: triangular over where it can be, most likely where it was.  Herms 2004."""
-    for k in range(draft.events[0]):
+    for k in range(draft.events[1], draft.events[0]):
         low, high = float(draft.low[k]), float(draft.high[k])
         draft.at[k + 1] = triangular(uniform(key, k), low, min(max(draft.at[k], low), high), high)
 
@@ -123,7 +125,9 @@ def schedule(world: World, draft: Draft) -> float:
     times = np.zeros(m + 2)
     for k in range(m):
         time = times[k] + abs(draft.at[k + 1] - draft.at[k]) / speed
-        if draft.kind[k] == SET:
+        if k < draft.events[1]:
+            time = times[k] + draft.gap[k]
+        elif draft.kind[k] == SET:
             time = max(time, times[draft.mate[k] + 1] + swing_time(world, draft, k))
         draft.gap[k] = time - times[k]
         times[k + 1] = time
@@ -145,6 +149,9 @@ def even_out(world: World, draft: Draft) -> float:
         time, last = 0.0, 0.0
         for k in range(m):
             time += draft.gap[k]
+            if k < draft.events[1]:
+                last = draft.at[k + 1]
+                continue
             wanted = max(end * time / max(duration, 1e-9), last)
             last = min(max(wanted, float(draft.low[k])), most[k])
             draft.at[k + 1] = last

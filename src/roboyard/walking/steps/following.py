@@ -77,6 +77,13 @@ class PlanFollower:
         body: T_world_body where the body shall be now: the plan is joined from there.
         feet: (l, 3) where feet stand [m].
         footing: How feet find the ground.
+
+    Attributes:
+        time: Of the plan now [s].
+        spoilt: The plan is not walked beyond this time, until another one takes over [s].
+        anchors: (l, 3) where feet stand, or stood last [m].
+        down: (l) which stand.
+        lost: A foot that found no ground.
     """
 
     def __init__(self, plan: StepPlan, body: SE3, feet: Array, footing: Footing = Footing()) -> None:
@@ -89,6 +96,7 @@ class PlanFollower:
         self._swing = np.full(count, -1, np.int64)
         self._off, self._depth = np.zeros((count, 3)), np.zeros(count)
         self._lean = np.zeros(2)
+        self.spoilt = math.inf
         self._set(plan)
         self._beside = np.array([*(np.asarray(body.translation) - plan.body([0.0])[0]), 0.0])
         self._beside[3] = math.remainder(body.yaw - plan.heading, 2.0 * math.pi)
@@ -101,6 +109,7 @@ class PlanFollower:
     def change(self, plan: StepPlan) -> None:
         """Go on with a plan that is the same up to now, and as long as feet are in the air that are so now."""
         self._set(plan)
+        self.spoilt = math.inf
 
     @property
     def done(self) -> bool:
@@ -131,7 +140,8 @@ class PlanFollower:
         are = felt @ R.T + p
         waits = self._far() or bool((self._depth > 0.0).any())
         if not waits:
-            self.time = min(self.time + dt * self.footing.pace * min(max(2.0 - lag, 0.0), 1.0), self.plan.duration)
+            on = dt * self.footing.pace * min(max(2.0 - lag, 0.0), 1.0)
+            self.time = max(min(self.time + on, self.plan.duration, self.spoilt), self.time)
         step = self.footing.drift * dt
         self._beside[:3] -= np.clip(self._beside[:3], -step, step)
         self._beside[3] -= min(max(self._beside[3], -4.0 * step), 4.0 * step)
@@ -206,7 +216,7 @@ class PlanFollower:
 
     def save(self) -> dict[str, Any]:
         """State as plain data, the plan's aside."""
-        kept = ("time", "anchors", "down", "lost", "_swing", "_off", "_depth", "_lean", "_beside")
+        kept = ("time", "spoilt", "anchors", "down", "lost", "_swing", "_off", "_depth", "_lean", "_beside")
         return {
             name: np.copy(value) if isinstance(value := getattr(self, name), np.ndarray) else value for name in kept
         }

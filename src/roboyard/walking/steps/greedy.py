@@ -7,12 +7,11 @@ from typing import Final
 import numpy as np
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.advance import ALIVE, ARRIVED, DRAWS, FULL, advance, begin
+from roboyard.walking.steps.advance import ALIVE, ARRIVED, DRAWS, FULL, advance
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.herd import World, copy_plan, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
-from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search, take
-from roboyard.walking.steps.ways import draw_way
+from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search, start, take
 
 PLANS: Final = 8
 """The one that goes on, and as many less one drawn from it."""
@@ -29,7 +28,7 @@ def climb(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
         search.tally[CANDIDATES] += 1
         search.tally[EVENTS_TRIED] += 1
         log.used[0] = 0
-        if not (draw_way(world, ways, 0, key_of(key, 0), _WAYS) and begin(world, ways, herd, log, 0, 0)):
+        if not start(world, search, 0, key_of(key, 0), _WAYS):
             continue
         event, state = 0, ALIVE
         while state == ALIVE:

@@ -37,6 +37,9 @@ GROUND: Final = 2
 LIMB: Final = 3
 TIPPING: Final = 4
 ORDER: Final = 5
+HASTY: Final = 6
+"""A foot that has risen already would have to be faster than it can."""
+_HASTE: Final = 1.1
 
 
 @kernel(examples=lambda: [(0.5,)])
@@ -137,10 +140,13 @@ def sweep(world: World, limbs: Limbs, way: Array, draft: Draft, period: float, e
     worst, least, tipping, known, count = 0.0, math.inf, 0.0, False, 0
     for k in range(m + 1):
         gap = draft.gap[k]
+        live, settled = k >= draft.events[2], k < draft.events[1]
         if exact:
             stance[0], held[0] = feet, down
             count = polygon_edges(stance, held, 0, -1, edges)
         parts = max(math.ceil(gap / period), 1) if gap > 0.0 else 0
+        if not live:  # it is over
+            parts = -1
         fastest = 0.0
         for p in range(0 if not known else 1, parts + 1):
             share = p / parts if parts > 0 else 0.0
@@ -183,8 +189,12 @@ def sweep(world: World, limbs: Limbs, way: Array, draft: Draft, period: float, e
             known = True
         if parts > 0:
             ratio = fastest * parts / (_SHARE * gap)
-            worst = max(worst, ratio)
-            if not exact:
+            if settled:
+                if exact and ratio > _HASTE:
+                    return HASTY
+            else:
+                worst = max(worst, ratio)
+            if not exact and not settled:
                 draft.gap[k] = max(gap * min(max(ratio, 0.4), 3.0), _SHORTEST)
         if k < m:
             leg = draft.leg[k]
@@ -222,8 +232,10 @@ def judge(world: World, limbs: Limbs, way: Array, draft: Draft, out: Array) -> i
     state = sweep(world, limbs, way, draft, FINE, True, out)
     if state != GOOD:
         return state
+    out[3] = 0.0
     for k in range(draft.events[0] + 1):
-        draft.gap[k] *= out[0]
-    out[3] *= out[0]
+        if k >= draft.events[1]:
+            draft.gap[k] *= out[0]
+        out[3] += draft.gap[k]
     out[0] = out[3] * (1.0 + world.number.tipping * out[2] + world.number.footing * poorness(world, draft))
     return GOOD

@@ -18,6 +18,7 @@ from roboyard.compute.pools import ThreadPool
 from roboyard.config.describe import near
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.walking.errors import NoPlan
+from roboyard.walking.steps.draft import copy_draft
 from roboyard.walking.steps.draws import key_of
 from roboyard.walking.steps.explain import barrier
 from roboyard.walking.steps.greedy import PLANS as TRIED
@@ -124,6 +125,10 @@ def _part(
 ) -> tuple[StepPlan | None, Effort]:  # fmt: skip
     search, world, limbs = planner.search(len(problem.feet)), problem.world, problem.limbs
     key, cost = np.uint64(key_of(np.uint64(seed), part)), np.inf
+    if problem.past is not None:
+        draft, way = problem.past
+        copy_draft(draft, search.past)
+        search.past_way[: len(way)], search.past_size[0] = way, len(way)
     while search.tally[EVENTS_TRIED] < budget and not stop():
         before = int(search.tally[CANDIDATES])
         planner.spend(world, limbs, search, key, int(min(_CHUNK, budget - search.tally[EVENTS_TRIED])))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.errors import InputError
 from roboyard.walking.errors import BadGoal, BadStart
 from roboyard.walking.stability import stability_margin
+from roboyard.walking.steps.draft import Draft
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.ground_kernels import body_height
 from roboyard.walking.steps.herd import LONGEST, STEP, Numbers, World
@@ -55,6 +56,7 @@ class Problem:
         goal: (2,) [m].
         feet: (l, 3) where the feet stand at the start [m].
         rating: What a plan costs.
+        past: What all plans begin with, of one that is under way, see `settled`.
     """
 
     rig: Rig
@@ -63,6 +65,7 @@ class Problem:
     goal: Array
     feet: Array = field(repr=False)
     rating: Rating = field(default_factory=Rating)
+    past: tuple[Draft, Array] | None = field(default=None, repr=False)
 
     @classmethod
     def of(

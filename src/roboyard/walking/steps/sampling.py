@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.advance import ALIVE, ARRIVED, DRAWS, advance, begin
+from roboyard.walking.steps.advance import ALIVE, ARRIVED, DRAWS, advance
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.herd import World, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
-from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search, take
-from roboyard.walking.steps.ways import draw_way
+from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search, start, take
 
 _WAYS = 32
 """Ways that are drawn until one is free."""
@@ -26,9 +25,7 @@ def sample(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: 
         search.tally[CANDIDATES] += 1
         search.tally[EVENTS_TRIED] += 1
         log.used[0] = 0
-        if not draw_way(world, ways, 0, key_of(key, 0), _WAYS):
-            continue
-        if not begin(world, ways, herd, log, 0, 0):
+        if not start(world, search, 0, key_of(key, 0), _WAYS):
             continue
         state, event = ALIVE, 0
         while state == ALIVE:

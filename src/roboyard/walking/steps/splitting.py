@@ -11,12 +11,11 @@ from typing import Final
 import numpy as np
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.advance import ALIVE, ARRIVED, DEAD, DRAWS, FULL, advance, begin
+from roboyard.walking.steps.advance import ALIVE, ARRIVED, DEAD, DRAWS, FULL, advance
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.herd import World, copy_plan, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
-from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search, take
-from roboyard.walking.steps.ways import draw_way
+from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search, start, take
 
 PLANS: Final = 64
 _ROUND: Final = 3
@@ -49,7 +48,7 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
         for i in range(plans):
             own = key_of(key, i)
             states[i] = DEAD
-            if draw_way(world, ways, i, own, 1 if i > 0 else _WAYS) and begin(world, ways, herd, log, i, i):
+            if start(world, search, i, own, 1 if i > 0 else _WAYS):
                 states[i] = ALIVE
                 alive += 1
         event, nearest, stale, arrivals = 0, 1 << 40, 0, 0

@@ -1,0 +1,57 @@
+"""What is settled of a plan that is under way: what plans that may take over from it begin with."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.errors import InputError
+from roboyard.walking.steps.draft import Draft, make_draft
+from roboyard.walking.steps.herd import EVENTS, LIFTED, LONGEST, SET, STEP
+from roboyard.walking.steps.plan import StepPlan
+
+Array = NDArray[np.float64]
+
+
+def settled(plan: StepPlan, now: float, bad: frozenset[int] = frozenset()) -> tuple[Draft, Array]:
+    """The events of a plan up to some time after now, and the body's way (n, 3) until then.
+
+    Up to where the feet come down that are in the air now, so that each lands where it is about to; but to no foothold
+    that is bad, and to nothing that comes after one.
+
+    Args:
+        plan: Under way.
+        now: Its time at which another one takes over [s]; what is before that is over.
+        bad: Numbers of swings, in the plan's order, that cannot end where they should.
+
+    Raises:
+        InputError: there are too many events, or the way is too long.
+    """
+    swings = list(enumerate(plan.swings))
+    ends = sorted({time for _, one in swings for time in (one.lifts, one.lands)})
+    spoilt = min((one.lands for k, one in swings if k in bad), default=np.inf)
+    wanted = max((one.lands for _, one in swings if one.lifts <= now < one.lands), default=now)
+    until = next((time for time in ends if time >= wanted), now)
+    if until >= spoilt:
+        until = max((time for time in ends if now <= time < spoilt), default=now)
+    events = sorted(
+        [(one.lifts, 1, one.leg, one.source) for _, one in swings if one.lifts <= until]
+        + [(one.lands, 0, one.leg, one.target) for _, one in swings if one.lands <= until]
+    )  # at one time feet come down before others rise
+    times = plan.track[:, 0]
+    rows = int(np.searchsorted(times, until, side="right"))
+    stops, places = times[:rows], plan.track[:rows, 1:]
+    if stops[-1] < until:
+        stops, places = np.append(stops, until), np.vstack([places, plan.body([until])])
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(places, axis=0), axis=1))]) / STEP
+    even = np.append(np.arange(np.ceil(along[-1])), along[-1])
+    way = np.column_stack([np.interp(even, along, places[:, k]) for k in range(3)])
+    if len(events) >= EVENTS - 2 or len(way) >= LONGEST - 2:
+        raise InputError(f"a plan of {len(events)} events, {len(way)} places", valid=f"up to {EVENTS} and {LONGEST}")
+    draft, before = make_draft(), 0.0
+    for k, (time, rises, leg, place) in enumerate(events):
+        draft.leg[k], draft.kind[k], draft.place[k] = leg, LIFTED if rises else SET, place
+        draft.gap[k], before = time - before, time
+        draft.at[k + 1] = np.interp(np.interp(time, stops, along), even, np.arange(len(even)))
+    draft.events[:] = len(events), len(events), sum(time <= now for time, *_ in events)
+    return draft, way
