@@ -43,8 +43,9 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True) -> Run
     read_criteria(spec)
     read_scripts(spec)
     world = load_world(find("world", scenario.world, spec.base))
-    if scenario.terrain is not None:
-        world = with_terrain(world, scenario.terrain.make(scenario.seed))
+    terrain = None if scenario.terrain is None else scenario.terrain.make(scenario.seed)
+    if terrain is not None:
+        world = with_terrain(world, terrain)
     there = len(world.models)
     world = set_out(world, scenario.things, scenario.looks, scenario.seed, spec.base)
     living = {resident(entry.model): name for name, entry in scenario.robots.items() if resident(entry.model)}
@@ -59,6 +60,7 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True) -> Run
         base=spec.base,
         name=spec.name,
     )
+    run.terrain = terrain
     run.things = tuple(placed.name for placed in world.models[there:])
     try:
         for name, thing in scenario.furniture.items():

@@ -16,6 +16,8 @@ from roboyard.geometry import SE3
 from roboyard.grids.terrain import Terrain
 from roboyard.grids.terrain_kinds import make_terrain
 
+TERRAIN = "ground_terrain"
+"""Name of its model."""
 _THICK = 0.1
 """How far boxes reach below the lowest ground [m]."""
 _WIDE = 50.0
@@ -44,6 +46,11 @@ class TerrainEntry:
         )
 
 
+def terrain_model(terrain: Terrain) -> Model:
+    """Uneven ground as a model."""
+    return Model(TERRAIN, (_smooth(terrain) if terrain.smooth else _stepped(terrain),), static=True)
+
+
 def with_terrain(world: World, terrain: Terrain) -> World:
     """The world with uneven ground in it, as a model named ``ground_terrain``.
 
@@ -53,7 +60,7 @@ def with_terrain(world: World, terrain: Terrain) -> World:
     Raises:
         InputError: the ground goes below 0, and the world has no level plane to go down.
     """
-    model = Model("ground_terrain", (_smooth(terrain) if terrain.smooth else _stepped(terrain),), static=True)
+    model = terrain_model(terrain)
     depth = max(-float(terrain.heights.min()), 0.0)
     models = world.models
     if depth > 0.0:

@@ -23,6 +23,7 @@ from roboyard.bus import Bus, Graph, Node, Publisher, graph
 from roboyard.bus.pacing import wall_seconds
 from roboyard.description import Model, World, load_model, load_world
 from roboyard.errors import InputError, RunError, UnknownNameError
+from roboyard.grids.terrain import Terrain
 from roboyard.record import Recorder
 from roboyard.scenarios import catalog
 from roboyard.scenarios.bringup import package_of
@@ -62,6 +63,7 @@ class Run:
         robots: By name, the first is the main one.
         known_robots: Those that were removed too.
         furniture: What moves by itself, by name.
+        terrain: Uneven ground that a scenario has laid; None without.
         things: Names of what a scenario has laid out.
         evaluation: Its metrics so far.
         events: What happened to it from outside: faults that began and ended, things that came and went.
@@ -99,6 +101,7 @@ class Run:
         self.robots: dict[str, RobotHandle] = {}
         self.known_robots: dict[str, RobotHandle] = {}
         self.things: tuple[str, ...] = ()
+        self.terrain: Terrain | None = None
         self.furniture: dict[str, FurnitureNode] = {}
         self.evaluation = Evaluation()
         self.wall_seconds, self.start_ns = 0.0, 0

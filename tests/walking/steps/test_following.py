@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -22,6 +23,7 @@ from roboyard.walking.nodes.steps_messages import (
 )
 from roboyard.walking.steps.following import PlanFollower, Touchdown
 from roboyard.walking.steps.ground import Ground
+from roboyard.walking.steps.past import settled
 from roboyard.walking.steps.plan import StepPlan
 from roboyard.walking.steps.planning import plan_steps
 from roboyard.walking.steps.problem import Problem
@@ -152,6 +154,58 @@ def test_plans_and_heights_come_back_from_their_messages() -> None:
     back, corner, cell = heights_of_message(heights_message(heights, (0.25, -1.5), 0.125, 0, "map"))
     np.testing.assert_array_equal(back, heights)
     assert (corner, cell) == ((0.25, -1.5), 0.125)
+
+
+def level_problem() -> Problem:
+    rig = find_rig("akrobat")
+    terrain = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
+    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (0.5, 0.0)])
+    return Problem.of(rig, ground, (0.0, 0.0), (0.5, 0.0))
+
+
+@pytest.mark.parametrize("share", [0.5, 0.7])
+def test_a_plan_that_takes_over_is_the_same_up_to_then(share: float) -> None:
+    problem = level_problem()
+    plan = plan_steps(problem, budget=6_000, seed=3)
+    now = share * plan.duration
+    other = plan_steps(replace(problem, past=settled(plan, now)), budget=6_000, seed=4)
+    times = np.linspace(0.0, now, 300)
+    np.testing.assert_allclose(other.body(times), plan.body(times), atol=5e-4)
+    np.testing.assert_allclose(other.feet_at(times)[0], plan.feet_at(times)[0], atol=5e-4)
+    assert (other.feet_at(times)[1] == plan.feet_at(times)[1]).all()
+    # feet that are in the air come down where they were about to
+    air = [one for one in plan.swings if one.lifts <= now < one.lands]
+    assert all(any(same.leg == one.leg and same.target == one.target for same in other.swings) for one in air)
+    assert np.abs(other.body([other.duration])[0, :2] - (0.5, 0.0)).max() < 0.01
+
+
+def test_a_plan_that_takes_over_comes_down_nowhere_bad() -> None:
+    problem = level_problem()
+    plan = plan_steps(problem, budget=6_000, seed=3)
+    bad = len(plan.swings) // 2
+    gone = plan.swings[bad]
+    rows, (x, y, _) = problem.ground.rows, gone.target
+    heights = rows.heights.copy()
+    r, c = problem.ground.cell_at(x, y)
+    heights[r - 1 : r + 2, c - 1 : c + 2] = -0.3
+    ground = Ground.of(heights, (rows.x, rows.y), problem.rig, cell=rows.cell)
+    for now in (gone.lifts - 0.3, 0.5 * (gone.lifts + gone.lands)):  # also while it is in the air
+        past = settled(plan, now, frozenset([bad]))
+        other = plan_steps(replace(problem, ground=ground, past=past), budget=8_000, seed=5)
+        for one in other.swings:
+            if one.lands > now:
+                cell = ground.cell_at(*one.target[:2])
+                assert ground.rows.stand[cell]
+                assert one.target[2] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_the_akrobat_goes_on_when_footholds_vanish() -> None:
+    faults = "faults=[{at: 6 s, what: foothold_gone}, {at: 10 s, what: foothold_gone}]"
+    done = run_scenario(load_spec("akrobat-free", overrides=[faults]), keep=False, serve=False)
+    assert done.success, done.metrics["criteria"]
+    assert done.metrics["robots"]["akrobat"]["metrics"]["footholds_lost"] == 0
+    assert done.metrics["robots"]["akrobat"]["metrics"]["step_replans"] >= 2
 
 
 @pytest.mark.slow

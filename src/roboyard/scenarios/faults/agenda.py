@@ -9,7 +9,7 @@ from roboyard.scenarios.faults.kinds import Fault, Lasting
 
 MOMENTARY = (
     "spawn", "remove", "furniture", "knock_over", "take_away", "slip", "cover", "erase", "push_together", "occupy",
-    "press",
+    "press", "foothold_gone",
 )  # fmt: skip
 """Kinds that happen and are over."""
 OVER = "over: "

@@ -16,6 +16,7 @@ from roboyard.geometry import SE2
 from roboyard.messages import srv
 from roboyard.scenarios.faults import kinds as k
 from roboyard.scenarios.faults.agenda import times_of
+from roboyard.scenarios.faults.footholds import Undermining
 from roboyard.scenarios.faults.meddling import Meddling
 from roboyard.scenarios.faults.shapes import model_of
 from roboyard.simulation.carrying import carry, free_base
@@ -126,6 +127,8 @@ def _deed(run: Run, fault: k.Fault, index: int) -> Deed:
         who, to = _robot(run, fault.robot), SE2(*fault.pose)
         free_base(run.simulation, who)
         return deed(f"{who} was carried to {to.x:g}, {to.y:g}", lambda: _carry(run, who, to))
+    if isinstance(fault, k.FootholdGone):
+        return _undermine(run, fault, name, begin_ns)
     if isinstance(fault, k.Meddle):
         return _meddle(run, fault, name, begin_ns)
     if isinstance(fault, k.Press):
@@ -157,6 +160,18 @@ def _awaited(run: Run, fault: k.Fault, deed: Deed) -> Deed:
     return replace(
         deed, on=fault.on, nth=fault.nth, later_ns=round(fault.later * 1e9), events=f"{robot.namespace}/skills/events"
     )
+
+
+def _undermine(run: Run, fault: k.FootholdGone, name: str, begin_ns: int) -> Deed:
+    robot = _robot(run, fault.robot)
+    if robot not in run.robots:
+        raise _KeyError(f"{robot} has no feet", where="robot", valid=", ".join(run.robots))
+    if run.terrain is None or run.terrain.smooth:
+        raise _KeyError(
+            "there is no terrain of squares", where="what", valid="a scenario with a terrain: stones, blocks"
+        )
+    ground = Undermining(run, robot, fault.ahead)
+    return Deed(name, fault.what, "", begin_ns, None, ground.do, _nothing)
 
 
 def _meddle(run: Run, fault: k.Meddle, name: str, begin_ns: int) -> Deed:

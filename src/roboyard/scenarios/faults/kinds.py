@@ -63,6 +63,16 @@ class Carry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FootholdGone:
+    """At a time the square of the terrain is gone on which a robot is about to set a foot, by its plan of steps."""
+
+    at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time")
+    what: Literal["foothold_gone"]
+    ahead: float = field(0.5, unit="s", low=0.0, high=1e3, doc="of feet that rise no sooner than this, by the plan")
+    robot: str | None = field(None, doc=_WHOSE)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Awaiting:
     """What happens at a time, or when a robot's skills come to something."""
 
@@ -217,6 +227,7 @@ Fault = (
     | Remove
     | Move
     | Carry
+    | FootholdGone
     | Meddle
     | Press
     | SensorSilent
