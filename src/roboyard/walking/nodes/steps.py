@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import asdict
 from functools import partial
 from threading import Event
 from typing import Any
@@ -25,21 +24,16 @@ from roboyard.walking.gait_kernels import held_by
 from roboyard.walking.loads import GRAVITY, told_joints
 from roboyard.walking.nodes.gait import softness
 from roboyard.walking.nodes.legged_messages import gait_state, legged_odometry, pose_of, tilt_and_heading
-from roboyard.walking.nodes.steps_messages import (
-    heights_of_message,
-    plan_message,
-    plan_of_message,
-    touchdown_message,
-)
+from roboyard.walking.nodes.steps_messages import heights_of_message, plan_message, plan_of_message, touchdown_message
 from roboyard.walking.odometry import LeggedOdometry
 from roboyard.walking.standing import rising
+from roboyard.walking.steps import replanning as again
 from roboyard.walking.steps.body import body_box
-from roboyard.walking.steps.draft import Draft
 from roboyard.walking.steps.following import Footing, PlanFollower
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.past import settled
-from roboyard.walking.steps.plan import Effort, StepPlan, Swing
-from roboyard.walking.steps.planning import PLANNERS, plan_steps
+from roboyard.walking.steps.plan import StepPlan
+from roboyard.walking.steps.planning import PLANNERS
 from roboyard.walking.steps.problem import Problem
 from roboyard.walking.steps.rig import Rig
 from roboyard.walking.walker import Walker
@@ -48,8 +42,6 @@ Array = NDArray[np.float64]
 
 _LOADING = 0.06
 """Time in which a foot takes up its load [s]."""
-_SAME = 0.02
-"""Ground that is higher or lower than it was by more is another one [m]."""
 _BEFORE = 1e-3
 """A plan stops so long before a foot would come down where it may not [s]."""
 _BETTER = 0.5
@@ -153,7 +145,7 @@ class StepsNode(Node):
         """State as plain data."""
         walk = None
         if self._follower is not None:
-            walk = {"plan": _plain(self._follower.plan), "follower": self._follower.save()}
+            walk = {"plan": again.plan_as_data(self._follower.plan), "follower": self._follower.save()}
         return super().save() | {"odometry": self._odometry.save(), "walk": walk}
 
     def load(self, state: dict[str, Any]) -> None:
@@ -162,7 +154,7 @@ class StepsNode(Node):
         self._odometry.load(state["odometry"])
         self._follower = None
         if state["walk"] is not None:
-            plan = _of_plain(state["walk"]["plan"])
+            plan = again.plan_of_data(state["walk"]["plan"])
             self._follower = PlanFollower(plan, SE3.identity(), plan.feet, self._footing())
             self._follower.load(state["walk"]["follower"])
 
@@ -224,7 +216,9 @@ class StepsNode(Node):
         self._phase = "planning"
         self._tries += 1
         asked = {"budget": self.budget, "seed": self.seed + self._tries - 1, "stop": stop.is_set}
-        self.offload(_planned, problem, self.planner, asked, latency=self.thinking, then=self._on_planned, stop=stop)
+        self.offload(
+            again.planned, problem, self.planner, asked, latency=self.thinking, then=self._on_planned, stop=stop
+        )
 
     def _on_planned(self, done: Future) -> None:
         found = done.result
@@ -253,13 +247,7 @@ class StepsNode(Node):
         follower = self._follower
         if follower is None or self._map is None:
             return
-        heights, corner, cell = self._map
-        targets = np.array([one.target for one in follower.plan.swings]).reshape(-1, 3)
-        c, r = (np.floor((targets[:, k] - corner[k]) / cell).astype(int) for k in (0, 1))
-        r, c = np.clip(r, 0, heights.shape[0] - 1), np.clip(c, 0, heights.shape[1] - 1)
-        to_come = np.array([one.lands > follower.time for one in follower.plan.swings])
-        off = ~(np.abs(heights[r, c] - targets[:, 2]) < _SAME) & to_come  # nan is another ground, too
-        self._bad = [int(k) for k in np.flatnonzero(off)]
+        self._bad = again.footholds_gone(follower.plan, follower.time, self._map)
         if self._bad:
             follower.spoilt = min(follower.plan.swings[k].lands for k in self._bad) - _BEFORE
             self.log.warn(f"{len(self._bad)} footholds of the plan are gone")
@@ -282,7 +270,7 @@ class StepsNode(Node):
         stop, goal = Event(), np.array(self._goal)
         asked = {"budget": self.effort, "seed": self.seed + self._asked, "stop": stop.is_set}
         self._search = self.offload(
-            _replanned, self._rig, given, self.friction, plan, goal, past, self.planner, asked,
+            again.replanned, self._rig, given, self.friction, plan, goal, past, self.planner, asked,
             latency=self.takeover, then=self._on_replanned, stop=stop,
         )  # fmt: skip
 
@@ -398,13 +386,7 @@ class StepsNode(Node):
         """Mean height of the map under the feet; 0 without one."""
         if self._map is None:
             return 0.0
-        heights, (left, near), cell = self._map
-        places = feet @ T.matrix()[:3, :3].T + np.array([T.x, T.y, 0.0])
-        c, r = (np.floor((places[:, k] - low) / cell).astype(int) for k, low in ((0, left), (1, near)))
-        inside = (r >= 0) & (c >= 0) & (r < heights.shape[0]) & (c < heights.shape[1])
-        found = heights[r[inside], c[inside]]
-        found = found[np.isfinite(found)]
-        return float(found.mean()) if len(found) else 0.0
+        return again.mean_height(self._map, feet @ T.matrix()[:3, :3].T + np.array([T.x, T.y, 0.0]))
 
     def _told(self) -> Array:
         """(l, 3) what servos as soft as these are told so that joints come to where they shall be [rad]."""
@@ -416,42 +398,3 @@ class StepsNode(Node):
         """(l, 3) joints as they are [rad]."""
         found: Array = self.hardware.read().position[self._where].reshape(-1, 3)
         return found
-
-
-def _planned(problem: Problem, planner: str, asked: dict[str, Any]) -> StepPlan | str:
-    """A plan, or why there is none."""
-    try:
-        return plan_steps(problem, planner, **asked)
-    except RoboyardError as error:
-        return str(error)
-
-
-def _replanned(
-    rig: Rig, given: tuple[Array, tuple[float, float], float], friction: float, plan: StepPlan, goal: Array,
-    past: tuple[Draft, Array], planner: str, asked: dict[str, Any],
-) -> StepPlan | str:  # fmt: skip
-    """A plan that begins with what is settled of another one, or why there is none."""
-    try:
-        heights, corner, cell = given
-        ground = Ground.of(heights, corner, rig, cell=cell, heading=plan.heading, friction=friction)
-    except RoboyardError as error:
-        return str(error)
-    problem = Problem(rig, ground, plan.track[0, 1:3].copy(), goal, plan.feet, past=past)
-    return _planned(problem, planner, asked)
-
-
-def _plain(plan: StepPlan) -> dict[str, Any]:
-    """A plan as plain data."""
-    said = {"heading": plan.heading, "feet": plan.feet.copy(), "track": plan.track.copy(), "cost": plan.cost}
-    swings, effort = [asdict(one) for one in plan.swings], asdict(plan.effort)
-    return said | {"tipping": plan.tipping, "swings": swings, "effort": effort}
-
-
-def _of_plain(said: dict[str, Any]) -> StepPlan:
-    swings = tuple(
-        Swing(**(one | {"source": tuple(one["source"]), "target": tuple(one["target"])})) for one in said["swings"]
-    )
-    return StepPlan(
-        said["heading"], np.array(said["feet"]), np.array(said["track"]), swings, said["cost"], said["tipping"],
-        Effort(**said["effort"]),
-    )  # fmt: skip
