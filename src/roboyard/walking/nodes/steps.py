@@ -214,8 +214,7 @@ class StepsNode(Node):
             self._refuse(str(error))
             return
         self._phase = "planning"
-        self._tries += 1
-        asked = {"budget": self.budget, "seed": self.seed + self._tries - 1, "stop": stop.is_set}
+        asked = {"budget": self.budget, "seed": self.seed + self._tries, "stop": stop.is_set}
         self.offload(
             again.planned, problem, self.planner, asked, latency=self.thinking, then=self._on_planned, stop=stop
         )
