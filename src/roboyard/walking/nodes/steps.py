@@ -213,8 +213,8 @@ class StepsNode(Node):
         except RoboyardError as error:
             self._refuse(str(error))
             return
-        self._phase = "planning"
-        asked = {"budget": self.budget, "seed": self.seed + self._tries, "stop": stop.is_set}
+        self._phase, self._tries = "planning", self._tries + 1
+        asked = {"budget": self.budget, "seed": self.seed + self._tries - 1, "stop": stop.is_set}
         self.offload(
             again.planned, problem, self.planner, asked, latency=self.thinking, then=self._on_planned, stop=stop
         )
