@@ -258,6 +258,24 @@ def test_what_stands_on_a_stopped_belt_is_picked_as_anything_that_stands():
     assert "grasp" in [one.name for one in stack.frames]
 
 
+@pytest.mark.parametrize("after", range(1, 9))
+def test_the_hand_does_not_go_down_to_what_stood_on_a_belt_that_has_begun_to_move(after):
+    cell, memory = Belt([(0.1, 0.165, TOP)], speed=0.0), Memory("left")
+    stack, asked, lows = Stack(), 0, []
+    said = stack.begin(make_skill("pick", Wish(), CONFIG, 1), cell.now(memory))
+    for _ in range(80):
+        if isinstance(said, Outcome):
+            break
+        if isinstance(said, Move) and said.guarded:
+            lows.append((cell.speed, said.field))
+        if stack.frames[-1].name == "grasp":
+            asked += 1
+            cell.speed = 0.03 if asked >= after else 0.0
+        said = stack.feed(cell.now(memory), cell.answer(said))
+    assert set(lows) <= {(0.0, "left")}, "it went down to where nothing is any more"
+    assert lows or after <= 3  # who carries the way down out watches that field's belt
+
+
 def test_belts_have_to_be_belts():
     for bad in ((0.0,) * 5, (math.nan, 0.0, 1.0, 0.0, 0.1), (0.0, 0.0, 0.01, 0.0, 0.1), (0.0, 1.0)):
         with pytest.raises(ConfigError, match="belt"):

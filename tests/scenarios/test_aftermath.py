@@ -104,6 +104,7 @@ def test_what_is_gripped_lying_and_laid_elsewhere_has_not_fallen_again():
     told.at("one", 0.3, 0.3, 0.01, LYING)
     assert (told["things_lying"], told["things_fallen"]) == (1, 0)
     told.at("one", 0.3, 0.3)
+    told.at("one", 0.3, 0.3)
     told.time = 12.0
     told.at("one", 0.3, 0.3, 0.01, LYING)
     assert told["things_fallen"] == 1

@@ -271,6 +271,8 @@ class Doer:
     def _on_belt(self, name: str, message: Any) -> None:
         self.flows[name] = float(message.data)
         ask = self._ask
+        if isinstance(ask, Move) and ask.field == name and abs(message.data) > self._config.still:
+            self.cancel(Outcome(Cause.UNSTEADY, f"the belt stood, now it moves at {abs(message.data):.3f} m/s"))
         if not isinstance(ask, Ride) or ask.field != name or self._moved_fingers:
             return
         speed = math.hypot(*ask.stages[0].velocity)

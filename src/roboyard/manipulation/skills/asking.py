@@ -127,6 +127,7 @@ class Move(Ask):
         holding: Whether something is held.
         straight: The tool goes straight to the only target, a `Tip`.
         guarded: The arm stops when something presses on the fingers along them.
+        field: On whose belt stands what it goes for; the arm stops when that begins to move.  Empty: no belt's.
         speed: Share of the joints' speeds.
     """
 
@@ -134,6 +135,7 @@ class Move(Ask):
     holding: bool = False
     straight: bool = False
     guarded: bool = False
+    field: str = ""
     speed: float = 1.0
 
 

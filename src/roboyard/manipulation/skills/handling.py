@@ -82,9 +82,11 @@ class Grasp(Skill):
         if not came.done:
             return came
         self.yaws = (now.body.yaw(now.joints) if now.joints else self.yaws[0],)
+        if (why := moves_on(now, field := belt_below(now, self.bay))) is not None:
+            return why
         self.efforts, self.over, now.memory.down = now.efforts, now.joints, True
         down = self._line(now, -now.config.depth, holding=False)
-        return self.then("low", replace(down, guarded=True, speed=now.config.touch_speed))
+        return self.then("low", replace(down, guarded=True, field=field, speed=now.config.touch_speed))
 
     def _low(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
@@ -236,8 +238,11 @@ class Release(Skill):
         return self.then("over", Show(tuple(apart(now, self.floor)), held_size(now, standing=True)))
 
     def _over(self, now: Now, came: Outcome) -> Request | Outcome:
+        if (why := moves_on(now, field := belt_below(now, self.bay))) is not None:
+            return why
         now.memory.down = True
-        return self.then("low", replace(self._line(now, now.config.release_gap, holding=True), guarded=True))
+        down = self._line(now, now.config.release_gap, holding=True)
+        return self.then("low", replace(down, guarded=True, field=field))
 
     def _low(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
@@ -281,6 +286,19 @@ class Release(Skill):
     def _line(self, now: Now, height: float, *, holding: bool) -> Move:
         target = Tip(self._tip(now, height), self.yaws[0])
         return Move((target,), holding=holding, straight=True, speed=now.config.line_speed)
+
+
+def belt_below(now: Now, bay: int) -> str:
+    """The field on whose belt the hand is at work; empty: it is at a bay, or the floor stands."""
+    return now.memory.at if not bay and now.memory.at in now.config.moving else ""
+
+
+def moves_on(now: Now, field: str) -> Outcome | None:
+    """Why the hand does not go for what stood on a belt: it moves; None: it does not."""
+    speed = abs(now.flows.get(field, 0.0))
+    if speed <= now.config.still:
+        return None
+    return Outcome(Cause.UNSTEADY, f"the belt stood, now it moves at {speed:.3f} m/s")
 
 
 def way_back(over: tuple[float, ...], *, holding: bool) -> Move:

@@ -169,7 +169,7 @@ class Pick(Skill):
     def _grasped(self, now: Now, came: Outcome) -> Request | Outcome:
         if came.done:
             return Outcome(position=self.target)
-        if came.cause in (Cause.NOT_GRASPED, Cause.BLOCKED, Cause.LOST):
+        if came.cause in (Cause.NOT_GRASPED, Cause.BLOCKED, Cause.LOST, *MOVED_ON):
             return self._again(now, came, came.text)
         if came.cause in (*BARRED, Cause.TOO_CLOSE, Cause.TOO_HEAVY):
             return self._skip(now, came)

@@ -165,6 +165,10 @@ class Place(Skill):
             return Outcome(position=came.position)
         if now.memory.held is None or came.cause not in (Cause.TOO_CLOSE, *MOVED_ON, *BARRED):
             return came
+        return self._met_again(now, came)
+
+    def _met_again(self, now: Now, came: Outcome) -> Request | Outcome:
+        """It is elsewhere now: look again."""
         self.tried += 1
         if self.tried > now.config.tries:
             return Outcome(came.cause, came.text, position=self.target)
@@ -196,7 +200,7 @@ class Place(Skill):
             return Outcome(position=self.target)
         if self.at is None and (came.cause in (*BARRED, Cause.BLOCKED, Cause.TOO_CLOSE)):
             return self._skip(now, came)
-        return came
+        return self._met_again(now, came) if self.at is None and came.cause in MOVED_ON else came
 
     def _skip(self, now: Now, came: Outcome) -> Request | Outcome:
         """Choose another place."""

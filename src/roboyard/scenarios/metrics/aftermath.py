@@ -25,6 +25,8 @@ _LEFT = 0.015
 """So near to where it was before a thing is where it was, or was put back [m]."""
 _CARRIED = 0.02
 """What is so much farther along the floor a fifth of a second later was put there by others [m]."""
+_STILL = 5e-4
+"""What moves less in a fifth of a second stands still [m]."""
 _RESTS = 3
 """After so many rests between which nothing was done nothing more is expected."""
 Pose = tuple[float, float, float, float]
@@ -101,8 +103,8 @@ class Aftermath(Collector):
             then = before.get(name)
             if then is None or (max(then[2], z) < _LOW and _apart(then, now) > _CARRIED):
                 self._homes[name] = now
-            if now[3] > _LIES:  # what is carried as it lay has not got up
-                self._lain.pop(name, None)
+            if now[3] > _STANDS and then is not None and _apart(then, now) + abs(then[2] - z) < _STILL:
+                self._lain.pop(name, None)  # what is carried as it lay has not got up, however it is turned
             elif _lies(now) and name not in self._lain:
                 self._lain[name] = time_ns
                 self._fallen += not meddled
