@@ -93,6 +93,7 @@ def mirror(tmp_path: Path):
 
     def run(**environment: str) -> tuple[dict, str]:
         settings = {"PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")} | environment
+        settings["PYTHONDONTWRITEBYTECODE"] = "1"  # Python takes no notice of edits within a second that keep the size
         kept = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
         done = subprocess.run(
             [sys.executable, "-m", "mirror.main"], env=kept | settings, capture_output=True, text=True, check=False
