@@ -27,60 +27,46 @@ def run(nightly: bool, runs: int | None = None, seed: int = 301) -> dict[str, An
     jobs = [Job(SCENARIO, seed + k, how, False, "", keep="none") for how in ((), THESIS) for k in range(count)]
     with ProcessPool(min(usable_cores(), count), preload=("roboyard.scenarios.batch_worker",)) as pool:
         results = [future.result() for future in [pool.submit(run_job, job) for job in jobs]]
-    own, thesis = _figures(results[:count]), _beside(results[count:])
+    own, thesis = _figures(results[:count], OBJECTS), _beside(_figures(results[count:], FEW))
     return {key: own[key] + thesis[key] for key in own}
 
 
-def _beside(results: list[Result]) -> dict[str, list[Any]]:
-    """What the thesis's method does: no figure of it is promised."""
-    done = [r.metrics for r in results if r.state == "done"]
-
-    def total(name: str) -> int:
-        return sum(int(m[name] or 0) for m in done)
-
-    errors = [float(m["place_error_mean_mm"]) for m in done if m["place_error_mean_mm"] is not None]
-    speeds = [float(m["objects_per_hour"]) for m in done if m["objects_per_hour"] is not None]
-    picks, places = wilson(total("picks_ok"), total("picks")), wilson(total("places_ok"), total("places"))
+def _beside(own: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The same of the thesis's method: nothing of it is promised."""
+    figures = [{k: v for k, v in one.items() if k != "target"} for one in own["figures"]]
     return {
-        "figures": [
-            {"name": "thesis: picked of those gone for", "value": picks.value},
-            {"name": "thesis: placed of those brought", "value": places.value},
-            {"name": "thesis: off the place, mean", "value": float(np.mean(errors or [math.nan])), "unit": "mm"},
-            {"name": "thesis: things an hour, mean", "value": float(np.mean(speeds or [math.nan])), "unit": "1/h"},
-            {"name": "thesis: collisions", "value": total("collisions")},
-        ],
-        "details": [
-            f"thesis, picked: {picks}", f"thesis, placed: {places}",
-            *(f"thesis, seed {r.seed}: {_line(r)}" for r in results),
-        ],
-    }  # fmt: skip
+        "figures": [{**one, "name": f"thesis: {one['name']}"} for one in figures],
+        "details": [f"thesis, {line}" for line in own["details"]],
+    }
 
 
-def _figures(results: list[Result]) -> dict[str, list[Any]]:
+def _figures(results: list[Result], objects: int) -> dict[str, list[Any]]:
+    def known(name: str) -> list[float]:
+        return [float(value) for r in results if (value := r.metrics.get(name)) is not None]
+
     def values(name: str) -> np.ndarray:
-        found = [r.metrics.get(name) for r in results]
-        return np.array([math.nan if value is None else float(value) for value in found])
+        return np.array(known(name) or [math.nan])
 
     def total(name: str) -> int:
-        return int(np.nansum(values(name)))
+        return int(sum(known(name)))
 
     picks, places = wilson(total("picks_ok"), total("picks")), wilson(total("places_ok"), total("places"))
-    worst = float(np.nanmax(values("place_error_p95_mm")))
+    worst = float(values("place_error_p95_mm").max())
     speeds, factors = values("objects_per_hour"), values("real_time_factor")
-    full = float((values("places_ok") >= OBJECTS).mean())
-    error = float(np.nanmean(values("place_error_mean_mm")))
-    slowest = float(np.nanmin(speeds))
+    full = sum(placed >= objects for placed in known("places_ok")) / len(results)
+    error = float(values("place_error_mean_mm").mean())
+    slowest = float(speeds.min())
     return {
         "figures": [
             {"name": "picked of those gone for", "value": picks.value, "target": ">= 0.99"},
             {"name": "placed of those brought", "value": places.value, "target": ">= 0.99"},
-            {"name": f"runs that placed {OBJECTS}", "value": full, "target": ">= 1"},
+            {"name": f"runs that placed {objects}", "value": full, "target": ">= 1"},
             {"name": "off the place, mean", "value": error, "unit": "mm", "target": "<= 1"},
             {"name": "off the place at 95 %, worst run", "value": worst, "unit": "mm", "target": "<= 2.5"},
             {"name": "things an hour, slowest run", "value": slowest, "unit": "1/h", "target": ">= 60"},
             {"name": "collisions", "value": total("collisions"), "target": "<= 0"},
             {"name": "recoveries", "value": total("recoveries")},
-            {"name": "real-time factor, least", "value": float(np.nanmin(factors)), "target": ">= 3"},
+            {"name": "real-time factor, least", "value": float(factors.min()), "target": ">= 3"},
         ],
         "details": [f"picked: {picks}", f"placed: {places}", *(f"seed {r.seed}: {_line(r)}" for r in results)],
     }

@@ -14,6 +14,8 @@ from roboyard.walking.walker import Walker
 Array = NDArray[np.float64]
 
 GRAVITY: Final = 9.81
+LOADING: Final = 0.06
+"""Time in which a foot takes up its load [s]."""
 _STEP: Final = 1e-5
 
 

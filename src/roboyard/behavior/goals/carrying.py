@@ -101,7 +101,7 @@ class JoinedWays:
         wanted = [(thing, where[on]) for on, thing in wants.items() if thing != NOTHING and on in where]
         if in_hand != NOTHING:
             wanted.append((in_hand, last))
-        cost, handled = 0.0, 0
+        cost = 0.0
         begins: list[int] = []
         taken: list[int] = []
         ends: list[int] = []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from roboyard.manipulation.skills.asking import DONE, Grip, Joints, Move, Outcome, Point, Show, Tip, Wait
 from roboyard.manipulation.skills.causes import Cause
 from roboyard.manipulation.skills.memory import Held
+from roboyard.manipulation.skills.moving import belt_here, started
 from roboyard.manipulation.skills.room import hand_turns
 from roboyard.manipulation.skills.skill import Now, Request, Skill
 
@@ -29,7 +30,35 @@ def apart(now: Now, point: Point) -> list[Point]:
 
 
 @dataclass
-class Grasp(Skill):
+class Down(Skill):
+    """What goes straight down, and comes up again whatever happened there.
+
+    Attributes:
+        over: Where the joints were before the hand went down.
+        outcome: How it will end, once the arm is out of the way.
+    """
+
+    over: tuple[float, ...] = field(default=(), kw_only=True)
+    outcome: Outcome = field(default=DONE, kw_only=True)
+
+    def _up_or_back(self, now: Now, came: Outcome) -> Request | Outcome:
+        """End where a straight line led up; else go to where the joints were before.
+
+        An arm that something has pressed aside may find no straight line: a tool with less than six joints cannot be
+        turned back to pointing down while it follows one.
+        """
+        if came.done or not self.over:
+            return self._went_back(now, came)
+        back = Move((Joints(self.over),), holding=now.memory.held is not None, speed=_BACK)
+        return self.then("went_back", back)
+
+    def _went_back(self, now: Now, came: Outcome) -> Request | Outcome:
+        now.memory.down = not came.done
+        return self.outcome
+
+
+@dataclass
+class Grasp(Down):
     """From straight above: go down, close, feel, lift.
 
     What the fingers do not feel was not there: they open again and the arm goes up.  What the arm cannot lift is put
@@ -41,8 +70,6 @@ class Grasp(Skill):
         across: The fingers shall close across this turn of the hand, which set it down; None: as is nearest.
         yaws: Turns of the hand that are left to be tried.
         efforts: Of the joints over it, before.
-        over: Where the joints were then.
-        outcome: How it will end, once the arm is out of the way.
     """
 
     name = "grasp"
@@ -51,8 +78,6 @@ class Grasp(Skill):
     across: float | None = None
     yaws: tuple[float, ...] = ()
     efforts: tuple[float, ...] = ()
-    over: tuple[float, ...] = ()
-    outcome: Outcome = DONE
 
     def about(self) -> Outcome:
         """What it deals with."""
@@ -82,11 +107,12 @@ class Grasp(Skill):
         if not came.done:
             return came
         self.yaws = (now.body.yaw(now.joints) if now.joints else self.yaws[0],)
-        if (why := moves_on(now, field := belt_below(now, self.bay))) is not None:
+        belt = "" if self.bay else belt_here(now)
+        if (why := started(now, belt)) is not None:
             return why
         self.efforts, self.over, now.memory.down = now.efforts, now.joints, True
         down = self._line(now, -now.config.depth, holding=False)
-        return self.then("low", replace(down, guarded=True, field=field, speed=now.config.touch_speed))
+        return self.then("low", replace(down, guarded=True, field=belt, speed=now.config.touch_speed))
 
     def _low(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
@@ -153,13 +179,7 @@ class Grasp(Skill):
         return self.then("left", self._line(now, now.config.approach - now.config.depth, holding=False))
 
     def _left(self, now: Now, came: Outcome) -> Request | Outcome:
-        if not came.done and self.over:
-            return self.then("went_back", way_back(self.over, holding=False))
-        return self._went_back(now, came)
-
-    def _went_back(self, now: Now, came: Outcome) -> Request | Outcome:
-        now.memory.down = not came.done
-        return self.outcome
+        return self._up_or_back(now, came)
 
     def _line(self, now: Now, height: float, *, holding: bool) -> Move:
         target = Tip(above(self.top, height), self.yaws[0])
@@ -185,7 +205,7 @@ _STANDS: Final = 0.012
 
 
 @dataclass
-class Release(Skill):
+class Release(Down):
     """Set down what is held: from straight above, open, go up.
 
     Until the fingers open it stays held, whatever happens.  On the way there both fingers may have gone aside with it:
@@ -197,8 +217,6 @@ class Release(Skill):
         yaws: Turns of the hand that are left to be tried.
         speed: Share of the joints' speeds on the way.
         aside: How far the thing is off the tool's middle, in x and y [m].
-        over: Where the joints were before the hand went down.
-        outcome: How it will end, once the arm is out of the way.
     """
 
     name = "release"
@@ -207,8 +225,6 @@ class Release(Skill):
     yaws: tuple[float, ...] = ()
     speed: float = 1.0
     aside: tuple[float, float] = (0.0, 0.0)
-    over: tuple[float, ...] = ()
-    outcome: Outcome = DONE
 
     def about(self) -> Outcome:
         """What it deals with."""
@@ -238,11 +254,12 @@ class Release(Skill):
         return self.then("over", Show(tuple(apart(now, self.floor)), held_size(now, standing=True)))
 
     def _over(self, now: Now, came: Outcome) -> Request | Outcome:
-        if (why := moves_on(now, field := belt_below(now, self.bay))) is not None:
+        belt = "" if self.bay else belt_here(now)
+        if (why := started(now, belt)) is not None:
             return why
         now.memory.down = True
         down = self._line(now, now.config.release_gap, holding=True)
-        return self.then("low", replace(down, guarded=True, field=field))
+        return self.then("low", replace(down, guarded=True, field=belt))
 
     def _low(self, now: Now, came: Outcome) -> Request | Outcome:
         if not came.done:
@@ -270,13 +287,7 @@ class Release(Skill):
         return DONE  # it stands there, wherever the arm got to
 
     def _backed(self, now: Now, came: Outcome) -> Request | Outcome:
-        if not came.done and self.over:
-            return self.then("went_back", way_back(self.over, holding=now.memory.held is not None))
-        return self._went_back(now, came)
-
-    def _went_back(self, now: Now, came: Outcome) -> Request | Outcome:
-        now.memory.down = not came.done
-        return self.outcome
+        return self._up_or_back(now, came)
 
     def _tip(self, now: Now, height: float) -> Point:
         """The tool's tip with the thing's lower end so high over the floor."""
@@ -286,28 +297,6 @@ class Release(Skill):
     def _line(self, now: Now, height: float, *, holding: bool) -> Move:
         target = Tip(self._tip(now, height), self.yaws[0])
         return Move((target,), holding=holding, straight=True, speed=now.config.line_speed)
-
-
-def belt_below(now: Now, bay: int) -> str:
-    """The field on whose belt the hand is at work; empty: it is at a bay, or the floor stands."""
-    return now.memory.at if not bay and now.memory.at in now.config.moving else ""
-
-
-def moves_on(now: Now, field: str) -> Outcome | None:
-    """Why the hand does not go for what stood on a belt: it moves; None: it does not."""
-    speed = abs(now.flows.get(field, 0.0))
-    if speed <= now.config.still:
-        return None
-    return Outcome(Cause.UNSTEADY, f"the belt stood, now it moves at {speed:.3f} m/s")
-
-
-def way_back(over: tuple[float, ...], *, holding: bool) -> Move:
-    """To where the joints were before the hand went down.
-
-    An arm that something has pressed aside may find no straight line: a tool with less than six joints cannot be turned
-    back to pointing down while it follows one.
-    """
-    return Move((Joints(over),), holding=holding, speed=_BACK)
 
 
 def _unless_lost(now: Now, came: Outcome) -> Outcome:

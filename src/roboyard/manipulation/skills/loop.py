@@ -167,10 +167,8 @@ class Loop(Rounds):
         return self.then("found", FindPlaces(memory.at))
 
     def _resting(self, now: Now, came: Outcome) -> Request | Outcome:
-        if came.cause is Cause.NOT_FOLLOWED:  # the arm does not even come to rest
-            self.helpless += 1
-            if self.helpless > now.config.tries:
-                return came
+        if came.cause is Cause.NOT_FOLLOWED and self._gives_up(now):  # the arm does not even come to rest
+            return came
         return self.then("ready", Wait(now.config.idle))
 
     def _draw_near(self, now: Now, came: Outcome) -> Request | None:
@@ -289,10 +287,14 @@ class Loop(Rounds):
         self.text = came.text
         return self.then("resting", Move((Named(now.config.rest),), holding=now.memory.held is not None))
 
+    def _gives_up(self, now: Now) -> bool:
+        """Whether it could but wait too often in a row."""
+        self.helpless += 1
+        return self.helpless > now.config.tries
+
     def _stuck(self, now: Now, came: Outcome) -> Request | Outcome:
         """Wait for the fingers to open, then give up."""
-        self.helpless += 1
-        if self.helpless > now.config.tries:
+        if self._gives_up(now):
             return came
         now.mended(came.cause, came.text, came.position)
         self.text = came.text
@@ -303,8 +305,7 @@ class Loop(Rounds):
 
     def _cannot_see(self, now: Now, came: Outcome) -> Request | Outcome:
         """Wait at rest for the camera, then give up."""
-        self.helpless += 1
-        if self.helpless > now.config.tries:
+        if self._gives_up(now):
             return self.then("finished", Finish(came))
         now.mended(came.cause, came.text)
         self.text = came.text

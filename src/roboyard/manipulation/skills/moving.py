@@ -87,6 +87,19 @@ def changed(now: Now, one: Sighting) -> Outcome | None:
     return None
 
 
+def belt_here(now: Now) -> str:
+    """The field that the robot is at, where its floor is a belt; else empty."""
+    return now.memory.at if now.memory.at in now.config.moving else ""
+
+
+def started(now: Now, field: str) -> Outcome | None:
+    """Why the hand does not go for what stood on a field's belt: it moves; None: it does not, or there is none."""
+    speed = abs(now.flows.get(field, 0.0))
+    if speed <= now.config.still:
+        return None
+    return Outcome(Cause.UNSTEADY, f"the belt stood, now it moves at {speed:.3f} m/s")
+
+
 def duration(config: SkillConfig) -> float:
     """So long the place that is ridden along with moves on, as far as the tool goes with it [s]."""
     return 0.5 * config.join + config.down + config.close + config.up + 0.5 * config.leave

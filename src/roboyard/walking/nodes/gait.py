@@ -22,10 +22,10 @@ from roboyard.messages import msg, srv
 from roboyard.walking.gait_kernels import held_by
 from roboyard.walking.gaits import GAITS, Gait, gait_of
 from roboyard.walking.heading import HeadingHold
-from roboyard.walking.loads import GRAVITY, told_joints
+from roboyard.walking.loads import GRAVITY, LOADING, told_joints
 from roboyard.walking.movement import Between, play
 from roboyard.walking.movement_file import load_movement
-from roboyard.walking.nodes.legged_messages import gait_state, legged_odometry, pose_of, tilt_and_heading
+from roboyard.walking.nodes.legged_messages import foot_force, gait_state, legged_odometry, pose_of, tilt_and_heading
 from roboyard.walking.odometry import LeggedOdometry
 from roboyard.walking.stall import StallWatch
 from roboyard.walking.standing import lying_down, returning, rising
@@ -33,8 +33,6 @@ from roboyard.walking.stepping import Stepper, Steps
 from roboyard.walking.walker import Walker
 
 _WALKING = "walking"
-_LOADING = 0.06
-"""Time in which a foot takes up its load [s]."""
 _STEPS = ("stride", "lift", "acceleration", "margin", "depth", "search", "climb", "levelling", "upright")
 
 
@@ -184,10 +182,7 @@ class GaitNode(Node):
         self._turn = tilt_and_heading(message.orientation)
 
     def _on_touch(self, leg: int, message: Any) -> None:
-        self._feels, self._touching[leg], self._forces[leg] = True, bool(message.states), 0.0
-        for state in message.states:
-            force = state.total_wrench.force
-            self._forces[leg] += math.hypot(force.x, force.y, force.z)
+        self._feels, self._touching[leg], self._forces[leg] = True, bool(message.states), foot_force(message)
 
     # -- services ------------------------------------------------------------------------------------------------------
     def _on_stand(self, request: Any) -> Any:
@@ -317,7 +312,7 @@ class GaitNode(Node):
     def _told(self) -> NDArray[np.float64]:
         """(l, 3) what servos as soft as these are told so that joints come to where they shall be [rad]."""
         down = self._none if self._phase == "resting" else self._stepper.down
-        most, feet = 1.0 / (self.rate * _LOADING), self._stepper.feet
+        most, feet = 1.0 / (self.rate * LOADING), self._stepper.feet
         return told_joints(self.legs.rows, self._near, feet, self._weight, down, most, self._loaded, self._softness)
 
     def _actual(self) -> NDArray[np.float64]:

@@ -28,6 +28,12 @@ def tilt_and_heading(q: Any) -> tuple[float, float, float]:
     )
 
 
+def foot_force(contacts: Any) -> float:
+    """What presses on a foot [N], by its gazebo_msgs/ContactsState: the sum over contacts, wherever each points."""
+    forces = [state.total_wrench.force for state in contacts.states]
+    return sum(math.hypot(force.x, force.y, force.z) for force in forces)
+
+
 def pose_of(odometry: LeggedOdometry) -> SE3:
     """T_odom_base."""
     return SE3.from_xyz_rpy((odometry.x, odometry.y, odometry.z), (*odometry.tilt, odometry.yaw))

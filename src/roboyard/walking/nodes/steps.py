@@ -21,9 +21,9 @@ from roboyard.geometry import SE3
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import msg
 from roboyard.walking.gait_kernels import held_by
-from roboyard.walking.loads import GRAVITY, told_joints
+from roboyard.walking.loads import GRAVITY, LOADING, told_joints
 from roboyard.walking.nodes.gait import softness
-from roboyard.walking.nodes.legged_messages import gait_state, legged_odometry, pose_of, tilt_and_heading
+from roboyard.walking.nodes.legged_messages import foot_force, gait_state, legged_odometry, pose_of, tilt_and_heading
 from roboyard.walking.nodes.steps_messages import heights_of_message, plan_message, plan_of_message, touchdown_message
 from roboyard.walking.odometry import LeggedOdometry
 from roboyard.walking.standing import rising
@@ -40,8 +40,6 @@ from roboyard.walking.walker import Walker
 
 Array = NDArray[np.float64]
 
-_LOADING = 0.06
-"""Time in which a foot takes up its load [s]."""
 _BEFORE = 1e-3
 """A plan stops so long before a foot would come down where it may not [s]."""
 _BETTER = 0.5
@@ -193,10 +191,7 @@ class StepsNode(Node):
         self._turn = tilt_and_heading(message.orientation)
 
     def _on_touch(self, leg: int, message: Any) -> None:
-        self._feels, self._touching[leg], self._forces[leg] = True, bool(message.states), 0.0
-        for state in message.states:
-            force = state.total_wrench.force
-            self._forces[leg] += math.hypot(force.x, force.y, force.z)
+        self._feels, self._touching[leg], self._forces[leg] = True, bool(message.states), foot_force(message)
 
     # -- planning ------------------------------------------------------------------------------------------------------
     def _plan(self) -> None:
@@ -389,7 +384,7 @@ class StepsNode(Node):
 
     def _told(self) -> Array:
         """(l, 3) what servos as soft as these are told so that joints come to where they shall be [rad]."""
-        most, feet = 1.0 / (self.rate * _LOADING), self.legs.feet(self._near)
+        most, feet = 1.0 / (self.rate * LOADING), self.legs.feet(self._near)
         down = self._down() if self._phase != "rising" or self._at > 0 else np.zeros(len(self._names), bool)
         return told_joints(self.legs.rows, self._near, feet, self._weight, down, most, self._loaded, self._softness)
 
