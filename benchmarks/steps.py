@@ -11,23 +11,31 @@ import math
 import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from roboyard.errors import RoboyardError
 from roboyard.grids.terrain_kinds import make_terrain
 from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.checker import Limits, check_plan
 from roboyard.walking.steps.draws import key_of
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.plan import effort_of, plan_of
-from roboyard.walking.steps.planning import PLANNERS
+from roboyard.walking.steps.planning import PART, PLANNERS, plan_steps
 from roboyard.walking.steps.problem import Problem
 from roboyard.walking.steps.rig import Rig
 
+Array = NDArray[np.float64]
+Task = tuple[Any, tuple[float, float]]
+"""Ground and goal."""
 GOAL = (2.0, 0.0)
-CHUNK = 2_000
+CHUNK, FINE_CHUNK = 2_000, 200
 TERRAINS, NIGHTLY = 12, 200
+MOMENTS = (0.05, 0.2, 1.0, 3.0)
+"""At which the best plan so far is compared [s]."""
 
 
 @dataclass
@@ -57,6 +65,12 @@ def stones(rig: Rig, share: float, seed: int) -> Any:
     return make_terrain("stones", (1.32, 2.4), rng, corner=(0.34, -1.2), cell=0.06, relief=0.3, share=share)
 
 
+def blocks(seed: int) -> Any:
+    """A terrain of the scenario `akrobat-free`."""
+    rng = np.random.default_rng([0xB10C, seed])
+    return make_terrain("blocks", (1.4, 2.4), rng, corner=(0.4, -1.2), cell=0.2, relief=0.1)
+
+
 def searched(rig: Rig, terrain: Any, goal: tuple[float, float], planner: str, seed: int, seconds: float) -> Spent:
     """Look for so long, on the thread's own time."""
     ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), goal])
@@ -75,6 +89,183 @@ def searched(rig: Rig, terrain: Any, goal: tuple[float, float], planner: str, se
     return Spent(first, whole, effort.events, effort.candidates, plan is not None, faults)
 
 
+@dataclass(frozen=True)
+class Watched:
+    """Searches of one planner over several grounds of a kind.
+
+    Attributes:
+        costs: (n, m) of the best plan so far after each moment of thread time; infinite without one.
+        firsts: (n,) time to the first plan, infinite without one [s].
+        begun: (n,) cost of that one.
+    """
+
+    costs: Array
+    firsts: Array
+    begun: Array
+
+    @property
+    def solved(self) -> int:
+        """On how many there was a plan at the end."""
+        return int(np.isfinite(self.costs[:, -1]).sum())
+
+
+def watched(rig: Rig, tasks: list[Task], planner: str, moments: Array) -> Watched:
+    """Costs over thread time, searched once on each ground."""
+    costs = np.full((len(tasks), len(moments)), math.inf)
+    firsts, begun = np.full(len(tasks), math.inf), np.full(len(tasks), math.inf)
+    for k, (terrain, goal) in enumerate(tasks):
+        ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), goal])
+        problem, chosen = Problem.of(rig, ground, (0.0, 0.0), goal), PLANNERS[planner]
+        world, limbs, search = problem.world, problem.limbs, chosen.search(len(problem.feet))
+        key, begin = np.uint64(key_of(np.uint64(k), 0)), time.thread_time()
+        now = 0.0
+        while now < moments[-1]:
+            chosen.spend(world, limbs, search, key, FINE_CHUNK if now < 0.5 else CHUNK)
+            now = time.thread_time() - begin
+            costs[k, moments >= now] = search.cost[0]
+            if math.isinf(firsts[k]) and np.isfinite(search.cost[0]):
+                firsts[k], begun[k] = now, search.cost[0]
+    return Watched(costs, firsts, begun)
+
+
+def memory(rig: Rig, planner: str) -> float:
+    """What all arrays of a search take [MiB]."""
+
+    def held(part: Any) -> int:
+        return int(part.nbytes) if isinstance(part, np.ndarray) else sum(map(held, part))
+
+    return held(PLANNERS[planner].search(len(rig.walker.legs))) / 2.0**20
+
+
+def speed_up(rig: Rig, planner: str, parts: int) -> float:
+    """How much sooner two threads are done with a budget of so many parts than one."""
+    level = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
+    ground = Ground.of_terrain(level, rig, [(0.0, 0.0), (1.0, 0.0)])
+    problem, took = Problem.of(rig, ground, (0.0, 0.0), (1.0, 0.0)), []
+    for workers in (1, 2):
+        begin = time.perf_counter()
+        plan_steps(problem, planner, budget=parts * PART, seed=1, workers=workers)
+        took.append(time.perf_counter() - begin)
+    return took[0] / took[1]
+
+
+def draw(file: Path, moments: Array, found: dict[str, dict[str, Watched]]) -> None:
+    """Over planning time: the share of grounds solved, and the cost of the best plan so far, median and quartiles."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.2 * len(found), 6.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(2, len(found), sharex=True, squeeze=False, height_ratios=(1, 2.2))
+    for (name, planners), (above, below) in zip(found.items(), axes.T, strict=True):
+        for k, (planner, one) in enumerate(planners.items()):
+            color = f"C{k % 10}"
+            above.step(moments, np.isfinite(one.costs).mean(axis=0), where="post", color=color, linewidth=1.2)
+            low, middle, high = np.percentile(one.costs, [25, 50, 75], axis=0, method="inverted_cdf")
+            below.fill_between(moments, low, high, where=np.isfinite(high), step="post", color=color, alpha=0.12, lw=0)
+            below.step(moments, middle, where="post", color=color, linewidth=1.4, label=planner)
+        above.set(title=name, ylim=(-0.03, 1.03))
+        below.set(xscale="log", xlabel="time of one core [s]")
+        below.grid(alpha=0.3)
+        above.grid(alpha=0.3)
+    axes[0, 0].set_ylabel("share solved")
+    axes[1, 0].set_ylabel("cost of the best plan so far [s]")
+    axes[1, 0].legend(fontsize="small")
+    figure.savefig(file, dpi=100)
+
+
+def compare(
+    nightly: bool, seed: int | None = None, terrains: int | None = None, plot: Path | None = None
+) -> dict[str, Any]:
+    """Compare all planners by Herms's criteria: anytime, parallel, memory, where they apply; and over time."""
+    rig, first, count = find_rig("akrobat"), seed or 0, terrains or (20 if nightly else 2)
+    moments = np.geomspace(0.02, 10.0 if nightly else 3.0, 28)
+    level = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
+    for planner in PLANNERS:
+        watched(rig, [(level, (0.4, 0.0))], planner, moments[:1])  # compile
+    grounds: dict[str, list[Task]] = {
+        "level, 1 m": [(level, (1.0, 0.0))] * count,
+        "blocks of 0.10 m": [(blocks(first + k), GOAL) for k in range(count)],
+        "stones, p = 0.20": [(stones(rig, 0.20, first + k), GOAL) for k in range(count)],
+        "stones, p = 0.10": [(stones(rig, 0.10, first + k), GOAL) for k in range(count)],
+    }
+    found = {
+        name: {planner: watched(rig, tasks, planner, moments) for planner in PLANNERS}
+        for name, tasks in grounds.items()
+    }
+    if plot is not None:
+        draw(plot, moments, found)
+    rows = []
+    for name, planners in found.items():
+        told = np.searchsorted(moments, MOMENTS, side="right") - 1
+        rows.append(f"{name}: median cost after " + ", ".join(f"{moment:g} s" for moment in MOMENTS) + "; solved")
+        for planner, one in planners.items():
+            middle = np.percentile(one.costs[:, told], 50, axis=0, method="inverted_cdf")
+            said = ", ".join("-" if np.isinf(value) else f"{value:.1f}" for value in middle)
+            rows.append(f"  {planner:16s} {said}; {one.solved} of {count}")
+    rows.append("planner: first plan, median [ms]; cost at the end beside the first one's; speed-up by two threads;")
+    rows.append("  memory [MiB]; grounds solved")
+    figures = []
+    for planner in PLANNERS:
+        every = [planners[planner] for planners in found.values()]
+        firsts = np.concatenate([one.firsts for one in every])
+        gain = np.concatenate([one.costs[:, -1] / one.begun for one in every if one.solved])
+        solved, tried = sum(one.solved for one in every), count * len(every)
+        late = 1e3 * float(np.percentile(firsts, 50, method="inverted_cdf"))
+        rows.append(
+            f"  {planner:16s} {'-' if math.isinf(late) else f'{late:.0f}'}; {np.nanmedian(gain):.2f}; "
+            f"{speed_up(rig, planner, 2):.2f}; {memory(rig, planner):.1f}; {solved} of {tried}"
+        )
+        figures.append(
+            {"name": f"grounds of all kinds solved, {planner}", "value": 100.0 * solved / tried, "unit": "%"}
+        )
+    return {"figures": figures, "details": rows}
+
+
+def check(nightly: bool, seed: int | None = None, runs: int | None = None) -> dict[str, Any]:
+    """Look at plans of all planners over all kinds of ground, of both robots, with the checker."""
+    count, first = runs or (10_000 if nightly else 60), seed or 0
+    rigs = {name: find_rig(name) for name in ("akrobat", "lauron")}
+    returned, faulty, details = 0, 0, []
+    for k in range(first, first + count):
+        robot = "lauron" if k % 4 == 3 else "akrobat"
+        rig, planner = rigs[robot], list(PLANNERS)[k % len(PLANNERS)]
+        kind, terrain, goal = random_task(k, rig.scale)
+        try:
+            problem = Problem.of(rig, Ground.of_terrain(terrain, rig, [(0.0, 0.0), goal]), (0.0, 0.0), goal)
+            plan = plan_steps(problem, planner, budget=20_000, seed=k)
+        except RoboyardError:  # no way there, or none found
+            continue
+        seen = check_plan(plan, rig.walker, rig.body, terrain.height, goal, Limits(margin=rig.margin))
+        returned, faulty = returned + 1, faulty + bool(seen.faults)
+        details += [
+            f"task {k}, {robot}, {kind}, {planner}: {one.kind} at {one.time:.2f} s, {one.what}" for one in seen.faults
+        ]
+    figures = [
+        {"name": "plans of all planners that the checker looked at", "value": returned, "unit": ""},
+        {"name": "  with a fault", "value": faulty, "unit": "", "target": "<= 0"},
+    ]
+    return {"figures": figures, "details": details}
+
+
+def random_task(number: int, scale: float) -> tuple[str, Any, tuple[float, float]]:
+    """A kind of ground, ground, and a goal, drawn by a number, for a robot so large beside the Akrobat."""
+    rng = np.random.default_rng([0xC4EC, number])
+    kind = ("flat", "blocks", "stones", "rough", "slope", "stairs", "ditch")[int(rng.integers(7))]
+    options: dict[str, dict[str, float]] = {
+        "blocks": {"cell": 0.2, "relief": float(rng.uniform(0.02, 0.1))},
+        "stones": {"cell": 0.06, "relief": 0.3, "share": float(rng.uniform(0.15, 0.5))},
+        "rough": {"cell": 0.1, "relief": float(rng.uniform(0.02, 0.12))},
+        "slope": {"relief": float(rng.uniform(0.0, 0.15))},
+        "stairs": {"cell": 0.28, "relief": float(rng.uniform(0.02, 0.05)), "share": 0.2},
+        "ditch": {"cell": 0.06, "relief": 0.3, "share": float(rng.uniform(0.03, 0.1))},
+    }
+    scaled = {key: value if key == "share" else value * scale for key, value in options.get(kind, {}).items()}
+    corner, size = (0.34 * scale, -1.2 * scale), (float(rng.uniform(0.3, 1.3)) * scale, 2.4 * scale)
+    far, turn = float(rng.uniform(0.2, 2.0)) * scale, float(rng.uniform(-0.8, 0.8))
+    return kind, make_terrain(kind, size, rng, corner=corner, **scaled), (far * math.cos(turn), far * math.sin(turn))
+
+
 def run(nightly: bool, seed: int | None = None, terrains: int | None = None) -> dict[str, Any]:
     """Steps over level ground and stepping stones."""
     rig, count, first = find_rig("akrobat"), terrains or (NIGHTLY if nightly else TERRAINS), seed or 0
@@ -87,6 +278,12 @@ def run(nightly: bool, seed: int | None = None, terrains: int | None = None) -> 
     figures: list[dict[str, Any]] = [
         {"name": "level, 1 m: candidates of random sampling", "value": rate, "unit": "1/s", "target": ">= 10000"},
         {"name": "  an event", "value": cost, "unit": "µs"},
+        {
+            "name": "  two threads beside one",
+            "value": speed_up(rig, "random-sampling", 20),
+            "unit": "x",
+            "target": ">= 1.8",
+        },
     ]
     every, details = list(flat), [f"load {os.getloadavg()[0]:.1f}; times are the thread's own"]
     for share, target in ((0.10, None), (0.08, ">= 95"), (0.05, ">= 70")):
@@ -116,3 +313,6 @@ def run(nightly: bool, seed: int | None = None, terrains: int | None = None) -> 
         "unit": "", "target": "<= 0",
     })  # fmt: skip
     return {"figures": figures, "details": details}
+
+
+PARTS = (run, compare, check)

@@ -131,6 +131,20 @@ def test_what_fails_is_tried_again_then_another_way(tasks: Tasks) -> None:
     )
 
 
+def test_failures_count_by_the_step(tasks: Tasks) -> None:
+    Do.fails.update(dict.fromkeys(("drive shelf", "pick cup", "drive desk", "put cup"), 5))
+    factory = Factory()
+    factory.register(Do)
+    patience = Patience(tries=100, most=6, rest_ns=0)
+    pursuit = Pursuit(tasks, ("fetch",), factory, patience=patience)
+    assert run(pursuit) is Status.SUCCESS
+    assert whats(pursuit).count("fails") == 20
+    Do.fails["pick cup"] = 6
+    pursuit = Pursuit(tasks, ("fetch",), factory, patience=patience)
+    assert run(pursuit) is Status.FAILURE
+    assert "pick (place shelf, thing cup) failed 6 times" in pursuit.results[0]
+
+
 def test_what_never_works_is_given_up_with_the_cause(tasks: Tasks) -> None:
     Do.fails.update({"pick cup": 100, "call": 100})
     pursuit = made(tasks, "fetch", "home")

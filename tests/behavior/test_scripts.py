@@ -1,6 +1,7 @@
 """Scripts: reckoning as C++ does it, names and entries, and what is wrong with a script."""
 
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -91,8 +92,11 @@ def test_an_entry_stays_whole_if_it_began_as_a_whole_number() -> None:
         ("5 := 3", "not a blackboard entry"),
         ("nowhere", "Variable not found: nowhere"),
         ("nowhere = 1", "doesn't exist, yet"),
-        ("1 / 0", "Division by zero"),
-        ("x /= 0", "Division by zero"),
+        ("1 / 0", "Division by zero at position 2"),
+        ("x /= 0", "Division by zero at position 2"),
+        ("x + x / (2 - 1 - 1)", "Division by zero at position 6"),
+        ("x > 3 ? x / -0.0 : 1", "Division by zero at position 10"),
+        ("y := x - 5; x / y", "Division by zero"),
         ("'a' * 2", "not permitted"),
         ("1 & 1.5", "not an integer"),
         ("(" * 2000 + "1" + ")" * 2000, "nested more than"),
@@ -101,6 +105,34 @@ def test_an_entry_stays_whole_if_it_began_as_a_whole_number() -> None:
 def test_bad_scripts_say_why(text: str, says: str) -> None:
     with pytest.raises(ScriptError, match=says):
         run(text, x=5)
+
+
+def test_division_by_a_zero_that_stands_there_is_found_before_anything_is_run() -> None:
+    with pytest.raises(ScriptError, match="at position 10"):
+        parse("x > 3 ? x / (1 - 1) : 1")
+    assert run("x > 3 ? x / (1 - x) : 1", x=5) == -1.25
+
+
+sums = st.recursive(
+    st.integers(0, 9).map(str),
+    lambda inner: st.tuples(inner, st.sampled_from("+-*/&|"), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+    max_leaves=12,
+)
+
+
+@given(sums)
+def test_what_is_reckoned_when_it_is_read_is_what_it_would_be_later(text: str) -> None:
+    """The same with names in the place of the numbers."""
+    later = re.sub(r"\d", lambda found: f"n{found[0]}", text)
+    known = {f"n{digit}": digit for digit in range(10)}
+    try:
+        value = run(text)
+    except ScriptError as error:
+        cause = error.what.splitlines()[-1].partition(" at position")[0]
+        with pytest.raises(ScriptError, match=cause):
+            run(later, **known)
+    else:
+        assert run(later, **known) == value
 
 
 def test_infinity_is_no_whole_number() -> None:

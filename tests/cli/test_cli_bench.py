@@ -30,6 +30,8 @@ def test_benchmarks(command: Command) -> None:
     done = command("bench", "lost")
     assert done.code == 1
     assert "No module named 'a_module_that_is_not_there'" in done.error
+    for wrong in ("a.pdf", "nowhere/a.svg"):
+        assert command("bench", "good", "--plot", wrong).code == 2
     assert command("bench", "odd").code == 1
     for name, text in (("unfinished", "def run(:"), ("idle", "x = 1"), ("parts", "PARTS = [1]")):
         Path(f"benchmarks/{name}.py").write_text(text)

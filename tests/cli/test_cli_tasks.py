@@ -8,6 +8,8 @@ import pytest
 from tests.cli.conftest import Command
 
 from roboyard.behavior import read_tree
+from roboyard.behavior.goals import make_plan
+from roboyard.behavior.goals.pddl import read_pddl
 
 FILE = """
 places: {dock: [0, 0, 0], desk: [3, 4, 0]}
@@ -85,3 +87,32 @@ def test_wrong_files_are_one_clear_error(command: Command, file: str, old: str, 
 )
 def test_wrong_words_are_refused(command: Command, file: str, words: tuple[str, str]) -> None:
     assert command("plan", "tasks", file, *words).code == 2
+
+
+def test_a_goal_is_written_for_other_planners(command: Command, file: str) -> None:
+    assert command("plan", "tasks", file, "--pddl", "out").code == 0
+    domain, world, goal = read_pddl(Path("out/domain.pddl").read_text(), Path("out/problem.pddl").read_text())
+    assert make_plan(domain, world, goal).cost == pytest.approx(12.0)
+    assert "cannot be written" in command("plan", "tasks", file, "--pddl", f"{file}/out").error
+
+
+def test_pddl_goes_out_and_comes_in_with_the_same_cost(command: Command, file: str) -> None:
+    out = command("plan", "tasks", file, "--pddl", "out", "--json")
+    back = command("plan", "tasks", "out/domain.pddl", "out/problem.pddl", "--json")
+    assert back.code == 0, back
+    assert back.json["cost"] == pytest.approx(out.json["cost"])
+    assert len(back.json["plan"]) == len(out.json["plan"])
+
+
+def test_pddl_that_cannot_be_used_is_one_clear_error(command: Command, file: str) -> None:
+    command("plan", "tasks", file, "--pddl", "out")
+    for words, says in (
+        (("out/domain.pddl",), "a domain without a problem"),
+        (("out/domain.pddl", "nowhere.pddl"), "nowhere.pddl: cannot be read"),
+        (("out/domain.pddl", "out/domain.pddl"), "there is no goal"),
+        (("out/domain.pddl", "out/problem.pddl", "--goal", "desk"), "the problem's own goal"),
+        ((file, "--solver", "fast-downward-opt", "--without", "fold"), "one of them"),
+    ):
+        done = command("plan", "tasks", *words)
+        assert done.code == 2, done
+        assert says in done.err

@@ -399,6 +399,7 @@ def test_world() -> None:
     assert np.allclose(cup.T_world_model.xyz, (10, 1, 0.8))
     assert [plugin.name for plugin in read.plugins] == ["gz::sim::systems::Physics"]
     said = [finding.what for finding in read.findings]
+    assert walker.model.acting is not None
     assert any("actor 'walker'" in one and "no effect" in one for one in said)
     assert any("<mystery>" in one and "not understood" in one for one in said)
     assert any("<fog>" in one for one in said)

@@ -223,6 +223,18 @@ def test_a_walker_through_the_arms_space_is_not_touched(seen: bool) -> None:
         assert contacts > 0
 
 
+def test_of_a_known_world_what_stands_fast_is_known_and_nothing_that_can_be_carried_off() -> None:
+    with Run("corridor", record=False) as run:
+        robot = run.add("scitos_arm", nodes=["joint_states", "robot_state"])
+        node = MoveGroupNode(groups=robot.groups, world=run.world, know_world=True, place=(20.0, 5.0, 0.0))
+        robot.add_node(node, "move_group")
+        known = {name.partition("::")[0] for name in node._keeper.scene.obstacles}
+    loose = {placed.name for placed in run.world.models if not placed.model.static}
+    assert loose == {"transport_box"}
+    assert {"workbench_east", "shelf_north"} <= known
+    assert not loose & known
+
+
 def test_a_motion_under_way_goes_on_from_a_saved_state(tmp_path: Path) -> None:
     """Bit for bit: the same set-points come after it as would have come without."""
     from roboyard.scenarios import load_spec, run_scenario

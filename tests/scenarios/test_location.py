@@ -40,6 +40,18 @@ def test_the_true_map_knows_what_can_be_reached() -> None:
         true_map(Simulation(load_world(find("world", "empty"))))
 
 
+def test_a_map_of_several_cuts_has_what_stands_in_each() -> None:
+    world = Simulation(load_world(find("world", "corridor")))
+    low = true_map(world, height=0.06)
+    joined = true_map(world, height=0.06, also=[0.3, 0.72]).cells == 100
+    cells = [true_map(world, height=height) for height in (0.3, 0.72)]
+    points = [grid.frame.points(np.argwhere(grid.cells == 100)) for grid in (low, *cells)]
+    for found in points:
+        assert joined[tuple(low.frame.cells(found).T)].all()
+    assert joined.sum() <= sum(map(len, points))
+    assert joined.sum() > len(points[0])
+
+
 def test_a_robot_is_carried_and_its_wheels_feel_nothing() -> None:
     with ry.Run("empty", record=False) as run:
         rover = run.add("rover", at=(0, 0, 0.3))

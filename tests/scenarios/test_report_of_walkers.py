@@ -71,6 +71,9 @@ def test_a_walk_is_drawn_and_its_numbers_are_the_metrics(tmp_path: Path) -> None
     assert efforts is not None
     assert body is not None
     assert gait.margin[gait.walking].min() == pytest.approx(told["metrics"]["min_stability_margin"])
+    assert gait.tilt[gait.walking].min() == pytest.approx(told["metrics"]["min_tilt"])
+    firm, height = gait.margin[gait.walking], told["metrics"]["body_height"]
+    assert np.degrees(gait.tilt[gait.walking]) == pytest.approx(np.degrees(np.arctan2(firm, height)), abs=3.0)  # level
     assert gait.touching is not None
     agree = (gait.down == gait.touching)[gait.going].mean()
     assert agree > 0.8

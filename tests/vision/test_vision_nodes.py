@@ -254,3 +254,22 @@ def test_fiducials() -> None:
     bus.executor.run_until(START + 5 * 10**9)
     assert node.health.level == "warn"
     assert "/image" in node.health.text
+
+
+def test_fiducials_have_names_and_nobody_looks_for_them_until_they_are_asked_for() -> None:
+    bus = Bus()
+    bus.add(FiducialFinderNode(size=0.06, names=("tea", "screws")), "fiducials")
+    bus.executor.run_until(START)
+    pictures = bus.publisher("/image", msg.Image, "/test")
+    assert not pictures.topic.subscriptions
+    heard = bus.add(Listener(), "listener").heard["fiducials"]
+    bus.executor.run_until(START + 10**8)
+    assert pictures.topic.subscriptions
+    infos = bus.publisher("/camera_info", msg.CameraInfo, "/test")
+    sheet = np.full((240, 320), 255, np.uint8)
+    sheet[20:100, 20:100] = marker_picture("apriltag_36h11", 1, 80)
+    sheet[120:200, 120:200] = marker_picture("apriltag_36h11", 7, 80)
+    infos.publish(camera_info_to_msg(320, 240, LENS.matrix, "camera", START + 10**8))
+    pictures.publish(image_to_msg(sheet, "camera", START + 10**8))
+    bus.executor.run_until(START + 2 * 10**8)
+    assert sorted(one.id for one in heard[0].detections) == ["7", "screws"]

@@ -19,6 +19,7 @@ from roboyard.behavior.timers import Timers
 from roboyard.behavior.types import TRUTH, parse_integer, parse_real
 from roboyard.behavior.version3 import AUTOREMAP, SHARED
 from roboyard.description.xml import Node as Element
+from roboyard.errors import RoboyardError
 
 MAX_DEPTH: Final = 200
 """Of nodes in one another, subtrees included."""
@@ -204,9 +205,9 @@ class Builder:
         )
         try:
             return factory.make(name, registered, config, version=version)
-        except NodeError as error:
-            where = f"{element.where}: <{type_name}> {path!r}"
-            raise TreeError(error.what, where=where, valid=error.valid, words=error.words) from error
+        except RoboyardError as error:
+            where = f"{element.where}: <{type_name}>" + ("" if name == type_name else f" {path!r}")
+            raise TreeError(error.what, where=where, valid=error.valid, words=words_of(error)) from error
 
     def _ports(self, element: Element, kind: type[TreeNode]) -> dict[str, str]:
         """The text of each port in XML, checked."""

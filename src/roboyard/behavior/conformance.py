@@ -58,7 +58,7 @@ def trace(xml: str, *, ticks: int = 8) -> Trace:
     events: list[str] = []
     found: list[tuple[str, tuple[str, ...]]] = []
     try:
-        tree = read_tree(xml, leaves(events))
+        tree = read_tree(xml, leaves(events), strict=False)
         tree.watch(lambda node, before, after: events.append(f"~{node.name}:{_LETTER[before]}>{_LETTER[after]}"))
         for _ in range(ticks):
             status = tree.tick_exactly_once()

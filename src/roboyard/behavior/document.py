@@ -194,7 +194,8 @@ def _take_models(document: Document, root: Element) -> None:
                     raise TreeError("Missing attribute [name] in port (SubTree model)", where=element.where)
                 if model.tag == "SubTree":
                     _check_port(port, element)
-                ports[port] = Port(element.tag, default=element.attributes.get("default"), doc=element.text.strip())
+                default, doc = element.attributes.get("default"), element.text.strip()
+                ports[port] = Port(element.tag, default=default, doc=doc, optional=True)
             if model.tag == "SubTree":
                 document.models.setdefault(name, {}).update(ports)
             else:

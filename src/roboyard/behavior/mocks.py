@@ -49,7 +49,9 @@ def with_mocks(factory: Factory, document: Document) -> Factory:
 
 def _mocked(name: str, elements: list[Element], declared: tuple[Kind, dict[str, Port]] | None) -> type[TreeNode]:
     """The class of a stand-in for a node type, by its model, or by how elements use it."""
-    ports = {port: inout_port() for element in elements for port in element.attributes if allowed_port(port)}
+    ports = {
+        port: inout_port(optional=True) for element in elements for port in element.attributes if allowed_port(port)
+    }
     if declared is not None:
         kind, models = declared
         ports |= models

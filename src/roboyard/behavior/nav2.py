@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 class RecoveryNode(Control):
     """Does its first child; where that fails its second, and then the first anew, up to so often."""
 
+    arity = (2, 2)
     ports: ClassVar = {"number_of_retries": input_port(int, 1, "Number of retries")}
     fields = ("_index", "_retries")
 

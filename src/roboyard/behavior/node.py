@@ -74,6 +74,7 @@ class TreeNode:
     Attributes:
         ports: The ports of the type, by name.
         fields: Attributes that make up the node's state, for snapshots; plain data.
+        arity: Between how many children it has; None where its kind says all.
         status: Where it stands.
         watched: Whether somebody is told when that changes.
         name, type_name, path, uid, where: See `Config`.
@@ -82,6 +83,7 @@ class TreeNode:
     kind: ClassVar[Kind]
     ports: ClassVar[Mapping[str, Port]] = {}
     fields: ClassVar[tuple[str, ...]] = ()
+    arity: ClassVar[tuple[int, int] | None] = None
 
     def __init__(self, name: str, config: Config) -> None:
         self.name = name

@@ -31,12 +31,14 @@ class Port:
         type: What values it has.
         default: Text that holds where XML has none; None without one.
         doc: What it is for.
+        optional: Whether XML may leave it out although it has no default; ``inputs`` of the node has not got it then.
     """
 
     direction: str
     type: PortType = field(default=ANY)
     default: str | None = None
     doc: str = ""
+    optional: bool = False
 
     @property
     def reads(self) -> bool:
@@ -48,10 +50,15 @@ class Port:
         """Whether values go out."""
         return self.direction != INPUT
 
+    @property
+    def required(self) -> bool:
+        """Whether XML has to say it."""
+        return self.reads and self.default is None and not self.optional
 
-def input_port(kind: Any = object, default: Any = None, doc: str = "") -> Port:
+
+def input_port(kind: Any = object, default: Any = None, doc: str = "", *, optional: bool = False) -> Port:
     """A port for values that come in, of a Python class or `PortType`."""
-    return Port(INPUT, type_of(kind), _as_text(default), doc)
+    return Port(INPUT, type_of(kind), _as_text(default), doc, optional)
 
 
 def output_port(kind: Any = object, default: str | None = None, doc: str = "") -> Port:
@@ -59,9 +66,9 @@ def output_port(kind: Any = object, default: str | None = None, doc: str = "") -
     return Port(OUTPUT, type_of(kind), default, doc)
 
 
-def inout_port(kind: Any = object, default: Any = None, doc: str = "") -> Port:
+def inout_port(kind: Any = object, default: Any = None, doc: str = "", *, optional: bool = False) -> Port:
     """A port for values that come in and go out."""
-    return Port(INOUT, type_of(kind), _as_text(default), doc)
+    return Port(INOUT, type_of(kind), _as_text(default), doc, optional)
 
 
 def _as_text(default: Any) -> str | None:
@@ -86,6 +93,8 @@ def remapped(port: str, text: str) -> str | None:
 def reader(node: TreeNode, name: str) -> Callable[[], Any]:
     """A function that gives an input port's value at each call; it raises `PortError` where there is none."""
     text = node.inputs.get(name)
+    if text is None and name in node.ports:
+        text = node.ports[name].default  # an empty one, which stands in no node's inputs
     if text is None:
         known = name in node.ports
         why = "nor the manifest or the XML contain the key:" if known else "the manifest doesn't contain the key:"

@@ -8,6 +8,7 @@ from typing import Any
 
 from roboyard.behavior.blackboard import Blackboard
 from roboyard.behavior.building import Builder, SubtreePart
+from roboyard.behavior.checks import check_nodes
 from roboyard.behavior.document import Document, read_document
 from roboyard.behavior.errors import NodeError, TreeError
 from roboyard.behavior.factory import Factory
@@ -184,13 +185,17 @@ def read_tree(
     blackboard: Blackboard | None = None,
     mock: bool = False,
     source: str = "<text>",
+    strict: bool = True,
 ) -> Tree:
-    """A tree from XML, which includes nothing; see `load_tree`."""
+    """A tree from XML, which includes nothing; see `load_tree`.
+
+    Unless it is ``strict``, missing ports and children are found where BehaviorTree.CPP finds them: in the tick.
+    """
     factory = factory or Factory(plugins=True)
     document = read_document(text, source, None, factory, mock=mock)
-    return _built(
-        document, with_mocks(factory, document) if mock else factory, main or document.main_tree(), blackboard
-    )
+    if mock:
+        factory = with_mocks(factory, document)
+    return _built(document, factory, main or document.main_tree(), blackboard, strict=strict)
 
 
 def _read(path: str | Path, factory: Factory | None, *, mock: bool) -> tuple[Document, Factory]:
@@ -204,7 +209,12 @@ def _read(path: str | Path, factory: Factory | None, *, mock: bool) -> tuple[Doc
     return document, with_mocks(factory, document) if mock else factory
 
 
-def _built(document: Document, factory: Factory, name: str, blackboard: Blackboard | None) -> Tree:
+def _built(
+    document: Document, factory: Factory, name: str, blackboard: Blackboard | None, *, strict: bool = True
+) -> Tree:
     builder = Builder(document, factory)
     root = builder.build(name, blackboard or Blackboard())
-    return Tree(root, builder.parts, builder.wake_up, builder.timers)
+    tree = Tree(root, builder.parts, builder.wake_up, builder.timers)
+    if strict:
+        check_nodes(tree.nodes.values())
+    return tree

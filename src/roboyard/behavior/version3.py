@@ -110,7 +110,8 @@ class _Check(Decorator):
 
 
 def _check(kind: Any, name: str) -> type[TreeNode]:
-    ports = {"value_A": input_port(kind), "value_B": input_port(kind), "return_on_mismatch": input_port(Status)}
+    ports = {"value_A": input_port(kind), "value_B": input_port(kind)}
+    ports["return_on_mismatch"] = input_port(Status, optional=True)
     return type(name, (_Check,), {"ports": ports, "__module__": __name__})
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from roboyard.compute.blas import limit_blas_threads
+    from roboyard.compute.cluster import RayPool
     from roboyard.compute.jit import Kernel, compile_examples, kernel, registered_kernels
     from roboyard.compute.pools import Pool, ProcessPool, ThreadPool, open_pool, usable_cores
 
@@ -14,6 +15,7 @@ __all__ = [
     "Kernel",
     "Pool",
     "ProcessPool",
+    "RayPool",
     "ThreadPool",
     "compile_examples",
     "kernel",
@@ -29,6 +31,7 @@ _HOMES = {
     "compile_examples": "jit",
     "registered_kernels": "jit",
     "limit_blas_threads": "blas",
+    "RayPool": "cluster",
     "Pool": "pools",
     "ProcessPool": "pools",
     "ThreadPool": "pools",

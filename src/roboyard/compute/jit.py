@@ -147,14 +147,25 @@ def _fields(item: Any) -> Any:
 @overload
 def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
 @overload
-def kernel(*, examples: Examples | None = None, **options: Any) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
-def kernel(function: Callable[..., Any] | None = None, /, *, examples: Examples | None = None, **options: Any) -> Any:
+def kernel(
+    *, examples: Examples | None = None, leaf: bool = False, **options: Any
+) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    examples: Examples | None = None,
+    leaf: bool = False,
+    **options: Any,
+) -> Any:
     """Compile a function with numba: no Python objects inside, the GIL released, machine code kept on disk.
 
     Args:
         function: Takes and gives numbers, arrays and tuples of them.
         examples: Returns argument tuples of the types the kernel will meet. `python -m roboyard.compute.warm` compiles
             for these types beforehand (nothing is run); without it the first call compiles.
+        leaf: It makes no arrays, so no references are counted inside. numba counts each array of every tuple that is
+            handed on, which takes longer than a short function's work.
         options: Further options of `numba.njit`, e.g. `inline="always"` or `error_model="numpy"`.
 
     Raises:
@@ -164,6 +175,8 @@ def kernel(function: Callable[..., Any] | None = None, /, *, examples: Examples 
     for forbidden in ("fastmath", "parallel", "cache", "nogil"):
         if forbidden in options:
             raise ValueError(f"kernel: option {forbidden!r} is not to be chosen")
+    if leaf:
+        options["_nrt"] = False
 
     def compile_later(function: Callable[P, R]) -> Kernel[P, R]:
         compiled = numba.njit(nogil=True, fastmath=False, parallel=False, **options)(function)

@@ -30,7 +30,8 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _checked(workers: int | None) -> int:
+def checked_workers(workers: int | None) -> int:
+    """A number of workers; one for each usable core if none is given. Raises InputError for none that makes sense."""
     if workers is None:
         return usable_cores()
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= _MOST_WORKERS:
@@ -74,7 +75,7 @@ class ThreadPool(Pool):
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        self.workers = _checked(workers)
+        self.workers = checked_workers(workers)
         self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="roboyard")
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
@@ -100,7 +101,7 @@ class ProcessPool(Pool):
     """
 
     def __init__(self, workers: int | None = None, *, preload: tuple[str, ...] = ()) -> None:
-        self.workers = _checked(workers)
+        self.workers = checked_workers(workers)
         self._preload = preload
         self._all = [Worker(preload) for _ in range(self.workers)]
         self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()

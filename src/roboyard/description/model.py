@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from roboyard.description.acting import Acting
 from roboyard.description.findings import Finding, Mending
 from roboyard.description.joints import Axis, Dynamics, Joint, JointType, Limits, Mimic, Safety
 from roboyard.description.sensors import Sensor
@@ -212,6 +213,7 @@ class Model:
         frames: Named places on links.
         mendings: Faults of the file that were mended on request.
         excludes: Pairs of links that never touch, although both may touch others of the model.
+        acting: What it does if it stands for an SDF actor.
     """
 
     name: str
@@ -228,6 +230,7 @@ class Model:
     closures: tuple[Joint, ...] = ()
     mendings: tuple[Mending, ...] = ()
     excludes: tuple[tuple[str, str], ...] = ()
+    acting: Acting | None = None
 
     @property
     def mass(self) -> float:

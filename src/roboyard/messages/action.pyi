@@ -1129,6 +1129,123 @@ class Wait:
         goal_id: msg.UUID = ...
         feedback: Wait.Feedback = ...
 
+class ActorAnimation:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        animation_name: str = ...
+        animation_speed: float = ...
+        reach: bool = ...
+        place: msg.Point = ...
+        hand: str = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        success: bool = ...
+        text: str = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        state: str = ...
+        progress: float = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: ActorAnimation.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: ActorAnimation.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: ActorAnimation.Feedback = ...
+
+class ActorMovement:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Goal:
+        __msgtype__: ClassVar[str]
+        animation_name: str = ...
+        animation_distance: float = ...
+        target: msg.Pose = ...
+
+    @dataclass(slots=True)
+    class Result:
+        __msgtype__: ClassVar[str]
+        success: bool = ...
+        text: str = ...
+        pose: msg.Pose = ...
+
+    @dataclass(slots=True)
+    class Feedback:
+        __msgtype__: ClassVar[str]
+        state: str = ...
+        pose: msg.Pose = ...
+
+    class SendGoal:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+            goal: ActorMovement.Goal = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            accepted: bool = ...
+            stamp: msg.Time = ...
+
+    class GetResult:
+        name: ClassVar[str]
+
+        @dataclass(slots=True)
+        class Request:
+            __msgtype__: ClassVar[str]
+            goal_id: msg.UUID = ...
+
+        @dataclass(slots=True)
+        class Response:
+            __msgtype__: ClassVar[str]
+            status: int = ...
+            result: ActorMovement.Result = ...
+
+    @dataclass(slots=True)
+    class FeedbackMessage:
+        __msgtype__: ClassVar[str]
+        goal_id: msg.UUID = ...
+        feedback: ActorMovement.Feedback = ...
+
 class Explore:
     name: ClassVar[str]
 
@@ -1357,6 +1474,8 @@ class nav2_msgs:
     Wait: TypeAlias = Wait
 
 class roboyard_msgs:
+    ActorAnimation: TypeAlias = ActorAnimation
+    ActorMovement: TypeAlias = ActorMovement
     Explore: TypeAlias = Explore
     LookForDiscs: TypeAlias = LookForDiscs
     RunSkill: TypeAlias = RunSkill

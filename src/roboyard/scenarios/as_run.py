@@ -37,6 +37,9 @@ def plain_scenario(spec: Spec) -> dict[str, Any]:
         robot["model"] = _absolute(robot["model"], base)
     for thing in [*data.get("furniture", {}).values(), *data.get("things", {}).values()]:
         thing["model"] = _absolute(thing["model"], base)
+    for person in data.get("people", {}).values():
+        if "clips" in person:
+            person["clips"] = {name: _absolute(file, base) for name, file in person["clips"].items()}
     for node in data.get("nodes", {}).values():
         place, colon, name = node["use"].rpartition(":")
         if place.endswith(".py"):

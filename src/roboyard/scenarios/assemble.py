@@ -18,11 +18,12 @@ from roboyard.scenarios.missions import MISSION, add_mission
 from roboyard.scenarios.movements import with_movement
 from roboyard.scenarios.node_factory import make_node
 from roboyard.scenarios.operator import Operator
+from roboyard.scenarios.people import add_crowd
 from roboyard.scenarios.residents import can_wake, renamed, resident
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.run import Run
-from roboyard.scenarios.schema import FurnitureEntry, RobotEntry, Scenario
+from roboyard.scenarios.schema import FurnitureEntry, PersonEntry, RobotEntry, Scenario
 from roboyard.scenarios.script import Script, load_script
 from roboyard.scenarios.setting import set_out
 from roboyard.scenarios.size import reach
@@ -68,6 +69,9 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True) -> Run
         for name, entry in scenario.robots.items():
             movement = scenario.movement if name == scenario.main_robot else None
             _add_robot(run, name, entry, spec.base, movement)
+        for name, person in scenario.people.items():
+            _add_person(run, name, person)
+        add_crowd(run, scenario.people)
         for name in can_wake(run.world):
             if name not in run.robots:
                 run.wake(name)
@@ -156,6 +160,14 @@ def _add_furniture(run: Run, name: str, entry: FurnitureEntry) -> None:
         raise
     except RoboyardError as error:
         error.where = error.where or f"furniture.{name}"
+        raise
+
+
+def _add_person(run: Run, name: str, entry: PersonEntry) -> None:
+    try:
+        run.add_person(name, entry)
+    except RoboyardError as error:
+        error.where = f"people.{name}" if error.where is None else f"people.{name}: {error.where}"
         raise
 
 

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import Node, param, resource
+from roboyard.grids.height_map import HeightMap
+from roboyard.mapping.nodes.grid_map_messages import heights_to_msg
 from roboyard.messages import msg
 from roboyard.simulation import Simulation
 from roboyard.simulation.naming import COLLISION
-from roboyard.walking.nodes.steps_messages import heights_message
 
 Array = NDArray[np.float64]
 
@@ -52,9 +53,8 @@ class WorldHeightsNode(Node):
             x0, y0, x1, y1 = self.area
             columns, rows = round((x1 - x0) / self.cell), round((y1 - y0) / self.cell)
             heights = true_heights(self.simulation, (x0, y0), (rows, columns), self.cell)
-            self._publisher.publish(
-                heights_message(heights, (x0, y0), self.cell, self.now_ns, self.frame(self.map_frame))
-            )
+            ground = HeightMap(heights, (x0, y0), self.cell)
+            self._publisher.publish(heights_to_msg(ground, self.now_ns, self.frame(self.map_frame)))
 
 
 def true_heights(simulation: Simulation, corner: tuple[float, float], shape: tuple[int, int], cell: float) -> Array:

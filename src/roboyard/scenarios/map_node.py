@@ -24,13 +24,15 @@ class WorldMapNode(Node):
     resolution: float = param(0.05, unit="m", low=0.005, high=10.0, fixed=True)
     height: float = param(0.25, unit="m", low=-100.0, high=100.0, doc="of the cut, the laser's", fixed=True)
 
+    also: tuple[float, ...] = param((), unit="m", doc="heights of further cuts, drawn into the same map", fixed=True)
+
     def setup(self) -> None:
         """Publish."""
         world = self.simulation
         robots = [name for name, handle in world.models.items() if handle.is_robot]
         places = [(float(x), float(y)) for x, y, _ in (world.truth(name).pose.translation for name in robots)]
         try:
-            grid = true_map(world, height=self.height, resolution=self.resolution, inside=places)
+            grid = true_map(world, height=self.height, also=self.also, resolution=self.resolution, inside=places)
         except InputError as error:
             self.log.error(f"there is no map: {error}")
             self.report_health("error", "there is no map", reason=str(error))

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import Bus, Graph, Node, Publisher, graph
 from roboyard.bus.pacing import wall_seconds
@@ -26,6 +26,7 @@ from roboyard.errors import InputError, RunError, UnknownNameError
 from roboyard.grids.terrain import Terrain
 from roboyard.record import Recorder
 from roboyard.scenarios import catalog
+from roboyard.scenarios.actors import bring_to_life
 from roboyard.scenarios.bringup import package_of
 from roboyard.scenarios.depth_looks import depth_seen
 from roboyard.scenarios.metrics import Evaluation
@@ -39,7 +40,10 @@ from roboyard.scenarios.run_folder import RunFolder, given_folder
 from roboyard.scenarios.true_shapes import TrueShapes
 from roboyard.simulation import Simulation
 from roboyard.simulation.furniture import FILENAME, furniture_of
-from roboyard.simulation.nodes import FurnitureNode, SimulationNode
+from roboyard.simulation.nodes import FurnitureNode, PersonNode, SimulationNode
+
+if TYPE_CHECKING:
+    from roboyard.scenarios.people import PersonEntry
 
 
 class Run:
@@ -63,6 +67,7 @@ class Run:
         robots: By name, the first is the main one.
         known_robots: Those that were removed too.
         furniture: What moves by itself, by name.
+        people: Who is there, by name.
         terrain: Uneven ground that a scenario has laid; None without.
         things: Names of what a scenario has laid out.
         evaluation: Its metrics so far.
@@ -103,6 +108,7 @@ class Run:
         self.things: tuple[str, ...] = ()
         self.terrain: Terrain | None = None
         self.furniture: dict[str, FurnitureNode] = {}
+        self.people: dict[str, PersonNode] = {}
         self.evaluation = Evaluation()
         self.wall_seconds, self.start_ns = 0.0, 0
         self.events: list[dict[str, Any]] = []
@@ -121,6 +127,7 @@ class Run:
             for name_of, handle in self.simulation.models.items():
                 if furniture_of(handle.model) is not None:
                     self._bring_up(name_of, handle.model)
+            bring_to_life(self)
         except BaseException:
             self.close()
             raise
@@ -252,6 +259,12 @@ class Run:
             self.simulation.remove(name)
             raise
 
+    def add_person(self, name: str, person: PersonEntry | None = None, **said: Any) -> PersonNode:
+        """Put somebody into the world: a ``PersonEntry``, or its values by name. Raises as `people.add_person`."""
+        from roboyard.scenarios import people
+
+        return people.add_person(self, name, person or people.PersonEntry(**said))
+
     def _bring_up(self, name: str, model: Model, start: float = 0.0) -> Node:
         moving = furniture_of(model)
         node = FurnitureNode(simulation=self.simulation, furniture=moving, model=name, start=start)
@@ -267,8 +280,9 @@ class Run:
         if name in self.robots and self.robots[name].nodes:
             self.robots[name].remove()
             return
-        if name in self.furniture:
-            self.bus.remove(self.furniture.pop(name))
+        for nodes in (self.furniture, self.people):
+            if name in nodes:
+                self.bus.remove(nodes.pop(name))
         self.simulation.remove(name)
         self.robots.pop(name, None)
 

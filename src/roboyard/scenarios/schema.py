@@ -16,6 +16,7 @@ from roboyard.errors import ConfigError
 from roboyard.scenarios.faults.kinds import POSE, Fault, Pose, Remove, Spawn
 from roboyard.scenarios.ground import TerrainEntry
 from roboyard.scenarios.options import OptionEntry
+from roboyard.scenarios.people import PersonEntry
 from roboyard.scenarios.script import Script, Step
 from roboyard.scenarios.setting import LooksEntry, ThingEntry
 
@@ -23,6 +24,7 @@ __all__ = [
     "FurnitureEntry",
     "NodeEntry",
     "OptionEntry",
+    "PersonEntry",
     "Pose",
     "RecordEntry",
     "Remove",
@@ -122,6 +124,7 @@ class Scenario:
     robots: dict[str, RobotEntry] = field(factory=dict, doc="by name, the first is the main one")
     terrain: TerrainEntry | None = field(None, doc="uneven ground, made by its seed")
     furniture: dict[str, FurnitureEntry] = field(factory=dict, doc="what moves by itself, by name")
+    people: dict[str, PersonEntry] = field(factory=dict, doc="who is there, by name")
     things: dict[str, ThingEntry] = field(factory=dict, doc="what stands or lies about, by name")
     looks: LooksEntry = field(LooksEntry(), doc="")
     operator: str | tuple[Step, ...] | Script | dict[str, str | tuple[Step, ...] | Script] | None = field(
@@ -152,6 +155,10 @@ class Scenario:
         _check_names(tuple(self.nodes), "node name")
         _check_names(tuple(self.furniture), "furniture name")
         _check_names(tuple(self.things), "thing name")
+        _check_names(tuple(self.people), "person's name")
+        both = sorted(self.people.keys() & {*self.robots, *self.furniture, *self.things, *self.nodes})
+        if both:
+            raise ConfigError(f"{both[0]!r} is a person and something else", where="people", valid="another name")
         _check_names(tuple(self.criteria), "criterion name")
         _check_names(tuple(self.options), "option name")
         for key, (low, high) in self.draws.items():

@@ -3,8 +3,8 @@
 YAML, or JSON, which is YAML.  A foot in the air, from ``source`` at ``lifts`` to ``target`` at ``lands``, is at share u
 of that time where
 
-    e = (1 - cos(pi clip((u - 0.15) / 0.7))) / 2,  r = (1 - cos(pi clip(min(u, 1 - u) / 0.3))) / 2  (clipped to 0 … 1)
-    l = (1 - cos(pi clip(min(u, 1 - u) / 0.1))) / 2
+    f = min(1, quick / (lands - lifts)),  c(v) = (1 - cos(pi v)) / 2 of v clipped to 0 … 1
+    e = c((u - 0.15 f) / (1 - 0.3 f)),  r = c(min(u, 1 - u) / (0.3 f)),  l = c(min(u, 1 - u) / (0.1 f))
     x, y: source + e (target - source) + l (b(u) - b(0) - e (b(1) - b(0))),  b being the body's place
     z:    r of the way from source (or, from the middle on, target) up to ``top``.
 """
@@ -15,19 +15,25 @@ import json
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.lib.format import open_memmap
+from numpy.typing import ArrayLike, NDArray
 
 from roboyard.config import field, load
 from roboyard.errors import ConfigError, InputError
-from roboyard.grids.terrain import Terrain
 from roboyard.scenarios.ground import TerrainEntry
+from roboyard.walking.steps.checker import Heights
+from roboyard.walking.steps.ground import LARGEST, Ground
 from roboyard.walking.steps.plan import StepPlan, Swing
+from roboyard.walking.steps.rig import Rig
 from roboyard.walking.walker import Walker
 
 Array = NDArray[np.float64]
+
+_PICTURES: Final = ("PNG", "JPEG", "TIFF", "BMP", "PPM", "GIF", "WEBP")
+"""What is read as heights; other readers of Pillow's start programs."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,8 @@ class SwingEntry:
     source: tuple[float, float, float] = field(unit="m", doc="where it was")
     target: tuple[float, float, float] = field(unit="m", doc="where it is set down")
     top: float = field(unit="m", doc="height that it rises to")
+    quick: float = field(unit="s", low=1e-6, doc="it rises and comes down as in a swing of this time, if it is longer")
+    wish: tuple[float, float] | None = field(None, unit="m", doc="from where on a place was looked for, nearest first")
 
 
 @dataclass(frozen=True)
@@ -71,14 +79,15 @@ class StepsFile:
     heading: float = field(0.0, unit="rad", doc="of the body, all the time")
     terrain: TerrainEntry | None = field(None, doc="ground by kind and seed")
     map: HeightMap | None = field(None, doc="or from a file")
+    failed_leg: str | None = field(None, doc="a leg that does not work, kept out of the way as at rest")
     about: dict[str, str] = field(factory=dict, doc="who made it, and with what")
 
     def __post_init__(self) -> None:
         if (self.terrain is None) == (self.map is None):
             raise ConfigError("names no ground, or two", valid="either terrain or map")
         times = [row[0] for row in self.track]
-        if len(times) < 2 or times[0] != 0.0 or any(b <= a for a, b in pairwise(times)):
-            raise ConfigError("times that do not grow from 0", where="track", valid="two or more rows, later and later")
+        if not times or times[0] != 0.0 or any(b <= a for a, b in pairwise(times)):
+            raise ConfigError("times that do not grow from 0", where="track", valid="rows, later and later")
         for number, one in enumerate(self.swings):
             if one.leg not in self.feet:
                 raise ConfigError(f"no leg {one.leg!r}", where=f"swings[{number}]", valid=", ".join(self.feet))
@@ -89,6 +98,14 @@ class StepsFile:
                     valid=f"within 0 to {times[-1]:g} s",
                 )
 
+    @property
+    def ground(self) -> TerrainEntry | HeightMap:
+        """What is walked on."""
+        ground = self.terrain or self.map
+        if ground is None:
+            raise ConfigError("names no ground", valid="either terrain or map")
+        return ground
+
     def plan(self, walker: Walker) -> StepPlan:
         """The plan for a robot. Raises ConfigError where its legs are others."""
         names = [leg.name for leg in walker.legs]
@@ -96,7 +113,8 @@ class StepsFile:
             said = ", ".join(self.feet)
             raise ConfigError(f"legs {said}", where="feet", valid=f"those of {walker.robot}: {', '.join(names)}")
         swings = tuple(
-            Swing(names.index(one.leg), one.lifts, one.lands, one.source, one.target, one.top) for one in self.swings
+            Swing(names.index(one.leg), one.lifts, one.lands, one.source, one.target, one.top, one.quick, one.wish)
+            for one in self.swings
         )
         return StepPlan(self.heading, np.array([self.feet[name] for name in names]), np.array(self.track), swings)
 
@@ -107,11 +125,14 @@ def load_steps(path: Path) -> StepsFile:
 
 
 def steps_text(
-    plan: StepPlan, walker: Walker, robot: str, goal: tuple[float, float], ground: TerrainEntry | HeightMap
-) -> str:
+    plan: StepPlan, walker: Walker, robot: str, goal: tuple[float, float], ground: TerrainEntry | HeightMap,
+    failed_leg: str | None = None,
+) -> str:  # fmt: skip
     """A plan as its file's text; numbers as they are, so that reading gives the same."""
     names = [leg.name for leg in walker.legs]
     said: dict[str, Any] = {"format": "roboyard steps 1", "robot": robot, "goal": list(goal), "heading": plan.heading}
+    if failed_leg is not None:
+        said["failed_leg"] = failed_leg
     plain = {key: value for key, value in asdict(ground).items() if value is not None}
     if isinstance(ground, HeightMap):
         said["map"] = plain | {"file": str(ground.file)}
@@ -137,29 +158,49 @@ def read_heights(file: Path, relief: float) -> Array:
     if not file.is_file():
         raise InputError("there is no such file", where=str(file), valid=".npy or .png")
     try:
-        if file.suffix.lower() == ".npy":
-            found = np.load(file, allow_pickle=False)
-        else:
-            from PIL import Image
-
-            with Image.open(file) as picture:
-                grey = np.asarray(picture.convert("I") if picture.mode.startswith("I") else picture.convert("L"))
-            found = grey[::-1] * (relief / (65535.0 if grey.max() > 255 else 255.0))
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {error}", where=str(file), valid=".npy of numbers, or a picture") from None
-    if found.ndim != 2 or found.dtype.kind not in "fiu":
+        found = open_memmap(file, mode="r") if file.suffix.lower() == ".npy" else _picture(file, relief)
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - readers of pictures raise whatever comes to them
+        what = f"{type(error).__name__}, {' '.join(str(error).split())[:100]}"
+        raise InputError(f"cannot be read: {what}", where=str(file), valid=".npy of numbers, or a picture") from None
+    if found.ndim != 2 or found.dtype.kind not in "fiu" or found.size > LARGEST:
         what = f"holds {found.dtype} of shape {found.shape}"
-        raise InputError(what, where=str(file), valid="numbers, rows x columns")
-    return np.asarray(found, np.float64)
+        raise InputError(what, where=str(file), valid=f"numbers, rows x columns, {LARGEST} or fewer")
+    return np.array(found, np.float64)
 
 
-def heights_of(terrain: Terrain | None, table: HeightMap | None) -> Any:
-    """What `check_plan` asks for heights: of a terrain, or of a map, with nan outside of it."""
-    if terrain is not None:
-        return terrain.height
-    if table is None:
-        raise InputError("no ground", valid="a terrain or a map")
-    values, (x, y), cell = table.heights(), table.corner, table.cell
+def _picture(file: Path, relief: float) -> Array:
+    """(rows, columns) heights [m] of a picture, the lowest row first."""
+    import warnings
+
+    from PIL import Image
+
+    quiet = warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning)
+    with quiet, Image.open(file, formats=_PICTURES) as picture:
+        if picture.width * picture.height > LARGEST:  # known before anything of it is unpacked
+            what = f"a picture of {picture.width} x {picture.height}"
+            raise InputError(what, where=str(file), valid=f"{LARGEST} or fewer points")
+        if picture.mode == "F":
+            raise InputError("a picture of fractions", where=str(file), valid="8 or 16 bits a point, or .npy")
+        deep = picture.mode.startswith("I")  # 16 bits
+        grey = np.asarray(picture.convert("I" if deep else "L"), np.float64)
+    heights: Array = grey[::-1] * (relief / (65535.0 if deep else 255.0))
+    return heights
+
+
+def ground_of(entry: TerrainEntry | HeightMap, rig: Rig, places: ArrayLike, heading: float) -> Ground:
+    """Ground to plan on: a terrain and what lies about places (k, 2) [m], or a map. Raises InputError."""
+    if isinstance(entry, TerrainEntry):
+        return Ground.of_terrain(entry.make(0), rig, places, heading=heading)
+    return Ground.of(entry.heights(), entry.corner, rig, cell=entry.cell, heading=heading)
+
+
+def heights_of(entry: TerrainEntry | HeightMap) -> Heights:
+    """What `check_plan` asks for heights: of a terrain, or of a map, with nan outside of it. Raises InputError."""
+    if isinstance(entry, TerrainEntry):
+        return entry.make(0).height
+    values, (x, y), cell = entry.heights(), entry.corner, entry.cell
 
     def height(places: Array) -> Array:
         c, r = (np.floor((places[..., k] - low) / cell).astype(np.int64) for k, low in ((0, x), (1, y)))

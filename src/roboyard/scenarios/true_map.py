@@ -17,6 +17,7 @@ def true_map(
     simulation: Simulation,
     *,
     height: float = 0.25,
+    also: Iterable[float] = (),
     resolution: float = 0.05,
     margin: float = 0.5,
     inside: Iterable[tuple[float, float]] = (),
@@ -26,6 +27,7 @@ def true_map(
     Args:
         simulation: The world; what can move is left out.
         height: Of the cut [m]; that of the laser.
+        also: Heights of further cuts within the first one's bounds [m]: what a robot would bump into that lies between.
         resolution: Side of a cell [m].
         margin: Free space around everything [m].
         inside: Places (x, y) [m]; what they are connected with is free, the rest unknown. Without any of them in
@@ -40,10 +42,15 @@ def true_map(
     plan = floor_plan(simulation.model, height=height, resolution=resolution, margin=margin)
     if not plan.occupied.any():
         raise InputError(f"nothing stands in the world at a height of {height} m", valid="a height that a wall has")
-    frame = GridFrame(resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
-    regions, _ = label(~plan.occupied)
+    occupied = plan.occupied
+    for other in also:
+        occupied = occupied | floor_plan(
+            simulation.model, height=other, resolution=resolution, bounds=plan.extent
+        ).occupied  # fmt: skip
+    frame = GridFrame(resolution, occupied.shape, SE2(*plan.origin, 0.0))
+    regions, _ = label(~occupied)
     places = frame.cells(np.array(list(inside), dtype=np.float64).reshape(-1, 2))
     numbers = {int(regions[row, column]) for row, column in places[frame.contains(places)]} - {0}
-    free = np.isin(regions, sorted(numbers)) if numbers else ~plan.occupied
-    cells = np.where(plan.occupied, OCCUPIED, np.where(free, FREE, UNKNOWN))
+    free = np.isin(regions, sorted(numbers)) if numbers else ~occupied
+    cells = np.where(occupied, OCCUPIED, np.where(free, FREE, UNKNOWN))
     return OccupancyGrid(cells.astype(np.int8), frame)

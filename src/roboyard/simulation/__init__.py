@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from roboyard.simulation.contacts import Episode
-    from roboyard.simulation.engine import Handle, Simulation
+    from roboyard.simulation.engine import Simulation
+    from roboyard.simulation.handle import Handle
     from roboyard.simulation.settings import PhysicsSettings
     from roboyard.simulation.touch import Touch
     from roboyard.simulation.truth import Truth
@@ -16,7 +17,7 @@ __all__ = ["Episode", "Handle", "PhysicsSettings", "Simulation", "Touch", "Truth
 
 _HOMES = {
     "Episode": "contacts",
-    "Handle": "engine",
+    "Handle": "handle",
     "Simulation": "engine",
     "PhysicsSettings": "settings",
     "Touch": "touch",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -14,10 +14,12 @@ from roboyard.geometry import SE3
 from roboyard.hardware import Base, BaseKind, Hardware
 from roboyard.simulation import stepping
 from roboyard.simulation.actuation import Servos
-from roboyard.simulation.assembly import Entry, Placement, assemble
+from roboyard.simulation.assembly import Entry, Flesh, Placement, assemble
 from roboyard.simulation.base import SimulatedBase
 from roboyard.simulation.contacts import ContactWatch, Episode
 from roboyard.simulation.faults import FaultTable
+from roboyard.simulation.flesh import FleshTables
+from roboyard.simulation.handle import Handle
 from roboyard.simulation.hardware import SimulatedHardware
 from roboyard.simulation.instant import Instant
 from roboyard.simulation.looks import Looks
@@ -33,23 +35,6 @@ if TYPE_CHECKING:
 
 FAR = 1e6
 """Farther from the origin no model is put [m]: what the engine reckons with in the square loses its digits there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Handle:
-    """A model that was added: its name, its namespace on the bus, its description."""
-
-    name: str
-    namespace: str
-    model: Model
-    robot: bool | None = None
-
-    @property
-    def is_robot(self) -> bool:
-        """Whether it counts as a robot: as said, else if it has sensors, or joints with an interface or a plugin."""
-        if self.robot is not None:
-            return self.robot
-        return bool(self.model.sensors or self.model.interfaces or (self.model.joints and self.model.plugins))
 
 
 class Simulation:
@@ -114,11 +99,13 @@ class Simulation:
         robot: bool | None = None,
         base: BaseKind | None = None,
         aloft: Iterable[str] = (),
+        flesh: Mapping[str, Flesh] | None = None,
     ) -> Handle:
         """Put ``model`` into the world, also while it runs; everything else keeps its state to the last bit.
 
         ``robot`` says whether its truth is published; None: if it can act or sense.  ``base`` makes its body one that
-        takes velocities (see `base`).  Contacts of the links ``aloft`` with the ground are episodes too.
+        takes velocities (see `base`).  Contacts of the links ``aloft`` with the ground are episodes too.  A model with
+        ``flesh`` goes where it is led (see `flesh`), and gives way.
 
         Raises:
             InputError: the name is taken, or empty; or the place is farther than `FAR`.
@@ -133,7 +120,7 @@ class Simulation:
             )
         if name in self._handles:
             raise InputError(f"there is already a model named {name!r}", valid=f"taken: {', '.join(self._handles)}")
-        entry = Entry(name, model, T_world_model or SE3.identity(), base, frozenset(aloft))
+        entry = Entry(name, model, T_world_model or SE3.identity(), base, frozenset(aloft), flesh)
         assembled = assemble(self.world, [*self._entries, entry], self.settings)
         before = self.running
         self._entries.append(entry)
@@ -325,6 +312,11 @@ class Simulation:
     def instant(self) -> Instant:
         """Evaluates what the present has not been asked for yet."""
         return self.running.instant
+
+    @property
+    def flesh(self) -> FleshTables:
+        """Models that are led, and give way: lead them here."""
+        return self.running.flesh
 
     @property
     def servos(self) -> Servos:

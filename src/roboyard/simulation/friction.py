@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.simulation.flesh_loop import WIDTH, press
 from roboyard.simulation.grain_loop import follow_grain, let_creep
 from roboyard.simulation.meeting_loop import follow_turns, harden
 from roboyard.simulation.native import (
@@ -182,7 +183,9 @@ def keep_sliding_contacts_down(data: int, layout: NDArray[np.int64]) -> None:
 
 def _example_surfaces() -> Iterable[tuple[Any, ...]]:
     table = np.zeros((1, 3))
-    yield (0, 0, np.zeros(1, np.int64), np.zeros((1, 7)), table, table, np.zeros((1, 9)), np.zeros(1, bool))
+    narrow, flesh = np.zeros(1, np.int32), (np.zeros((1, WIDTH)), np.zeros((1, 4)))
+    grounds = (table, np.zeros((1, 9)), np.zeros(1, bool))
+    yield (0, 0, np.zeros(1, np.int64), np.zeros((1, 7)), table, *grounds, narrow, *flesh, narrow)
 
 
 @kernel(examples=_example_surfaces)
@@ -195,8 +198,13 @@ def evaluate_on(
     friction: NDArray[np.float64],
     grain: NDArray[np.float64],
     ground: NDArray[np.bool_],
+    part_of: NDArray[np.int32],
+    parts: NDArray[np.float64],
+    turns: NDArray[np.float64],
+    body_of: NDArray[np.int32],
 ) -> None:
-    """`evaluate` where some of the ground is slippery, some surfaces move and some have a grain, and where bodies meet.
+    """`evaluate` where some of the ground is slippery, some surfaces move and some have a grain, where bodies meet, and
+    where some give way.
 
     Args:
         model: Address of the engine's model.
@@ -207,6 +215,10 @@ def evaluate_on(
         friction: …
         grain: See `follow_grain`.
         ground: …
+        part_of: See `press`; so are the others.
+        parts: …
+        turns: …
+        body_of: …
     """
     _step1(model, data)
     if grain.shape[0] > 0 and follow_grain(data, layout, grain, patches, ground):
@@ -218,6 +230,8 @@ def evaluate_on(
         let_creep(model, data, layout, grain)
     harden(model, data, layout)
     keep_sliding_contacts_down(data, layout)
+    if parts.shape[0] > 0:
+        press(data, layout, part_of, parts, turns, body_of)
     follow_turns(model, data, layout, float64s(model + layout[TIMESTEP], 1)[0])
 
 

@@ -12,6 +12,7 @@ from roboyard.simulation import friction, stepping, transfer
 from roboyard.simulation.actuation import Servos
 from roboyard.simulation.assembly import Assembled
 from roboyard.simulation.contacts import ContactWatch
+from roboyard.simulation.flesh import FleshTables
 from roboyard.simulation.instant import Instant
 from roboyard.simulation.settings import PhysicsSettings
 from roboyard.simulation.surface_tables import SurfaceTables
@@ -31,6 +32,7 @@ class Running:
     watch: ContactWatch
     instant: Instant
     surfaces: SurfaceTables
+    flesh: FleshTables
     views: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
     trees: NDArray[np.int32]
 
@@ -45,6 +47,7 @@ class Running:
         friction.evaluate_on(
             self.model._address, self.data._address, self.watch.layout,
             tables.patches, tables.belts, tables.friction, tables.grain, self.watch.ground,
+            self.flesh.part_of, self.flesh.parts, self.flesh.turns, self.flesh.body_of,
         )  # fmt: skip
         self.instant.moved()
 
@@ -85,6 +88,11 @@ class Running:
             self.data.qfrc_bias,
             self.data.qacc,
             self.trees,
+            self.flesh.part_of,
+            self.flesh.parts,
+            self.flesh.places,
+            self.flesh.turns,
+            self.flesh.body_of,
         )
         if why == stepping.NO_ROOM:
             self.watch.make_room()
@@ -96,7 +104,9 @@ def start(assembled: Assembled, settings: PhysicsSettings, time_ns: int, before:
     data = mujoco.MjData(assembled.model)
     servos = Servos.of(assembled)
     transfer.set_initial(assembled, data)
+    flesh = FleshTables.of(assembled, data)
     if before is not None:
+        flesh.adopt(before.flesh)
         transfer.carry_over(before.assembled, before.data, assembled, data)
         servos.adopt(before.servos, assembled.model)
     watch = ContactWatch(assembled, settings.timestep_ns, before.watch if before is not None else None)
@@ -104,6 +114,6 @@ def start(assembled: Assembled, settings: PhysicsSettings, time_ns: int, before:
     views = (data.qpos, data.qvel, data.ctrl)
     instant = Instant(assembled.model, data, watch.layout)
     trees = turning_trees(assembled.model)
-    running = Running(assembled, data, servos, watch, instant, SurfaceTables.of(assembled), views, trees)
+    running = Running(assembled, data, servos, watch, instant, SurfaceTables.of(assembled), flesh, views, trees)
     running.evaluate()
     return running

@@ -30,6 +30,7 @@ class Scene:
     def pose_like(self, data: mujoco.MjData) -> None:
         """Put everything where it is in ``data``, the physics of the same models."""
         self.data.qpos[:] = data.qpos
+        self.data.mocap_pos[:], self.data.mocap_quat[:] = data.mocap_pos, data.mocap_quat
         self.data.time = data.time
         mujoco.mj_kinematics(self.model, self.data)
         mujoco.mj_comPos(self.model, self.data)

@@ -15,7 +15,7 @@ from roboyard.simulation.contacts import Episode
 if TYPE_CHECKING:
     from roboyard.simulation.engine import Simulation
 
-VERSION = 3
+VERSION = 4
 _SIGNATURE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 
@@ -42,6 +42,7 @@ def save(simulation: Simulation) -> dict[str, Any]:
             for name in simulation.models
         },
         "belts": [[*key, *velocity] for key, velocity in simulation.belts.items()],
+        "flesh": simulation.flesh.save(),
         "faults": simulation.faults.save(),
     }
 
@@ -85,6 +86,7 @@ def _take(simulation: Simulation, saved: dict[str, Any]) -> None:
     simulation.bind_bases()
     simulation.set_steps(int(saved["steps"]))
     simulation.belts = {(model, link): (x, y, z) for model, link, x, y, z in saved["belts"]}
+    simulation.flesh.load(saved["flesh"])
     simulation.faults.load(saved["faults"])
     simulation.running.evaluate()
     simulation.watch.restore(tuple(Episode(*values) for values in saved["episodes"]))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.simulation.contact_loop import watch_contacts
+from roboyard.simulation.flesh_loop import WIDTH, give_way
 from roboyard.simulation.friction import evaluate_on, solve_and_integrate
 from roboyard.simulation.native import DIVERGENCE, MAXUSE, NARENA, int32, int64
 from roboyard.simulation.servo_loop import run_servos
@@ -27,7 +28,8 @@ def _example() -> Iterable[tuple[Any, ...]]:
     narrow = np.zeros(1, np.int32)
     mask = narrow.astype(bool)
     tables = (narrow, mask, mask, narrow, i2, i2, i2, 0, 0, 1, f2, f2, f2, f2, f1, f1, np.zeros((1, 2), np.int32))
-    yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, *tables)
+    flesh = (narrow, np.zeros((1, WIDTH)), np.zeros((1, 3)), np.zeros((1, 4)), narrow)
+    yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, *tables, *flesh)
 
 
 @kernel(examples=_example)
@@ -59,6 +61,11 @@ def run(
     bias: NDArray[np.float64],
     acceleration: NDArray[np.float64],
     trees: NDArray[np.int32],
+    part_of: NDArray[np.int32],
+    parts: NDArray[np.float64],
+    places: NDArray[np.float64],
+    turns: NDArray[np.float64],
+    body_of: NDArray[np.int32],
 ) -> tuple[int, int, int]:
     """Take up to ``steps`` physics steps from a state whose positions and velocities are evaluated.
 
@@ -93,6 +100,11 @@ def run(
         bias: See `solve_and_integrate`.
         acceleration: …
         trees: See `turning_trees`.
+        part_of: See `give_way`; so are the others.
+        parts: …
+        places: …
+        turns: …
+        body_of: See `press`.
 
     Returns:
         Steps taken, rows in use of the episode table, and why it ended: `DONE`, `NO_ROOM` in the episode table,
@@ -104,7 +116,9 @@ def run(
             return k, count, NO_ROOM
         run_servos(ints, floats, qpos, qvel, ctrl, bias, dt)
         solve_and_integrate(model, data, layout, dt, qpos, qvel, bias, acceleration, trees)
-        evaluate_on(model, data, layout, patches, belts, friction, grain, ground)
+        if parts.shape[0] > 0:
+            give_way(data, layout, part_of, parts, places, turns, dt)
+        evaluate_on(model, data, layout, patches, belts, friction, grain, ground, part_of, parts, turns, body_of)
         count = watch_contacts(
             data, layout, owner, ground, aloft, robots, latest, episodes, pairs, count, first + k + 1, gap
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roboyard.errors import RoboyardError
+from roboyard.errors import InputError, RoboyardError
 
 
 class FootOutOfReach(RoboyardError):
@@ -26,11 +26,11 @@ class LegBeyondLimits(RoboyardError):
         self.value = value
 
 
-class BadStart(RoboyardError):
+class BadStart(InputError):
     """A plan cannot begin there."""
 
 
-class BadGoal(RoboyardError):
+class BadGoal(InputError):
     """A plan cannot end there."""
 
 

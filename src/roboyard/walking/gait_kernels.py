@@ -83,3 +83,34 @@ def held_by(feet: Array, down: NDArray[np.bool_], x: float, y: float) -> float:
             if edge:
                 margin = min(margin, (ex * (y - feet[i, 1]) - ey * (x - feet[i, 0])) / length)
     return margin if wide else -math.inf
+
+
+@kernel(examples=lambda: [(np.zeros((6, 3)), np.ones(6, np.bool_), 0.0, 0.0)])
+def tips_at(feet: Array, down: NDArray[np.bool_], roll: float, pitch: float) -> float:
+    """By how much a body turns about an edge of its feet (l, 3), in space, until its middle is above it [rad].
+
+    As `tip_over`, of those that are down (l), for a body that leans; below zero outside, -inf where they span none.
+    """
+    if held_by(feet, down, 0.0, 0.0) == -math.inf:
+        return -math.inf
+    cr, sr, cp, sp = math.cos(roll), math.sin(roll), math.cos(pitch), math.sin(pitch)
+    level, least = np.empty_like(feet), math.inf
+    for k in range(feet.shape[0]):
+        x, y, z = feet[k, 0], cr * feet[k, 1] - sr * feet[k, 2], sr * feet[k, 1] + cr * feet[k, 2]
+        level[k, 0], level[k, 1], level[k, 2] = cp * x + sp * z, y, cp * z - sp * x
+    for i in range(feet.shape[0]):
+        for j in range(feet.shape[0]):
+            ax, ay, az = level[i, 0], level[i, 1], level[i, 2]
+            ex, ey, ez = level[j, 0] - ax, level[j, 1] - ay, level[j, 2] - az
+            length = math.hypot(ex, ey)
+            if not down[i] or not down[j] or length < 1e-9:
+                continue
+            edge = True
+            for k in range(feet.shape[0]):
+                edge = edge and (not down[k] or ex * (level[k, 1] - ay) - ey * (level[k, 0] - ax) >= -1e-12)
+            if edge:
+                slope = ez / length
+                away, along = (ey * ax - ex * ay) / length, -(ax * ex + ay * ey) / length
+                high = -(az + slope * along) / math.hypot(1.0, slope)
+                least = min(least, math.atan2(away, high))
+    return least

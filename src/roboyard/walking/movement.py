@@ -31,12 +31,16 @@ class Movement:
     Attributes:
         steps: (l, k, 3) where each foot is at each step, beside its place in the stance, in the body's frame [m].
         name: Of it.
+        ticks: Periods from one step to the next that it was made for; None: whatever the player takes.
     """
 
     steps: Array = field(repr=False)
     name: str = ""
+    ticks: int | None = None
 
     def __post_init__(self) -> None:
+        if self.ticks is not None and not 1 <= self.ticks <= _MOST_TICKS:
+            raise InputError(f"{self.ticks} ticks", where=f"movement {self.name}".strip(), valid=f"1 to {_MOST_TICKS}")
         steps = np.array(self.steps, dtype=np.float64)
         if steps.ndim != 3 or steps.shape[2] != 3 or 0 in steps.shape or not np.isfinite(steps).all():
             raise InputError(
@@ -110,7 +114,7 @@ def play(
     *,
     between: Between = "cosine",
     period: float = PERIOD,
-    ticks: int = TICKS,
+    ticks: int | None = None,
     speed: float = 1.0,
     start: ArrayLike | None = None,
 ) -> Played:
@@ -122,7 +126,8 @@ def play(
         between: "cosine": each foot goes straight, gently at both ends; "spline": a cubic one through all steps, at
             rest at its ends.
         period: Between two set-points [s].
-        ticks: Periods from one step to the next; more where a joint would be too fast.
+        ticks: Periods from one step to the next; more where a joint would be too fast.  None: those that the movement
+            was made for, or else `TICKS`; and `TICKS` or more to its first step.
         speed: Share of the joints' speeds that is used.
         start: (l, 3) feet in the body to begin at [m]; the movement's first step unless given.
 
@@ -130,6 +135,8 @@ def play(
         RoboyardError: a foot cannot be where it shall.
         InputError: a parameter is none.
     """
+    if ticks is None:
+        ticks = movement.ticks or TICKS
     if not 0.0 < period <= 1.0 or not 1 <= ticks <= _MOST_TICKS or not 0.0 < speed <= 1.0:
         raise InputError(
             f"period {period} s, {ticks} ticks, speed {speed}", valid="up to 1 s; 1 tick or more; a share up to 1"
@@ -139,6 +146,8 @@ def play(
     if start is not None:
         places = np.concatenate([np.asarray(start, dtype=np.float64).reshape(1, -1, 3), places])
     counts = np.full(max(len(places) - 1, 0), ticks, np.int64)
+    if start is not None:
+        counts[0] = max(ticks, TICKS)
     most = walker.speeds * speed * period * (1.0 + 1e-9)
     while True:
         way = _between(places, counts, between)

@@ -1,7 +1,8 @@
 """Movement files: steps of feet in XML.
 
 ``<movement><foot number="0"><step><x>0.01</x><y>0</y><z>0.02</z></step>…</foot>…</movement>``: metres beside the
-stance, in the body's frame, one list of steps for each foot, all of the same length.
+stance, in the body's frame, one list of steps for each foot, all of the same length.  ``<movement ticks="1">`` tells
+from step to step how many periods of 20 ms it was made for.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from roboyard.errors import DescriptionError
 from roboyard.walking.movement import Movement
 
 _MOST_STEPS = 100_000
+_MOST_TICKS = 10_000
 
 
 def load_movement(path: Path) -> Movement:
@@ -49,17 +51,27 @@ def load_movement(path: Path) -> Movement:
     for foot, some in enumerate(steps):
         if len(some) != len(steps[0]):
             raise _fault(feet[foot], f"foot {foot} has {len(some)} steps", f"{len(steps[0])}, as many as foot 0 has")
-    return Movement(np.array(steps), path.stem)
+    return Movement(np.array(steps), path.stem, _ticks(root))
 
 
 def movement_text(movement: Movement) -> str:
     """A movement as a file's text; numbers as they are, so that reading gives the same."""
-    lines = ['<?xml version="1.0"?>', "<movement>"]
+    made = "" if movement.ticks is None else f" ticks={quoteattr(str(movement.ticks))}"
+    lines = ['<?xml version="1.0"?>', f"<movement{made}>"]
     for number, steps in enumerate(movement.steps.tolist()):
         lines.append(f"  <foot number={quoteattr(str(number))}>")
         lines += [f"    <step><x>{x!r}</x><y>{y!r}</y><z>{z!r}</z></step>" for x, y, z in steps]
         lines.append("  </foot>")
     return "\n".join([*lines, "</movement>", ""])
+
+
+def _ticks(root: Node) -> int | None:
+    said = root.get("ticks")
+    if not said:
+        return None
+    if not said.isdecimal() or not 1 <= int(said[:9]) <= _MOST_TICKS:
+        raise _fault(root, f"ticks {said!r}", f"1 to {_MOST_TICKS}")
+    return int(said)
 
 
 def _steps(foot: Node) -> list[tuple[float, ...]]:

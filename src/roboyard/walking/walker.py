@@ -104,6 +104,15 @@ class Walker:
         """(l, 3) greatest speeds [rad/s]."""
         return np.array([leg.chain.velocity for leg in self.legs])
 
+    def without(self, leg: str) -> Walker:
+        """The same robot with a leg less to stand on. Raises UnknownNameError."""
+        names = [one.name for one in self.legs]
+        if leg not in names:
+            raise UnknownNameError(f"no leg {leg!r}{similar(leg, names)}", where=self.robot, valid=", ".join(names))
+        k = names.index(leg)
+        legs = (*self.legs[:k], *self.legs[k + 1 :])
+        return Walker(self.robot, self.body, legs, np.delete(self.stance, k, 0), np.delete(self.rest, k, 0))
+
     def feet(self, q: ArrayLike) -> Array:
         """Feet (…, l, 3) in the body [m] of joints (…, l, 3) [rad]. Raises InputError."""
         given = _shaped(q, len(self.legs), "joints")

@@ -16,12 +16,10 @@ from roboyard.grids.terrain_kinds import make_terrain
 from roboyard.scenarios import load_spec, run_scenario
 from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.nodes.steps_messages import (
-    heights_message,
-    heights_of_message,
     plan_message,
     plan_of_message,
 )
-from roboyard.walking.steps.following import PlanFollower, Touchdown
+from roboyard.walking.steps.following import Footing, PlanFollower, Touchdown
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.past import settled
 from roboyard.walking.steps.plan import StepPlan
@@ -80,7 +78,7 @@ def test_an_ideal_robot_ends_where_the_plan_does(robot: str) -> None:
         before = one.follower.down.copy()
         one.step()
         both = before & one.follower.down
-        assert np.abs(one.feet - stood)[both].max() < 1e-9  # feet that stand do not slide
+        assert np.abs(one.feet - stood)[both].max(initial=0.0) < 1e-9  # feet that stand do not slide
         stood = one.feet.copy()
         if one.follower.done:
             break
@@ -110,6 +108,35 @@ def test_a_foot_looks_for_ground_that_is_lower_and_is_lost_where_there_is_none()
     assert [down.how for down in lost.downs].count("none") >= 1
 
 
+class Late(Ideal):
+    """One whose joints are where they shall be some moments later, and so is its body."""
+
+    def __init__(self, plan: StepPlan, footing: Footing, moments: int) -> None:
+        super().__init__(plan, level)
+        self.follower = PlanFollower(plan, self.body, self.feet, footing)
+        self.told = [(self.local, self.body)] * moments
+
+    def step(self, dt: float = 0.02) -> None:
+        local, downs = self.follower.advance(dt, self.body, self.local, self.feet[:, 2] <= 1e-6)
+        self.downs += downs
+        self.told.append((local.copy(), self.follower.wanted()))
+        self.local, self.body = self.told.pop(0)
+        self.feet = self.local @ self.body.matrix()[:3, :3].T + np.asarray(self.body.translation)
+        self.feet[:, 2] = np.maximum(self.feet[:, 2], 0.0)
+
+
+def test_feet_of_joints_that_are_behind_come_down_in_their_places_if_that_is_known() -> None:
+    def ahead(delay: float) -> float:
+        one = Late(level_plan(), Footing(delay=delay), 4)
+        one.walk()
+        assert one.follower.done
+        return float(np.mean([down.found[0] - down.planned[0] for down in one.downs]))
+
+    unaware = ahead(0.0)
+    assert unaware > 1e-3
+    assert abs(ahead(0.08)) < 0.5 * unaware
+
+
 def test_the_robot_joins_a_plan_from_beside_it_and_waits_meanwhile() -> None:
     plan = level_plan()
     one = Ideal(plan, level)
@@ -137,7 +164,7 @@ def test_a_walk_that_was_saved_goes_on_alike() -> None:
         assert (one.follower.down == other.follower.down).all()
 
 
-def test_plans_and_heights_come_back_from_their_messages() -> None:
+def test_plans_come_back_from_their_messages() -> None:
     plan = level_plan()
     message = plan_message(plan, np.array([0.5, 0.0]), 5, "map")
     same = plan_of_message(message, 6)
@@ -149,11 +176,6 @@ def test_plans_and_heights_come_back_from_their_messages() -> None:
     message.times = message.times[::-1]
     with pytest.raises(InputError, match="grow"):
         plan_of_message(message, 6)
-    heights = np.random.default_rng(0).normal(size=(7, 11)).astype(np.float32).astype(np.float64)
-    heights[2, 3] = np.nan
-    back, corner, cell = heights_of_message(heights_message(heights, (0.25, -1.5), 0.125, 0, "map"))
-    np.testing.assert_array_equal(back, heights)
-    assert (corner, cell) == ((0.25, -1.5), 0.125)
 
 
 def level_problem() -> Problem:
@@ -170,8 +192,9 @@ def test_a_plan_that_takes_over_is_the_same_up_to_then(share: float) -> None:
     now = share * plan.duration
     other = plan_steps(replace(problem, past=settled(plan, now)), budget=6_000, seed=4)
     times = np.linspace(0.0, now, 300)
-    np.testing.assert_allclose(other.body(times), plan.body(times), atol=5e-4)
-    np.testing.assert_allclose(other.feet_at(times)[0], plan.feet_at(times)[0], atol=5e-4)
+    # its way is laid anew in even pieces: about a bend the body is a little sooner or later
+    np.testing.assert_allclose(other.body(times), plan.body(times), atol=1e-3)
+    np.testing.assert_allclose(other.feet_at(times)[0], plan.feet_at(times)[0], atol=1e-3)
     assert (other.feet_at(times)[1] == plan.feet_at(times)[1]).all()
     # feet that are in the air come down where they were about to
     air = [one for one in plan.swings if one.lifts <= now < one.lands]
@@ -212,3 +235,12 @@ def test_the_akrobat_goes_on_when_footholds_vanish() -> None:
 def test_the_akrobat_walks_its_plan_over_stepping_stones() -> None:
     done = run_scenario(load_spec("akrobat-free"), keep=False, serve=False)
     assert done.success, done.metrics["criteria"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("terrain", ["flat", "ditch"])
+def test_the_akrobat_walks_over_what_its_camera_has_seen(terrain: str) -> None:
+    overrides = ["map=camera", f"terrain={terrain}", "duration=70s"]
+    done = run_scenario(load_spec("akrobat-free", overrides=overrides), keep=False, serve=False)
+    assert done.success, done.metrics["criteria"]
+    assert done.metrics["robots"]["akrobat"]["metrics"]["step_replans"] >= 1  # as the map grew

@@ -17,6 +17,7 @@ _SAME: Final = 1.1920928955078125e-07
 class IfThenElse(Control):
     """The first child is the condition, asked until it has answered; then the second or the third."""
 
+    arity = (2, 3)
     fields = ("_index",)
 
     def setup(self) -> None:
@@ -56,6 +57,8 @@ class IfThenElse(Control):
 
 class WhileDoElse(Control):
     """The first child is the condition, asked at every tick; the second or third is broken off when it changes."""
+
+    arity = (2, 3)
 
     def tick(self) -> Status:
         """See `TreeNode.tick`."""
@@ -134,7 +137,12 @@ class Switch(Control):
 def switch(cases: int) -> type[Switch]:
     """The class of a Switch with so many cases."""
     names = ["variable", *(f"case_{index + 1}" for index in range(cases))]
-    body = {"cases": cases, "ports": {name: input_port(str) for name in names}, "__module__": __name__}
+    body = {
+        "cases": cases,
+        "arity": (cases + 1, cases + 1),
+        "ports": {name: input_port(str) for name in names},
+        "__module__": __name__,
+    }
     return type(f"Switch{cases}", (Switch,), body)
 
 

@@ -2,90 +2,53 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from roboyard.behavior.errors import NodeError, PortError
 from roboyard.behavior.kinds import Decorator
-from roboyard.behavior.ports import input_port
+from roboyard.behavior.ports import Port, input_port
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.behavior.types import UINT
 
 _MS = 1_000_000
 
 
-class Timeout(Decorator):
-    """Halts its child and fails if it is not done in time."""
+class _Timed(Decorator):
+    """A decorator that sets a timer when it begins.
 
-    ports = {  # noqa: RUF012
-        "msec": input_port(UINT, doc="After a certain amount of time, halt() the child if it is still running.")
-    }
-    fields = ("_begun", "_expired")
+    Attributes:
+        port: Says how long [ms].
+    """
 
-    def setup(self) -> None:
-        """See `TreeNode.setup`."""
-        self._begun = self._expired = False
-
-    def tick(self) -> Status:
-        """See `TreeNode.tick`."""
-        try:
-            wait = self.input("msec")
-        except PortError as error:
-            raise NodeError("Missing parameter [msec] in TimeoutNode", valid=error.what) from error
-        if not self._begun:
-            self._begun = True
-            self.set_status(RUNNING)
-            self._expired = False
-            if wait > 0:
-                self._timers.add(self.uid, self.now_ns + wait * _MS)
-        if self._expired:
-            self._begun = False
-            return FAILURE
-        answer = self.children[0].execute()
-        if answer is SUCCESS or answer is FAILURE:
-            self._begun = False
-            self._timers.cancel(self.uid)
-            self.reset_child()
-        return answer
-
-    def alarm(self) -> None:
-        """See `TreeNode.alarm`."""
-        if self.children[0].status is RUNNING:
-            self._expired = True
-            self.reset_child()
-            if self._wake_up is not None:
-                self._wake_up.asked = True
-
-    def halt(self) -> None:
-        """See `TreeNode.halt`."""
-        self._begun = False
-        self._timers.cancel(self.uid)
-        super().halt()
-
-
-class Delay(Decorator):
-    """Begins with its child some time later."""
-
-    ports = {"delay_msec": input_port(UINT, doc="Tick the child after a few milliseconds")}  # noqa: RUF012
+    port: ClassVar[str]
     fields = ("_begun", "_over")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
         self._begun = self._over = False
 
-    def tick(self) -> Status:
-        """See `TreeNode.tick`."""
+    def _wait_ms(self) -> int:
         try:
-            wait = self.input("delay_msec")
+            return int(self.input(self.port))
         except PortError as error:
-            raise NodeError("Missing parameter [delay_msec] in DelayNode", valid=error.what) from error
-        if not self._begun:
-            self._over = False
-            self._begun = True
-            self.set_status(RUNNING)
-            self._timers.add(self.uid, self.now_ns + wait * _MS)
-        if not self._over:
-            return RUNNING
+            # BehaviorTree.CPP's words, with the name of its class
+            raise NodeError(
+                f"Missing parameter [{self.port}] in {type(self).__name__}Node", valid=error.what
+            ) from error
+
+    def _begin(self) -> None:
+        self._begun, self._over = True, False
+        self.set_status(RUNNING)
+
+    def _alarm_in(self, wait_ms: int) -> None:
+        self._timers.add(self.uid, self.now_ns + wait_ms * _MS)
+
+    def _ticked_child(self) -> Status:
+        """The child's answer; an end is the decorator's, too."""
         answer = self.children[0].execute()
         if answer is SUCCESS or answer is FAILURE:
             self._begun = False
+            self._timers.cancel(self.uid)
             self.reset_child()
         return answer
 
@@ -100,3 +63,45 @@ class Delay(Decorator):
         self._begun = False
         self._timers.cancel(self.uid)
         super().halt()
+
+
+class Timeout(_Timed):
+    """Halts its child and fails if it is not done in time; 0: there is time without end."""
+
+    port = "msec"
+    ports: ClassVar[dict[str, Port]] = {
+        "msec": input_port(UINT, doc="After a certain amount of time, halt() the child if it is still running.")
+    }
+
+    def tick(self) -> Status:
+        """See `TreeNode.tick`."""
+        wait = self._wait_ms()
+        if not self._begun:
+            self._begin()
+            if wait > 0:
+                self._alarm_in(wait)
+        if self._over:
+            self._begun = False
+            return FAILURE
+        return self._ticked_child()
+
+    def alarm(self) -> None:
+        """See `TreeNode.alarm`."""
+        if self.children[0].status is RUNNING:
+            self.reset_child()
+            super().alarm()
+
+
+class Delay(_Timed):
+    """Begins with its child some time later."""
+
+    port = "delay_msec"
+    ports: ClassVar[dict[str, Port]] = {"delay_msec": input_port(UINT, doc="Tick the child after a few milliseconds")}
+
+    def tick(self) -> Status:
+        """See `TreeNode.tick`."""
+        wait = self._wait_ms()
+        if not self._begun:
+            self._begin()
+            self._alarm_in(wait)
+        return self._ticked_child() if self._over else RUNNING

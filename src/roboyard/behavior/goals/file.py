@@ -50,6 +50,9 @@ class GoalOf:
     when: dict[str, Any] = field(factory=dict, doc="conditions under which it is worth anything")
     begins: dict[str, Any] = field(factory=dict, doc="conditions that are so anew when it is taken up")
     possible: bool = field(True, doc="whether it can be done, for judging only")
+    ends: dict[str, tuple[float, float, float]] = field(
+        factory=dict, doc="where things truly are when it is done, x, y, z in the world, for judging only"
+    )
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,13 @@ class Problem:
                 held |= effects
         return together
 
+    def beside(self, mask: int) -> int:
+        """Facts that may hold together with each of some."""
+        found = (1 << len(self.facts)) - 1
+        for bit in bits(mask):
+            found &= self.together[bit]
+        return found
+
     def can_be(self, mask: int) -> bool:
         """Whether each two of the facts may hold together."""
         return all(not mask & ~self.together[bit] for bit in bits(mask))

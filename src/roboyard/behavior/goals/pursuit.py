@@ -27,7 +27,7 @@ class Patience:
 
     Attributes:
         tries: So often a step may fail before another way is taken, if there is one.
-        most: So often steps of a task may fail altogether; then it is given up.
+        most: So often one step of a task may fail; then the task is given up.
         rest_ns: Between a failure and the next try [ns].
         blocked_ns: So long another way is taken [ns].
     """
@@ -98,7 +98,6 @@ class Pursuit:
         self._needed: list[dict[str, Value]] = []
         self._done, self._failed, self._reason = 0, -1, ""
         self._tried: dict[str, int] = {}
-        self._fails = 0
         self._blocked: dict[str, int] = {}
         self._due_ns = 0
         self._passed_over: dict[int, dict[str, Value]] = {}
@@ -184,7 +183,6 @@ class Pursuit:
         self.world = self._begun(number)
         self._tried.clear()
         self._blocked.clear()
-        self._fails = 0
 
     def _end(self, why: str | None = None) -> None:
         """Leave the task under way; ``why`` it is impossible, "" if it is done, None to come back to it."""
@@ -289,10 +287,9 @@ class Pursuit:
     def _failure(self, plan: Plan, now_ns: int) -> None:
         step = plan.steps[max(self._failed, 0)]
         patience = self._patience
-        self._fails += 1
         self._tried[step.name] = self._tried.get(step.name, 0) + 1
         self._say("fails", f"{step.name}: {self._reason or 'its needs do not hold'}", step.action.name)
-        if self._fails >= patience.most:
+        if self._tried[step.name] >= patience.most:
             why = f"{plan.goal.name} is impossible, because {step.name} failed"
             self._end(f"{why} {self._tried[step.name]} times: {self._reason}")
             return
@@ -314,7 +311,7 @@ class Pursuit:
             "steps": None if plan is None else [(step.action.name, dict(step.binding)) for step in plan.steps],
             "serves": None if plan is None else [dict(served) for served in plan.serves],
             "tree": None if self.tree is None else self.tree.save(),
-            "done": self._done, "reason": self._reason, "tried": dict(self._tried), "fails": self._fails,
+            "done": self._done, "reason": self._reason, "tried": dict(self._tried),
             "blocked": dict(self._blocked), "due_ns": self._due_ns, "here": self._here,
             "passed_over": {number: dict(world) for number, world in self._passed_over.items()},
         }  # fmt: skip
@@ -330,7 +327,7 @@ class Pursuit:
             goal = self.goals[self._current]
             tree = self._set(Plan(goal, steps, tuple(saved["serves"]), sum(step.cost for step in steps)))
             tree.load(saved["tree"])
-        self._done, self._reason, self._fails = saved["done"], saved["reason"], saved["fails"]
+        self._done, self._reason = saved["done"], saved["reason"]
         self._tried, self._blocked, self._due_ns = dict(saved["tried"]), dict(saved["blocked"]), saved["due_ns"]
         self._passed_over = {number: dict(world) for number, world in saved["passed_over"].items()}
 

@@ -6,13 +6,12 @@ from typing import Any, ClassVar
 
 from roboyard.behavior.errors import NodeError
 from roboyard.behavior.kinds import StatefulAction
-from roboyard.behavior.nodes.sending import TIMEOUT, OnBus, plain
+from roboyard.behavior.nodes.sending import TIMEOUT, OnBus, check_fields, filled
 from roboyard.behavior.ports import input_port, output_port
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.bus import Future
 from roboyard.bus.node_state import release
 from roboyard.messages import message_type, msg, service_type, srv
-from roboyard.messages.filling import fill
 
 
 class CallService(OnBus, StatefulAction):
@@ -29,8 +28,11 @@ class CallService(OnBus, StatefulAction):
     def setup(self) -> None:
         """See `TreeNode.setup`."""
         self._asked = False
+        self.why = ""
         self._answer: Future | None = None
         self._client = None
+        if "request" in self.ports:
+            check_fields(self, self._type().Request, "request")
         if self.desk is not None:
             self._client = self.desk.node.service_client(self._name(), self._type())
 
@@ -41,7 +43,7 @@ class CallService(OnBus, StatefulAction):
         return service_type(self.inputs.get("service_type", "std_srvs/srv/Trigger"))
 
     def _request(self) -> Any:
-        return fill(self._type().Request, plain(self.input("request")))
+        return filled(self, self._type().Request, "request")
 
     def on_start(self) -> Status:
         """See `StatefulAction.on_start`."""
@@ -59,25 +61,42 @@ class CallService(OnBus, StatefulAction):
         if not self._answer.done():
             return RUNNING
         if self._answer.error is not None:
-            self.on_desk().node.log.info(f"{self.path}: {self._answer.error}")
+            self.why = str(self._answer.error)
+            self.on_desk().node.log.info(f"{self.path}: {self.why}")
             return FAILURE
-        return SUCCESS if getattr(self._answer.result, "success", True) else FAILURE
+        if getattr(self._answer.result, "success", True):
+            return SUCCESS
+        self.why = getattr(self._answer.result, "message", "") or "the answer was no"
+        self.on_desk().node.log.info(f"{self.path}: {self.why}")
+        return FAILURE
 
     def on_halted(self) -> None:
         """See `StatefulAction.on_halted`."""
         self._answer = None
 
 
-class WaitForMessage(OnBus, StatefulAction):
-    """Waits for the next message on a topic: a camera's picture, say, which is taken only while somebody listens."""
+class Listening(OnBus, StatefulAction):
+    """A leaf that listens to a topic until what it waits for has come; derive and give ``hears`` and ``take``.
 
-    ports: ClassVar = {
-        "topic": input_port(str, doc="Its name"),
-        "type": input_port(str, doc="As sensor_msgs/msg/Image"),
-        "timeout": input_port(float, 5.0, "After which it has failed [s]"),
-        "message": output_port(object, doc="The message"),
-    }
-    fields = ("_came", "_until_ns")
+    It has the ports ``topic`` and ``timeout``, after which it has failed [s].
+
+    Attributes:
+        why: It failed last.
+    """
+
+    fields: ClassVar[tuple[str, ...]] = ("_came", "_until_ns")
+
+    def hears(self) -> Any:
+        """The messages' type."""
+        raise NotImplementedError
+
+    def take(self, message: Any) -> bool:
+        """Take a message; whether it was what is waited for."""
+        raise NotImplementedError
+
+    def too_late(self) -> str:
+        """Why it failed, in words."""
+        return f"nothing came on {self.input('topic')}"
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -85,7 +104,6 @@ class WaitForMessage(OnBus, StatefulAction):
         self._until_ns = 0
         self.why = ""
         self._subscription: Any = None
-        self._kind = message_type(self.inputs["type"]) if "type" in self.inputs else msg.String
 
     def on_start(self) -> Status:
         """See `StatefulAction.on_start`."""
@@ -101,7 +119,7 @@ class WaitForMessage(OnBus, StatefulAction):
             return RUNNING
         self.on_halted()
         if not self._came:
-            self.why = f"nothing came on {self.input('topic')}"
+            self.why = self.too_late()
         return SUCCESS if self._came else FAILURE
 
     def on_halted(self) -> None:
@@ -111,12 +129,10 @@ class WaitForMessage(OnBus, StatefulAction):
             release(self.on_desk().node, subscription)
 
     def _listen(self) -> None:
-        self._subscription = self.on_desk().node.subscribe(self.input("topic"), self._kind, self._take)
+        self._subscription = self.on_desk().node.subscribe(self.input("topic"), self.hears(), self._take)
 
     def _take(self, message: Any) -> None:
-        self._came = True
-        if "message" in self.outputs:
-            self.output("message", message)
+        self._came = self._came or self.take(message)
 
     def load(self, saved: dict[str, Any]) -> None:
         """See `TreeNode.load`."""
@@ -125,12 +141,38 @@ class WaitForMessage(OnBus, StatefulAction):
             self._listen()
 
 
+class WaitForMessage(Listening):
+    """Waits for the next message on a topic: a camera's picture, say, which is taken only while somebody listens."""
+
+    ports: ClassVar = {
+        "topic": input_port(str, doc="Its name"),
+        "type": input_port(str, doc="As sensor_msgs/msg/Image"),
+        "timeout": input_port(float, 5.0, "After which it has failed [s]"),
+        "message": output_port(object, doc="The message"),
+    }
+
+    def setup(self) -> None:
+        """See `TreeNode.setup`."""
+        super().setup()
+        self._kind = message_type(self.inputs["type"]) if "type" in self.inputs else msg.String
+
+    def hears(self) -> Any:
+        """See `Listening.hears`."""
+        return self._kind
+
+    def take(self, message: Any) -> bool:
+        """See `Listening.take`."""
+        if "message" in self.outputs:
+            self.output("message", message)
+        return True
+
+
 class ClearEntireCostmap(CallService):
     """Clears the navigator's costmaps."""
 
     ports: ClassVar = {
-        "service_name": input_port(str, doc="Nav2's name; both are cleared"),
-        "plugins": input_port(object, doc="Not used"),
+        "service_name": input_port(str, doc="Nav2's name; both are cleared", optional=True),
+        "plugins": input_port(object, doc="Not used", optional=True),
         "server_timeout": TIMEOUT,
     }
 

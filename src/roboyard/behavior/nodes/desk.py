@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from roboyard.behavior.tree import Tree
 from roboyard.bus import ActionClient, GoalFuture, Node
+from roboyard.messages import srv
 
 
 class DeskNode(Node):
-    """See `Desk`; call ``open_desk`` before a tree is made."""
+    """See `Desk`; call ``open_desk`` before a tree is made.
+
+    service: ~/state (std_srvs/Trigger): where each node of its tree stands, JSON: [[number, status], …]
+    """
 
     def open_desk(self) -> None:
         """Have no clients and no goals yet."""
         self.node: Node = self
         self._clients: dict[tuple[str, str], ActionClient] = {}
         self._goals: dict[bytes, GoalFuture] = {}
+        self.service("~/state", srv.Trigger, self._on_state)
+
+    def running_tree(self) -> Tree | None:
+        """The tree that is under way."""
+        raise NotImplementedError
+
+    def _on_state(self, request: Any) -> Any:
+        tree = self.running_tree()
+        told = [] if tree is None else [[uid, node.status.name] for uid, node in tree.nodes.items()]
+        return srv.Trigger.Response(success=tree is not None, message=json.dumps(told))
 
     def client(self, name: str, kind: Any) -> ActionClient:
         """See `Desk.client`."""
@@ -31,6 +46,12 @@ class DeskNode(Node):
     def goal(self, key: bytes) -> GoalFuture | None:
         """See `Desk.goal`."""
         return self._goals.get(key)
+
+    def cancel_goals(self, name: str) -> None:
+        """See `Desk.cancel_goals`."""
+        for goal in self._goals.values():
+            if goal.action == self.resolve(name) and not goal.done():
+                goal.cancel()
 
     def forget_goals(self, tree: Tree | None) -> None:
         """Keep only goals that are under way, or that a node of the tree sent last."""

@@ -19,6 +19,7 @@ from roboyard.behavior.nodes.leaves import bind
 from roboyard.behavior.nodes.senses import Senses
 from roboyard.behavior.show import as_text
 from roboyard.behavior.status import Status
+from roboyard.behavior.tree import Tree
 from roboyard.bus import param, resource
 from roboyard.errors import ConfigError, RunError
 from roboyard.geometry import SE2
@@ -43,8 +44,8 @@ class GoalMissionNode(DeskNode):
 
     actions, services: as what the file's actions do (client)
     in: map (nav_msgs/OccupancyGrid), /tf, joint_states (sensor_msgs/JointState) and what the file's ``senses`` name
-    out: tasks (std_msgs/String): what happened, JSON: {task, goal, what, why, steps, possible, of}; what is ``plans``,
-        ``does``, ``did``, ``fails``, ``changes``, ``leaves``, ``reached`` or ``impossible``
+    out: tasks (std_msgs/String): what happened, JSON: {task, goal, what, why, steps, possible, ends, of}; what is
+        ``plans``, ``does``, ``did``, ``fails``, ``changes``, ``leaves``, ``reached`` or ``impossible``
     out: skills/events (roboyard_msgs/SkillEvent): begin and end of each step
     out: ~/status (std_msgs/String): RUNNING, SUCCESS or FAILURE, latched
     out: ~/tree (std_msgs/String): the plan under way as a tree, latched
@@ -65,10 +66,14 @@ class GoalMissionNode(DeskNode):
     rate: float = param(10.0, unit="Hz", low=0.1, high=1000.0, doc="of ticks", fixed=True)
     start: float = param(1.0, unit="s", low=0.0, high=1e6, doc="when it begins", fixed=True)
     tries: int = param(2, low=1, high=1000, doc="of a step before another way is taken", fixed=True)
-    most: int = param(6, low=1, high=1000, doc="failures of a task before it is given up", fixed=True)
+    most: int = param(6, low=1, high=1000, doc="failures of a step before its task is given up", fixed=True)
     rest: float = param(1.0, unit="s", low=0.0, high=1e4, doc="after a failure", fixed=True)
     map_frame: str = param("map", fixed=True)
     base_frame: str = param("base_link", fixed=True)
+
+    def running_tree(self) -> Tree | None:
+        """See `DeskNode.running_tree`."""
+        return None if self._pursuit is None else self._pursuit.tree
 
     def setup(self) -> None:
         """Read the file, and try every action's tree."""
@@ -167,9 +172,10 @@ class GoalMissionNode(DeskNode):
 
     def _tell(self, pursuit: Pursuit) -> None:
         for event in pursuit.events:
+            goal = self._tasks.goals[event.goal]
             said = {
                 "task": event.task, "goal": event.goal, "what": event.what, "why": event.why, "steps": event.steps,
-                "possible": self._tasks.goals[event.goal].possible, "of": len(pursuit.goals),
+                "possible": goal.possible, "ends": goal.ends, "of": len(pursuit.goals),
             }  # fmt: skip
             self._tasks_out.publish(msg.String(data=json.dumps(said)))
             if event.what in _STEPS:

@@ -1,35 +1,28 @@
-"""Leaves for what Roboyard's robots do, under the names and with the ports that Nav2 has where it has them."""
+"""Leaves for what the navigator does, with Nav2's names and ports, and all that come ready for trees on the bus."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from roboyard.behavior.node import TreeNode
+from roboyard.behavior.nodes import nav2_goals, nav2_paths, nav2_poses
 from roboyard.behavior.nodes.asking import CallService, ClearEntireCostmap, WaitForMessage
-from roboyard.behavior.nodes.sending import ERRORS, SERVER, TIMEOUT, Desk, OnBus, SendGoal, plain
-from roboyard.behavior.ports import Port, input_port, output_port
-from roboyard.behavior.types import converter
+from roboyard.behavior.nodes.handling import Grip, Look, MoveArm, Pick, Place, RunSkill
+from roboyard.behavior.nodes.reaching import FindThing, PointAhead, Reach
+from roboyard.behavior.nodes.roaming import DockRobot, Explore, UndockRobot, Walk
+from roboyard.behavior.nodes.sending import COMMON, Desk, OnBus, SendGoal, check_fields, filled
+from roboyard.behavior.nodes.topics import LastMessage, PublishMessage
+from roboyard.behavior.ports import input_port, output_port, remapped
+from roboyard.behavior.status import Status
 from roboyard.geometry import SE2
 from roboyard.messages import action, action_type, msg
 from roboyard.messages.convert import pose_stamped
-from roboyard.messages.filling import fill
 from roboyard.messages.time import duration
 
 if TYPE_CHECKING:
     from roboyard.behavior.factory import Factory
 
 
-def _pose(text: str) -> SE2:
-    """A pose from ``x;y;yaw``."""
-    numbers = [float(part) for part in text.split(";")]
-    if len(numbers) not in (2, 3) or not all(map(math.isfinite, numbers)):
-        raise ValueError("x;y;yaw in m and rad")
-    x, y, yaw = (*numbers, 0.0)[:3]
-    return SE2(x, y, yaw)
-
-
-converter(SE2, _pose)
-_COMMON: dict[str, Port] = {"server_name": SERVER, "server_timeout": TIMEOUT, **ERRORS}
 _ALLOWANCE = input_port(float, 10.0, "After which it has failed [s]")
 
 
@@ -42,8 +35,8 @@ class NavigateToPose(SendGoal):
 
     ports: ClassVar = {
         "goal": input_port(SE2, doc="x;y;yaw [m, rad] in the map"),
-        "behavior_tree": input_port(str, doc="Not used: how it drives is the navigator's choice"),
-        **_COMMON,
+        "behavior_tree": input_port(str, doc="Not used: how it drives is the navigator's choice", optional=True),
+        **COMMON,
     }
     server = "navigate_to_pose"
     type = property(lambda _: action.NavigateToPose)
@@ -59,12 +52,12 @@ class ComputePathToPose(SendGoal):
 
     ports: ClassVar = {
         "goal": input_port(SE2, doc="x;y;yaw [m, rad] in the map"),
-        "start": input_port(SE2, doc="From where, if use_start; else from where the robot is"),
+        "start": input_port(SE2, doc="From where, if use_start; else from where the robot is", optional=True),
         "use_start": input_port(bool, False),
-        "planner_id": input_port(str, doc="Which planner"),
-        "viapoints": input_port(object, doc="Not used"),
+        "planner_id": input_port(str, doc="Which planner", optional=True),
+        "viapoints": input_port(object, doc="Not used", optional=True),
         "path": output_port(object, doc="nav_msgs/Path"),
-        **_COMMON,
+        **COMMON,
     }
     server = "compute_path_to_pose"
     type = property(lambda _: action.ComputePathToPose)
@@ -84,23 +77,40 @@ class ComputePathToPose(SendGoal):
 
 
 class FollowPath(SendGoal):
-    """Drives along a path."""
+    """Drives along a path, and along a new one as soon as there is one."""
 
     ports: ClassVar = {
         "path": input_port(object, doc="nav_msgs/Path"),
-        "controller_id": input_port(str, doc="Which controller"),
-        "goal_checker_id": input_port(str),
-        "progress_checker_id": input_port(str),
-        "path_handler_id": input_port(str),
+        "controller_id": input_port(str, doc="Which controller", optional=True),
+        "goal_checker_id": input_port(str, optional=True),
+        "progress_checker_id": input_port(str, optional=True),
+        "path_handler_id": input_port(str, optional=True),
         "tracking_feedback": output_port(object),
-        **_COMMON,
+        **COMMON,
     }
+    fields = ("_key", "_sent")
     server = "follow_path"
     type = property(lambda _: action.FollowPath)
 
     def goal(self) -> Any:
         """See `SendGoal.goal`."""
+        self._sent = self._sequence()
         return action.FollowPath.Goal(path=self.input("path"))
+
+    def setup(self) -> None:
+        """See `TreeNode.setup`."""
+        super().setup()
+        self._sent = -1
+
+    def on_running(self) -> Status:
+        """See `StatefulAction.on_running`; a path that was planned meanwhile takes the older one's place."""
+        return super().on_running() if self._sent == self._sequence() else self.on_start()
+
+    def _sequence(self) -> int:
+        """How often the path was set."""
+        key = remapped("path", self.inputs["path"])
+        entry = None if key is None else self.blackboard.entry(key)
+        return 0 if entry is None else entry.sequence
 
 
 class Spin(SendGoal):
@@ -111,7 +121,7 @@ class Spin(SendGoal):
         "time_allowance": _ALLOWANCE,
         "is_recovery": input_port(bool, True),
         "disable_collision_checks": input_port(bool, False),
-        **_COMMON,
+        **COMMON,
     }
     server = "spin"
     type = property(lambda _: action.Spin)
@@ -138,7 +148,7 @@ class BackUp(_Straight):
         "backup_speed": input_port(float, 0.025, "Speed [m/s]"),
         "time_allowance": _ALLOWANCE,
         "disable_collision_checks": input_port(bool, False),
-        **_COMMON,
+        **COMMON,
     }
     server = "backup"
     type = property(lambda _: action.BackUp)
@@ -153,7 +163,7 @@ class DriveOnHeading(_Straight):
         "speed": input_port(float, 0.025, "Speed [m/s]"),
         "time_allowance": _ALLOWANCE,
         "disable_collision_checks": input_port(bool, False),
-        **_COMMON,
+        **COMMON,
     }
     server = "drive_on_heading"
     type = property(lambda _: action.DriveOnHeading)
@@ -163,7 +173,7 @@ class DriveOnHeading(_Straight):
 class Wait(SendGoal):
     """Has the robot wait."""
 
-    ports: ClassVar = {"wait_duration": input_port(float, 1.0, "Time [s]"), **_COMMON}
+    ports: ClassVar = {"wait_duration": input_port(float, 1.0, "Time [s]"), **COMMON}
     server = "wait"
     type = property(lambda _: action.Wait)
 
@@ -172,76 +182,21 @@ class Wait(SendGoal):
         return action.Wait.Goal(time=duration(round(self.input("wait_duration") * 1e9)))
 
 
-class MoveArm(SendGoal):
-    """Moves an arm to a pose that its groups name."""
-
-    ports: ClassVar = {
-        "pose": input_port(str, doc="A named pose of the group"),
-        "speed": input_port(float, 1.0, "Share of the joints' speeds"),
-        **_COMMON,
-    }
-    server = "move_action"
-    type = property(lambda _: action.MoveGroup)
-
-    def goal(self) -> Any:
-        """See `SendGoal.goal`."""
-        goal = action.MoveGroup.Goal()
-        goal.request.goal_constraints = [msg.moveit_msgs.Constraints(name=self.input("pose"))]
-        goal.request.max_velocity_scaling_factor = self.input("speed")
-        return goal
-
-
-class Grip(SendGoal):
-    """Opens or closes a gripper."""
-
-    ports: ClassVar = {
-        "position": input_port(float, doc="Of the fingers [m]"),
-        "effort": input_port(float, 0.0, "At most [N]; 0: the gripper's own"),
-        **_COMMON,
-    }
-    server = "gripper/gripper_cmd"
-    type = property(lambda _: action.GripperCommand)
-
-    def goal(self) -> Any:
-        """See `SendGoal.goal`."""
-        goal = action.GripperCommand.Goal()
-        goal.command.position = self.input("position")
-        goal.command.max_effort = self.input("effort")
-        return goal
-
-
-class RunSkill(SendGoal):
-    """Has an arm do something that it knows how to do: look, pick, place, stow …"""
-
-    ports: ClassVar = {
-        "skill": input_port(str, doc="Which one"),
-        "wish": input_port(str, "", "Further fields of roboyard_msgs/RunSkill, as polarity: white"),
-        "cause": output_port(str, doc="Why it was not done, in one word"),
-        **_COMMON,
-    }
-    type = property(lambda _: action.RunSkill)
-
-    def _server(self) -> str:
-        return super()._server() or f"skills/{self.inputs.get('skill', '')}"
-
-    def goal(self) -> Any:
-        """See `SendGoal.goal`."""
-        return fill(action.RunSkill.Goal, plain(self.input("wish")))
-
-    def take(self, result: Any) -> None:
-        """See `SendGoal.take`."""
-        if "cause" in self.outputs:
-            self.output("cause", result.cause)
-
-
 class CallAction(SendGoal):
     """Sends a goal to any action."""
 
     ports: ClassVar = {
         "action_type": input_port(str, doc="As nav2_msgs/action/Spin"),
         "goal": input_port(str, "", "The goal's fields, as target_yaw: 1.57"),
-        **_COMMON,
+        **COMMON,
+        "server_name": input_port(str, doc="The action's name"),
     }
+
+    def setup(self) -> None:
+        """See `TreeNode.setup`."""
+        super().setup()
+        if "action_type" in self.inputs:
+            check_fields(self, self.type.Goal, "goal")
 
     @property
     def type(self) -> Any:
@@ -250,18 +205,19 @@ class CallAction(SendGoal):
 
     def goal(self) -> Any:
         """See `SendGoal.goal`."""
-        return fill(self.type.Goal, plain(self.input("goal")))
+        return filled(self, self.type.Goal, "goal")
 
 
-READY = (
-    NavigateToPose, ComputePathToPose, FollowPath, Spin, BackUp, DriveOnHeading, Wait, MoveArm, Grip, RunSkill,
-    CallAction, CallService, ClearEntireCostmap, WaitForMessage,
+READY: tuple[type[TreeNode], ...] = (
+    NavigateToPose, ComputePathToPose, FollowPath, Spin, BackUp, DriveOnHeading, Wait, DockRobot, UndockRobot, Explore,
+    Walk, MoveArm, Grip, Look, RunSkill, Pick, Place, CallAction, CallService, ClearEntireCostmap, WaitForMessage,
+    LastMessage, PublishMessage, FindThing, PointAhead, Reach,
 )  # fmt: skip
 
 
 def register(factory: Factory) -> None:
     """Add the leaves to a factory, without a desk: their trees can be looked at and not be run."""
-    for leaf in READY:
+    for leaf in (*READY, *nav2_goals.READY, *nav2_paths.READY, *nav2_poses.READY):
         factory.register(leaf)
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+import math
+from typing import Any, ClassVar, Final, Protocol
 
-from roboyard.behavior.errors import NodeError
+from roboyard.behavior.errors import NodeError, PortError
 from roboyard.behavior.kinds import StatefulAction
-from roboyard.behavior.ports import Port, input_port, output_port
+from roboyard.behavior.node import TreeNode
+from roboyard.behavior.ports import Port, input_port, output_port, remapped
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
-from roboyard.bus import ActionClient, GoalFuture, Node
+from roboyard.behavior.types import PortType, converter
+from roboyard.bus import ActionClient, GoalFuture, Node, TransformError
 from roboyard.bus.actions.client import GoalRejectedError
 from roboyard.config import read_text
 from roboyard.errors import RoboyardError
+from roboyard.geometry import SE2
+from roboyard.messages.filling import fill
 
 
 class Desk(Protocol):
@@ -27,6 +32,9 @@ class Desk(Protocol):
 
     def goal(self, key: bytes) -> GoalFuture | None:
         """A goal that is under way or was, by its number."""
+
+    def cancel_goals(self, name: str) -> None:
+        """Cancel all goals of an action that are under way."""
 
 
 class OnBus:
@@ -44,18 +52,72 @@ class OnBus:
             raise NodeError("the tree is on no bus", valid="a tree that a `tree_mission` node runs")
         return self.desk
 
+    def here(self) -> SE2 | None:
+        """Where the robot is in the map; None if that is not known."""
+        node = self.on_desk().node
+        try:
+            return SE2.from_se3(node.transforms.lookup(node.frame("map"), node.frame("base_link")))
+        except TransformError:
+            return None
+
 
 ERRORS: dict[str, Port] = {
-    "error_code_id": output_port(object, doc="0, or 1 where it failed"),
+    "error_code_id": output_port(object, doc="0; where it failed the server's number, or 1 if it has none"),
     "error_msg": output_port(str, doc="why it failed"),
 }
-SERVER = input_port(str, doc="The action's name, if it is another one")
-TIMEOUT = input_port(object, doc="Not used: nothing is waited for but simulated time")
+SERVER = input_port(str, doc="The action's name, if it is another one", optional=True)
+UNUSED = input_port(object, doc="Not used", optional=True)
+TIMEOUT = input_port(object, doc="Not used: nothing is waited for but simulated time", optional=True)
+COMMON: dict[str, Port] = {"server_name": SERVER, "server_timeout": TIMEOUT, **ERRORS}
+"""Ports of every leaf that sends a goal."""
+
+
+def _pose(text: str) -> SE2:
+    """A pose from ``x;y;yaw``."""
+    numbers = [float(part) for part in text.split(";")]
+    if len(numbers) not in (2, 3) or not all(map(math.isfinite, numbers)):
+        raise ValueError("x;y;yaw in m and rad")
+    x, y, yaw = (*numbers, 0.0)[:3]
+    return SE2(x, y, yaw)
+
+
+def _goal(text: str) -> SE2:
+    """One of several poses. Raises PortError."""
+    try:
+        return _pose(text)
+    except ValueError:
+        raise PortError(f"Can't convert string [{text}] to a pose", valid="x;y;yaw|x;y;yaw in m and rad") from None
+
+
+converter(SE2, _pose)
+POSES: Final = PortType("nav_msgs::msg::Goals", list, lambda text: [_goal(part) for part in text.split("|")])
+"""Several poses, ``x;y;yaw|x;y;yaw``."""
 
 
 def plain(text: str) -> Any:
     """Fields from ``a: 1, b: {c: 2}``: braces about all of it would make the port an entry's name."""
     return read_text(f"{{{text}}}", "the port").plain()
+
+
+def filled(leaf: TreeNode, kind: Any, port: str) -> Any:
+    """A message of a type, with the fields that a port says."""
+    return fill(kind, plain(leaf.input(port)))
+
+
+def check_fields(leaf: TreeNode, kind: Any, port: str) -> None:
+    """Whether a type has the fields that a port says; an entry is looked at in the tick.
+
+    Raises:
+        RoboyardError: it has not.
+    """
+    if remapped(port, leaf.inputs.get(port, "")) is None:
+        filled(leaf, kind, port)
+
+
+def _number(result: Any) -> int:
+    """The server's number of what went wrong, 0 if it has none: Nav2's results have it bare, MoveIt's in a message."""
+    code = getattr(result, "error_code", 0)
+    return int(getattr(code, "val", code))
 
 
 class SendGoal(OnBus, StatefulAction):
@@ -65,7 +127,7 @@ class SendGoal(OnBus, StatefulAction):
         why: It failed last.
     """
 
-    fields = ("_key",)
+    fields: ClassVar[tuple[str, ...]] = ("_key",)
     server: ClassVar[str] = ""
 
     @property
@@ -115,7 +177,9 @@ class SendGoal(OnBus, StatefulAction):
             return self._failed(goal.reason if rejected and goal.reason else str(goal.error))
         self._say(0, "")
         self.take(goal.result)
-        return SUCCESS if goal.succeeded else self._failed(goal.reason or goal.status.name.lower())
+        if goal.succeeded:
+            return SUCCESS
+        return self._failed(goal.reason or goal.status.name.lower(), _number(goal.result) or 1)
 
     def on_halted(self) -> None:
         """See `StatefulAction.on_halted`."""
@@ -123,10 +187,10 @@ class SendGoal(OnBus, StatefulAction):
         if goal is not None and not goal.done():
             goal.cancel()
 
-    def _failed(self, why: str) -> Status:
+    def _failed(self, why: str, code: int = 1) -> Status:
         self.on_desk().node.log.info(f"{self.path}: {why}")
         self.why = why
-        self._say(1, why)
+        self._say(code, why)
         return FAILURE
 
     def _say(self, code: int, why: str) -> None:

@@ -7,12 +7,14 @@ from typing import Any
 
 from roboyard.behavior.errors import ExecutionError, NodeError, TreeError
 from roboyard.behavior.factory import Factory
+from roboyard.behavior.groot import Monitor
 from roboyard.behavior.node import TreeNode
 from roboyard.behavior.nodes.desk import DeskNode
+from roboyard.behavior.nodes.groot_server import GrootServer
 from roboyard.behavior.nodes.leaves import bind
 from roboyard.behavior.show import as_text
 from roboyard.behavior.status import IDLE, RUNNING, Status
-from roboyard.behavior.tree import load_tree
+from roboyard.behavior.tree import Tree, load_tree
 from roboyard.bus import param
 from roboyard.errors import ConfigError, RunError
 from roboyard.messages import msg
@@ -25,6 +27,7 @@ class TreeMissionNode(DeskNode):
     out: ~/status (std_msgs/String): the root's status, latched
     out: ~/tree (std_msgs/String): the tree as text, latched
     out: ~/events (std_msgs/String): what changed in a tick, JSON: [[uid, path, before, after], …]
+    service: ~/state (std_srvs/Trigger): where each node stands, JSON: [[uid, status], …]
     """
 
     file: str = param("", doc="the tree's file", fixed=True)
@@ -33,6 +36,7 @@ class TreeMissionNode(DeskNode):
     start: float = param(1.0, unit="s", low=0.0, high=1e6, doc="when it is ticked first", fixed=True)
     repeat: bool = param(False, doc="begin anew when it has succeeded")
     mock: bool = param(False, doc="stand in for unknown node types", fixed=True)
+    groot: int = param(0, low=0, high=65535, doc="port on which Groot2 can watch, as 1667; 0: none", fixed=True)
 
     def setup(self) -> None:
         """Read the tree and connect its leaves."""
@@ -45,23 +49,32 @@ class TreeMissionNode(DeskNode):
         bind(factory, self)
         self._tree = load_tree(self.file, factory, main=self.tree or None, mock=self.mock)
         self._tree.watch(self._note)
+        self._monitor = Monitor(self._tree, lambda: self.now_ns)
+        self._server = GrootServer(self._monitor, self.groot) if self.groot else None
         self._status_out = self.publisher("~/status", msg.String, latched=True)
         self._events_out = self.publisher("~/events", msg.String)
         self.publisher("~/tree", msg.String, latched=True).publish(msg.String(data=as_text(self._tree)))
         self.timer(rate=self.rate, callback=self._tick)
 
+    def running_tree(self) -> Tree | None:
+        """See `DeskNode.running_tree`."""
+        return self._tree
+
     # -- ticks ---------------------------------------------------------------------------------------------------------
     def _note(self, node: TreeNode, before: Status, after: Status) -> None:
         self._changes.append((node.uid, node.path, before.name, after.name))
+        self._monitor.note(node, before, after)
 
     def _tick(self) -> None:
         ended = self._status is not IDLE and self._status is not RUNNING
         if self.now < self.start - 1e-9 or (ended and not (self.repeat and self._status is Status.SUCCESS)):
             return
         try:
-            status = self._tree.tick_once(self.now_ns)
+            with self._monitor.lock:
+                status = self._tree.tick_once(self.now_ns)
         except (ExecutionError, NodeError) as error:
-            self._tree.halt()
+            with self._monitor.lock:
+                self._tree.halt()
             self.log.error(str(error))
             raise RunError(f"the tree failed: {error}", where=self.full_name) from error
         finally:
@@ -79,8 +92,10 @@ class TreeMissionNode(DeskNode):
             self._changes.clear()
 
     def close(self) -> None:
-        """Halt the tree."""
+        """Watch no more."""
         self._tree.watch(None)
+        if self._server is not None:
+            self._server.close()
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:

@@ -61,6 +61,20 @@ class _Named:
         return entry.value
 
 
+class _Constant:
+    """An expression that is known when it is read."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __call__(self, _env: Environment, /) -> Any:
+        return self.value
+
+    @property
+    def is_zero(self) -> bool:
+        return is_number(self.value) and float(self.value) == 0.0
+
+
 class Script(NamedTuple):
     """A script that can be run: its text, and its statements."""
 
@@ -137,9 +151,10 @@ class _Parser:
             power = _POWER.get(sign, -1)
             if power < 0 or power < least:
                 break
+            at = self._next.at
             if power == _ASSIGNMENT:
                 self._at += 1
-                left = _assignment(left, sign, self._expression(0))
+                left = _assignment(left, sign, self._divisor(sign, at, self._expression(0)))
                 break
             if power == _TERNARY:
                 left = self._ternary(left)
@@ -148,9 +163,15 @@ class _Parser:
                 left = self._comparison(left)
                 continue
             self._at += 1
-            left = _binary(left, sign, self._expression(power + 1))
+            left = _binary(left, sign, self._divisor(sign, at, self._expression(power + 1)))
         self._depth -= 1
         return left
+
+    def _divisor(self, sign: str, at: int, right: Expression) -> Expression:
+        """What stands on the right of an operator. Raises ScriptError: it is 0, and divided by."""
+        if sign in ("/", "/=") and isinstance(right, _Constant) and right.is_zero:
+            raise ScriptError(f"Division by zero at position {at}", valid="another number than 0")
+        return right
 
     def _operand(self) -> Expression:
         token = self._take()
@@ -162,15 +183,15 @@ class _Parser:
             return inner
         if token.kind == NAME:
             if token.text in ("true", "false"):
-                return _constant(float(token.text == "true"))
+                return _Constant(float(token.text == "true"))
             return _Named(token.text)
         if token.kind == INTEGER:
             value = int(token.text, 16 if token.text[:2] in ("0x", "0X") else 10)
-            return _constant(value if value < 2**63 else 0)  # C++'s from_chars leaves 0 where it does not fit
+            return _Constant(value if value < 2**63 else 0)  # C++'s from_chars leaves 0 where it does not fit
         if token.kind == REAL:
-            return _constant(float(token.text))
+            return _Constant(float(token.text))
         if token.kind == STRING:
-            return _constant(token.text)
+            return _Constant(token.text)
         if token.kind == ERROR:
             raise ScriptError(f"Invalid token '{token.text}' at position {token.at}")
         raise ScriptError(f"Expected operand at position {token.at} (got '{token.text}')")
@@ -200,16 +221,27 @@ class _Parser:
         return compare
 
 
-def _constant(value: Any) -> Expression:
-    return lambda _env: value
+def _folded(expression: Expression) -> Expression:
+    """The value of what has only constants in it; what cannot be reckoned says so when it is carried out."""
+    try:
+        value = expression(Environment(Blackboard(), {}))
+    except ScriptError:
+        return expression
+    return expression if value is EMPTY else _Constant(value)
 
 
 def _unary(sign: str, operand: Expression) -> Expression:
-    return lambda env: operations.unary(sign, operand(env))
+    def reckon(env: Environment) -> Any:
+        return operations.unary(sign, operand(env))
+
+    return _folded(reckon) if isinstance(operand, _Constant) else reckon
 
 
 def _binary(left: Expression, sign: str, right: Expression) -> Expression:
-    return lambda env: operations.binary(sign, left(env), right(env))
+    def reckon(env: Environment) -> Any:
+        return operations.binary(sign, left(env), right(env))
+
+    return _folded(reckon) if isinstance(left, _Constant) and isinstance(right, _Constant) else reckon
 
 
 def _assignment(target: Expression, sign: str, value: Expression) -> Expression:

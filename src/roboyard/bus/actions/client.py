@@ -48,6 +48,11 @@ class GoalFuture(Future):
         self._feedback = callback
 
     @property
+    def action(self) -> str:
+        """The action's full name."""
+        return self._client.name
+
+    @property
     def succeeded(self) -> bool:
         """Done, and the server says it reached the goal."""
         return self.status is Status.SUCCEEDED

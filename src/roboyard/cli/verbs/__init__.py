@@ -28,6 +28,7 @@ from roboyard.cli.verbs import (
 from roboyard.cli.verbs.batch import batch
 from roboyard.cli.verbs.bench import bench
 from roboyard.cli.verbs.check_sensor import sensor
+from roboyard.cli.verbs.clip import check_clip, show_clip
 from roboyard.cli.verbs.compare import compare
 from roboyard.cli.verbs.convert import convert
 from roboyard.cli.verbs.doctor import doctor
@@ -36,7 +37,7 @@ from roboyard.cli.verbs.listing import list_things
 from roboyard.cli.verbs.live import pause, rate, resume, save, step, stop
 from roboyard.cli.verbs.map import map_
 from roboyard.cli.verbs.movement import check_movement, show_movement
-from roboyard.cli.verbs.plan_steps import check_steps, steps
+from roboyard.cli.verbs.plan_steps import check_steps, show_steps, steps
 from roboyard.cli.verbs.replay import replay
 from roboyard.cli.verbs.report import report
 from roboyard.cli.verbs.run import run
@@ -63,9 +64,12 @@ def _roboyard(
 
 check.app.command("sensor")(sensor)
 check.app.command("movement")(check_movement)
+check.app.command("clip")(check_clip)
 check.app.command("plan")(check_steps)
 plan.app.command("steps")(steps)
 show.app.command("movement")(show_movement)
+show.app.command("clip")(show_clip)
+show.app.command("plan")(show_steps)
 show.app.command("terrain")(show_terrain)
 
 _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (

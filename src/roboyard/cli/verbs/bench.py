@@ -32,6 +32,10 @@ def bench(
     ] = None,
     traces: Annotated[Path | None, typer.Option("--traces", metavar="FILE", help="Of trees, for tree.")] = None,
     terrains: Annotated[int | None, typer.Option("--terrains", metavar="N", min=1, help="How many, for steps.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE.svg", help="Draw planners over time, for steps; .png also."),
+    ] = None,
     nightly: Annotated[bool, typer.Option("--nightly", help="Longer, with more repeats.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -44,6 +48,7 @@ def bench(
     """
     from roboyard.cli.bench_table import show
     from roboyard.cli.figures import INSTALL, benchmarks, measure
+    from roboyard.cli.steps_outputs import check_file
     from roboyard.cli.terminal import emit, note, say
     from roboyard.errors import InputError, RunError
 
@@ -53,6 +58,7 @@ def bench(
         raise InputError(f"there is no file {worlds}", valid="a file of worlds")
     if traces is not None and not traces.is_file():
         raise InputError(f"there is no file {traces}", valid="a file of traces")
+    check_file("--plot", plot, (".svg", ".png"))
     given = (
         ("runs", runs),
         ("seed", seed),
@@ -61,6 +67,7 @@ def bench(
         ("robot", robot),
         ("traces", traces),
         ("terrains", terrains),
+        ("plot", plot),
     )
     counts = {name: value for name, value in given if value is not None}
     results: dict[str, Measured] = {}

@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A movement: .xml.")]
 RobotOption = Annotated[str, typer.Option(metavar="NAME|FILE", help="Whose feet; a robot with legs.")]
 BetweenOption = Annotated[str, typer.Option(metavar="cosine|spline", help="How feet go from step to step.")]
-TicksOption = Annotated[int, typer.Option(min=1, max=10_000, help="Of 20 ms, from step to step at least.")]
+TicksOption = Annotated[
+    int | None,
+    typer.Option(min=1, max=10_000, help="Of 20 ms, from step to step at least; default: the movement's, or 8."),
+]
 
 
 def check_movement(
     file: FileArgument,
     robot: RobotOption = "akrobat",
     between: BetweenOption = "cosine",
-    ticks: TicksOption = 8,
+    ticks: TicksOption = None,
     json: JsonOption = False,
 ) -> None:
     """A movement: whether a robot's feet can take its steps.
@@ -34,9 +37,10 @@ def check_movement(
     Exit code 1: the robot cannot do it; 2: the file is wrong.
     """
     from roboyard.cli.terminal import emit, fields
+    from roboyard.walking.movement import TICKS
 
     movement, walker, played = _played(file, robot, between, ticks)
-    slowed = int((played.ticks > ticks).sum())
+    slowed = int((played.ticks > (ticks or movement.ticks or TICKS)).sum())
     if json:
         emit(
             {
@@ -60,7 +64,7 @@ def show_movement(
     file: FileArgument,
     robot: RobotOption = "akrobat",
     between: BetweenOption = "cosine",
-    ticks: TicksOption = 8,
+    ticks: TicksOption = None,
     out: Annotated[Path | None, typer.Option(metavar="PNG", help="Also draw it: a .png or .svg file.")] = None,
     json: JsonOption = False,
 ) -> None:
@@ -108,7 +112,7 @@ def show_movement(
     )
 
 
-def _played(file: Path, robot: str, between: str, ticks: int) -> tuple[Movement, Walker, Played]:
+def _played(file: Path, robot: str, between: str, ticks: int | None) -> tuple[Movement, Walker, Played]:
     from roboyard.errors import InputError
     from roboyard.scenarios.robot_legs import find_walker
     from roboyard.walking.movement import play

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from roboyard.cli.grammar import JsonOption
 
 if TYPE_CHECKING:
-    from roboyard.behavior.goals import Goal, Tasks
+    from roboyard.behavior.goals import Domain, Goal, Tasks
 
 
 def tasks(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Conditions, actions and goals in YAML.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Conditions, actions and goals in YAML; or a domain in PDDL.")
+    ],
+    problem: Annotated[
+        Path | None, typer.Argument(metavar="[PROBLEM.pddl]", help="With a domain in PDDL: what is wanted.")
+    ] = None,
     goal: Annotated[
         str | None, typer.Option(metavar="NAME", help="Which of its goals; default: the one that is worth most.")
     ] = None,
@@ -26,6 +31,12 @@ def tasks(
     ] = None,
     why: Annotated[bool, typer.Option("--why", help="Also say what each step is for, and what else there is.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE.xml", help="Write the plan as a behaviour tree.")] = None,
+    pddl: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also write domain.pddl and problem.pddl, for other planners.")
+    ] = None,
+    solver: Annotated[
+        str | None, typer.Option(metavar="ENGINE", help="Ask a planner of unified-planning's: fast-downward-opt, ….")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """A plan for a goal: which actions, in which order.
@@ -34,25 +45,23 @@ def tasks(
 
     Exit code 0: there is a plan; 1: the goal is impossible; 2: the file cannot be used.
     """
-    from roboyard.behavior.goals import Impossible, as_xml, load_tasks, make_plan, without, would_help
+    from roboyard.behavior.goals import Impossible, as_xml, make_plan, without, would_help
     from roboyard.behavior.goals import why as reasons
+    from roboyard.behavior.goals.solver import plan_by
     from roboyard.cli.terminal import emit, fields, note, say
-    from roboyard.config import read_text
     from roboyard.errors import InputError
 
-    found = load_tasks(file)
-    world = found.start()
-    for text in settings or ():
-        name, sign, value = text.partition("=")
-        if not sign or not value:
-            raise InputError(f"--set {text}", valid="CONDITION=VALUE")
-        given = read_text(value, f"--set {text}").plain()
-        if isinstance(given, (list, dict)):
-            raise InputError(f"--set {text}", valid="a text, a number, true or false")
-        world[name.strip()] = given
-    domain, wish, without_these = found.domain(), _goal(found, goal, world), frozenset(blocked or ())
+    domain, world, wish = _read(file, problem, goal, settings or [])
+    without_these = frozenset(blocked or ())
+    if solver is not None and without_these:
+        raise InputError("--without with --solver", valid="one of them: other planners are told all steps")
+    if pddl is not None:
+        _write_pddl(pddl, domain, world, wish)
     try:
-        plan = make_plan(domain, world, wish, blocked=without_these)
+        if solver is None:
+            plan = make_plan(domain, world, wish, blocked=without_these)
+        else:
+            plan = plan_by(domain, world, wish, solver)
     except Impossible as error:
         helps = [f"{name} = {value}" for name, value in would_help(domain, world, wish, blocked=without_these)]
         if json:
@@ -79,6 +88,48 @@ def tasks(
         say("nothing to do: it is so already")
     for line in others:
         say(line)
+
+
+def _read(
+    file: Path, problem: Path | None, goal: str | None, settings: list[str]
+) -> tuple[Domain, dict[str, Any], Goal]:
+    """What the robot can do, the world, and what is wanted: from a file of tasks, or from two in PDDL."""
+    from roboyard.behavior.goals import load_tasks
+    from roboyard.behavior.goals.pddl import load_pddl
+    from roboyard.config import read_text
+    from roboyard.errors import InputError
+
+    if problem is None:
+        if file.suffix.lower() == ".pddl":
+            raise InputError("a domain without a problem", where=str(file), valid="DOMAIN.pddl PROBLEM.pddl")
+        found = load_tasks(file)
+        domain, world = found.domain(), dict(found.start())
+    else:
+        if goal is not None:
+            raise InputError(f"--goal {goal} with PDDL", valid="the problem's own goal")
+        domain, world, wish = load_pddl(file, problem)
+    for text in settings:
+        name, sign, value = text.partition("=")
+        if not sign or not value:
+            raise InputError(f"--set {text}", valid="CONDITION=VALUE")
+        given = read_text(value, f"--set {text}").plain()
+        if isinstance(given, (list, dict)):
+            raise InputError(f"--set {text}", valid="a text, a number, true or false")
+        world[name.strip()] = given
+    return domain, world, wish if problem is not None else _goal(found, goal, world)
+
+
+def _write_pddl(folder: Path, domain: Domain, world: dict[str, object], wish: Goal) -> None:
+    from roboyard.behavior.goals.pddl import as_pddl
+    from roboyard.errors import InputError
+
+    written = as_pddl(domain, world, wish)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "domain.pddl").write_text(written.domain, encoding="utf-8")
+        (folder / "problem.pddl").write_text(written.problem, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", where=str(folder)) from None
 
 
 def _goal(found: Tasks, name: str | None, world: dict[str, object]) -> Goal:

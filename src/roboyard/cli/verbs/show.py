@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from roboyard.cli.grammar import JsonOption, group
+from roboyard.cli.grammar import FileOption, JsonOption, RunOption, group
 
 app = group("Show what a file holds.")
 
@@ -68,22 +68,38 @@ def octree(
 
 @app.command("tree")
 def tree(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Behaviour trees in BehaviorTree.CPP's XML.")],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Behaviour trees in BehaviorTree.CPP's XML.")
+    ] = None,
     main: Annotated[
         str | None, typer.Option("--tree", metavar="ID", help="Which of its trees, if not the main.")
     ] = None,
     mock: Annotated[bool, typer.Option("--mock", help="Let unknown node types pass, with stand-ins.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="SVG", help="Also draw it: a .svg file.")] = None,
+    recording: FileOption = None,
+    run: RunOption = None,
+    mission: Annotated[str, typer.Option(metavar="NODE", help="Whose tree, if several robots have one.")] = "",
+    at: Annotated[float | None, typer.Option(metavar="S", help="When, in a recording; default: its end.")] = None,
+    changes: Annotated[bool, typer.Option("--changes", help="Of a run: at each change, with its time.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """A behaviour tree.
+    """A behaviour tree: of a file, a live run or a recording.
 
     One node a line, with its ports, conditions and scripts; subtrees where they are used.
+    Of a run also where each node stands, [RUNNING], or in parentheses what it answered last.
     """
+    from roboyard.errors import InputError
+
+    if file is None or recording is not None:
+        from roboyard.cli.tree_playback import show_run
+
+        if file is not None:
+            raise InputError(f"{file} and --file", valid="a tree's file or a recording")
+        show_run(run, recording, mission, at, changes=changes, json=json)
+        return
     from roboyard.behavior import load_tree
     from roboyard.behavior.show import as_svg, as_text
     from roboyard.cli.terminal import emit, say
-    from roboyard.errors import InputError
 
     if out is not None and out.suffix.lower() != ".svg":
         raise InputError(f"--out {out}", valid="a name that ends in .svg")

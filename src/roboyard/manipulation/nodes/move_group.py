@@ -52,7 +52,7 @@ class MoveGroupNode(Node):
     group: str = param("", doc="which joints move; empty: the first group of the robot", fixed=True)
     controller: str = param("arm/follow_joint_trajectory", doc="action that follows trajectories", fixed=True)
     world_frame: str = param("", doc="of plans, by /tf; empty: the robot's root link, which stands still", fixed=True)
-    know_world: bool = param(False, doc="what the world's file holds is known beforehand, as a map is", fixed=True)
+    know_world: bool = param(False, doc="what stands fast in the world is known beforehand, as a map is", fixed=True)
     place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the root in that world", fixed=True)
     octomap_topic: str = param("", doc="of maps of space that sensors make; empty: none", fixed=True)
     people_topics: tuple[str, ...] = param((), doc="where people are, nav_msgs/Odometry for each", fixed=True)

@@ -41,7 +41,7 @@ class SceneKeeper:
         group: Which of them moves.
         world_frame: Of plans; empty: the robot's root link, which then stands still.
         place: Where that root stands in the known world.
-        known: What the world is known to hold beforehand.
+        known: What stands fast in it is known beforehand; what can be carried off is not.
         margin: What is nearer touches [m].
         joint_timeout: So old may measured joints be [s].
 
@@ -73,7 +73,9 @@ class SceneKeeper:
         self._T_frame_known = self._T_root_model @ place.inverse() if self._fixed else SE3.identity()
         if known is not None:
             T = self._T_frame_known
-            scene = scene.with_obstacles(Obstacle(o.name, o.geometry, T @ o.T_world) for o in obstacles_of(known))
+            loose = [placed.name for placed in known.models if not placed.model.static]
+            fast = obstacles_of(known, without=loose)
+            scene = scene.with_obstacles(Obstacle(o.name, o.geometry, T @ o.T_world) for o in fast)
         self.scene = scene
         self._others = [
             joint.name

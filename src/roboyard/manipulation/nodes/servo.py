@@ -55,7 +55,7 @@ class ServoNode(Node):
     timeout: float = param(0.2, unit="s", low=0.01, high=60.0, doc="an older command is over")
     speed: float = param(0.5, low=0.01, high=1.0, doc="share of the joints' speeds", fixed=True)
     world_frame: str = param("", doc="of plans, by /tf; empty: the robot's root link, which stands still", fixed=True)
-    know_world: bool = param(False, doc="what the world's file holds is known beforehand, as a map is", fixed=True)
+    know_world: bool = param(False, doc="what stands fast in the world is known beforehand, as a map is", fixed=True)
     place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the root in that world", fixed=True)
     octomap_topic: str = param("", doc="of maps of space that sensors make; empty: none", fixed=True)
     people_topics: tuple[str, ...] = param((), doc="where people are, nav_msgs/Odometry for each", fixed=True)

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from roboyard.mapping.nodes.elevation import ElevationNode
     from roboyard.mapping.nodes.log_topics import LogTopics
     from roboyard.mapping.nodes.logs import ScanLog, read_log
     from roboyard.mapping.nodes.map_server import MapSaverNode, MapServerNode
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from roboyard.mapping.nodes.slam import SlamNode
 
 _HOMES = {
+    "ElevationNode": "elevation",
     "LogTopics": "log_topics",
     "MapSaverNode": "map_server",
     "MapServerNode": "map_server",
@@ -22,7 +24,16 @@ _HOMES = {
     "read_log": "logs",
 }
 
-__all__ = ["LogTopics", "MapSaverNode", "MapServerNode", "OctreeNode", "ScanLog", "SlamNode", "read_log"]
+__all__ = [
+    "ElevationNode",
+    "LogTopics",
+    "MapSaverNode",
+    "MapServerNode",
+    "OctreeNode",
+    "ScanLog",
+    "SlamNode",
+    "read_log",
+]
 
 
 def __getattr__(name: str) -> Any:

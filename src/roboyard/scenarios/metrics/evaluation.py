@@ -25,6 +25,7 @@ from roboyard.scenarios.metrics.reaching import Arm, Reaching
 from roboyard.scenarios.metrics.separation import Separation
 from roboyard.scenarios.metrics.stepping import Stepping
 from roboyard.scenarios.metrics.tasks import TasksDone
+from roboyard.scenarios.metrics.trees import TreeDone
 from roboyard.scenarios.metrics.walking import Legged, Walking
 
 
@@ -96,6 +97,7 @@ COLLECTORS: list[
     lambda topics, *_: Handling(topics.namespace, topics.truth, topics.contacts),
     lambda topics, *_: Aftermath(topics.namespace, topics.truth, topics.contacts),
     lambda topics, *_: TasksDone(f"{topics.namespace}/tasks"),
+    lambda topics, *_: TreeDone(f"{topics.namespace}/mission/status"),
     lambda *given: Walking(given[0].truth, given[0].namespace, given[-3]),
     lambda *given: Stepping(given[0].truth, given[0].namespace, given[-3]),
 ]

@@ -49,14 +49,15 @@ class Walking(Collector):
     on the way from two seconds after it set out, ``heading_error`` [rad] beside what its legs did of the turning
     wanted, ``cost_of_transport`` energy of the motors by weight and distance, ``saturated_fraction`` share of the
     joints' samples at all the effort there is, ``slips`` feet that went more than 10 mm while they stood,
-    ``min_stability_margin`` [m].  ``falls``: how often it tilted by more than 0.7 rad, or sank while it walked below a
-    third of its stance's height above the feet that touch; ``belly_touches``: how often its belly came to touch
-    something while it walked.  ``body_height`` [m] at the end.  ``movements`` that it played to their end.
+    ``min_stability_margin`` [m] from above, ``min_tilt`` [rad] until it tips over in space.  ``falls``: how often it
+    tilted by more than 0.7 rad, or sank while it walked below a third of its stance's height above the feet that touch;
+    ``belly_touches``: how often its belly came to touch something while it walked.  ``body_height`` [m] at the end.
+    ``movements`` that it played to their end.
     """
 
     names = (
         "distance", "speed", "heading_error", "cost_of_transport", "saturated_fraction", "slips",
-        "min_stability_margin", "falls", "belly_touches", "body_height", "movements",
+        "min_stability_margin", "min_tilt", "falls", "belly_touches", "body_height", "movements",
     )  # fmt: skip
 
     def __init__(self, truth_topic: str, namespace: str, legged: Legged | None) -> None:
@@ -71,7 +72,7 @@ class Walking(Collector):
         self._going = False
         self._playing, self._movements = False, 0
         self._samples = self._full = self._sums = self._sum_full = 0
-        self._margin = math.inf
+        self._margin = self._tilt = math.inf
         self._falls, self._down, self._sunk, self._slips = 0, False, False, 0
         self._belly_touches, self._on_belly_now = 0, False
         self._names: list[str] = []
@@ -111,7 +112,7 @@ class Walking(Collector):
         self._movements += self._playing and state.phase != "playing"
         self._playing = state.phase == "playing"
         if self._walked:
-            self._margin = min(self._margin, state.margin)
+            self._margin, self._tilt = min(self._margin, state.margin), min(self._tilt, state.tilt)
         if self._pose is None:
             return
         x, y = self._pose[:2]
@@ -159,11 +160,12 @@ class Walking(Collector):
         """All None of a robot without legs."""
         if self._legged is None or self._pose is None:
             return dict.fromkeys(self.names)
-        margin = self._margin if math.isfinite(self._margin) else None
+        margin, tilt = (value if math.isfinite(value) else None for value in (self._margin, self._tilt))
         found: dict[str, Value] = dict.fromkeys(self.names)
         found |= {
             "slips": self._slips,
             "min_stability_margin": margin,
+            "min_tilt": tilt,
             "falls": self._falls,
             "belly_touches": self._belly_touches,
             "body_height": self._pose[2],

@@ -33,6 +33,7 @@ _TILES = (
     ("speed", "under way on its legs", "{:.3f} m/s"),
     ("cost_of_transport", "cost of transport", "{:.2f}"),
     ("min_stability_margin", "least stability margin", "{:.3f} m"),
+    ("min_tilt", "least turn until it tips", "{:.2f} rad"),
     ("slips", "slips of feet", "{:d}"),
     ("falls", "falls", "{:d}"),
     ("messages", "messages", "{:,d}"),

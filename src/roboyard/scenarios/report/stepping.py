@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.mapping.nodes.grid_map_messages import heights_from_msg
 from roboyard.record import Recording
 from roboyard.scenarios.report.section import Section, Source
 from roboyard.scenarios.report.story import thinned
 from roboyard.scenarios.report.style import BAD, COMMAND, MUTED, ODOMETRY, TRUTH, WALL, new_figure, styled, svg
-from roboyard.walking.nodes.steps_messages import heights_of_message
 
 Array = NDArray[np.float64]
 
@@ -64,7 +64,8 @@ def _above(plans: list[tuple[float, Any]], downs: list[tuple[float, Any]], groun
         tall = min(max(_WIDTH * float((high - low)[1] / (high - low)[0]), 2.5), 8.0)
         figure, axes = new_figure(_WIDTH, tall)
         if ground is not None:
-            heights, (x, y), cell = heights_of_message(ground)
+            known = heights_from_msg(ground)
+            heights, (x, y), cell = known.heights, known.corner, known.cell
             rows, columns = heights.shape
             level = float(np.nanmedian(heights))
             depth = np.clip(level - np.nan_to_num(heights, nan=level - 1.0), 0.0, 0.1) / 0.1

@@ -37,7 +37,8 @@ class Gait:
         time: (n) [s].
         down: (n, l) feet that are on the ground by the gait.
         touching: (n, l) feet that feel something; None: feet feel nothing.
-        margin: (n) of stability [m].
+        margin: (n) of stability, from above [m].
+        tilt: (n) until it tips over, in space [rad].
         going: (n) it was on its way.
         walking: (n) its feet carried it, on its way or not.
         names: (n) of the gait.
@@ -48,6 +49,7 @@ class Gait:
     down: Flags
     touching: Flags | None
     margin: Array
+    tilt: Array
     going: Flags
     walking: Flags
     names: tuple[str, ...]
@@ -83,7 +85,8 @@ def walking_part(source: Source) -> Section | None:
         drawn.append(body_figure(body))
     note = (
         "Feet: bars, on the ground by the gait while it walks; line below, by their contacts. Margin: least distance "
-        "of the body's middle to the edge of the feet that are down, while they carry it."
+        "of the body's middle to the edge of the feet that are down, while they carry it, from above; "
+        "below, the angle by which it would turn about such an edge, with feet at their heights, until it tips over."
     )
     motors = Motors.from_dict(source.said["motors"]) if "motors" in source.said else None
     efforts = read_efforts(source.recording, f"{source.namespace}/joint_states", motors) if motors else None
@@ -125,6 +128,7 @@ def read_gait(recording: Recording, topic: str) -> Gait | None:
         np.array([state.down for state in states], bool),
         np.array(touching) if any(len(one) for one in felt) else None,
         np.array([state.margin for state in states]),
+        np.array([state.tilt for state in states]),
         walking & moving,
         walking,
         tuple(str(state.gait) for state in states),

@@ -50,22 +50,23 @@ def gait_figure(gait: Gait, window: tuple[float, float]) -> str:
 
 
 def margin_figure(gait: Gait) -> str:
-    """The stability margin while the feet carried the robot [mm]."""
+    """The stability margin while the feet carried the robot [mm], and the angle until it tips over [deg]."""
     with styled():
-        figure, axes = new_figure(_WIDTH, 1.9)
+        figure, (above, below) = new_figure(_WIDTH, 3.4, rows=2)
         part = thinned(len(gait.time))
-        margin = np.where(gait.walking & np.isfinite(gait.margin), 1e3 * gait.margin, np.nan)
-        axes.plot(gait.time[part], margin[part], color=TRUTH, lw=1.1)
-        axes.axhline(0.0, color=BAD, lw=1.0)
-        if np.isfinite(margin).any():
-            least = int(np.nanargmin(margin))
-            axes.plot(
-                gait.time[least], margin[least], "v", ms=6, color=ODOMETRY, label=f"least: {margin[least]:.0f} mm"
-            )
-            axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
-        axes.set_ylim(bottom=min(0.0, float(np.nanmin(margin, initial=0.0))) - 5.0)
-        axes.set_ylabel("margin [mm]")
-        _time(axes, gait.time)
+        drawn = ((above, 1e3 * gait.margin, "mm", "margin"), (below, np.degrees(gait.tilt), "°", "until it tips"))
+        for axes, told, unit, label in drawn:
+            values = np.where(gait.walking & np.isfinite(told), told, np.nan)
+            axes.plot(gait.time[part], values[part], color=TRUTH, lw=1.1)
+            axes.axhline(0.0, color=BAD, lw=1.0)
+            if np.isfinite(values).any():
+                least = int(np.nanargmin(values))
+                said = f"least: {values[least]:.0f} {unit}"
+                axes.plot(gait.time[least], values[least], "v", ms=6, color=ODOMETRY, label=said)
+                axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.1)
+            axes.set_ylim(bottom=min(0.0, float(np.nanmin(values, initial=0.0))) - 5.0)
+            axes.set_ylabel(f"{label} [{unit}]")
+        _time(below, gait.time)
         return svg(figure, "Stability margin over time")
 
 

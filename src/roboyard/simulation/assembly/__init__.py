@@ -3,6 +3,7 @@
 from roboyard.simulation.assembly.records import (
     Assembled,
     Entry,
+    Flesh,
     GeomTables,
     JointPlace,
     LinkPlace,
@@ -10,4 +11,4 @@ from roboyard.simulation.assembly.records import (
 )
 from roboyard.simulation.assembly.world import assemble
 
-__all__ = ["Assembled", "Entry", "GeomTables", "JointPlace", "LinkPlace", "Placement", "assemble"]
+__all__ = ["Assembled", "Entry", "Flesh", "GeomTables", "JointPlace", "LinkPlace", "Placement", "assemble"]

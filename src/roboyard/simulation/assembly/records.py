@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import mujoco
@@ -14,6 +15,23 @@ from roboyard.hardware.base import BaseKind
 
 
 @dataclass(frozen=True, slots=True)
+class Flesh:
+    """How a part of a body that is led gives way.
+
+    Attributes:
+        mass: That an impact on it meets [kg].
+        front: Stiffness where its link's x leads out [N/m].
+        behind: Stiffness elsewhere [N/m].
+        hold: Natural frequency of the damped spring that brings it back [rad/s].
+    """
+
+    mass: float
+    front: float
+    behind: float
+    hold: float
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A model to be put into the world.
 
@@ -23,6 +41,8 @@ class Entry:
         T_world_model: Where its model frame starts.
         base: What of its body's velocity can be commanded; None: nothing.
         aloft: Links that are not meant to touch the ground, as an arm's; others may stand on it.
+        flesh: By link of a model without joints whose links are led, each for itself, and give way; None: it moves by
+            itself.
     """
 
     name: str
@@ -30,6 +50,7 @@ class Entry:
     T_world_model: SE3
     base: BaseKind | None = None
     aloft: frozenset[str] = frozenset()
+    flesh: Mapping[str, Flesh] | None = None
 
 
 @dataclass(frozen=True, slots=True)

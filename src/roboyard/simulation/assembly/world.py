@@ -264,9 +264,12 @@ def _body(spec: mujoco.MjSpec, draft: _Draft, branch: Branch, notes: list[str]) 
         T = base @ T
         parent = spec.worldbody
     body = parent.add_body(name=name, pos=T.translation, quat=T.rotation)
-    if branch.parent not in draft.bodies:
+    led = draft.entry.flesh is not None
+    if led:
+        body.mocap = True
+    elif branch.parent not in draft.bodies:
         body.sleep = mujoco.mjtSleepPolicy.mjSLEEP_NEVER
-    if branch.free:
+    if branch.free and not led:
         body.add_freejoint(name=scoped(draft.entry.name, "free", branch.link.name))
     elif branch.joint is not None:
         draft.scalars[branch.joint.name] = add_joint(body, branch.joint, draft.entry.name, notes)
@@ -302,6 +305,8 @@ def _sites(spec: mujoco.MjSpec, draft: _Draft) -> None:
 
 def _excludes(spec: mujoco.MjSpec, draft: _Draft) -> None:
     """Links of one model do not touch each other unless both ask for it; neighbours at a joint never do."""
+    if draft.entry.flesh is not None:  # what is led touches only what is not
+        return
     solid = {*draft.bodies, *draft.fixed}
     links = [branch.link for branch in draft.branches if branch.link.name in solid and branch.link.collisions]
     joints = _neighbours((*draft.entry.model.joints, *draft.entry.model.closures))

@@ -11,8 +11,9 @@ from roboyard.bus.executor import ARRIVAL
 from roboyard.bus.node_state import release
 from roboyard.description.cameras import camera_topics
 from roboyard.messages import deserialize, msg, serialize
-from roboyard.simulation.engine import Handle, Simulation
+from roboyard.simulation.engine import Simulation
 from roboyard.simulation.faults import FaultTable
+from roboyard.simulation.handle import Handle
 from roboyard.simulation.nodes.camera_messages import TYPES, CameraMessages
 from roboyard.simulation.nodes.camera_outlet import CameraOutlet
 from roboyard.simulation.nodes.to_messages import Converter, contacts_state, converter, odometry, true_pose

@@ -17,17 +17,20 @@ class FiducialFinderNode(Node):
     """Finds fiducials of one family and size.
 
     in: image (sensor_msgs/Image), camera_info; names by parameters
-    out: fiducials (vision_msgs/Detection3DArray in the camera's optical frame; the id is the marker's number, the score
+    out: fiducials (vision_msgs/Detection3DArray in the camera's optical frame; the id is the marker's name, the score
         how clearly its pose is the right one of two), at most ``rate`` times a second
+
+    It listens to the camera while somebody listens to it.
     """
 
     image_topic: str = param("image", doc="of pictures", fixed=True)
     info_topic: str = param("camera_info", doc="of their camera", fixed=True)
     family: str = param("apriltag_36h11", doc="of the markers: 4x4_50, apriltag_36h11, …", fixed=True)
     size: float = param(0.05, unit="m", low=1e-3, high=10.0, doc="edge of the markers", fixed=True)
+    names: tuple[str, ...] = param((), doc="of markers 0, 1, …; others are called by their number", fixed=True)
     rate: float = param(5.0, unit="Hz", low=0.01, high=100.0, doc="of pictures looked at")
 
-    fields = ("_looked_ns",)
+    fields = ("_looked_ns", "_begun_ns")
 
     def setup(self) -> None:
         """Connect."""
@@ -36,8 +39,8 @@ class FiducialFinderNode(Node):
         self._begun_ns = self.now_ns
         self._found = self.publisher("fiducials", msg.vision_msgs.Detection3DArray)
         self._camera = CameraInput(self, self.image_topic, self.info_topic, "", "", self._on_view)
+        self.timer(0.05, self._listen)
         self.timer(1.0, self._watch)
-        self._camera.listen()
         self.report_health("ok", "waits for pictures")
 
     def _on_view(self, view: View) -> None:
@@ -48,14 +51,23 @@ class FiducialFinderNode(Node):
         for one in find_fiducials(view.image, self.family, view.lens, self.size):
             if one.T_camera_tag is not None:
                 size = (one.size, one.size, 0.0)
-                score = 1.0 - 0.5 * one.ambiguity
-                found.append(
-                    detection(view.frame, view.time_ns, one.T_camera_tag, size, str(one.id), score, one.covariance)
-                )
+                name, score = self._name(one.id), 1.0 - 0.5 * one.ambiguity
+                found.append(detection(view.frame, view.time_ns, one.T_camera_tag, size, name, score, one.covariance))
         self._found.publish(detections(view.frame, view.time_ns, found))
         self.report_health("ok", f"{len(found)} fiducials seen")
 
+    def _name(self, number: int) -> str:
+        return self.names[number] if number < len(self.names) else str(number)
+
+    def _listen(self) -> None:
+        heard = bool(self._found.topic.subscriptions)
+        if heard and not self._camera.listens:
+            self._begun_ns = self.now_ns
+        self._camera.listen(heard)
+
     def _watch(self) -> None:
+        if not self._camera.listens:
+            return
         cause, text = self._camera.trouble
         if not cause:
             cause, text = self._camera.silent(max(self._begun_ns, self.now_ns - _SILENT_NS))

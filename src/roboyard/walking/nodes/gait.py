@@ -19,7 +19,6 @@ from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import msg, srv
-from roboyard.walking.gait_kernels import held_by
 from roboyard.walking.gaits import GAITS, Gait, gait_of
 from roboyard.walking.heading import HeadingHold
 from roboyard.walking.loads import GRAVITY, LOADING, told_joints
@@ -244,9 +243,8 @@ class GaitNode(Node):
         self._ticks += 1
         if self._ticks % max(1, round(self.rate / self.state_rate)) == 0:
             touching = self._touching if self._feels else self._touching[:0]
-            margin = float(held_by(feet, down, 0.0, 0.0))
-            doing = (self._phase, self.gait)
-            self._state.publish(gait_state(self.now_ns, *doing, self._names, down, touching, margin, self._done))
+            doing, how = (self._phase, self.gait, self._names), (feet, self._turn, self._done)
+            self._state.publish(gait_state(self.now_ns, *doing, down, touching, *how))
 
     def _watch_joints(self, actual: NDArray[np.float64]) -> None:
         """Say so when a joint does not go where it is told, and when all do again."""
@@ -311,8 +309,10 @@ class GaitNode(Node):
 
     def _told(self) -> NDArray[np.float64]:
         """(l, 3) what servos as soft as these are told so that joints come to where they shall be [rad]."""
-        down = self._none if self._phase == "resting" else self._stepper.down
-        most, feet = 1.0 / (self.rate * LOADING), self._stepper.feet
+        down, feet = self._none if self._phase == "resting" else self._stepper.down, self._stepper.feet
+        if self._phase == "playing":  # its feet rise and come down as they like: what carries is felt
+            down, feet = self._touching if self._feels else down, self.legs.feet(self._near)
+        most = 1.0 / (self.rate * LOADING)
         return told_joints(self.legs.rows, self._near, feet, self._weight, down, most, self._loaded, self._softness)
 
     def _actual(self) -> NDArray[np.float64]:

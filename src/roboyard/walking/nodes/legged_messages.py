@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from roboyard.geometry import SE3
 from roboyard.messages import msg
 from roboyard.messages.time import stamp
+from roboyard.walking.gait_kernels import held_by, tips_at
 from roboyard.walking.odometry import LeggedOdometry
 
 _COVARIANCE = np.diag([1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-3]).reshape(36)
@@ -63,11 +64,13 @@ def gait_state(
     legs: Sequence[str],
     down: NDArray[np.bool_],
     touching: NDArray[np.bool_],
-    margin: float,
+    feet: NDArray[np.float64],
+    leaning: tuple[float, float, float] | None,
     carried: NDArray[np.float64],
 ) -> Any:
-    """roboyard_msgs/GaitState."""
+    """roboyard_msgs/GaitState, of feet (l, 3) in the body, which leans by roll and pitch [rad], or nobody knows."""
     vx, vy, turn = carried.tolist()
+    roll, pitch = (0.0, 0.0) if leaning is None else leaning[:2]
     return msg.GaitState(
         header=msg.Header(stamp=stamp(time_ns)),
         phase=phase,
@@ -75,6 +78,7 @@ def gait_state(
         legs=list(legs),
         down=down.copy(),
         touching=touching.copy(),
-        margin=margin,
+        margin=float(held_by(feet, down, 0.0, 0.0)),
+        tilt=float(tips_at(feet, down, roll, pitch)),
         twist=msg.Twist(linear=msg.Vector3(x=vx, y=vy), angular=msg.Vector3(z=turn)),
     )

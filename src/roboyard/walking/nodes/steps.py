@@ -18,24 +18,26 @@ from roboyard.control.owners import JointOwners
 from roboyard.description.model import Model
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE3
+from roboyard.grids.height_map import HeightMap
 from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.mapping.nodes.grid_map_messages import heights_from_msg
 from roboyard.messages import msg
-from roboyard.walking.gait_kernels import held_by
 from roboyard.walking.loads import GRAVITY, LOADING, told_joints
 from roboyard.walking.nodes.gait import softness
 from roboyard.walking.nodes.legged_messages import foot_force, gait_state, legged_odometry, pose_of, tilt_and_heading
-from roboyard.walking.nodes.steps_messages import heights_of_message, plan_message, plan_of_message, touchdown_message
+from roboyard.walking.nodes.steps_messages import plan_message, plan_of_message, touchdown_message
 from roboyard.walking.odometry import LeggedOdometry
 from roboyard.walking.standing import rising
 from roboyard.walking.steps import replanning as again
-from roboyard.walking.steps.body import body_box
-from roboyard.walking.steps.following import Footing, PlanFollower
+from roboyard.walking.steps.following import Footing, PlanFollower, walk_as_data, walk_of_data
+from roboyard.walking.steps.foresight import Foresight
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.past import settled
 from roboyard.walking.steps.plan import StepPlan
 from roboyard.walking.steps.planning import PLANNERS
 from roboyard.walking.steps.problem import Problem
 from roboyard.walking.steps.rig import Rig
+from roboyard.walking.steps.whereabouts import over_feet, over_ground
 from roboyard.walking.walker import Walker
 
 Array = NDArray[np.float64]
@@ -80,7 +82,10 @@ class StepsNode(Node):
     search: float = param(0.15, unit="m/s", low=1e-3, high=10.0, doc="how fast it does")
     drift: float = param(0.05, unit="m/s", low=1e-3, high=10.0, doc="how fast the body gets back to its plan")
     upright: float = param(1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back from a tilt")
+    delay: float = param(0.015, unit="s", low=0.0, high=1.0, doc="by which joints are behind what they are told")
     friction: float = param(0.8, low=0.01, high=10.0, doc="of the ground, guessed")
+    horizon: float = param(0.9, unit="m", low=0.0, high=100.0, doc="unseen ground that is nearer is taken for a hole")
+    around: float = param(0.7, unit="m", low=0.0, high=10.0, doc="of where it begins unseen ground is as high as there")
     ground: float = param(-0.016, unit="m", doc="height in the body of a foot on the ground while it lies", fixed=True)
     rate: float = param(50.0, unit="Hz", low=10.0, high=500.0, fixed=True)
     state_rate: float = param(25.0, unit="Hz", low=1.0, high=500.0, fixed=True)
@@ -91,8 +96,7 @@ class StepsNode(Node):
 
     fields = (
         "_phase", "_way", "_at", "_goal", "_map", "_turn", "_feels", "_forces", "_touching", "_ticks", "_near",
-        "_loaded", "_number", "_stands", "_tries", "_bad",
-        "_improved_ns", "_asked",
+        "_loaded", "_number", "_stands", "_tries", "_bad", "_improved_ns", "_asked", "_begun",
     )  # fmt: skip
 
     def setup(self) -> None:
@@ -104,7 +108,7 @@ class StepsNode(Node):
         names = self.hardware.joint_names
         self._names = [leg.name for leg in self.legs.legs]
         self._where = np.array([names.index(joint) for joint in joints])
-        self._rig = Rig.of(self.legs, body_box(self.description, self.legs.body))
+        self._rig = Rig.of(self.legs, self.description)
         self._odometry = LeggedOdometry()
         self._turn: tuple[float, float, float] | None = None
         self._feels, self._forces, self._touching = False, np.zeros(count), np.zeros(count, bool)
@@ -112,11 +116,12 @@ class StepsNode(Node):
         self._weight, self._loaded = GRAVITY * self.description.mass, np.zeros(count)
         self._near, self._at, self._ticks, self._number = self._actual(), 0, 0, 0
         self._goal, self._tries = list(self.goal), 0
-        self._map: tuple[Array, tuple[float, float], float] | None = None
+        self._map: HeightMap | None = None
         self._stands = np.zeros((count, 3))
         self._follower: PlanFollower | None = None
         self._search: Work | None = None
         self._bad: list[int] = []
+        self._begun: list[float] = []
         self._improved_ns = self._asked = 0
         self.owners.hold(self.full_name, joints)
         self._phase = "rising"
@@ -141,20 +146,14 @@ class StepsNode(Node):
     # -- state ---------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
         """State as plain data."""
-        walk = None
-        if self._follower is not None:
-            walk = {"plan": again.plan_as_data(self._follower.plan), "follower": self._follower.save()}
+        walk = None if self._follower is None else walk_as_data(self._follower)
         return super().save() | {"odometry": self._odometry.save(), "walk": walk}
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         super().load(state)
         self._odometry.load(state["odometry"])
-        self._follower = None
-        if state["walk"] is not None:
-            plan = again.plan_of_data(state["walk"]["plan"])
-            self._follower = PlanFollower(plan, SE3.identity(), plan.feet, self._footing())
-            self._follower.load(state["walk"]["follower"])
+        self._follower = None if state["walk"] is None else walk_of_data(state["walk"], self._footing())
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_goal(self, message: Any) -> None:
@@ -168,7 +167,7 @@ class StepsNode(Node):
 
     def _on_map(self, message: Any) -> None:
         try:
-            self._map = heights_of_message(message)
+            self._map = heights_from_msg(message)
         except RoboyardError as error:
             self.log.error(f"refused a map: {error}", every=5.0)
             return
@@ -196,14 +195,13 @@ class StepsNode(Node):
     # -- planning ------------------------------------------------------------------------------------------------------
     def _plan(self) -> None:
         """Look for steps to the goal from where the robot stands."""
-        goal, given = self._goal, self._map
+        body, stop = self._body(self.legs.feet(self._near)), Event()
+        (x, y), goal = body.translation[:2], self._goal
+        given = self._known(x, y)
         if given is None:
             return
-        body, stop = self._body(self.legs.feet(self._near)), Event()
-        x, y, _ = body.translation
         try:
-            heights, corner, cell = given
-            ground = Ground.of(heights, corner, self._rig, cell=cell, heading=body.yaw, friction=self.friction)
+            ground = Ground.of_map(given, self._rig, heading=body.yaw, friction=self.friction)
             problem = Problem.of(self._rig, ground, (x, y), goal, feet=self._stands)
         except RoboyardError as error:
             self._refuse(str(error))
@@ -239,18 +237,37 @@ class StepsNode(Node):
     def _look_again(self) -> None:
         """The ground has changed: whether the plan's footholds are still there; if not another plan is needed."""
         follower = self._follower
-        if follower is None or self._map is None:
+        if follower is None or (given := self._known(*follower.place)) is None:
             return
-        self._bad = again.footholds_gone(follower.plan, follower.time, self._map)
+        try:
+            ground = Ground.of_map(given, self._rig, heading=follower.plan.heading, friction=self.friction)
+        except RoboyardError as error:
+            self.log.error(f"refused a map: {error}", every=5.0)
+            return
+        self._bad = again.footholds_gone(follower.plan, follower.time, ground)
+        # what was thought gone may turn out to be there
+        follower.spoilt = min((follower.plan.swings[k].lands for k in self._bad), default=math.inf) - _BEFORE
         if self._bad:
-            follower.spoilt = min(follower.plan.swings[k].lands for k in self._bad) - _BEFORE
             self.log.warn(f"{len(self._bad)} footholds of the plan are gone")
             self._improve()
 
+    def _known(self, x: float, y: float) -> HeightMap | None:
+        """The map, completed for a body at a place [m]; None without one."""
+        if self._map is None or self._map.variance is None:
+            return self._map
+        if not self._begun:
+            self._begun = [x, y, float(self._stands[:, 2].mean())]
+        foresight = Foresight(self.horizon, (self._begun[0], self._begun[1], self._begun[2]), self.around)
+        feet, footholds = self._stands, np.zeros((0, 3))
+        if self._follower is not None:
+            feet = np.vstack([feet, again.footing_at(self._follower.plan, self._follower.time)])
+            footholds = self._follower.plan.footholds
+        return foresight.complete(self._map, (x, y), self._goal, feet, footholds, 0.8 * self._rig.scale)
+
     def _improve(self) -> None:
         """Look for another plan while this one is walked; one that was asked for before is forgotten."""
-        follower, given = self._follower, self._map
-        if follower is None or given is None or not self._goal:
+        follower = self._follower
+        if follower is None or not self._goal or (given := self._known(*follower.place)) is None:
             return
         if self._search is not None:
             self._search.cancel()
@@ -284,15 +301,15 @@ class StepsNode(Node):
             self._tell(why)
 
     def _footing(self) -> Footing:
-        return Footing(self.pace, self.depth, self.search, self.drift, self.upright)
+        return Footing(self.pace, self.depth, self.search, self.drift, self.upright, self.delay)
 
     def _tell(self, why: str) -> None:
         if self._follower is None:
             return
         self._number += 1
-        plan, frame, goal = self._follower.plan, self.frame(self.map_frame), np.array(self._goal)
-        at = self._follower.time
-        self._published.publish(plan_message(plan, goal, self.now_ns, frame, number=self._number, at=at, why=why))
+        plan, at, goal = self._follower.plan, self._follower.time, np.array(self._goal)
+        told = plan_message(plan, goal, self.now_ns, self.frame(self.map_frame), number=self._number, at=at, why=why)
+        self._published.publish(told)
 
     # -- going on ------------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
@@ -300,7 +317,7 @@ class StepsNode(Node):
         feet, dt = self.legs.feet(actual), 1.0 / self.rate
         if self.owners.owns(self.full_name, self.legs.joints) and not self.owners.paused(self.legs.joints):
             if self._phase == "rising":
-                self._rise(feet)
+                self._rise()
             elif self._phase == "standing" and self._goal and self._map is not None:
                 self._plan()
             if self._phase == "walking":
@@ -308,8 +325,7 @@ class StepsNode(Node):
                 if self.effort and self._search is None and self.now_ns - self._improved_ns > self.improving * 1e9:
                     self._improve()
             self.hardware.write(JointCommand("position", self.legs.joints, self._told().ravel()))
-        down = self._down()
-        carried = self._forces if self._feels else np.floor(self._loaded)
+        down, carried = self._down(), self._forces if self._feels else np.floor(self._loaded)
         self._odometry.update(dt, feet, carried, self._turn, down)
         pose = pose_of(self._odometry)
         self._odom.publish(legged_odometry(pose, self._odometry.speed, self.now_ns, *self._frames))
@@ -317,27 +333,20 @@ class StepsNode(Node):
         self._ticks += 1
         if self._ticks % max(1, round(self.rate / self.state_rate)) == 0:
             touching = self._touching if self._feels else self._touching[:0]
-            margin, phase = float(held_by(feet, down, 0.0, 0.0)), "rising" if self._phase == "rising" else "walking"
-            self._state.publish(
-                gait_state(self.now_ns, phase, "free", self._names, down, touching, margin, self._speed())
-            )
+            phase, how = "rising" if self._phase == "rising" else "walking", (feet, self._turn, self._speed())
+            self._state.publish(gait_state(self.now_ns, phase, "free", self._names, down, touching, *how))
 
     def _down(self) -> NDArray[np.bool_]:
         return np.ones(len(self._names), bool) if self._follower is None else self._follower.down
 
     def _speed(self) -> Array:
         """(3,) how the plan carries the body in its own frame."""
-        follower = self._follower
-        if follower is None or self._phase != "walking":
+        if self._follower is None or self._phase != "walking":
             return np.zeros(3)
-        (x0, y0, _), (x1, y1, _) = follower.plan.body([follower.time, follower.time + 0.1]).tolist()
-        c, s = math.cos(follower.plan.heading), math.sin(follower.plan.heading)
-        vx, vy = 10.0 * self.pace * (x1 - x0), 10.0 * self.pace * (y1 - y0)
-        return np.array([c * vx + s * vy, c * vy - s * vx, 0.0])
+        return self.pace * self._follower.plan.velocity(self._follower.time)
 
-    def _rise(self, feet: Array) -> None:
-        self._near = self._way[self._at]
-        self._at += 1
+    def _rise(self) -> None:
+        self._near, self._at = self._way[self._at], self._at + 1
         if self._at >= len(self._way):
             self._phase, self._at = "standing", 0
             self._way = self._near[None]
@@ -350,12 +359,16 @@ class StepsNode(Node):
         lag = float(np.abs(self._near - actual).max()) / _LAG
         local, downs = follower.advance(dt, self._body(feet), feet, self._touching if self._feels else None, lag)
         try:
-            self._near = self.legs.reach(local, self._near)
+            near = self.legs.reach(local, self._near)
         except RoboyardError as error:
             self.log.warn(f"a foot stays where it is: {error}", every=1.0)
-        frame = self.frame(self.map_frame)
+            out = ~self.legs.reached(local)  # the others go on
+            local[out] = self.legs.feet(self._near)[out]
+            near = self.legs.reach(local, self._near)
+        self._near = near
         for down in downs:
-            self._downs.publish(touchdown_message(down, self._names[down.leg], self.now_ns, frame))
+            told = touchdown_message(down, self._names[down.leg], self.now_ns, self.frame(self.map_frame))
+            self._downs.publish(told)
         self._stands = follower.anchors.copy()
         if follower.done:
             self._phase, self._goal = "standing", []
@@ -367,20 +380,10 @@ class StepsNode(Node):
         T = pose_of(self._odometry)
         with suppress(TransformError):  # nobody says where the odometry's frame lies
             T = self.transforms.lookup(self.frame(self.map_frame), self._frames[0]) @ T
-        R, down = T.matrix()[:3, :3], self._down()
-        if self._follower is None:
-            z = -float((feet @ R.T)[:, 2].mean()) + self._level(T, feet)
-            T = SE3(T.quaternion, (T.x, T.y, z))
-            self._stands = feet @ R.T + np.array([T.x, T.y, z])
-            return T
-        z = float((self._stands[down, 2] - (feet @ R.T)[down, 2]).mean())
-        return SE3(T.quaternion, (T.x, T.y, z))
-
-    def _level(self, T: SE3, feet: Array) -> float:
-        """Mean height of the map under the feet; 0 without one."""
-        if self._map is None:
-            return 0.0
-        return again.mean_height(self._map, feet @ T.matrix()[:3, :3].T + np.array([T.x, T.y, 0.0]))
+        if self._follower is not None:
+            return over_feet(T, feet, self._stands, self._down())
+        T, self._stands = over_ground(T, feet, self._map)
+        return T
 
     def _told(self) -> Array:
         """(l, 3) what servos as soft as these are told so that joints come to where they shall be [rad]."""
@@ -390,5 +393,4 @@ class StepsNode(Node):
 
     def _actual(self) -> Array:
         """(l, 3) joints as they are [rad]."""
-        found: Array = self.hardware.read().position[self._where].reshape(-1, 3)
-        return found
+        return np.asarray(self.hardware.read().position[self._where].reshape(-1, 3), np.float64)

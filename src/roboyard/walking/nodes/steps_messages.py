@@ -1,4 +1,4 @@
-"""Messages of planned steps: plans, touch-downs, and maps of heights."""
+"""Messages of planned steps: plans and touch-downs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def plan_message(
         swings=[
             msg.StepSwing(
                 leg=one.leg, lifts=one.lifts, lands=one.lands, source=_point(one.source), target=_point(one.target),
-                top=one.top,
+                top=one.top, quick=one.quick,
             )
             for one in plan.swings
         ],
@@ -50,14 +50,20 @@ def plan_of_message(message: Any, legs: int) -> StepPlan:
     if len(times) < 2 or len(times) != len(track) or times[0] != 0.0 or not (np.diff(times) > 0.0).all():
         raise InputError("a plan whose times do not grow from 0", valid="a time for each place of the body")
     swings = tuple(
-        Swing(one.leg, one.lifts, one.lands, _triple(one.source), _triple(one.target), one.top)
+        Swing(one.leg, one.lifts, one.lands, _triple(one.source), _triple(one.target), one.top, one.quick)
         for one in message.swings
     )
     if not all(one.lifts < one.lands <= times[-1] + 1e-9 for one in swings):
         raise InputError(
             "a plan with a swing that does not end in it", valid="lifts before lands, lands before its end"
         )
-    numbers = [track, _array(message.feet), *(np.array([*one.source, *one.target, one.top]) for one in swings)]
+    if not all(one.quick > 0.0 for one in swings):
+        raise InputError("a swing whose ends take no time", valid="quick: more than 0 s")
+    numbers = [
+        track,
+        _array(message.feet),
+        *(np.array([*one.source, *one.target, one.top, one.quick]) for one in swings),
+    ]
     if not all(np.isfinite(part).all() for part in numbers):
         raise InputError("a plan of numbers that are not finite", valid="metres and seconds")
     return StepPlan(message.heading, _array(message.feet), np.column_stack([times, track]), swings, message.cost)
@@ -67,51 +73,6 @@ def touchdown_message(down: Touchdown, leg: str, time_ns: int, frame: str) -> An
     """roboyard_msgs/Touchdown."""
     header = msg.Header(stamp=stamp(time_ns), frame_id=frame)
     return msg.Touchdown(header=header, leg=leg, planned=_point(down.planned), found=_point(down.found), how=down.how)
-
-
-def heights_message(heights: Array, corner: tuple[float, float], cell: float, time_ns: int, frame: str) -> Any:
-    """grid_map_msgs/GridMap with a layer "elevation" of heights (rows along y, columns along x) [m].
-
-    A grid map's rows go from the greatest x down, its columns from the greatest y; its data are column by column.
-    """
-    rows, columns = heights.shape
-    layout = msg.MultiArrayLayout(
-        dim=[
-            msg.MultiArrayDimension(label="column_index", size=rows, stride=rows * columns),
-            msg.MultiArrayDimension(label="row_index", size=columns, stride=columns),
-        ]
-    )
-    middle = msg.Point(x=corner[0] + 0.5 * columns * cell, y=corner[1] + 0.5 * rows * cell)
-    return msg.GridMap(
-        header=msg.Header(stamp=stamp(time_ns), frame_id=frame),
-        info=msg.GridMapInfo(
-            resolution=cell, length_x=columns * cell, length_y=rows * cell,
-            pose=msg.Pose(position=middle, orientation=msg.Quaternion(w=1.0)),
-        ),
-        layers=["elevation"],
-        basic_layers=["elevation"],
-        data=[msg.Float32MultiArray(layout=layout, data=heights[::-1, ::-1].astype(np.float32).ravel())],
-    )  # fmt: skip
-
-
-def heights_of_message(message: Any) -> tuple[Array, tuple[float, float], float]:
-    """Heights (rows along y, columns along x) [m], corner and cell of a grid_map_msgs/GridMap that begins at index 0.
-
-    Raises:
-        InputError: it has no layer "elevation", or is turned, or its buffer begins elsewhere.
-    """
-    if "elevation" not in message.layers:
-        raise InputError(f"a grid map of {', '.join(message.layers) or 'nothing'}", valid="a layer 'elevation'")
-    info, q = message.info, message.info.pose.orientation
-    if message.outer_start_index or message.inner_start_index or abs(q.x) + abs(q.y) + abs(q.z) > 1e-9:
-        raise InputError("a grid map that is turned, or whose buffer does not begin at 0", valid="along its frame")
-    columns, rows = (round(length / info.resolution) for length in (info.length_x, info.length_y))
-    data = np.asarray(message.data[message.layers.index("elevation")].data, np.float64)
-    if data.size != rows * columns:
-        raise InputError(f"a grid map of {data.size} numbers", valid=f"{columns} x {rows}")
-    p = info.pose.position
-    corner = (p.x - 0.5 * info.length_x, p.y - 0.5 * info.length_y)
-    return np.ascontiguousarray(data.reshape(rows, columns)[::-1, ::-1]), corner, float(info.resolution)
 
 
 def _point(place: Any) -> Any:

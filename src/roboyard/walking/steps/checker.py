@@ -36,7 +36,8 @@ class Limits:
 
     Attributes:
         period: Time between two looks [s].
-        margin: Least distance of the body's middle from the edges of the feet's hull [m].
+        margin: Least distance of the body's middle from the edges of the feet's hull, from above [m].
+        tilt: Least angle by which the body has to turn about an edge, in space, until its middle is above it [rad].
         rate: Share of the joints' greatest speeds.
         rim: Half of a foot's print: ground this far from its middle must be there, and about as high [m].
         limb: Half of a limb's thickness [m].
@@ -45,6 +46,7 @@ class Limits:
 
     period: float = 0.01
     margin: float = 0.05
+    tilt: float = 0.2
     rate: float = 1.0
     rim: float = 0.008
     limb: float = 0.008
@@ -56,7 +58,8 @@ class Fault:
     """Something that a plan does and may not.
 
     Attributes:
-        kind: "reach", "speed", "tipping", "foothold", "slide", "ground", "limb", "belly", "order", "start", "goal".
+        kind: "reach", "speed", "tipping", "tilt", "foothold", "slide", "ground", "limb", "belly", "order", "start" or
+            "goal".
         time: When it happens first [s].
         what: In words.
         count: At how many looks it was seen.
@@ -76,6 +79,7 @@ class Verdict:
         faults: Each kind once, the earliest first.
         looks: How many moments were looked at.
         margin: The least margin [m].
+        tilt: The least angle until it tips, with feet at their heights [rad].
         rate: The fastest joint, as a share of its greatest speed.
         confirmed: The largest distance between a foot and where forward kinematics puts it [m].
     """
@@ -83,6 +87,7 @@ class Verdict:
     faults: tuple[Fault, ...]
     looks: int
     margin: float
+    tilt: float
     rate: float
     confirmed: float
 
@@ -135,8 +140,9 @@ def check_plan(
         "speed", np.append(fastest > 1.0 + 1e-6, False),
         lambda k: f"leg {names[int(speeds[k].max(axis=1).argmax())]} turns a joint at {fastest[k]:.2f} of its speed",
     )  # fmt: skip
-    margins = _margins(places, down, where)
+    margins, tilts = _margins(places, down, where)
     fault("tipping", margins < asked.margin - 1e-3, lambda k: f"{margins[k]:.4f} m inside of the feet's hull")
+    fault("tilt", tilts < asked.tilt, lambda k: f"{math.degrees(tilts[k]):.1f}° more, and it tips over its lower feet")
     _look_at_feet(plan, heights, asked, names, found)
     below = np.nan_to_num(heights(places[..., :2]), nan=-np.inf)
     sunk = places[..., 2] < below - 2e-3
@@ -155,14 +161,17 @@ def check_plan(
     if not down[0].all():
         found["start"] = Fault("start", 0.0, "not all feet are down")
     faults = tuple(sorted(found.values(), key=lambda one: (one.time, one.kind)))
-    return Verdict(faults, len(times), float(margins.min()), float(fastest.max(initial=0.0)), confirmed)
+    return Verdict(
+        faults, len(times), float(margins.min()), float(tilts.min()), float(fastest.max(initial=0.0)), confirmed
+    )
 
 
 def _moments(plan: StepPlan, period: float) -> Array:
-    """Evenly, and where anything changes."""
+    """Evenly, and where anything changes; until the body's track ends, and with it the plan."""
     ends = [t for swing in plan.swings for t in (swing.lifts, swing.lands)]
     even = np.arange(0.0, plan.track[-1, 0], period)
     times = np.unique(np.concatenate([even, plan.track[:, 0], ends]))
+    times = times[times <= plan.track[-1, 0]]
     return np.asarray(times[np.concatenate([[True], np.diff(times) > 1e-7])])
 
 
@@ -174,13 +183,14 @@ def _laid_out(plan: StepPlan, times: Array) -> tuple[Array, NDArray[np.bool_], A
     for one in plan.swings:
         u = (times - one.lifts) / max(one.lands - one.lifts, 1e-12)
         air = (u > 0.0) & (u < 1.0)
-        e = 0.5 * (1.0 - np.cos(np.pi * np.clip((u - _HOLD) / (1.0 - 2.0 * _HOLD), 0.0, 1.0)))
+        f = min(1.0, one.quick / (one.lands - one.lifts)) if one.lands > one.lifts else 1.0
+        e = 0.5 * (1.0 - np.cos(np.pi * np.clip((u - f * _HOLD) / (1.0 - 2.0 * f * _HOLD), 0.0, 1.0)))
         first, second = np.array(one.source), np.array(one.target)
         path = first + e[:, None] * (second - first)
-        rise = 0.5 * (1.0 - np.cos(np.pi * np.clip(np.minimum(u, 1.0 - u) / _RISE, 0.0, 1.0)))
+        rise = 0.5 * (1.0 - np.cos(np.pi * np.clip(np.minimum(u, 1.0 - u) / (f * _RISE), 0.0, 1.0)))
         at = [one.lifts, one.lands]
         ends = np.column_stack([np.interp(at, plan.track[:, 0], plan.track[:, k]) for k in (1, 2)])
-        lead = 0.5 * (1.0 - np.cos(np.pi * np.clip(np.minimum(u, 1.0 - u) / _LEAD, 0.0, 1.0)))
+        lead = 0.5 * (1.0 - np.cos(np.pi * np.clip(np.minimum(u, 1.0 - u) / (f * _LEAD), 0.0, 1.0)))
         path[:, :2] += lead[:, None] * (where[:, :2] - ends[0] - e[:, None] * (ends[1] - ends[0]))
         base = np.where(u < 0.5, first[2], second[2])
         path[:, 2] = base + (one.top - base) * rise
@@ -197,21 +207,35 @@ def _joints(walker: Walker, local: Array) -> tuple[Array, NDArray[np.bool_]]:
     return walker.reach(np.where(solved[..., None], local, walker.stance_feet)), solved
 
 
-def _margins(places: Array, down: NDArray[np.bool_], where: Array) -> Array:
-    """(n,) distance of the body's middle to the nearest side of the hull of the feet that are down [m]."""
-    out = np.empty(len(places))
-    known: dict[bytes, Array | None] = {}
+def _margins(places: Array, down: NDArray[np.bool_], where: Array) -> tuple[Array, Array]:
+    """Of the sides of the hull of the feet that are down: the least distance from above (n,) [m], and angle (n,) [rad].
+
+    The angle to a side in space: the body's height above the line between its two feet, square to it, and its distance.
+    """
+    out, tilts = np.full(len(places), -np.inf), np.full(len(places), -np.inf)
+    known: dict[bytes, tuple[Array, Array, Array] | None] = {}
     for k in range(len(places)):
-        feet = places[k, down[k], :2]
+        feet = places[k, down[k]]
         key = feet.tobytes()
         if key not in known:
             try:
-                known[key] = ConvexHull(feet).equations if len(feet) >= 3 else None
+                hull = ConvexHull(feet[:, :2]) if len(feet) >= 3 else None
             except QhullError:
-                known[key] = None
+                hull = None
+            ends = feet[hull.simplices] if hull is not None else None
+            known[key] = None if hull is None or ends is None else (hull.equations, ends[:, 0], ends[:, 1])
         sides = known[key]
-        out[k] = -np.inf if sides is None else float((-(sides[:, :2] @ where[k, :2]) - sides[:, 2]).min())
-    return out
+        if sides is None:
+            continue
+        lines, a, b = sides
+        distance = -(lines[:, :2] @ where[k, :2]) - lines[:, 2]
+        along = b - a
+        length = np.hypot(along[:, 0], along[:, 1])
+        slope = along[:, 2] / length
+        over = ((where[k, :2] - a[:, :2]) * along[:, :2]).sum(axis=1) / length
+        high = (where[k, 2] - a[:, 2] - slope * over) / np.hypot(1.0, slope)
+        out[k], tilts[k] = distance.min(), np.arctan2(distance, high).min()
+    return out, tilts
 
 
 def _look_at_feet(plan: StepPlan, heights: Heights, asked: Limits, names: list[str], found: dict[str, Fault]) -> None:

@@ -9,21 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.draws import triangular, uniform
 from roboyard.walking.steps.ground_kernels import top_between
-from roboyard.walking.steps.herd import EVENTS, SET, STEP, Herd, Log, Ways, World, make_log, sample_parts
+from roboyard.walking.steps.herd import BENT, EVENTS, SET, STEP, Herd, Log, Ways, World, make_log, sample_parts
+from roboyard.walking.steps.swing import HOLD, RISE
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 _PASSES: Final = 3
 """Rounds of evening out how the body goes."""
-RISE: Final = 0.3
-"""Share of a swing in which the foot rises; as long it comes down."""
-LEAD: Final = 0.1
-"""Share of a swing after which the foot goes evenly as the body sees it, and as long before its end."""
-HOLD: Final = 0.15
-"""Share of a swing for which it stays over its place, at either end."""
+_QUICK: Final = 0.5 * math.pi / RISE
+"""A foot that is carried for long rises and comes down as fast as about it can: so much longer than evenly up."""
 
 
 class Draft(NamedTuple):
@@ -33,24 +29,28 @@ class Draft(NamedTuple):
         leg: (e,) whose foot.
         kind: (e,) LIFTED or SET.
         place: (e, 3) where [m].
+        wish: (e, 2) where a foot that is set down was drawn for [m].
         mate: (e,) of a lift the event that sets the foot down, and the other way round.
         low: (e,) first sample of the way where the body can be at the event.
         high: (e,) last one.
         at: (e + 2,) where it is, in samples: at the start, at each event, at the end.
         gap: (e + 1,) time from each of these to the next [s].
         top: (e,) of an event that sets a foot down: the height of the swing before it [m].
+        quick: (e,) of one: rising and coming down take as long as in a swing of this time, if it is longer [s].
         events: (3,) how many; how many of the first ones are settled, with body and time; how many are over.
     """
 
     leg: Whole
     kind: Whole
     place: Array
+    wish: Array
     mate: Whole
     low: Whole
     high: Whole
     at: Array
     gap: Array
     top: Array
+    quick: Array
     events: Whole
 
 
@@ -58,8 +58,8 @@ def make_draft() -> Draft:
     """Room for a plan."""
     whole = [np.zeros(EVENTS, np.int64) for _ in range(5)]
     return Draft(
-        whole[0], whole[1], np.zeros((EVENTS, 3)), whole[2], whole[3], whole[4], np.zeros(EVENTS + 2),
-        np.zeros(EVENTS + 1), np.zeros(EVENTS), np.zeros(3, np.int64),
+        whole[0], whole[1], np.zeros((EVENTS, 3)), np.zeros((EVENTS, 2)), whole[2], whole[3], whole[4],
+        np.zeros(EVENTS + 2), np.zeros(EVENTS + 1), np.zeros(EVENTS), np.ones(EVENTS), np.zeros(3, np.int64),
     )  # fmt: skip
 
 
@@ -68,26 +68,41 @@ def copy_draft(source: Draft, target: Draft) -> None:
     """Make one plan a copy of another."""
     m = source.events[0]
     target.leg[:m], target.kind[:m], target.place[:m] = source.leg[:m], source.kind[:m], source.place[:m]
+    target.wish[:m] = source.wish[:m]
     target.mate[:m], target.low[:m], target.high[:m] = source.mate[:m], source.low[:m], source.high[:m]
     target.at[: m + 2], target.gap[: m + 1], target.top[:m] = source.at[: m + 2], source.gap[: m + 1], source.top[:m]
+    target.quick[:m] = source.quick[:m]
     target.events[:] = source.events
+
+
+@kernel(leaf=True, examples=lambda: [(sample_parts()[0], make_draft(), 0)])
+def swing_time(world: World, draft: Draft, k: int) -> float:
+    """About the shortest time of the swing that ends with event ``k`` [s]."""
+    a, b, top = draft.place[draft.mate[k]], draft.place[k], draft.top[k]
+    across = math.hypot(b[0] - a[0], b[1] - a[1]) * 0.5 * math.pi / (1.0 - 2.0 * HOLD)
+    up = (max(top - a[2], top - b[2])) * 0.5 * math.pi / RISE
+    return float(max(across, up) / world.number.foot_speed)
 
 
 @kernel(examples=lambda: [(*sample_parts()[:3], make_log(2), 0, make_draft(), make_draft())])
 def unroll(world: World, ways: Ways, herd: Herd, log: Log, i: int, past: Draft, draft: Draft) -> None:
-    """The events of plan ``i`` in order, with where the body can be at each; where it is only as far as is settled."""
+    """The events of plan ``i`` in order, with where the body can be and is at each; as it was where that is settled."""
     m = herd.events[i]
     draft.events[0], draft.events[1], draft.events[2] = m, past.events[1], past.events[2]
+    row, k, common = herd.last[i], m - 1, ways.size[herd.way[i]] - 1
+    while k >= 0:
+        before = log.before[row]
+        if log.kind[row] == BENT:  # what was ahead of the body before lay on another way
+            common, row = min(common, log.most[row]), before
+            continue
+        draft.leg[k], draft.kind[k] = log.leg[row], log.kind[row]
+        draft.place[k], draft.wish[k] = log.place[row], log.wish[row]
+        draft.low[k] = max(log.span[row, 0], log.span[before, 0])
+        draft.high[k] = min(log.span[row, 1], log.span[before, 1], common)
+        draft.at[k + 1] = log.at[row]
+        row, k = before, k - 1
     for k in range(past.events[1]):
         draft.at[k + 1], draft.gap[k] = past.at[k + 1], past.gap[k]
-    row = herd.last[i]
-    for k in range(m - 1, -1, -1):
-        before = log.before[row]
-        draft.leg[k], draft.kind[k] = log.leg[row], log.kind[row]
-        draft.place[k] = log.place[row]
-        draft.low[k] = max(log.span[row, 0], log.span[before, 0])
-        draft.high[k] = min(log.span[row, 1], log.span[before, 1])
-        row = before
     rose = np.full(herd.down.shape[1], -1, np.int64)
     for k in range(m):
         leg = draft.leg[k]
@@ -96,26 +111,12 @@ def unroll(world: World, ways: Ways, herd: Herd, log: Log, i: int, past: Draft, 
             draft.mate[k], draft.mate[rose[leg]] = rose[leg], k
             n0 = world.number
             draft.top[k] = top_between(world.tops, n0.x, n0.y, n0.cell, a[0], a[1], b[0], b[1]) + n0.lift
+            draft.quick[k] = max(draft.top[k] - a[2], draft.top[k] - b[2]) * _QUICK / world.number.foot_speed
+            if k < past.events[1]:
+                draft.top[k], draft.quick[k] = past.top[k], past.quick[k]
         else:
             rose[leg] = k
     draft.at[0], draft.at[m + 1] = 0.0, ways.size[herd.way[i]] - 1.0
-
-
-@kernel(examples=lambda: [(make_draft(), np.uint64(1))])
-def draw_positions(draft: Draft, key: np.uint64) -> None:
-    """Where the body is at each event: triangular over where it can be, most likely where it was.  Herms 2004."""
-    for k in range(draft.events[1], draft.events[0]):
-        low, high = float(draft.low[k]), float(draft.high[k])
-        draft.at[k + 1] = triangular(uniform(key, k), low, min(max(draft.at[k], low), high), high)
-
-
-@kernel(examples=lambda: [(sample_parts()[0], make_draft(), 0)])
-def swing_time(world: World, draft: Draft, k: int) -> float:
-    """About the shortest time of the swing that ends with event ``k`` [s]."""
-    a, b, top = draft.place[draft.mate[k]], draft.place[k], draft.top[k]
-    across = math.hypot(b[0] - a[0], b[1] - a[1]) * 0.5 * math.pi / (1.0 - 2.0 * HOLD)
-    up = (max(top - a[2], top - b[2])) * 0.5 * math.pi / RISE
-    return float(max(across, up) / world.number.foot_speed)
 
 
 @kernel(examples=lambda: [(sample_parts()[0], make_draft())])

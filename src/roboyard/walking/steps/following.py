@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE3
-from roboyard.walking.steps.judge import swing_place
-from roboyard.walking.steps.plan import StepPlan, Swing
+from roboyard.walking.steps.plan import StepPlan, Swing, plan_as_data, plan_of_data
+from roboyard.walking.steps.swing import swing_place
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -25,6 +25,8 @@ _NEAR: Final = 0.01
 """The plan waits while the body is farther from its place in it [m]."""
 _TRUST: Final = 0.015
 """A foot whose height is off the map's by less stands as high as the map says [m]."""
+_BESIDE: Final = 0.01
+"""A foot that feels something farther than this beside its place goes on to it: what it feels may be an edge [m]."""
 _SLIPS: Final = 2.0
 """How fast a standing foot is believed to be elsewhere [1/s]."""
 
@@ -39,6 +41,7 @@ class Footing:
         search: How fast it does [m/s].
         drift: How fast the body gets to its place in the plan from beside it [m/s].
         upright: How fast it gets back from a tilt [1/s].
+        delay: Joints are where they are told to be so much later, and the body has gone on meanwhile [s].
     """
 
     pace: float = 0.6
@@ -46,6 +49,7 @@ class Footing:
     search: float = 0.15
     drift: float = 0.05
     upright: float = 1.0
+    delay: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -160,12 +164,15 @@ class PlanFollower:
         if all(self._under_way(leg)[1] < 1.0 for leg in np.flatnonzero(~self.down).tolist()):
             for leg in np.flatnonzero(self.down).tolist():
                 self._rise(leg)
+        # where the body will be when feet in the air are where they are told to be now
+        soon = min(self.time + self.footing.delay * self.footing.pace, self.spoilt)
+        ahead = p if waits else p + self.plan.body([soon])[0] - self.plan.body([self.time])[0]
         local = (self.anchors - w) @ W
         for leg in np.flatnonzero(~self.down).tolist():
             swing, u = self._under_way(leg)
             place = self._in_air(leg, swing, u)
             share = min(u / _JOIN, 1.0)
-            local[leg] = (1.0 - share) * ((place - w) @ W) + share * ((place - p) @ R)
+            local[leg] = (1.0 - share) * ((place - w) @ W) + share * ((place - ahead) @ R)
         return local, found
 
     def _under_way(self, leg: int) -> tuple[Swing, float]:
@@ -189,7 +196,8 @@ class PlanFollower:
     ) -> Touchdown | None:
         """Whether a foot has come down, and where."""
         near = abs(float(are[2]) - swing.target[2]) < _TRUST
-        touches = touching is not None and bool(touching[leg]) and (near or u >= 1.0)
+        there = near and math.dist(are[:2], swing.target[:2]) < _BESIDE
+        touches = touching is not None and bool(touching[leg]) and (there or u >= 1.0)
         if u < 1.0 and not (touches and u > _DOWNWARDS):
             return None
         if touching is not None and not touches:
@@ -209,10 +217,17 @@ class PlanFollower:
         """Where a foot in the air shall be in the world."""
         out = np.empty(3)
         first, last, now = self.plan.body([swing.lifts, swing.lands, self.time])
-        swing_place(np.array(swing.source), np.array(swing.target), swing.top, min(u, 1.0), now, first, last, out)
+        source, target = np.array(swing.source), np.array(swing.target)
+        swing_place(source, target, swing.top, min(u, 1.0), swing.ends, now, first, last, out)
         out += max(1.0 - u / _DOWNWARDS, 0.0) * self._off[leg]
         out[2] -= self._depth[leg]
         return out
+
+    @property
+    def place(self) -> tuple[float, float]:
+        """Where the body is in the plan [m]."""
+        x, y, _ = self.plan.body([self.time])[0].tolist()
+        return x, y
 
     def save(self) -> dict[str, Any]:
         """State as plain data, the plan's aside."""
@@ -225,3 +240,16 @@ class PlanFollower:
         """Take back what ``save`` gave."""
         for name, value in saved.items():
             setattr(self, name, np.array(value) if isinstance(value, np.ndarray) else value)
+
+
+def walk_as_data(follower: PlanFollower) -> dict[str, Any]:
+    """A walk with its plan as plain data."""
+    return {"plan": plan_as_data(follower.plan), "follower": follower.save()}
+
+
+def walk_of_data(said: dict[str, Any], footing: Footing) -> PlanFollower:
+    """The walk of what `walk_as_data` gave."""
+    plan = plan_of_data(said["plan"])
+    follower = PlanFollower(plan, SE3.identity(), plan.feet, footing)
+    follower.load(said["follower"])
+    return follower

@@ -7,11 +7,12 @@ from typing import Final
 import numpy as np
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.advance import ALIVE, ARRIVED, DRAWS, FULL, advance
+from roboyard.walking.steps.advance import DRAWS, advance
 from roboyard.walking.steps.draws import key_of, uniform
+from roboyard.walking.steps.events import ALIVE, ARRIVED, FULL
 from roboyard.walking.steps.herd import World, copy_plan, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
-from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search, start, take
+from roboyard.walking.steps.search import EVENTS_TRIED, Search, make_search, next_key, start, take
 
 PLANS: Final = 8
 """The one that goes on, and as many less one drawn from it."""
@@ -24,10 +25,7 @@ def climb(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
     ways, herd, log = search.ways, search.herd, search.log
     draws, goal = np.empty(DRAWS), search.tally[EVENTS_TRIED] + events
     while search.tally[EVENTS_TRIED] < goal:
-        key = key_of(seed, search.tally[CANDIDATES])
-        search.tally[CANDIDATES] += 1
-        search.tally[EVENTS_TRIED] += 1
-        log.used[0] = 0
+        key = next_key(search, seed)
         if not start(world, search, 0, key_of(key, 0), _WAYS):
             continue
         event, state = 0, ALIVE
@@ -38,7 +36,7 @@ def climb(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
                 copy_plan(herd, 0, i)
                 for k in range(DRAWS):
                     draws[k] = uniform(own, i * DRAWS + k)
-                found = advance(world, ways, herd, log, i, draws)
+                found = advance(world, ways, herd, log, i, draws, True)
                 search.tally[EVENTS_TRIED] += 1
                 if found in (ARRIVED, FULL):
                     state = found
@@ -49,4 +47,4 @@ def climb(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
                 break
             copy_plan(herd, best, 0)
         if state == ARRIVED:
-            take(world, limbs, search, 0, key_of(key, 1), True)
+            take(world, limbs, search, 0, True)

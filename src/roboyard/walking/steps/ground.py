@@ -11,30 +11,41 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import distance_transform_edt, gaussian_filter, maximum_filter
 
 from roboyard.errors import InputError
+from roboyard.grids.height_map import HeightMap
 from roboyard.grids.terrain import Terrain
-from roboyard.walking.steps.ground_kernels import GroundRows, lay_cones
+from roboyard.walking.steps.ground_kernels import GroundRows, body_height, lay_cones
 from roboyard.walking.steps.rig import Rig
 
 Array = NDArray[np.float64]
 
 CELL: Final = 0.02
 """Edge of the cells that feet are set on [m]; feet stand on their middles."""
-_LARGEST: Final = 4_000_000
-"""Cells of a map."""
+LARGEST: Final = 4_000_000
+"""Cells of a map, at most."""
+_HIGHEST: Final = 1e4
+"""Heights of a map, at most, above and below zero [m]: beyond, a millimetre is lost in what numbers round off."""
+SURE: Final = 0.015
+"""Standard deviation of a height that a foot is set on, at most [m]."""
 _STEP: Final = 0.015
 """Cells beside each other that differ by more have an edge between them [m]."""
 _EDGE: Final = 0.01
 """No foot stands nearer to an edge [m]."""
 _WALL: Final = 0.02
 """Nor so near to ground that is a step higher: feet are round and get stuck there, of the Akrobat [m]."""
+_PRINT: Final = 0.007
+"""Ground rises and falls by less within so far from a foot's middle, where the ground is known finer than cells [m]."""
 _FIRM: Final = 0.03
 """From so far on an edge does not matter [m]."""
 _BELLY: Final = 0.03
 """Room under the body [m]."""
 _CLIMB: Final = 0.6
 """Rise of the body's height over the way."""
+_BEGIN: Final = 0.03
+"""So far round a place where a body is it is as high as there [m]."""
 _LIFT: Final = 0.25
 """The body goes higher than its stance by at most so much of the legs' length."""
+_ERRS: Final = 0.008
+"""Heights that were seen differ by so much from cell to cell where the ground does not [m]."""
 _ABOUT: Final = 0.25
 _PIT: Final = 0.2
 """Ground that lies deeper than this below other ground so near is not what the body's height follows [m]."""
@@ -64,6 +75,8 @@ class Ground:
         cell: float = CELL,
         heading: float = 0.0,
         friction: float = 0.8,
+        variance: ArrayLike | None = None,
+        slack: float = 1e-3,
     ) -> Ground:
         """Of a height map.
 
@@ -74,18 +87,27 @@ class Ground:
             cell: Edge of a cell [m].
             heading: Of the body [rad].
             friction: Coefficient that is guessed; ground steeper than 0.6 of it does not hold a foot.
+            variance: (rows, columns) of the heights [m²]; None: they are the truth.  No foot stands where one is
+                less sure than `SURE`, but all keep clear of what may be there.
+            slack: Feet in the air may be so far below its height [m].
 
         Raises:
-            InputError: heights that are no map, or none is finite; a cell or friction that is not positive.
+            InputError: heights that are no map, none that is finite, or one beyond 10 km; a cell or friction that is
+                not positive.
         """
         given = np.array(heights, dtype=np.float64)
-        if given.ndim != 2 or min(given.shape) < 4 or given.size > _LARGEST:
-            raise InputError(f"a map of shape {given.shape}", valid=f"4 x 4 to {_LARGEST} cells")
+        if given.ndim != 2 or min(given.shape) < 4 or given.size > LARGEST:
+            raise InputError(f"a map of shape {given.shape}", valid=f"4 x 4 to {LARGEST} cells")
         if not (0.0 < cell < 1.0 and 0.0 < friction < 10.0 and math.isfinite(sum(corner)) and math.isfinite(heading)):
             raise InputError(f"cells of {cell:g} m, friction {friction:g}", valid="finite, more than 0")
         given[~np.isfinite(given)] = np.nan
         if np.isnan(given).all():
             raise InputError("a map of nothing but holes", valid="finite heights [m]")
+        if np.nanmax(np.abs(given)) > _HIGHEST:
+            row, column = np.unravel_index(np.nanargmax(np.abs(given)), given.shape)
+            raise InputError(
+                f"cell ({row}, {column}) is {given[row, column]:.3g} m high", valid=f"heights up to {_HIGHEST:g} m"
+            )
         steep, edge = _steepness(given, cell), _edge_distance(given, cell)
         allowed = 0.6 * friction
         stand = ~np.isnan(given) & (steep <= allowed) & (edge >= _EDGE - 1e-9)
@@ -96,6 +118,8 @@ class Ground:
         beside = maximum_filter(solid, footprint=_disc(max(round(_WALL * rig.scale / cell), 1)))
         with np.errstate(invalid="ignore"):  # holes, where nobody stands anyway
             stand &= beside - solid <= _STEP + steep * _WALL * rig.scale
+        if variance is not None:
+            stand &= np.asarray(variance) <= SURE**2
         body = _body_heights(given, stand, tops, rig, cell, heading)
         far = math.ceil(_RINGS * rig.scale / cell)
         a, b = np.mgrid[-far : far + 1, -far : far + 1]
@@ -103,9 +127,28 @@ class Ground:
         rings = np.stack([a.ravel(), b.ravel()], axis=1)[order]
         rings = rings[np.hypot(*rings.T) <= far]
         rows = GroundRows(
-            float(corner[0]), float(corner[1]), cell, given, tops, stand, quality, body, rings.astype(np.int64)
+            float(corner[0]),
+            float(corner[1]),
+            cell,
+            given,
+            tops,
+            stand,
+            quality,
+            body,
+            rings.astype(np.int64),
+            _bits(stand),
+            far,
+            slack,
         )
         return cls(rows, heading)
+
+    @classmethod
+    def of_map(cls, given: HeightMap, rig: Rig, *, heading: float = 0.0, friction: float = 0.8) -> Ground:
+        """Of a map of heights; arguments and errors as for `of`."""
+        return cls.of(
+            given.heights, given.corner, rig, cell=given.cell, heading=heading, friction=friction,
+            variance=given.variance, slack=1e-3 if given.variance is None else _ERRS,
+        )  # fmt: skip
 
     @classmethod
     def of_terrain(
@@ -116,8 +159,31 @@ class Ground:
         first = np.floor((low - terrain.corner) / CELL) * CELL + terrain.corner
         columns, rows = (int(n) for n in np.ceil((high - first) / CELL))
         x, y = first[0] + (np.arange(columns) + 0.5) * CELL, first[1] + (np.arange(rows) + 0.5) * CELL
-        heights = terrain.height(np.stack(np.meshgrid(x, y), axis=-1))
-        return cls.of(heights, (float(first[0]), float(first[1])), rig, heading=heading, friction=friction)
+        places = np.stack(np.meshgrid(x, y), axis=-1)
+        heights = terrain.height(places)
+        # squares whose edge is no multiple of a cell's: an edge within a cell, which its middle's height does not tell
+        turns = np.linspace(0.0, 2.0 * np.pi, 8, endpoint=False)
+        rim = terrain.height(places[..., None, :] + 0.99 * _EDGE * np.stack([np.cos(turns), np.sin(turns)], axis=-1))
+        off = np.nan_to_num(np.abs(rim - heights[..., None]), nan=np.inf).max(axis=-1)
+        corner = float(first[0]), float(first[1])
+        off[off > _PRINT] = np.inf
+        return cls.of(heights, corner, rig, heading=heading, friction=friction, variance=off**2)
+
+    def joined(self, place: ArrayLike) -> Ground:
+        """The same ground, over which a body goes on from a place (3,) where it is as high as it is [m].
+
+        A plan that is under way was made on a map that may have been another one.
+        """
+        x, y, z = np.asarray(place, dtype=np.float64).tolist()
+        rows = self.rows
+        off = z - body_height(rows.body, rows.x, rows.y, rows.cell, x, y)
+        if not math.isfinite(off):
+            return self
+        columns = rows.x + (np.arange(rows.body.shape[1]) + 0.5) * rows.cell
+        lines = rows.y + (np.arange(rows.body.shape[0]) + 0.5) * rows.cell
+        away = np.hypot(columns - x, lines[:, None] - y)
+        share = np.clip(1.0 - (away - _BEGIN) / max(abs(off) / _CLIMB, rows.cell), 0.0, 1.0)
+        return Ground(rows._replace(body=rows.body + off * share), self.heading)
 
     def cell_at(self, x: float, y: float) -> tuple[int, int]:
         """Row and column of a place [m]; row -1 outside."""
@@ -131,6 +197,14 @@ def surroundings(terrain: Terrain, rig: Rig, places: ArrayLike) -> tuple[Array, 
     around = np.atleast_2d(np.asarray(places, np.float64))
     corner, size, room = np.array(terrain.corner), np.array(terrain.size), 0.8 * rig.scale
     return np.minimum(around.min(axis=0) - room, corner), np.maximum(around.max(axis=0) + room, corner + size)
+
+
+def _bits(stand: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """(rows, words) as `GroundRows.bits`."""
+    rows, columns = stand.shape
+    wide = np.zeros((rows, 64 * (2 + -(-columns // 64))), np.bool_)
+    wide[:, 64 : 64 + columns] = stand
+    return np.packbits(wide, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def _disc(radius: int) -> NDArray[np.bool_]:

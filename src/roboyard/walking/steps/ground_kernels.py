@@ -26,6 +26,9 @@ class GroundRows(NamedTuple):
         quality: 0 to 1 how well they stand there.
         body: Height of the body's frame [m]; nan where it cannot be.
         rings: (k, 2) rows and columns away from a cell, the nearest first.
+        bits: (rows, words) ``stand`` as bits, column by column from bit 64 on, with a word of nothing on either side.
+        around: How many cells away rings go.
+        slack: Feet in the air may be so far below its height, which may be wrong by as much [m].
     """
 
     x: float
@@ -37,15 +40,21 @@ class GroundRows(NamedTuple):
     quality: Array
     body: Array
     rings: NDArray[np.int64]
+    bits: NDArray[np.uint64]
+    around: int
+    slack: float
 
 
 def sample_ground() -> GroundRows:
     """Ground that kernels are compiled with."""
     flat = np.zeros((2, 2))
-    return GroundRows(0.0, 0.0, 0.02, flat, flat, flat > 0.0, flat, flat, np.zeros((1, 2), np.int64))
+    return GroundRows(
+        0.0, 0.0, 0.02, flat, flat, flat > 0.0, flat, flat, np.zeros((1, 2), np.int64), np.zeros((2, 3), np.uint64), 1,
+        1e-3,
+    )  # fmt: skip
 
 
-@kernel(examples=lambda: [(np.zeros((2, 2)), 0.1)])
+@kernel(leaf=True, examples=lambda: [(np.zeros((2, 2)), 0.1)])
 def lay_cones(heights: Array, rise: float) -> None:
     """Raise a surface to the lowest one above it that climbs by at most ``rise`` from cell to cell, in place.
 
@@ -69,7 +78,7 @@ def lay_cones(heights: Array, rise: float) -> None:
                 heights[r, c] = best
 
 
-@kernel(examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
+@kernel(leaf=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
 def body_height(body: Array, left: float, near: float, cell: float, x: float, y: float) -> float:
     """Height of the body's frame over a place [m], between the cells' middles; nan where it cannot be."""
     fx, fy = (x - left) / cell - 0.5, (y - near) / cell - 0.5
@@ -83,7 +92,7 @@ def body_height(body: Array, left: float, near: float, cell: float, x: float, y:
     return float(low * (1.0 - v) + high * v)
 
 
-@kernel(examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
+@kernel(leaf=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
 def value_at(values: Array, left: float, near: float, cell: float, x: float, y: float) -> float:
     """A map's value at a place; -inf over holes and outside."""
     c, r = math.floor((x - left) / cell), math.floor((y - near) / cell)
@@ -92,7 +101,7 @@ def value_at(values: Array, left: float, near: float, cell: float, x: float, y: 
     return float(values[r, c])
 
 
-@kernel(examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0, 0.1, 0.1)])
+@kernel(leaf=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0, 0.1, 0.1)])
 def top_between(
     tops: Array, left: float, near: float, cell: float, x: float, y: float, x_end: float, y_end: float
 ) -> float:

@@ -20,6 +20,8 @@ LONGEST: Final = 2048
 """Samples of a way: 20 m."""
 LIFTED: Final = 0
 SET: Final = 1
+BENT: Final = 2
+"""No event: from here on the body goes another way."""
 
 
 class Numbers(NamedTuple):
@@ -43,6 +45,10 @@ class Numbers(NamedTuple):
         foot_speed: About the fastest that a foot in the air can [m/s].
         tipping: Weight of how near the body is to tipping.
         footing: Weight of how poor the ground is under the feet.
+        energy: Weight of the joints' work.
+        leg_loss: Weight of how badly the body would stand without one of its feet.
+        slack: Feet in the air may be so far below the ground's height [m].
+        bend: Ways that are laid anew go aside for so long, at most [m].
     """
 
     x: float
@@ -62,6 +68,10 @@ class Numbers(NamedTuple):
     foot_speed: float
     tipping: float
     footing: float
+    energy: float
+    leg_loss: float
+    slack: float
+    bend: float
 
 
 class World(NamedTuple):
@@ -71,6 +81,7 @@ class World(NamedTuple):
 
     Attributes:
         table: (l, n, n) see `RigRows`.
+        air: (l, n, n) see there.
         low: (l, 3) see there.
         home: (l, 3) see there.
         side: (l,) see there.
@@ -79,7 +90,8 @@ class World(NamedTuple):
         stand: (rows, columns) see there.
         quality: (rows, columns) see there.
         body: (rows, columns) see there.
-        rings: (k, 2) see there.
+        bits: (rows, words) see there.
+        around: So many cells about a place feet are looked for.
         start: (2,) of the body's middle [m].
         goal: (2,) [m].
         feet: (l, 3) where the feet are at the start [m].
@@ -87,6 +99,7 @@ class World(NamedTuple):
     """
 
     table: NDArray[np.uint64]
+    air: NDArray[np.uint64]
     low: Array
     home: Array
     side: Whole
@@ -95,7 +108,8 @@ class World(NamedTuple):
     stand: NDArray[np.bool_]
     quality: Array
     body: Array
-    rings: Whole
+    bits: NDArray[np.uint64]
+    around: int
     start: Array
     goal: Array
     feet: Array
@@ -111,11 +125,16 @@ class Herd(NamedTuple):
         reach: (p, l, 2) first and last sample of the way from which a foot that is down can be reached.
         bonus: (p, l) events since a foot last changed.
         span: (p, 2) first and last sample where the body can be now.
+        at: (p,) the sample where it is at the last event.
+        most: (p,) the farthest one where it was so far.
+        rose: (p, l) and where it was when a foot that is in the air rose.
         last: (p,) row of the log.
+        wish: (p, 2) where the foot that was set down last was drawn for [m].
         events: (p,) so many so far.
         way: (p,) which way.
         edges: (12, 3) room for edges of a polygon.
         weights: (l,) room for the wheel's weights.
+        near: (64, 3) room for cells about a place: square of how many away, row and column.
     """
 
     feet: Array
@@ -123,11 +142,16 @@ class Herd(NamedTuple):
     reach: Whole
     bonus: Array
     span: Whole
+    at: Whole
+    most: Whole
+    rose: Whole
     last: Whole
+    wish: Array
     events: Whole
     way: Whole
     edges: Array
     weights: Array
+    near: Whole
 
 
 class Ways(NamedTuple):
@@ -148,9 +172,12 @@ class Log(NamedTuple):
     Attributes:
         before: (n,) row, -1 for none.
         leg: (n,) whose foot; -1 in a plan's first row.
-        kind: (n,) LIFTED or SET.
+        kind: (n,) LIFTED, SET or BENT.
         place: (n, 3) where [m].
+        wish: (n, 2) where a foot that is set down was drawn for [m].
         span: (n, 2) where on the way the body can be after it.
+        at: (n,) where it is at it, in samples.
+        most: (n,) the farthest one where it was until then.
         used: (1,) rows.
     """
 
@@ -158,7 +185,10 @@ class Log(NamedTuple):
     leg: Whole
     kind: Whole
     place: Array
+    wish: Array
     span: Whole
+    at: Whole
+    most: Whole
     used: Whole
 
 
@@ -166,8 +196,9 @@ def make_herd(plans: int, legs: int) -> Herd:
     """Room for partial plans."""
     return Herd(
         np.zeros((plans, legs, 3)), np.zeros((plans, legs), np.bool_), np.zeros((plans, legs, 2), np.int64),
-        np.zeros((plans, legs)), np.zeros((plans, 2), np.int64), np.zeros(plans, np.int64),
-        np.zeros(plans, np.int64), np.zeros(plans, np.int64), np.zeros((12, 3)), np.zeros(legs),
+        np.zeros((plans, legs)), np.zeros((plans, 2), np.int64), np.zeros(plans, np.int64), np.zeros(plans, np.int64),
+        np.zeros((plans, legs), np.int64), np.zeros(plans, np.int64), np.zeros((plans, 2)), np.zeros(plans, np.int64),
+        np.zeros(plans, np.int64), np.zeros((12, 3)), np.zeros(legs), np.zeros((64, 3), np.int64),
     )  # fmt: skip
 
 
@@ -180,16 +211,17 @@ def make_log(rows: int) -> Log:
     """Room for events."""
     return Log(
         np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros((rows, 3)),
-        np.zeros((rows, 2), np.int64), np.zeros(1, np.int64),
+        np.zeros((rows, 2)), np.zeros((rows, 2), np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64),
+        np.zeros(1, np.int64),
     )  # fmt: skip
 
 
 def sample_world() -> World:
     """A world that kernels are compiled with."""
-    flat, three, two = np.zeros((2, 2)), np.zeros((1, 3)), np.zeros(2)
+    flat, three, two, table = np.zeros((2, 2)), np.zeros((1, 3)), np.zeros(2), np.zeros((1, 2, 2), np.uint64)
     return World(
-        np.zeros((1, 2, 2), np.uint64), three, three, np.ones(1, np.int64), flat, flat, flat > 0.0, flat, flat,
-        np.zeros((1, 2), np.int64), two, two, three, Numbers(*(0.1,) * 17),
+        table, table, three, three, np.ones(1, np.int64), flat, flat, flat > 0.0, flat, flat,
+        np.zeros((2, 3), np.uint64), 1, two, two, three, Numbers(*(0.1,) * 21),
     )  # fmt: skip
 
 
@@ -198,28 +230,42 @@ def sample_parts() -> tuple[World, Ways, Herd, Log]:
     return sample_world(), make_ways(1), make_herd(1, 1), make_log(2)
 
 
-@kernel(examples=lambda: [(make_herd(2, 1), 0, 1)])
+@kernel(leaf=True, examples=lambda: [(make_herd(2, 1), 0, 1)])
 def copy_plan(herd: Herd, source: int, target: int) -> None:
     """Make one partial plan a copy of another."""
-    herd.feet[target] = herd.feet[source]
-    herd.down[target] = herd.down[source]
-    herd.reach[target] = herd.reach[source]
-    herd.bonus[target] = herd.bonus[source]
-    herd.span[target] = herd.span[source]
-    herd.last[target] = herd.last[source]
-    herd.events[target] = herd.events[source]
-    herd.way[target] = herd.way[source]
+    for leg in range(herd.down.shape[1]):
+        herd.down[target, leg] = herd.down[source, leg]
+        herd.bonus[target, leg] = herd.bonus[source, leg]
+        herd.rose[target, leg] = herd.rose[source, leg]
+        herd.reach[target, leg, 0], herd.reach[target, leg, 1] = herd.reach[source, leg, 0], herd.reach[source, leg, 1]
+        for k in range(3):
+            herd.feet[target, leg, k] = herd.feet[source, leg, k]
+    herd.span[target, 0], herd.span[target, 1] = herd.span[source, 0], herd.span[source, 1]
+    herd.at[target], herd.last[target] = herd.at[source], herd.last[source]
+    herd.most[target] = herd.most[source]
+    herd.events[target], herd.way[target] = herd.events[source], herd.way[source]
 
 
-@kernel(examples=lambda: [(make_log(2), -1, 0, 0, np.zeros((1, 1, 3)), 0, 0, 0, 0)])
-def note(log: Log, before: int, leg: int, kind: int, feet: Array, i: int, foot: int, low: int, high: int) -> int:
-    """Write an event down, and where the foot of plan ``i`` is; its row, or -1 when the log is full."""
+@kernel(leaf=True, examples=lambda: [(make_ways(2), 0, 1)])
+def copy_way(ways: Ways, source: int, target: int) -> None:
+    """Make one way a copy of another."""
+    ways.size[target] = ways.size[source]
+    for k in range(ways.size[source]):
+        for j in range(3):
+            ways.places[target, k, j] = ways.places[source, k, j]
+
+
+@kernel(leaf=True, examples=lambda: [(make_herd(1, 1), make_log(2), 0, 0, SET)])
+def note(herd: Herd, log: Log, i: int, leg: int, kind: int) -> bool:
+    """Write the last event of plan ``i`` down; whether the log has room.  Leg -1: its beginning."""
     row = log.used[0]
     if row >= log.before.shape[0]:
-        return -1
+        return False
     log.used[0] += 1
-    log.before[row], log.leg[row], log.kind[row] = before, leg, kind
+    log.before[row], log.leg[row], log.kind[row], log.at[row] = herd.last[i], leg, kind, herd.at[i]
     for k in range(3):
-        log.place[row, k] = feet[i, foot, k]
-    log.span[row, 0], log.span[row, 1] = low, high
-    return int(row)
+        log.place[row, k] = herd.feet[i, max(leg, 0), k]
+    log.wish[row, 0], log.wish[row, 1] = herd.wish[i, 0], herd.wish[i, 1]
+    log.span[row, 0], log.span[row, 1] = herd.span[i, 0], herd.span[i, 1]
+    log.most[row], herd.last[i] = herd.most[i], row
+    return True

@@ -6,28 +6,34 @@ A plan is timed here: each gap between events lasts as long as the fastest joint
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.walking.leg_kernels import MOST
-from roboyard.walking.steps.advance import inside_by, polygon_edges
-from roboyard.walking.steps.draft import HOLD, LEAD, RISE, Draft, make_draft, poorness
+from roboyard.walking.steps.draft import Draft, make_draft, poorness
+from roboyard.walking.steps.extras import edges_without_one, leg_work, margin_without_one, share_loads
 from roboyard.walking.steps.ground_kernels import value_at
-from roboyard.walking.steps.herd import SET, World, sample_world
+from roboyard.walking.steps.herd import EVENTS, SET, World, sample_world
+from roboyard.walking.steps.order import PASSING
 from roboyard.walking.steps.rig_kernels import Limbs, leg_joints, sample_limbs
+from roboyard.walking.steps.stretch import inside_by, polygon_edges
+from roboyard.walking.steps.swing import RISE, swing_place
 
 Array = NDArray[np.float64]
 
 FINE: Final = 0.01
 """Time between two looks at a plan [s]."""
-_COARSE: Final = 0.08
+_COARSE: Final = 0.1
 """And while it is timed [s]."""
+_PER_SAMPLE: Final = 3
+"""Looks while the body goes from one sample of its way to the next, at least."""
 _SHARE: Final = 0.9
 """Of the joints' speeds that is used."""
-_PASSES: Final = 4
+_PASSES: Final = 3
+_MORE: Final = 2
+"""And with finer looks, where a part of the plan is settled."""
 _SHORTEST: Final = 1e-4
 _COMFORT: Final = 2.5
 """From so many least margins on a body stands well."""
@@ -42,31 +48,7 @@ HASTY: Final = 6
 _HASTE: Final = 1.1
 
 
-@kernel(examples=lambda: [(0.5,)])
-def eased(share: float) -> float:
-    """0 to 1 as a share goes from 0 to 1, by half a cosine, as the thesis's playback."""
-    return 0.5 - 0.5 * math.cos(math.pi * min(max(share, 0.0), 1.0))
-
-
-@kernel(examples=lambda: [(np.zeros(3), np.zeros(3), 0.1, 0.5, *(np.zeros(3),) * 4)])
-def swing_place(
-    start: Array, end: Array, top: float, share: float, body: Array, body_start: Array, body_end: Array, out: Array
-) -> None:
-    """Where a foot in the air is (3,) at a share of its swing: up, across, down, overlapping.
-
-    Once off the ground it goes evenly as the body sees it, rather than as the ground does, so that its leg reaches all
-    its way however unevenly the body goes meanwhile.
-    """
-    along = eased((share - HOLD) / (1.0 - 2.0 * HOLD))
-    rise, lead = eased(min(share, 1.0 - share) / RISE), eased(min(share, 1.0 - share) / LEAD)
-    for k in range(2):
-        ahead = body[k] - body_start[k] - along * (body_end[k] - body_start[k])
-        out[k] = start[k] + along * (end[k] - start[k]) + lead * ahead
-    low = start[2] if share < 0.5 else end[2]
-    out[2] = low + (top - low) * rise
-
-
-@kernel(examples=lambda: [(np.zeros((2, 3)), 0.5, np.zeros(3))])
+@kernel(leaf=True, examples=lambda: [(np.zeros((2, 3)), 0.5, np.zeros(3))])
 def way_place(way: Array, at: float, out: Array) -> None:
     """The body (3,) at a place of its way, in samples."""
     k = min(max(int(at), 0), way.shape[0] - 2)
@@ -75,7 +57,7 @@ def way_place(way: Array, at: float, out: Array) -> None:
         out[j] = way[k, j] * (1.0 - u) + way[k + 1, j] * u
 
 
-@kernel(examples=lambda: [(sample_limbs(), 0, np.zeros(3), np.zeros(3))])
+@kernel(leaf=True, examples=lambda: [(sample_limbs(), 0, np.zeros(3), np.zeros(3))])
 def knee_place(limbs: Limbs, i: int, q: Array, out: Array) -> None:
     """Where the knee of a leg is in the body (3,), of its joints (3,)."""
     H, K = limbs.legs.T_body_hip[i], limbs.legs.T_hip_knee[i]
@@ -91,7 +73,10 @@ def knee_place(limbs: Limbs, i: int, q: Array, out: Array) -> None:
         out[k] = H[k, 0] * bx + H[k, 1] * by + H[k, 2] * az + H[k, 3]
 
 
-@kernel(examples=lambda: [(sample_world(), sample_limbs(), np.zeros(3), np.zeros(3), 0, np.zeros(3), np.zeros(3))])
+@kernel(
+    leaf=True,
+    examples=lambda: [(sample_world(), sample_limbs(), np.zeros(3), np.zeros(3), 0, np.zeros(3), np.zeros(3))],
+)
 def limb_free(world: World, limbs: Limbs, body: Array, foot: Array, leg: int, q: Array, knee: Array) -> bool:
     """Whether shank and thigh stay above the ground: foot (3,) and body in the world, joints (3,)."""
     task = world.number
@@ -110,8 +95,58 @@ def limb_free(world: World, limbs: Limbs, body: Array, foot: Array, leg: int, q:
     return bool(z - task.limb >= value_at(world.heights, task.x, task.y, task.cell, x, y))
 
 
-@kernel(examples=lambda: [(sample_world(), sample_limbs(), np.zeros((2, 3)), make_draft(), 0.02, True, np.zeros(4))])
-def sweep(world: World, limbs: Limbs, way: Array, draft: Draft, period: float, exact: bool, out: Array) -> int:
+class Room(NamedTuple):
+    """Room that `sweep` works in.
+
+    Attributes:
+        feet: (1, l, 3) where feet that are down stand, or stood [m].
+        down: (1, l) whether they are.
+        rose: (l,) event at which a foot in the air rose.
+        slow: (l,) by how much its joints would be too fast while it rises and comes down.
+        times: (e + 2,) of the events [s].
+        last: (l, 3) joints at the look before [rad].
+        edges: (12, 3) of the polygon.
+        along: (l,) feet along the body [m].
+        few: (6, 3) body, foot, joints, knee, body when a foot rose, when it is set down.
+        loads: (l,) what feet carry, as shares of the weight.
+        fewer: (l, 12, 3) edges of the polygons without a foot.
+        counts: (l,) how many each.
+    """
+
+    feet: Array
+    down: NDArray[np.bool_]
+    rose: NDArray[np.int64]
+    slow: Array
+    times: Array
+    last: Array
+    edges: Array
+    along: Array
+    few: Array
+    loads: Array
+    fewer: Array
+    counts: NDArray[np.int64]
+
+
+@kernel(examples=lambda: [(6,)])
+def make_room(legs: int) -> Room:
+    """Room for so many legs."""
+    return Room(
+        np.zeros((1, legs, 3)), np.ones((1, legs), np.bool_), np.zeros(legs, np.int64), np.ones(legs),
+        np.zeros(EVENTS + 2),
+        np.zeros((legs, 3)), np.zeros((12, 3)), np.zeros(legs), np.zeros((6, 3)), np.zeros(legs),
+        np.zeros((legs, 12, 3)), np.zeros(legs, np.int64),
+    )  # fmt: skip
+
+
+@kernel(
+    leaf=True,
+    examples=lambda: [
+        (sample_world(), sample_limbs(), np.zeros((2, 3)), make_draft(), 0.02, True, make_room(1), np.zeros(6))
+    ],
+)
+def sweep(
+    world: World, limbs: Limbs, way: Array, draft: Draft, period: float, exact: bool, room: Room, out: Array
+) -> int:
     """Go through a plan as it is timed, and set each gap's time by its fastest joint, unless ``exact``.
 
     Args:
@@ -121,30 +156,42 @@ def sweep(world: World, limbs: Limbs, way: Array, draft: Draft, period: float, e
         draft: The plan.
         period: Time between two looks, at most [s].
         exact: Also look for what legs touch, how the body stands and whether feet keep in order; times stay.
-        out: (4,) is filled: the greatest share of a joint's speed, the least margin [m], the mean of how near the body
-            is to tipping (0 to 1), the duration [s].
+        room: To work in.
+        out: (6,) is filled: the greatest share of a joint's speed, the least margin [m], the mean of how near the body
+            is to tipping (0 to 1), the duration [s]; the work of the joints beside raising the robot as fast as it can
+            go, and how badly it would stand without a foot (0 to 1), both 0 where they have no weight.  Where something
+            is wrong only the first: after how many events.
 
     Returns:
         GOOD, or what is wrong.
     """
     task, legs, m = world.number, world.home.shape[0], draft.events[0]
-    feet, down = world.feet.copy(), np.ones(legs, np.bool_)
-    rose = np.full(legs, -1, np.int64)
-    times = np.zeros(m + 2)
+    feet, down, rose, slow, times, last, edges, along = (
+        room.feet, room.down, room.rose, room.slow, room.times, room.last, room.edges, room.along
+    )  # fmt: skip
+    body, foot, q, knee, rose_at, sets_at = (
+        room.few[0], room.few[1], room.few[2], room.few[3], room.few[4], room.few[5]
+    )  # fmt: skip
+    heights, rates, ahead, bends, rows = world.heights, limbs.rates, limbs.ahead, limbs.knee, limbs.legs
+    for leg in range(legs):
+        down[0, leg], rose[leg], slow[leg] = True, -1, 1.0
+        for k in range(3):
+            feet[0, leg, k], last[leg, k] = world.feet[leg, k], 0.0
+    times[0] = 0.0
     for k in range(m + 1):
         times[k + 1] = times[k] + draft.gap[k]
-    q, last, work = np.zeros(3), np.zeros((legs, 3)), np.empty((MOST, 3))
-    body, foot, local, knee, edges = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty((12, 3))
-    stance, held = np.zeros((1, legs, 3)), np.zeros((1, legs), np.bool_)
-    along, rose_at, sets_at = np.empty(legs), np.empty(3), np.empty(3)
-    worst, least, tipping, known, count = 0.0, math.inf, 0.0, False, 0
+    worst, least, tipping, known, count, weakest = 0.0, math.inf, 0.0, False, 0, 0
+    work, frail, late, works, fails = 0.0, 0.0, 0.0, exact and task.energy > 0.0, exact and task.leg_loss > 0.0
     for k in range(m + 1):
         gap = draft.gap[k]
         live, settled = k >= draft.events[2], k < draft.events[1]
         if exact:
-            stance[0], held[0] = feet, down
-            count = polygon_edges(stance, held, 0, -1, edges)
+            count = polygon_edges(feet, down, 0, -1, edges)
+        if fails:
+            edges_without_one(feet, down, room.fewer, room.counts)
         parts = max(math.ceil(gap / period), 1) if gap > 0.0 else 0
+        if exact and parts > 0:  # where its way has a corner the body may turn within a period
+            parts = max(parts, math.ceil(_PER_SAMPLE * abs(draft.at[k + 1] - draft.at[k])))
         if not live:  # it is over
             parts = -1
         fastest = 0.0
@@ -154,43 +201,74 @@ def sweep(world: World, limbs: Limbs, way: Array, draft: Draft, period: float, e
             now = times[k] + share * gap
             if exact:
                 margin = inside_by(edges, count, body[0], body[1])
-                least = min(least, margin)
+                if margin < least:
+                    least, weakest = margin, k
                 tipping += (1.0 - min(max(margin / (_COMFORT * task.margin), 0.0), 1.0)) * gap / max(parts, 1)
+            if fails:
+                margin = margin_without_one(room.fewer, room.counts, body[0], body[1])
+                frail += (1.0 - min(max(margin / (_COMFORT * task.margin), 0.0), 1.0)) * gap / max(parts, 1)
+            if works:
+                share_loads(feet, down, body[0], body[1], room.loads)
             for leg in range(legs):
-                if down[leg]:
-                    foot[:] = feet[leg]
+                ends, share_up, span = 1.0, 0.0, 0.0
+                if down[0, leg]:
+                    for j in range(3):
+                        foot[j] = feet[0, leg, j]
                 else:
                     end = draft.mate[rose[leg]]
                     span = times[end + 1] - times[rose[leg] + 1]
                     way_place(way, draft.at[rose[leg] + 1], rose_at)
                     way_place(way, draft.at[end + 1], sets_at)
                     share_up = (now - times[rose[leg] + 1]) / max(span, 1e-9)
-                    swing_place(feet[leg], draft.place[end], draft.top[end], share_up, body, rose_at, sets_at, foot)
+                    ends = min(1.0, draft.quick[end] / max(span, 1e-9))
+                    swing_place(
+                        feet[0, leg], draft.place[end], draft.top[end], share_up, ends, body, rose_at, sets_at, foot
+                    )
                 x, y = foot[0] - body[0], foot[1] - body[1]
-                local[0], local[1] = task.cos * x + task.sin * y, task.cos * y - task.sin * x
-                local[2] = foot[2] - body[2]
                 along[leg] = task.cos * foot[0] + task.sin * foot[1]
-                if not leg_joints(limbs.legs, limbs.knee, leg, local, work, q):
+                if not leg_joints(
+                    rows, bends, leg, task.cos * x + task.sin * y, task.cos * y - task.sin * x, foot[2] - body[2], q
+                ):
+                    out[0] = k
                     return REACH
                 if exact:
-                    if foot[2] < value_at(world.heights, task.x, task.y, task.cell, foot[0], foot[1]) - 1e-3:
+                    if foot[2] < value_at(heights, task.x, task.y, task.cell, foot[0], foot[1]) - task.slack:
+                        out[0] = k
                         return GROUND
                     if not limb_free(world, limbs, body, foot, leg, q, knee):
+                        out[0] = k
                         return LIMB
+                if works and known:
+                    work += leg_work(limbs, leg, last[leg], q, room.loads[leg])
                 if known and parts > 0 and p > 0:
+                    turned = 0.0
                     for j in range(3):
-                        fastest = max(fastest, abs(q[j] - last[leg, j]) / limbs.rates[leg, j])
-                last[leg] = q
+                        turned = max(turned, abs(q[j] - last[leg, j]) / rates[leg, j])
+                    at_end = not down[0, leg] and ends < 1.0 and min(share_up, 1.0 - share_up) < RISE * ends
+                    if at_end and not exact and draft.mate[rose[leg]] >= draft.events[1]:
+                        # what helps is to rise or come down longer, rather than a longer swing
+                        slow[leg] = max(slow[leg], turned * parts / (_SHARE * gap))
+                    elif settled and not exact and not down[0, leg] and draft.mate[rose[leg]] >= draft.events[1]:
+                        # this gap stays as it is, but the foot may come down later
+                        late = max(late, span * (turned * parts / (_SHARE * gap) - 1.0))
+                    else:
+                        fastest = max(fastest, turned)
+                for j in range(3):
+                    last[leg, j] = q[j]
             if exact:
                 for leg in range(legs):
-                    before = limbs.ahead[leg]
-                    if before >= 0 and along[before] - along[leg] < task.gap - 1e-9:
-                        return ORDER
+                    before = ahead[leg]
+                    if before >= 0:
+                        least_gap = task.gap if down[0, leg] and down[0, before] else PASSING * task.gap
+                        if along[before] - along[leg] < least_gap - 1e-9:
+                            out[0] = k
+                            return ORDER
             known = True
         if parts > 0:
             ratio = fastest * parts / (_SHARE * gap)
             if settled:
                 if exact and ratio > _HASTE:
+                    out[0] = k
                     return HASTY
             else:
                 worst = max(worst, ratio)
@@ -199,18 +277,24 @@ def sweep(world: World, limbs: Limbs, way: Array, draft: Draft, period: float, e
         if k < m:
             leg = draft.leg[k]
             if draft.kind[k] == SET:
-                down[leg] = True
-                feet[leg] = draft.place[k]
+                down[0, leg] = True
+                draft.quick[k] *= slow[leg]
+                for j in range(3):
+                    feet[0, leg, j] = draft.place[k, j]
             else:
-                down[leg] = False
-                rose[leg] = k
+                down[0, leg] = False
+                rose[leg], slow[leg] = k, 1.0
     if exact and least < task.margin - 1e-3:
+        out[0] = weakest
         return TIPPING
-    out[0], out[1], out[2], out[3] = worst, least, tipping / max(times[m + 1], 1e-9), times[m + 1]
+    draft.gap[draft.events[1]] += late
+    duration = max(times[m + 1], 1e-9)
+    out[0], out[1], out[2], out[3] = worst, least, tipping / duration, times[m + 1]
+    out[4], out[5] = work / (task.body_speed * duration), frail / duration
     return GOOD
 
 
-@kernel(examples=lambda: [(sample_world(), sample_limbs(), np.zeros((2, 3)), make_draft(), np.zeros(4))])
+@kernel(examples=lambda: [(sample_world(), sample_limbs(), np.zeros((2, 3)), make_draft(), np.zeros(6))])
 def judge(world: World, limbs: Limbs, way: Array, draft: Draft, out: Array) -> int:
     """Time a plan and look at it exactly.
 
@@ -219,23 +303,32 @@ def judge(world: World, limbs: Limbs, way: Array, draft: Draft, out: Array) -> i
         limbs: The legs.
         way: (n, 3) of the body.
         draft: Scheduled; its gaps are set so that all joints keep their speeds.
-        out: (4,) is filled, see `sweep`; the first with the cost: the duration, longer the nearer to tipping and the
-            poorer the ground.
+        out: (6,) is filled, see `sweep`; the first with the cost: the duration, longer by all that the rating weighs.
 
     Returns:
         GOOD, or what is wrong.
     """
+    room = make_room(world.home.shape[0])
     for _ in range(_PASSES):
-        state = sweep(world, limbs, way, draft, _COARSE, False, out)
+        state = sweep(world, limbs, way, draft, _COARSE, False, room, out)
         if state != GOOD:
             return state
-    state = sweep(world, limbs, way, draft, FINE, True, out)
+    for _ in range(_MORE if draft.events[1] > 0 else 0):  # what is too fast in settled gaps cannot be mended below
+        state = sweep(world, limbs, way, draft, FINE, False, room, out)
+        if state != GOOD:
+            return state
+    state = sweep(world, limbs, way, draft, FINE, True, room, out)
     if state != GOOD:
         return state
-    out[3] = 0.0
+    timed, out[3] = out[3], 0.0
     for k in range(draft.events[0] + 1):
         if k >= draft.events[1]:
             draft.gap[k] *= out[0]
+            if k < draft.events[0] and draft.kind[k] == SET:
+                draft.quick[k] *= out[0]
         out[3] += draft.gap[k]
-    out[0] = out[3] * (1.0 + world.number.tipping * out[2] + world.number.footing * poorness(world, draft))
+    task = world.number
+    out[4] *= timed / max(out[3], 1e-9)  # the work stays, however long it takes
+    worse = task.tipping * out[2] + task.footing * poorness(world, draft) + task.energy * out[4]
+    out[0] = out[3] * (1.0 + worse + task.leg_loss * out[5])
     return GOOD

@@ -52,6 +52,9 @@ def settled(plan: StepPlan, now: float, bad: frozenset[int] = frozenset()) -> tu
     for k, (time, rises, leg, place) in enumerate(events):
         draft.leg[k], draft.kind[k], draft.place[k] = leg, LIFTED if rises else SET, place
         draft.gap[k], before = time - before, time
+        if not rises:
+            one = next(one for _, one in swings if one.leg == leg and one.lands == time)
+            draft.top[k], draft.quick[k] = one.top, one.quick
         draft.at[k + 1] = np.interp(np.interp(time, stops, along), even, np.arange(len(even)))
     draft.events[:] = len(events), len(events), sum(time <= now for time, *_ in events)
     return draft, way

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.geometry import SE3
-from roboyard.walking.steps.draft import HOLD, LEAD, RISE
 from roboyard.walking.steps.herd import SET
 from roboyard.walking.steps.problem import Problem
 from roboyard.walking.steps.search import ARRIVALS, CANDIDATES, EVENTS_TRIED, JUDGED, REFUSED, Search
+from roboyard.walking.steps.swing import HOLD, LEAD, RISE
 
 Array = NDArray[np.float64]
 
@@ -28,6 +29,8 @@ class Swing:
         source: (3) where it left the ground [m].
         target: (3) where it is set down [m].
         top: Height that it rises to [m].
+        quick: Rising and coming down take their shares of so long a swing, if this one is longer [s].
+        wish: (2) where a place was looked for, nearest first [m]; None: nobody says.
     """
 
     leg: int
@@ -36,6 +39,13 @@ class Swing:
     source: tuple[float, float, float]
     target: tuple[float, float, float]
     top: float
+    quick: float
+    wish: tuple[float, float] | None = field(default=None, compare=False)
+
+    @property
+    def ends(self) -> float:
+        """By how much shorter than their usual shares rising and coming down are, at most 1."""
+        return min(1.0, self.quick / max(self.lands - self.lifts, 1e-12))
 
 
 @dataclass(frozen=True)
@@ -104,6 +114,18 @@ class StepPlan:
         t = np.asarray(times, dtype=np.float64)
         return np.stack([np.interp(t, self.track[:, 0], self.track[:, 1 + k]) for k in range(3)], axis=-1)
 
+    def velocity(self, time: float) -> Array:
+        """(3,) of the body on the plane, in its own frame, over the next tenth of a second [m/s]."""
+        (x0, y0, _), (x1, y1, _) = self.body([time, time + 0.1]).tolist()
+        c, s = math.cos(self.heading), math.sin(self.heading)
+        vx, vy = 10.0 * (x1 - x0), 10.0 * (y1 - y0)
+        return np.array([c * vx + s * vy, c * vy - s * vx, 0.0])
+
+    @property
+    def footholds(self) -> Array:
+        """(n, 3) where the swings end [m]."""
+        return np.array([one.target for one in self.swings], np.float64).reshape(-1, 3)
+
     def feet_at(self, times: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
         """Places (n, l, 3) of the feet in the world [m], and which are down (n, l), at times (n,) [s]."""
         t = np.asarray(times, dtype=np.float64)
@@ -115,7 +137,7 @@ class StepPlan:
             inside = (t > swing.lifts) & (t < swing.lands)
             share = (t[inside] - swing.lifts) / max(swing.lands - swing.lifts, 1e-12)
             places[inside, leg] = _swung(
-                a, b, swing.top, share, *(self.body(u) for u in (t[inside], [swing.lifts], [swing.lands]))
+                a, b, swing.top, share, swing.ends, *(self.body(u) for u in (t[inside], [swing.lifts], [swing.lands]))
             )
             down[inside, leg] = False
         return places, down
@@ -128,16 +150,16 @@ class StepPlan:
         return local
 
 
-def _swung(a: Array, b: Array, top: float, share: Array, body: Array, first: Array, last: Array) -> Array:
+def _swung(a: Array, b: Array, top: float, share: Array, ends: float, body: Array, first: Array, last: Array) -> Array:
     """(n, 3) places of a foot in the air at shares (n,) of its swing, see `swing_place`; and the body's (n or 1, 3)."""
 
     def eased(x: Array) -> Array:
         return 0.5 - 0.5 * np.cos(np.pi * np.clip(x, 0.0, 1.0))
 
-    along = eased((share - HOLD) / (1.0 - 2.0 * HOLD))
+    along = eased((share - HOLD * ends) / (1.0 - 2.0 * HOLD * ends))
     out = a + along[:, None] * (b - a)
-    rise, low = eased(np.minimum(share, 1.0 - share) / RISE), np.where(share < 0.5, a[2], b[2])
-    lead = eased(np.minimum(share, 1.0 - share) / LEAD)
+    rise, low = eased(np.minimum(share, 1.0 - share) / (RISE * ends)), np.where(share < 0.5, a[2], b[2])
+    lead = eased(np.minimum(share, 1.0 - share) / (LEAD * ends))
     out[:, :2] += (lead[:, None] * (body - first - along[:, None] * (last - first)))[:, :2]
     out[:, 2] = low + (top - low) * rise
     return out
@@ -167,6 +189,7 @@ def plan_of(problem: Problem, search: Search, effort: Effort) -> StepPlan | None
         Swing(
             int(draft.leg[k]), float(times[draft.mate[k] + 1]), float(times[k + 1]),
             _triple(draft.place[draft.mate[k]]), _triple(draft.place[k]), float(draft.top[k]),
+            float(draft.quick[k]), (float(draft.wish[k, 0]), float(draft.wish[k, 1])),
         )
         for k in range(m) if draft.kind[k] == SET
     ]  # fmt: skip
@@ -186,3 +209,22 @@ def effort_of(planner: str, seed: int, search: Search) -> Effort:
 def _triple(values: Array) -> tuple[float, float, float]:
     x, y, z = (float(value) for value in values)
     return x, y, z
+
+
+def plan_as_data(plan: StepPlan) -> dict[str, Any]:
+    """A plan as plain data."""
+    said = {"heading": plan.heading, "feet": plan.feet.copy(), "track": plan.track.copy(), "cost": plan.cost}
+    swings, effort = [asdict(one) for one in plan.swings], asdict(plan.effort)
+    return said | {"tipping": plan.tipping, "swings": swings, "effort": effort}
+
+
+def plan_of_data(said: dict[str, Any]) -> StepPlan:
+    """The plan of what `plan_as_data` gave."""
+    places = ("source", "target", "wish")
+    swings = tuple(
+        Swing(**(one | {name: tuple(one[name]) for name in places if one[name] is not None})) for one in said["swings"]
+    )
+    return StepPlan(
+        said["heading"], np.array(said["feet"]), np.array(said["track"]), swings, said["cost"], said["tipping"],
+        Effort(**said["effort"]),
+    )  # fmt: skip

@@ -6,30 +6,37 @@ its own, and the best of their plans is taken; so the same seed and budget give 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import wait
 from dataclasses import dataclass
 from threading import Event
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from roboyard.compute.cluster import RayPool
 from roboyard.compute.pools import ThreadPool
 from roboyard.config.describe import near
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.walking.errors import NoPlan
+from roboyard.walking.steps import branching, repairing, tree_search
+from roboyard.walking.steps.branching import branch
+from roboyard.walking.steps.climbing import anneal, search_near, search_tabu
 from roboyard.walking.steps.draft import copy_draft
 from roboyard.walking.steps.draws import key_of
 from roboyard.walking.steps.explain import barrier
+from roboyard.walking.steps.genetic import breed
 from roboyard.walking.steps.greedy import PLANS as TRIED
 from roboyard.walking.steps.greedy import climb
 from roboyard.walking.steps.herd import EVENTS, World
 from roboyard.walking.steps.plan import Effort, StepPlan, effort_of, plan_of
 from roboyard.walking.steps.problem import Problem
+from roboyard.walking.steps.repairing import STANCES, repair
 from roboyard.walking.steps.rig_kernels import Limbs
 from roboyard.walking.steps.sampling import sample
-from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search
-from roboyard.walking.steps.splitting import PLANS, split
+from roboyard.walking.steps.search import EVENTS_TRIED, Search, make_search
+from roboyard.walking.steps.splitting import PLANS, ROWS, split
+from roboyard.walking.steps.tree_search import explore_tree
 
 Spend = Callable[[World, Limbs, Search, np.uint64, int], None]
 """Goes on with a search until so many more events were tried, or a few more."""
@@ -40,6 +47,8 @@ PART: Final = 200_000
 """Events of one search."""
 _CHUNK: Final = 2_000
 """Events between two questions whether to stop."""
+_ASK: Final = 0.1
+"""Time between them while a cluster works [s]."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +59,32 @@ class StepPlanner:
         spend: Its kernel.
         plans: Partial plans that it keeps at once.
         rows: Of the log that they share.
+        ways: Of the body, where not each plan has its own.
+        nodes: Of a graph of stances.
     """
 
     spend: Spend
     plans: int
     rows: int
+    ways: int = 0
+    nodes: int = 1
 
     def search(self, legs: int) -> Search:
         """An empty search."""
-        return make_search(self.plans, legs, self.rows)
+        return make_search(self.plans, legs, self.rows, self.ways, self.nodes)
 
 
 PLANNERS: Final = {
-    "splitting": StepPlanner(split, PLANS, PLANS * 500),
+    "splitting": StepPlanner(split, PLANS, ROWS),
     "random-sampling": StepPlanner(sample, 1, EVENTS + 2),
     "greedy": StepPlanner(climb, TRIED, TRIED * (EVENTS + 2)),
+    "branch-and-bound": StepPlanner(branch, branching.PLANS, branching.ROWS),
+    "local-search": StepPlanner(search_near, 1, EVENTS + 2),
+    "tabu": StepPlanner(search_tabu, 1, EVENTS + 2),
+    "annealing": StepPlanner(anneal, 1, EVENTS + 2),
+    "genetic": StepPlanner(breed, 1, EVENTS + 2),
+    "mcts": StepPlanner(explore_tree, tree_search.NODES, tree_search.ROWS),
+    "ara-star": StepPlanner(repair, STANCES + 2, repairing.ROWS, repairing.WAYS, STANCES + 2),
 }
 """By name."""
 
@@ -76,6 +96,7 @@ def plan_steps(
     budget: int = PART,
     seed: int = 0,
     workers: int = 1,
+    cluster: str | None = None,
     stop: Callable[[], bool] | None = None,
     told: Told | None = None,
 ) -> StepPlan:
@@ -87,6 +108,7 @@ def plan_steps(
         budget: Events to try.
         seed: Of all that is drawn.
         workers: Threads; kernels run beside each other.
+        cluster: Spread the parts over a Ray cluster instead, see `RayPool`; the plan is the same.
         stop: Asked every few milliseconds; true ends the search, and the best plan so far is taken.
         told: Progress, from whichever thread.
 
@@ -100,46 +122,80 @@ def plan_steps(
     for what, number, least in (("budget", budget, 1), ("seed", seed, 0)):
         if not least <= number < 2**53:
             raise InputError(f"{what} {number}", valid=f"a whole number, {least} or more")
-    chosen, ended = PLANNERS[planner], Event()
-    asked = stop or ended.is_set
-    parts = [(k, min(PART, budget - k * PART)) for k in range(-(-budget // PART))]
+    parts = [_Part(planner, seed, k, min(PART, budget - k * PART)) for k in range(-(-budget // PART))]
     best: StepPlan | None = None
     effort = Effort(planner, seed)
-    with ThreadPool(min(workers, len(parts)) if workers > 0 else workers) as pool:
-        found: list[Future[tuple[StepPlan | None, Effort]]] = [
-            pool.submit(_part, problem, planner, chosen, seed, k, share, asked, told) for k, share in parts
-        ]
-        for one in found:
-            plan, took = one.result()
-            effort += took
-            if plan is not None and (best is None or plan.cost < best.cost):
-                best = plan
+    if cluster is None:
+        found = _on_threads(problem, parts, workers, stop or Event().is_set, told)
+    else:
+        found = _on_cluster(problem, parts, cluster, stop or Event().is_set, told)
+    for plan, took in found:
+        effort += took
+        if plan is not None and (best is None or plan.cost < best.cost):
+            best = plan
     if best is None:
         raise _nothing(problem, effort)
     return StepPlan(best.heading, best.feet, best.track, best.swings, best.cost, best.tipping, effort)
 
 
-def _part(
-    problem: Problem, name: str, planner: StepPlanner, seed: int, part: int, budget: int, stop: Callable[[], bool],
-    told: Told | None,
-) -> tuple[StepPlan | None, Effort]:  # fmt: skip
+class _Part(NamedTuple):
+    """Part of a search: whose, with which seed, its number, and events to try."""
+
+    planner: str
+    seed: int
+    number: int
+    budget: int
+
+
+_Found = tuple[StepPlan | None, Effort]
+
+
+def _on_threads(
+    problem: Problem, parts: list[_Part], workers: int, stop: Callable[[], bool], told: Told | None
+) -> Iterator[_Found]:
+    """What the parts find, in their order."""
+    with ThreadPool(min(workers, len(parts)) if workers > 0 else workers) as pool:
+        for one in [pool.submit(_search, problem, part, stop, told) for part in parts]:
+            yield one.result()
+
+
+def _on_cluster(
+    problem: Problem, parts: list[_Part], address: str, stop: Callable[[], bool], told: Told | None
+) -> Iterator[_Found]:
+    """What the parts find, in their order; those that are not done when it shall stop are left."""
+    with RayPool(address) as pool:
+        shared = pool.share(problem)
+        for one in [pool.submit(_search, shared, part) for part in parts]:
+            while not wait([one], timeout=_ASK).done:
+                if stop():
+                    pool.close(now=True)
+                    return
+            plan, effort = one.result()
+            if told is not None:
+                told(0, None)
+                told(effort.events, plan)
+            yield plan, effort
+
+
+def _search(problem: Problem, part: _Part, stop: Callable[[], bool] | None = None, told: Told | None = None) -> _Found:
+    planner = PLANNERS[part.planner]
     search, world, limbs = planner.search(len(problem.feet)), problem.world, problem.limbs
-    key, cost = np.uint64(key_of(np.uint64(seed), part)), np.inf
+    key, cost = np.uint64(key_of(np.uint64(part.seed), part.number)), np.inf
     if problem.past is not None:
         draft, way = problem.past
         copy_draft(draft, search.past)
         search.past_way[: len(way)], search.past_size[0] = way, len(way)
-    while search.tally[EVENTS_TRIED] < budget and not stop():
-        before = int(search.tally[CANDIDATES])
-        planner.spend(world, limbs, search, key, int(min(_CHUNK, budget - search.tally[EVENTS_TRIED])))
+    while search.tally[EVENTS_TRIED] < part.budget and not (stop and stop()):
+        before = int(search.tally[EVENTS_TRIED])
+        planner.spend(world, limbs, search, key, int(min(_CHUNK, part.budget - search.tally[EVENTS_TRIED])))
         if told is not None:
             better = search.cost[0] < cost
             cost = min(cost, float(search.cost[0]))
-            plan = plan_of(problem, search, effort_of(name, seed, search)) if better else None
+            plan = plan_of(problem, search, effort_of(part.planner, part.seed, search)) if better else None
             told(int(search.tally[EVENTS_TRIED]), plan)
-        if search.tally[CANDIDATES] == before:
+        if search.tally[EVENTS_TRIED] == before:
             break
-    effort = effort_of(name, seed, search)
+    effort = effort_of(part.planner, part.seed, search)
     return plan_of(problem, search, effort), effort
 
 

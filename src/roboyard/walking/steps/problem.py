@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
 import numpy as np
@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 _STEP: Final = 0.05
 _SPREAD: Final = 0.05
 _LIFT: Final = 0.03
+_BEND: Final = 0.5
 """Of the Akrobat [m]."""
 
 
@@ -35,14 +36,19 @@ class Rating:
     Attributes:
         tipping: Weight of how near the body is to tipping.
         footing: Weight of how poor the ground is under the feet.
+        energy: Weight of the work that the joints do; 1: raising the robot as fast as it can go counts as its time.
+        leg_loss: Weight of how near to tipping the body would be if one foot gave way, whichever would be worst.
     """
 
     tipping: float = 0.3
     footing: float = 0.3
+    energy: float = 0.0
+    leg_loss: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (0.0 <= self.tipping <= 100.0 and 0.0 <= self.footing <= 100.0):
-            raise InputError(f"weights {self.tipping:g}, {self.footing:g}", where="rating", valid="0 to 100")
+        for name, weight in asdict(self).items():
+            if not 0.0 <= weight <= 100.0:
+                raise InputError(f"weight {weight:g}", where=f"rating, {name}", valid="0 to 100")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +95,8 @@ class Problem:
             feet: (l, 3) where feet stand [m]; None: those of the stance, each on the nearest place where it may stand.
 
         Raises:
-            BadStart: outside of the map, in a wall, or unstable: with what and where.
-            BadGoal: outside, in a wall, or nearer or farther than plans are made for.
+            BadStart: outside of the map, in a wall, feet that legs cannot reach, or unstable: with what and where.
+            BadGoal: outside, in a wall, or farther than plans are made for.
             InputError: what is given is no two finite numbers.
         """
         first, last = _two(start, "start"), _two(goal, "goal")
@@ -100,6 +106,7 @@ class Problem:
         if math.dist(first, last) > STEP * (LONGEST - 2):
             raise BadGoal(f"goal {math.dist(first, last):.1f} m away", valid=f"{STEP * (LONGEST - 2):.1f} m or less")
         stand = _standing(rig, ground, first, BadStart, "start") if feet is None else _on_ground(ground, feet)
+        _check_reach(rig, ground, first, stand)
         margin = stability_margin(stand, first)
         if margin < rig.margin:
             raise BadStart(
@@ -118,18 +125,18 @@ class Problem:
         number = Numbers(
             ground.x, ground.y, ground.cell, 1.0 / rig.cell, 1.0 / rig.layer, rig.gap, rig.limb, c, s, self.rig.margin,
             _STEP * scale, _SPREAD * scale, _LIFT * scale, speed_body, speed_foot, self.rating.tipping,
-            self.rating.footing,
+            self.rating.footing, self.rating.energy, self.rating.leg_loss, ground.slack, _BEND * scale,
         )  # fmt: skip
         return World(
-            rig.table, rig.low, rig.home, rig.side, ground.heights, ground.tops, ground.stand, ground.quality,
-            ground.body, ground.rings, self.start, self.goal, self.feet, number,
+            rig.table, rig.air, rig.low, rig.home, rig.side, ground.heights, ground.tops, ground.stand, ground.quality,
+            ground.body, ground.bits, ground.around, self.start, self.goal, self.feet, number,
         )  # fmt: skip
 
     @property
     def limbs(self) -> Limbs:
         """What kernels take."""
         rig = self.rig.rows
-        return Limbs(rig.legs, rig.knee, rig.rates, rig.ahead)
+        return Limbs(rig.legs, rig.knee, rig.rates, rig.ahead, rig.share)
 
 
 def _two(values: ArrayLike, what: str) -> Array:
@@ -160,12 +167,8 @@ def _check_body(ground: Ground, place: Array, error: type[BadStart | BadGoal], w
 
 def _check_stance(rig: Rig, ground: Ground, place: Array, error: type[BadStart | BadGoal], what: str) -> None:
     """Whether three feet, not all on one side, reach ground there."""
-    rows, c, s = ground.rows, math.cos(ground.heading), math.sin(ground.heading)
-    x, y = float(place[0]), float(place[1])
-    z = body_height(rows.body, rows.x, rows.y, rows.cell, x, y)
-    away = _standing(rig, ground, place, error, what) - (x, y, z)
-    local = np.stack([c * away[:, 0] + s * away[:, 1], c * away[:, 1] - s * away[:, 0], away[:, 2]], axis=-1)
-    reached = rig.walker.reached(local)
+    rows, x, y = ground.rows, float(place[0]), float(place[1])
+    reached = _reached(rig, ground, place, _standing(rig, ground, place, error, what))
     if reached.sum() < FEWEST or len(set(rig.rows.side[reached].tolist())) < 2:
         cell = ground.cell_at(x, y)
         raise error(
@@ -174,6 +177,29 @@ def _check_stance(rig: Rig, ground: Ground, place: Array, error: type[BadStart |
             where=what,
             valid="where three legs, not all on one side, have ground",
         )
+
+
+def _check_reach(rig: Rig, ground: Ground, start: Array, feet: Array) -> None:
+    """Whether all feet (l, 3) of the start are within their legs' reach. Raises BadStart."""
+    reached = _reached(rig, ground, start, feet)
+    if not reached.all():
+        leg = int(np.argmin(reached))
+        x, y, z = feet[leg].tolist()
+        raise BadStart(
+            f"leg {rig.walker.legs[leg].name} cannot reach the ground nearest to its place, cell "
+            f"{ground.cell_at(x, y)} at ({x:.2f}, {y:.2f}), {z:.2f} m high",
+            where="start",
+            valid="where all feet find ground to stand on",
+        )
+
+
+def _reached(rig: Rig, ground: Ground, place: Array, feet: Array) -> NDArray[np.bool_]:
+    """(l,) which feet (l, 3) of the world legs reach, with the body over a place (2,)."""
+    rows, c, s = ground.rows, math.cos(ground.heading), math.sin(ground.heading)
+    x, y = float(place[0]), float(place[1])
+    away = feet - (x, y, body_height(rows.body, rows.x, rows.y, rows.cell, x, y))
+    local = np.stack([c * away[:, 0] + s * away[:, 1], c * away[:, 1] - s * away[:, 0], away[:, 2]], axis=-1)
+    return rig.walker.reached(local)
 
 
 def _standing(rig: Rig, ground: Ground, start: Array, error: type[BadStart | BadGoal], what: str) -> Array:
@@ -188,7 +214,8 @@ def _standing(rig: Rig, ground: Ground, start: Array, error: type[BadStart | Bad
         free = around[rows.stand[around[:, 0], around[:, 1]]]
         if not len(free):
             name = rig.walker.legs[leg].name
-            raise error(f"foot {name} has no ground near its place", where=what, valid="another place")
+            said = f"cell ({r0}, {c0})" if r0 >= 0 else "outside of the map"
+            raise error(f"foot {name} has no ground near its place, {said}", where=what, valid="another place")
         row, column = free[0]
         out[leg] = (
             rows.x + (column + 0.5) * rows.cell,

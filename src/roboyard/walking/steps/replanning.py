@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter
 
 from roboyard.errors import RoboyardError
+from roboyard.grids.height_map import HeightMap
 from roboyard.walking.steps.draft import Draft
 from roboyard.walking.steps.ground import Ground
-from roboyard.walking.steps.plan import Effort, StepPlan, Swing
+from roboyard.walking.steps.plan import StepPlan
 from roboyard.walking.steps.planning import plan_steps
 from roboyard.walking.steps.problem import Problem
 from roboyard.walking.steps.rig import Rig
@@ -31,53 +32,38 @@ def planned(problem: Problem, planner: str, asked: dict[str, Any]) -> StepPlan |
 
 
 def replanned(
-    rig: Rig, given: tuple[Array, tuple[float, float], float], friction: float, plan: StepPlan, goal: Array,
-    past: tuple[Draft, Array], planner: str, asked: dict[str, Any],
+    rig: Rig, given: HeightMap, friction: float, plan: StepPlan, goal: Array, past: tuple[Draft, Array], planner: str,
+    asked: dict[str, Any],
 ) -> StepPlan | str:  # fmt: skip
     """A plan that begins with what is settled of another one, or why there is none."""
     try:
-        heights, corner, cell = given
-        ground = Ground.of(heights, corner, rig, cell=cell, heading=plan.heading, friction=friction)
+        ground = Ground.of_map(given, rig, heading=plan.heading, friction=friction).joined(past[1][-1])
     except RoboyardError as error:
         return str(error)
     problem = Problem(rig, ground, plan.track[0, 1:3].copy(), goal, plan.feet, past=past)
     return planned(problem, planner, asked)
 
 
-def plan_as_data(plan: StepPlan) -> dict[str, Any]:
-    """A plan as plain data."""
-    said = {"heading": plan.heading, "feet": plan.feet.copy(), "track": plan.track.copy(), "cost": plan.cost}
-    swings, effort = [asdict(one) for one in plan.swings], asdict(plan.effort)
-    return said | {"tipping": plan.tipping, "swings": swings, "effort": effort}
+def footholds_gone(plan: StepPlan, time: float, ground: Ground) -> list[int]:
+    """Numbers of a plan's swings that end after a time where there is other ground, or none to stand on beside.
 
-
-def plan_of_data(said: dict[str, Any]) -> StepPlan:
-    """The plan of what `plan_as_data` gave."""
-    swings = tuple(
-        Swing(**(one | {"source": tuple(one["source"]), "target": tuple(one["target"])})) for one in said["swings"]
-    )
-    return StepPlan(
-        said["heading"], np.array(said["feet"]), np.array(said["track"]), swings, said["cost"], said["tipping"],
-        Effort(**said["effort"]),
-    )  # fmt: skip
-
-
-def footholds_gone(plan: StepPlan, time: float, given: tuple[Array, tuple[float, float], float]) -> list[int]:
-    """Numbers of a plan's swings that end after a time where a map (heights, corner, cell) has other ground."""
-    heights, corner, cell = given
+    A foot that is in the air already comes down, if the ground is as high as it was.
+    """
     targets = np.array([one.target for one in plan.swings]).reshape(-1, 3)
-    c, r = (np.floor((targets[:, k] - corner[k]) / cell).astype(int) for k in (0, 1))
-    r, c = np.clip(r, 0, heights.shape[0] - 1), np.clip(c, 0, heights.shape[1] - 1)
     to_come = np.array([one.lands > time for one in plan.swings], bool)
-    off = ~(np.abs(heights[r, c] - targets[:, 2]) < _SAME) & to_come  # nan is another ground, too
-    return [int(k) for k in np.flatnonzero(off)]
+    rises = np.array([one.lifts > time for one in plan.swings], bool)
+    rows = ground.rows
+    corner = (rows.x, rows.y)
+    heights = HeightMap(rows.heights, corner, rows.cell).at(targets)
+    firm = HeightMap(maximum_filter(rows.stand, size=3).astype(np.float64), corner, rows.cell).at(targets)
+    same = (np.abs(heights - targets[:, 2]) < _SAME) & ((firm > 0.0) | ~rises)  # a hole, and what is outside, are not
+    return [int(k) for k in np.flatnonzero(~same & to_come)]
 
 
-def mean_height(given: tuple[Array, tuple[float, float], float], places: Array) -> float:
-    """Of a map (heights, corner, cell) at places (n, 2 or more) [m]; 0 where it has none."""
-    heights, (left, near), cell = given
-    c, r = (np.floor((places[:, k] - low) / cell).astype(int) for k, low in ((0, left), (1, near)))
-    inside = (r >= 0) & (c >= 0) & (r < heights.shape[0]) & (c < heights.shape[1])
-    found = heights[r[inside], c[inside]]
-    found = found[np.isfinite(found)]
-    return float(found.mean()) if len(found) else 0.0
+def footing_at(plan: StepPlan, time: float) -> Array:
+    """(l, 3) where a plan's feet stand at a time, or stood before they rose [m]."""
+    out = plan.feet.copy()
+    for one in sorted(plan.swings, key=lambda one: one.lands):
+        if one.lands <= time:
+            out[one.leg] = one.target
+    return out

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.walking.leg_kernels import MOST, LegRows, leg_solutions, sample_rows
+from roboyard.walking.leg_kernels import LegRows, sample_rows
 
 Array = NDArray[np.float64]
 
 LAYERS: Final = 48
 """Of a table's heights: bits of a word."""
 _SLACK: Final = 1e-9
+_ON_AXIS: Final = 1e-9
+"""A foot nearer to the first axis leaves its joint free [m]."""
 
 
 class RigRows(NamedTuple):
@@ -29,11 +31,13 @@ class RigRows(NamedTuple):
         side: (l,) 1 on the left, -1 on the right.
         ahead: (l,) the leg before it on its side, or -1.
         table: (l, n, n) words whose bit k tells that the foot gets into layer k, margins kept.
-        low: (l, 3) middle of the table's first cell [m].
+        air: (l, n, n) the same for a foot in the air.
+        low: (l, 3) middle of the tables' first cell [m].
         cell: Edge of a table's cell along x and y [m].
         layer: Height of one [m].
         gap: Feet of a side keep in order, and so far apart along x [m].
         limb: Half of the thickness of a limb [m].
+        share: (l, 2) thigh and shank of each leg, as shares of the robot's mass.
     """
 
     legs: LegRows
@@ -43,11 +47,13 @@ class RigRows(NamedTuple):
     side: NDArray[np.int64]
     ahead: NDArray[np.int64]
     table: NDArray[np.uint64]
+    air: NDArray[np.uint64]
     low: Array
     cell: float
     layer: float
     gap: float
     limb: float
+    share: Array
 
 
 class Limbs(NamedTuple):
@@ -57,14 +63,22 @@ class Limbs(NamedTuple):
     knee: Array
     rates: Array
     ahead: NDArray[np.int64]
+    share: Array
 
 
 def sample_limbs() -> Limbs:
     """Limbs that kernels are compiled with."""
-    return Limbs(sample_rows(), np.ones(1), np.ones((1, 3)), np.zeros(1, np.int64))
+    return Limbs(sample_rows(), np.ones(1), np.ones((1, 3)), np.zeros(1, np.int64), np.zeros((1, 2)))
 
 
-@kernel(examples=lambda: [(sample_rows(), 0, 0.0)])
+@kernel(leaf=True, examples=lambda: [(0.0, -1.0, 1.0)])
+def _turned(angle: float, low: float, high: float) -> float:
+    """The angle, by whole turns as near as can be to the middle of a range."""
+    middle = 0.5 * (low + high)
+    return float(angle - 2.0 * math.pi * math.floor((angle - middle) / (2.0 * math.pi) + 0.5))
+
+
+@kernel(leaf=True, examples=lambda: [(sample_rows(), 0, 0.0)])
 def knee_turn(legs: LegRows, i: int, third: float) -> float:
     """Sine of the turn from thigh to shank, times both lengths, with the third joint somewhere."""
     c, s = math.cos(third * legs.bend[i]), math.sin(third * legs.bend[i])
@@ -72,31 +86,64 @@ def knee_turn(legs: LegRows, i: int, third: float) -> float:
     return float(legs.thigh[i, 0] * sy - legs.thigh[i, 1] * sx)
 
 
-@kernel(examples=lambda: [(sample_rows(), np.ones(1), 0, np.zeros(3), np.zeros((MOST, 3)), np.zeros(3))])
-def leg_joints(legs: LegRows, knee: Array, i: int, foot: Array, work: Array, out: Array) -> bool:
-    """The joints (3,) of a leg whose knee bends its own way, for its foot (3,) in the body; whether limits are kept."""
-    count = leg_solutions(legs, i, foot, 0.0, work)
-    for k in range(count):
-        inside = True
-        for j in range(3):
-            q = work[k, j]
-            inside = inside and legs.lower[i, j] - _SLACK <= q <= legs.upper[i, j] + _SLACK
-        if inside and knee_turn(legs, i, work[k, 2]) * knee[i] > 0.0:
-            out[:] = work[k]
+@kernel(leaf=True, examples=lambda: [(sample_rows(), np.ones(1), 0, 0.15, 0.0, 0.0, np.zeros(3))])
+def leg_joints(legs: LegRows, knee: Array, i: int, x: float, y: float, z: float, out: Array) -> bool:
+    """The joints (3,) of a leg whose knee bends its own way, for its foot in the body; whether limits are kept.
+
+    As `leg_solutions`, for one way of the knee only and without arrays of its own: planners ask millions of times.
+    """
+    H, K = legs.T_body_hip, legs.T_hip_knee
+    x, y, z = x - H[i, 0, 3], y - H[i, 1, 3], z - H[i, 2, 3]
+    px = H[i, 0, 0] * x + H[i, 1, 0] * y + H[i, 2, 0] * z
+    py = H[i, 0, 1] * x + H[i, 1, 1] * y + H[i, 2, 1] * z
+    pz = H[i, 0, 2] * x + H[i, 1, 2] * y + H[i, 2, 2] * z
+    nx, ny = K[i, 0, 2], K[i, 1, 2]
+    off = legs.offset[i] + nx * K[i, 0, 3] + ny * K[i, 1, 3] + K[i, 2, 2] * K[i, 2, 3] - K[i, 2, 2] * pz
+    a, b = nx * px + ny * py, nx * py - ny * px
+    far = math.sqrt(a * a + b * b)
+    if far < abs(off) or far < _ON_AXIS:
+        return False
+    ux, uy, lx, ly = legs.thigh[i, 0], legs.thigh[i, 1], legs.shank[i, 0], legs.shank[i, 1]
+    both = math.sqrt((ux * ux + uy * uy) * (lx * lx + ly * ly))
+    middle, beside = math.atan2(b, a), math.acos(off / far)
+    for k in range(2):
+        first = _turned(middle + (beside if k == 0 else -beside), legs.lower[i, 0], legs.upper[i, 0])
+        if not legs.lower[i, 0] - _SLACK <= first <= legs.upper[i, 0] + _SLACK:
+            continue
+        c, s = math.cos(first), math.sin(first)
+        wx, wy, wz = c * px + s * py - K[i, 0, 3], c * py - s * px - K[i, 1, 3], pz - K[i, 2, 3]
+        vx = K[i, 0, 0] * wx + K[i, 1, 0] * wy + K[i, 2, 0] * wz
+        vy = K[i, 0, 1] * wx + K[i, 1, 1] * wy + K[i, 2, 1] * wz
+        rest = 0.5 * (vx * vx + vy * vy - ux * ux - uy * uy - lx * lx - ly * ly)
+        if abs(rest) > both:
+            continue
+        turn = math.copysign(math.acos(rest / both), knee[i])
+        bend = turn - math.atan2(ux * ly - uy * lx, ux * lx + uy * ly)
+        third = _turned(legs.bend[i] * bend, legs.lower[i, 2], legs.upper[i, 2])
+        if not legs.lower[i, 2] - _SLACK <= third <= legs.upper[i, 2] + _SLACK:
+            continue
+        cb, sb = math.cos(bend), math.sin(bend)
+        rx, ry = ux + cb * lx - sb * ly, uy + sb * lx + cb * ly
+        second = _turned(math.atan2(vy, vx) - math.atan2(ry, rx), legs.lower[i, 1], legs.upper[i, 1])
+        if legs.lower[i, 1] - _SLACK <= second <= legs.upper[i, 1] + _SLACK:
+            out[0], out[1], out[2] = first, second, third
             return True
     return False
 
 
 @kernel(
-    examples=lambda: [(sample_rows(), np.ones(1), np.zeros((1, 3)), 0.01, 0.01, np.zeros((1, 2, 2, LAYERS), np.bool_))]
+    leaf=True,
+    examples=lambda: [
+        (sample_rows(), np.ones(1), np.zeros((1, 3)), 0.01, 0.01, np.zeros(3), np.zeros((1, 2, 2, LAYERS), np.bool_))
+    ],
 )
-def fill_table(legs: LegRows, knee: Array, low: Array, cell: float, layer: float, out: NDArray[np.bool_]) -> None:
-    """Where the feet get, (l, n, n, LAYERS): rows along x, columns along y."""
-    foot, q, work = np.empty(3), np.empty(3), np.empty((MOST, 3))
+def fill_table(
+    legs: LegRows, knee: Array, low: Array, cell: float, layer: float, q: Array, out: NDArray[np.bool_]
+) -> None:
+    """Where the feet get, (l, n, n, LAYERS): rows along x, columns along y; ``q`` (3,) is room for joints."""
     for i in range(out.shape[0]):
         for a in range(out.shape[1]):
             for b in range(out.shape[2]):
                 for c in range(out.shape[3]):
-                    foot[0], foot[1] = low[i, 0] + a * cell, low[i, 1] + b * cell
-                    foot[2] = low[i, 2] + c * layer
-                    out[i, a, b, c] = leg_joints(legs, knee, i, foot, work, q)
+                    x, y, z = low[i, 0] + a * cell, low[i, 1] + b * cell, low[i, 2] + c * layer
+                    out[i, a, b, c] = leg_joints(legs, knee, i, x, y, z, q)

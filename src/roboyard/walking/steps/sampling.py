@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.advance import ALIVE, ARRIVED, DRAWS, advance
+from roboyard.walking.steps.advance import DRAWS, advance
 from roboyard.walking.steps.draws import key_of, uniform
+from roboyard.walking.steps.events import ALIVE, ARRIVED
 from roboyard.walking.steps.herd import World, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
-from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search, start, take
+from roboyard.walking.steps.search import EVENTS_TRIED, Search, make_search, next_key, start, take
 
 _WAYS = 32
 """Ways that are drawn until one is free."""
@@ -21,10 +22,7 @@ def sample(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: 
     ways, herd, log = search.ways, search.herd, search.log
     draws, goal = np.empty(DRAWS), search.tally[EVENTS_TRIED] + events
     while search.tally[EVENTS_TRIED] < goal:
-        key = key_of(seed, search.tally[CANDIDATES])
-        search.tally[CANDIDATES] += 1
-        search.tally[EVENTS_TRIED] += 1
-        log.used[0] = 0
+        key = next_key(search, seed)
         if not start(world, search, 0, key_of(key, 0), _WAYS):
             continue
         state, event = ALIVE, 0
@@ -32,8 +30,8 @@ def sample(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: 
             own = key_of(key, 2 + event)
             for k in range(DRAWS):
                 draws[k] = uniform(own, k)
-            state = advance(world, ways, herd, log, 0, draws)
+            state = advance(world, ways, herd, log, 0, draws, False)
             event += 1
         search.tally[EVENTS_TRIED] += event
         if state == ARRIVED:
-            take(world, limbs, search, 0, key_of(key, 1), False)
+            take(world, limbs, search, 0, False)

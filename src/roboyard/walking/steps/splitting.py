@@ -1,36 +1,79 @@
-"""Splitting: many partial plans go on together; those that ended give way to copies of others that got farther.
+"""Splitting: partial plans that got somewhere are kept, and gone on with again and again from there.
 
-Where few ways through exist, plans that found one's beginning are not thrown away with the first misstep.  After
-Kahn and Harris 1951, as for rare events.
+Where few ways through exist, plans that found one's beginning are not thrown away with the first misstep.  Of each
+small square that the body can get to one partial plan is kept; the one that is nearest to the goal and was not gone on
+with too often yet is copied, perhaps turned off to another way, and goes on for a few events; what it comes to is kept
+in its turn.  After Kahn and Harris 1951, as for rare events; squares as in Ecoffet et al. 2021, First return, then
+explore.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.advance import ALIVE, ARRIVED, DEAD, DRAWS, FULL, advance
+from roboyard.walking.steps.advance import DRAWS, advance
 from roboyard.walking.steps.draws import key_of, uniform
-from roboyard.walking.steps.herd import World, copy_plan, sample_world
+from roboyard.walking.steps.events import ALIVE, ARRIVED, DEAD, turn_off
+from roboyard.walking.steps.herd import Herd, Log, Ways, World, copy_plan, copy_way, sample_parts, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search, start, take
+from roboyard.walking.steps.stretch import left_over
 
-PLANS: Final = 64
-_ROUND: Final = 3
-"""Events between two replacements."""
-_RIVALS: Final = 3
-"""Plans that are drawn, of which the one that got farthest is copied."""
+Array = NDArray[np.float64]
+
+PLANS: Final = 512
+"""That are kept, at most; the last one is the one that goes on."""
+ROWS: Final = 60_000
+"""Of the log."""
+_SQUARE: Final = 0.06
+"""Edge of the squares, of the Akrobat [m]."""
+_STEP_AHEAD: Final = 0.05
+"""Of the Akrobat, see `Numbers.step` [m]."""
+_SIDE: Final = 64
+"""Squares beside each other, and behind each other, before they begin anew."""
 _WAYS: Final = 8
-_STALE: Final = 60
-"""Rounds without any plan getting farther end a herd."""
+_FIRST: Final = 4
+"""Plans that a herd begins with."""
+_ROUND: Final = 16
+"""Events for which one goes on."""
+_TIRED: Final = 0.02
+"""Having gone on with a plan once counts as so much farther from the goal [m]."""
+_ASTRAY: Final = 0.4
+"""Share of copies that go on another way."""
+_TRIES: Final = 60_000
+"""Events of a herd."""
+_ARRIVALS: Final = 6
+"""Arrivals that end it."""
 
 
-@kernel(examples=lambda: [(sample_world(), make_search(1, 1, 2), 0)])
-def left_over(world: World, search: Search, i: int) -> int:
-    """Samples of its way that the body of a plan cannot reach yet."""
-    return int(search.ways.size[search.herd.way[i]] - 1 - search.herd.span[i, 1])
+@kernel(leaf=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
+def square_of(world: World, ways: Ways, herd: Herd, i: int) -> int:
+    """Number of the square where the body of a plan can get to."""
+    w, sample, edge = herd.way[i], herd.span[i, 1], _SQUARE / _STEP_AHEAD * world.number.step
+    a = math.floor(ways.places[w, sample, 0] / edge) % _SIDE
+    b = math.floor(ways.places[w, sample, 1] / edge) % _SIDE
+    return int(a * _SIDE + b)
+
+
+@kernel(leaf=True, examples=lambda: [(*sample_parts()[1:3], 0, 0)])
+def copy_all(ways: Ways, herd: Herd, source: int, target: int) -> None:
+    """Make one plan, with a way of its own, a copy of another."""
+    copy_plan(herd, source, target)
+    herd.way[target] = target
+    copy_way(ways, source, target)
+
+
+@kernel(leaf=True, examples=lambda: [(*sample_parts(), 0, 0, np.uint64(1))])
+def follow(world: World, ways: Ways, herd: Herd, log: Log, source: int, target: int, key: np.uint64) -> None:
+    """Make one plan a copy of another, which may go on another way."""
+    copy_all(ways, herd, source, target)
+    if uniform(key, 0) < _ASTRAY and turn_off(world, ways, herd, log, target, uniform(key, 1), uniform(key, 2)) == DEAD:
+        copy_all(ways, herd, source, target)
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), np.uint64(1), 1)])
@@ -38,57 +81,67 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
     """Go on with herds of partial plans until so many more events were tried; a herd is never left half done."""
     herd, ways, log, plans = search.herd, search.ways, search.log, search.herd.events.shape[0]
     draws, goal = np.empty(DRAWS), search.tally[EVENTS_TRIED] + events
-    states = np.empty(plans, np.int64)
+    slots, left, tired = np.empty(_SIDE * _SIDE, np.int64), np.empty(plans), np.empty(plans)
+    one = plans - 1
     while search.tally[EVENTS_TRIED] < goal:
         key = key_of(seed, search.tally[CANDIDATES])
-        log.used[0] = 0
-        search.tally[CANDIDATES] += plans
+        log.used[0], slots[:], kept, arrivals, rounds = 0, -1, 0, 0, 0
         search.tally[EVENTS_TRIED] += 1
-        alive = 0
-        for i in range(plans):
-            own = key_of(key, i)
-            states[i] = DEAD
-            if start(world, search, i, own, 1 if i > 0 else _WAYS):
-                states[i] = ALIVE
-                alive += 1
-        event, nearest, stale, arrivals = 0, 1 << 40, 0, 0
-        while alive > 0 and stale < _STALE and arrivals < plans:
-            for i in range(plans):
-                if states[i] != ALIVE:
-                    continue
-                own = key_of(key_of(key, i), 100 + event)
-                for k in range(_ROUND):
+        until = search.tally[EVENTS_TRIED] + _TRIES
+        for i in range(_FIRST):
+            search.tally[CANDIDATES] += 1
+            if start(world, search, kept, key_of(key, i), 1 if i > 0 else _WAYS):
+                left[kept], tired[kept] = left_over(world, ways, herd, kept), 0.0
+                kept += 1
+                # where nothing is in the way a plan gets through by itself, with fewer steps than by pieces
+                used, state = log.used[0], ALIVE
+                copy_all(ways, herd, kept - 1, one)
+                while state == ALIVE:
+                    own = key_of(key_of(key, i), herd.events[one])
                     for m in range(DRAWS):
-                        draws[m] = uniform(own, k * DRAWS + m)
-                    state = advance(world, ways, herd, log, i, draws)
+                        draws[m] = uniform(own, m)
+                    state = advance(world, ways, herd, log, one, draws, False)
                     search.tally[EVENTS_TRIED] += 1
-                    if state != ALIVE:
-                        states[i] = state
-                        break
-                if states[i] == ARRIVED:
+                if state == ARRIVED:
                     arrivals += 1
-                    take(world, limbs, search, i, own, True)
-                elif states[i] == FULL:
-                    stale = _STALE
-                if states[i] != ALIVE:
-                    alive -= 1
-            stale += 1
-            for i in range(plans):
-                if states[i] == ALIVE and left_over(world, search, i) < nearest:
-                    nearest, stale = left_over(world, search, i), min(stale, 0)
-            event += 1
-            if alive == 0:
+                    take(world, limbs, search, one, True)
+                log.used[0] = used
+        while kept > 0 and arrivals < _ARRIVALS and search.tally[EVENTS_TRIED] < until:
+            own = key_of(key, _FIRST + rounds)
+            rounds += 1
+            best, least = 0, math.inf
+            for i in range(kept):
+                value = left[i] + tired[i]
+                if value < least:
+                    best, least = i, value
+            tired[best] += _TIRED
+            search.tally[CANDIDATES] += 1
+            used = log.used[0]
+            follow(world, ways, herd, log, best, one, key_of(own, plans))
+            state = ALIVE
+            for k in range(_ROUND):
+                for m in range(DRAWS):
+                    draws[m] = uniform(own, plans + 1 + k * DRAWS + m)
+                state = advance(world, ways, herd, log, one, draws, True)
+                search.tally[EVENTS_TRIED] += 1
+                if state != ALIVE:
+                    break
+            if state == ARRIVED:
+                arrivals += 1
+                take(world, limbs, search, one, True)
+            elif state == ALIVE:
+                square, far = square_of(world, ways, herd, one), left_over(world, ways, herd, one)
+                slot = slots[square]
+                if slot < 0 and kept < one:
+                    slot = kept
+                    slots[square], left[slot], tired[slot] = slot, math.inf, 0.0
+                    kept += 1
+                if slot >= 0 and (
+                    math.isinf(left[slot]) or herd.events[one] < herd.events[slot] or uniform(own, plans + 999) < 0.1
+                ):
+                    copy_all(ways, herd, one, slot)
+                    left[slot] = far
+                    used = log.used[0]
+            elif log.used[0] >= log.before.shape[0]:
                 break
-            own = key_of(key, 10_000 + event)
-            for i in range(plans):
-                if states[i] == ALIVE:
-                    continue
-                best, place = -1, 0
-                for k in range(_RIVALS):
-                    other = int(uniform(own, i * _RIVALS + k) * plans)
-                    if states[other] == ALIVE and (best < 0 or left_over(world, search, other) < place):
-                        best, place = other, left_over(world, search, other)
-                if best >= 0:
-                    copy_plan(herd, best, i)
-                    states[i] = ALIVE
-                    alive += 1
+            log.used[0] = used

@@ -8,47 +8,81 @@ from typing import Final
 import numpy as np
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.draws import key_of, uniform
+from roboyard.walking.steps.draws import key_of, triangular, uniform
 from roboyard.walking.steps.ground_kernels import body_height
 from roboyard.walking.steps.herd import LONGEST, STEP, Array, Ways, World, sample_parts, sample_world
 
 CORNERS: Final = 6
 """Of a way, at most, beside start and goal."""
 WAY_DRAWS: Final = 1 + 2 * CORNERS
+_ASIDE: Final = math.radians(120.0)
+"""A way that is bent goes off from the goal's direction by less."""
 
 
-@kernel(examples=lambda: [(sample_world(), sample_parts()[1], 0, np.zeros(WAY_DRAWS), 0)])
+@kernel(leaf=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1, 0.0, 0.0)])
+def lay_piece(world: World, ways: Ways, w: int, n: int, x: float, y: float) -> int:
+    """Go straight to a place from the sample before ``n``; how many samples there are then, -1 where no body can go."""
+    p, n0 = ways.places, world.number
+    ax, ay = p[w, n - 1, 0], p[w, n - 1, 1]
+    parts = max(math.ceil(math.hypot(x - ax, y - ay) / STEP), 1)
+    if n + parts > LONGEST:
+        return -1
+    for m in range(1, parts + 1):
+        px, py = ax + (x - ax) * m / parts, ay + (y - ay) * m / parts
+        z = body_height(world.body, n0.x, n0.y, n0.cell, px, py)
+        if math.isnan(z):
+            return -1
+        p[w, n + m - 1, 0], p[w, n + m - 1, 1], p[w, n + m - 1, 2] = px, py, z
+    return n + parts
+
+
+@kernel(leaf=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, np.zeros(WAY_DRAWS), 0)])
 def lay_way(world: World, ways: Ways, w: int, draws: Array, first: int) -> bool:
     """Lay a way to the goal into row ``w``, from its first samples on, or from the start; whether the body can go it.
 
     The number of its straight pieces is geometric with p = 0.5; each corner is the middle of start and goal and a
     vector whose components lie within plus and minus their distance.  Herms 2004.
     """
-    n0, p = world.number, ways.places
-    goal = world.goal
-    start = world.start if first == 0 else p[w, first - 1, :2]
-    far = math.hypot(goal[0] - start[0], goal[1] - start[1])
-    pieces = min(1 + math.floor(-math.log2(max(1.0 - draws[0], 1e-12))), CORNERS + 1)
-    x, y, n = start[0], start[1], first
-    for k in range(pieces):
-        if k + 1 < pieces:
-            ex = 0.5 * (start[0] + goal[0]) + (2.0 * draws[1 + 2 * k] - 1.0) * far
-            ey = 0.5 * (start[1] + goal[1]) + (2.0 * draws[2 + 2 * k] - 1.0) * far
-        else:
-            ex, ey = goal[0], goal[1]
-        parts = max(math.ceil(math.hypot(ex - x, ey - y) / STEP), 1)
-        if n + parts + 1 > LONGEST:
+    n0, p, goal, n = world.number, ways.places, world.goal, first
+    if first == 0:
+        z = body_height(world.body, n0.x, n0.y, n0.cell, world.start[0], world.start[1])
+        if math.isnan(z):
             return False
-        for m in range(0 if n == 0 else 1, parts + 1):
-            px, py = x + (ex - x) * m / parts, y + (ey - y) * m / parts
-            z = body_height(world.body, n0.x, n0.y, n0.cell, px, py)
-            if math.isnan(z):
-                return False
-            p[w, n, 0], p[w, n, 1], p[w, n, 2] = px, py, z
-            n += 1
-        x, y = ex, ey
-    ways.size[w] = n
-    return True
+        p[w, 0, 0], p[w, 0, 1], p[w, 0, 2], n = world.start[0], world.start[1], z, 1
+    x, y = p[w, n - 1, 0], p[w, n - 1, 1]
+    far = math.hypot(goal[0] - x, goal[1] - y)
+    corners = min(math.floor(-math.log2(max(1.0 - draws[0], 1e-12))), CORNERS)
+    for k in range(corners):
+        ex = 0.5 * (x + goal[0]) + (2.0 * draws[1 + 2 * k] - 1.0) * far
+        ey = 0.5 * (y + goal[1]) + (2.0 * draws[2 + 2 * k] - 1.0) * far
+        n = lay_piece(world, ways, w, n, ex, ey)
+        if n < 0:
+            return False
+    n = lay_piece(world, ways, w, n, goal[0], goal[1])
+    if n > 0:
+        ways.size[w] = n
+    return n > 0
+
+
+@kernel(leaf=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1, 0.5, 0.5)])
+def bend_way(world: World, ways: Ways, w: int, first: int, u: float, v: float) -> bool:
+    """Lay a way anew after its first samples: some way off to one side, then straight to the goal; whether it can be.
+
+    If not, samples after the first ones are lost.
+    """
+    p, goal, near = ways.places, world.goal, world.number.bend
+    x, y = p[w, first - 1, 0], p[w, first - 1, 1]
+    angle = math.atan2(goal[1] - y, goal[0] - x) + triangular(u, -_ASIDE, 0.0, _ASIDE)
+    far = STEP * max(round(near * (0.2 + 0.8 * v) / STEP), 1)  # whole samples: they are as far apart as elsewhere
+    n = first
+    if math.hypot(goal[0] - x, goal[1] - y) > far:
+        n = lay_piece(world, ways, w, n, x + far * math.cos(angle), y + far * math.sin(angle))
+        if n < 0:
+            return False
+    n = lay_piece(world, ways, w, n, goal[0], goal[1])
+    if n > 0:
+        ways.size[w] = n
+    return n > 0
 
 
 @kernel(examples=lambda: [(sample_world(), sample_parts()[1], 0, np.uint64(1), 1, 0)])

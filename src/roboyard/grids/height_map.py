@@ -1,0 +1,44 @@
+"""How high the ground is, cell by cell: what walking robots plan on, whoever found it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class HeightMap:
+    """Heights of the ground at the middles of cells along the axes of a map.
+
+    Attributes:
+        heights: (rows, columns) [m]; rows go along y, columns along x.  Not a number: a hole, or unknown.
+        corner: Least x and y of its cells [m].
+        cell: Edge of a cell [m].
+        variance: (rows, columns) of the heights [m²]; None: they are the truth.
+        ceiling: (rows, columns) what is in a cell is lower, seen or not [m], infinite where nothing is known; None:
+            nowhere.
+    """
+
+    heights: Array
+    corner: tuple[float, float]
+    cell: float
+    variance: Array | None = None
+    ceiling: Array | None = None
+
+    def at(self, places: Array) -> Array:
+        """(n,) heights of the cells at places (n, 2 or more) [m]; not a number outside of the map."""
+        c, r = (np.floor((places[:, k] - self.corner[k]) / self.cell).astype(np.int64) for k in (0, 1))
+        inside = (r >= 0) & (c >= 0) & (r < self.heights.shape[0]) & (c < self.heights.shape[1])
+        out = np.full(len(places), np.nan)
+        out[inside] = self.heights[r[inside], c[inside]]
+        return out
+
+    def mean_at(self, places: Array) -> float:
+        """Mean height at places (n, 2 or more) [m]; 0 where the map knows none of them."""
+        found = self.at(places)
+        known = found[np.isfinite(found)]
+        return float(known.mean()) if len(known) else 0.0

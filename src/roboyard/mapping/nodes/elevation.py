@@ -1,0 +1,180 @@
+"""The elevation map in a live run, as elevation_mapping makes it: clouds in, heights and their variances out."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus import Future, Node, TransformError, param, settings
+from roboyard.errors import InputError
+from roboyard.geometry import SE3
+from roboyard.mapping.elevation import ElevationConfig, ElevationMap, Taken
+from roboyard.mapping.nodes.grid_map_messages import CEILING, HEIGHTS, VARIANCE, grid_map_to_msg
+from roboyard.mapping.nodes.octree_messages import cloud_from_msg
+from roboyard.messages import msg, nanoseconds, srv
+
+_PATIENCE_NS: Final = 300_000_000
+"""So long a cloud waits for the transform of its moment [ns]."""
+_MOST_WAITING: Final = 4
+
+
+@dataclass(frozen=True)
+class Look:
+    """A cloud on its way to the worker.
+
+    Attributes:
+        message: sensor_msgs/PointCloud2.
+        T_map_sensor: Where it was taken from.
+        T_map_base: Where the robot was.
+        covariance: (6, 6) by which that of the robot's pose grew since the last one.
+    """
+
+    message: Any
+    T_map_sensor: SE3
+    T_map_base: SE3
+    covariance: NDArray[np.float64]
+
+
+class ElevationNode(Node):
+    """Maps how high the ground is round a robot from the points of a depth camera or lidar.
+
+    in: points (sensor_msgs/PointCloud2; another topic by point_cloud_topic; best organised, see `ElevationMap`), /tf
+        from map_frame_id to the cloud and to robot_base_frame_id, and, where it is named,
+        robot_pose_with_covariance_topic (geometry_msgs/PoseWithCovarianceStamped)
+    out: elevation_map (grid_map_msgs/GridMap, latched; layers elevation [m], variance [m²] and ceiling [m]: what is in
+        a cell is lower, seen or not; not a number: unknown)
+    services: ~/clear_map (std_srvs/Empty)
+
+    Names are those of elevation_mapping.  Clouds are taken in beside the run, at most ``max_rate`` a second: what one
+    tells is known ``latency`` after it.  As the pose's covariance grows, so do heights' variances; where nobody tells
+    it, by ``drift`` with the way gone.
+    """
+
+    point_cloud_topic: str = param("points", doc="of the clouds", fixed=True)
+    robot_pose_with_covariance_topic: str = param("", doc="who tells how sure the pose is; empty: nobody", fixed=True)
+    map_frame_id: str = param("map", doc="frame of the map", fixed=True)
+    robot_base_frame_id: str = param("base_link", doc="the window goes with it", fixed=True)
+    elevation: ElevationConfig = settings(ElevationConfig)
+    drift: float = param(0.0, unit="m", low=0.0, high=1.0, doc="standard deviation of the pose after 1 m of way")
+    max_rate: float = param(10.0, unit="Hz", low=0.01, high=100.0, doc="of clouds taken in", fixed=True)
+    publish_period: float = param(0.25, unit="s", low=0.0, high=1e6, doc="between maps at least", fixed=True)
+    latency: float = param(0.03, unit="s", low=1e-3, high=100.0, doc="declared, of taking in a cloud", fixed=True)
+
+    fields = ("_waiting", "_taken_ns", "_published_ns", "_stale", "_sure", "_before", "_was")
+
+    def setup(self) -> None:
+        """Connect."""
+        self._map = ElevationMap(self.elevation)
+        self._waiting: deque[Any] = deque(maxlen=_MOST_WAITING)
+        self._taken_ns = self._published_ns = -(10**18)
+        self._stale = self._busy = self._clearing = False
+        self._sure: NDArray[np.float64] | None = None  # covariance of the pose, as it was last told
+        self._before: NDArray[np.float64] | None = None  # and at the last cloud
+        self._was: tuple[float, float] | None = None  # where the robot was then
+        self._published = self.publisher("elevation_map", msg.GridMap, latched=True)
+        self.subscribe(self.point_cloud_topic, msg.PointCloud2, self._on_cloud)
+        if self.robot_pose_with_covariance_topic:
+            self.subscribe(self.robot_pose_with_covariance_topic, msg.PoseWithCovarianceStamped, self._on_pose)
+        self.service("~/clear_map", srv.std_srvs.Empty, self._on_clear)
+        self.timer(0.1, self._go_on)
+
+    def _on_pose(self, message: Any) -> None:
+        self._sure = np.asarray(message.pose.covariance, np.float64).reshape(6, 6)
+
+    def _on_cloud(self, message: Any) -> None:
+        # a period less a tenth: stamps jitter, and a camera's need not be a multiple of ours
+        if nanoseconds(message.header.stamp) - self._taken_ns >= round(0.9e9 / self.max_rate):
+            self._taken_ns = nanoseconds(message.header.stamp)
+            self._waiting.append(message)
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Give the worker the next cloud whose place is known."""
+        while self._waiting and not self._busy:
+            message = self._waiting[0]
+            time_ns, sensor = nanoseconds(message.header.stamp), message.header.frame_id
+            frame = self.frame(self.map_frame_id)
+            try:
+                T_map_sensor = self.transforms.lookup(frame, sensor, time_ns)
+                T_map_base = self.transforms.lookup(frame, self.frame(self.robot_base_frame_id), time_ns)
+            except TransformError as error:
+                if self.now_ns - time_ns < _PATIENCE_NS:
+                    return
+                self._waiting.popleft()
+                self.report_health("warn", f"a cloud is left out: {error}")
+                continue
+            self._waiting.popleft()
+            self._busy = True
+            look = Look(message, T_map_sensor, T_map_base, self._growth(T_map_base))
+            self.offload(take_in, self._map, look, latency=self.latency, then=self._done)
+
+    def _growth(self, T_map_base: SE3) -> NDArray[np.float64]:
+        """(6, 6) by which the covariance of the pose grew since the last cloud, never shrinking."""
+        place = (T_map_base.x, T_map_base.y)
+        gone = 0.0 if self._was is None else float(np.hypot(place[0] - self._was[0], place[1] - self._was[1]))
+        self._was = place
+        if self._sure is None:
+            return np.diag([self.drift**2 * gone] * 3 + [0.0] * 3)
+        before, self._before = self._before, self._sure
+        grown = np.zeros(6) if before is None else np.diag(self._sure) - np.diag(before)
+        return np.diag(np.maximum(np.nan_to_num(grown), 0.0))
+
+    def _done(self, future: Future) -> None:
+        self._busy = False
+        taken = future.result
+        if isinstance(taken, str):
+            self.report_health("error", f"a cloud is left out: {taken}")
+        else:
+            self.report_health("ok", f"{taken.cells} cells known", points=taken.points)
+            self._stale = True
+        if self._clearing:
+            self._map.clear()
+            self._clearing, self._stale = False, True
+        if self._stale and self.now_ns - self._published_ns >= round(self.publish_period * 1e9):
+            self._publish()
+        self._go_on()
+
+    def _publish(self) -> None:
+        self._stale, self._published_ns = False, self.now_ns
+        layers = {HEIGHTS: self._map.elevation, VARIANCE: self._map.variance, CEILING: self._map.ceiling}
+        frame, cell = self.frame(self.map_frame_id), self.elevation.resolution
+        self._published.publish(grid_map_to_msg(layers, self._map.corner, cell, self.now_ns, frame))
+
+    def _on_clear(self, request: Any) -> Any:
+        if self._busy:  # the worker has the map
+            self._clearing = True
+        else:
+            self._map.clear()
+            self._publish()
+        return srv.std_srvs.Empty.Response()
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data, the map with it.
+
+        Raises:
+            RunError: work is under way.
+        """
+        return super().save() | {"map": self._map.save()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._map.load(state["map"])
+
+
+def take_in(known: ElevationMap, look: Look) -> Taken | str:
+    """Take a cloud into a map, which goes with the robot; what came of it, or what is wrong with the cloud."""
+    try:
+        points = np.stack(cloud_from_msg(look.message, color=False).columns, axis=-1)
+        height, width = int(look.message.height), int(look.message.width)
+        if height > 1:
+            points = points.reshape(height, width, 3)
+        known.grow(look.T_map_base, look.covariance)
+        known.move(look.T_map_base.x, look.T_map_base.y)
+        return known.insert(points, look.T_map_sensor)
+    except InputError as error:
+        return str(error)

@@ -1,0 +1,113 @@
+"""People of a scenario: how large they are, where they stand, which clips they know, and what they do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from roboyard.config import field
+from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE2, SE3
+from roboyard.scenarios.errands import Errand, ErrandsNode
+from roboyard.simulation.nodes import CrowdNode, PersonNode
+from roboyard.simulation.people import Physique, make_body
+from roboyard.simulation.people.body import SHIRT
+from roboyard.simulation.people.clip import Clip
+from roboyard.simulation.people.library import find_clip
+from roboyard.simulation.people.ways import Ways
+
+if TYPE_CHECKING:
+    from roboyard.scenarios.run import Run
+
+_USUAL = 1.75
+
+
+@dataclass(frozen=True)
+class PersonEntry:
+    """Somebody."""
+
+    at: tuple[float, float, float] = field((0.0, 0.0, 0.0), low=-1e4, high=1e4, doc="[x, y, yaw] in m and rad")
+    height: float | None = field(None, unit="m", low=0.8, high=2.5, doc="default: 1.75 m, or as percentile and sex say")
+    percentile: float | None = field(None, low=0.1, high=99.9, doc="of all people of that sex that are shorter")
+    sex: Literal["female", "male"] | None = field(None, doc="that the percentile belongs to")
+    mass: float | None = field(None, unit="kg", low=5.0, high=400.0, doc="default: 24 kg/m² times squared height")
+    shirt: tuple[float, float, float] = field(SHIRT[:3], low=0.0, high=1.0, doc="its colour: red, green, blue")
+    clips: dict[str, str] = field(factory=dict, doc="further clips: {name: file}")
+    errands: tuple[Errand, ...] = field((), doc="what they do, one after the other")
+    repeat: bool = field(False, doc="whether they then begin again")
+    stroll: tuple[tuple[float, float], ...] = field(
+        (), doc="[[x, y], ...]: places that they walk round, again and again, among others who do"
+    )
+    rate: float = field(50.0, unit="Hz", low=5.0, high=1000.0, doc="of their steps, and of feedback")
+
+    def __post_init__(self) -> None:
+        if self.stroll and self.errands:
+            raise ConfigError("errands and stroll", valid="one of them")
+        if not all(math.isfinite(value) for place in self.stroll for value in place):
+            raise ConfigError(f"stroll {self.stroll}", valid="finite places")
+        if self.height is not None and self.percentile is not None:
+            raise ConfigError("height and percentile", valid="one of them")
+        if (self.percentile is None) != (self.sex is None):
+            raise ConfigError("percentile without sex, or sex without percentile", valid="both")
+
+    def physique(self) -> Physique:
+        """How large and heavy. Raises ConfigError."""
+        if self.percentile is not None and self.sex is not None:
+            return Physique.of_percentile(self.percentile, self.sex, self.mass)
+        return Physique.of_height(self.height or _USUAL, self.mass)
+
+
+def clip_finder(clips: Mapping[str, str], base: Path | None) -> Callable[[str], Clip]:
+    """Finds clips by the names that a scenario gives them, and all others as `find_clip` does.
+
+    Raises:
+        InputError and its kinds: one of the files is not there or broken.
+    """
+    own = {name: find_clip(file, base) for name, file in clips.items()}
+    return partial(_found, own, base)
+
+
+def _found(own: Mapping[str, Clip], base: Path | None, name: str) -> Clip:
+    return own[name] if name in own else find_clip(name, base)
+
+
+def add_person(run: Run, name: str, entry: PersonEntry) -> PersonNode:
+    """Put somebody into a run.
+
+    Raises:
+        ConfigError: nobody is of such a size.
+        InputError and its kinds: the name is taken, or a clip's file is not there or broken.
+    """
+    clips = clip_finder(entry.clips, run.base)
+    for errand in entry.errands:
+        for clip in (errand.show, errand.clip):
+            if clip is not None:
+                clips(clip)
+    red, green, blue = entry.shirt
+    body = make_body(entry.physique(), name, (red, green, blue, 1.0))
+    x, y, yaw = entry.at
+    if name in run.simulation.models:
+        raise InputError(f"there is something called {name!r} already", valid="another name")
+    run.simulation.add(body.model, name, SE3.from_xyz_rpy((x, y, 0.0), (0.0, 0.0, yaw)), robot=False, flesh=body.flesh)
+    ways = next((node.ways for node in run.people.values()), None) or Ways(run.simulation)
+    node = PersonNode(
+        simulation=run.simulation, body=body, ways=ways, clips=clips, place=SE2(x, y, yaw), model=name, rate=entry.rate
+    )
+    run.people[name] = run.bus.add(node, name)
+    if entry.errands:
+        errands = ErrandsNode(person=name, errands=entry.errands, repeat=entry.repeat)
+        run.bus.add(errands, f"{name}_errands")
+    return node
+
+
+def add_crowd(run: Run, people: Mapping[str, PersonEntry]) -> None:
+    """Have those who stroll walk, as one crowd; nothing if nobody does."""
+    strolling = {name: entry.stroll for name, entry in people.items() if entry.stroll}
+    if strolling:
+        nodes = tuple(run.people[name] for name in strolling)
+        crowd = CrowdNode(simulation=run.simulation, people=nodes, routes=tuple(strolling.values()), ways=nodes[0].ways)
+        run.bus.add(crowd, "crowd")

@@ -1,0 +1,44 @@
+"""A world's own actor on the bus: it follows its script, and takes no goals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roboyard.bus import Node, param, resource
+from roboyard.geometry import SE2
+from roboyard.messages import msg
+from roboyard.messages.convert import header, pose_to_msg
+from roboyard.simulation.engine import Simulation
+from roboyard.simulation.people.scripted import Scripted
+
+
+class ActorNode(Node):
+    """Leads the body of an actor of an SDF world.
+
+    out: /truth/<name>/pose (geometry_msgs/PoseStamped) of the place between the feet
+    """
+
+    simulation: Simulation = resource(Simulation)
+    scripted: Scripted = resource(Scripted)
+    model: str = param("", doc="name of the body in the simulation", fixed=True)
+    rate: float = param(50.0, unit="Hz", low=5.0, high=1000.0, doc="of steps", fixed=True)
+
+    def setup(self) -> None:
+        """Begin the script."""
+        self._pose = self.publisher(f"/truth/{self.name}/pose", msg.PoseStamped)
+        self.timer(rate=self.rate, callback=self._step, start=True)
+
+    def _step(self) -> None:
+        places, turns = self.scripted.step(1.0 / self.rate)
+        self.simulation.flesh.lead(self.model, places, turns, 1.0 / self.rate)
+        pose = pose_to_msg(SE2(*self.scripted.performer.place))
+        self._pose.publish(msg.PoseStamped(header=header("world", self.now_ns), pose=pose))
+
+    def save(self) -> dict[str, Any]:
+        """The node's state and the script's."""
+        return {**super().save(), "script": self.scripted.save()}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take back what `save` gave."""
+        self.scripted.load(saved["script"])
+        super().load(saved)

@@ -1,0 +1,199 @@
+"""A person on the bus: two actions of which one goal runs at a time, and what they do and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus import GoalHandle, Node, param, resource
+from roboyard.geometry import SE2, quaternions
+from roboyard.messages import action, msg
+from roboyard.messages.convert import header, pose_to_msg
+from roboyard.simulation.engine import Simulation
+from roboyard.simulation.people.body import Body, pressed_region
+from roboyard.simulation.people.clip import Clip
+from roboyard.simulation.people.person import Person, RefusedError, State
+from roboyard.simulation.people.skeleton import PARTS, combined
+from roboyard.simulation.people.ways import Ways
+
+Array = NDArray[np.float64]
+_TOLD = 10.0
+"""How often the state is told while nothing changes [Hz]."""
+
+
+class PersonNode(Node):
+    """Leads one person's body through the simulation.
+
+    actions: <name>/movement (roboyard_msgs/ActorMovement), <name>/animation (roboyard_msgs/ActorAnimation): one goal at
+        a time over both; feedback at every step
+    out: <name>/state (roboyard_msgs/PersonState, latched): at every change, and ten times a second;
+        /truth/<name>/pose (geometry_msgs/PoseStamped) of the place between the feet;
+        /truth/<name>/body (roboyard_msgs/PersonBody)
+
+    A goal is refused with its reason: busy, unknown, unreachable, invalid.  It is accepted when the person has begun.
+    """
+
+    fields = ("_before",)
+
+    simulation: Simulation = resource(Simulation)
+    body: Body = resource(Body)
+    ways: Ways = resource(Ways)
+    clips: Callable[[str], Clip] = resource(object)
+    place: SE2 = resource(SE2)
+    model: str = param("", doc="name of the body in the simulation", fixed=True)
+    rate: float = param(50.0, unit="Hz", low=5.0, high=1000.0, doc="of steps, and so of feedback", fixed=True)
+    body_rate: float = param(10.0, unit="Hz", low=0.0, high=1000.0, doc="of the body's truth; 0: never", fixed=True)
+
+    def setup(self) -> None:
+        """Stand where the person begins."""
+        start = (self.place.x, self.place.y, self.place.theta)
+        self.person = Person(self.body.skeleton, start, self.clips, self.ways.blocked)
+        self._goal: GoalHandle | None = None
+        self._before: list[list[float]] = []
+        base, truth = f"/{self.name}", f"/truth/{self.name}"
+        self._capsules = list(self.body.capsules.values())
+        self._within = (
+            np.array([T.translation for _, T in self._capsules]),
+            np.array([T.quaternion for _, T in self._capsules]),
+        )
+        self._state = self.publisher(f"{base}/state", msg.PersonState, latched=True)
+        self._pose = self.publisher(f"{truth}/pose", msg.PoseStamped)
+        self._parts = self.publisher(f"{truth}/body", msg.PersonBody)
+        for name, kind, begin in (
+            ("movement", action.ActorMovement, self._begin_movement),
+            ("animation", action.ActorAnimation, self._begin_animation),
+        ):
+            on_goal = partial(self._on_goal, begin)
+            self.action_server(f"{base}/{name}", kind, on_goal, preempt=False, on_restored=self._on_restored)
+        self._tell()
+        self.timer(rate=self.rate, callback=self._step, start=True)
+        self.timer(rate=_TOLD, callback=self._tell)
+        if self.body_rate > 0.0:
+            self.timer(rate=self.body_rate, callback=self._tell_body)
+
+    # -- goals ---------------------------------------------------------------------------------------------------------
+    def _on_goal(self, begin: Callable[[Any], None], handle: GoalHandle) -> None:
+        try:
+            begin(handle.goal)
+        except RefusedError as refused:
+            handle.reject(str(refused), refused.cause)
+            return
+        handle.accept()
+        self._goal = handle
+        handle.on_cancel = self._on_cancel
+        self._tell()
+
+    def _begin_movement(self, goal: Any) -> None:
+        q = goal.target.orientation
+        turn = np.array([q.w, q.x, q.y, q.z])
+        length = float(np.linalg.norm(turn))
+        yaw = None
+        if length != 0.0:
+            if not 0.5 < length < 2.0:
+                raise RefusedError(f"an orientation of length {length:g}", "invalid", "length 1, or 0 0 0 0 for any")
+            yaw = float(quaternions.to_rpy(turn / length)[2])
+        target = (goal.target.position.x, goal.target.position.y)
+        self.person.move(goal.animation_name, goal.animation_distance, target, yaw)
+
+    def _begin_animation(self, goal: Any) -> None:
+        place = np.array([goal.place.x, goal.place.y, goal.place.z]) if goal.reach else None
+        speed = 1.0 if goal.animation_speed == 0.0 else goal.animation_speed
+        self.person.animate(goal.animation_name, speed, place, goal.hand)
+
+    def _on_cancel(self, handle: GoalHandle) -> None:
+        if handle is self._goal:
+            moving = self.person.state is State.MOVEMENT
+            self.person.cancel()
+            self._goal = None
+            handle.cancel(self._result(moving, False, "cancelled"), "cancelled")
+            self._tell()
+
+    def _on_restored(self, handle: GoalHandle) -> None:
+        self._goal = handle
+        handle.on_cancel = self._on_cancel
+
+    def _result(self, moving: bool, success: bool, text: str) -> Any:
+        if moving:
+            return action.ActorMovement.Result(success=success, text=text, pose=pose_to_msg(self._standing()))
+        return action.ActorAnimation.Result(success=success, text=text)
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+    def _step(self) -> None:
+        before = self.person.state
+        places, turns = self.person.step(1.0 / self.rate)
+        self.simulation.flesh.lead(self.model, places, turns, 1.0 / self.rate)
+        pose = pose_to_msg(self._standing())
+        self._pose.publish(msg.PoseStamped(header=header("world", self.now_ns), pose=pose))
+        goal = self._goal
+        if goal is not None:
+            moving = before is State.MOVEMENT
+            if moving:
+                goal.feedback(action.ActorMovement.Feedback(state=before.value, pose=pose))
+            else:
+                goal.feedback(action.ActorAnimation.Feedback(state=before.value, progress=self.person.progress))
+            if self.person.ended:
+                self._goal = None
+                goal.succeed(self._result(moving, True, "done"))
+        if self.person.state is not before:
+            self._tell()
+
+    def _standing(self) -> SE2:
+        return SE2(*self.person.place)
+
+    def _tell(self) -> None:
+        person = self.person
+        self._state.publish(
+            msg.PersonState(
+                header=header("world", self.now_ns),
+                name=self.name,
+                state=person.state.value,
+                animation=person.animation,
+                progress=person.progress,
+                pose=pose_to_msg(self._standing()),
+            )
+        )
+
+    def _tell_body(self) -> None:
+        tables = self.simulation.flesh
+        rows = list(tables.rows[self.model].values())
+        middles, turns = combined(tables.places[rows], tables.turns[rows], *self._within)
+        before = self._before or middles.tolist()
+        speeds = (middles - before) * self.body_rate
+        self._before = middles.tolist()
+        forces = tables.take_peaks(self.model)
+        regions = [
+            pressed_region(part, force, turn) if force.any() else ""
+            for part, force, turn in zip(PARTS, forces, tables.turns[rows], strict=True)
+        ]
+        poses = [
+            msg.Pose(msg.Point(*place), msg.Quaternion(x, y, z, w))
+            for place, (w, x, y, z) in zip(self._before, turns.tolist(), strict=True)
+        ]
+        self._parts.publish(
+            msg.PersonBody(
+                header=header("world", self.now_ns),
+                name=self.name,
+                parts=list(PARTS),
+                poses=poses,
+                radii=np.array([capsule.radius for capsule, _ in self._capsules]),
+                lengths=np.array([capsule.length for capsule, _ in self._capsules]),
+                velocities=[msg.Vector3(*speed) for speed in speeds.tolist()],
+                forces=[msg.Vector3(*force) for force in forces.tolist()],
+                regions=regions,
+            )
+        )
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+    def save(self) -> dict[str, Any]:
+        """The node's state and the person's."""
+        return {**super().save(), "person": self.person.save()}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Take back what `save` gave."""
+        self._goal = None
+        self.person.load(saved["person"])
+        super().load(saved)

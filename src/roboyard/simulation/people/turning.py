@@ -1,0 +1,73 @@
+"""Rotations of single parts as tuples of numbers, for kernels: quaternions (w, x, y, z) and vectors; compiled."""
+
+from __future__ import annotations
+
+import math
+
+from roboyard.compute import kernel
+
+Quaternion = tuple[float, float, float, float]
+Vector = tuple[float, float, float]
+
+
+@kernel(inline="always")
+def times(a: Quaternion, b: Quaternion) -> Quaternion:
+    """First ``b``, then ``a``."""
+    return (
+        a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
+        a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
+        a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
+        a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0],
+    )
+
+
+@kernel(inline="always")
+def back(q: Quaternion) -> Quaternion:
+    """The inverse of a rotation."""
+    return (q[0], -q[1], -q[2], -q[3])
+
+
+@kernel(inline="always")
+def turned(q: Quaternion, v: Vector) -> Vector:
+    """A vector, rotated."""
+    w, x, y, z = q
+    tx, ty, tz = 2.0 * (y * v[2] - z * v[1]), 2.0 * (z * v[0] - x * v[2]), 2.0 * (x * v[1] - y * v[0])
+    return (
+        v[0] + w * tx + y * tz - z * ty,
+        v[1] + w * ty + z * tx - x * tz,
+        v[2] + w * tz + x * ty - y * tx,
+    )
+
+
+@kernel(inline="always")
+def dot(a: Vector, b: Vector) -> float:
+    """Inner product."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@kernel(inline="always")
+def plus(a: Vector, scale: float, b: Vector) -> Vector:
+    """``a + scale b``."""
+    return (a[0] + scale * b[0], a[1] + scale * b[1], a[2] + scale * b[2])
+
+
+@kernel(inline="always")
+def minus(a: Vector, b: Vector) -> Vector:
+    """``a - b``."""
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+@kernel(inline="always")
+def swing(a: Vector, b: Vector) -> Quaternion:
+    """The shortest rotation that takes unit vector ``a`` to unit vector ``b``."""
+    w = 1.0 + dot(a, b)
+    if w < 1e-9:  # opposite: about any axis across
+        if abs(a[0]) < 0.9:
+            x, y, z = 0.0, a[2], -a[1]
+        else:
+            x, y, z = -a[2], 0.0, a[0]
+        w = 0.0
+    else:
+        x, y, z = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+    length = math.sqrt(w * w + x * x + y * y + z * z)
+    return (w / length, x / length, y / length, z / length)

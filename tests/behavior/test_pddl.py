@@ -1,0 +1,151 @@
+"""Goals in PDDL: another planner's plans are plans here, and what is written is read back with the same cost."""
+
+import contextlib
+import logging
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.behavior.goals import NOTHING, Action, Carrying, Domain, Goal, Impossible, make_plan
+from roboyard.behavior.goals.pddl import as_pddl, read_pddl
+from roboyard.behavior.goals.problem import Problem
+from roboyard.behavior.goals.solver import plan_by
+from roboyard.errors import InputError
+
+
+def drawn(seed: int, *, unit: bool) -> tuple[Domain, dict[str, Any], Goal]:
+    """Some actions over four conditions with three values; whether the goal is possible is not known."""
+    rng = np.random.default_rng(seed)
+
+    def some(most: int) -> dict[str, Any]:
+        return {f"c{k}": f"v{rng.integers(3)}" for k in rng.choice(4, rng.integers(1, most + 1), replace=False)}
+
+    actions = tuple(Action(f"do it {k}", some(2), some(2), cost=1.0 if unit else k + 1.0) for k in range(10))
+    world = {f"c{k}": "v0" for k in range(4)}
+    return Domain(actions), world, Goal("g", some(3))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_what_is_written_is_read_back_with_the_same_cost(seed: int) -> None:
+    domain, world, goal = drawn(seed, unit=False)
+    written = as_pddl(domain, world, goal)
+    other, there, wish = read_pddl(written.domain, written.problem)
+    try:
+        cost = make_plan(domain, world, goal).cost
+    except Impossible:
+        with pytest.raises(Impossible):
+            make_plan(other, there, wish)
+        return
+    assert make_plan(other, there, wish).cost == pytest.approx(cost)
+
+
+def test_another_planners_shortest_plans_are_as_long(tmp_path: Path) -> None:
+    planner = pytest.importorskip("pyperplan.planner")
+    search = pytest.importorskip("pyperplan.search")
+    logging.disable(logging.INFO)
+    found = 0
+    for seed in range(100):
+        domain, world, goal = drawn(seed, unit=True)
+        written = as_pddl(domain, world, goal, costs=False)
+        (tmp_path / "d.pddl").write_text(written.domain)
+        (tmp_path / "p.pddl").write_text(written.problem)
+        try:
+            plan = make_plan(domain, world, goal)
+        except Impossible:
+            continue
+        if not plan.steps:
+            continue
+        theirs = planner.search_plan(
+            str(tmp_path / "d.pddl"), str(tmp_path / "p.pddl"), search.breadth_first_search, None
+        )
+        assert len(theirs) == len(plan.steps)
+        steps = {step.name: step for step in Problem(domain, world, goal.wants).steps}
+        now = dict(world)
+        for operator in theirs:
+            step = steps[written.steps[operator.name.strip("()")]]
+            assert all(now[name] == value for name, value in step.needs.items())
+            now.update(step.effects)
+        assert goal.holds(now)
+        found += 1
+    logging.disable(logging.NOTSET)
+    assert found >= 8
+
+
+def carried(seed: int) -> tuple[Domain, dict[str, Any], Goal]:
+    """Two things change places with the help of a third one."""
+    xy = np.random.default_rng(seed).uniform(0.0, 10.0, (3, 2))
+    places, things = ("p0", "p1", "p2"), ("t0", "t1")
+    carrying = Carrying(places, things, lambda a, b: float(np.hypot(*(xy[int(a[1])] - xy[int(b[1])]))), handle=0.7)
+    world = {"robot": "p2", "hand": NOTHING, "on p0": "t0", "on p1": "t1", "on p2": NOTHING}
+    return carrying.domain(), world, Goal("swap", {"on p0": "t1", "on p1": "t0"})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_unified_plannings_cheapest_plans_cost_as_much(seed: int) -> None:
+    pytest.importorskip("unified_planning", reason="unified-planning is missing: pip install 'roboyard[planning]'")
+    domain, world, goal = carried(seed)
+    plan = plan_by(domain, world, goal)
+    assert plan.cost == pytest.approx(make_plan(domain, world, goal).cost, abs=1e-3 * len(plan.steps))
+    assert goal.holds(plan.worlds(world)[-1])
+    with pytest.raises(Impossible):
+        plan_by(domain, world, Goal("both", {"on p0": "t0", "on p1": "t0"}))
+
+
+def test_without_unified_planning_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "unified_planning.environment", None)
+    monkeypatch.setitem(sys.modules, "unified_planning", None)
+    domain = Domain((Action("go", {"at": "b"}, {"at": "a"}),))
+    with pytest.raises(InputError, match=r"unified-planning is missing .*roboyard\[planning\]"):
+        plan_by(domain, {"at": "a"}, Goal("g", {"at": "b"}))
+
+
+GRIPPER = """(define (domain trips) ; a comment
+  (:requirements :strips :typing :negative-preconditions :action-costs)
+  (:types truck car - vehicle place)
+  (:predicates (at ?v - vehicle ?p - place) (broken ?v - vehicle))
+  (:functions (total-cost) - number (far ?a ?b - place) - number)
+  (:action drive :parameters (?v - vehicle ?a ?b - place)
+    :precondition (and (at ?v ?a) (not (broken ?v)))
+    :effect (and (not (at ?v ?a)) (at ?v ?b) (increase (total-cost) (far ?a ?b)))))"""
+TRIP = """(define (problem trip) (:domain trips)
+  (:objects t - truck c - car x y z - place)
+  (:init (at t x) (at c x) (broken c) (= (total-cost) 0) (= (far x y) 2) (= (far y z) 3) (= (far x z) 9))
+  (:goal (and {goal})) (:metric minimize (total-cost)))"""
+
+
+def test_variables_types_and_costs_are_read() -> None:
+    plan = make_plan(*read_pddl(GRIPPER, TRIP.format(goal="(at t z)")))
+    assert plan.cost == 5.0
+    assert [step.binding["b"] for step in plan.steps] == ["y", "z"]
+    with pytest.raises(Impossible):
+        make_plan(*read_pddl(GRIPPER, TRIP.format(goal="(at c y)")))
+
+
+@pytest.mark.parametrize(
+    ("domain", "goal", "says"),
+    [
+        (GRIPPER + ")", "(at t z)", "the domain: a . too much"),
+        (GRIPPER[:-1], "(at t z)", "no PDDL"),
+        (GRIPPER.replace(":typing", ":fluents"), "(at t z)", ":fluents is not known .*:typing"),
+        (GRIPPER, "(or (at t z) (at t y))", r"the goal: \(or .*\) is not known"),
+    ],
+)
+def test_what_is_no_pddl_is_said(domain: str, goal: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        read_pddl(domain, TRIP.format(goal=goal))
+
+
+@given(st.integers(0, 1), st.integers(0, 200), st.sampled_from(["", "(", ")", "x", "(x)", "-", "3", "not", "and"]))
+def test_whatever_is_wrong_in_a_file_is_said(which: int, place: int, instead: str) -> None:
+    texts = [GRIPPER, TRIP.format(goal="(at t z)")]
+    words = re.findall(r"[()]|[^\s()]+", re.sub(";.*", "", texts[which]))
+    words[place % len(words)] = instead
+    texts[which] = " ".join(words)
+    with contextlib.suppress(InputError, Impossible):
+        make_plan(*read_pddl(*texts))

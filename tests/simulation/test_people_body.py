@@ -1,0 +1,277 @@
+"""People's bodies: their size and weight, what strikes them feels, what scans and looks sees."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.simulation.builders import lidar
+
+from roboyard.description.model import Capsule, Link, Model, Placed, World
+from roboyard.description.sensors import Sensor
+from roboyard.errors import ConfigError, InputError, UnknownNameError
+from roboyard.geometry import SE3
+from roboyard.simulation import Simulation
+from roboyard.simulation.people import PARTS, Physique, make_body
+from roboyard.simulation.people import anthropometry as a
+from roboyard.simulation.people.anthropometry import capsule_length, capsule_radius
+from roboyard.simulation.people.body import capsule_of
+from roboyard.simulation.people.impacts import strike
+from roboyard.simulation.people.skeleton import INDEX, PARENTS, REST, Skeleton, segment
+from roboyard.simulation.people.skin import skin
+from roboyard.simulation.proof.bodies import ball, crate, floor, push
+from roboyard.simulation.render.camera import look_at
+from roboyard.simulation.render.rays import RayRenderer
+
+MEAN = Physique.of_height(1.75)
+BODY = make_body(MEAN)
+AIR = World("air", gravity=(0.0, 0.0, 0.0))
+
+
+def with_person(timestep: float = 0.001) -> Simulation:
+    sim = Simulation(AIR, timestep=timestep)
+    sim.add(BODY.model, "anna", flesh=BODY.flesh)
+    return sim
+
+
+def lead_by(sim: Simulation, way: tuple[float, float, float], seconds: float) -> None:
+    sim.flesh.lead("anna", sim.data.mocap_pos + way, sim.data.mocap_quat.copy(), seconds)
+
+
+# -- size and weight ---------------------------------------------------------------------------------------------------
+def test_the_parts_weigh_as_much_as_the_body() -> None:
+    assert sum(a.SHARES[segment(part)] for part in PARTS) == pytest.approx(1.0)
+    assert BODY.model.mass == pytest.approx(MEAN.mass)
+
+
+@given(st.floats(0.9, 2.4), st.floats(14.0, 40.0))
+def test_people_are_as_tall_as_they_are_and_stand_on_the_ground(height: float, index: float) -> None:
+    body = make_body(Physique.of_height(height, index * height**2))
+    tops, bottoms = [], []
+    for link in body.model.links:
+        T = link.T_model_link @ link.collisions[0].T_link_geom
+        capsule = link.collisions[0].geometry
+        assert isinstance(capsule, Capsule)
+        half = 0.5 * capsule.length * abs(T.rotation_matrix()[2, 2]) + capsule.radius
+        tops.append(T.xyz[2] + half)
+        bottoms.append(T.xyz[2] - half)
+    assert max(tops) == pytest.approx(height, rel=0.02)
+    assert min(bottoms) == pytest.approx(0.0, abs=1e-9 * height)
+
+
+@given(st.floats(1e-4, 0.1), st.floats(0.05, 0.6))
+def test_capsules_hold_the_volume_they_are_made_for(volume: float, length: float) -> None:
+    radius = capsule_radius(volume, length)
+    assert math.pi * radius**2 * length + 4.0 / 3.0 * math.pi * radius**3 == pytest.approx(volume, rel=1e-6)
+    assert capsule_length(volume, radius) == pytest.approx(length, rel=1e-4)
+
+
+def test_percentiles_rise_and_half_of_all_are_below_the_middle_one() -> None:
+    for sex in a.STATURES:
+        heights = [Physique.of_percentile(p, sex).height for p in (1, 5, 50, 95, 99)]
+        assert heights == sorted(heights)
+        assert heights[2] == pytest.approx(a.STATURES[sex][0])
+
+
+@pytest.mark.parametrize("height", [0.0, -1.0, 0.5, 3.0, math.nan, math.inf])
+def test_nobody_is_that_tall(height: float) -> None:
+    with pytest.raises(ConfigError, match="person"):
+        Physique.of_height(height)
+
+
+def test_nobody_is_that_light_and_no_percentile_is_a_hundred() -> None:
+    with pytest.raises(ConfigError, match="from .* kg"):
+        Physique.of_height(1.8, 5.0)
+    with pytest.raises(ConfigError, match="percentile"):
+        Physique.of_percentile(100.0, "female")
+    with pytest.raises(ConfigError, match="female, male"):
+        Physique.of_percentile(50.0, "other")  # type: ignore[arg-type]
+
+
+# -- kinematics --------------------------------------------------------------------------------------------------------
+def test_bones_keep_their_lengths_in_every_pose() -> None:
+    rng = np.random.default_rng(3)
+    skeleton = Skeleton.of(MEAN)
+    turns = rng.normal(size=(len(PARTS), 4))
+    turns /= np.linalg.norm(turns, axis=1, keepdims=True)
+    places, world = skeleton.forward(np.array([1.0, 2.0, 3.0]), turns)
+    assert np.allclose(np.linalg.norm(world, axis=1), 1.0)
+    for part in range(1, len(PARTS)):
+        bone = np.linalg.norm(places[part] - places[PARENTS[part]])
+        assert bone == pytest.approx(np.linalg.norm(skeleton.offsets[part]))
+    T = SE3(tuple(world[PARENTS[INDEX["left_hand"]]]), tuple(places[PARENTS[INDEX["left_hand"]]]))
+    hand = T @ SE3(tuple(turns[INDEX["left_hand"]]), tuple(skeleton.offsets[INDEX["left_hand"]]))
+    assert np.allclose(hand.xyz, places[INDEX["left_hand"]])
+
+
+def test_at_rest_left_mirrors_right() -> None:
+    places, _ = Skeleton.of(MEAN).forward(Skeleton.of(MEAN).offsets[0], REST)
+    for part in PARTS:
+        if part.startswith("left_"):
+            other = places[INDEX["right_" + segment(part)]]
+            assert np.allclose(places[INDEX[part]], other * [1.0, -1.0, 1.0])
+
+
+def test_skins_are_closed_and_as_wide_as_what_touches() -> None:
+    for part in PARTS:
+        mesh = skin(segment(part), MEAN.height)
+        assert mesh.inline is not None
+        points = np.frombuffer(mesh.inline.values, np.float32).reshape(-1, 3)
+        faces = np.frombuffer(mesh.inline.faces, np.int32).reshape(-1, 3)
+        edges = np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
+        _, count = np.unique(edges, axis=0, return_counts=True)
+        assert (count == 2).all(), part
+        corners = points[faces]
+        volume = np.linalg.det(corners.astype(float)).sum() / 6.0
+        assert volume > 0.0, part  # its triangles look outward
+        assert 0.4 < volume / MEAN.part_volume(segment(part)) < 3.0, part  # with what lies in its neighbours
+        capsule, T = capsule_of(segment(part), MEAN)
+        local = (points - np.asarray(T.xyz)) @ T.rotation_matrix()
+        inside = np.clip(local[:, 2], -0.5 * capsule.length, 0.5 * capsule.length)
+        out = np.linalg.norm(local - np.outer(inside, [0.0, 0.0, 1.0]), axis=1) - capsule.radius
+        assert out.max() < 0.09, part  # skins run on into their neighbours
+
+
+# -- touching ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("front", [True, False])
+@pytest.mark.parametrize("part", PARTS)
+def test_impacts_have_the_force_of_two_bodies_and_a_spring(part: str, front: bool) -> None:
+    for mass in (2.0, 10.0):
+        impact = strike(BODY, part, front=front, mass=mass, speed=0.5, timestep=0.001)
+        assert impact.error < 0.05, (impact, mass)
+
+
+def test_softer_regions_are_struck_with_less_force() -> None:
+    def force(part: str, front: bool) -> float:
+        return strike(BODY, part, front=front, mass=5.0, speed=0.5, timestep=0.001).measured
+
+    assert force("head", False) > force("head", True) > force("chest", True) > force("abdomen", True)
+
+
+def test_momentum_of_an_impact_goes_into_the_part_that_yields_and_comes_back() -> None:
+    sim = with_person()
+    top = BODY.model.link("head").T_model_link.xyz
+    sim.add(ball(mass=2.0), "ball", SE3(translation=(top[0] + 0.3, 0.0, top[2] + 0.08)))
+    push(sim, (-1.0, 0.0, 0.0), name="ball")
+    row = sim.running.flesh.rows["anna"]["head"]
+    furthest = 0.0
+    for _ in range(60):
+        sim.step(50)
+        furthest = max(furthest, float(-(sim.data.mocap_pos[row, 0] - top[0])))
+    assert 0.01 < furthest < 0.2
+    assert sim.truth("ball").pose.xyz[0] > top[0] + 0.1  # thrown back
+    assert np.linalg.norm(sim.data.mocap_pos[row] - np.asarray(top)) < 0.2 * furthest
+
+
+def test_two_contacts_of_one_body_press_no_harder_than_one() -> None:
+    """A box that lies flat on a forearm touches it in two points."""
+    forces = []
+    for model, reach in ((ball(mass=2.0), 0.1), (crate(size=(0.1, 0.2, 0.2)), 0.1)):
+        sim = with_person()
+        place = np.asarray(BODY.model.link("left_forearm").T_model_link.xyz)
+        sim.add(model, "body", SE3(translation=(place[0], place[1] + reach + 0.05, place[2] - 0.13)))
+        push(sim, (0.0, -0.5, 0.0))
+        largest = 0.0
+        for _ in range(200):
+            sim.step()
+            largest = max(largest, float(np.linalg.norm(sim.flesh.forces("anna")["left_forearm"])))
+        forces.append(largest)
+    assert forces[1] == pytest.approx(forces[0], rel=0.1)
+
+
+# -- leading -----------------------------------------------------------------------------------------------------------
+def test_links_go_straight_to_where_they_are_led_and_stay() -> None:
+    sim = with_person()
+    start = sim.data.mocap_pos.copy()
+    lead_by(sim, (1.0, 0.0, 0.0), 0.5)
+    sim.step(250)
+    assert np.allclose(sim.data.mocap_pos, start + np.array([0.5, 0.0, 0.0]), atol=1e-12)
+    sim.step(500)
+    assert np.allclose(sim.data.mocap_pos, start + np.array([1.0, 0.0, 0.0]), atol=1e-12)
+    assert np.allclose(sim.truth("anna").pose.xyz, start[0] + [1.0, 0.0, 0.0])
+
+
+def test_others_coming_and_saved_states_change_nothing() -> None:
+    runs = []
+    for detour in ("none", "add", "save"):
+        sim = with_person()
+        lead_by(sim, (0.3, 0.0, 0.0), 0.3)
+        sim.add(ball(), "ball", SE3(translation=(0.45, 0.0, 1.3)))
+        sim.step(100)
+        if detour == "add":
+            sim.add(ball(), "late", SE3(translation=(9.0, 9.0, 9.0)))
+        if detour == "save":
+            kept = sim.save()
+            sim.step(77)
+            sim.load(kept)
+        sim.step(400)
+        runs.append((sim.data.mocap_pos.tobytes(), np.asarray(sim.truth("ball").pose.xyz).tobytes()))
+    assert runs[0] == runs[1] == runs[2]
+    assert np.frombuffer(runs[0][1])[0] > 0.5  # it was pushed
+
+
+def test_what_cannot_be_led_is_refused() -> None:
+    sim = with_person()
+    sim.add(ball(), "ball", SE3(translation=(3.0, 0.0, 0.0)))
+    with pytest.raises(UnknownNameError, match="anna"):
+        sim.flesh.lead("ball", np.zeros((1, 3)), np.zeros((1, 4)), 1.0)
+    with pytest.raises(InputError, match="each of 17 links"):
+        sim.flesh.lead("anna", np.zeros((1, 3)), np.zeros((1, 4)), 1.0)
+    with pytest.raises(InputError, match="finite"):
+        lead_by(sim, (math.nan, 0.0, 0.0), 1.0)
+    with pytest.raises(ConfigError, match="positive"):
+        lead_by(sim, (1.0, 0.0, 0.0), 0.0)
+
+
+# -- being seen --------------------------------------------------------------------------------------------------------
+def test_a_lidar_scans_the_capsules_where_they_are() -> None:
+    sensor = Sensor(
+        "lidar", "lidar", "stand", SE3(translation=(0.0, 0.0, 1.26)), 10.0, "scan", "stand", lidar(samples=90).spec
+    )
+    stand = Placed(
+        "stand", Model("stand", (Link("stand", SE3.identity()),), sensors=(sensor,), static=True), SE3.identity()
+    )
+    sim = Simulation(World("hall", (floor(), stand)), timestep=0.001)
+    sim.add(BODY.model, "anna", SE3(translation=(2.0, 0.0, 0.0)), flesh=BODY.flesh)
+    lead_by(sim, (1.0, 0.0, 0.0), 0.1)
+    sim.step(200)
+    scan = sim.sensors("stand")[0].read()
+    chest, _ = capsule_of("chest", MEAN)
+    assert np.min(scan.ranges) == pytest.approx(3.0 - chest.radius, abs=0.03)
+    assert 5 < np.isfinite(scan.ranges).sum() < 30
+
+
+def test_renderers_see_the_skin_where_the_body_is() -> None:
+    sim = with_person()
+    lead_by(sim, (0.0, 1.0, 0.0), 0.01)
+    sim.step(20)
+    scene = sim.scene()
+    assert np.allclose(scene.data.mocap_pos, sim.data.mocap_pos)
+    camera = look_at((3.0, 1.0, 1.2), (0.0, 1.0, 1.2), fov_y=0.5)
+    with RayRenderer(scene.model, 60, 60) as renderer:
+        picture = renderer.render(scene.data, camera).astype(int)
+    middle, edge = picture[30, 30], picture[30, 2]
+    assert middle[2] > middle[0] + 20  # a blue shirt
+    assert np.abs(middle - edge).max() > 30
+
+
+def test_forces_are_the_same_in_crowded_worlds_that_the_engine_solves() -> None:
+    """Beyond 59 degrees of freedom the engine's own solver is at work."""
+
+    def force(others: int) -> float:
+        sim = with_person()
+        for k in range(others):
+            sim.add(ball(), f"other{k}", SE3(translation=(5.0 + k, 0.0, 1.0)))
+        top = BODY.model.link("head").T_model_link.xyz
+        sim.add(ball(mass=5.0), "ball", SE3(translation=(top[0] + 0.3, 0.0, top[2] + 0.08)))
+        push(sim, (-1.0, 0.0, 0.0), name="ball")
+        largest = 0.0
+        for _ in range(400):
+            sim.step()
+            largest = max(largest, float(np.linalg.norm(sim.flesh.forces("anna")["head"])))
+        return largest
+
+    assert force(12) == pytest.approx(force(0), rel=1e-3)

@@ -1,0 +1,268 @@
+"""Somebody who walks, turns and shows clips: feet keep still, hands get there, one goal at a time, runs repeat."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tests.simulation.builders import static_box, world
+
+from roboyard.geometry import SE3, quaternions, wrap_angle
+from roboyard.simulation import Simulation
+from roboyard.simulation.people import Physique, Skeleton
+from roboyard.simulation.people.clip import BALL, FEET, HEEL
+from roboyard.simulation.people.library import clip_names, find_clip, own_clip
+from roboyard.simulation.people.person import AIMED, Person, RefusedError, State
+from roboyard.simulation.people.ways import Ways
+
+Array = NDArray[np.float64]
+DT = 0.02
+NO_SHRINK = (Phase.explicit, Phase.reuse, Phase.generate)
+SKELETON = Skeleton.of(Physique.of_height(1.75))
+
+
+class Watch:
+    """Steps a person, and keeps what its feet and parts did."""
+
+    def __init__(self, person: Person) -> None:
+        self.person = person
+        self.places: list[Array] = []
+        self.soles: list[Array] = []  # (2 feet, heel and ball, xyz)
+        self.rests: list[tuple[int, int]] = []
+        person.step(DT)
+
+    def step(self) -> None:
+        places, turns = self.person.step(DT)
+        height = self.person.performer.height
+        self.places.append(places)
+        points = [places[f] + quaternions.rotate(turns[f], height * np.array([HEEL, BALL])) for f in FEET]
+        self.soles.append(np.array(points))
+        left, right = self.person.performer.resting()
+        self.rests.append((left, right))
+
+    def until_done(self, most: float = 60.0) -> float:
+        for k in range(round(most / DT)):
+            self.step()
+            if self.person.ended:
+                return k * DT
+        raise AssertionError("it never ended")
+
+    def wait(self, seconds: float) -> None:
+        for _ in range(round(seconds / DT)):
+            self.step()
+
+    def slides(self) -> float:
+        """The farthest that a resting point of a sole went while it rested [m]."""
+        worst, starts = 0.0, {}
+        for points, rests in zip(self.soles, self.rests, strict=True):
+            for foot in range(2):
+                for what in range(2):
+                    if rests[foot] != what:
+                        starts.pop((foot, what), None)
+                        continue
+                    start = starts.setdefault((foot, what), points[foot, what])
+                    worst = max(worst, float(np.linalg.norm((points[foot, what] - start)[:2])))
+        return worst
+
+
+def somebody(height: float = 1.75, place: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Person:
+    return Person(Skeleton.of(Physique.of_height(height)), place, find_clip)
+
+
+# -- walking -----------------------------------------------------------------------------------------------------------
+@given(
+    st.floats(-4.0, 4.0),
+    st.floats(-4.0, 4.0),
+    st.floats(-3.0, 3.0),
+    st.floats(1.2, 2.0),
+    st.sampled_from([0.3, 0.55, 0.8]),
+)
+@settings(max_examples=8, deadline=None, phases=NO_SHRINK)
+def test_people_walk_where_they_are_sent_without_sliding(
+    x: float, y: float, yaw: float, height: float, stride: float
+) -> None:
+    watch = Watch(somebody(height, (0.3, -0.2, 1.0)))
+    watch.person.move("walk", stride * height, (x, y), yaw)
+    watch.until_done()
+    assert np.allclose(watch.person.place[:2], (x, y), atol=2e-3) or math.hypot(x - 0.3, y + 0.2) < 0.1
+    assert abs(wrap_angle(watch.person.place[2] - yaw)) <= AIMED
+    watch.wait(2.0)
+    assert watch.slides() < 0.02
+    assert np.array(watch.soles)[..., 2].min() > -0.03
+    speeds = np.abs(np.diff(np.array(watch.places), axis=0)).max() / DT
+    assert speeds < 8.0
+
+
+@pytest.mark.parametrize("clip", ["walk", "carry"])
+def test_stride_is_locked_to_distance(clip: str) -> None:
+    person = somebody()
+    watch = Watch(person)
+    person.move(clip, 1.2, (4.8, 0.0), None)
+    watch.until_done()
+    lifts = sum(a[0] >= 0 > b[0] for a, b in zip(watch.rests, watch.rests[1:], strict=False))
+    assert lifts in (4, 5)  # a round is 1.2 m
+
+
+def test_somebody_who_is_near_only_turns_and_any_direction_will_do() -> None:
+    person = somebody()
+    watch = Watch(person)
+    person.move("walk", 0.0, (0.05, 0.0), 2.0)
+    watch.until_done()
+    assert person.place == pytest.approx((0.0, 0.0, 2.0))
+    person.move("walk", 0.0, (0.0, 2.0), None)
+    watch.until_done()
+    assert person.place[2] == pytest.approx(math.pi / 2.0)
+
+
+# -- clips -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", [name for name in clip_names() if name not in ("turn",)])
+def test_shown_clips_take_their_time_and_feet_keep_still(name: str) -> None:
+    person = somebody()
+    watch = Watch(person)
+    if own_clip(name).travel:
+        return
+    person.animate(name, 2.0)
+    progress = []
+    for _ in range(round(0.5 * own_clip(name).period / DT) + 2):
+        watch.step()
+        progress.append(person.progress)
+        if person.ended:
+            break
+    assert person.ended
+    assert progress == sorted(progress)
+    assert progress[-1] == pytest.approx(1.0)
+    watch.wait(1.5)
+    assert watch.slides() < 0.02
+    assert person.state is State.IDLE
+
+
+def test_fading_moves_nothing_by_a_jump() -> None:
+    person = somebody()
+    watch = Watch(person)
+    person.animate("pick_up", 1.0)
+    watch.wait(1.7)
+    person.cancel()
+    watch.wait(1.0)
+    assert np.abs(np.diff(np.array(watch.places), axis=0)).max() / DT < 6.0
+
+
+@given(st.floats(0.25, 0.75), st.floats(-0.5, 0.3), st.floats(0.15, 1.7), st.sampled_from(["left", "right"]))
+@settings(max_examples=25, deadline=None, phases=NO_SHRINK)
+def test_hands_reach_what_is_in_reach_and_else_it_is_refused(x: float, y: float, z: float, hand: str) -> None:
+    person = somebody(place=(1.0, 2.0, 0.7))
+    watch = Watch(person)
+    c, s = math.cos(0.7), math.sin(0.7)
+    target = np.array([1.0 + c * x - s * y, 2.0 + s * x + c * y, z])
+    try:
+        person.animate("reach", 1.0, target, hand)
+    except RefusedError as refused:
+        assert refused.cause == "unreachable"
+        assert math.hypot(x, y) > 0.4 or z > 1.5 or abs(y) > 0.2
+        return
+    nearest = math.inf
+    while person.state is State.ANIMATION:
+        places, turns = person.step(DT)
+        nearest = min(nearest, float(np.linalg.norm(person.performer.grip(places, turns, hand) - target)))
+    assert nearest < 0.02
+    watch.wait(0.5)
+    assert watch.slides() < 0.02
+
+
+def test_most_places_about_a_person_can_be_reached() -> None:
+    person = somebody()
+    Watch(person)
+    reached = 0
+    grid = [(x, y, z) for x in (0.3, 0.45, 0.6) for y in (-0.4, -0.2, 0.0) for z in (0.2, 0.6, 1.0, 1.4)]
+    for place in grid:
+        _, missed = person.performer.reaches(own_clip("reach"), np.array(place), "right")
+        reached += missed < 0.02
+    assert reached >= len(grid) - 2
+
+
+# -- goals -------------------------------------------------------------------------------------------------------------
+def test_goals_that_make_no_sense_are_refused_with_a_cause() -> None:
+    person = somebody()
+    with pytest.raises(RefusedError, match="not set up") as caught:
+        person.move("walk", 0.0, (1.0, 0.0), None)
+    assert caught.value.cause == "busy"
+    Watch(person)
+    for call, cause, says in (
+        (lambda: person.move("fly", 0.0, (1.0, 0.0), None), "unknown", "no clip 'fly'"),
+        (lambda: person.move("wave", 0.0, (1.0, 0.0), None), "invalid", "goes nowhere"),
+        (lambda: person.move("walk", 9.0, (1.0, 0.0), None), "invalid", "a round"),
+        (lambda: person.move("walk", 0.0, (math.nan, 0.0), None), "invalid", "finite"),
+        (lambda: person.animate("fly", 1.0), "unknown", "no clip"),
+        (lambda: person.animate("wave", 0.0), "invalid", "speed"),
+        (lambda: person.animate("wave", math.nan), "invalid", "speed"),
+        (lambda: person.animate("wave", 1.0, np.zeros(3)), "invalid", "reaches for nothing"),
+        (lambda: person.animate("reach", 1.0, np.array([5.0, 0.0, 1.0])), "unreachable", "out of the right hand's"),
+        (lambda: person.animate("reach", 1.0, np.array([math.inf, 0.0, 1.0])), "invalid", "finite"),
+        (lambda: person.animate("reach", 1.0, np.array([0.4, 0.0, 1.0]), "third"), "invalid", "left or right"),
+    ):
+        with pytest.raises(RefusedError, match=says) as caught:
+            call()
+        assert caught.value.cause == cause
+        assert person.state is State.IDLE
+
+
+def test_who_is_busy_refuses_until_it_is_cancelled() -> None:
+    person = somebody()
+    watch = Watch(person)
+    person.move("walk", 0.0, (3.0, 0.0), None)
+    watch.wait(1.0)
+    for call in (lambda: person.animate("wave", 1.0), lambda: person.move("walk", 0.0, (0.0, 0.0), None)):
+        with pytest.raises(RefusedError, match="busy") as caught:
+            call()
+        assert caught.value.cause == "busy"
+    person.cancel()
+    assert person.state is State.IDLE
+    stopped = person.place
+    watch.wait(1.0)
+    assert person.place == stopped
+    assert watch.slides() < 0.02
+    person.animate("wave", 1.0)
+
+
+def test_ways_through_what_stands_there_are_refused() -> None:
+    sim = Simulation(world(static_box("wall", (0.2, 2.0, 2.0), SE3(translation=(2.0, 0.0, 1.0)))))
+    ways = Ways(sim)
+    assert ways.blocked((0.0, 0.0), (1.5, 0.0)) == ""
+    assert "(2." in ways.blocked((0.0, 0.0), (4.0, 0.0)) or "(1." in ways.blocked((0.0, 0.0), (4.0, 0.0))
+    assert ways.blocked((0.0, 0.0), (2.0, 0.5)) != ""
+    assert ways.blocked((0.0, 3.0), (4.0, 3.0)) == ""
+    person = Person(SKELETON, (0.0, 0.0, 0.0), find_clip, ways.blocked)
+    Watch(person)
+    with pytest.raises(RefusedError, match="something stands at") as caught:
+        person.move("walk", 0.0, (4.0, 0.0), None)
+    assert caught.value.cause == "unreachable"
+
+
+# -- state -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("after", [0.3, 1.1, 2.5, 4.0])
+def test_somebody_who_was_saved_goes_on_bit_for_bit(after: float) -> None:
+    def begin() -> Watch:
+        watch = Watch(somebody())
+        watch.person.move("walk", 1.0, (1.0, 1.0), 3.0)
+        watch.wait(after)
+        return watch
+
+    one, other = begin(), Watch(somebody(place=(5.0, 5.0, 0.0)))
+    other.person.load(one.person.save())
+    for _ in range(200):
+        a, b = one.person.step(DT), other.person.step(DT)
+        assert a[0].tobytes() == b[0].tobytes()
+        assert a[1].tobytes() == b[1].tobytes()
+
+
+def test_a_reach_that_was_saved_goes_on_bit_for_bit() -> None:
+    one = Watch(somebody())
+    one.person.animate("pick_up", 1.3, np.array([0.5, -0.2, 0.2]))
+    one.wait(0.8)
+    other = Watch(somebody())
+    other.person.load(one.person.save())
+    for _ in range(200):
+        assert one.person.step(DT)[0].tobytes() == other.person.step(DT)[0].tobytes()

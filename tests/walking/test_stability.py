@@ -1,0 +1,99 @@
+"""Stability in space: as in the plane on level ground, blind to where and how one looks, and true when it tips."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+from roboyard.walking.gait_kernels import tips_at
+from roboyard.walking.stability import stability_margin, support_polygon, tip_over
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def standing(seed: int, uneven: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
+    """Three to six feet about a body that stands."""
+    rng = np.random.default_rng(seed)
+    turns = np.sort(rng.uniform(0.0, 2.0 * np.pi, rng.integers(3, 7)))
+    feet = np.column_stack([0.3 * np.cos(turns), 0.25 * np.sin(turns), rng.uniform(-uneven, uneven, len(turns))])
+    corners = support_polygon(feet)
+    share = rng.dirichlet(np.ones(len(corners)))
+    return feet, np.array([*(share @ corners), 0.15 + rng.uniform(0.0, 0.1)])
+
+
+@given(seeds)
+def test_on_level_ground_it_is_the_margin_in_the_plane(seed: int) -> None:
+    feet, centre = standing(seed, 0.0)
+    margin, high = stability_margin(feet, centre), centre[2]
+    found = tip_over(feet, centre)
+    assert float(found.angle) == pytest.approx(math.atan2(margin, high), abs=1e-9)
+    assert float(found.rise) == pytest.approx(math.hypot(margin, high) - high, abs=1e-9)
+
+
+@given(seeds)
+def test_where_one_looks_from_does_not_matter(seed: int) -> None:
+    feet, centre = standing(seed)
+    rng = np.random.default_rng(seed)
+    turn, away = Rotation.from_euler("z", rng.uniform(-3.0, 3.0)), rng.normal(size=3)
+    order = rng.permutation(len(feet))
+    found, moved = tip_over(feet, centre), tip_over((turn.apply(feet) + away)[order], turn.apply(centre) + away)
+    np.testing.assert_allclose(found, moved, atol=1e-9)
+
+
+@given(seeds)
+def test_turned_about_an_edge_by_its_angle_the_centre_is_above_it_and_has_risen(seed: int) -> None:
+    feet, centre = standing(seed)
+    corners = [feet[np.argmin(np.hypot(*(feet[:, :2] - corner).T))] for corner in support_polygon(feet)]
+    found = tip_over(feet, centre)
+    angles, rises = [], []
+    for a, b in zip(corners, [*corners[1:], corners[0]], strict=True):
+        axis = (b - a) / np.linalg.norm(b - a)
+
+        def tipped(angle: float, a: np.ndarray = a, axis: np.ndarray = axis) -> np.ndarray:
+            return a + Rotation.from_rotvec(angle * axis).apply(centre - a)
+
+        # by search: the angle at which the centre is highest
+        turns = np.linspace(-np.pi, np.pi, 20_001)
+        heights = (a + Rotation.from_rotvec(turns[:, None] * axis).apply(centre - a))[:, 2]
+        top = turns[int(heights.argmax())]
+        angles.append(top)
+        rises.append(math.copysign(heights.max() - centre[2], top))
+        x, y = (b - a)[:2]
+        above = tipped(top) - a
+        assert (x * above[1] - y * above[0]) / math.hypot(x, y) == pytest.approx(0.0, abs=1e-3)
+    assert float(found.angle) == pytest.approx(min(angles, key=abs), abs=1e-3)
+    assert float(found.rise) == pytest.approx(min(rises), abs=1e-6)
+
+
+@given(seeds, st.floats(0.01, 0.1))
+def test_feet_that_stand_lower_hold_less(seed: int, lower: float) -> None:
+    feet, centre = standing(seed)
+    down = feet - np.array([0.0, 0.0, lower])
+    assert stability_margin(down, centre) == stability_margin(feet, centre)
+    before, after = tip_over(feet, centre), tip_over(down, centre)
+    assert float(after.angle) <= float(before.angle) + 1e-12
+    assert float(after.rise) <= float(before.rise) + 1e-12
+
+
+def test_what_spans_nothing_holds_nothing() -> None:
+    centre = np.zeros((4, 3))
+    for feet in (np.zeros((1, 3)), np.zeros((6, 3)), [[0.0, 0.0, 0.0], [1.0, 1.0, 0.3], [2.0, 2.0, 0.1]]):
+        assert np.isneginf(tip_over(feet, centre)).all()
+    beside = [[1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [1.5, 1.0, 0.0]]
+    assert float(tip_over(beside, [0.0, 0.5, 0.2]).angle) < 0.0
+
+
+@given(seeds)
+def test_the_kernel_finds_the_angle_of_a_body_that_leans(seed: int) -> None:
+    feet, centre = standing(seed)
+    roll, pitch = np.random.default_rng(seed).uniform(-0.2, 0.2, 2)
+    leaning = Rotation.from_euler("xy", (roll, pitch))
+    seen = np.vstack([leaning.inv().apply(feet - centre), np.zeros((2, 3))])
+    down = np.arange(len(seen)) < len(feet)
+    assert tips_at(seen, down, roll, pitch) == pytest.approx(float(tip_over(feet, centre).angle), abs=1e-9)
+    assert tips_at(seen, down & (np.arange(len(seen)) < 2), roll, pitch) == -math.inf
