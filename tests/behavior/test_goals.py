@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
 from roboyard.behavior.goals import (
     NOTHING,
@@ -25,6 +27,8 @@ from roboyard.behavior.goals import (
     without,
     would_help,
 )
+from roboyard.behavior.goals.carrying import joined_ways
+from roboyard.behavior.goals.legs import assigned, least_cost, no_legs, room
 from roboyard.errors import InputError
 
 State = tuple[tuple[str, Any], ...]
@@ -98,19 +102,43 @@ def test_things_are_moved_as_cheaply_as_can_be(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
+def test_plans_cost_the_same_without_the_bound(seed: int) -> None:
+    carrying, world, goal = moving(4, 6, seed)
+    domain = carrying.domain()
+    plan, other = make_plan(domain, world, goal), make_plan(replace(domain, bound=None), world, goal)
+    assert plan.cost == pytest.approx(other.cost)
+    assert plan.looked_at <= other.looked_at
+
+
+@pytest.mark.parametrize("seed", range(6))
 def test_the_bound_of_costs_is_one(seed: int) -> None:
     carrying, world, goal = moving(3, 4, seed)
-    bound = carrying.domain().bound
-    assert bound is not None
     plan = make_plan(carrying.domain(), world, goal)
-    assert bound(world)(goal.wants) <= plan.cost + 1e-9
+    assert at_least(carrying, world, goal.wants) <= plan.cost + 1e-9
     left = plan.cost
     for here, step in zip(plan.worlds(world), plan.steps, strict=False):
-        assert bound(here)(goal.wants) <= left + 1e-9
+        assert at_least(carrying, here, goal.wants) <= left + 1e-9
         left -= step.cost
     for end in ({"robot": "p1"}, {"robot": "p2", "hand": "t0"}, {"robot": "p3", "on p1": "t1"}):
         least = cheapest(grounded(carrying), world, end)
-        assert least is None or bound(world)(end) <= least + 1e-9
+        assert least is None or at_least(carrying, world, end) <= least + 1e-9
+
+
+def at_least(carrying: Carrying, world: Mapping[str, Any], wants: Mapping[str, Any]) -> float:
+    """What the bound of costs says."""
+    facts = list(wants.items())
+    return least_cost(joined_ways(carrying, world, facts), np.arange(len(facts)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 6).flatmap(lambda n: st.tuples(st.just(n), st.integers(n, 8), st.integers(0, 10**6))))
+def test_an_assignment_is_as_cheap_as_scipys(drawn: tuple[int, int, int]) -> None:
+    rows, columns, seed = drawn
+    costs = np.random.default_rng(seed).uniform(0.0, 9.0, (rows, columns))
+    _, _, table, prices, matches = room(8)
+    table[:rows, :columns] = costs
+    legs = no_legs(0)._replace(costs=table, prices=prices, matches=matches)
+    assert assigned(legs, rows, columns) == pytest.approx(costs[linear_sum_assignment(costs)].sum())
 
 
 @st.composite

@@ -6,14 +6,16 @@ for one thing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import product
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+from numpy.typing import NDArray
 
-from roboyard.behavior.goals.domain import Action, Domain, Impossible, World
+from roboyard.behavior.goals.domain import Action, Domain, Fact, Impossible, Value, World
+from roboyard.behavior.goals.legs import HAND, ON, OTHER, ROBOT, Legs, room
 
 NOTHING = "nothing"
 Distance = Callable[[str, str], float]
@@ -64,97 +66,40 @@ class Carrying:
             both,
             self.handle,
         )
-        return Domain((drive, take, put), bound=partial(JoinedWays, self))
+        return Domain((drive, take, put), bound=partial(joined_ways, self))
 
 
-class JoinedWays:
-    """From a world: ways with a thing in the hand, and at least so much without one as it takes to join them.
-
-    A thing is carried from where it is to where it is wanted, whatever lies between.  The ways without one go from
-    where the robot is and where things are set down to where things are and where the robot is wanted: they cost no
-    less than the cheapest assignment of those to these.  From where a thing is set down nobody can go to take what had
-    to be away before (itself; what lay there): such a way leads past a third place, where something was set down for
-    the time being.  And of things that each want another one's place, round and round, one is set down once more.
-    """
-
-    def __init__(self, carrying: Carrying, world: World) -> None:
-        places = carrying.places
-        self._number = number = {place: index for index, place in enumerate(places)}
-        table = np.array([[carrying.distance(a, b) for b in places] for a in places], dtype=float)
-        self._ways = ways = carrying.drive * np.where(np.isfinite(table), table, 1e9)
-        self._past = np.array([[_past(ways, a, b) for b in range(len(places))] for a in range(len(places))])
-        self._handle = carrying.handle
-        self._where = {f"on {place}": number[place] for place in places}
-        self._robot = number.get(world.get("robot"))  # type: ignore[call-overload]
-        self._held = world.get("hand", NOTHING)
-        self._lies = {
-            world[on]: place for on, place in self._where.items() if world.get(on, NOTHING) != NOTHING
-        }  # fmt: skip
-
-    def __call__(self, wants: World) -> float:
-        """At least so much it costs to get to what is wanted."""
-        where, lies, held, robot = self._where, self._lies, self._held, self._robot
-        last = self._number.get(wants.get("robot"))  # type: ignore[call-overload]
-        in_hand = wants.get("hand", NOTHING)
-        if robot is None or (in_hand != NOTHING and last is None):
-            return 0.0
-        wanted = [(thing, where[on]) for on, thing in wants.items() if thing != NOTHING and on in where]
-        if in_hand != NOTHING:
-            wanted.append((in_hand, last))
-        cost = 0.0
-        begins: list[int] = []
-        taken: list[int] = []
-        ends: list[int] = []
-        put: list[int] = []
-        leads: dict[int, int] = {}
-        for index, (thing, end) in enumerate(wanted):
-            begin = robot if thing == held else lies.get(thing)
-            if begin is None or (begin == end and (thing == held) == (thing == in_hand)):
-                continue
-            cost += self._ways[begin, end]
-            if thing != held:
-                begins.append(begin)
-                taken.append(index)
-            if thing != in_hand:
-                ends.append(end)
-                put.append(index)
-                if thing != held:
-                    leads[begin] = end
-        handled = len(begins) + len(ends) + 2 * _rounds(leads)
-        if held == NOTHING:
-            ends.append(robot)
-            put.append(-1)
-        if last is not None and in_hand == NOTHING:
-            begins.append(last)
-            taken.append(-2)
-        if begins and len(begins) <= len(ends):
-            a, b = np.array(ends)[:, None], np.array(begins)
-            late = (np.array(put)[:, None] == np.array(taken)) | (a == b)
-            if held == NOTHING:
-                late[-1] = False
-            if last is not None and in_hand == NOTHING:
-                late[:, -1] = False
-            costs = np.where(late, self._past[a, b], self._ways[a, b])
-            rows, columns = linear_sum_assignment(costs)
-            cost += costs[rows, columns].sum()
-        return float(cost + self._handle * handled)
+def joined_ways(carrying: Carrying, world: World, facts: Sequence[Fact]) -> Legs:
+    """What the bound of costs is told, of a world and of facts that may be wanted."""
+    places = {place: number for number, place in enumerate(carrying.places)}
+    table = np.array([[carrying.distance(a, b) for b in places] for a in places], dtype=float)
+    ways = carrying.drive * np.where(np.isfinite(table), table, 1e9)
+    where = {f"on {place}": number for place, number in places.items()}
+    robot, held = places.get(world.get("robot"), -1), world.get("hand", NOTHING)  # type: ignore[call-overload]
+    things: dict[Value, int] = {} if held == NOTHING else {held: 0}
+    kind = np.full(len(facts), OTHER)
+    place, thing = np.full(len(facts), -1), np.full(len(facts), -1)
+    for number, (name, value) in enumerate(facts):
+        if name == "robot":
+            kind[number], place[number] = ROBOT, places.get(value, -1)  # type: ignore[call-overload]
+        elif name == "hand" or name in where:
+            kind[number], place[number] = HAND if name == "hand" else ON, where.get(name, -1)
+            if value != NOTHING:
+                thing[number] = things.setdefault(value, len(things))
+    lies = {world[on]: number for on, number in where.items() if on in world}
+    begin = np.array([robot if one == held else lies.get(one, -1) for one in things], np.int64)
+    return Legs(
+        kind, place, thing, begin, ways, _past(ways), float(carrying.handle), robot, things.get(held, -1),
+        *room(max(len(places), len(things))),
+    )  # fmt: skip
 
 
-def _past(ways: np.ndarray, a: int, b: int) -> float:
-    """From a to b past at least one other place."""
-    others = [place for place in range(len(ways)) if place not in (a, b)]
-    least = min((ways[a, z] + ways[z, b] for z in others), default=1e9)
-    return float(least if a == b else min(least, 2.0 * ways[a, b] + ways[b, a]))
-
-
-def _rounds(leads: dict[int, int]) -> int:
-    """How many times one gets back to where one began."""
-    rounds, seen = 0, set()
-    for begin in leads:
-        at, own = begin, set()
-        while at in leads and at not in seen:
-            seen.add(at)
-            own.add(at)
-            at = leads[at]
-        rounds += at in own
-    return rounds
+def _past(ways: NDArray[np.float64]) -> NDArray[np.float64]:
+    """From each place to each past at least one other place."""
+    count = len(ways)
+    found = np.full((count, count), 1e9)
+    for a, b in product(range(count), repeat=2):
+        others = [place for place in range(count) if place not in (a, b)]
+        least = min((ways[a, z] + ways[z, b] for z in others), default=1e9)
+        found[a, b] = least if a == b else min(least, 2.0 * ways[a, b] + ways[b, a])
+    return found

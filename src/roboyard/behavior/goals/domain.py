@@ -8,15 +8,18 @@ Variables stand in names of conditions, too: ``on $place``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from roboyard.behavior.goals.legs import Legs
 from roboyard.errors import InputError, RoboyardError
 
 Value = Hashable
 World = Mapping[str, Value]
 """Values of conditions by name; one that is not there is not known, and equals nothing."""
+Fact = tuple[str, Value]
+"""A condition and a value of it."""
 VARIABLE = re.compile(r"\$(\w+)")
 
 
@@ -83,8 +86,8 @@ class Goal:
         return holds(self.wants, world)
 
 
-Bound = Callable[[World], Callable[[World], float]]
-"""Of a world a function of what is wanted: what it costs to get there at least; the nearer to the truth, the faster."""
+Bound = Callable[[World, Sequence[Fact]], Legs]
+"""Of a world, and of facts that may be wanted, what carrying things to be so costs at least."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from roboyard.behavior.goals.carrying import NOTHING, Carrying, JoinedWays
+from roboyard.behavior.goals.carrying import NOTHING, Carrying, joined_ways
 from roboyard.behavior.goals.domain import VARIABLE, Action, Bound, Domain, Goal, Impossible, Value, World, holds
 from roboyard.config import field, load
 from roboyard.errors import ConfigError, InputError, UnknownNameError
@@ -157,7 +157,7 @@ class Tasks:
             tuple(self.places), said.things, lambda a, b: way(self.places[a], self.places[b]), 1.0 / said.speed,
             said.handle,
         )  # fmt: skip
-        return partial(JoinedWays, carrying)
+        return partial(joined_ways, carrying)
 
     def goal(self, name: str) -> Goal:
         """A goal by its name.

@@ -55,7 +55,7 @@ def as_pddl(
     facts = _names([f"{name} {value}" for name, value in problem.facts])
     actions = _names([step.name for step in problem.steps])
     blocks = []
-    for name, step, (needs, adds, spoils) in zip(actions, problem.steps, problem.ops, strict=True):
+    for name, step, (needs, adds, spoils) in zip(actions, problem.steps, problem.masks, strict=True):
         ends = spoils & problem.beside(needs)  # what never holds before needs no end: planners take it for a condition
         effects = [f"({facts[n]})" for n in bits(adds)] + [f"(not ({facts[n]}))" for n in bits(ends)]
         price = f"{step.cost:.9g}" if whole is None else str(round(step.cost * whole))

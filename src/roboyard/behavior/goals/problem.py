@@ -11,14 +11,17 @@ import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import product
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from roboyard.behavior.goals.domain import (
     VARIABLE,
     Action,
     Domain,
+    Fact,
     Impossible,
     Value,
     World,
@@ -27,8 +30,7 @@ from roboyard.behavior.goals.domain import (
     variable,
     variables,
 )
-
-Fact = tuple[str, Value]
+from roboyard.behavior.goals.search import Ops
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Problem:
             self._fact((name, self.world[name]))
         self.start = sum(1 << n for fact, n in self._number.items() if self.world.get(fact[0], _NOTHING) == fact[1])
         self.wanted = self._mask(self.wants)
-        self.ops = [(self._mask(step.needs), self._mask(step.effects), self._spoils(step)) for step in self.steps]
+        self.masks = [(self._mask(step.needs), self._mask(step.effects), self._spoils(step)) for step in self.steps]
         self.together = self._pairs()
 
     def _fact(self, fact: Fact) -> int:
@@ -105,10 +107,6 @@ class Problem:
         for name, value in step.effects.items():
             mask |= self._of_name[name] & ~(1 << self._number[name, value])
         return mask
-
-    def pairs(self, mask: int) -> dict[str, Value]:
-        """A set of facts as conditions and values."""
-        return dict(self.facts[bit] for bit in bits(mask))
 
     # -- which actions can be of use -----------------------------------------------------------------------------------
     def _ground(self) -> None:
@@ -181,7 +179,7 @@ class Problem:
         changed = True
         while changed:
             changed = False
-            for needs, effects, spoils in self.ops:
+            for needs, effects, spoils in self.masks:
                 beside = held
                 for bit in bits(needs):
                     beside &= together[bit]
@@ -205,28 +203,55 @@ class Problem:
             found &= self.together[bit]
         return found
 
+    # -- for the search ------------------------------------------------------------------------------------------------
+    def row(self, mask: int) -> NDArray[np.int64]:
+        """For each condition the fact of a set that is a value of it, or -1."""
+        found = np.full(len(self._of_name), -1, np.int64)
+        order = {name: number for number, name in enumerate(self._of_name)}
+        for bit in bits(mask):
+            found[order[self.facts[bit][0]]] = bit
+        return found
+
+    def ops(self) -> Ops:
+        """Actions that can be of use, in numbers."""
+        count = len(self.facts)
+        every = (1 << count) - 1
+        makers: list[list[int]] = [[] for _ in self.facts]
+        for number, (needs, effects, _) in enumerate(self.masks):
+            if self.can_be(needs):
+                for bit in bits(effects):
+                    makers[bit].append(number)
+        order = {name: number for number, name in enumerate(self._of_name)}
+        words = -(-count // 64)
+        bars = b"".join(
+            (spoils | ~self.beside(needs) & every & ~effects).to_bytes(8 * words, "little")
+            for needs, effects, spoils in self.masks
+        )
+        return Ops(
+            _table([list(bits(needs)) for needs, _, _ in self.masks]),
+            _table([list(bits(effects)) for _, effects, _ in self.masks]),
+            np.array([step.cost for step in self.steps], np.float64),
+            np.concatenate(([0], np.cumsum([len(made) for made in makers], dtype=np.int64))),
+            np.array([number for made in makers for number in made], np.int64),
+            np.array([order[name] for name, _ in self.facts], np.int64),
+            np.frombuffer(bars, np.uint64).reshape(-1, words),
+            np.array([self.start >> bit & 1 for bit in range(count)], np.bool_),
+        )  # fmt: skip
+
     def can_be(self, mask: int) -> bool:
         """Whether each two of the facts may hold together."""
         return all(not mask & ~self.together[bit] for bit in bits(mask))
 
-    @cached_property
-    def dearest(self) -> list[float]:
-        """For each fact what it costs at least to bring it about: of all needs only the dearest counts (h_max)."""
-        cost = [float("inf")] * len(self.facts)
-        for bit in bits(self.start):
-            cost[bit] = 0.0
-        changed = True
-        while changed:
-            changed = False
-            for (needs, effects, _), step in zip(self.ops, self.steps, strict=True):
-                reached = step.cost + max((cost[bit] for bit in bits(needs)), default=0.0)
-                for bit in bits(effects):
-                    if reached < cost[bit]:
-                        cost[bit], changed = reached, True
-        return cost
-
 
 _NOTHING = object()
+
+
+def _table(rows: list[list[int]]) -> NDArray[np.int64]:
+    """Lists of numbers as rows, with -1 to fill up."""
+    found = np.full((len(rows), max(map(len, rows), default=0)), -1, np.int64)
+    for row, numbers in zip(found, rows, strict=True):
+        row[: len(numbers)] = numbers
+    return found
 
 
 def bits(mask: int) -> Iterator[int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from roboyard.behavior.goals.domain import Domain, Goal, Impossible, Value, World
-from roboyard.behavior.goals.problem import Fact, Problem, bits
+from roboyard.behavior.goals.domain import Domain, Fact, Goal, Impossible, Value, World
+from roboyard.behavior.goals.problem import Problem, bits
 
 if TYPE_CHECKING:
     from roboyard.behavior.goals.planner import Plan
@@ -43,7 +43,7 @@ def _roots(problem: Problem, fact: Fact) -> list[str]:
         seen.add(at)
         makers = [
             (step, op)
-            for step, op in zip(problem.steps, problem.ops, strict=True)
+            for step, op in zip(problem.steps, problem.masks, strict=True)
             if step.effects.get(at[0], _NONE) == at[1] and at[0] in step.effects
         ]
         refused = [f"{name}: {why}" for name, why in problem.refused.items() if _about(name, at)]
