@@ -1,7 +1,9 @@
 """What Groot2 asks a running tree: the tree, its status, entries, changes; by word and by wire."""
 
+import json
 import struct
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from xml.etree import ElementTree
 
@@ -10,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roboyard.behavior import Status, Tree, read_tree
-from roboyard.behavior.groot import Monitor, as_xml, packed, request, statuses
+from roboyard.behavior.groot import Monitor, as_xml, packed, reached, request, statuses
+from roboyard.behavior.hooks import Hooks
 from roboyard.behavior.nodes import TreeMissionNode
 from roboyard.bus import Bus
+from roboyard.bus.inputs import Input
 from roboyard.errors import RoboyardError
+from roboyard.messages import message_type, msg, serialize
 
 XML = """<root BTCPP_format="4" main_tree_to_execute="Main">
   <BehaviorTree ID="Main"><Sequence name="all">
@@ -27,19 +32,39 @@ XML = """<root BTCPP_format="4" main_tree_to_execute="Main">
 MS = 1_000_000
 
 
+def hooked(uid: int, **more: Any) -> str:
+    """A hook in Groot2's words."""
+    hook = {"enabled": True, "uid": uid, "mode": 0, "once": False, "desired_status": "SKIPPED", "position": 0}
+    return json.dumps(hook | more)
+
+
+def unlocked(uid: int, status: str = "SKIPPED", position: int = 0, *, remove: bool = False) -> str:
+    """A breakpoint's end in Groot2's words."""
+    return json.dumps({"uid": uid, "desired_status": status, "position": position, "remove_when_done": remove})
+
+
 class Watched:
     """A tree with a monitor, ticked by hand."""
 
     def __init__(self) -> None:
         self.now_ns = 0
         self.tree: Tree = read_tree(XML)
-        self.monitor = Monitor(self.tree, lambda: self.now_ns)
+        self.told: list[int] = []
+        self.waited = 0
+        self.hooks = Hooks(self.tree, self._wait, self.told.append)
+        self.monitor = Monitor(self.tree, lambda: self.now_ns, self.hooks, self.hooks.change)
+        self.meanwhile: list[tuple[str, str]] = []
         self.tree.watch(self.monitor.note)
 
-    def tick(self, ms: int) -> None:
+    def tick(self, ms: int) -> Status:
         self.now_ns = ms * MS
         with self.monitor.lock:
-            self.tree.tick_once(self.now_ns)
+            return self.tree.tick_once(self.now_ns)
+
+    def _wait(self) -> None:
+        """At a breakpoint: what Groot2 asks for meanwhile."""
+        self.waited += 1
+        self.hooks.change(*self.meanwhile.pop(0))
 
     def ask(self, kind: str, *rest: str) -> bytes:
         header, *body = self.monitor.answer(request(kind, 77, *rest))
@@ -134,34 +159,214 @@ def test_changes_are_recorded_from_when_it_is_asked_for() -> None:
     assert watched.ask("t") == b""
 
 
-@pytest.mark.parametrize("parts", [[], [b"abc"], [b"\x01T\0\0\0\0"], request("I", 1, "{}"), [bytes(6)]])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [], [b"abc"], [b"\x01T\0\0\0\0"], request("I", 1, "{}"), [bytes(6)], request("I", 1), request("I", 1, "["),
+        request("I", 1, "7"), request("U", 1, '{"uid": 1, "position": 0}'), request("N", 1), request("r", 1),
+        request("R", 1, '{"uid": 1, "position": 0}'), request("I", 1, hooked(1, desired_status="WELL")),
+        request("I", 1, hooked(1, mode=7)),
+    ],
+)  # fmt: skip
 def test_what_is_no_request_is_answered_with_an_error(parts: list[bytes]) -> None:
     answer = Watched().monitor.answer(parts)
     assert answer[0] == b"error"
     assert len(answer) == 2
 
 
+# Main: 1 Sequence, 2 Script, 3 SubTree, 4 ScriptCondition of Inner, 5 Spin, 6 Sleep
+
+
+def test_the_layout_of_requests_and_answers_is_the_headers() -> None:
+    watched = Watched()
+    # groot2_protocol.h: uint8 protocol, uint8 type, uint32 number, little endian; then char[16]
+    header, body = watched.monitor.answer([b"\x02S\x01\x02\x03\x04"])
+    assert header[:6] == b"\x02S\x01\x02\x03\x04"
+    assert len(header) == 22
+    assert body == b"".join(bytes((uid, 0, 0)) for uid in (1, 2, 3, 5, 6, 4))  # uint16 number, uint8 status; by subtree
+    assert reached(300, 5) == [b"\x02N\x05\0\0\0", b"300"]
+    assert watched.monitor.answer([b"\x02I\0\0\0\0", hooked(4, mode=1).encode()])[0][:6] == b"\x02I\0\0\0\0"
+    assert watched.ask("D") == (
+        b'[{"desired_status":"SKIPPED","enabled":true,"mode":1,"once":false,"position":0,"uid":4}]'
+    )
+
+
+def test_an_answer_takes_the_place_of_a_nodes_own() -> None:
+    watched = Watched()
+    watched.ask("I", f"[{hooked(6, mode=1, desired_status='SUCCESS')}]")
+    assert watched.tick(0) is Status.SUCCESS  # it does not sleep
+    watched.ask("I", hooked(4, mode=1, desired_status="FAILURE", position=1, once=True))
+    assert watched.tick(10) is Status.FAILURE
+    assert watched.told == [6, 4]
+    assert watched.tick(20) is Status.SUCCESS  # once
+    watched.ask("R", hooked(6))
+    assert watched.tick(30) is Status.RUNNING
+    assert watched.ask("D") == b"[]"
+
+
+def test_after_a_tick_that_goes_on_an_answer_ends_it() -> None:
+    watched = Watched()
+    watched.ask("I", hooked(6, mode=1, desired_status="SUCCESS", position=1))
+    assert watched.tick(0) is Status.SUCCESS
+    watched.ask("X")
+    assert watched.tick(10) is Status.RUNNING
+    assert watched.told == [6]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "ends"),
+    [
+        ("U", unlocked(4), Status.RUNNING),
+        ("U", unlocked(4, "SUCCESS"), Status.RUNNING),
+        ("U", unlocked(4, "FAILURE"), Status.FAILURE),
+        ("R", unlocked(4), Status.RUNNING),
+        ("A", "", Status.RUNNING),
+        ("X", "", Status.RUNNING),
+        ("I", hooked(4, mode=1, desired_status="FAILURE"), Status.FAILURE),
+    ],
+)
+def test_a_breakpoint_is_left_by_every_way_out(kind: str, body: str, ends: Status) -> None:
+    watched = Watched()
+    watched.ask("I", hooked(4))
+    other = ("I", hooked(6, enabled=False))
+    watched.meanwhile = [other, (kind, body)]
+    assert watched.tick(0) is ends
+    assert watched.waited == 2  # another hook's news end nothing
+    assert watched.told == [4]
+
+
+def test_a_breakpoint_that_is_unlocked_before_is_not_waited_at() -> None:
+    watched = Watched()
+    watched.ask("I", hooked(4))
+    watched.ask("U", unlocked(4, "FAILURE", remove=True))
+    assert watched.tick(0) is Status.FAILURE
+    assert watched.waited == 0
+    assert watched.ask("D") == b"[]"
+
+
+def test_hooks_do_not_stand_where_a_condition_answers() -> None:
+    watched = Watched()
+    watched.ask("I", hooked(5, mode=1, desired_status="FAILURE"))  # its _skipIf holds
+    assert watched.tick(0) is Status.RUNNING
+    assert watched.told == []
+
+
+class Groot:
+    """What Groot2 does by wire, byte by byte."""
+
+    def __init__(self, zmq: Any, port: int) -> None:
+        self.context = zmq.Context()
+        self.asks, self.hears = self.context.socket(zmq.REQ), self.context.socket(zmq.SUB)
+        self.hears.subscribe(b"")
+        for number, socket in ((port, self.asks), (port + 1, self.hears)):
+            socket.setsockopt(zmq.RCVTIMEO, 10_000)
+            socket.setsockopt(zmq.LINGER, 0)
+            socket.connect(f"tcp://127.0.0.1:{number}")
+
+    def ask(self, kind: bytes, *rest: bytes) -> list[bytes]:
+        self.asks.send_multipart([b"\x02" + kind + b"\x05\0\0\0", *rest])
+        header, *body = self.asks.recv_multipart()
+        assert header == b"error" or header[:6] == b"\x02" + kind + b"\x05\0\0\0"
+        return list(body)
+
+    def close(self) -> None:
+        self.asks.close()
+        self.hears.close()
+        self.context.term()
+
+
+def free_port(zmq: Any) -> int:
+    """The first of two ports that nobody has."""
+    context = zmq.Context()
+    with context.socket(zmq.REP) as probe, context.socket(zmq.REP) as second:
+        port = int(probe.bind_to_random_port("tcp://127.0.0.1"))
+        second.bind(f"tcp://127.0.0.1:{port + 1}")
+    context.term()
+    return port
+
+
+def watched_mission(folder: Path, port: int) -> tuple[Bus, TreeMissionNode, list[str]]:
+    """A mission that Groot2 can watch, and what is put on its topic of inputs."""
+    (folder / "tree.xml").write_text(XML)
+    bus = Bus(seed=1)
+    mission = TreeMissionNode(file=str(folder / "tree.xml"), start=0.0, groot=port)
+    bus.add(mission, "mission")
+    told: list[str] = []
+    bus.subscribe("/mission/events", msg.String, "test", lambda message: told.append(message.data))
+    return bus, mission, told
+
+
 def test_it_is_heard_by_wire(tmp_path: Path) -> None:
     zmq = pytest.importorskip("zmq")
-    (tmp_path / "tree.xml").write_text(XML)
-    context = zmq.Context()
-    with context.socket(zmq.REP) as probe:
-        port = probe.bind_to_random_port("tcp://127.0.0.1")
-    bus = Bus(seed=1)
-    mission = TreeMissionNode(file=str(tmp_path / "tree.xml"), start=0.0, groot=port)
-    bus.add(mission, "mission")
+    port = free_port(zmq)
+    bus, _, _ = watched_mission(tmp_path, port)
     with pytest.raises(RoboyardError, match=f"port {port} cannot be had"):
         bus.add(TreeMissionNode(file=str(tmp_path / "tree.xml"), groot=port), "other")
-    with context.socket(zmq.REQ) as groot:
-        groot.setsockopt(zmq.RCVTIMEO, 5000)
-        groot.setsockopt(zmq.LINGER, 0)
-        groot.connect(f"tcp://127.0.0.1:{port}")
-        bus.executor.run_for(0.2)
-        for kind, rest in (("T", ()), ("S", ()), ("B", ("Main",))):
-            groot.send_multipart(request(kind, 5, *rest))
-            header, body = groot.recv_multipart()
-            assert header[:6] == request(kind, 5)[0]
-            if kind == "S":
-                assert statuses(body)[1] == (Status.RUNNING, False)
+    groot = Groot(zmq, port)
+    bus.executor.run_for(0.2)
+    assert groot.ask(b"T")[0].startswith(b"<root")
+    assert statuses(groot.ask(b"S")[0])[1] == (Status.RUNNING, False)
+    assert unpacked(groot.ask(b"B", b"Main")[0]) == {"Main": {"n": 3.0, "word": "go"}}
+    assert groot.ask(b"Q") == [b"Request not recognized"]
+    groot.close()
     bus.close()
-    context.term()
+
+
+def test_breakpoints_hold_a_run_and_are_repeated_with_its_inputs(tmp_path: Path) -> None:
+    zmq = pytest.importorskip("zmq")
+    port = free_port(zmq)
+    bus, _, told = watched_mission(tmp_path, port)
+    groot = Groot(zmq, port)
+    seen: list[Any] = []
+    inputs: list[tuple[int, Input]] = []
+
+    def keep(message: Any) -> None:
+        item = Input(message.kind, message.target, message.type, message.source, bytes(message.data))
+        inputs.append((bus.now_ns, item))
+
+    bus.subscribe("/inputs", message_type("roboyard_msgs/msg/Input"), "test", keep)
+
+    def watch() -> None:
+        seen.append(groot.ask(b"I", hooked(4).encode()))
+        seen.append(groot.ask(b"I", hooked(6, mode=1, desired_status="FAILURE", once=True).encode()))
+        seen.append(groot.ask(b"R", unlocked(3).encode()))
+        bus.executor.paused = False
+        kind, uid = groot.hears.recv_multipart()
+        seen.append([kind[:2], uid])
+        seen.append(sorted(statuses(groot.ask(b"S")[0]).items()))
+        seen.append(groot.ask(b"U", unlocked(4, "SUCCESS", remove=True).encode()))
+        seen.append(groot.ask(b"D"))
+
+    bus.executor.paused = True
+    thread = Thread(target=watch)
+    thread.start()
+    bus.executor.run_for(0.55)
+    thread.join()
+    assert seen[:4] == [[], [], [b"Node ID not found"], [b"\x02N", b"4"]]
+    assert dict(seen[4])[1] == (Status.RUNNING, False)  # held in the middle of the first tick
+    assert dict(seen[4])[2] == (Status.SUCCESS, False)
+    assert seen[5:] == [[], [b"[]"]]
+    assert "FAILURE" in told[-1]
+    groot.close()
+    bus.close()
+
+    again, _, repeated = watched_mission(tmp_path, port)
+    again.inputs.schedule(inputs)
+    again.executor.run_for(0.55)
+    again.close()
+    assert [item.source for _, item in inputs] == ["groot"] * 4
+    assert repeated == told
+
+
+def test_a_run_that_ends_at_a_breakpoint_ends(tmp_path: Path) -> None:
+    zmq = pytest.importorskip("zmq")
+    bus, mission, _ = watched_mission(tmp_path, free_port(zmq))
+    said = {"kind": "I", "body": hooked(4)}
+    item = Input(
+        "publish", "/mission/hooks", "std_msgs/msg/String", "test", serialize(msg.String(data=json.dumps(said)))
+    )
+    bus.inputs.schedule([(0, item)])
+    bus.executor.run_for(0.3)  # nobody is there for whom time would stand still
+    with pytest.raises(RoboyardError, match="held at a breakpoint"):
+        mission.save()
+    bus.close()

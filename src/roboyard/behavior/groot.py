@@ -1,7 +1,8 @@
 """What Groot2 asks of a tree that runs, and the answers: version 2 of BehaviorTree.CPP's monitoring protocol.
 
 A request is one or two parts, an answer two, of which the first is a header: protocol, type, number of the request, and
-in answers the tree's 16 bytes.  No socket is needed here; `roboyard.behavior.nodes.groot_server` has one.
+in answers the tree's 16 bytes.  That a breakpoint is reached is told unasked.  No socket is needed here;
+`roboyard.behavior.nodes.groot_server` has two.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from roboyard.behavior.factory import Factory
+from roboyard.behavior.hooks import CHANGES, GrootError, Hooks
 from roboyard.behavior.node import TreeNode
 from roboyard.behavior.ports import Port
 from roboyard.behavior.status import IDLE, Status
@@ -30,23 +32,22 @@ _KEPT: Final = 1000
 """Changes that are kept while Groot2 records."""
 
 
-class GrootError(Exception):
-    """A request that cannot be answered; says why."""
-
-
 class Monitor:
     """Knows a tree's state for Groot2, and answers its requests.
 
     Args:
         tree: That runs.
         now_ns: The time [ns].
+        hooks: On its nodes.
+        change: Has a request that changes hooks carried out, ``change(kind, body)``; raises GrootError.
 
     Attributes:
         lock: To be held while the tree is ticked, since requests come at any time.
     """
 
-    def __init__(self, tree: Tree, now_ns: Callable[[], int]) -> None:
+    def __init__(self, tree: Tree, now_ns: Callable[[], int], hooks: Hooks, change: Callable[[str, str], None]) -> None:
         self.lock = Lock()
+        self._hooks, self._change = hooks, change
         self._tree, self._now_ns = tree, now_ns
         self._xml = as_xml(tree)
         self._id = hashlib.blake2b(self._xml.encode(), digest_size=16).digest()
@@ -57,9 +58,7 @@ class Monitor:
             ord("T"): lambda _: self._xml.encode(),
             ord("S"): lambda _: self._status(),
             ord("B"): self._blackboards,
-            ord("D"): lambda _: b"[]",  # there are no hooks
-            ord("A"): lambda _: None,
-            ord("X"): lambda _: None,
+            ord("D"): lambda _: hooks.dump().encode(),
             ord("r"): self._record,
             ord("t"): lambda _: self._recorded(),
         }
@@ -79,10 +78,14 @@ class Monitor:
             protocol, kind, number = _HEADER.unpack(parts[0])
             if protocol != PROTOCOL:
                 raise GrootError(f"protocol {protocol} is not spoken here, only {PROTOCOL}")
-            if kind not in self._answers:
-                raise GrootError(f"request {chr(kind)!r} is not served: there are no hooks")
-            with self.lock:
-                body = self._answers[kind](parts[1:])
+            body = None
+            if kind in self._answers:
+                with self.lock:
+                    body = self._answers[kind](parts[1:])
+            elif chr(kind) in CHANGES:
+                self._change(chr(kind), self._second(parts) if chr(kind) in "IRU" else "")
+            else:
+                raise GrootError("Request not recognized")
         except GrootError as error:
             return [b"error", str(error).encode()]
         header = _HEADER.pack(protocol, kind, number) + self._id
@@ -92,15 +95,20 @@ class Monitor:
         return b"".join(struct.pack("<HB", uid, status) for uid, status in self._statuses.items())
 
     def _blackboards(self, rest: Sequence[bytes]) -> bytes:
-        if len(rest) != 1:
-            raise GrootError("must be 2 parts message")
+        wanted = self._second((b"", *rest)).split(";")
         boards = {part.path or part.tree: part.blackboard for part in self._tree.parts}
-        wanted = [name for name in rest[0].decode(errors="replace").split(";") if name in boards]
-        return packed({name: {key: entry.value for key, entry in boards[name]} for name in wanted})
+        told = [name for name in wanted if name in boards]
+        return packed({name: {key: entry.value for key, entry in boards[name]} for name in told})
+
+    def _second(self, parts: Sequence[bytes]) -> str:
+        if len(parts) != 2:
+            raise GrootError("must be 2 parts message")
+        return parts[1].decode(errors="replace")
 
     def _record(self, rest: Sequence[bytes]) -> bytes | None:
+        word = self._second((b"", *rest))
         self._changes.clear()
-        if list(rest) == [b"start"]:
+        if word == "start":
             self._since_us = self._now_ns() // 1000
             return str(self._since_us).encode()
         self._since_us = None
@@ -170,6 +178,11 @@ def _add_port(model: Element, name: str, port: Port) -> None:
 def request(kind: str, number: int, *rest: str) -> list[bytes]:
     """A request as Groot2 makes it, e.g. ``T`` for the tree and ``S`` for its status."""
     return [_HEADER.pack(PROTOCOL, ord(kind), number), *(part.encode() for part in rest)]
+
+
+def reached(uid: int, number: int) -> list[bytes]:
+    """What is told when a node's hook is come upon."""
+    return [_HEADER.pack(PROTOCOL, ord("N"), number), str(uid).encode()]
 
 
 def statuses(body: bytes) -> dict[int, tuple[Status, bool]]:

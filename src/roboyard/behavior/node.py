@@ -24,6 +24,8 @@ POST_CONDITIONS = ("_onHalted", "_onFailure", "_onSuccess", "_post")
 """Attributes with scripts that are run when a node ends."""
 
 Watcher = Callable[["TreeNode", Status, Status], None]
+Hook = Callable[["TreeNode"], Status]
+"""Asked before or after a tick; `SUCCESS` and `FAILURE` take the place of the node's own answer."""
 
 
 class WakeUp:
@@ -106,6 +108,8 @@ class TreeNode:
         self._before = tuple((name, config.scripts[name]) for name in PRE_CONDITIONS if name in config.scripts) or None
         self._after = config.scripts if any(name in config.scripts for name in POST_CONDITIONS) else None
         self._scripted = bool(config.scripts)
+        self._hook_before: Hook | None = None
+        self._hook_after: Hook | None = None
         self._readers: dict[str, Callable[[], Any]] = {}
         self._writers: dict[str, Callable[[Any], None]] = {}
         self.setup()
@@ -168,8 +172,8 @@ class TreeNode:
                 raise
             except Exception as error:  # a leaf is anybody's code
                 raise ExecutionError(self, error) from error
-        if scripted and (status is SUCCESS or status is FAILURE):
-            self._finish(status)
+        if scripted:
+            status = self._finished(status)
         if status is SUCCESS or status is FAILURE:
             previous = self.status
             if previous is not status:  # as set_status, which would cost another call
@@ -218,6 +222,11 @@ class TreeNode:
         self._watch = watcher
         self.watched = watcher is not None
 
+    def hook(self, before: Hook | None, after: Hook | None) -> None:
+        """Have functions asked before and after each tick: the first unless a condition has answered in its place."""
+        self._hook_before, self._hook_after = before, after
+        self._scripted = bool(self.scripts or before or after)
+
     def alarm(self) -> None:
         """A timer that the node has set is due."""
 
@@ -242,7 +251,7 @@ class TreeNode:
         return True
 
     def _judged(self) -> Status | None:
-        """What the pre-conditions answer in the node's place."""
+        """What the pre-conditions, or a hook, answer in the node's place."""
         status = self.status
         for name, script in self._before or ():
             if status is IDLE:
@@ -255,13 +264,22 @@ class TreeNode:
             elif status is RUNNING and name == "_while" and not to_truth(self._run(name, script)):
                 self.halt_node()
                 return SKIPPED
+        if self._hook_before is not None and status is not SUCCESS and status is not FAILURE:
+            answer = self._hook_before(self)
+            return answer if answer is SUCCESS or answer is FAILURE else None
         return None
 
-    def _finish(self, status: Status) -> None:
-        scripts = self._after or {}
-        for name in ("_onSuccess" if status is SUCCESS else "_onFailure", "_post"):
-            if name in scripts:
-                self._run(name, scripts[name])
+    def _finished(self, status: Status) -> Status:
+        """Run the post-conditions of an answer that is an end; the answer, or the hook's in its place."""
+        scripts = self._after
+        if scripts is not None and (status is SUCCESS or status is FAILURE):
+            for name in ("_onSuccess" if status is SUCCESS else "_onFailure", "_post"):
+                if name in scripts:
+                    self._run(name, scripts[name])
+        if self._hook_after is not None:
+            answer = self._hook_after(self)
+            return answer if answer is SUCCESS or answer is FAILURE else status
+        return status
 
     def _run(self, attribute: str, script: Script) -> Any:
         """The value of the script of an attribute; an error says of which."""

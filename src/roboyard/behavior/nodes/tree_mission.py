@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from roboyard.behavior.errors import ExecutionError, NodeError, TreeError
 from roboyard.behavior.factory import Factory
-from roboyard.behavior.groot import Monitor
 from roboyard.behavior.node import TreeNode
 from roboyard.behavior.nodes.desk import DeskNode
-from roboyard.behavior.nodes.groot_server import GrootServer
+from roboyard.behavior.nodes.held_tree import HeldTree
 from roboyard.behavior.nodes.leaves import bind
 from roboyard.behavior.show import as_text
 from roboyard.behavior.status import IDLE, RUNNING, Status
@@ -27,6 +27,7 @@ class TreeMissionNode(DeskNode):
     out: ~/status (std_msgs/String): the root's status, latched
     out: ~/tree (std_msgs/String): the tree as text, latched
     out: ~/events (std_msgs/String): what changed in a tick, JSON: [[uid, path, before, after], …]
+    in: ~/hooks (std_msgs/String): changes of breakpoints, by Groot2, JSON: {kind, body}
     service: ~/state (std_srvs/Trigger): where each node stands, JSON: [[uid, status], …]
     """
 
@@ -36,7 +37,7 @@ class TreeMissionNode(DeskNode):
     start: float = param(1.0, unit="s", low=0.0, high=1e6, doc="when it is ticked first", fixed=True)
     repeat: bool = param(False, doc="begin anew when it has succeeded")
     mock: bool = param(False, doc="stand in for unknown node types", fixed=True)
-    groot: int = param(0, low=0, high=65535, doc="port on which Groot2 can watch, as 1667; 0: none", fixed=True)
+    groot: int = param(0, low=0, high=65534, doc="port for Groot2, as 1667, and the one after it; 0: none", fixed=True)
 
     def setup(self) -> None:
         """Read the tree and connect its leaves."""
@@ -49,8 +50,7 @@ class TreeMissionNode(DeskNode):
         bind(factory, self)
         self._tree = load_tree(self.file, factory, main=self.tree or None, mock=self.mock)
         self._tree.watch(self._note)
-        self._monitor = Monitor(self._tree, lambda: self.now_ns)
-        self._server = GrootServer(self._monitor, self.groot) if self.groot else None
+        self._groot = HeldTree(self, self._tree, self.groot, self._settle) if self.groot else None
         self._status_out = self.publisher("~/status", msg.String, latched=True)
         self._events_out = self.publisher("~/events", msg.String)
         self.publisher("~/tree", msg.String, latched=True).publish(msg.String(data=as_text(self._tree)))
@@ -63,18 +63,24 @@ class TreeMissionNode(DeskNode):
     # -- ticks ---------------------------------------------------------------------------------------------------------
     def _note(self, node: TreeNode, before: Status, after: Status) -> None:
         self._changes.append((node.uid, node.path, before.name, after.name))
-        self._monitor.note(node, before, after)
+        if self._groot is not None:
+            self._groot.monitor.note(node, before, after)
 
     def _tick(self) -> None:
         ended = self._status is not IDLE and self._status is not RUNNING
         if self.now < self.start - 1e-9 or (ended and not (self.repeat and self._status is Status.SUCCESS)):
             return
+        if self._groot is not None:
+            self._groot.tick()
+        else:
+            self._settle(lambda: self._tree.tick_once(self.now_ns))
+
+    def _settle(self, result: Callable[[], Status]) -> None:
+        """Say what a tick came to."""
         try:
-            with self._monitor.lock:
-                status = self._tree.tick_once(self.now_ns)
+            status = result()
         except (ExecutionError, NodeError) as error:
-            with self._monitor.lock:
-                self._tree.halt()
+            self._tree.halt()
             self.log.error(str(error))
             raise RunError(f"the tree failed: {error}", where=self.full_name) from error
         finally:
@@ -94,12 +100,14 @@ class TreeMissionNode(DeskNode):
     def close(self) -> None:
         """Watch no more."""
         self._tree.watch(None)
-        if self._server is not None:
-            self._server.close()
+        if self._groot is not None:
+            self._groot.close()
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
         """State as plain data."""
+        if self._groot is not None and self._groot.held:
+            raise RunError("held at a breakpoint", where=f"node {self.full_name}", valid="save when it was let go")
         try:
             tree = self._tree.save()
         except NodeError as error:
