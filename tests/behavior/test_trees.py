@@ -380,3 +380,22 @@ def test_a_timeout_of_0_is_none(msec: int, ends: str) -> None:
         if status is not Status.RUNNING:
             break
     assert status.name == ends
+
+
+def test_a_converter_holds_for_ports_that_were_declared_before_it() -> None:
+    class Door:
+        def __init__(self, text: str) -> None:
+            self.number = int(text)
+
+    class Knock(Action):
+        ports: ClassVar = {"door": input_port(Door, doc="a number")}
+
+        def tick(self) -> Status:
+            return Status.SUCCESS if self.input("door").number == 7 else Status.FAILURE
+
+    factory = Factory()
+    factory.register(Knock)
+    converter(Door, Door)
+    assert read_tree(xml('<Knock door="7"/>'), factory).tick_once() is Status.SUCCESS
+    with pytest.raises(TreeError, match=r"<Knock> 'early', port door: 'x' is no Door, a number"):
+        read_tree(xml('<Knock door="x" name="early"/>'), factory)

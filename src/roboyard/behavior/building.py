@@ -246,8 +246,10 @@ def _check_constant(element: Element, name: str, text: str, port: Port) -> None:
         port.type.parse(text)
     except (PortError, ValueError) as error:
         words = f'The port with name "{name}" and value "{text}" can not be converted to {port.type.name}'
-        where = f"{element.where}: <{element.tag}>, port {name}"
-        raise TreeError(f"{text!r} is no {port.type.name}", where=where, valid=words_of(error), words=words) from error
+        called = f" {element.get('name')!r}" if element.get("name") else ""
+        where = f"{element.where}: <{element.tag}>{called}, port {name}"
+        what = f"{text!r} is no {port.type.name}" + (f", {port.doc}" if port.doc else "")
+        raise TreeError(what, where=where, valid=words_of(error), words=words) from error
 
 
 def _declare(board: Blackboard, ports: dict[str, str], kind: type[TreeNode], element: Element, path: str) -> None:

@@ -24,7 +24,7 @@ _TRUTHS = {"0": False, "1": True} | {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class PortType:
     """The type of a port or blackboard entry.
 
@@ -263,7 +263,7 @@ def type_of(kind: Any) -> PortType:
 
 
 def converter(kind: type, parse: Callable[[str], Any]) -> PortType:
-    """Say how text becomes a value of a class, for all ports of that class; the last one said holds.
+    """Say how text becomes a value of a class, for all ports of that class, made or not; the last one said holds.
 
     Args:
         kind: The class.
@@ -276,8 +276,9 @@ def converter(kind: type, parse: Callable[[str], Any]) -> PortType:
         except ValueError as error:
             raise PortError(f"Can't convert string [{text}] to {kind.__name__}: {error}") from error
 
-    made = _BY_CLASS[kind] = PortType(kind.__name__, kind, parse_or_say)
-    return made
+    found = type_of(kind)
+    found.parse = parse_or_say
+    return found
 
 
 def type_of_value(value: Any) -> PortType:
