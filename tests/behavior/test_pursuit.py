@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +12,9 @@ import pytest
 
 from roboyard.behavior import Factory, StatefulAction, Status, input_port
 from roboyard.behavior.goals import Patience, Pursuit, Tasks, load_tasks
+from roboyard.behavior.goals.file import SenseOf
 from roboyard.behavior.goals.pursuit import rehearsed
+from roboyard.behavior.nodes.senses import Senses
 from roboyard.errors import InputError
 
 FILE = """
@@ -187,6 +191,24 @@ def test_a_change_that_breaks_the_plan_leads_to_another(tasks: Tasks) -> None:
     pursuit = made(tasks, "fetch")
     assert run(pursuit, sensed=lambda tick: {"on desk": "cup"} if tick == 2 else {}) is Status.SUCCESS
     assert "put cup" not in Do.log
+
+
+def test_a_plan_that_the_same_change_overtakes_again_and_again_is_given_up(tasks: Tasks) -> None:
+    pursuit = made(tasks, "fetch")
+    assert run(pursuit, sensed=lambda tick: {"robot": "dock"} if tick % 4 == 3 else {}) is Status.FAILURE
+    assert "robot is dock, and shelf is needed, 6 times" in pursuit.results[0]
+    assert whats(pursuit).count("changes") == 6
+
+
+def test_of_places_near_to_each_other_the_believed_one_is_seen(tasks: Tasks) -> None:
+    tasks = replace(tasks, senses={"robot": SenseOf(near=0.3)})
+    senses = Senses(SimpleNamespace(frame=str), tasks, None, "map", "base_link")  # type: ignore[arg-type]
+    places = {"desk": (4.0, 0.0, 0.0), "point 1": (4.1, 0.0, 0.0)}
+    for x, believed, seen in (
+        (4.08, "dock", "point 1"), (4.08, "desk", "desk"), (4.02, "point 1", "point 1"), (4.35, "desk", "point 1"),
+        (5.0, "desk", "elsewhere"),
+    ):  # fmt: skip
+        assert senses((x, 0.0, 0.0), places, {"robot": believed}) == {"robot": seen}
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -27,7 +27,8 @@ class Patience:
 
     Attributes:
         tries: So often a step may fail before another way is taken, if there is one.
-        most: So often one step of a task may fail; then the task is given up.
+        most: So often one step of a task may fail, or one condition be otherwise than a plan needs it; then the task is
+            given up.
         rest_ns: Between a failure and the next try [ns].
         blocked_ns: So long another way is taken [ns].
     """
@@ -157,9 +158,18 @@ class Pursuit:
             changing = self.plan.steps[self._done].effects if self._is_running() else {}
             for name, value in self._needed[self._done].items():
                 if name not in changing and self.world.get(name) != value:
-                    self._say("changes", f"{name} is {self.world.get(name)}, and {value} is needed")
-                    self.halt()
+                    self._changed(f"{name} is {self.world.get(name)}, and {value} is needed")
                     return
+
+    def _changed(self, why: str) -> None:
+        """The plan is none any more; where that happens again and again, neither is the task."""
+        self._say("changes", why)
+        self._tried[why] = self._tried.get(why, 0) + 1
+        if self._current is not None and self._tried[why] >= self._patience.most:
+            goal = self.goals[self._current].name
+            self._end(f"{goal} is impossible, because {why}, {self._tried[why]} times")
+        else:
+            self.halt()
 
     def _is_running(self) -> bool:
         return self.tree is not None and self.tree.root.status is RUNNING

@@ -159,7 +159,7 @@ class GoalMissionNode(DeskNode):
             return
         here = self._senses.here()
         try:
-            status = pursuit.tick(self.now_ns, self._senses(here, self._tasks.places), here)
+            status = pursuit.tick(self.now_ns, self._senses(here, self._tasks.places, pursuit.world), here)
         except (ExecutionError, NodeError) as error:
             pursuit.halt()
             self.log.error(str(error))

@@ -30,7 +30,7 @@ class Senses:
         self.joints: dict[str, float] = {}
         self._node, self._groups = node, groups
         self._frames = node.frame(map_frame), node.frame(base_frame)
-        self._readers: dict[str, Callable[[Place | None, Mapping[str, Place]], Value | None]] = {}
+        self._readers: dict[str, Callable[[Place | None, Mapping[str, Place], Value], Value | None]] = {}
         for name, sense in tasks.senses.items():
             self._connect(name, sense)
 
@@ -61,9 +61,11 @@ class Senses:
             return None
         return pose.x, pose.y, pose.theta
 
-    def __call__(self, here: Place | None, places: Mapping[str, Place]) -> dict[str, Value]:
-        """Conditions as they are seen now."""
-        read = {name: reader(here, places) for name, reader in self._readers.items()}
+    def __call__(
+        self, here: Place | None, places: Mapping[str, Place], believed: Mapping[str, Value]
+    ) -> dict[str, Value]:
+        """Conditions as they are seen now; of places that are near to each other the one that was believed."""
+        read = {name: reader(here, places, believed.get(name)) for name, reader in self._readers.items()}
         return {**self.values, **{name: value for name, value in read.items() if value is not None}}
 
     def _pose_near(self, most: float, *_: object) -> Value | None:
@@ -76,9 +78,11 @@ class Senses:
         return best if best is not None and off[best] <= most else ELSEWHERE
 
 
-def _place_near(most: float, here: Place | None, places: Mapping[str, Place]) -> Value | None:
+def _place_near(most: float, here: Place | None, places: Mapping[str, Place], believed: Value) -> Value | None:
     if here is None:
         return None
     far = {name: math.hypot(place[0] - here[0], place[1] - here[1]) for name, place in places.items()}
+    if isinstance(believed, str) and far.get(believed, math.inf) <= most:
+        return believed
     best = min(far, key=lambda name: far[name], default=None)
     return best if best is not None and far[best] <= most else ELSEWHERE
