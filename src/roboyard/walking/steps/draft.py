@@ -16,8 +16,6 @@ from roboyard.walking.steps.swing import HOLD, RISE
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-_PASSES: Final = 3
-"""Rounds of evening out how the body goes."""
 _QUICK: Final = 0.5 * math.pi / RISE
 """A foot that is carried for long rises and comes down as fast as about it can: so much longer than evenly up."""
 
@@ -134,30 +132,6 @@ def schedule(world: World, draft: Draft) -> float:
         times[k + 1] = time
     draft.gap[m] = abs(draft.at[m + 1] - draft.at[m]) / speed
     return float(times[m] + draft.gap[m])
-
-
-@kernel(examples=lambda: [(sample_parts()[0], make_draft())])
-def even_out(world: World, draft: Draft) -> float:
-    """Let the body go as evenly as its stretches allow, rather than as drawn; the duration [s]."""
-    m = draft.events[0]
-    duration, end = schedule(world, draft), draft.at[m + 1]
-    # no farther than where it can be later, so that it seldom has to go back
-    most, ahead = np.empty(m), end
-    for k in range(m - 1, -1, -1):
-        ahead = max(min(float(draft.high[k]), ahead), float(draft.low[k]))
-        most[k] = ahead
-    for _ in range(_PASSES):
-        time, last = 0.0, 0.0
-        for k in range(m):
-            time += draft.gap[k]
-            if k < draft.events[1]:
-                last = draft.at[k + 1]
-                continue
-            wanted = max(end * time / max(duration, 1e-9), last)
-            last = min(max(wanted, float(draft.low[k])), most[k])
-            draft.at[k + 1] = last
-        duration = schedule(world, draft)
-    return duration
 
 
 @kernel(examples=lambda: [(sample_parts()[0], make_draft())])

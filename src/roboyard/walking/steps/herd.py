@@ -49,6 +49,7 @@ class Numbers(NamedTuple):
         leg_loss: Weight of how badly the body would stand without one of its feet.
         slack: Feet in the air may be so far below the ground's height [m].
         bend: Ways that are laid anew go aside for so long, at most [m].
+        scale: How large the robot is beside the Akrobat.
     """
 
     x: float
@@ -72,6 +73,7 @@ class Numbers(NamedTuple):
     leg_loss: float
     slack: float
     bend: float
+    scale: float
 
 
 class World(NamedTuple):
@@ -221,7 +223,7 @@ def sample_world() -> World:
     flat, three, two, table = np.zeros((2, 2)), np.zeros((1, 3)), np.zeros(2), np.zeros((1, 2, 2), np.uint64)
     return World(
         table, table, three, three, np.ones(1, np.int64), flat, flat, flat > 0.0, flat, flat,
-        np.zeros((2, 3), np.uint64), 1, two, two, three, Numbers(*(0.1,) * 21),
+        np.zeros((2, 3), np.uint64), 1, two, two, three, Numbers(*(0.1,) * 22),
     )  # fmt: skip
 
 

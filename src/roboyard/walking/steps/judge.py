@@ -26,14 +26,26 @@ Array = NDArray[np.float64]
 FINE: Final = 0.01
 """Time between two looks at a plan [s]."""
 _COARSE: Final = 0.1
-"""And while it is timed [s]."""
+"""And while it is timed for the first time [s]."""
+_GLANCE: Final = 0.06
+"""And when most of what is wrong with a plan shows already [s]."""
+_MIDDLE: Final = 0.04
+"""And while each of its gaps is timed [s]."""
+_TRAVEL: Final = 0.2
+"""The body goes so far between two looks at a leg that stands, at most, in samples of its way: 2 mm."""
 _PER_SAMPLE: Final = 3
 """Looks while the body goes from one sample of its way to the next, at least."""
 _SHARE: Final = 0.9
 """Of the joints' speeds that is used."""
 _PASSES: Final = 3
-_MORE: Final = 2
-"""And with finer looks, where a part of the plan is settled."""
+_SHRINK: Final = 0.4
+"""Gaps become so much shorter in one of these passes, at most."""
+_FINER: Final = 6
+"""Passes after these in which gaps become longer only, at most: until none is too short by more than `_EVEN`.  Where
+they become shorter as well, swings that go on over several gaps are too fast in one and then the other, for ever."""
+_EVEN: Final = 1.1
+EXACT: Final = 0.0
+"""Gaps stay."""
 _SHORTEST: Final = 1e-4
 _COMFORT: Final = 2.5
 """From so many least margins on a body stands well."""
@@ -141,13 +153,13 @@ def make_room(legs: int) -> Room:
 @kernel(
     leaf=True,
     examples=lambda: [
-        (sample_world(), sample_limbs(), np.zeros((2, 3)), make_draft(), 0.02, True, make_room(1), np.zeros(6))
+        (sample_world(), sample_limbs(), np.zeros((2, 3)), make_draft(), 0.02, EXACT, make_room(1), np.zeros(6))
     ],
 )
 def sweep(
-    world: World, limbs: Limbs, way: Array, draft: Draft, period: float, exact: bool, room: Room, out: Array
+    world: World, limbs: Limbs, way: Array, draft: Draft, period: float, shrink: float, room: Room, out: Array
 ) -> int:
-    """Go through a plan as it is timed, and set each gap's time by its fastest joint, unless ``exact``.
+    """Go through a plan as it is timed, and set each gap's time by its fastest joint, or look at it exactly.
 
     Args:
         world: See there.
@@ -155,7 +167,8 @@ def sweep(
         way: (n, 3) of the body.
         draft: The plan.
         period: Time between two looks, at most [s].
-        exact: Also look for what legs touch, how the body stands and whether feet keep in order; times stay.
+        shrink: A gap becomes so much shorter, at most.  EXACT: times stay, and what legs touch, how the body stands
+            and whether feet keep in order is looked at instead.
         room: To work in.
         out: (6,) is filled: the greatest share of a joint's speed, the least margin [m], the mean of how near the body
             is to tipping (0 to 1), the duration [s]; the work of the joints beside raising the robot as fast as it can
@@ -165,6 +178,7 @@ def sweep(
     Returns:
         GOOD, or what is wrong.
     """
+    exact = shrink == EXACT
     task, legs, m = world.number, world.home.shape[0], draft.events[0]
     feet, down, rose, slow, times, last, edges, along = (
         room.feet, room.down, room.rose, room.slow, room.times, room.last, room.edges, room.along
@@ -194,8 +208,11 @@ def sweep(
             parts = max(parts, math.ceil(_PER_SAMPLE * abs(draft.at[k + 1] - draft.at[k])))
         if not live:  # it is over
             parts = -1
-        fastest = 0.0
+        fastest, stride, stood = 0.0, max(parts, 1), 0
+        if parts > 0:
+            stride = max(int(parts * _TRAVEL / max(abs(draft.at[k + 1] - draft.at[k]), 1e-9)), 1)
         for p in range(0 if not known else 1, parts + 1):
+            stands = p % stride == 0 or p == parts
             share = p / parts if parts > 0 else 0.0
             way_place(way, draft.at[k] + share * (draft.at[k + 1] - draft.at[k]), body)
             now = times[k] + share * gap
@@ -210,8 +227,11 @@ def sweep(
             if works:
                 share_loads(feet, down, body[0], body[1], room.loads)
             for leg in range(legs):
-                ends, share_up, span = 1.0, 0.0, 0.0
+                if down[0, leg] and not stands:
+                    continue
+                ends, share_up, span, looks = 1.0, 0.0, 0.0, 1
                 if down[0, leg]:
+                    looks = p - stood
                     for j in range(3):
                         foot[j] = feet[0, leg, j]
                 else:
@@ -243,7 +263,7 @@ def sweep(
                 if known and parts > 0 and p > 0:
                     turned = 0.0
                     for j in range(3):
-                        turned = max(turned, abs(q[j] - last[leg, j]) / rates[leg, j])
+                        turned = max(turned, abs(q[j] - last[leg, j]) / (looks * rates[leg, j]))
                     at_end = not down[0, leg] and ends < 1.0 and min(share_up, 1.0 - share_up) < RISE * ends
                     if at_end and not exact and draft.mate[rose[leg]] >= draft.events[1]:
                         # what helps is to rise or come down longer, rather than a longer swing
@@ -255,6 +275,8 @@ def sweep(
                         fastest = max(fastest, turned)
                 for j in range(3):
                     last[leg, j] = q[j]
+            if stands:
+                stood = p
             if exact:
                 for leg in range(legs):
                     before = ahead[leg]
@@ -273,7 +295,7 @@ def sweep(
             else:
                 worst = max(worst, ratio)
             if not exact and not settled:
-                draft.gap[k] = max(gap * min(max(ratio, 0.4), 3.0), _SHORTEST)
+                draft.gap[k] = max(gap * min(max(ratio, shrink), 3.0), _SHORTEST)
         if k < m:
             leg = draft.leg[k]
             if draft.kind[k] == SET:
@@ -308,16 +330,23 @@ def judge(world: World, limbs: Limbs, way: Array, draft: Draft, out: Array) -> i
     Returns:
         GOOD, or what is wrong.
     """
-    room = make_room(world.home.shape[0])
+    room, settled = make_room(world.home.shape[0]), draft.events[1] > 0
     for _ in range(_PASSES):
-        state = sweep(world, limbs, way, draft, _COARSE, False, room, out)
+        state = sweep(world, limbs, way, draft, _COARSE, _SHRINK, room, out)
         if state != GOOD:
             return state
-    for _ in range(_MORE if draft.events[1] > 0 else 0):  # what is too fast in settled gaps cannot be mended below
-        state = sweep(world, limbs, way, draft, FINE, False, room, out)
+    if not settled:
+        state = sweep(world, limbs, way, draft, _GLANCE, EXACT, room, out)
         if state != GOOD:
             return state
-    state = sweep(world, limbs, way, draft, FINE, True, room, out)
+    for _ in range(_FINER):
+        # what is too fast in settled gaps cannot be mended below
+        state = sweep(world, limbs, way, draft, FINE if settled else _MIDDLE, 1.0, room, out)
+        if state != GOOD:
+            return state
+        if out[0] <= _EVEN:
+            break
+    state = sweep(world, limbs, way, draft, FINE, EXACT, room, out)
     if state != GOOD:
         return state
     timed, out[3] = out[3], 0.0

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,12 +16,16 @@ from roboyard.walking.steps.plan import StepPlan
 
 Array = NDArray[np.float64]
 
+_FINE: Final = 0.0025
+"""From one sample of the way to the next where it is not over yet, at most: the body goes evenly between them, within a
+millimetre of a plan whose own samples are elsewhere [m]."""
+
 
 def settled(plan: StepPlan, now: float, bad: frozenset[int] = frozenset()) -> tuple[Draft, Array]:
     """The events of a plan up to some time after now, and the body's way (n, 3) until then.
 
     Up to where the feet come down that are in the air now, so that each lands where it is about to; but to no foothold
-    that is bad, and to nothing that comes after one.
+    that is bad, and to nothing that comes after one.  Samples of the way lie evenly in time from event to event.
 
     Args:
         plan: Under way.
@@ -38,14 +46,12 @@ def settled(plan: StepPlan, now: float, bad: frozenset[int] = frozenset()) -> tu
         [(one.lifts, 1, one.leg, one.source) for _, one in swings if one.lifts <= until]
         + [(one.lands, 0, one.leg, one.target) for _, one in swings if one.lands <= until]
     )  # at one time feet come down before others rise
-    times = plan.track[:, 0]
-    rows = int(np.searchsorted(times, until, side="right"))
-    stops, places = times[:rows], plan.track[:rows, 1:]
-    if stops[-1] < until:
-        stops, places = np.append(stops, until), np.vstack([places, plan.body([until])])
-    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(places, axis=0), axis=1))]) / STEP
-    even = np.append(np.arange(np.ceil(along[-1])), along[-1])
-    way = np.column_stack([np.interp(even, along, places[:, k]) for k in range(3)])
+    knots = np.array([0.0, *(time for time, *_ in events), until])
+    counts = [
+        max(math.ceil(_length(plan, a, b) / (STEP if b <= now else _FINE)), 1) for a, b in itertools.pairwise(knots)
+    ]
+    at = np.concatenate([[0], np.cumsum(counts)])
+    way = plan.body(np.interp(np.arange(at[-1] + 1), at, knots))
     if len(events) >= EVENTS - 2 or len(way) >= LONGEST - 2:
         raise InputError(f"a plan of {len(events)} events, {len(way)} places", valid=f"up to {EVENTS} and {LONGEST}")
     draft, before = make_draft(), 0.0
@@ -55,6 +61,14 @@ def settled(plan: StepPlan, now: float, bad: frozenset[int] = frozenset()) -> tu
         if not rises:
             one = next(one for _, one in swings if one.leg == leg and one.lands == time)
             draft.top[k], draft.quick[k] = one.top, one.quick
-        draft.at[k + 1] = np.interp(np.interp(time, stops, along), even, np.arange(len(even)))
+        draft.at[k + 1] = at[k + 1]
     draft.events[:] = len(events), len(events), sum(time <= now for time, *_ in events)
     return draft, way
+
+
+def _length(plan: StepPlan, begin: float, end: float) -> float:
+    """How far the body goes from one time to another [m]."""
+    times = plan.track[:, 0]
+    inner = times[(times > begin) & (times < end)]
+    places = plan.body(np.concatenate([[begin], inner, [end]]))
+    return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())

@@ -126,6 +126,7 @@ class Problem:
             ground.x, ground.y, ground.cell, 1.0 / rig.cell, 1.0 / rig.layer, rig.gap, rig.limb, c, s, self.rig.margin,
             _STEP * scale, _SPREAD * scale, _LIFT * scale, speed_body, speed_foot, self.rating.tipping,
             self.rating.footing, self.rating.energy, self.rating.leg_loss, ground.slack, _BEND * scale,
+            scale,
         )  # fmt: skip
         return World(
             rig.table, rig.air, rig.low, rig.home, rig.side, ground.heights, ground.tops, ground.stand, ground.quality,

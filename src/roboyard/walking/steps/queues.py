@@ -11,14 +11,11 @@ import math
 from typing import Final
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.herd import Herd, World, sample_world
 from roboyard.walking.steps.stances import (
     FRESH,
     HEAP,
     SQUARES,
     Graph,
-    events_left,
-    nearest_to_goal,
     sample_graph,
 )
 
@@ -60,10 +57,9 @@ def pop(graph: Graph) -> int:
     return int(first)
 
 
-@kernel(leaf=True, examples=lambda: [(sample_world(), sample_graph()[3], 0)])
-def sort_in(world: World, graph: Graph, node: int) -> None:
-    """Put a new node among those whose bodies come to the same square."""
-    row, column, left = nearest_to_goal(world, graph, node)
+@kernel(leaf=True, examples=lambda: [(sample_graph()[3], 0, 0, 0, 1.0)])
+def sort_in(graph: Graph, node: int, row: int, column: int, away: float) -> None:
+    """Put a new node among those whose bodies come to the same square, with a cell so far from the goal [m]."""
     own, k = math.floor(row / _CELLS) * (1 << 20) + math.floor(column / _CELLS), 0
     while k < graph.number[SQUARES] and graph.square[k] != own:
         k += 1
@@ -71,12 +67,12 @@ def sort_in(world: World, graph: Graph, node: int) -> None:
         return
     if k == graph.number[SQUARES]:
         graph.number[SQUARES] += 1
-        graph.square[k], graph.way_off[k], graph.newest[k] = own, left, -1
+        graph.square[k], graph.way_off[k], graph.newest[k] = own, away, -1
     graph.older[node], graph.newest[k] = graph.newest[k], node
 
 
-@kernel(leaf=True, examples=lambda: [(sample_world(), sample_graph()[2], sample_graph()[3], 1.0)])
-def elsewhere(world: World, herd: Herd, graph: Graph, weight: float) -> int:
+@kernel(leaf=True, examples=lambda: [(sample_graph()[3], 1.0)])
+def elsewhere(graph: Graph, weight: float) -> int:
     """The best node of the square that is nearest to the goal and was not gone on with too often; -1 for none."""
     best, least = -1, math.inf
     for k in range(graph.number[SQUARES]):
@@ -89,7 +85,7 @@ def elsewhere(world: World, herd: Herd, graph: Graph, weight: float) -> int:
     graph.way_off[best] += _TIRED * graph.grid[2]
     node, least, at = -1, math.inf, graph.newest[best]
     while at >= 0:
-        value = graph.cost[at] + weight * events_left(world, herd, graph, at)
+        value = graph.cost[at] + weight * graph.left[at]
         if graph.turn[at] == FRESH and value < least:
             node, least = at, value
         at = graph.older[at]

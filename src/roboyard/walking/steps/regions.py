@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.walking.steps.ground_kernels import body_height
-from roboyard.walking.steps.herd import Array, Herd, World, make_herd, sample_world
+from roboyard.walking.steps.herd import Array, Herd, Whole, World, make_herd, sample_world
 from roboyard.walking.steps.stretch import in_table, inside_by, polygon_edges
 
 Bits = NDArray[np.uint64]
@@ -25,7 +25,7 @@ _ALL: Final = np.uint64((1 << SIDE) - 1)
 
 
 @kernel(leaf=True, examples=lambda: [(sample_world(), make_herd(1, 1), 0, np.zeros(3), np.zeros(2, np.int64))])
-def middle_of(world: World, herd: Herd, i: int, grid: Array, out: NDArray[np.int64]) -> None:
+def middle_of(world: World, herd: Herd, i: int, grid: Array, out: Whole) -> None:
     """First row and column of the region of a plan's feet: its middle is where they would be as in the stance.
 
     Args:
@@ -71,7 +71,7 @@ def holds(world: World, herd: Herd, i: int, x: float, y: float, edges: Array, co
         (sample_world(), make_herd(1, 1), 0, np.ones(3), np.zeros(2, np.int64), np.zeros(SIDE, np.uint64))
     ],
 )
-def fill_region(world: World, herd: Herd, i: int, grid: Array, first: NDArray[np.int64], out: Bits) -> None:
+def fill_region(world: World, herd: Herd, i: int, grid: Array, first: Whole, out: Bits) -> None:
     """Where the body can be with the feet of a plan, as bits: k of row r is row ``first[0] + r``, ``first[1] + k``."""
     count = polygon_edges(herd.feet, herd.down, i, -1, herd.edges)
     for r in range(SIDE):
@@ -87,6 +87,41 @@ def fill_region(world: World, herd: Herd, i: int, grid: Array, first: NDArray[np
 def is_in(region: Bits, row: int, column: int) -> bool:
     """Whether a cell, from the region's first one on, belongs to it."""
     return bool(0 <= row < SIDE and 0 <= column < SIDE and (region[row] >> np.uint64(column)) & _ONE != np.uint64(0))
+
+
+@kernel(leaf=True, examples=lambda: [(np.zeros(SIDE, np.uint64), np.zeros(2, np.int64), 0.0, 0.0)])
+def nearest(region: Bits, first: Whole, row: float, column: float) -> tuple[int, int]:
+    """Row and column of the grid of the cell of a region that is nearest to a place on it; -1 of an empty region."""
+    best, at_row, at_column = math.inf, -1, -1
+    for r in range(SIDE):
+        bits, c, dr = region[r], 0, first[0] + r - row
+        if dr * dr >= best:
+            continue
+        while bits != np.uint64(0):
+            if bits & _ONE:
+                dc = first[1] + c - column
+                if dr * dr + dc * dc < best:
+                    best, at_row, at_column = dr * dr + dc * dc, first[0] + r, first[1] + c
+            bits >>= _ONE
+            c += 1
+    return at_row, at_column
+
+
+@kernel(
+    leaf=True,
+    examples=lambda: [
+        (np.zeros(SIDE, np.uint64), np.zeros(2, np.int64), np.zeros(SIDE, np.uint64), np.zeros(2, np.int64),
+         np.zeros(SIDE, np.uint64))
+    ],
+)  # fmt: skip
+def overlap(region: Bits, first: Whole, other: Bits, other_first: Whole, out: Bits) -> None:
+    """The cells of a region that another region has as well, at the first one's rows and columns."""
+    shift = other_first[1] - first[1]
+    for r in range(SIDE):
+        row, bits = first[0] + r - other_first[0], np.uint64(0)
+        if 0 <= row < SIDE and abs(shift) < SIDE:
+            bits = other[row] << np.uint64(shift) if shift >= 0 else other[row] >> np.uint64(-shift)
+        out[r] = region[r] & bits & _ALL
 
 
 @kernel(leaf=True, examples=lambda: [(np.zeros(SIDE, np.uint64), 0, 0, np.zeros(SIDE, np.uint64))])
@@ -123,8 +158,8 @@ def flood(region: Bits, row: int, column: int, out: Bits) -> None:
     ],
 )  # fmt: skip
 def path_in(
-    region: Bits, row: int, column: int, to_row: int, to_column: int, came: NDArray[np.int64],
-    queue: NDArray[np.int64],
+    region: Bits, row: int, column: int, to_row: int, to_column: int, came: Whole,
+    queue: Whole,
 ) -> int:  # fmt: skip
     """A shortest path, by edges and past corners of cells, from one cell of a region to another: how many cells follow.
 

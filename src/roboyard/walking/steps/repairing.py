@@ -36,6 +36,7 @@ from roboyard.walking.steps.stances import (
     WAITS,
     Graph,
     code_of,
+    copy_node,
     events_left,
     foothold_of,
     nearest_to_goal,
@@ -53,8 +54,6 @@ _FIRST: Final = 1_500
 """Nodes of the first graph; each has twice as many as the one before."""
 ROWS: Final = EVENTS + 2
 WAYS: Final = 2
-_STEP_AHEAD: Final = 0.05
-"""Of the Akrobat, see `Numbers.step` [m]."""
 _AROUND: Final = 0.3
 """Squares are looked for so far about a foot's place, beside the region, of the Akrobat [m]."""
 _WEIGHTS: Final = (5.0, 2.5, 1.5, 1.0)
@@ -82,17 +81,14 @@ def is_lost(graph: Graph, node: int) -> bool:
     return False
 
 
-@kernel(leaf=True, examples=lambda: [(sample_world(), sample_graph()[2], sample_graph()[3], 0)])
-def is_there(world: World, herd: Herd, graph: Graph, i: int) -> bool:
-    """Whether all feet of a node are down, and the body can go to the goal."""
+@kernel(leaf=True, examples=lambda: [(sample_world(), sample_graph()[2], 0)])
+def stands_at_goal(world: World, herd: Herd, i: int) -> bool:
+    """Whether all feet of a plan are down, and hold the body at the goal."""
     for leg in range(herd.down.shape[1]):
         if not herd.down[i, leg]:
             return False
-    count, grid = polygon_edges(herd.feet, herd.down, i, -1, herd.edges), graph.grid
-    return bool(
-        nearest_to_goal(world, graph, i)[2] <= 0.75 * grid[2]
-        and holds(world, herd, i, world.goal[0], world.goal[1], herd.edges, count)
-    )
+    count = polygon_edges(herd.feet, herd.down, i, -1, herd.edges)
+    return holds(world, herd, i, world.goal[0], world.goal[1], herd.edges, count)
 
 
 @kernel(examples=lambda: [(sample_world(), make_search(3, 1, 2, 2, 2))])
@@ -107,7 +103,7 @@ def plant(world: World, search: Search) -> bool:
         return False
     last = max(first - 1, 0)
     graph.grid[0], graph.grid[1] = p[OWN, last, 0], p[OWN, last, 1]
-    graph.grid[2] = GRID / _STEP_AHEAD * world.number.step
+    graph.grid[2] = GRID * world.number.scale
     for leg in range(herd.down.shape[1]):
         graph.rose[0, leg] = p[OWN, herd.rose[one, leg]]
     copy_plan(herd, one, 0)
@@ -117,7 +113,8 @@ def plant(world: World, search: Search) -> bool:
     graph.code[0] = code_of(herd, graph, 0)
     graph.slots[slot_of(graph, graph.code[0])] = 0
     graph.number[NODES] = 1
-    push(graph, _WEIGHTS[0] * events_left(world, herd, graph, 0), 0)
+    graph.left[0] = events_left(world, herd, 0, nearest_to_goal(world, graph, 0)[2])
+    push(graph, _WEIGHTS[0] * graph.left[0], 0)
     return True
 
 
@@ -133,7 +130,8 @@ def meet(world: World, limbs: Limbs, search: Search, node: int, leg: int) -> boo
     if cost >= EVENTS - 2 or is_lost(graph, node):
         return True
     graph.parent[one], graph.leg[one], graph.cost[one] = node, leg, cost
-    if is_there(world, herd, graph, one):
+    row, column, away = nearest_to_goal(world, graph, one)
+    if away <= 0.75 * graph.grid[2] and stands_at_goal(world, herd, one):
         search.tally[CANDIDATES] += 1
         if math.isfinite(arrive(world, limbs, search, one)):
             graph.number[CHEAPEST] = min(graph.number[CHEAPEST] or EVENTS, int(cost))
@@ -141,24 +139,27 @@ def meet(world: World, limbs: Limbs, search: Search, node: int, leg: int) -> boo
     own = code_of(herd, graph, one)
     slot = slot_of(graph, own)
     at = graph.slots[slot]
-    if at < 0:
+    new = at < 0
+    if new:
         at = graph.number[NODES]
         if at >= min(one, _FIRST << min(graph.number[ROUNDS], 10)):
             return False
         graph.number[NODES] += 1
         graph.slots[slot], graph.code[at], graph.cost[at], graph.turn[at] = at, own, math.inf, FRESH
-        sort_in(world, graph, at)
     elif cost >= graph.cost[at] and not is_lost(graph, at):
         return True
-    copy_plan(herd, one, at)
+    copy_node(herd, graph, one, at)
     graph.region[at], graph.first[at], graph.place[at] = graph.region[one], graph.first[one], graph.place[one]
-    graph.rose[at], graph.parent[at], graph.leg[at], graph.cost[at] = graph.rose[one], node, leg, cost
+    graph.parent[at], graph.leg[at], graph.cost[at] = node, leg, cost
+    graph.left[at] = events_left(world, herd, at, away)
+    if new:
+        sort_in(graph, at, row, column, away)
     if graph.turn[at] == graph.number[TURN] and graph.number[WAITING] < graph.waiting.shape[0]:
         graph.turn[at] = WAITS
         graph.waiting[graph.number[WAITING]] = at
         graph.number[WAITING] += 1
     else:
-        push(graph, cost + _WEIGHTS[graph.number[TURN]] * events_left(world, herd, graph, at), at)
+        push(graph, cost + _WEIGHTS[graph.number[TURN]] * graph.left[at], at)
     return True
 
 
@@ -166,7 +167,7 @@ def meet(world: World, limbs: Limbs, search: Search, node: int, leg: int) -> boo
 def go_on(world: World, limbs: Limbs, search: Search, node: int, key: np.uint64) -> bool:
     """Try all events from a node; whether there was room for what they led to."""
     herd, ways, graph, one, n0 = search.herd, search.ways, search.graph, search.herd.events.shape[0] - 2, world.number
-    scale, grid, drawn = n0.step / _STEP_AHEAD, graph.grid, graph.number[ROUNDS] > 0
+    scale, grid, drawn = n0.scale, graph.grid, graph.number[ROUNDS] > 0
     edge = max(round(SQUARE * scale / n0.cell), 1) * n0.cell
     low_r, high_r, low_c, high_c = SIDE, -1, SIDE, -1
     for r in range(SIDE):
@@ -201,21 +202,20 @@ def go_on(world: World, limbs: Limbs, search: Search, node: int, key: np.uint64)
     return True
 
 
-@kernel(examples=lambda: [(sample_world(), make_search(3, 1, 2, 2, 2))])
-def lower(world: World, search: Search) -> None:
+@kernel(examples=lambda: [(sample_graph()[3],)])
+def lower(graph: Graph) -> None:
     """Go on with the next weight: all nodes that wait are put among those of the heap, which is laid anew."""
-    herd, graph = search.herd, search.graph
     graph.number[TURN] += 1
     weight, known = _WEIGHTS[graph.number[TURN]], graph.number[HEAP]
     nodes = graph.heap[:known].copy()
     graph.number[HEAP] = 0
     for node in nodes:
         if not math.isinf(graph.cost[node]):
-            push(graph, graph.cost[node] + weight * events_left(world, herd, graph, node), node)
+            push(graph, graph.cost[node] + weight * graph.left[node], node)
     for k in range(graph.number[WAITING]):
         node = graph.waiting[k]
         if not math.isinf(graph.cost[node]):
-            push(graph, graph.cost[node] + weight * events_left(world, herd, graph, node), node)
+            push(graph, graph.cost[node] + weight * graph.left[node], node)
     graph.number[WAITING] = 0
 
 
@@ -235,14 +235,14 @@ def repair(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: 
             node = -1
             graph.number[STEPS] += 1
             if cheapest == 0 and graph.number[STEPS] % 2 == 0:
-                node = elsewhere(world, search.herd, graph, _WEIGHTS[0])
+                node = elsewhere(graph, _WEIGHTS[0])
             if node < 0:
                 node = pop(graph)
             if graph.turn[node] != graph.number[TURN] and not is_lost(graph, node):
                 graph.turn[node] = graph.number[TURN]
                 room = go_on(world, limbs, search, node, key)
         elif cheapest > 0 and graph.number[TURN] + 1 < len(_WEIGHTS):
-            lower(world, search)
+            lower(graph)
         else:
             graph.number[EXHAUSTED] += cheapest == 0
             room = False

@@ -11,13 +11,13 @@ from roboyard.compute import kernel
 from roboyard.walking.steps.draft import (
     Draft,
     copy_draft,
-    even_out,
     make_draft,
     poorness,
     schedule,
     unroll,
 )  # fmt: skip
 from roboyard.walking.steps.draws import key_of
+from roboyard.walking.steps.evening import even_out, keep_in_reach
 from roboyard.walking.steps.events import begin, repeat
 from roboyard.walking.steps.herd import LONGEST, Herd, Log, Ways, World, make_herd, make_log, make_ways, sample_world
 from roboyard.walking.steps.judge import GOOD, judge
@@ -58,6 +58,7 @@ class Search(NamedTuple):
         past_way: (n, 3) the way of the body in them; the first ``past_size[0]`` rows.
         past_size: (1,) rows.
         graph: Of stances, for the planner that has one.
+        trial: Room for one plan more.
     """
 
     ways: Ways
@@ -74,6 +75,7 @@ class Search(NamedTuple):
     past_way: Array
     past_size: NDArray[np.int64]
     graph: Graph
+    trial: Herd
 
 
 def make_search(plans: int, legs: int, events: int, ways: int = 0, nodes: int = 1) -> Search:
@@ -82,6 +84,7 @@ def make_search(plans: int, legs: int, events: int, ways: int = 0, nodes: int = 
         make_ways(ways or plans), make_herd(plans, legs), make_log(events), make_draft(), make_draft(),
         np.zeros((LONGEST, 3)), np.zeros(1, np.int64), np.full(2, np.inf), np.zeros(12, np.int64), np.zeros(6),
         make_draft(), np.zeros((LONGEST, 3)), np.zeros(1, np.int64), make_graph(nodes, legs),
+        make_herd(1, legs),
     )  # fmt: skip
 
 
@@ -126,11 +129,14 @@ def _look(world: World, limbs: Limbs, search: Search, i: int, way: Array, even: 
     """The estimated cost [s], and GOOD or what is wrong; GOOD too where it is too dear to be looked at."""
     draft = search.draft
     unroll(world, search.ways, search.herd, search.log, i, search.past, draft)
+    drawn, task = draft.at[: draft.events[0] + 2].copy(), world.number
     duration = even_out(world, draft) if even else schedule(world, draft)
-    task = world.number
     estimate = duration * (1.0 + task.footing * poorness(world, draft))
     if estimate >= ROOM * search.cost[1]:
         return estimate, GOOD
+    if even:
+        keep_in_reach(world, search.ways, search.herd.way[i], draft, drawn, search.trial)
+        schedule(world, draft)
     about = np.zeros(6)
     search.tally[JUDGED] += 1
     why = judge(world, limbs, way, draft, about)

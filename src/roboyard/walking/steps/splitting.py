@@ -32,8 +32,6 @@ ROWS: Final = 60_000
 """Of the log."""
 _SQUARE: Final = 0.06
 """Edge of the squares, of the Akrobat [m]."""
-_STEP_AHEAD: Final = 0.05
-"""Of the Akrobat, see `Numbers.step` [m]."""
 _SIDE: Final = 64
 """Squares beside each other, and behind each other, before they begin anew."""
 _WAYS: Final = 8
@@ -54,7 +52,7 @@ _ARRIVALS: Final = 6
 @kernel(leaf=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
 def square_of(world: World, ways: Ways, herd: Herd, i: int) -> int:
     """Number of the square where the body of a plan can get to."""
-    w, sample, edge = herd.way[i], herd.span[i, 1], _SQUARE / _STEP_AHEAD * world.number.step
+    w, sample, edge = herd.way[i], herd.span[i, 1], _SQUARE * world.number.scale
     a = math.floor(ways.places[w, sample, 0] / edge) % _SIDE
     b = math.floor(ways.places[w, sample, 1] / edge) % _SIDE
     return int(a * _SIDE + b)

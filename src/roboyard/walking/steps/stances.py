@@ -19,7 +19,7 @@ from roboyard.walking.steps.ground_kernels import body_height
 from roboyard.walking.steps.herd import Array, Herd, Ways, Whole, World, copy_plan, make_herd, make_ways, sample_world
 from roboyard.walking.steps.order import clear_of_air, in_order
 from roboyard.walking.steps.placing import rise_reached, swing_reached
-from roboyard.walking.steps.regions import SIDE, Bits, fill_region, flood, is_in, middle_of
+from roboyard.walking.steps.regions import SIDE, Bits, fill_region, flood, is_in, middle_of, nearest, overlap
 from roboyard.walking.steps.stretch import in_table, inside_by, polygon_edges
 from roboyard.walking.steps.support import FEWEST
 
@@ -27,8 +27,6 @@ GRID: Final = 0.02
 """Edge of the cells of regions, of the Akrobat [m]."""
 SQUARE: Final = 0.07
 """Edge of the squares of each of which a foot is set on one cell only, of the Akrobat [m]."""
-_STEP_AHEAD: Final = 0.05
-"""Of the Akrobat, see `Numbers.step` [m]."""
 _FAR: Final = 0.3
 """A foot comes no farther with one swing, of the Akrobat [m]."""
 SCRATCH: Final = 0
@@ -46,6 +44,7 @@ class Graph(NamedTuple):
         parent: (n,) node; -1 of the root.
         leg: (n,) whose event led here.
         cost: (n,) events from the root; infinite of one that was taken out.
+        left: (n,) no more than the events from there to the goal, see `events_left`.
         code: (n,) the same for what is the same.
         turn: (n,) the last turn of the search in which it was gone on with; FRESH before.
         slots: (s,) nodes by code; -1 for none.
@@ -59,6 +58,7 @@ class Graph(NamedTuple):
         grid: (3,) see `middle_of`.
         number: (NUMBERS,) see below.
         found: (SIDE,) room for a region.
+        shared: (SIDE,) and for one more.
     """
 
     region: Bits
@@ -68,6 +68,7 @@ class Graph(NamedTuple):
     parent: Whole
     leg: Whole
     cost: Array
+    left: Array
     code: Bits
     turn: Whole
     slots: Whole
@@ -81,6 +82,7 @@ class Graph(NamedTuple):
     grid: Array
     number: Whole
     found: Bits
+    shared: Bits
 
 
 FRESH: Final = -1
@@ -108,10 +110,10 @@ def make_graph(nodes: int, legs: int) -> Graph:
     return Graph(
         np.zeros((nodes, SIDE), np.uint64), np.zeros((nodes, 2), np.int64), np.zeros((nodes, 2), np.int64),
         np.zeros((nodes, legs, 3)), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes),
-        np.zeros(nodes, np.uint64), np.zeros(nodes, np.int64), np.full(4 * nodes, -1, np.int64), np.zeros(16 * nodes),
-        np.zeros(16 * nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(_SQUARES, np.int64),
+        np.zeros(nodes), np.zeros(nodes, np.uint64), np.zeros(nodes, np.int64), np.full(4 * nodes, -1, np.int64),
+        np.zeros(16 * nodes), np.zeros(16 * nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(_SQUARES, np.int64),
         np.zeros(_SQUARES), np.zeros(_SQUARES, np.int64), np.zeros(nodes, np.int64), np.zeros(3),
-        np.zeros(_NUMBERS, np.int64), np.zeros(SIDE, np.uint64),
+        np.zeros(_NUMBERS, np.int64), np.zeros(SIDE, np.uint64), np.zeros(SIDE, np.uint64),
     )  # fmt: skip
 
 
@@ -138,30 +140,32 @@ def code_of(herd: Herd, graph: Graph, i: int) -> np.uint64:
     return code
 
 
+@kernel(leaf=True, examples=lambda: [(*sample_graph()[2:], 0, 1)])
+def copy_node(herd: Herd, graph: Graph, source: int, target: int) -> None:
+    """Make a node a copy of another: its feet, and where the body was when they rose."""
+    copy_plan(herd, source, target)
+    for k in range(herd.down.shape[1]):
+        for j in range(3):
+            graph.rose[target, k, j] = graph.rose[source, k, j]
+
+
 @kernel(leaf=True, examples=lambda: [(*sample_graph()[0::3], 0)])
 def nearest_to_goal(world: World, graph: Graph, i: int) -> tuple[int, int, float]:
     """Row, column and distance from the goal [m] of the cell of a node's region that is nearest to it."""
-    grid, best, row, column = graph.grid, math.inf, -1, -1
-    for r in range(SIDE):
-        bits, c, y = graph.region[i, r], 0, grid[1] + grid[2] * (graph.first[i, 0] + r) - world.goal[1]
-        while bits != np.uint64(0):
-            if bits & np.uint64(1):
-                x = grid[0] + grid[2] * (graph.first[i, 1] + c) - world.goal[0]
-                if x * x + y * y < best:
-                    best, row, column = x * x + y * y, graph.first[i, 0] + r, graph.first[i, 1] + c
-            bits >>= np.uint64(1)
-            c += 1
-    return row, column, math.sqrt(best)
+    grid = graph.grid
+    to_row, to_column = (world.goal[1] - grid[1]) / grid[2], (world.goal[0] - grid[0]) / grid[2]
+    row, column = nearest(graph.region[i], graph.first[i], to_row, to_column)
+    return row, column, grid[2] * math.hypot(row - to_row, column - to_column)
 
 
-@kernel(leaf=True, examples=lambda: [(sample_graph()[0], *sample_graph()[2:], 0)])
-def events_left(world: World, herd: Herd, graph: Graph, i: int) -> float:
+@kernel(leaf=True, examples=lambda: [(*sample_graph()[0:3:2], 0, 1.0)])
+def events_left(world: World, herd: Herd, i: int, away: float) -> float:
     """No more than the events that a node needs to the goal: by how far each foot is from its place there.
 
-    Feet in the air are where they are carried, with the body as far as it can get, and have to be set down.
+    Feet in the air are where they are carried, with the body as far as it can get, ``away`` from the goal [m], and
+    have to be set down.
     """
-    n0, far = world.number, _FAR / _STEP_AHEAD * world.number.step
-    left = nearest_to_goal(world, graph, i)[2]
+    n0, far = world.number, _FAR * world.number.scale
     total = 0.0
     for leg in range(herd.down.shape[1]):
         if herd.down[i, leg]:
@@ -169,7 +173,7 @@ def events_left(world: World, herd: Herd, graph: Graph, i: int) -> float:
             y = world.goal[1] + n0.sin * world.home[leg, 0] + n0.cos * world.home[leg, 1] - herd.feet[i, leg, 1]
             total += 2.0 * max(math.sqrt(x * x + y * y) / far - 0.5, 0.0)
         else:
-            total += 1.0 + 2.0 * max(left / far - 0.5, 0.0)
+            total += 1.0 + 2.0 * max(away / far - 0.5, 0.0)
     return total
 
 
@@ -180,7 +184,7 @@ def foothold_of(world: World, a: int, b: int, key: np.uint64, drawn: bool) -> tu
     Nor is there one where it stands better on a cell beside it that is another square's.
     """
     n0, best, row, column = world.number, -1.0, -1, -1
-    edge = max(round(SQUARE / _STEP_AHEAD * n0.step / n0.cell), 1)
+    edge = max(round(SQUARE * n0.scale / n0.cell), 1)
     for r in range(max(a * edge, 0), min((a + 1) * edge, world.stand.shape[0])):
         for c in range(max(b * edge, 0), min((b + 1) * edge, world.stand.shape[1])):
             if world.stand[r, c]:
@@ -228,6 +232,21 @@ def spread(world: World, herd: Herd, graph: Graph, i: int, row: int, column: int
     return True
 
 
+@kernel(leaf=True, examples=lambda: [(*sample_graph()[0:3:2], sample_graph()[3], 0, 1)])
+def keep_firm(world: World, herd: Herd, graph: Graph, i: int, leg: int) -> None:
+    """Put the part of a node's region into `Graph.found` where the body stands firmly without a foot."""
+    count, grid = polygon_edges(herd.feet, herd.down, i, leg, herd.edges), graph.grid
+    for r in range(SIDE):
+        bits, y = graph.region[i, r], grid[1] + grid[2] * (graph.first[i, 0] + r)
+        for c in range(SIDE):
+            cell = np.uint64(1) << np.uint64(c)
+            if bits & cell:
+                x = grid[0] + grid[2] * (graph.first[i, 1] + c)
+                if inside_by(herd.edges, count, x, y) < world.number.margin:
+                    bits &= ~cell
+        graph.found[r] = bits
+
+
 @kernel(leaf=True, examples=lambda: [(*sample_graph(), 0, 1, 0)])
 def raise_foot(world: World, ways: Ways, herd: Herd, graph: Graph, source: int, target: int, leg: int) -> bool:
     """Make ``target`` the node that a foot's rise leads to, with the body as near to where it was as can be."""
@@ -238,24 +257,13 @@ def raise_foot(world: World, ways: Ways, herd: Herd, graph: Graph, source: int, 
             right += world.side[k] < 0
     if left + right < FEWEST or left == 0 or right == 0:
         return False
-    copy_plan(herd, source, target)
-    count, grid = polygon_edges(herd.feet, herd.down, target, leg, herd.edges), graph.grid
-    row, column, least = -1, -1, 1 << 40
-    for r in range(SIDE):
-        bits, c, y = graph.region[source, r], 0, grid[1] + grid[2] * (graph.first[source, 0] + r)
-        while bits != np.uint64(0):
-            if bits & np.uint64(1):
-                a, b = graph.first[source, 0] + r, graph.first[source, 1] + c
-                away = (a - graph.place[source, 0]) ** 2 + (b - graph.place[source, 1]) ** 2
-                if away < least and inside_by(herd.edges, count, grid[0] + grid[2] * b, y) >= world.number.margin:
-                    least, row, column = away, a, b
-            bits >>= np.uint64(1)
-            c += 1
+    keep_firm(world, herd, graph, source, leg)
+    row, column = nearest(
+        graph.found, graph.first[source], float(graph.place[source, 0]), float(graph.place[source, 1])
+    )
     if row < 0:
         return False
-    for k in range(legs):
-        for j in range(3):
-            graph.rose[target, k, j] = graph.rose[source, k, j]
+    copy_node(herd, graph, source, target)
     at = lay_scratch(world, ways, herd, graph, target, row, column)
     if not (clear_of_air(world, ways, herd, target, at) and rise_reached(world, ways, herd, target, leg, at)):
         return False
@@ -263,6 +271,25 @@ def raise_foot(world: World, ways: Ways, herd: Herd, graph: Graph, source: int, 
         graph.rose[target, leg, j] = ways.places[SCRATCH, at, j]
     herd.down[target, leg] = False
     return spread(world, herd, graph, target, row, column)
+
+
+@kernel(leaf=True, examples=lambda: [(*sample_graph()[0::3], 0, 0, 0.0, 0.0, 0.0)])
+def reaches(world: World, graph: Graph, i: int, leg: int, x: float, y: float, z: float) -> bool:
+    """Whether a leg reaches a place [m] with the body anywhere in a node's region."""
+    n0, grid = world.number, graph.grid
+    for r in range(SIDE):
+        bits, c, dy = graph.region[i, r], 0, y - grid[1] - grid[2] * (graph.first[i, 0] + r)
+        while bits != np.uint64(0):
+            if bits & np.uint64(1):
+                dx = x - grid[0] - grid[2] * (graph.first[i, 1] + c)
+                if in_table(
+                    world.table, world.low, leg, n0.cos * dx + n0.sin * dy, n0.cos * dy - n0.sin * dx,
+                    z - body_height(world.body, n0.x, n0.y, n0.cell, x - dx, y - dy), n0.cells, n0.layers,
+                ):  # fmt: skip
+                    return True
+            bits >>= np.uint64(1)
+            c += 1
+    return False
 
 
 @kernel(leaf=True, examples=lambda: [(*sample_graph(), 0, 1, 0, 0, 0)])
@@ -274,60 +301,31 @@ def set_foot(
     The body is as near as can be to where it was, or if the leg does not get there so, as near as can be to where it
     would stand on that foot as in the stance.
     """
-    n0, grid, legs = world.number, graph.grid, herd.down.shape[1]
+    n0, grid, first = world.number, graph.grid, graph.first[target]
     x, y, z = n0.x + (column + 0.5) * n0.cell, n0.y + (row + 0.5) * n0.cell, world.heights[row, column]
     along = n0.cos * x + n0.sin * y
-    for k in range(legs):
+    for k in range(herd.down.shape[1]):
         if herd.down[source, k] and world.side[k] == world.side[leg]:
             other = n0.cos * herd.feet[source, k, 0] + n0.sin * herd.feet[source, k, 1]
             if (other - along if world.home[k, 0] > world.home[leg, 0] else along - other) < n0.gap:
                 return False
-    reached = False
-    for r in range(SIDE):
-        bits, c, by = graph.region[source, r], 0, grid[1] + grid[2] * (graph.first[source, 0] + r)
-        while bits != np.uint64(0) and not reached:
-            if bits & np.uint64(1):
-                bx = grid[0] + grid[2] * (graph.first[source, 1] + c)
-                bz = body_height(world.body, n0.x, n0.y, n0.cell, bx, by)
-                reached = in_table(
-                    world.table, world.low, leg, n0.cos * (x - bx) + n0.sin * (y - by),
-                    n0.cos * (y - by) - n0.sin * (x - bx), z - bz, n0.cells, n0.layers,
-                )  # fmt: skip
-            bits >>= np.uint64(1)
-            c += 1
-    if not reached:
+    if not reaches(world, graph, source, leg, x, y, z):
         return False
-    copy_plan(herd, source, target)
-    herd.feet[target, leg, 0], herd.feet[target, leg, 1], herd.feet[target, leg, 2] = x, y, z
+    copy_node(herd, graph, source, target)
     herd.down[target, leg] = True
-    for k in range(legs):
-        for j in range(3):
-            graph.rose[target, k, j] = graph.rose[source, k, j]
-    middle_of(world, herd, target, grid, graph.first[target])
-    fill_region(world, herd, target, grid, graph.first[target], graph.found)
+    herd.feet[target, leg, 0], herd.feet[target, leg, 1], herd.feet[target, leg, 2] = x, y, z
+    middle_of(world, herd, target, grid, first)
+    fill_region(world, herd, target, grid, first, graph.found)
+    overlap(graph.found, first, graph.region[source], graph.first[source], graph.shared)
     hx = round((x - n0.cos * world.home[leg, 0] + n0.sin * world.home[leg, 1] - grid[0]) / grid[2])
     hy = round((y - n0.sin * world.home[leg, 0] - n0.cos * world.home[leg, 1] - grid[1]) / grid[2])
     for attempt in range(2):
-        wr, wc = graph.place[source, 0], graph.place[source, 1]
-        if attempt == 1:
-            wr, wc = hy, hx
-        br, bc, least = -1, -1, 1 << 40
-        for r in range(SIDE):
-            bits, c = graph.found[r], 0
-            a = graph.first[target, 0] + r
-            while bits != np.uint64(0):
-                b = graph.first[target, 1] + c
-                if bits & np.uint64(1):
-                    away = (a - wr) ** 2 + (b - wc) ** 2
-                    if away < least and is_in(
-                        graph.region[source], a - graph.first[source, 0], b - graph.first[source, 1]
-                    ):
-                        least, br, bc = away, a, b
-                bits >>= np.uint64(1)
-                c += 1
-        if br < 0:
+        to_row, to_column = (hy, hx) if attempt else (graph.place[source, 0], graph.place[source, 1])
+        r, c = nearest(graph.shared, first, float(to_row), float(to_column))
+        if r < 0:
             return False
-        at = lay_scratch(world, ways, herd, graph, target, br, bc)
+        at = lay_scratch(world, ways, herd, graph, target, r, c)
+        # the foot is looked at on its way, from where it stood
         for j in range(3):
             herd.feet[target, leg, j] = herd.feet[source, leg, j]
         reached = in_order(world, ways, herd, target, leg, x, y, at) and swing_reached(
@@ -335,7 +333,7 @@ def set_foot(
         )
         herd.feet[target, leg, 0], herd.feet[target, leg, 1], herd.feet[target, leg, 2] = x, y, z
         if reached:
-            flood(graph.found, br - graph.first[target, 0], bc - graph.first[target, 1], graph.region[target])
-            graph.place[target, 0], graph.place[target, 1] = br, bc
+            flood(graph.found, r - first[0], c - first[1], graph.region[target])
+            graph.place[target, 0], graph.place[target, 1] = r, c
             return True
     return False
