@@ -21,7 +21,7 @@ class Undermining:
     Args:
         run: Where it happens; its terrain is of level squares.
         robot: Whose plan of steps says where feet come down.
-        ahead: Of feet that rise no sooner than this, by the plan [s].
+        ahead: Of feet that rise no sooner than this, by the plan [s]; no foot stands there, or comes down there before.
     """
 
     def __init__(self, run: Run, robot: str, ahead: float) -> None:
@@ -37,11 +37,21 @@ class Undermining:
             return "foothold_gone: there is no plan"
         now = plan.at + (run.bus.now_ns - nanoseconds(plan.header.stamp)) * 1e-9
         lowest = float(terrain.heights.min())
+
+        def square(place: Any) -> tuple[int, int]:
+            column, row = np.floor((np.array([place.x, place.y]) - terrain.corner) / terrain.cell).astype(int).tolist()
+            return row, column
+
+        # the plan may have waited since it was told: its time is from ``plan.at`` to now
+        feet = dict(enumerate(plan.feet))
+        feet |= {swing.leg: swing.target for swing in plan.swings if swing.lands <= plan.at}
+        soon = [swing.target for swing in plan.swings if plan.at < swing.lands and swing.lifts < now + self._ahead]
+        stood_on = {square(place) for place in (*feet.values(), *soon)}
         for swing in plan.swings:
-            place = np.array([swing.target.x, swing.target.y])
-            column, row = np.floor((place - terrain.corner) / terrain.cell).astype(int).tolist()
+            place, (row, column) = (swing.target.x, swing.target.y), square(swing.target)
             inside = 0 <= row < terrain.heights.shape[0] and 0 <= column < terrain.heights.shape[1]
-            if swing.lifts >= now + self._ahead and inside and terrain.heights[row, column] > lowest + 0.02:
+            free = inside and (row, column) not in stood_on
+            if swing.lifts >= now + self._ahead and free and terrain.heights[row, column] > lowest + 0.02:
                 heights = terrain.heights.copy()
                 heights[row, column] = lowest
                 self._change(replace(terrain, heights=heights))
