@@ -362,3 +362,28 @@ def test_wrong_groups_are_refused() -> None:
         bus.add(JointTrajectoryNode(hardware=Arm(bus), description=ARM), "jtc")
     with Bus() as bus, pytest.raises(NodeError, match="velocity"):
         made(bus, mode="velocity")
+
+
+def test_it_tells_its_plan_and_how_far_on_it_its_commands_are() -> None:
+    with Bus() as bus:
+        made(bus, state_publish_rate=50.0)
+        plans, states = [], []
+        listener = bus.add(Node(), "listener")
+        listener.subscribe("/jtc/plan", msg.JointTrajectory, plans.append)
+        listener.subscribe("/jtc/controller_state", msg.JointTrajectoryControllerState, states.append)
+        goal = Client(bus).send(trajectory((1.0, [1.0, -1.0])))
+        bus.executor.run_for(0.5)
+        assert len(plans) == 1
+        assert plans[0].points[0].positions.tolist() == [0.1, -0.1]
+        assert plans[0].points[-1].positions.tolist() == [1.0, -1.0]
+        moving = [state for state in states if state.reference.time_from_start.nanosec > 0]
+        assert len(moving) > 20
+        for state in moving:
+            place = state.reference.time_from_start.sec + state.reference.time_from_start.nanosec * 1e-9
+            share = place / plans[0].points[-1].time_from_start.sec
+            wanted = 0.1 + 0.9 * (3.0 * share**2 - 2.0 * share**3)
+            assert state.reference.positions[0] == pytest.approx(wanted, abs=1e-6)
+        bus.executor.run_for(1.5)
+        assert goal.succeeded
+        assert len(plans[-1].points) == 0
+        assert states[-1].reference.positions.tolist() == [1.0, -1.0]

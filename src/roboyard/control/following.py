@@ -179,6 +179,11 @@ class Follower:
         return self.course.sample(*((0.0, 0.0, 0.0) if self._wait > 0.0 else self._now))
 
     @property
+    def ahead(self) -> float:
+        """The place of the last command [s]."""
+        return 0.0 if self._wait > 0.0 else self._now[0]
+
+    @property
     def standing(self) -> bool:
         """Whether the last command is to stand."""
         place, pace, _ = self._now

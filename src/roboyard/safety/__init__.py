@@ -1,5 +1,7 @@
 """What stands between a command and the drive: who may command, how fast it may change, and when it must stop.
 
+And between an arm and people: how fast it may be where they are.
+
 The nodes that connect these to topics are in ``roboyard.safety.nodes``.
 """
 
@@ -7,6 +9,8 @@ from roboyard.safety.arbitration import Arbiter, ArbitrationConfig, Decision, So
 from roboyard.safety.braking import BrakingConfig
 from roboyard.safety.bumper import BumperConfig, BumperGuard, Bumping, TouchPoint
 from roboyard.safety.collision import CollisionMonitor, MonitorConfig, Verdict
+from roboyard.safety.person_guard import GuardConfig, Mode, Motion, PersonGuard
+from roboyard.safety.separation import SeparationRules, protective_distance, separation_pace
 from roboyard.safety.smoothing import SmootherConfig, VelocitySmoother
 from roboyard.safety.zones import Action, Zone
 
@@ -20,11 +24,18 @@ __all__ = [
     "Bumping",
     "CollisionMonitor",
     "Decision",
+    "GuardConfig",
+    "Mode",
     "MonitorConfig",
+    "Motion",
+    "PersonGuard",
+    "SeparationRules",
     "SmootherConfig",
     "Source",
     "TouchPoint",
     "VelocitySmoother",
     "Verdict",
     "Zone",
+    "protective_distance",
+    "separation_pace",
 ]

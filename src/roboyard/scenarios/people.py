@@ -43,6 +43,7 @@ class PersonEntry:
         (), doc="[[x, y], ...]: places that they walk round, again and again, among others who do"
     )
     rate: float = field(50.0, unit="Hz", low=5.0, high=1000.0, doc="of their steps, and of feedback")
+    body_rate: float = field(10.0, unit="Hz", low=0.0, high=1000.0, doc="of the truth about their bodies; 0: never")
 
     def __post_init__(self) -> None:
         if self.stroll and self.errands:
@@ -95,9 +96,11 @@ def add_person(run: Run, name: str, entry: PersonEntry) -> PersonNode:
     run.simulation.add(body.model, name, SE3.from_xyz_rpy((x, y, 0.0), (0.0, 0.0, yaw)), robot=False, flesh=body.flesh)
     ways = next((node.ways for node in run.people.values()), None) or Ways(run.simulation)
     node = PersonNode(
-        simulation=run.simulation, body=body, ways=ways, clips=clips, place=SE2(x, y, yaw), model=name, rate=entry.rate
-    )
+        simulation=run.simulation, body=body, ways=ways, clips=clips, place=SE2(x, y, yaw), model=name,
+        rate=entry.rate, body_rate=entry.body_rate,
+    )  # fmt: skip
     run.people[name] = run.bus.add(node, name)
+    run.evaluation.add_person(name)
     if entry.errands:
         errands = ErrandsNode(person=name, errands=entry.errands, repeat=entry.repeat)
         run.bus.add(errands, f"{name}_errands")

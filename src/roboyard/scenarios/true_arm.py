@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.chains import Chain
 from roboyard.geometry import SE3
+from roboyard.safety.capsules import LinkCapsules
+from roboyard.scenarios.metrics.reaching import ArmMotion
 from roboyard.simulation.truth import link_pose
 
 if TYPE_CHECKING:
@@ -44,6 +48,22 @@ class TrueArm:
         frame = next((one for one in groups.model.frames if one.name == tip), None)
         link, T_link_tip = (tip, SE3.identity()) if frame is None else (frame.link, frame.T_link_frame)
         return link_pose(data, places[groups.root]), link_pose(data, places[link]) @ T_link_tip
+
+    def motion(self) -> ArmMotion | None:
+        """How its first group stands and moves; None where it has no groups."""
+        if not self._robot.groups.groups:
+            return None
+        chain, capsules = self._parts
+        placement, data = self._simulation.placement(self._robot.name), self._simulation.data
+        places = {joint.name: joint for joint in placement.joints}
+        own = [places[name] for name in chain.joints]
+        q, velocity = data.qpos[[one.qpos for one in own]], data.qvel[[one.dof for one in own]]
+        return ArmMotion(chain, capsules, link_pose(data, placement.links[chain.base]).inverse(), q, velocity)
+
+    @cached_property
+    def _parts(self) -> tuple[Chain, LinkCapsules]:
+        chain = self._robot.groups.chain()
+        return chain, LinkCapsules.of(self._robot.groups.model, chain)
 
     def limits(self, joints: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Limits (n,) of velocity and acceleration of joints; infinite where nobody states one."""

@@ -13,6 +13,7 @@ from roboyard.bus.actions import GoalHandle
 from roboyard.control.following import Course, Follower, Tolerances
 from roboyard.control.joining import joined
 from roboyard.control.limits import JointBounds, JointRates, check_near
+from roboyard.control.nodes.plan_reports import PlanReporter
 from roboyard.control.nodes.stopping import offer_stops
 from roboyard.control.nodes.trajectory_messages import (
     TrajectoryError,
@@ -40,7 +41,9 @@ class JointTrajectoryNode(Node):
     in: ~joint_trajectory (trajectory_msgs/JointTrajectory), ~speed_scaling (std_msgs/Float64, 0 to 1)
     action: ~follow_joint_trajectory (control_msgs/FollowJointTrajectory)
     services: ~stop (std_srvs/Trigger), ~pause (std_srvs/SetBool)
-    out: set-points to the hardware: positions, or velocities where the joints take only those
+    out: set-points to the hardware: positions, or velocities where the joints take only those;
+        ~controller_state (control_msgs/JointTrajectoryControllerState), whose reference says how far on the plan it is;
+        ~plan (trajectory_msgs/JointTrajectory, latched): what it follows, empty when nothing
 
     The way points are joined by cubic or quintic splines from where the joints are now.  What would leave the joints'
     range or speed, also between points, is refused, and so is what begins where the joints are not.  Where
@@ -67,6 +70,9 @@ class JointTrajectoryNode(Node):
     allow_partial_joints_goal: bool = param(False, doc="a trajectory may name only some of the joints")
     hold: bool = param(True, doc="hold the joints where they stand from the start on", fixed=True)
     initial: tuple[float, ...] = param((), unit="rad or m", doc="where to hold them at first", fixed=True)
+    state_publish_rate: float = param(
+        0.0, unit="Hz", low=0.0, high=1000.0, doc="of ~controller_state; 0: neither it nor ~plan", fixed=True
+    )
 
     def setup(self) -> None:
         """Check the joints, hold them, and listen."""
@@ -98,7 +104,10 @@ class JointTrajectoryNode(Node):
         self.subscribe("~joint_trajectory", msg.JointTrajectory, self._on_message)
         self.subscribe("~speed_scaling", msg.Float64, self._on_scaling)
         offer_stops(self, self.owners, self.joints, self._on_stop)
+        self._reporter = PlanReporter(self, self.joints) if self.state_publish_rate > 0.0 else None
         self.timer(rate=self.rate, callback=self._tick, start=True)
+        if self.state_publish_rate > 0.0:
+            self.timer(rate=self.state_publish_rate, callback=self._report, start=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
@@ -192,6 +201,7 @@ class JointTrajectoryNode(Node):
         follower = self._made(points, tolerances, wait)
         self.owners.take(self.full_name, self.joints)
         self._points, self._follower, self._ending = points, follower, None
+        self._tell_plan()
 
     def _made(self, points: list[WayPoint], tolerances: Tolerances, wait: float) -> Follower:
         present = self._present().velocity
@@ -277,6 +287,7 @@ class JointTrajectoryNode(Node):
             rest, free = np.zeros(len(self.joints)), np.full(len(self.joints), math.inf)
             self._points = [WayPoint(0.0, told, rest), WayPoint(max(time, 1.0 / self.rate), there, rest)]
             self._follower = self._made(self._points, Tolerances(free, free), 0.0)
+            self._tell_plan()
             self.owners.take(self.full_name, self.joints)
 
     def _end_goal(self, reason: str, code: int = 0) -> None:
@@ -293,6 +304,7 @@ class JointTrajectoryNode(Node):
         """Hold the joints where they are told to be."""
         self._held = self._bounds.hold(follower.commanded.position)
         self._follower, self._points, self._ending = None, [], None
+        self._tell_plan()
         self.owners.rest(self.full_name)
 
     def _tell(self, follower: Follower) -> None:
@@ -309,6 +321,14 @@ class JointTrajectoryNode(Node):
                 error=point_message(place_ns, follower.error),
             )
         )
+
+    def _tell_plan(self) -> None:
+        if self._reporter is not None:
+            self._reporter.tell_plan(self._points)
+
+    def _report(self) -> None:
+        if self._reporter is not None:
+            self._reporter.tell_state(self._follower, self._present(), self._actual(), self._scaling)
 
     # -- joints --------------------------------------------------------------------------------------------------------
     def _actual(self) -> NDArray[np.float64]:

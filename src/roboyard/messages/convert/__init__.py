@@ -13,6 +13,7 @@ from roboyard.messages.convert.images import (
     jpeg_to_msg,
 )
 from roboyard.messages.convert.markers import points_marker
+from roboyard.messages.convert.people import body_capsules
 from roboyard.messages.convert.poses import (
     covariance_to_array,
     covariance_to_msg,
@@ -40,6 +41,7 @@ from roboyard.messages.convert.poses import (
 from roboyard.messages.convert.scans import scan_angles, scan_points, scan_to_msg, scan_valid
 
 __all__ = [
+    "body_capsules",
     "camera_info_to_msg",
     "camera_matrix",
     "cloud_points",

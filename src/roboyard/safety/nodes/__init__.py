@@ -3,6 +3,7 @@
 from roboyard.safety.nodes.arbiter import ArbiterNode
 from roboyard.safety.nodes.bumper import BumperGuardNode
 from roboyard.safety.nodes.collision_monitor import CollisionMonitorNode
+from roboyard.safety.nodes.person_guard import PersonGuardNode
 from roboyard.safety.nodes.velocity_smoother import VelocitySmootherNode
 
-__all__ = ["ArbiterNode", "BumperGuardNode", "CollisionMonitorNode", "VelocitySmootherNode"]
+__all__ = ["ArbiterNode", "BumperGuardNode", "CollisionMonitorNode", "PersonGuardNode", "VelocitySmootherNode"]

@@ -21,6 +21,7 @@ from roboyard.scenarios.metrics.motion import Motion
 from roboyard.scenarios.metrics.navigation import Drives, Outline
 from roboyard.scenarios.metrics.octree import OctreeQuality, Surfaces
 from roboyard.scenarios.metrics.odometry import OdometryError
+from roboyard.scenarios.metrics.people import People
 from roboyard.scenarios.metrics.reaching import Arm, Reaching
 from roboyard.scenarios.metrics.separation import Separation
 from roboyard.scenarios.metrics.stepping import Stepping
@@ -91,6 +92,7 @@ COLLECTORS: list[
     lambda topics, plan, *_: Exploration(topics.truth, topics.exploration, topics.map, plan),
     lambda topics, *_: Contacts(topics.contacts),
     lambda topics, _, outline, *__: Separation(topics.truth, outline),
+    lambda topics, *given: People(topics.namespace, given[-1]),
     lambda topics, *_: Homing(topics.truth, topics.namespace),
     lambda topics, *given: Reaching(topics.namespace, given[-1]),
     lambda topics, *given: Jogging(topics.jog, topics.namespace, given[-1]),
@@ -130,6 +132,7 @@ class Evaluation:
         self.robots: dict[str, tuple[Collector, ...]] = {}
         self.messages = 0
         self._handlers: dict[str, list[Handler]] = {}
+        self._people: list[str] = []
 
     def add_robot(
         self,
@@ -164,6 +167,18 @@ class Evaluation:
         for handlers in listening:
             for name, handler in handlers.items():
                 self._handlers.setdefault(name, []).append(handler)
+        for person in self._people:
+            self._look_at(person, collectors)
+
+    def add_person(self, name: str) -> None:
+        """Look at what is true of somebody, from now on, for every robot."""
+        self._people.append(name)
+        for collectors in self.robots.values():
+            self._look_at(name, collectors)
+
+    def _look_at(self, person: str, collectors: tuple[Collector, ...]) -> None:
+        handlers = (item.on_body for item in collectors if isinstance(item, People))
+        self._handlers.setdefault(f"/truth/{person}/body", []).extend(handlers)
 
     def tap(self, topic: Topic, message: Any, node: str, time_ns: int) -> None:
         """See one message."""

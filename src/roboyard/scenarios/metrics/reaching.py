@@ -4,21 +4,41 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.chains import Chain
 from roboyard.control.trajectories import Trajectory, WayPoint
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE3
 from roboyard.messages.convert import pose_to_se3
+from roboyard.safety.capsules import LinkCapsules
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 
 _ENDS = ("succeeded", "aborted", "canceled")
 _STEP = 0.001
 """Between moments at which limits are looked after [s]."""
 _ROUNDING = 1e-6
+
+
+class ArmMotion(NamedTuple):
+    """How an arm truly stands and moves.
+
+    Attributes:
+        chain: Joints of its first group.
+        capsules: Its parts.
+        T_base_world: The world in the base of the chain.
+        q: (n,) positions [rad or m].
+        velocity: (n,) speeds [rad/s or m/s].
+    """
+
+    chain: Chain
+    capsules: LinkCapsules
+    T_base_world: SE3
+    q: NDArray[np.float64]
+    velocity: NDArray[np.float64]
 
 
 class Arm(Protocol):
@@ -35,6 +55,9 @@ class Arm(Protocol):
 
     def joints(self) -> tuple[str, ...]:
         """Names of the joints of its first group; none where it has no groups."""
+
+    def motion(self) -> ArmMotion | None:
+        """How it stands and moves at the moment; None where it has no groups."""
 
 
 class Reaching(Collector):

@@ -1,0 +1,220 @@
+"""How near a robot's capsules are to people's, and how fast each comes towards the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.chains import Chain, Rows
+from roboyard.chains.rows import place_frames, smallest
+from roboyard.compute import kernel
+from roboyard.safety.capsules import LinkCapsules
+
+Array = NDArray[np.float64]
+_FLAT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class BodyCapsules:
+    """Capsules of people, b of them, in the base of the robot's chain.
+
+    Attributes:
+        people: (b) whose each is.
+        parts: (b) of the body.
+        ends: (b, 2, 3) ends of its middle line [m].
+        radii: (b,) [m].
+        velocities: (b, 2, 3) of its ends [m/s].
+    """
+
+    people: tuple[str, ...]
+    parts: tuple[str, ...]
+    ends: Array
+    radii: Array
+    velocities: Array
+
+    @classmethod
+    def joined(cls, several: Iterable[BodyCapsules]) -> BodyCapsules:
+        """Of several people as one."""
+        every = list(several)
+        return cls(
+            tuple(name for one in every for name in one.people),
+            tuple(name for one in every for name in one.parts),
+            np.concatenate([np.zeros((0, 2, 3)), *(one.ends for one in every)]),
+            np.concatenate([np.zeros(0), *(one.radii for one in every)]),
+            np.concatenate([np.zeros((0, 2, 3)), *(one.velocities for one in every)]),
+        )
+
+
+class Nearness(NamedTuple):
+    """Of n capsules of a robot in k states against b of people; speeds along the shortest line between them.
+
+    Attributes:
+        gap: (k, n, b) distance between the surfaces; negative where they overlap [m].
+        toward: (k, n, b) how fast the robot's part moves towards the person's, at its faster end [m/s].
+        coming: (k, n, b) how fast the person's part moves towards the robot's, likewise [m/s].
+        speed: (k, n) how fast the robot's parts are at their faster ends [m/s].
+    """
+
+    gap: Array
+    toward: Array
+    coming: Array
+    speed: Array
+
+
+def nearness(chain: Chain, capsules: LinkCapsules, q: Array, velocity: Array, people: BodyCapsules) -> Nearness:
+    """How near and how fast.
+
+    Args:
+        chain: The robot's joints.
+        capsules: What rides on them.
+        q: (k, dof) positions of its joints.
+        velocity: (k, dof) their speeds.
+        people: Where they are.
+
+    Raises:
+        InputError: as `Chain.positions`.
+    """
+    at, rates = np.atleast_2d(chain.positions(q)), np.atleast_2d(chain.positions(velocity))
+    k, n, b = len(at), len(capsules.radii), len(people.radii)
+    found = Nearness(np.empty((k, n, b)), np.empty((k, n, b)), np.empty((k, n, b)), np.empty((k, n)))
+    robot = (capsules.frame, capsules.ends, capsules.radii)
+    fill_nearness(chain.rows, at, rates, *robot, people.ends, people.radii, people.velocities, *found)
+    return found
+
+
+@kernel(inline="always", examples=lambda: [(np.zeros((2, 3)), np.ones((2, 3)), np.zeros(2))])
+def nearest_shares(a: Array, b: Array, out: Array) -> None:
+    """Where on two segments (2, 3) the points are that are nearest to each other: shares of their lengths.
+
+    C. Ericson, Real-Time Collision Detection, 2005, 5.1.9.
+    """
+    aa, bb, ab, ar, br = 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(3):
+        u, v, r = a[1, i] - a[0, i], b[1, i] - b[0, i], a[0, i] - b[0, i]
+        aa += u * u
+        bb += v * v
+        ab += u * v
+        ar += u * r
+        br += v * r
+    s, t = 0.0, 0.0
+    if aa <= _FLAT and bb <= _FLAT:
+        pass
+    elif aa <= _FLAT:
+        t = min(max(br / bb, 0.0), 1.0)
+    elif bb <= _FLAT:
+        s = min(max(-ar / aa, 0.0), 1.0)
+    else:
+        across = aa * bb - ab * ab
+        if across > 1e-9 * aa * bb:
+            s = min(max((ab * br - ar * bb) / across, 0.0), 1.0)
+        t = (ab * s + br) / bb
+        if t < 0.0:
+            t = 0.0
+            s = min(max(-ar / aa, 0.0), 1.0)
+        elif t > 1.0:
+            t = 1.0
+            s = min(max((ab - ar) / aa, 0.0), 1.0)
+    out[0], out[1] = s, t
+
+
+@kernel(examples=lambda: [(smallest(), np.zeros((2, 4, 4)), np.zeros(1), np.zeros((2, 6)))])
+def fill_twists(rows: Rows, frames: Array, rates: Array, out: Array) -> None:
+    """How the frames of a chain move, in the axes of its base.
+
+    Args:
+        rows: The chain.
+        frames: (m + 1, 4, 4) as `place_frames` leaves them.
+        rates: (n,) speeds of its free joints.
+        out: (m + 1, 6) is filled: linear velocity of the frame's origin, then angular.
+    """
+    out[0] = 0.0
+    for k in range(rows.turn.shape[0]):
+        T, before = frames[k + 1], frames[k]
+        rate = rows.multiplier[k] * rates[rows.source[k]]
+        x, y, z = T[0, 3] - before[0, 3], T[1, 3] - before[1, 3], T[2, 3] - before[2, 3]
+        wx, wy, wz = out[k, 3], out[k, 4], out[k, 5]
+        slide = rows.slide[k] * rate
+        out[k + 1, 0] = out[k, 0] + wy * z - wz * y + slide * T[0, 2]
+        out[k + 1, 1] = out[k, 1] + wz * x - wx * z + slide * T[1, 2]
+        out[k + 1, 2] = out[k, 2] + wx * y - wy * x + slide * T[2, 2]
+        for i in range(3):
+            out[k + 1, 3 + i] = out[k, 3 + i] + rows.turn[k] * rate * T[i, 2]
+
+
+def _examples() -> Iterable[tuple[Any, ...]]:
+    one, several = np.zeros((1, 1)), np.zeros((1, 1, 1))
+    ends = np.zeros((1, 2, 3))
+    yield (
+        smallest(), one, one, np.zeros(1, np.int64), ends, np.zeros(1), ends, np.zeros(1), ends,
+        several, several.copy(), several.copy(), one.copy(),
+    )  # fmt: skip
+
+
+@kernel(examples=_examples)
+def fill_nearness(
+    rows: Rows,
+    q: Array,
+    rates: Array,
+    frame: NDArray[np.int64],
+    ends: Array,
+    radii: Array,
+    body_ends: Array,
+    body_radii: Array,
+    body_velocities: Array,
+    gap: Array,
+    toward: Array,
+    coming: Array,
+    speed: Array,
+) -> None:
+    """See `Nearness` and `nearness`, whose arrays are filled.
+
+    The directed speed of a rigid part along a line is greatest at one of its ends.  Where the middle lines cross there
+    is no such line: then each part counts with its whole speed.
+    """
+    m = rows.turn.shape[0]
+    frames, twists = np.empty((m + 1, 4, 4)), np.empty((m + 1, 6))
+    line, moving, shares, normal = np.empty((2, 3)), np.empty((2, 3)), np.empty(2), np.empty(3)
+    for k in range(q.shape[0]):
+        place_frames(rows, q[k], frames)
+        fill_twists(rows, frames, rates[k], twists)
+        for i in range(frame.shape[0]):
+            T, twist = frames[frame[i]], twists[frame[i]]
+            speed[k, i] = 0.0
+            for e in range(2):
+                total = 0.0
+                for x in range(3):
+                    line[e, x] = T[x, 3] + T[x, 0] * ends[i, e, 0] + T[x, 1] * ends[i, e, 1] + T[x, 2] * ends[i, e, 2]
+                rx, ry, rz = line[e, 0] - T[0, 3], line[e, 1] - T[1, 3], line[e, 2] - T[2, 3]
+                moving[e, 0] = twist[0] + twist[4] * rz - twist[5] * ry
+                moving[e, 1] = twist[1] + twist[5] * rx - twist[3] * rz
+                moving[e, 2] = twist[2] + twist[3] * ry - twist[4] * rx
+                for x in range(3):
+                    total += moving[e, x] ** 2
+                speed[k, i] = max(speed[k, i], math.sqrt(total))
+            for j in range(body_radii.shape[0]):
+                nearest_shares(line, body_ends[j], shares)
+                length = 0.0
+                for x in range(3):
+                    here = line[0, x] + shares[0] * (line[1, x] - line[0, x])
+                    there = body_ends[j, 0, x] + shares[1] * (body_ends[j, 1, x] - body_ends[j, 0, x])
+                    normal[x] = there - here
+                    length += normal[x] ** 2
+                length = math.sqrt(length)
+                gap[k, i, j] = length - radii[i] - body_radii[j]
+                own, other = -math.inf, -math.inf
+                for e in range(2):
+                    one, two, fast = 0.0, 0.0, 0.0
+                    for x in range(3):
+                        one += normal[x] * moving[e, x]
+                        two -= normal[x] * body_velocities[j, e, x]
+                        fast += body_velocities[j, e, x] ** 2
+                    if length > 1e-6:
+                        own, other = max(own, one / length), max(other, two / length)
+                    else:
+                        own, other = speed[k, i], max(other, math.sqrt(fast))
+                toward[k, i, j], coming[k, i, j] = own, other

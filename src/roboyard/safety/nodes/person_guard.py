@@ -1,0 +1,279 @@
+"""The person guard's node: between a planner and an arm's joints, it sets the pace by where people are."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import astuple
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus import Node, param, resource, settings
+from roboyard.chains import Dynamics, build_chain
+from roboyard.control import JointBounds, JointRates, Trajectory
+from roboyard.control.nodes.trajectory_messages import read_trajectory
+from roboyard.description import Model
+from roboyard.errors import ConfigError, InputError
+from roboyard.geometry import SE3
+from roboyard.messages import msg
+from roboyard.messages.convert import body_capsules
+from roboyard.messages.convert.poses import header, vector_to_array
+from roboyard.messages.time import nanoseconds
+from roboyard.safety.capsules import LinkCapsules, placed
+from roboyard.safety.nearness import BodyCapsules
+from roboyard.safety.person_guard import GuardConfig, Mode, Motion, PersonGuard, Verdict
+from roboyard.safety.separation import SeparationRules
+
+Array = NDArray[np.float64]
+_TOLD = 10.0
+"""How often the state is told while nothing changes [Hz]."""
+_NEVER = -(10**18)
+_CHANGE = 1e-3
+"""Paces that differ by less are not told anew."""
+
+
+class PersonGuardNode(Node):
+    """Slows an arm down, and stops it, by how near people are and how fast both move.
+
+    in: joint_states (sensor_msgs/JointState); of who moves the arm ``controller``/controller_state and
+        ``controller``/plan, with which it looks ahead; of each of ``people`` the truth /truth/<name>/body
+        (roboyard_msgs/PersonBody), seen ``latency`` later; or ``tracked_topic`` (roboyard_msgs/TrackedPeople) of
+        sensors; handover (std_msgs/Bool): whether somebody takes or gives a thing by intention
+    out: ``controller``/speed_scaling (std_msgs/Float64), ~state (roboyard_msgs/GuardState, latched), /diagnostics
+
+    Modes, see `Mode`: off, zones, ssm, pfl; they may be changed while it runs.  During a hand-over contact limits hold
+    instead of the separation.  What is silent for ``source_timeout`` stops the arm.
+    """
+
+    description: Model = resource(Model)
+    rates: JointRates = resource(JointRates, make=JointRates)
+    config: GuardConfig = settings(GuardConfig)
+    rules: SeparationRules = settings(SeparationRules)
+
+    mode: str = param("ssm", choices=tuple(mode.value for mode in Mode))
+    people: tuple[str, ...] = param((), doc="whose true bodies it sees", fixed=True)
+    tracked_topic: str = param("", doc="what sensors see of people; empty: none do", fixed=True)
+    joints: tuple[str, ...] = param((), doc="the arm's", fixed=True)
+    base: str = param("base_link", doc="link that the arm stands on", fixed=True)
+    tip: str = param("tool0", doc="link at its end", fixed=True)
+    place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the robot in the world", fixed=True)
+    controller: str = param("arm", doc="who moves the joints along trajectories", fixed=True)
+    payload: float = param(0.0, unit="kg", low=0.0, high=1e3, doc="that it carries", fixed=True)
+    braking: float = param(
+        0.8, low=0.01, high=1.0, doc="share of the joints' accelerations that stops reach", fixed=True
+    )
+    latency: float = param(0.0, unit="s", low=0.0, high=5.0, doc="of how people are seen", fixed=True)
+    rate: float = param(50.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
+    source_timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="what is silent so long stops the arm")
+    handover_limit: float = param(20.0, unit="s", low=0.0, high=1e4, doc="no hand-over is longer", fixed=True)
+
+    fields = ("_heard", "_stops", "_told_pace", "_told_ns", "_handover_ns", "_q", "_velocity", "_place_on_plan")
+
+    def setup(self) -> None:
+        """Connect."""
+        where = f"{self.full_name}, parameter"
+        if not self.joints:
+            raise ConfigError("no joints", where=f"{where} 'joints'", valid="names of the arm's")
+        if not (self.people or self.tracked_topic):
+            raise ConfigError("nobody to look for", where=where, valid="'people' or 'tracked_topic'")
+        if len(self.place) not in (0, 3, 6):
+            raise ConfigError(f"{len(self.place)} numbers", where=f"{where} 'place'", valid="3 or 6")
+        chain = build_chain(self.description, self.base, self.tip, joints=self.joints)
+        bounds = JointBounds.of(self.description, self.joints, self.rates)
+        moved = float(Dynamics.of(self.description, chain).masses.mass[1:].sum())
+        self._deceleration = self.braking * bounds.acceleration
+        self._guard = PersonGuard(
+            chain, LinkCapsules.of(self.description, chain), self._deceleration, 0.5 * moved + self.payload,
+            Mode(self.mode), self.config, self.rules,
+        )  # fmt: skip
+        numbers = [*self.place, *[0.0] * (6 - len(self.place))]
+        T_world_root = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
+        self._T_base_world = (T_world_root @ self.description.link(self.base).T_model_link).inverse()
+        self._seen: dict[str, deque[tuple[int, BodyCapsules]]] = {name: deque() for name in self.people}
+        self._heard: dict[str, int] = {}
+        self._q: Array | None = None
+        self._velocity = np.zeros(len(self.joints))
+        self._plan: Trajectory | None = None
+        self._plan_message: Any = None
+        self._place_on_plan = 0.0
+        self._handover_ns = _NEVER
+        self._stops, self._told_pace, self._told_ns = 0, -1.0, _NEVER
+        self._began_ns = self.now_ns
+        self._verdict = Verdict(1.0)
+        self._scaling = self.publisher(f"{self.controller}/speed_scaling", msg.Float64)
+        self._state = self.publisher("~state", msg.GuardState, latched=True)
+        self.subscribe("joint_states", msg.JointState, self._on_joints)
+        self.subscribe(f"{self.controller}/plan", msg.JointTrajectory, self._on_plan)
+        state = msg.JointTrajectoryControllerState
+        self.subscribe(f"{self.controller}/controller_state", state, self._on_controller)
+        self.subscribe("handover", msg.Bool, self._on_handover)
+        for name in self.people:
+            self.subscribe(f"/truth/{name}/body", msg.PersonBody, partial(self._on_body, name))
+        if self.tracked_topic:
+            self._seen[self.tracked_topic] = deque()
+            self.subscribe(self.tracked_topic, msg.TrackedPeople, self._on_tracked)
+        self.timer(rate=self.rate, callback=self._tick)
+
+    def on_parameter(self, name: str, value: Any) -> None:
+        """Another mode counts at once."""
+        if name == "mode":
+            self._guard.mode = Mode(value)
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        seen = {source: [(ns, astuple(one)) for ns, one in kept] for source, kept in self._seen.items()}
+        return super().save() | {
+            "guard": self._guard.save(), "plan": self._plan_message, "seen": seen, "verdict": astuple(self._verdict)
+        }  # fmt: skip
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._guard.load(state["guard"])
+        self._guard.mode = Mode(self.mode)
+        self._verdict = Verdict(*state["verdict"])
+        place = self._place_on_plan
+        if state["plan"] is not None:
+            self._on_plan(state["plan"])
+        self._place_on_plan = place
+        for source, kept in state["seen"].items():
+            self._seen[source] = deque((ns, BodyCapsules(*one)) for ns, one in kept)
+
+    # -- what comes in -------------------------------------------------------------------------------------------------
+    def _on_joints(self, message: Any) -> None:
+        rows = [list(message.name).index(name) for name in self.joints if name in message.name]
+        if len(rows) < len(self.joints):
+            return
+        q, velocity = np.array(message.position)[rows], np.array(message.velocity)[rows]
+        if np.isfinite(q).all() and np.isfinite(velocity).all():
+            self._q, self._velocity = q, velocity
+            self._heard["joint_states"] = self.now_ns
+
+    def _on_plan(self, message: Any) -> None:
+        self._plan, self._plan_message, self._place_on_plan = None, message, 0.0
+        if message.points:
+            try:
+                self._plan = Trajectory(read_trajectory(message, self.joints, np.zeros(len(self.joints)), False))
+            except InputError as error:
+                self.log.error(f"a plan that makes no sense: {error}", every=5.0)
+
+    def _on_controller(self, message: Any) -> None:
+        time = message.reference.time_from_start
+        self._place_on_plan = time.sec + time.nanosec * 1e-9
+        self._heard[f"{self.controller}/controller_state"] = self.now_ns
+
+    def _on_handover(self, message: Any) -> None:
+        self._handover_ns = self.now_ns if message.data else _NEVER
+
+    def _on_body(self, name: str, message: Any) -> None:
+        try:
+            parts, ends, radii = body_capsules(message)
+        except InputError as error:
+            self.log.error(f"left out {name}'s body: {error}", every=5.0)
+            return
+        self._see(name, nanoseconds(message.header.stamp), (name,) * len(parts), parts, ends, radii)
+
+    def _on_tracked(self, message: Any) -> None:
+        wider = max(float(message.uncertainty) - self.rules.person_uncertainty, 0.0)
+        found = []
+        try:
+            for body in message.people:
+                parts, ends, radii = body_capsules(body)
+                velocity = np.array([vector_to_array(one) for one in body.velocities]).reshape(-1, 1, 3)
+                moving = np.repeat(velocity @ self._T_base_world.rotation_matrix().T, 2, axis=1)
+                line = placed(ends, self._T_base_world)
+                found.append(BodyCapsules((body.name,) * len(parts), parts, line, radii + wider, moving))
+        except InputError as error:
+            self.log.error(f"left out tracked people: {error}", every=5.0)
+            return
+        self._remember(self.tracked_topic, nanoseconds(message.header.stamp), BodyCapsules.joined(found))
+
+    def _see(
+        self, source: str, time_ns: int, people: Sequence[str], parts: tuple[str, ...], ends: Array, radii: Array
+    ) -> None:
+        """Keep a body with how fast the ends of its parts have become."""
+        line = placed(ends, self._T_base_world)
+        velocities = np.zeros_like(line)
+        if self._seen[source]:
+            before_ns, before = self._seen[source][-1]
+            if before.parts == parts and time_ns > before_ns:
+                velocities = (line - before.ends) / ((time_ns - before_ns) * 1e-9)
+        self._remember(source, time_ns, BodyCapsules(tuple(people), parts, line, radii, velocities))
+
+    def _remember(self, source: str, time_ns: int, bodies: BodyCapsules) -> None:
+        seen = self._seen[source]
+        seen.append((time_ns, bodies))
+        while len(seen) > 1 and seen[1][0] <= self.now_ns - round(self.latency * 1e9):
+            seen.popleft()
+
+    # -- what goes out -------------------------------------------------------------------------------------------------
+    def _tick(self) -> None:
+        due_ns = self.now_ns - round(self.latency * 1e9)
+        people, times = [], []
+        for source, seen in self._seen.items():
+            while len(seen) > 1 and seen[1][0] <= due_ns:
+                seen.popleft()
+            if seen and seen[0][0] <= due_ns:
+                self._heard[source] = seen[0][0] + round(self.latency * 1e9)
+                people.append(seen[0][1])
+                times.append(seen[0][0])
+        silent = self._silent()
+        before = self._verdict
+        if self._guard.mode is not Mode.OFF and silent:
+            self._verdict = self._guard.stop(self.now_ns, silent)
+        elif self._q is not None and times:
+            motion = Motion(self._q, self._velocity, None if self._plan is None else self._ahead)
+            age = (self.now_ns - min(times)) * 1e-9
+            handover = 0 <= self.now_ns - self._handover_ns <= self.handover_limit * 1e9
+            bodies = BodyCapsules.joined(people)
+            self._verdict = self._guard.judge(self.now_ns, motion, bodies, age, handover=handover)
+        self._stops += self._verdict.stopped and not before.stopped
+        self._tell(self._verdict, changed=self._verdict.stopped != before.stopped)
+
+    def _ahead(self, times: Array) -> tuple[Array, Array]:
+        plan = self._plan
+        if plan is None:
+            raise InputError("no plan")
+        at = self._place_on_plan + times
+        sample = plan.samples(np.minimum(at, plan.end))
+        return sample.position, np.where((at >= plan.end)[:, None], 0.0, sample.velocity)
+
+    def _silent(self) -> str:
+        wanted = ["joint_states", f"{self.controller}/controller_state", *self._seen]
+        late = {name: (self.now_ns - self._heard.get(name, self._began_ns)) * 1e-9 for name in wanted}
+        return "; ".join(
+            f"{name} silent for {math.floor(seconds * 10.0) / 10.0:.1f} s"
+            for name, seconds in late.items()
+            if seconds > self.source_timeout
+        )
+
+    def _tell(self, verdict: Verdict, *, changed: bool) -> None:
+        if abs(verdict.pace - self._told_pace) > _CHANGE or (verdict.pace != self._told_pace and changed):
+            self._told_pace = verdict.pace
+            self._scaling.publish(msg.Float64(data=verdict.pace))
+        level, text = ("ok", "full pace") if verdict.pace >= 1.0 else ("warn", f"pace {verdict.pace:.2f}")
+        if verdict.stopped:
+            level, text = "warn", "protective stop"
+        if "silent" in verdict.reason:
+            level = "error"
+        self.report_health(level, f"{text}: {verdict.reason}" if verdict.reason else text, mode=self.mode)  # type: ignore[arg-type]
+        if changed and verdict.stopped:
+            self.log.warn(f"protective stop: {verdict.reason}", every=1.0)
+        if not changed and self.now_ns - self._told_ns < 1e9 / _TOLD - 1:
+            return
+        self._told_ns = self.now_ns
+        rules = self.rules
+        self._state.publish(
+            msg.GuardState(
+                header=header("world", self.now_ns), mode=self.mode, stopped=verdict.stopped, stops=self._stops,
+                pace=verdict.pace, separation=verdict.separation, protective=verdict.protective, part=verdict.part,
+                person=verdict.person, body_part=verdict.body_part, reason=verdict.reason,
+                reaction_time=rules.reaction_time, intrusion=rules.intrusion,
+                person_uncertainty=rules.person_uncertainty, robot_uncertainty=rules.robot_uncertainty,
+                person_speed=rules.person_speed, deceleration=self._deceleration.copy(),
+            )
+        )  # fmt: skip

@@ -1,0 +1,284 @@
+"""What pace an arm may have beside people: by zones, by separation, or by how hard it would touch them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.chains import Chain
+from roboyard.config import field
+from roboyard.errors import ConfigError
+from roboyard.safety import separation as ssm
+from roboyard.safety.capsules import LinkCapsules
+from roboyard.safety.contact_limits import contact_speeds
+from roboyard.safety.nearness import BodyCapsules, Nearness, nearness
+from roboyard.safety.separation import SeparationRules
+from roboyard.simulation.people.skeleton import segment
+
+Array = NDArray[np.float64]
+SAMPLES = 10
+"""Of the way ahead."""
+_SWINGING = ("shank", "foot")
+_LEAST = 0.1
+"""How far ahead it looks at least, as time at full pace [s]."""
+
+
+class Mode(Enum):
+    """How people are kept safe.
+
+    `OFF`: as if nobody were there.  `ZONES`: by how far they are from the robot's base.  `SSM`: speed and separation
+    monitoring.  `PFL`: power and force limiting: nearer than that only so fast that a touch is none too hard.
+    """
+
+    OFF = "off"
+    ZONES = "zones"
+    SSM = "ssm"
+    PFL = "pfl"
+
+
+@dataclass(frozen=True)
+class GuardConfig:
+    """How an arm behaves beside people.
+
+    Attributes:
+        delay: From a judgement until the arm begins to brake by it [s].
+        margin: Kept in addition, for what lies between the moments that are looked at [m].
+        swing: So far a foot may swing ahead of who walks, faster than people are supposed to be [m].
+        slow_radius: Of the zone in which it goes at `slow_pace`, about its base [m].
+        stop_radius: Of the zone in which it stands [m].
+        slow_pace: See above.
+        hysteresis: So much farther somebody must be before a zone is left [m].
+        force_share: Of the limits of force and pressure that is made use of.
+        restart_pace: A stop ends when at least this pace has been allowed for `restart_time`.
+        restart_time: See above [s].
+        rise: How fast the pace goes up again [1/s].
+        horizon: Farthest look ahead, as time at full pace [s].
+    """
+
+    delay: float = field(0.05, unit="s", low=0.0, high=5.0)
+    margin: float = field(0.05, unit="m", low=0.0, high=2.0)
+    swing: float = field(0.35, unit="m", low=0.0, high=2.0)
+    slow_radius: float = field(3.0, unit="m", low=0.0, high=100.0)
+    stop_radius: float = field(1.8, unit="m", low=0.0, high=100.0)
+    slow_pace: float = field(0.25, low=0.0, high=1.0)
+    hysteresis: float = field(0.1, unit="m", low=0.0, high=10.0)
+    force_share: float = field(0.8, low=0.01, high=1.0)
+    restart_pace: float = field(0.1, low=0.0, high=1.0)
+    restart_time: float = field(0.3, unit="s", low=0.0, high=60.0)
+    rise: float = field(2.0, unit="1/s", low=0.01, high=1e3)
+    horizon: float = field(1.5, unit="s", low=0.1, high=10.0)
+
+    def __post_init__(self) -> None:
+        if self.slow_radius < self.stop_radius:
+            raise ConfigError(
+                f"slow_radius {self.slow_radius:g} m within stop_radius {self.stop_radius:g} m", valid="the larger one"
+            )
+
+
+_USUAL, _RULES = GuardConfig(), SeparationRules()
+
+
+class Motion(NamedTuple):
+    """Where the joints are, and what they will do at full pace.
+
+    Attributes:
+        q: (n,) measured positions.
+        velocity: (n,) measured speeds.
+        ahead: Gives positions and speeds (k, n) at full pace, so many seconds (k,) farther on the way; None where
+            nobody knows: then the joints are taken to go on as they do.
+    """
+
+    q: Array
+    velocity: Array
+    ahead: Callable[[Array], tuple[Array, Array]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an arm may do.
+
+    Attributes:
+        pace: 0 to 1.
+        stopped: Whether this is a protective stop.
+        separation: Of the pair of parts that has least to spare [m]; infinite where nobody is.
+        protective: The distance which that pair should keep at the present speeds [m].
+        part: The robot's part.
+        person: Who.
+        body_part: And their part.
+        reason: Why the pace is what it is; empty at full pace.
+    """
+
+    pace: float
+    stopped: bool = False
+    separation: float = math.inf
+    protective: float = 0.0
+    part: str = ""
+    person: str = ""
+    body_part: str = ""
+    reason: str = ""
+
+
+class PersonGuard:
+    """Judges again and again.
+
+    Args:
+        chain: The arm's joints.
+        capsules: Its parts.
+        deceleration: (n,) what its joints brake with [rad/s² or m/s²].
+        mass: That an impact meets [kg], see `contact_speeds`.
+        config: See there.
+        rules: See there.
+
+    Attributes:
+        mode: May change.
+    """
+
+    def __init__(
+        self, chain: Chain, capsules: LinkCapsules, deceleration: Array, mass: float,
+        mode: Mode = Mode.SSM, config: GuardConfig = _USUAL, rules: SeparationRules = _RULES,
+    ) -> None:  # fmt: skip
+        self.mode = mode
+        self._chain, self._capsules = chain, capsules
+        self._deceleration, self._mass = deceleration, mass
+        self.config, self.rules = config, rules
+        self._touch: tuple[tuple[str, ...], Array] = ((), np.zeros((0, 0)))
+        self._pace, self._stopped, self._well_ns, self._zone = 1.0, False, -1, 0
+        self._last_ns = -1
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return {"pace": self._pace, "stopped": self._stopped, "well_ns": self._well_ns, "zone": self._zone,
+                "last_ns": self._last_ns}  # fmt: skip
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        self._pace, self._stopped, self._well_ns = state["pace"], state["stopped"], state["well_ns"]
+        self._zone, self._last_ns = state["zone"], state["last_ns"]
+
+    def stop(self, now_ns: int, reason: str) -> Verdict:
+        """A protective stop for another reason: a sensor that is silent."""
+        return self._settled(now_ns, 0.0, Verdict(0.0, reason=reason))
+
+    def judge(
+        self, now_ns: int, motion: Motion, people: BodyCapsules, age: float, *, handover: bool = False
+    ) -> Verdict:
+        """What pace is allowed from now on.
+
+        Args:
+            now_ns: Time [ns].
+            motion: The arm's.
+            people: In the base of the chain, as they were seen; nobody: none.
+            age: How long ago they were [s].
+            handover: Somebody takes or gives a thing by intention: touching is allowed, within the limits.
+        """
+        if not people.parts:
+            self._zone = 0
+            return self._settled(now_ns, 1.0, Verdict(1.0))
+        stopping, times = self._look_ahead(motion)
+        q, velocity = motion.q[None] + np.outer(times, motion.velocity), np.tile(motion.velocity, (len(times), 1))
+        if motion.ahead is not None:
+            q, velocity = motion.ahead(times)
+        near = nearness(
+            self._chain, self._capsules, np.vstack([motion.q, q]), np.vstack([motion.velocity, velocity]), people
+        )
+        told = self._told(near, motion, people)
+        mode = Mode.PFL if handover and self.mode is not Mode.OFF else self.mode
+        if mode is Mode.OFF:
+            return self._settled(now_ns, 1.0, told)
+        if mode is Mode.ZONES:
+            allowed, reason = self._by_zone(people)
+        else:
+            allowed, reason = self._by_way(near, times, stopping, velocity, people, age, mode)
+        return self._settled(now_ns, allowed, _with(told, reason if allowed < 1.0 else ""))
+
+    # -- separation ----------------------------------------------------------------------------------------------------
+    def _look_ahead(self, motion: Motion) -> tuple[float, Array]:
+        """How long the arm takes to stop from full pace on the way ahead, and the moments to look at."""
+        times = np.linspace(0.0, self.config.horizon, SAMPLES)
+        speeds = motion.velocity[None] if motion.ahead is None else motion.ahead(times)[1]
+        stopping = float(ssm.stopping_time(np.vstack([motion.velocity, speeds]), self._deceleration).max())
+        return stopping, np.linspace(0.0, min(self.config.horizon, max(_LEAST, self.config.delay + stopping)), SAMPLES)
+
+    def _told(self, near: Nearness, motion: Motion, people: BodyCapsules) -> Verdict:
+        """The pair of parts that has least to spare now, at the speeds of now."""
+        stopping = ssm.stopping_time(motion.velocity, self._deceleration)
+        protective = ssm.protective_distance(self.rules, self.rules.coming(near.coming[0]), near.toward[0], stopping)
+        spare = near.gap[0] - protective
+        spare[self._capsules.frame == 0] += 1e3  # what never moves harms nobody
+        i, j = np.unravel_index(int(np.argmin(spare)), spare.shape)
+        return Verdict(
+            1.0, False, float(near.gap[0, i, j]), float(protective[i, j]),
+            self._capsules.links[i], people.people[j], people.parts[j],
+        )  # fmt: skip
+
+    def _by_way(
+        self, near: Nearness, times: Array, stopping: float, velocity: Array, people: BodyCapsules, age: float,
+        mode: Mode,
+    ) -> tuple[float, str]:  # fmt: skip
+        """The pace of now, so that everywhere ahead what is allowed there can be kept."""
+        gap, toward, coming, speed = (array[1:] for array in near)
+        since = age + self.config.delay
+        each = ssm.stopping_time(velocity, self._deceleration)[:, None, None]
+        swing = np.array([self.config.swing if segment(part) in _SWINGING else 0.0 for part in people.parts])
+        left = gap - ssm.drift(self.rules, coming, since) - swing - self.config.margin
+        paces = ssm.separation_pace(self.rules, left, self.rules.coming(coming, since), toward, each)
+        if mode is Mode.PFL:
+            room = np.maximum(self._contact_speeds(people.parts) - np.maximum(coming, 0.0), 0.0)
+            touch = np.divide(room, toward, out=np.ones_like(toward), where=toward > 1e-9)
+            paces = np.maximum(paces, np.minimum(touch, 1.0))
+        paces[speed <= ssm.STANDSTILL] = 1.0
+        least = paces.reshape(len(times), -1).min(axis=1)
+        pace, place = ssm.pace_to_brake(least, times, stopping, self.config.delay)
+        i, j = np.unravel_index(int(np.argmin(paces[place])), paces[place].shape)
+        ahead = f" in {times[place]:.2f} s" if place else ""
+        return pace, (
+            f"{self._capsules.links[i]} {gap[place, i, j]:.2f} m from {people.people[j]}'s "
+            f"{people.parts[j].replace('_', ' ')}{ahead}"
+        )
+
+    def _contact_speeds(self, parts: tuple[str, ...]) -> Array:
+        if self._touch[0] != parts:
+            speeds = contact_speeds(parts, self._capsules.radii, self._mass, self.config.force_share)
+            self._touch = (parts, speeds)
+        return self._touch[1]
+
+    # -- zones ---------------------------------------------------------------------------------------------------------
+    def _by_zone(self, people: BodyCapsules) -> tuple[float, str]:
+        """By the distance on the floor between the robot's base and the nearest part of anybody."""
+        start, along = people.ends[:, 0, :2], people.ends[:, 1, :2] - people.ends[:, 0, :2]
+        share = -(start * along).sum(axis=1) / np.maximum((along * along).sum(axis=1), 1e-12)
+        distances = np.linalg.norm(start + np.clip(share, 0.0, 1.0)[:, None] * along, axis=1) - people.radii
+        nearest = int(np.argmin(distances))
+        radii = (self.config.slow_radius, self.config.stop_radius)
+        edges = (radius + (self.config.hysteresis if self._zone > k else 0.0) for k, radius in enumerate(radii))
+        self._zone = sum(float(distances[nearest]) < edge for edge in edges)
+        pace = (1.0, self.config.slow_pace, 0.0)[self._zone]
+        zone = ("", "slow", "stop")[self._zone]
+        return pace, f"{people.people[nearest]} {distances[nearest]:.2f} m from the base, zone {zone}"
+
+    # -- stops and restarts --------------------------------------------------------------------------------------------
+    def _settled(self, now_ns: int, allowed: float, verdict: Verdict) -> Verdict:
+        """With the pace that goes up slowly, and a stop that lasts until it is well again for a while."""
+        since = 0.0 if self._last_ns < 0 else (now_ns - self._last_ns) * 1e-9
+        self._last_ns = now_ns
+        if allowed <= 0.0:
+            self._stopped, self._well_ns = True, -1
+        elif self._stopped:
+            well = allowed >= min(self.config.restart_pace, 1.0)
+            self._well_ns = -1 if not well else now_ns if self._well_ns < 0 else self._well_ns
+            if well and (now_ns - self._well_ns) * 1e-9 >= self.config.restart_time:
+                self._stopped = False
+        self._pace = 0.0 if self._stopped else min(allowed, self._pace + self.config.rise * since)
+        return _with(verdict, verdict.reason, self._pace, self._stopped)
+
+
+def _with(verdict: Verdict, reason: str, pace: float = 1.0, stopped: bool = False) -> Verdict:
+    return Verdict(
+        pace, stopped, verdict.separation, verdict.protective, verdict.part, verdict.person, verdict.body_part, reason
+    )

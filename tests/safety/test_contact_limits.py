@@ -1,0 +1,54 @@
+"""Limits of contact: the speed that keeps them does, and every region has them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.errors import UnknownNameError
+from roboyard.safety.contact_limits import LIMITS, contact_speeds, impact_speed, limits_of, patch
+from roboyard.simulation.people import PARTS, Physique, make_body
+from roboyard.simulation.people.impacts import strike
+from roboyard.simulation.people.regions import REGIONS
+
+BODY = make_body(Physique.of_height(1.75, 75.0))
+
+
+def test_every_region_of_a_body_has_limits() -> None:
+    assert {region.name for sides in REGIONS.values() for region in sides} == set(LIMITS)
+    for limits in LIMITS.values():
+        assert limits.clamping <= limits.impact
+    assert limits_of("left hand") == limits_of("hand") == LIMITS["hand"]
+    with pytest.raises(UnknownNameError, match="skull, face"):
+        limits_of("tail")
+    with pytest.raises(UnknownNameError, match="tail"):
+        contact_speeds(("tail",), [0.05], 5.0)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("front", [True, False])
+def test_who_is_struck_at_the_allowed_speed_feels_no_more_than_the_limit(part: str, front: bool) -> None:
+    mass, radius = 8.0, 0.05
+    speed = float(contact_speeds((part,), [radius], mass)[0, 0])
+    hit = strike(BODY, part, front=front, mass=mass, speed=speed, timestep=0.001)
+    limits = limits_of(hit.region)
+    assert hit.measured <= 1.03 * limits.impact
+    assert hit.measured / float(patch(radius)) <= 1.03 * limits.pressure
+
+
+@given(st.floats(1.0, 500.0), st.floats(1e3, 2e5), st.floats(0.1, 50.0), st.floats(0.1, 80.0), st.floats(1.01, 3.0))
+def test_softer_lighter_and_stronger_may_meet_faster(force, stiffness, robot, person, more) -> None:
+    speed = impact_speed(force, stiffness, robot, person)
+    assert impact_speed(force * more, stiffness, robot, person) > speed
+    assert impact_speed(force, stiffness * more, robot, person) < speed
+    assert impact_speed(force, stiffness, robot * more, person) < speed
+    # the energy of the meeting is what the spring holds
+    reduced = robot * person / (robot + person)
+    assert 0.5 * reduced * speed**2 == pytest.approx(0.5 * force**2 / stiffness)
+
+
+def test_edges_must_be_slower_than_rounded_parts() -> None:
+    speeds = contact_speeds(("left_hand", "head"), [0.002, 0.1], 8.0)
+    assert (speeds[0] < speeds[1]).all()
+    assert contact_speeds(("head",), [0.1], 8.0, share=0.5)[0, 0] == pytest.approx(0.5 * speeds[1, 1])

@@ -1,0 +1,141 @@
+"""Capsules of robots and people: they hold the shapes, and the nearest are found with their speeds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.chains.rows import place_frames
+from roboyard.description import Box, Capsule, Cone, Cylinder, Ellipsoid, Mesh, Plane, Sphere
+from roboyard.errors import DescriptionError
+from roboyard.geometry import SE3
+from roboyard.safety.capsules import LinkCapsules, capsule_round, placed
+from roboyard.safety.nearness import BodyCapsules, fill_twists, nearest_shares, nearness
+from roboyard.scenarios.robot_groups import find_groups
+
+GROUPS = find_groups("iisy")
+CHAIN = GROUPS.chain("arm")
+CAPSULES = LinkCapsules.of(GROUPS.model, CHAIN)
+LENGTHS = st.floats(0.01, 2.0)
+POINTS = st.lists(st.floats(-2.0, 2.0), min_size=12, max_size=12).map(lambda v: np.reshape(v, (4, 3)))
+
+
+def from_segment(points: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    along = ends[1] - ends[0]
+    share = np.clip((points - ends[0]) @ along / max(along @ along, 1e-18), 0.0, 1.0)
+    return np.linalg.norm(points - ends[0] - share[:, None] * along, axis=1)
+
+
+def surface(shape: object, rng: np.random.Generator) -> np.ndarray:
+    """Points of a shape."""
+    unit = rng.normal(size=(500, 3))
+    unit /= np.linalg.norm(unit, axis=1)[:, None]
+    angle, height = rng.uniform(0.0, 2.0 * math.pi, 500), rng.uniform(-0.5, 0.5, 500)
+    match shape:
+        case Box(size):
+            return rng.choice([-0.5, 0.5], (500, 3)) * size
+        case Sphere(radius):
+            return unit * radius
+        case Ellipsoid(radii):
+            return unit * radii
+        case Cylinder(radius, length):
+            return np.column_stack([radius * np.cos(angle), radius * np.sin(angle), length * height])
+        case Cone(radius, length):
+            wide = radius * (0.5 - height)
+            return np.column_stack([wide * np.cos(angle), wide * np.sin(angle), length * height])
+        case Capsule(radius, length):
+            return unit * radius + np.array([0.0, 0.0, 1.0]) * (length * height)[:, None]
+    raise AssertionError(shape)
+
+
+SHAPES = st.one_of(
+    st.builds(lambda *s: Box(s), LENGTHS, LENGTHS, LENGTHS), st.builds(Sphere, LENGTHS),
+    st.builds(lambda *s: Ellipsoid(s), LENGTHS, LENGTHS, LENGTHS), st.builds(Cylinder, LENGTHS, LENGTHS),
+    st.builds(Cone, LENGTHS, LENGTHS), st.builds(Capsule, LENGTHS, LENGTHS),
+)  # fmt: skip
+
+
+@given(SHAPES)
+def test_a_capsule_holds_its_shape(shape) -> None:
+    ends, radius = capsule_round(shape)
+    assert from_segment(surface(shape, np.random.default_rng(0)), ends).max() <= radius + 1e-9
+
+
+def test_every_link_of_the_arm_is_held_in_any_position() -> None:
+    rng = np.random.default_rng(1)
+    for q in CHAIN.random(rng, 5):
+        poses, frames = CHAIN.link_poses(q), CHAIN.frames(q)
+        for link in GROUPS.model.links:
+            own = [i for i, name in enumerate(CAPSULES.links) if name == link.name]
+            for collision in link.collisions:
+                T = poses[link.name] @ collision.T_link_geom.matrix()
+                points = surface(collision.geometry, rng) @ T[:3, :3].T + T[:3, 3]
+                held = np.zeros(len(points), dtype=bool)
+                for i in own:
+                    F = frames[CAPSULES.frame[i]]
+                    ends = CAPSULES.ends[i] @ F[:3, :3].T + F[:3, 3]
+                    held |= from_segment(points, ends) <= CAPSULES.radii[i] + 1e-9
+                assert held.all(), link.name
+
+
+def test_planes_and_meshes_that_are_not_there_have_no_capsule() -> None:
+    with pytest.raises(DescriptionError, match="plane has no capsule"):
+        capsule_round(Plane())
+    with pytest.raises(DescriptionError):
+        capsule_round(Mesh("gone.stl", None))
+
+
+@given(POINTS)
+def test_the_nearest_points_of_two_lines_are_the_nearest(points) -> None:
+    a, b, shares = points[:2], points[2:], np.zeros(2)
+    nearest_shares(a, b, shares)
+    assert (shares >= 0.0).all()
+    assert (shares <= 1.0).all()
+    found = np.linalg.norm(a[0] + shares[0] * (a[1] - a[0]) - b[0] - shares[1] * (b[1] - b[0]))
+    steps = np.linspace(0.0, 1.0, 201)
+    many = from_segment(a[0] + steps[:, None] * (a[1] - a[0]), b)
+    assert found <= many.min() + 1e-9
+    assert found >= many.min() - np.linalg.norm(a[1] - a[0]) / 400.0 - 1e-9
+
+
+def test_frames_move_as_finite_differences_say() -> None:
+    rng, h = np.random.default_rng(2), 1e-6
+    for q, rates in zip(CHAIN.random(rng, 10), rng.normal(size=(10, CHAIN.dof)), strict=True):
+        frames, after, twists = (np.empty((7, 4, 4)), np.empty((7, 4, 4)), np.empty((7, 6)))
+        place_frames(CHAIN.rows, q, frames)
+        place_frames(CHAIN.rows, q + h * rates, after)
+        fill_twists(CHAIN.rows, frames, rates, twists)
+        assert twists[:, :3] == pytest.approx((after - frames)[:, :3, 3] / h, abs=1e-4)
+        for T, T_after, twist in zip(frames, after, twists, strict=True):
+            turned = (T_after[:3, :3] - T[:3, :3]) / h @ T[:3, :3].T
+            assert twist[3:] == pytest.approx([turned[2, 1], turned[0, 2], turned[1, 0]], abs=1e-4)
+
+
+def test_gaps_shrink_at_the_directed_speeds_at_most() -> None:
+    rng, h = np.random.default_rng(3), 1e-6
+    ends, moving = rng.normal(0.0, 0.8, (12, 2, 3)), rng.normal(size=(12, 2, 3))
+    names = ("anna",) * 12
+    for q, rates in zip(CHAIN.random(rng, 10), rng.normal(size=(10, CHAIN.dof)), strict=True):
+        now = nearness(
+            CHAIN, CAPSULES, q[None], rates[None], BodyCapsules(names, names, ends, np.full(12, 0.05), moving)
+        )
+        later = BodyCapsules(names, names, ends + h * moving, np.full(12, 0.05), moving)
+        then = nearness(CHAIN, CAPSULES, (q + h * rates)[None], rates[None], later)
+        closing = (now.gap - then.gap) / h
+        assert (closing <= now.toward + now.coming + 1e-3).all()
+        assert (now.toward <= now.speed[:, :, None] + 1e-9).all()
+        assert now.speed[0, CAPSULES.frame == 0] == pytest.approx(0.0)
+
+
+def test_several_people_are_one_list() -> None:
+    one = BodyCapsules(("a",), ("head",), np.zeros((1, 2, 3)), np.ones(1), np.zeros((1, 2, 3)))
+    both = BodyCapsules.joined([one, one])
+    assert both.people == ("a", "a")
+    assert both.ends.shape == (2, 2, 3)
+    assert BodyCapsules.joined([]).parts == ()
+    T = SE3.from_xyz_rpy((1.0, 2.0, 3.0), (0.0, 0.0, math.pi / 2.0))
+    assert placed(np.array([[1.0, 0.0, 0.0]]), T)[0] == pytest.approx([1.0, 3.0, 3.0])

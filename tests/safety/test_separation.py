@@ -1,0 +1,103 @@
+"""Speed and separation: the distance to be kept, and the pace that keeps it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.safety.separation import (
+    SeparationRules,
+    drift,
+    pace_to_brake,
+    protective_distance,
+    separation_pace,
+    stopping_time,
+)
+
+SPEEDS, TIMES, LENGTHS = st.floats(0.0, 3.0), st.floats(0.0, 2.0), st.floats(0.0, 1.0)
+RULES = st.builds(
+    SeparationRules, reaction_time=TIMES, intrusion=LENGTHS, person_uncertainty=LENGTHS, robot_uncertainty=LENGTHS
+)
+PACES = st.floats(0.0, 1.0)
+
+
+@given(RULES, SPEEDS, SPEEDS, TIMES, PACES, st.floats(0.0, 1.0))
+def test_the_distance_grows_with_every_speed_time_and_doubt(rules, person, robot, stopping, pace, more) -> None:
+    before = protective_distance(rules, person, robot, stopping, pace)
+    assert before >= rules.constant
+    later = SeparationRules(rules.reaction_time + more, rules.intrusion, rules.person_uncertainty)
+    for after in (
+        protective_distance(rules, person + more, robot, stopping, pace),
+        protective_distance(rules, person, robot + more, stopping, pace),
+        protective_distance(rules, person, robot, stopping + more, pace),
+        protective_distance(rules, person, robot, stopping, min(pace + more, 1.0)),
+        protective_distance(later, person, robot, stopping, pace) + rules.robot_uncertainty,
+    ):
+        assert after >= before - 1e-12
+
+
+@given(RULES, SPEEDS, SPEEDS, TIMES, st.floats(-0.5, 8.0))
+def test_the_pace_is_the_largest_that_keeps_the_distance(rules, person, robot, stopping, gap) -> None:
+    pace = float(separation_pace(rules, gap, person, robot, stopping))
+    assert 0.0 <= pace <= 1.0
+    if pace > 0.0:
+        assert protective_distance(rules, person, robot, stopping, pace) <= gap + 1e-9
+    low, high = 0.0, 1.0  # the same by halving
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (
+            (middle, high) if protective_distance(rules, person, robot, stopping, middle) <= gap else (low, middle)
+        )
+    if protective_distance(rules, person, robot, stopping, 0.0) > gap:
+        assert pace == 0.0
+    elif abs(pace - low) > 1e-6:  # where the distance hardly depends on the pace, any rounding decides
+        assert protective_distance(rules, person, robot, stopping, max(pace, low)) == pytest.approx(gap, abs=1e-6)
+
+
+@given(RULES, SPEEDS, SPEEDS, st.floats(0.01, 2.0))
+def test_who_brakes_at_the_distance_stands_before_they_meet(rules, person, robot, stopping) -> None:
+    """Both go on for the reaction time, then the robot brakes evenly: what is left is C + Zd + Zr."""
+    gap, dt, speed, time = float(protective_distance(rules, person, robot, stopping)), 1e-3, robot, 0.0
+    while speed > 0.0 or time < rules.reaction_time + stopping:
+        after = max(robot - max(time + dt - rules.reaction_time, 0.0) * robot / stopping, 0.0)
+        gap -= person * dt + 0.5 * (speed + after) * dt
+        speed, time = after, time + dt
+    assert gap == pytest.approx(rules.constant, abs=4.0 * (person + robot + 0.1) * dt)
+
+
+def test_iso_values_of_a_plain_case() -> None:
+    """1.6 m/s, 0.1 s, half a second to stop from 1 m/s: 0.96 + 0.1 + 0.25 + 0.04 m."""
+    assert protective_distance(SeparationRules(), 1.6, 1.0, 0.5) == pytest.approx(1.35)
+
+
+@given(
+    st.lists(PACES, min_size=1, max_size=8), st.floats(0.05, 2.0), st.floats(0.0, 0.2), st.floats(0.02, 0.3)
+)  # fmt: skip
+def test_braking_from_the_allowed_pace_keeps_what_is_allowed_farther_on(paces, stopping, delay, spacing) -> None:
+    places = spacing * np.arange(len(paces))
+    pace, _ = pace_to_brake(np.array(paces), places, stopping, delay)
+    assert pace <= paces[0] + 1e-12
+    place, time, dt = 0.0, 0.0, 1e-4
+    while pace > 0.0 and place < places[-1]:
+        place, time = place + pace * dt, time + dt
+        passed = [allowed for allowed, there in zip(paces, places, strict=True) if there <= place]
+        if pace <= passed[-1]:
+            continue_pace = pace
+        else:
+            continue_pace = pace
+            assert pace <= passed[-1] + 0.02 + 2.0 * dt / stopping
+        pace = max(continue_pace - dt / stopping, 0.0) if time >= delay else continue_pace
+
+
+@given(SPEEDS, st.floats(-2.0, 2.0), st.floats(0.0, 0.5))
+def test_nobody_comes_farther_than_is_reckoned_with(supposed, measured, since) -> None:
+    rules = SeparationRules(person_speed=supposed)
+    assert drift(rules, measured, since) >= max(supposed, measured, 0.0) * since - 1e-12
+    assert (rules.coming(np.array([measured]), since) >= (supposed if supposed > 0.0 else measured)).all()
+
+
+def test_joints_stop_one_by_one_and_the_slowest_counts() -> None:
+    assert stopping_time(np.array([1.0, -2.0]), np.array([2.0, 1.0])) == pytest.approx(2.0)
+    assert stopping_time(np.zeros((3, 2)), np.ones(2)).tolist() == [0.0, 0.0, 0.0]

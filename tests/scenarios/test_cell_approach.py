@@ -1,0 +1,146 @@
+"""People walk up to a working arm: what the guard's modes make of it, by what is measured of the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from roboyard.messages import msg, stamp
+from roboyard.safety.capsules import LinkCapsules
+from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios.metrics.people import People
+from roboyard.scenarios.metrics.reaching import ArmMotion
+from roboyard.scenarios.robot_groups import find_groups
+from roboyard.simulation.people import PARTS
+
+GROUPS = find_groups("iisy")
+CHAIN = GROUPS.chain("arm")
+CAPSULES = LinkCapsules.of(GROUPS.model, CHAIN)
+HOME = np.array(GROUPS.group("arm").pose("home"))
+
+
+def run(out: Path, *overrides: str, seed: int = 0, **more: object):
+    spec = load_spec("cell-approach", overrides=[f"seed={seed}", *overrides])
+    outcome = run_scenario(spec, out=out, serve=False, **more)
+    assert outcome.state == "done", outcome.error
+    return outcome
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_with_separation_kept_nothing_is_violated_and_nobody_is_hurt(tmp_path: Path, seed: int) -> None:
+    found = run(tmp_path / "run", seed=seed, report=False).metrics
+    assert found["ssm_violation_s"] == 0.0
+    assert found["limit_exceeded"] == 0
+    assert found["protective_stops"] >= 2
+    assert found["arm_reached"] >= 1
+
+
+@pytest.mark.slow
+def test_modes_differ_as_they_should(tmp_path: Path) -> None:
+    modes = ("off", "zones", "ssm", "pfl")
+    found = {mode: run(tmp_path / mode, f"safety={mode}", seed=1, report=False).metrics for mode in modes}
+    assert found["off"]["ssm_violation_s"] > 5.0
+    assert found["off"]["protective_stops"] == 0
+    assert found["zones"]["ssm_violation_s"] == found["ssm"]["ssm_violation_s"] == 0.0
+    assert found["pfl"]["limit_exceeded"] == 0
+    assert found["off"]["arm_reached"] > found["pfl"]["arm_reached"] >= found["zones"]["arm_reached"]
+
+
+def test_a_run_goes_on_from_a_state_byte_for_byte(tmp_path: Path) -> None:
+    state = tmp_path / "2.5.state"
+    run(tmp_path / "whole", "duration=4 s", save_states=[(2.5, state)], report=False)
+    spec = load_spec("cell-approach", overrides=["seed=0", "duration=4 s"])
+    run_scenario(spec, out=tmp_path / "rest", from_state=state, report=False, serve=False)
+    whole = (tmp_path / "whole" / "recording.mcap").read_bytes()
+    assert (tmp_path / "rest" / "recording.mcap").read_bytes() == whole
+
+
+# -- the measure, on what tests make up --------------------------------------------------------------------------------
+class Standing:
+    """The truth about an arm that leans forward, as a test says it does."""
+
+    def __init__(self, speed: float = 0.0) -> None:
+        from roboyard.geometry import SE3
+
+        self.moving = ArmMotion(CHAIN, CAPSULES, SE3.identity(), HOME, np.array([0.0, speed, 0.0, 0.0, 0.0, 0.0]))
+
+    def motion(self) -> ArmMotion:
+        return self.moving
+
+
+def body(time: float, x: float, force: float = 0.0, part: str = "chest") -> object:
+    forces = [msg.Vector3(x=force) if name == part else msg.Vector3() for name in PARTS]
+    return msg.PersonBody(
+        header=msg.Header(stamp=stamp(round(time * 1e9)), frame_id="world"), name="anna", parts=list(PARTS),
+        poses=[msg.Pose(msg.Point(x, 0.0, 0.5), msg.Quaternion(0.0, 0.0, 0.0, 1.0)) for _ in PARTS],
+        radii=np.full(len(PARTS), 0.1), lengths=np.full(len(PARTS), 0.3),
+        velocities=[msg.Vector3() for _ in PARTS], forces=forces,
+        regions=["chest" if name == part and force else "" for name in PARTS],
+    )  # fmt: skip
+
+
+def judged(arm: Standing, *told: tuple[float, float, float]) -> People:
+    """Of (time, x, force)."""
+    people = People("", arm)  # type: ignore[arg-type]
+    for time, x, force in told:
+        people.on_body(body(time, x, force), round(time * 1e9))
+    people.finish(round(told[-1][0] * 1e9))
+    return people
+
+
+def near_for_a_second(x: float) -> list[tuple[float, float, float]]:
+    return [(0.1 * k, x, 0.0) for k in range(11)]
+
+
+def test_only_who_is_fast_and_near_violates() -> None:
+    assert judged(Standing(0.5), *near_for_a_second(0.9)).result()["ssm_violation_s"] == pytest.approx(1.0)
+    assert judged(Standing(0.5), *near_for_a_second(9.0)).result()["ssm_violation_s"] == 0.0
+    assert judged(Standing(0.0), *near_for_a_second(0.9)).result()["ssm_violation_s"] == 0.0
+    assert judged(Standing(0.01), *near_for_a_second(0.9)).result()["ssm_violation_s"] == 0.0
+
+
+def test_hand_overs_are_left_out_and_counted() -> None:
+    people = People("", Standing(0.5))  # type: ignore[arg-type]
+    for time, x, _ in near_for_a_second(0.9):
+        people.handlers()["/handover"](msg.Bool(data=0.25 < time < 0.75), 0)
+        people.on_body(body(time, x), round(time * 1e9))
+    found = people.result()
+    assert found["handover_s"] == pytest.approx(0.5)
+    assert found["ssm_violation_s"] == pytest.approx(0.5)
+
+
+def test_a_longer_silence_than_a_quarter_of_a_second_is_nobodys_violation() -> None:
+    found = judged(Standing(0.5), (0.0, 0.9, 0.0), (2.0, 0.9, 0.0)).result()
+    assert found["ssm_violation_s"] <= 0.26
+
+
+def test_forces_count_by_region_by_how_long_they_last_and_whose_doing_they_are() -> None:
+    touching = 0.55
+    for force, exceeded in ((100.0, 0), (180.0, 0), (300.0, 1)):
+        found = judged(Standing(0.5), (0.0, touching, 0.0), (0.1, touching, force)).result()
+        assert (found["max_force_n"], found["person_touches"]) == (force, 1)
+        assert found["limit_exceeded"] == exceeded, "210 N for an impact on the chest"
+    lasting = [(0.1 * k, touching, 180.0) for k in range(10)]
+    assert judged(Standing(0.5), *lasting).result()["limit_exceeded"] == 1, "140 N where it is clamped"
+    assert judged(Standing(0.0), (0.0, touching, 0.0), (0.1, touching, 300.0)).result()["limit_exceeded"] == 0
+    assert judged(Standing(0.5), (0.0, 3.0, 0.0), (0.1, 3.0, 300.0)).result()["max_force_n"] == 0.0
+
+
+def test_each_approach_is_kept_with_its_nearest_moment() -> None:
+    way = [2.0, 1.0, 0.7, 0.6, 0.8, 2.0, 0.9, 0.8, 0.9]
+    people = judged(Standing(), *((0.1 * k, x, 0.0) for k, x in enumerate(way)))
+    assert [round(one.time, 1) for one in people.approaches] == [0.3, 0.7]
+    assert people.result()["min_separation"] == pytest.approx(min(one.distance for one in people.approaches))
+    again = People("", Standing())  # type: ignore[arg-type]
+    again.load(people.save())
+    assert again.approaches == people.approaches
+    assert again.result() == people.result()
+
+
+def test_nobody_means_nothing_measured() -> None:
+    found = People("", Standing()).result()  # type: ignore[arg-type]
+    assert found["ssm_violation_s"] is None
+    assert "min_separation" not in found
