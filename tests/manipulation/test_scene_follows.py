@@ -19,7 +19,7 @@ from roboyard.geometry import SE3
 from roboyard.manipulation.collision import box_obstacle
 from roboyard.manipulation.gripped import between_fingers, gripped, touched_by
 from roboyard.manipulation.nodes import MoveGroupNode
-from roboyard.manipulation.people import PeopleSettings, person_at
+from roboyard.manipulation.people import PeopleSettings, part_at, person_at
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import action, msg
 from roboyard.messages.convert import header, pose_to_msg
@@ -290,3 +290,27 @@ def test_what_is_really_gripped_is_attached_lifted_off_and_left(robot: str) -> N
         rig.send(rig.gripper.width[1])
         run.run_for(1.0)
         assert names(hand.scenes[-1]) == ({"stand", "thing"}, set())
+
+
+@given(
+    st.tuples(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 2)), st.tuples(*[st.floats(-3, 3)] * 3),
+    st.floats(0.02, 0.15), st.floats(0, 0.5), st.floats(0, 3),
+)  # fmt: skip
+def test_parts_of_bodies_cover_themselves(
+    place: tuple[float, float, float], turn: tuple[float, float, float], radius: float, length: float, speed: float
+) -> None:
+    settings = PeopleSettings()
+    T = SE3.from_xyz_rpy(place, turn)
+    one = part_at("p", T, radius, length, speed, (0.0, 0.0, 0.0), settings)
+    if one is None:  # too far away to matter: none of it is near
+        assert np.linalg.norm(place) - radius - length / 2.0 > settings.within - 1e-9
+        return
+    assert isinstance(one.geometry, Capsule)
+    for end in (-0.5 * length, 0.5 * length):
+        there, meant = (frame @ np.array([0.0, 0.0, end]) for frame in (one.T_world, T))
+        assert np.linalg.norm(there - meant) + radius + settings.ahead * speed <= one.geometry.radius + 1e-9
+
+
+def test_parts_that_are_nowhere_are_refused() -> None:
+    with pytest.raises(InputError, match="a part of radius"):
+        part_at("p", SE3.identity(), float("nan"), 0.1, 0.0, (0.0, 0.0, 0.0), PeopleSettings())

@@ -13,6 +13,7 @@ from roboyard.config import field
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2, SE3
 from roboyard.scenarios.errands import Errand, ErrandsNode
+from roboyard.scenarios.missions import MISSION, MissionEntry, mission_node
 from roboyard.simulation.nodes import CrowdNode, PersonNode
 from roboyard.simulation.people import Physique, make_body
 from roboyard.simulation.people.body import SHIRT
@@ -42,12 +43,14 @@ class PersonEntry:
     stroll: tuple[tuple[float, float], ...] = field(
         (), doc="[[x, y], ...]: places that they walk round, again and again, among others who do"
     )
+    mission: str | MissionEntry | None = field(None, doc="instead of errands: a behaviour tree (XML)")
+    pace: float = field(1.0, low=0.2, high=3.0, doc="times the clips' own speed, of all that they do")
     rate: float = field(50.0, unit="Hz", low=5.0, high=1000.0, doc="of their steps, and of feedback")
     body_rate: float = field(10.0, unit="Hz", low=0.0, high=1000.0, doc="of the truth about their bodies; 0: never")
 
     def __post_init__(self) -> None:
-        if self.stroll and self.errands:
-            raise ConfigError("errands and stroll", valid="one of them")
+        if sum((bool(self.stroll), bool(self.errands), self.mission is not None)) > 1:
+            raise ConfigError("several of errands, stroll and mission", valid="one of them")
         if not all(math.isfinite(value) for place in self.stroll for value in place):
             raise ConfigError(f"stroll {self.stroll}", valid="finite places")
         if self.height is not None and self.percentile is not None:
@@ -97,10 +100,13 @@ def add_person(run: Run, name: str, entry: PersonEntry) -> PersonNode:
     ways = next((node.ways for node in run.people.values()), None) or Ways(run.simulation)
     node = PersonNode(
         simulation=run.simulation, body=body, ways=ways, clips=clips, place=SE2(x, y, yaw), model=name,
-        rate=entry.rate, body_rate=entry.body_rate,
+        rate=entry.rate, body_rate=entry.body_rate, pace=entry.pace,
     )  # fmt: skip
     run.people[name] = run.bus.add(node, name)
     run.evaluation.add_person(name)
+    if entry.mission is not None:
+        mission, remap = mission_node(entry.mission, run.resources(), run.base)
+        run.bus.add(mission, MISSION, namespace=f"/{name}", remap=remap)
     if entry.errands:
         errands = ErrandsNode(person=name, errands=entry.errands, repeat=entry.repeat)
         run.bus.add(errands, f"{name}_errands")

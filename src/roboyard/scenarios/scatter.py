@@ -58,13 +58,18 @@ def scatter(
     Raises:
         InputError: there is no room for so many.
     """
-    for _ in range(_LAYOUTS):
+    for _ in range(0 if _covered(sector, apart, taken) else _LAYOUTS):
         places = _layout(rng, sector, count, apart, taken)
         if len(places) == count:
             return [SE2(x, y, float(rng.uniform(-turn, turn))) for x, y in places]
     raise InputError(
         f"no room for {count} things {apart:g} m apart", valid="fewer, nearer to each other, or a larger sector"
     )
+
+
+def _covered(sector: Sector, apart: float, taken: Sequence[tuple[float, float]]) -> bool:
+    """Whether all of a sector is too near to one place."""
+    return any(math.dist(place, sector.about) + sector.radius[1] < apart for place in taken)
 
 
 def _layout(

@@ -15,6 +15,7 @@ from roboyard.config import field
 from roboyard.errors import ConfigError
 from roboyard.scenarios.faults.kinds import POSE, Fault, Pose, Remove, Spawn
 from roboyard.scenarios.ground import TerrainEntry
+from roboyard.scenarios.missions import MissionEntry
 from roboyard.scenarios.options import OptionEntry
 from roboyard.scenarios.people import PersonEntry
 from roboyard.scenarios.script import Script, Step
@@ -22,6 +23,7 @@ from roboyard.scenarios.setting import LooksEntry, ThingEntry
 
 __all__ = [
     "FurnitureEntry",
+    "MissionEntry",
     "NodeEntry",
     "OptionEntry",
     "PersonEntry",
@@ -103,15 +105,6 @@ class VideoEntry:
     def __post_init__(self) -> None:
         if self.width % 2 or self.height % 2:
             raise ConfigError(f"a picture of {self.width} × {self.height}", valid="even numbers of pixels")
-
-
-@dataclass(frozen=True)
-class MissionEntry:
-    """What the main robot does by itself."""
-
-    file: str = field(doc="a behaviour tree (XML) or tasks (YAML)")
-    parameters: dict[str, Any] = field(factory=dict, doc="of the node `tree_mission` or `goal_mission`")
-    remap: dict[str, str] = field(factory=dict, doc="its topics: {map: floor_map}")
 
 
 @dataclass(frozen=True)

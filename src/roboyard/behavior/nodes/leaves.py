@@ -8,9 +8,11 @@ from roboyard.behavior.node import TreeNode
 from roboyard.behavior.nodes import nav2_goals, nav2_paths, nav2_poses
 from roboyard.behavior.nodes.asking import CallService, ClearEntireCostmap, WaitForMessage
 from roboyard.behavior.nodes.handling import Grip, Look, MoveArm, Pick, Place, RunSkill
+from roboyard.behavior.nodes.people import ActorAnimation, ActorMovement, RandomSleep, TellWork, WeightedRandom
 from roboyard.behavior.nodes.reaching import FindThing, PointAhead, Reach
 from roboyard.behavior.nodes.roaming import DockRobot, Explore, UndockRobot, Walk
 from roboyard.behavior.nodes.sending import COMMON, Desk, OnBus, SendGoal, check_fields, filled
+from roboyard.behavior.nodes.tool_poses import MoveTool
 from roboyard.behavior.nodes.topics import LastMessage, PublishMessage
 from roboyard.behavior.ports import input_port, output_port, remapped
 from roboyard.behavior.status import Status
@@ -211,7 +213,8 @@ class CallAction(SendGoal):
 READY: tuple[type[TreeNode], ...] = (
     NavigateToPose, ComputePathToPose, FollowPath, Spin, BackUp, DriveOnHeading, Wait, DockRobot, UndockRobot, Explore,
     Walk, MoveArm, Grip, Look, RunSkill, Pick, Place, CallAction, CallService, ClearEntireCostmap, WaitForMessage,
-    LastMessage, PublishMessage, FindThing, PointAhead, Reach,
+    LastMessage, PublishMessage, FindThing, PointAhead, Reach, MoveTool, ActorMovement, ActorAnimation, WeightedRandom,
+    RandomSleep, TellWork,
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,23 +25,28 @@ _FRAME = input_port(str, "base_link", "Of the position")
 
 
 class FindThing(Listening):
-    """Looks for a thing that a detector names; fails where it is not seen in time."""
+    """Looks for a thing that a detector names, or that is somewhere; fails where it is not seen in time."""
 
     ports: ClassVar = {
-        "what": input_port(str, doc="The name or number that the detector gives it"),
+        "what": input_port(str, doc="The name or number that the detector gives it; part_* is any that begins so"),
         "topic": input_port(str, "fiducials", "Of vision_msgs/Detection3DArray"),
         "behind": input_port(float, 0.0, "Its middle lies so far behind what is seen of it, level [m]"),
         "looks": input_port(int, 3, "Sightings, of which the median counts"),
+        "near": input_port(list[float], doc="x;y;z [m]: only what lies there", optional=True),
+        "within": input_port(float, 0.1, "So near [m]"),
         "frame": _FRAME,
         "timeout": input_port(float, 5.0, "After which it has failed [s]"),
         "position": output_port(list[float], doc="x;y;z of its middle [m]"),
+        "yaw": output_port(float, doc="Of its x axis about z [rad]"),
+        "thing": output_port(str, doc="Its name"),
     }
-    fields = (*Listening.fields, "_seen")
+    fields = (*Listening.fields, "_seen", "_name")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
         super().setup()
         self._seen: list[list[float]] = []
+        self._name = ""
 
     def hears(self) -> Any:
         """See `Listening.hears`."""
@@ -48,7 +54,7 @@ class FindThing(Listening):
 
     def on_start(self) -> Status:
         """See `StatefulAction.on_start`."""
-        self._seen = []
+        self._seen, self._name = [], ""
         return super().on_start()
 
     def take(self, message: Any) -> bool:
@@ -56,7 +62,7 @@ class FindThing(Listening):
         node = self.on_desk().node
         wanted, frame = self.input("what"), node.frame(self.input("frame"))
         for one in message.detections:
-            if one.id != wanted:
+            if not fnmatchcase(one.id, self._name or wanted):
                 continue
             try:
                 T = node.transforms.lookup(frame, one.header.frame_id, nanoseconds(one.header.stamp))
@@ -68,10 +74,19 @@ class FindThing(Listening):
             inward = -out / max(float(np.linalg.norm(out)), 1e-9)
             x, y, z = pose.translation.tolist()
             behind = self.input("behind")
-            self._seen.append([x + behind * float(inward[0]), y + behind * float(inward[1]), z])
+            place = [x + behind * float(inward[0]), y + behind * float(inward[1]), z]
+            if "near" in self.inputs and math.dist(place, self.input("near")) > self.input("within"):
+                continue
+            ahead = pose.rotation_matrix()[:, 0]
+            self._name = str(one.id)
+            self._seen.append([*place, math.atan2(float(ahead[1]), float(ahead[0]))])
+            break
         if len(self._seen) < self.input("looks"):
             return False
-        self.output("position", np.median(np.array(self._seen), axis=0).tolist())
+        x, y, z, yaw = np.median(np.array(self._seen), axis=0).tolist()
+        for port, value in (("position", [x, y, z]), ("yaw", yaw), ("thing", self._name)):
+            if port in self.outputs:
+                self.output(port, value)
         return True
 
     def too_late(self) -> str:

@@ -4,6 +4,7 @@ from roboyard.localization.nodes.amcl import AmclNode
 from roboyard.localization.nodes.kalman import EkfNode, UkfNode
 from roboyard.localization.nodes.odometry import OdometryNode
 from roboyard.localization.nodes.planar import AckermannOdometryNode, MecanumOdometryNode
+from roboyard.localization.nodes.static_transform import StaticTransformNode
 from roboyard.localization.nodes.truth_localization import TruthLocalizationNode
 from roboyard.localization.nodes.truth_odometry import TruthOdometryNode
 
@@ -13,6 +14,7 @@ __all__ = [
     "EkfNode",
     "MecanumOdometryNode",
     "OdometryNode",
+    "StaticTransformNode",
     "TruthLocalizationNode",
     "TruthOdometryNode",
     "UkfNode",

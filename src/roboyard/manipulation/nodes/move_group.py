@@ -56,6 +56,7 @@ class MoveGroupNode(Node):
     place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the root in that world", fixed=True)
     octomap_topic: str = param("", doc="of maps of space that sensors make; empty: none", fixed=True)
     people_topics: tuple[str, ...] = param((), doc="where people are, nav_msgs/Odometry for each", fixed=True)
+    bodies_topics: tuple[str, ...] = param((), doc="where their bodies are, PersonBody for each", fixed=True)
     people: PeopleSettings = settings(PeopleSettings)
     gripper_topic: str = param("", doc="state of a gripper that the scene follows; empty: none", fixed=True)
     octomap_timeout: float = param(2.0, unit="s", low=0.1, high=1e3, doc="so long such maps may be missing")
@@ -84,6 +85,7 @@ class MoveGroupNode(Node):
         self._feeds = SceneFeeds(
             self, keeper, octomap_topic=self.octomap_topic, people_topics=self.people_topics, people=self.people,
             gripper_topic=self.gripper_topic, changed=lambda: self._monitored.publish(self._scene()),
+            bodies_topics=self.bodies_topics,
         )  # fmt: skip
         for name, kind, take in (
             ("move_action", action.MoveGroup, self._on_move),

@@ -12,9 +12,10 @@ from roboyard.errors import RoboyardError
 from roboyard.manipulation.gripped import gripped, touched_by
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
 from roboyard.manipulation.nodes.scene_messages import PART, parts_named
-from roboyard.manipulation.people import PeopleSettings, person_at
+from roboyard.manipulation.people import PeopleSettings, part_at, person_at
 from roboyard.manipulation.scene import Pair
 from roboyard.messages import msg
+from roboyard.messages.convert import pose_to_se3
 from roboyard.messages.convert.poses import vector_to_array
 
 HOLDS: Final = "holding"
@@ -29,7 +30,8 @@ class SceneFeeds:
 
     in: joint_states (sensor_msgs/JointState), planning_scene (moveit_msgs/PlanningScene), collision_object
     (CollisionObject), attached_collision_object (AttachedCollisionObject), ``octomap_topic`` (octomap_msgs/Octomap),
-    ``people_topics`` (nav_msgs/Odometry, one for each person), ``gripper_topic`` (std_msgs/String, a gripper's ~state)
+    ``people_topics`` (nav_msgs/Odometry, one for each person), ``bodies_topics`` (roboyard_msgs/PersonBody, likewise),
+    ``gripper_topic`` (std_msgs/String, a gripper's ~state)
 
     Once the gripper holds something, the object between its fingers is attached; when they let go it is left where it
     is, and when it is lost it is nowhere any more.  What it stands on, and the fingers afterwards, may touch it until
@@ -40,6 +42,7 @@ class SceneFeeds:
         keeper: Of the scene.
         octomap_topic: Empty: none.
         people_topics: Where people are.
+        bodies_topics: Where the parts of their bodies are.
         people: How much room they get.
         gripper_topic: Empty: the scene does not follow the gripper.
         changed: Called after each change that is to be told.
@@ -55,6 +58,7 @@ class SceneFeeds:
         people: PeopleSettings,
         gripper_topic: str,
         changed: Callable[[], None],
+        bodies_topics: Sequence[str] = (),
     ) -> None:
         self._node, self._keeper, self._people, self._changed = node, keeper, people, changed
         self._held: tuple[str, ...] = ()
@@ -69,6 +73,8 @@ class SceneFeeds:
             node.subscribe(octomap_topic, msg.octomap_msgs.Octomap, keeper.on_octomap)
         for topic in people_topics:
             node.subscribe(topic, msg.Odometry, partial(self._on_person, topic))
+        for topic in bodies_topics:
+            node.subscribe(topic, msg.PersonBody, partial(self._on_body, topic))
         if gripper_topic:
             node.subscribe(gripper_topic, msg.String, self._on_gripper)
 
@@ -94,6 +100,24 @@ class SceneFeeds:
             self._keeper.see_person(person_at(f"person {topic}", T @ place, speed, self._people))
         except RoboyardError as error:
             self._node.log.error(f"left out a person: {error}", every=5.0)
+
+    def _on_body(self, topic: str, message: Any) -> None:
+        keeper = self._keeper
+        try:
+            T = keeper.T_world_frame(message.header.frame_id)
+            foot = keeper.scene.T_world_base.translation
+            found = []
+            for part, pose, radius, length, velocity in zip(
+                message.parts, message.poses, message.radii, message.lengths, message.velocities, strict=True
+            ):
+                speed = math.hypot(velocity.x, velocity.y, velocity.z)
+                name = f"{message.name} {part}"
+                one = part_at(name, T @ pose_to_se3(pose), float(radius), float(length), speed, foot, self._people)
+                if one is not None:
+                    found.append(one)
+            keeper.see_body(topic, found)
+        except (RoboyardError, ValueError) as error:
+            self._node.log.error(f"left out somebody's body: {error}", every=5.0)
 
     # -- the gripper ---------------------------------------------------------------------------------------------------
     def _on_gripper(self, message: Any) -> None:

@@ -87,6 +87,7 @@ class SceneKeeper:
         self._held: dict[str, float] = {}
         self._seen: Voxels | None = None
         self._people: dict[str, Obstacle] = {}
+        self._bodies: dict[str, list[Obstacle]] = {}
         self.seen_ns = -(10**18)
         self.version = 0
         self._ready: dict[str | None, PlanningScene] = {}
@@ -149,7 +150,8 @@ class SceneKeeper:
         if standing is not self.scene:
             self.put(standing)
         if tool not in self._ready:
-            scene = self.posed(self.scene, tool).with_obstacles(self._people.values())
+            people = [*self._people.values(), *(part for body in self._bodies.values() for part in body)]
+            scene = self.posed(self.scene, tool).with_obstacles(people)
             self._ready[tool] = scene if self._seen is None else scene.with_obstacles([self._seen])
         return self._ready[tool]
 
@@ -192,6 +194,12 @@ class SceneKeeper:
         """Take where somebody is; who was seen once stays where they were seen last."""
         if self._people.get(one.name) != one:
             self._people[one.name] = one
+            self._changed()
+
+    def see_body(self, topic: str, parts: list[Obstacle]) -> None:
+        """Take where the parts of somebody's body are that are near enough to matter."""
+        if self._bodies.get(topic, []) != parts:
+            self._bodies[topic] = parts
             self._changed()
 
     def _changed(self) -> None:
@@ -327,6 +335,7 @@ class SceneKeeper:
             "times": (self._measured_ns, self.seen_ns),
             "seen": None if seen is None else (np.array(seen.middles), seen.size),
             "people": list(self._people.values()),
+            "bodies": {topic: list(parts) for topic, parts in self._bodies.items()},
             "version": self.version,
         }
 
@@ -341,6 +350,7 @@ class SceneKeeper:
         self._measured_ns, self.seen_ns = saved["times"]
         self._seen = None if saved["seen"] is None else Voxels(SEEN, *saved["seen"])
         self._people = {one.name: one for one in saved["people"]}
+        self._bodies = {topic: list(parts) for topic, parts in saved["bodies"].items()}
         self._ready.clear()
         self.version = saved["version"]
 

@@ -29,6 +29,10 @@ class Collector(ABC):
     def handlers(self) -> Mapping[str, Handler]:
         """What it listens to: absolute topic names with what takes their messages."""
 
+    def meet_person(self, name: str) -> Mapping[str, Handler]:
+        """Somebody is there from now on; what is to be listened to for that."""
+        return {}
+
     @abstractmethod
     def result(self) -> dict[str, Value]:
         """The metrics so far."""

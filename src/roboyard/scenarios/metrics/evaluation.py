@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from roboyard.scenarios.metrics.stepping import Stepping
 from roboyard.scenarios.metrics.tasks import TasksDone
 from roboyard.scenarios.metrics.trees import TreeDone
 from roboyard.scenarios.metrics.walking import Legged, Walking
+from roboyard.scenarios.metrics.working import Working
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,7 @@ COLLECTORS: list[
     lambda topics, *_: Aftermath(topics.namespace, topics.truth, topics.contacts),
     lambda topics, *_: TasksDone(f"{topics.namespace}/tasks"),
     lambda topics, *_: TreeDone(f"{topics.namespace}/mission/status"),
+    lambda topics, *_: Working(topics.namespace),
     lambda *given: Walking(given[0].truth, given[0].namespace, given[-3]),
     lambda *given: Stepping(given[0].truth, given[0].namespace, given[-3]),
 ]
@@ -131,8 +133,8 @@ class Evaluation:
     def __init__(self) -> None:
         self.robots: dict[str, tuple[Collector, ...]] = {}
         self.messages = 0
-        self._handlers: dict[str, list[Handler]] = {}
         self._people: list[str] = []
+        self._handlers: dict[str, list[Handler]] = {}
 
     def add_robot(
         self,
@@ -164,21 +166,18 @@ class Evaluation:
                 for other in (item for item in others if isinstance(item, Separation)):
                     listening += [own.meet(other), other.meet(own)]
         self.robots[robot] = collectors
+        listening += [collector.meet_person(name) for name in self._people for collector in collectors]
+        self._listen(listening)
+
+    def add_person(self, name: str) -> None:
+        """Somebody is there from now on."""
+        self._people.append(name)
+        self._listen([collector.meet_person(name) for found in self.robots.values() for collector in found])
+
+    def _listen(self, listening: Sequence[Mapping[str, Handler]]) -> None:
         for handlers in listening:
             for name, handler in handlers.items():
                 self._handlers.setdefault(name, []).append(handler)
-        for person in self._people:
-            self._look_at(person, collectors)
-
-    def add_person(self, name: str) -> None:
-        """Look at what is true of somebody, from now on, for every robot."""
-        self._people.append(name)
-        for collectors in self.robots.values():
-            self._look_at(name, collectors)
-
-    def _look_at(self, person: str, collectors: tuple[Collector, ...]) -> None:
-        handlers = (item.on_body for item in collectors if isinstance(item, People))
-        self._handlers.setdefault(f"/truth/{person}/body", []).extend(handlers)
 
     def tap(self, topic: Topic, message: Any, node: str, time_ns: int) -> None:
         """See one message."""

@@ -145,6 +145,10 @@ class People(Collector):
             f"{self._namespace}/arm/controller_state": self._on_controller,
         }
 
+    def meet_person(self, name: str) -> Mapping[str, Handler]:
+        """Somebody's body, as it truly is."""
+        return {f"/truth/{name}/body": self.on_body}
+
     def _on_controller(self, message: Any, time_ns: int) -> None:
         if any(message.reference.velocities):
             self._told_ns = time_ns

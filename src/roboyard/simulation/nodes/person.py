@@ -46,12 +46,13 @@ class PersonNode(Node):
     place: SE2 = resource(SE2)
     model: str = param("", doc="name of the body in the simulation", fixed=True)
     rate: float = param(50.0, unit="Hz", low=5.0, high=1000.0, doc="of steps, and so of feedback", fixed=True)
+    pace: float = param(1.0, low=0.2, high=3.0, doc="times the clips' own speed, of all that they do", fixed=True)
     body_rate: float = param(10.0, unit="Hz", low=0.0, high=1000.0, doc="of the body's truth; 0: never", fixed=True)
 
     def setup(self) -> None:
         """Stand where the person begins."""
         start = (self.place.x, self.place.y, self.place.theta)
-        self.person = Person(self.body.skeleton, start, self.clips, self.ways.blocked)
+        self.person = Person(self.body.skeleton, start, self.clips, self.ways.blocked, self.pace)
         self._goal: GoalHandle | None = None
         self._before: list[list[float]] = []
         base, truth = f"/{self.name}", f"/truth/{self.name}"
@@ -97,7 +98,7 @@ class PersonNode(Node):
                 raise RefusedError(f"an orientation of length {length:g}", "invalid", "length 1, or 0 0 0 0 for any")
             yaw = float(quaternions.to_rpy(turn / length)[2])
         target = (goal.target.position.x, goal.target.position.y)
-        self.person.move(goal.animation_name, goal.animation_distance, target, yaw)
+        self.person.move(goal.animation_name, goal.animation_distance, target, yaw, goal.velocity)
 
     def _begin_animation(self, goal: Any) -> None:
         place = np.array([goal.place.x, goal.place.y, goal.place.z]) if goal.reach else None

@@ -36,6 +36,8 @@ AIMED = math.radians(2.0)
 """Nearer than this to a direction nobody turns."""
 _DAWDLES, _FACES = 0.08, 4.0
 """Slower than this somebody who is steered stands; how fast they face where they go [m/s, rad/s]."""
+_FASTEST = 4.0
+"""That somebody can be told to walk or run [m/s]."""
 _SHORTEST, _LONGEST = 0.25, 0.90
 """Strides that walking is made for [statures]."""
 
@@ -61,6 +63,7 @@ class RefusedError(RoboyardError):
 class _Movement:
     clip: Clip
     distance: float
+    usual: float
     target: tuple[float, float]
     final: float | None
     stage: str = "aim"
@@ -81,6 +84,7 @@ class Person:
         place: x, y and yaw at the start [m, rad].
         clips: Finds a clip by its name; raises where there is none.
         way: Tells why a way cannot be walked.
+        pace: Times the clips' own speed, of all that they do.
 
     Attributes:
         performer: Shows the clips.
@@ -95,8 +99,9 @@ class Person:
         place: tuple[float, float, float],
         clips: Callable[[str], Clip],
         way: Way = lambda start, end: "",
+        pace: float = 1.0,
     ) -> None:
-        self._clips, self._way = clips, way
+        self._clips, self._way, self._pace = clips, way, pace
         self._idle, self._turn, self._walk_clip = clips("idle"), clips("turn"), clips("walk")
         self.performer = Performer(skeleton, self._idle, place)
         self.state, self.progress, self.ended = State.SETUP, 0.0, False
@@ -116,7 +121,9 @@ class Person:
         return self.performer.clip.name
 
     # -- goals ---------------------------------------------------------------------------------------------------------
-    def move(self, animation: str, distance: float, target: tuple[float, float], yaw: float | None) -> None:
+    def move(
+        self, animation: str, distance: float, target: tuple[float, float], yaw: float | None, velocity: float = 0.0
+    ) -> None:
         """Begin to walk somewhere.
 
         Args:
@@ -124,12 +131,13 @@ class Person:
             distance: One of its rounds covers [m]; 0: as much as it does by itself.
             target: x and y [m].
             yaw: Direction at the end [rad]; None: whichever.
+            velocity: Of walking [m/s]; 0: as the clip goes, and their pace.
 
         Raises:
             RefusedError: busy, no such clip or none to walk by, or the target cannot be reached.
         """
         self._check_free()
-        movement = self._movement_by(animation, distance, target, yaw)
+        movement = self._movement_by(animation, distance, target, yaw, velocity)
         x, y, _ = self.place
         if math.hypot(target[0] - x, target[1] - y) >= NEAR:
             why = self._way((x, y), target)
@@ -137,14 +145,17 @@ class Person:
                 raise RefusedError(f"({target[0]:.2f}, {target[1]:.2f}) cannot be reached: {why}", "unreachable")
         self._movement = movement
         self._asked = {"animation": animation, "distance": distance, "target": list(target), "yaw": yaw}
+        self._asked["velocity"] = velocity
         self.state, self.progress = State.MOVEMENT, 0.0
 
     def _movement_by(
-        self, animation: str, distance: float, target: tuple[float, float], yaw: float | None
+        self, animation: str, distance: float, target: tuple[float, float], yaw: float | None, velocity: float
     ) -> _Movement:
         clip, height = self._known(animation), self.performer.height
         if not all(map(math.isfinite, (*target, distance, yaw or 0.0))):
             raise RefusedError(f"a movement to {target}, {yaw}, {distance} m a round", "invalid", "finite numbers")
+        if velocity != 0.0 and not 0.05 <= velocity <= _FASTEST:
+            raise RefusedError(f"a velocity of {velocity:g} m/s", "invalid", f"0.05 to {_FASTEST:g} m/s, or 0")
         if not clip.loop or not clip.travel > 0.0:
             raise RefusedError(
                 f"animation {animation!r} goes nowhere", "invalid", "one that walks, as 'walk' or 'carry'"
@@ -159,7 +170,8 @@ class Person:
         stride = round(distance / height, 3)
         if clip.name == "walk" and _SHORTEST <= stride <= _LONGEST:
             clip = walk_clip(stride)
-        return _Movement(clip, distance, target, yaw)
+        usual = velocity or self._pace * distance / clip.period
+        return _Movement(clip, distance, usual, target, yaw)
 
     def animate(self, animation: str, speed: float, target: Array | None = None, hand: str = "") -> None:
         """Begin to show a clip.
@@ -192,7 +204,7 @@ class Person:
                 raise RefusedError(f"({where}) is {missed:.2f} m out of the {hand} hand's reach", "unreachable")
         self.performer.show(clip)
         self.performer.reach = reach
-        self._animation = _Animation(clip, speed / clip.period)
+        self._animation = _Animation(clip, self._pace * speed / clip.period)
         self.state, self.progress = State.ANIMATION, 0.0
 
     def steer(self, velocity: tuple[float, float] | None) -> None:
@@ -280,8 +292,7 @@ class Person:
 
     def _walk(self, doing: _Movement, left: float, dt: float) -> None:
         """Straight ahead, by rounds of the clip; slower towards the end."""
-        usual = doing.distance / doing.clip.period
-        wanted = min(usual, math.sqrt(2.0 * ACCELERATION * left))
+        wanted = min(doing.usual, math.sqrt(2.0 * ACCELERATION * left))
         doing.speed = min(doing.speed + ACCELERATION * dt, max(wanted, 0.05))
         step = min(doing.speed * dt, left)
         x, y, _ = self.place
@@ -347,7 +358,9 @@ class Person:
         if saved["movement"] is not None:
             asked = self._asked
             x, y = asked["target"]
-            self._movement = self._movement_by(asked["animation"], asked["distance"], (x, y), asked["yaw"])
+            self._movement = self._movement_by(
+                asked["animation"], asked["distance"], (x, y), asked["yaw"], asked["velocity"]
+            )
             self._movement.stage, self._movement.speed = saved["movement"]
             shown = self._movement.clip if saved["clip"] == self._movement.clip.name else None
         if saved["animation"] is not None:
