@@ -34,6 +34,8 @@ class SupplyNode(Node):
     apart: float = param(0.06, unit="m", low=0.0, high=10.0, doc="between the middles of things in the target")
     robot: str = param("", doc="whose hand is to be away; empty: nobody's", fixed=True)
     hand: str = param("gripper_palm", doc="its link", fixed=True)
+    turn: float = param(math.pi, unit="rad", low=0.0, high=math.pi, doc="in the target, either way", fixed=True)
+    lift: float = param(0.0, unit="m", low=-10.0, high=10.0, doc="of the target over the source", fixed=True)
     away: float = param(0.2, unit="m", low=0.0, high=10.0, doc="from both places, seen from above")
 
     fields = ("_since",)
@@ -68,13 +70,13 @@ class SupplyNode(Node):
             return False
         others = [place for other, place in places.items() if other != name]
         try:
-            (pose,) = scatter(self.random, self._target, 1, self.apart, others)
+            (pose,) = scatter(self.random, self._target, 1, self.apart, others, self.turn)
         except InputError:  # no room now
             return False
         if hand is not None and math.dist(hand, (pose.x, pose.y)) < self.away:
             return False
         first, _ = free_base(self.simulation, name)
-        height = float(self.simulation.data.qpos[first + 2])
+        height = float(self.simulation.data.qpos[first + 2]) + self.lift
         put(self.simulation, name, SE2(pose.x, pose.y, pose.theta).to_se3(max(height, 0.0) + 1e-4))
         places[name] = (pose.x, pose.y)
         self.log.info(f"{name} was laid out anew at {pose.x:.3f}, {pose.y:.3f}")

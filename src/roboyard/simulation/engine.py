@@ -21,6 +21,7 @@ from roboyard.simulation.faults import FaultTable
 from roboyard.simulation.flesh import FleshTables
 from roboyard.simulation.handle import Handle
 from roboyard.simulation.hardware import SimulatedHardware
+from roboyard.simulation.holds import Holds
 from roboyard.simulation.instant import Instant
 from roboyard.simulation.looks import Looks
 from roboyard.simulation.running import Running, start
@@ -54,6 +55,7 @@ class Simulation:
 
     Attributes:
         faults: What is wrong at present: begin and end it here.
+        holds: What led bodies hold.
         belts: Velocity of the surface of (model, link) in the link's frame [m/s]; see `move_surface`.
 
     Raises:
@@ -86,6 +88,7 @@ class Simulation:
         self._running: Running | None = None
         self.belts: dict[tuple[str, str], tuple[float, float, float]] = {}
         self.faults = FaultTable(self)
+        self.holds = Holds(self)
         self._put(start(assemble(world, self._entries, self.settings), self.settings, 0))
 
     # -- models --------------------------------------------------------------------------------------------------------
@@ -210,7 +213,7 @@ class Simulation:
         left, stride = n, self.faults.stride
         while left > 0:
             ahead = min(left, stride) if stride else left
-            done, why = self.running.advance(ahead, self._steps, self._timestep_ns * 1e-9)
+            done, why = self.running.advance(ahead, self._steps, self._timestep_ns * 1e-9, self.holds.table)
             self._steps += done
             left -= done
             if why == stepping.LOW_MEMORY:
@@ -375,6 +378,7 @@ class Simulation:
                 sensor.bind()
         for hardware in self._hardware.values():
             hardware.bind()
+        self.holds.rebind()
         self.faults.rebind()
         self.bind_bases()
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.simulation.holds_loop import is_held
 from roboyard.simulation.native import (
     AREF,
     CONTACT_SIZE,
@@ -71,7 +72,7 @@ def _part(contact: int, layout: NDArray[np.int64], part_of: NDArray[np.int32]) -
 @kernel
 def press(
     data: int, layout: NDArray[np.int64], part_of: NDArray[np.int32], parts: NDArray[np.float64],
-    turns: NDArray[np.float64], body_of: NDArray[np.int32],
+    turns: NDArray[np.float64], body_of: NDArray[np.int32], holds: NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Give contacts with yielding bodies their stiffness; contacts of one body with a part share it.
 
@@ -82,6 +83,7 @@ def press(
         parts: (n, `WIDTH`).
         turns: (n, 4) orientations of the parts in the world.
         body_of: (geoms,) the engine's body of each geom.
+        holds: See `hold_on`.
     """
     contacts, references = int64(data + layout[CONTACTS]), int64(data + layout[AREF])
     stiffness, softness = int64(data + layout[STIFFNESS]), int64(data + layout[SOFTNESS])
@@ -104,6 +106,8 @@ def press(
             + normal[2] * 2.0 * (x * z - w * y)
         )
         spring = parts[part, FRONT if ahead > 0.0 else BEHIND] / sharing
+        if is_held(holds, part, body_of[other]):
+            spring = 0.0
         row = 8 * int32(contact + layout[ROW])
         float64s(stiffness + row, 1)[0] = PLATE
         float64s(softness + row, 1)[0] = 1.0 / PLATE

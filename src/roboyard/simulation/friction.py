@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.simulation.flesh_loop import WIDTH, press
 from roboyard.simulation.grain_loop import follow_grain, let_creep
+from roboyard.simulation.holds_loop import WIDTH as HOLD_WIDTH
 from roboyard.simulation.meeting_loop import follow_turns, harden
 from roboyard.simulation.native import (
     AREF,
@@ -185,7 +186,18 @@ def _example_surfaces() -> Iterable[tuple[Any, ...]]:
     table = np.zeros((1, 3))
     narrow, flesh = np.zeros(1, np.int32), (np.zeros((1, WIDTH)), np.zeros((1, 4)))
     grounds = (table, np.zeros((1, 9)), np.zeros(1, bool))
-    yield (0, 0, np.zeros(1, np.int64), np.zeros((1, 7)), table, *grounds, narrow, *flesh, narrow)
+    yield (
+        0,
+        0,
+        np.zeros(1, np.int64),
+        np.zeros((1, 7)),
+        table,
+        *grounds,
+        narrow,
+        *flesh,
+        narrow,
+        np.zeros((1, HOLD_WIDTH)),
+    )
 
 
 @kernel(examples=_example_surfaces)
@@ -202,6 +214,7 @@ def evaluate_on(
     parts: NDArray[np.float64],
     turns: NDArray[np.float64],
     body_of: NDArray[np.int32],
+    holds: NDArray[np.float64],
 ) -> None:
     """`evaluate` where some of the ground is slippery, some surfaces move and some have a grain, where bodies meet, and
     where some give way.
@@ -219,6 +232,7 @@ def evaluate_on(
         parts: …
         turns: …
         body_of: …
+        holds: …
     """
     _step1(model, data)
     if grain.shape[0] > 0 and follow_grain(data, layout, grain, patches, ground):
@@ -231,7 +245,7 @@ def evaluate_on(
     harden(model, data, layout)
     keep_sliding_contacts_down(data, layout)
     if parts.shape[0] > 0:
-        press(data, layout, part_of, parts, turns, body_of)
+        press(data, layout, part_of, parts, turns, body_of, holds)
     follow_turns(model, data, layout, float64s(model + layout[TIMESTEP], 1)[0])
 
 

@@ -98,7 +98,7 @@ class SimulatedHardware:
             for joint, value, most in zip(command.joints, given.tolist(), press, strict=True):
                 servos.command(servos.servos[(self._name, joint)], command.mode, value, model, data, most)
         if servos.stale:
-            simulation.running.evaluate()
+            simulation.running.evaluate(simulation.holds.table)
             servos.stale = False
         simulation.instant.moved()
 

@@ -13,6 +13,7 @@ from roboyard.simulation.actuation import Servos
 from roboyard.simulation.assembly import Assembled
 from roboyard.simulation.contacts import ContactWatch
 from roboyard.simulation.flesh import FleshTables
+from roboyard.simulation.holds_loop import WIDTH
 from roboyard.simulation.instant import Instant
 from roboyard.simulation.settings import PhysicsSettings
 from roboyard.simulation.surface_tables import SurfaceTables
@@ -41,23 +42,28 @@ class Running:
         """The engine's model."""
         return self.assembled.model
 
-    def evaluate(self) -> None:
-        """Evaluate positions, velocities and contacts after the state was set from outside."""
+    def evaluate(self, holds: NDArray[np.float64]) -> None:
+        """Evaluate positions, velocities and contacts after the state was set from outside.
+
+        ``holds``: see `hold_on`.
+        """
         tables = self.surfaces
         friction.evaluate_on(
             self.model._address, self.data._address, self.watch.layout,
             tables.patches, tables.belts, tables.friction, tables.grain, self.watch.ground,
             self.flesh.part_of, self.flesh.parts, self.flesh.turns, self.flesh.body_of,
+            holds,
         )  # fmt: skip
         self.instant.moved()
 
-    def advance(self, steps: int, taken: int, dt: float) -> tuple[int, int]:
+    def advance(self, steps: int, taken: int, dt: float, holds: NDArray[np.float64]) -> tuple[int, int]:
         """Take physics steps in one tight loop.
 
         Args:
             steps: How many are wanted.
             taken: How many were taken since the start.
             dt: Step [s].
+            holds: See `hold_on`.
 
         Returns:
             How many were taken, and why it ended (see `stepping.run`).
@@ -93,6 +99,8 @@ class Running:
             self.flesh.places,
             self.flesh.turns,
             self.flesh.body_of,
+            holds,
+            self.data.xfrc_applied,
         )
         if why == stepping.NO_ROOM:
             self.watch.make_room()
@@ -115,5 +123,5 @@ def start(assembled: Assembled, settings: PhysicsSettings, time_ns: int, before:
     instant = Instant(assembled.model, data, watch.layout)
     trees = turning_trees(assembled.model)
     running = Running(assembled, data, servos, watch, instant, SurfaceTables.of(assembled), flesh, views, trees)
-    running.evaluate()
+    running.evaluate(np.zeros((0, WIDTH)))
     return running

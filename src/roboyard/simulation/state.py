@@ -15,7 +15,7 @@ from roboyard.simulation.contacts import Episode
 if TYPE_CHECKING:
     from roboyard.simulation.engine import Simulation
 
-VERSION = 4
+VERSION = 5
 _SIGNATURE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 
@@ -43,6 +43,7 @@ def save(simulation: Simulation) -> dict[str, Any]:
         },
         "belts": [[*key, *velocity] for key, velocity in simulation.belts.items()],
         "flesh": simulation.flesh.save(),
+        "holds": simulation.holds.save(),
         "faults": simulation.faults.save(),
     }
 
@@ -87,8 +88,9 @@ def _take(simulation: Simulation, saved: dict[str, Any]) -> None:
     simulation.set_steps(int(saved["steps"]))
     simulation.belts = {(model, link): (x, y, z) for model, link, x, y, z in saved["belts"]}
     simulation.flesh.load(saved["flesh"])
+    simulation.holds.load(saved["holds"])
     simulation.faults.load(saved["faults"])
-    simulation.running.evaluate()
+    simulation.running.evaluate(simulation.holds.table)
     simulation.watch.restore(tuple(Episode(*values) for values in saved["episodes"]))
     for name in simulation.models:
         for sensor in simulation.sensors(name):

@@ -12,6 +12,8 @@ from roboyard.compute import kernel
 from roboyard.simulation.contact_loop import watch_contacts
 from roboyard.simulation.flesh_loop import WIDTH, give_way
 from roboyard.simulation.friction import evaluate_on, solve_and_integrate
+from roboyard.simulation.holds_loop import WIDTH as HOLD_WIDTH
+from roboyard.simulation.holds_loop import hold_on
 from roboyard.simulation.native import DIVERGENCE, MAXUSE, NARENA, int32, int64
 from roboyard.simulation.servo_loop import run_servos
 
@@ -29,6 +31,7 @@ def _example() -> Iterable[tuple[Any, ...]]:
     mask = narrow.astype(bool)
     tables = (narrow, mask, mask, narrow, i2, i2, i2, 0, 0, 1, f2, f2, f2, f2, f1, f1, np.zeros((1, 2), np.int32))
     flesh = (narrow, np.zeros((1, WIDTH)), np.zeros((1, 3)), np.zeros((1, 4)), narrow)
+    flesh = (*flesh, np.zeros((1, HOLD_WIDTH)), np.zeros((1, 6)))
     yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, *tables, *flesh)
 
 
@@ -66,6 +69,8 @@ def run(
     places: NDArray[np.float64],
     turns: NDArray[np.float64],
     body_of: NDArray[np.int32],
+    holds: NDArray[np.float64],
+    applied: NDArray[np.float64],
 ) -> tuple[int, int, int]:
     """Take up to ``steps`` physics steps from a state whose positions and velocities are evaluated.
 
@@ -105,6 +110,8 @@ def run(
         places: …
         turns: …
         body_of: See `press`.
+        holds: See `hold_on`; so is the next.
+        applied: …
 
     Returns:
         Steps taken, rows in use of the episode table, and why it ended: `DONE`, `NO_ROOM` in the episode table,
@@ -115,10 +122,12 @@ def run(
         if count > room:
             return k, count, NO_ROOM
         run_servos(ints, floats, qpos, qvel, ctrl, bias, dt)
+        if holds.shape[0] > 0:
+            hold_on(holds, places, turns, qpos, qvel, applied, dt)
         solve_and_integrate(model, data, layout, dt, qpos, qvel, bias, acceleration, trees)
         if parts.shape[0] > 0:
             give_way(data, layout, part_of, parts, places, turns, dt)
-        evaluate_on(model, data, layout, patches, belts, friction, grain, ground, part_of, parts, turns, body_of)
+        evaluate_on(model, data, layout, patches, belts, friction, grain, ground, part_of, parts, turns, body_of, holds)
         count = watch_contacts(
             data, layout, owner, ground, aloft, robots, latest, episodes, pairs, count, first + k + 1, gap
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from roboyard.behavior.errors import NodeError
@@ -165,6 +166,41 @@ class WaitForMessage(Listening):
         if "message" in self.outputs:
             self.output("message", message)
         return True
+
+
+class FeelPull(Listening):
+    """Waits until somebody pulls at what fingers hold: until the force on one of them has changed."""
+
+    ports: ClassVar = {
+        "topic": input_port(str, "finger_left/force", "Of geometry_msgs/WrenchStamped"),
+        "force": input_port(float, 2.0, "So much it changes [N]"),
+        "timeout": input_port(float, 30.0, "After which it has failed [s]"),
+    }
+    fields = (*Listening.fields, "_first")
+
+    def setup(self) -> None:
+        """See `TreeNode.setup`."""
+        super().setup()
+        self._first: list[float] = []
+
+    def hears(self) -> Any:
+        """See `Listening.hears`."""
+        return msg.WrenchStamped
+
+    def on_start(self) -> Status:
+        """See `StatefulAction.on_start`."""
+        self._first = []
+        return super().on_start()
+
+    def take(self, message: Any) -> bool:
+        """See `Listening.take`."""
+        force = [message.wrench.force.x, message.wrench.force.y, message.wrench.force.z]
+        self._first = self._first or force
+        return math.dist(force, self._first) >= self.input("force")
+
+    def too_late(self) -> str:
+        """See `Listening.too_late`."""
+        return "nobody pulled"
 
 
 class ClearEntireCostmap(CallService):

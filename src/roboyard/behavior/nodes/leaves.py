@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from roboyard.behavior.node import TreeNode
 from roboyard.behavior.nodes import nav2_goals, nav2_paths, nav2_poses
-from roboyard.behavior.nodes.asking import CallService, ClearEntireCostmap, WaitForMessage
+from roboyard.behavior.nodes.asking import CallService, ClearEntireCostmap, FeelPull, WaitForMessage
 from roboyard.behavior.nodes.handling import Grip, Look, MoveArm, Pick, Place, RunSkill
 from roboyard.behavior.nodes.people import ActorAnimation, ActorMovement, RandomSleep, TellWork, WeightedRandom
 from roboyard.behavior.nodes.reaching import FindThing, PointAhead, Reach
@@ -214,7 +214,7 @@ READY: tuple[type[TreeNode], ...] = (
     NavigateToPose, ComputePathToPose, FollowPath, Spin, BackUp, DriveOnHeading, Wait, DockRobot, UndockRobot, Explore,
     Walk, MoveArm, Grip, Look, RunSkill, Pick, Place, CallAction, CallService, ClearEntireCostmap, WaitForMessage,
     LastMessage, PublishMessage, FindThing, PointAhead, Reach, MoveTool, ActorMovement, ActorAnimation, WeightedRandom,
-    RandomSleep, TellWork,
+    RandomSleep, TellWork, FeelPull,
 )  # fmt: skip
 
 

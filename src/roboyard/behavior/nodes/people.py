@@ -49,6 +49,7 @@ class ActorAnimation(SendGoal):
         "animation_name": input_port(str, doc="A clip"),
         "animation_speed": input_port(float, 1.0, "Times its own"),
         "place": input_port(list[float], doc="x;y;z [m] where the hand, or what it holds, is to be", optional=True),
+        "shift": input_port(list[float], "0;0;0", "Added to the place, in the world [m]: to grip a thing by its end"),
         "hand": input_port(str, "", "left or right; empty: the clip's own"),
         "take": input_port(str, "", "A thing that the hand takes there"),
         "leave": input_port(bool, False, "What is held is left there"),
@@ -67,9 +68,10 @@ class ActorAnimation(SendGoal):
         )  # fmt: skip
         if "place" in self.inputs:
             place = self.input("place")
-            if len(place) != 3:
-                raise PortError(f"[place] has {len(place)} numbers", valid="x;y;z in m")
-            goal.reach, goal.place = True, msg.Point(*place)
+            shift = self.input("shift")
+            if len(place) != 3 or len(shift) != 3:
+                raise PortError(f"[place] has {len(place)}, [shift] {len(shift)} numbers", valid="x;y;z in m")
+            goal.reach, goal.place = True, msg.Point(*(a + b for a, b in zip(place, shift, strict=True)))
         return goal
 
 

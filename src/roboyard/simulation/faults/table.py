@@ -200,7 +200,7 @@ class FaultTable:
         patches = [active.fault.patch for active in self._active.values() if isinstance(active.fault, GroundFault)]
         running.surfaces.set(running.assembled, patches, self._simulation.belts)
         if look or patches or touching or running.surfaces.belts.size:
-            running.evaluate()
+            running.evaluate(self._simulation.holds.table)
 
     def save(self) -> dict[str, Any]:
         """Faults under way as plain data, except for the readings that sensors' faults hold back."""

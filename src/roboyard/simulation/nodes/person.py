@@ -14,8 +14,10 @@ from roboyard.geometry import SE2, quaternions
 from roboyard.messages import action, msg
 from roboyard.messages.convert import header, pose_to_msg
 from roboyard.simulation.engine import Simulation
+from roboyard.simulation.nodes.deeds import Deeds
 from roboyard.simulation.people.body import Body, pressed_region
 from roboyard.simulation.people.clip import Clip
+from roboyard.simulation.people.hands import Hands
 from roboyard.simulation.people.person import Person, RefusedError, State
 from roboyard.simulation.people.skeleton import PARTS, combined
 from roboyard.simulation.people.ways import Ways
@@ -35,6 +37,7 @@ class PersonNode(Node):
         /truth/<name>/body (roboyard_msgs/PersonBody)
 
     A goal is refused with its reason: busy, unknown, unreachable, invalid.  It is accepted when the person has begun.
+    One whose hand took or left nothing, though it should, is aborted: missed.
     """
 
     fields = ("_before",)
@@ -53,6 +56,8 @@ class PersonNode(Node):
         """Stand where the person begins."""
         start = (self.place.x, self.place.y, self.place.theta)
         self.person = Person(self.body.skeleton, start, self.clips, self.ways.blocked, self.pace)
+        self.hands = Hands(self.simulation, self.model, self.body.skeleton.physique.height)
+        self._deeds = Deeds(self.person, self.hands)
         self._goal: GoalHandle | None = None
         self._before: list[list[float]] = []
         base, truth = f"/{self.name}", f"/truth/{self.name}"
@@ -101,9 +106,13 @@ class PersonNode(Node):
         self.person.move(goal.animation_name, goal.animation_distance, target, yaw, goal.velocity)
 
     def _begin_animation(self, goal: Any) -> None:
-        place = np.array([goal.place.x, goal.place.y, goal.place.z]) if goal.reach else None
+        self.person.check_free()
+        hand = goal.hand or self.person.hand_of(goal.animation_name)
+        place = self._deeds.target(goal, hand)
         speed = 1.0 if goal.animation_speed == 0.0 else goal.animation_speed
+        self._deeds.begin(goal, hand)
         self.person.animate(goal.animation_name, speed, place, goal.hand)
+        self.person.lingers = self._deeds.deed is not None
 
     def _on_cancel(self, handle: GoalHandle) -> None:
         if handle is self._goal:
@@ -127,6 +136,7 @@ class PersonNode(Node):
         before = self.person.state
         places, turns = self.person.step(1.0 / self.rate)
         self.simulation.flesh.lead(self.model, places, turns, 1.0 / self.rate)
+        self._deeds.step(1.0 / self.rate)
         pose = pose_to_msg(self._standing())
         self._pose.publish(msg.PoseStamped(header=header("world", self.now_ns), pose=pose))
         goal = self._goal
@@ -138,7 +148,11 @@ class PersonNode(Node):
                 goal.feedback(action.ActorAnimation.Feedback(state=before.value, progress=self.person.progress))
             if self.person.ended:
                 self._goal = None
-                goal.succeed(self._result(moving, True, "done"))
+                why = "" if moving else self._deeds.end()
+                if why:
+                    goal.abort(self._result(moving, False, why), why, "missed")
+                else:
+                    goal.succeed(self._result(moving, True, "done"))
         if self.person.state is not before:
             self._tell()
 
@@ -155,6 +169,7 @@ class PersonNode(Node):
                 animation=person.animation,
                 progress=person.progress,
                 pose=pose_to_msg(self._standing()),
+                holds=list(self.hands.things.values()),
             )
         )
 
@@ -191,10 +206,11 @@ class PersonNode(Node):
     # -- state ---------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
         """The node's state and the person's."""
-        return {**super().save(), "person": self.person.save()}
+        return {**super().save(), "person": self.person.save(), "deeds": self._deeds.save()}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take back what `save` gave."""
         self._goal = None
         self.person.load(saved["person"])
+        self._deeds.load(saved["deeds"])
         super().load(saved)

@@ -91,6 +91,7 @@ class Person:
         state: What they do.
         progress: Of an animation, 0 to 1.
         ended: Whether the last step ended a goal.
+        lingers: Whether a hand that has reached its place stays there.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class Person:
         self._idle, self._turn, self._walk_clip = clips("idle"), clips("turn"), clips("walk")
         self.performer = Performer(skeleton, self._idle, place)
         self.state, self.progress, self.ended = State.SETUP, 0.0, False
+        self.lingers = False
         self._movement: _Movement | None = None
         self._animation: _Animation | None = None
         self._steered: tuple[float, float] | None = None
@@ -114,6 +116,12 @@ class Person:
     def place(self) -> tuple[float, float, float]:
         """x, y and yaw [m, rad]."""
         return self.performer.place
+
+    @property
+    def has_reached(self) -> bool:
+        """Whether an animation has come to where its hand is at its place."""
+        clip = self.performer.clip
+        return self.state is State.ANIMATION and self.performer.phase >= sum(clip.reach) / 2.0 - 1e-9
 
     @property
     def animation(self) -> str:
@@ -136,7 +144,7 @@ class Person:
         Raises:
             RefusedError: busy, no such clip or none to walk by, or the target cannot be reached.
         """
-        self._check_free()
+        self.check_free()
         movement = self._movement_by(animation, distance, target, yaw, velocity)
         x, y, _ = self.place
         if math.hypot(target[0] - x, target[1] - y) >= NEAR:
@@ -185,7 +193,7 @@ class Person:
         Raises:
             RefusedError: busy, no such clip, a speed that makes no sense, or a place out of reach.
         """
-        self._check_free()
+        self.check_free()
         clip = self._known(animation)
         if not 0.05 <= speed <= 20.0:
             raise RefusedError(f"animation speed {speed:g}", "invalid", "0.05 to 20")
@@ -204,8 +212,13 @@ class Person:
                 raise RefusedError(f"({where}) is {missed:.2f} m out of the {hand} hand's reach", "unreachable")
         self.performer.show(clip)
         self.performer.reach = reach
+        self.lingers = False
         self._animation = _Animation(clip, self._pace * speed / clip.period)
         self.state, self.progress = State.ANIMATION, 0.0
+
+    def hand_of(self, animation: str) -> str:
+        """Which hand a clip reaches with; empty: none. Raises RefusedError."""
+        return self._known(animation).hand or ""
 
     def steer(self, velocity: tuple[float, float] | None) -> None:
         """Walk on at a velocity in the world [m/s] until told otherwise, as somebody in a crowd; None: stand.
@@ -216,7 +229,7 @@ class Person:
         if self._steered is None:
             if velocity is None:
                 return
-            self._check_free()
+            self.check_free()
         if velocity is None:
             self._steered = None
             self._stand()
@@ -233,7 +246,8 @@ class Person:
             self._stand()
             self.ended = False
 
-    def _check_free(self) -> None:
+    def check_free(self) -> None:
+        """Raises RefusedError: busy."""
         if self.state is State.SETUP:
             raise RefusedError("not set up yet", "busy")
         if self.state is not State.IDLE:
@@ -262,12 +276,15 @@ class Person:
         return self.performer.pose(dt)
 
     def _stand(self) -> None:
+        self.lingers = False
         self._movement = self._animation = None
         self.state, self.ended = State.IDLE, True
         self._show(self._idle)
 
     def _animate_on(self, doing: _Animation, dt: float) -> None:
         self.performer.phase += dt * doing.rate
+        if self.lingers:
+            self.performer.phase = min(self.performer.phase, sum(doing.clip.reach) / 2.0)
         self.progress = min(self.performer.phase, 1.0)
         if self.performer.phase >= 1.0 - 1e-9:
             if not doing.clip.loop:
@@ -342,6 +359,7 @@ class Person:
         moving, showing = self._movement, self._animation
         return {
             "state": self.state.value, "progress": self.progress, "performer": self.performer.save(),
+            "lingers": self.lingers,
             "steered": None if self._steered is None else list(self._steered),
             "clip": self.animation, "asked": dict(self._asked),
             "movement": None if moving is None else [moving.stage, moving.speed],
@@ -351,7 +369,7 @@ class Person:
     def load(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._movement = self._animation = None
-        self.ended = False
+        self.ended, self.lingers = False, saved["lingers"]
         self._steered = None if saved["steered"] is None else (saved["steered"][0], saved["steered"][1])
         self._asked = dict(saved["asked"])
         shown = None
