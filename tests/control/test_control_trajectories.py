@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roboyard.control import Trajectory, WayPoint
+from roboyard.control.trajectories import _cubics, _pieces
 from roboyard.errors import InputError
 
 
@@ -95,3 +96,12 @@ def test_samples_are_the_same_one_by_one_and_together(count: int) -> None:
         for found, alone in zip(together, spline.sample(time), strict=True):
             assert found[k] == pytest.approx(alone)
     assert all(part.shape == (0, 3) for part in spline.samples(times[:0]))
+
+
+@given(st.integers(2, 8), st.integers(1, 4), st.integers(0, 2**32 - 1))
+def test_all_pieces_at_once_are_those_one_after_the_other(count: int, size: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    times = np.cumsum(rng.uniform(0.01, 1.0, count))
+    points = [WayPoint(float(t), rng.normal(size=size), rng.normal(size=size)) for t in times]
+    slowly = _pieces(points)
+    assert (_cubics(points, times) == slowly).all()

@@ -70,7 +70,7 @@ class Trajectory:
         self._times = np.array([point.time for point in points], dtype=np.float64)
         if not np.isfinite(self._times).all() or self._times[0] < 0.0 or (np.diff(self._times) <= 0.0).any():
             raise InputError(f"times {_listed(self._times)} of the points", valid="each later than the one before")
-        self._pieces = np.array([_piece(a, b) for a, b in pairwise(points)]).reshape(len(points) - 1, 6, size)
+        self._pieces = _cubics(points, self._times) if _is_cubic(points) else _pieces(points)
         self._ends = points[0].position, points[-1].position
         self._rest = np.zeros(size)
 
@@ -140,6 +140,29 @@ def _check(point: WayPoint, size: int, name: str) -> None:
 
 def _listed(values: Array) -> str:
     return ", ".join(f"{value:g}" for value in values[:8].tolist()) + (", …" if values.size > 8 else "")
+
+
+def _is_cubic(points: list[WayPoint]) -> bool:
+    """Whether all points have velocities and none an acceleration."""
+    return all(point.velocity is not None and point.acceleration is None for point in points)
+
+
+def _cubics(points: list[WayPoint], times: Array) -> Array:
+    """(k - 1, 6, n) coefficients of all pieces at once, to the last bit those of `_piece`."""
+    position = np.array([point.position for point in points])
+    velocity = np.array([point.velocity for point in points])
+    T = np.diff(times)[:, None]
+    c = np.zeros((len(points) - 1, 6, position.shape[1]))
+    way, a, b = np.diff(position, axis=0), velocity[:-1], velocity[1:]
+    c[:, 0], c[:, 1] = position[:-1], a
+    c[:, 2] = (3.0 * way / T - 2.0 * a - b) / T
+    c[:, 3] = (-2.0 * way / T + a + b) / T**2
+    return c
+
+
+def _pieces(points: list[WayPoint]) -> Array:
+    """(k - 1, 6, n) coefficients of all pieces."""
+    return np.array([_piece(a, b) for a, b in pairwise(points)]).reshape(len(points) - 1, 6, points[0].position.size)
 
 
 def _piece(a: WayPoint, b: WayPoint) -> Array:

@@ -298,7 +298,10 @@ class PlanningScene:
         return self.group.tip
 
     def _but(self, **changes: Any) -> PlanningScene:
-        return replace(self, **changes)
+        made = replace(self, **changes)
+        if made.chain is self.chain and made.attached is self.attached and "parts" in vars(self):
+            vars(made)["parts"] = self.parts  # people who move change nothing of the robot
+        return made
 
     def _known(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = list(known)

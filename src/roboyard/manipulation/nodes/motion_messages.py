@@ -88,7 +88,9 @@ def sampled(message: Any, joints: Sequence[str]) -> tuple[Array, Array]:
         raise MoveError(f"a trajectory of {ends[-1]:g} s", "bad_plan", valid="at most 1e5 s")
     steps = max(1, math.ceil(ends[-1] / _STEP)) if len(points) > 1 else 1
     times = np.unique(np.concatenate([ends, np.linspace(ends[0], ends[-1], min(steps, _MOST_POINTS) + 1)]))
-    return times, np.array([spline.sample(time).position for time in times.tolist()])
+    found = spline.samples(times).position
+    found[-1] = spline.goal
+    return times, found
 
 
 def _way_point(point: Any, order: Sequence[int], number: int) -> WayPoint:

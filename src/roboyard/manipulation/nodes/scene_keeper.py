@@ -90,6 +90,7 @@ class SceneKeeper:
         self._bodies: dict[str, list[Obstacle]] = {}
         self.seen_ns = -(10**18)
         self.version = 0
+        self._posed: dict[str | None, PlanningScene] = {}
         self._ready: dict[str | None, PlanningScene] = {}
 
     # -- joints --------------------------------------------------------------------------------------------------------
@@ -151,7 +152,11 @@ class SceneKeeper:
             self.put(standing)
         if tool not in self._ready:
             people = [*self._people.values(), *(part for body in self._bodies.values() for part in body)]
-            scene = self.posed(self.scene, tool).with_obstacles(people)
+            posed = self._posed.get(tool)
+            if posed is None:
+                posed = self._posed[tool] = self.posed(self.scene, tool)
+                _ = posed.parts  # made once, whatever people do
+            scene = posed.with_obstacles(people)
             self._ready[tool] = scene if self._seen is None else scene.with_obstacles([self._seen])
         return self._ready[tool]
 
@@ -194,15 +199,19 @@ class SceneKeeper:
         """Take where somebody is; who was seen once stays where they were seen last."""
         if self._people.get(one.name) != one:
             self._people[one.name] = one
-            self._changed()
+            self._seen_otherwise()
 
     def see_body(self, topic: str, parts: list[Obstacle]) -> None:
         """Take where the parts of somebody's body are that are near enough to matter."""
         if self._bodies.get(topic, []) != parts:
             self._bodies[topic] = parts
-            self._changed()
+            self._seen_otherwise()
 
     def _changed(self) -> None:
+        self._posed.clear()
+        self._seen_otherwise()
+
+    def _seen_otherwise(self) -> None:
         self._ready.clear()
         self.version += 1
 
@@ -351,6 +360,7 @@ class SceneKeeper:
         self._seen = None if saved["seen"] is None else Voxels(SEEN, *saved["seen"])
         self._people = {one.name: one for one in saved["people"]}
         self._bodies = {topic: list(parts) for topic, parts in saved["bodies"].items()}
+        self._posed.clear()
         self._ready.clear()
         self.version = saved["version"]
 
