@@ -31,8 +31,8 @@ def _example() -> Iterable[tuple[Any, ...]]:
     mask = narrow.astype(bool)
     tables = (narrow, mask, mask, narrow, i2, i2, i2, 0, 0, 1, f2, f2, f2, f2, f1, f1, np.zeros((1, 2), np.int32))
     flesh = (narrow, np.zeros((1, WIDTH)), np.zeros((1, 3)), np.zeros((1, 4)), narrow)
-    flesh = (*flesh, np.zeros((1, HOLD_WIDTH)), np.zeros((1, 6)))
-    yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, *tables, *flesh)
+    holds = np.zeros((1, HOLD_WIDTH)), np.zeros((1, 6))
+    yield (0, 0, 1, i2, f2, f1, f1, f1, 0.002, i1, *tables, *flesh, *holds)
 
 
 @kernel(examples=_example)

@@ -196,7 +196,7 @@ class FeelPull(Listening):
         """See `Listening.take`."""
         force = [message.wrench.force.x, message.wrench.force.y, message.wrench.force.z]
         self._first = self._first or force
-        return math.dist(force, self._first) >= self.input("force")
+        return bool(math.dist(force, self._first) >= self.input("force"))
 
     def too_late(self) -> str:
         """See `Listening.too_late`."""
