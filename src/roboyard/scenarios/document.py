@@ -74,6 +74,7 @@ def make_document(
                 "topics": dict(robot.package.file.topics),
                 "findings": list(robot.package.findings),
                 "metrics": by_robot[name],
+                **({"approaches": approaches} if (approaches := run.evaluation.approaches(name)) else {}),
                 **({} if robot.legged is None else {"motors": robot.legged.motors.to_dict()}),
                 "cameras": {camera: _frames(found) for camera, found in frames.get(name, {}).items()},
             }

@@ -19,6 +19,7 @@ from roboyard.compute import kernel
 PART, FIRST, LAST, BODY, POSITION, VELOCITY = range(6)
 POINT, OFFSET, TURN, MASS, MOMENTS, CENTRE, STRENGTH, BEFORE, FORCE = 6, 9, 12, 16, 17, 20, 23, 24, 27
 WIDTH = 30
+NOTHING_HELD = np.zeros((0, WIDTH))
 
 RATE = 60.0
 """Natural frequency of a hold, which is damped critically [rad/s]: 3 mm of lag at 10 m/s²."""

@@ -13,7 +13,7 @@ from roboyard.simulation.actuation import Servos
 from roboyard.simulation.assembly import Assembled
 from roboyard.simulation.contacts import ContactWatch
 from roboyard.simulation.flesh import FleshTables
-from roboyard.simulation.holds_loop import WIDTH
+from roboyard.simulation.holds_loop import NOTHING_HELD
 from roboyard.simulation.instant import Instant
 from roboyard.simulation.settings import PhysicsSettings
 from roboyard.simulation.surface_tables import SurfaceTables
@@ -42,7 +42,7 @@ class Running:
         """The engine's model."""
         return self.assembled.model
 
-    def evaluate(self, holds: NDArray[np.float64]) -> None:
+    def evaluate(self, holds: NDArray[np.float64] = NOTHING_HELD) -> None:
         """Evaluate positions, velocities and contacts after the state was set from outside.
 
         ``holds``: see `hold_on`.
@@ -123,5 +123,5 @@ def start(assembled: Assembled, settings: PhysicsSettings, time_ns: int, before:
     instant = Instant(assembled.model, data, watch.layout)
     trees = turning_trees(assembled.model)
     running = Running(assembled, data, servos, watch, instant, SurfaceTables.of(assembled), flesh, views, trees)
-    running.evaluate(np.zeros((0, WIDTH)))
+    running.evaluate()
     return running

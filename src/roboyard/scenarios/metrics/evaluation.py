@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from roboyard.bus import Topic
@@ -208,6 +208,10 @@ class Evaluation:
         for collectors in self.robots.values():
             for collector in collectors:
                 collector.finish(time_ns)
+
+    def approaches(self, robot: str) -> list[dict[str, Any]]:
+        """The nearest moment of each time that somebody was near a robot; see `people.Approach`."""
+        return [asdict(one) for found in self.robots[robot] if isinstance(found, People) for one in found.approaches]
 
     def by_robot(self, names: Collection[str] | None = None) -> dict[str, dict[str, Value]]:
         """Each robot's metrics; with ``names``, only what their collectors give."""

@@ -9,5 +9,14 @@ from roboyard.scenarios.report.homing import homing_part
 from roboyard.scenarios.report.section import Part
 from roboyard.scenarios.report.stepping import stepping_part
 from roboyard.scenarios.report.walking import walking_part
+from roboyard.scenarios.report.working import working_part
 
-PARTS: tuple[Part, ...] = (handling_part, arm_part, exploration_part, homing_part, stepping_part, walking_part)
+PARTS: tuple[Part, ...] = (
+    working_part,
+    handling_part,
+    arm_part,
+    exploration_part,
+    homing_part,
+    stepping_part,
+    walking_part,
+)

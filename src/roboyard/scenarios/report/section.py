@@ -11,6 +11,7 @@ from roboyard.scenarios.floor import Floor
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.metrics.mapping import Plan
 from roboyard.scenarios.report.story import Story
+from roboyard.simulation import Simulation
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Source:
         floor: The world from above; None: unknown.
         plan: Cuts of what stands still in the world; None: unknown.
         said: What metrics.json says of the robot.
+        simulation: Of the run, whose models can be drawn; None: it is gone.
     """
 
     recording: Recording
@@ -32,6 +34,7 @@ class Source:
     floor: Floor | None
     plan: Plan | None
     said: Mapping[str, Any]
+    simulation: Simulation | None = None
 
     @property
     def namespace(self) -> str:

@@ -53,7 +53,7 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
                     for name, robot in document["robots"].items()
                 ]
                 log = _read_log(recording)
-                sections = _sections(recording, stories, document["robots"], floor, _plan(world))
+                sections = _sections(recording, stories, document["robots"], floor, world)
         except RecordingError as error:
             log.append((0.0, "error", "report", f"the recording cannot be read: {error}"))
     scenario = folder.scenario.read_text("utf-8") if folder.scenario.is_file() else ""
@@ -65,13 +65,18 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
 
 
 def _sections(
-    recording: Recording, stories: list[Story], robots: dict[str, Any], floor: Floor | None, plan: Plan | None
+    recording: Recording,
+    stories: list[Story],
+    robots: dict[str, Any],
+    floor: Floor | None,
+    world: World | Simulation | None,
 ) -> list[Section]:
     """What the parts of the report have to show of each robot."""
     sections: list[Section] = []
+    plan = _plan(world)
     for story, robot in zip(stories, robots.values(), strict=True):
         topics = RobotTopics.of(story.robot, robot["namespace"], robot["topics"])
-        source = Source(recording, story, topics, floor, plan, robot)
+        source = Source(recording, story, topics, floor, plan, robot, world if isinstance(world, Simulation) else None)
         for section in filter(None, (part(source) for part in PARTS)):
             title = f"{section.title}: {story.robot}" if len(stories) > 1 else section.title
             sections.append(replace(section, title=title))
