@@ -1,0 +1,90 @@
+"""An arm and a person share a cell: beside each other, taking turns, and with one part in both their hands."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from roboyard.errors import ConfigError
+from roboyard.messages.convert import vector_to_array
+from roboyard.record import open_recording
+from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios.robot_groups import find_groups
+
+NEST = np.array([0.48, 0.0, 0.77])
+FOOT = np.array([0.0, 0.0, 0.72])
+
+
+def shift(name: str, seconds: float, folder: Path, *said: str, seed: int = 0, report: bool = False) -> Any:
+    spec = load_spec(name, overrides=[f"duration={seconds}", *said]).seeded(seed)
+    return run_scenario(spec, out=folder / "run", report=report, serve=False)
+
+
+def work(folder: Path) -> list[tuple[str, str, str]]:
+    with open_recording(folder / "run") as recording:
+        return [(m.message.actor, m.message.task, m.message.state) for m in recording.messages(["/work"])]
+
+
+def test_a_shift_beside_each_other_is_told_in_the_report(tmp_path: Path) -> None:
+    found = shift("cell-coexistence", 18.0, tmp_path, report=True).metrics
+    assert found["cycles"] >= 1
+    assert found["work_wrong"] == 0
+    assert found["limit_violations"] == 0
+    assert 0.0 < found["concurrent_activity"] <= 1.0 - max(found["robot_idle"], found["human_idle"]) + 1e-9
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Working together" in page
+    approaches = found["robots"]["arm"]["approaches"]
+    assert approaches
+    assert page.count("data:image/jpeg") == min(len(approaches), 6)
+    assert f"{approaches[0]['time']:.1f} s: " in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_who_takes_turns_is_never_at_the_fixture_together(tmp_path: Path, seed: int) -> None:
+    found = shift("cell-cooperation", 75.0, tmp_path, seed=seed).metrics
+    assert found["cycles"] >= 2
+    assert found["work_done"] == 1.0
+    chain = find_groups("iisy").chain("arm")
+    hand = tool = math.inf
+    nearest = math.inf
+    with open_recording(tmp_path / "run") as recording:
+        for item in recording.messages(["/joint_states", "/truth/anna/body"]):
+            said = item.message
+            if item.topic == "/joint_states":
+                q = np.array([said.position[list(said.name).index(joint)] for joint in chain.joints])
+                tool = float(np.linalg.norm(chain.forward(q)[:3, 3] + FOOT - NEST))
+            else:
+                places = [vector_to_array(said.poses[list(said.parts).index(f"{side}_hand")].position)
+                          for side in ("left", "right")]  # fmt: skip
+                hand = min(float(np.linalg.norm(place - NEST)) for place in places)
+            nearest = min(nearest, max(hand, tool))
+    assert nearest > 0.2  # whoever is there, the other one is farther away
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_part_goes_from_hand_to_gripper_and_back(tmp_path: Path, seed: int) -> None:
+    found = shift("cell-collaboration", 60.0, tmp_path, seed=seed).metrics
+    told = work(tmp_path)
+    for piece in (("anna", "bring", "done"), ("arm", "cycle", "done"), ("anna", "fetch", "done")):
+        assert piece in told
+    assert found["work_done"] == 1.0
+    assert found["handover_s"] > 1.0
+    assert found["max_force_n"] < 30.0
+    with open_recording(tmp_path / "run") as recording:
+        holds = [tuple(m.message.holds) for m in recording.messages(["/anna/state"])]
+    changes = [now for before, now in zip([(), *holds], holds, strict=False) if now != before]
+    assert changes[:4] == [("part_1",), (), ("part_1",), ()]  # brought, handed over, taken back, laid down
+
+
+def test_safety_is_chosen_by_name() -> None:
+    for mode in ("off", "zones", "ssm", "pfl"):
+        spec = load_spec("cell-collaboration", overrides=[f"safety={mode}"])
+        assert spec.scenario.robots["arm"].parameters["guard"]["mode"] == mode
+    with pytest.raises(ConfigError, match="off, zones, ssm, pfl"):
+        load_spec("cell-collaboration", overrides=["safety=sometimes"])
