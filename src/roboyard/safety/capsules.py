@@ -68,6 +68,11 @@ class LinkCapsules:
             np.array([radius for _, radius in found.values()], dtype=np.float64),
         )
 
+    def moving(self) -> LinkCapsules:
+        """Without those that stand with the base."""
+        rows = np.flatnonzero(self.frame > 0)
+        return LinkCapsules(tuple(self.links[i] for i in rows), self.frame[rows], self.ends[rows], self.radii[rows])
+
 
 def capsule_round(shape: Geometry, where: str = "") -> tuple[Array, float]:
     """The capsule along a shape's longest edge that holds it: its ends (2, 3) in the shape's frame, and its radius [m].

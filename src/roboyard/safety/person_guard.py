@@ -61,7 +61,7 @@ class GuardConfig:
         horizon: Farthest look ahead, as time at full pace [s].
     """
 
-    delay: float = field(0.05, unit="s", low=0.0, high=5.0)
+    delay: float = field(0.08, unit="s", low=0.0, high=5.0)
     margin: float = field(0.05, unit="m", low=0.0, high=2.0)
     swing: float = field(0.35, unit="m", low=0.0, high=2.0)
     slow_radius: float = field(3.0, unit="m", low=0.0, high=100.0)
@@ -144,7 +144,7 @@ class PersonGuard:
         mode: Mode = Mode.SSM, config: GuardConfig = _USUAL, rules: SeparationRules = _RULES,
     ) -> None:  # fmt: skip
         self.mode = mode
-        self._chain, self._capsules = chain, capsules
+        self._chain, self._capsules = chain, capsules.moving()
         self._deceleration, self._mass = deceleration, mass
         self.config, self.rules = config, rules
         self._touch: tuple[tuple[str, ...], Array] = ((), np.zeros((0, 0)))
@@ -210,7 +210,6 @@ class PersonGuard:
         stopping = ssm.stopping_time(motion.velocity, self._deceleration)
         protective = ssm.protective_distance(self.rules, self.rules.coming(near.coming[0]), near.toward[0], stopping)
         spare = near.gap[0] - protective
-        spare[self._capsules.frame == 0] += 1e3  # what never moves harms nobody
         i, j = np.unravel_index(int(np.argmin(spare)), spare.shape)
         return Verdict(
             1.0, False, float(near.gap[0, i, j]), float(protective[i, j]),

@@ -67,7 +67,7 @@ class PersonGuardNode(Node):
         0.8, low=0.01, high=1.0, doc="share of the joints' accelerations that stops reach", fixed=True
     )
     latency: float = param(0.0, unit="s", low=0.0, high=5.0, doc="of how people are seen", fixed=True)
-    rate: float = param(50.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
+    rate: float = param(25.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
     source_timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="what is silent so long stops the arm")
     handover_limit: float = param(20.0, unit="s", low=0.0, high=1e4, doc="no hand-over is longer", fixed=True)
 
@@ -78,8 +78,7 @@ class PersonGuardNode(Node):
         where = f"{self.full_name}, parameter"
         if not self.joints:
             raise ConfigError("no joints", where=f"{where} 'joints'", valid="names of the arm's")
-        if not (self.people or self.tracked_topic):
-            raise ConfigError("nobody to look for", where=where, valid="'people' or 'tracked_topic'")
+        self._check_sight(Mode(self.mode))
         if len(self.place) not in (0, 3, 6):
             raise ConfigError(f"{len(self.place)} numbers", where=f"{where} 'place'", valid="3 or 6")
         chain = build_chain(self.description, self.base, self.tip, joints=self.joints)
@@ -119,9 +118,15 @@ class PersonGuardNode(Node):
         self.timer(rate=self.rate, callback=self._tick)
 
     def on_parameter(self, name: str, value: Any) -> None:
-        """Another mode counts at once."""
+        """Another mode counts at once. Raises ConfigError where nobody could be seen."""
         if name == "mode":
+            self._check_sight(Mode(value))
             self._guard.mode = Mode(value)
+
+    def _check_sight(self, mode: Mode) -> None:
+        if mode is not Mode.OFF and not (self.people or self.tracked_topic):
+            where = f"{self.full_name}, mode {mode.value}"
+            raise ConfigError("nobody to look for", where=where, valid="'people' or 'tracked_topic', or mode off")
 
     def save(self) -> dict[str, Any]:
         """State as plain data."""

@@ -1,0 +1,95 @@
+"""The hand guiding node: what presses on the tool becomes a twist, while somebody holds the switch."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from roboyard.bus import Node, TransformError, param, settings
+from roboyard.errors import InputError
+from roboyard.messages import msg
+from roboyard.messages.convert.poses import header, vector_to_array
+from roboyard.safety.guiding import GuidingConfig, HandGuide
+
+
+class HandGuidingNode(Node):
+    """Has a tool follow the hand.
+
+    in: ~/enable (std_msgs/Bool): the switch that must be held, told again and again; ``wrench_topics``
+        (geometry_msgs/WrenchStamped): what presses on the tool, all of them together; /tf base → their frames
+    out: ``command_topic`` (geometry_msgs/TwistStamped) in the base, for the servo node: while the switch is held, and
+        until the tool stands
+
+    A switch or a force that is not heard of for ``timeout`` counts as let go.
+    """
+
+    config: GuidingConfig = settings(GuidingConfig)
+
+    wrench_topics: tuple[str, ...] = param(("finger_left/force", "finger_right/force"), fixed=True)
+    command_topic: str = param("servo/delta_twist_cmds", fixed=True)
+    base_frame: str = param("base_link", fixed=True)
+    rate: float = param(50.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
+    timeout: float = param(0.2, unit="s", low=0.01, high=10.0)
+
+    fields = ("_held_ns", "_forces", "_heard_ns")
+
+    def setup(self) -> None:
+        """Connect."""
+        self._guide = HandGuide(self.config)
+        self._held_ns = -(10**18)
+        self._forces: dict[str, list[float]] = {}
+        self._heard_ns: dict[str, int] = {}
+        self._out = self.publisher(self.command_topic, msg.TwistStamped)
+        self.subscribe("~/enable", msg.Bool, self._on_enable)
+        for topic in self.wrench_topics:
+            self.subscribe(topic, msg.WrenchStamped, partial(self._on_wrench, topic))
+        self.timer(rate=self.rate, callback=self._tick)
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {"velocity": self._guide.velocity.tolist()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._guide.velocity = np.array(state["velocity"])
+
+    def _on_enable(self, message: Any) -> None:
+        self._held_ns = self.now_ns if message.data else -(10**18)
+
+    def _on_wrench(self, topic: str, message: Any) -> None:
+        force = vector_to_array(message.wrench.force)
+        if not np.isfinite(force).all():
+            self.log.error(f"left out a force of {topic}: not finite", every=5.0)
+            return
+        try:
+            T = self.transforms.lookup(self.frame(self.base_frame), message.header.frame_id)
+        except TransformError as error:
+            self.log.warn(f"left out a force of {topic}: {error}", every=5.0)
+            return
+        self._forces[topic] = (T.rotation_matrix() @ force).tolist()
+        self._heard_ns[topic] = self.now_ns
+
+    def _tick(self) -> None:
+        fresh = [topic for topic in self.wrench_topics if self._is_fresh(self._heard_ns.get(topic, -(10**18)))]
+        held = self._is_fresh(self._held_ns) and len(fresh) == len(self.wrench_topics)
+        force = np.sum([self._forces[topic] for topic in fresh], axis=0) if fresh else np.zeros(3)
+        moved = bool(self._guide.velocity.any())
+        try:
+            velocity = self._guide.step(force, 1.0 / self.rate, held=held)
+        except InputError as error:  # too large a sum to be a number
+            self.log.error(str(error), every=5.0)
+            return
+        self.report_health("ok", "guided" if held else "not held")
+        if held or moved:
+            self._out.publish(
+                msg.TwistStamped(
+                    header=header(self.frame(self.base_frame), self.now_ns),
+                    twist=msg.Twist(linear=msg.Vector3(*velocity.tolist())),
+                )
+            )
+
+    def _is_fresh(self, time_ns: int) -> bool:
+        return self.now_ns - time_ns <= self.timeout * 1e9

@@ -1,0 +1,94 @@
+"""The people tracker's node: scans at the height of legs in, people as upright capsules out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from roboyard.bus import Node, TransformError, param, settings
+from roboyard.errors import ConfigError
+from roboyard.geometry import SE3
+from roboyard.messages import msg
+from roboyard.messages.convert.poses import header
+from roboyard.messages.convert.scans import scan_angles
+from roboyard.messages.time import nanoseconds
+from roboyard.safety.people_tracking import Background, PeopleTracker, Track, TrackingConfig
+
+
+class PeopleTrackerNode(Node):
+    """Tells who is where.
+
+    in: scan (sensor_msgs/LaserScan), /tf base → its sensor
+    out: tracked_people (roboyard_msgs/TrackedPeople), at every scan: each person an upright capsule about where the
+        legs were seen, wide enough for the trunk; arms that reach are not seen: give the guard an ``intrusion``
+
+    What stands in the first moments is background, see `TrackingConfig`.  A scan without transform, or with angles
+    that make no sense, is left out: who listens then hears nothing, and takes that for a sensor that is silent.
+    """
+
+    config: TrackingConfig = settings(TrackingConfig)
+
+    scan_topic: str = param("scan", fixed=True)
+    base_frame: str = param("base_link", fixed=True)
+    place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of that frame in the world", fixed=True)
+    own_radius: float = param(0.3, unit="m", low=0.0, high=10.0, doc="what is nearer is the robot", fixed=True)
+    girth: float = param(0.3, unit="m", low=0.0, high=2.0, doc="of a trunk, about the middle of the legs", fixed=True)
+    height: float = param(1.9, unit="m", low=0.1, high=3.0, fixed=True)
+    uncertainty: float = param(0.05, unit="m", low=0.0, high=2.0, doc="of places", fixed=True)
+
+    def setup(self) -> None:
+        """Connect."""
+        if len(self.place) not in (0, 3, 6):
+            raise ConfigError(f"{len(self.place)} numbers", where=f"{self.full_name}, 'place'", valid="3 or 6")
+        numbers = [*self.place, *[0.0] * (6 - len(self.place))]
+        self._T_world_base = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
+        self._background, self._tracker = Background(self.config), PeopleTracker(self.config)
+        self._out = self.publisher("tracked_people", msg.TrackedPeople)
+        self.subscribe(self.scan_topic, msg.LaserScan, self._on_scan)
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {"background": self._background.save(), "tracker": self._tracker.save()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._background.load(state["background"])
+        self._tracker.load(state["tracker"])
+
+    def _on_scan(self, message: Any) -> None:
+        time_ns = nanoseconds(message.header.stamp)
+        angles, ranges = scan_angles(message), np.asarray(message.ranges, dtype=np.float64)
+        if not np.isfinite(angles).all():
+            self.log.warn("left out a scan whose angles make no sense", every=5.0)
+            return
+        try:
+            T = self.transforms.lookup(self.frame(self.base_frame), message.header.frame_id, time_ns)
+        except TransformError as error:
+            self.log.warn(f"left out a scan: {error}", every=5.0)
+            return
+        valid = (ranges >= message.range_min) & (ranges <= message.range_max)
+        nearer = self._background.foreground(time_ns * 1e-9, np.where(valid, ranges, np.inf))
+        kept, along = ranges[nearer], angles[nearer]
+        flat = np.column_stack([kept * np.cos(along), kept * np.sin(along), np.zeros(len(kept))])
+        points = T @ flat
+        points = points[np.hypot(points[:, 0], points[:, 1]) > self.own_radius]
+        tracks = self._tracker.update(time_ns * 1e-9, (self._T_world_base @ points)[:, :2])
+        people = [self._body(track, time_ns) for track in tracks]
+        self._out.publish(
+            msg.TrackedPeople(header=header("world", time_ns), people=people, uncertainty=self.uncertainty)
+        )
+
+    def _body(self, track: Track, time_ns: int) -> Any:
+        """A person as one capsule from the floor up, whose head is as high as most people's."""
+        radius = max(self.girth, track.radius)
+        x, y = track.place
+        length = max(self.height - 2.0 * radius, 0.0)
+        pose = msg.Pose(msg.Point(x, y, 0.5 * self.height), msg.Quaternion(0.0, 0.0, 0.0, 1.0))
+        u, v = track.velocity
+        return msg.PersonBody(
+            header=header("world", time_ns), name=f"person {track.number}", parts=["chest"], poses=[pose],
+            radii=np.array([radius]), lengths=np.array([length]), velocities=[msg.Vector3(u, v, 0.0)],
+            forces=[msg.Vector3()], regions=[""],
+        )  # fmt: skip

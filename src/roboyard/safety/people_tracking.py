@@ -1,0 +1,180 @@
+"""People from scans at the height of their legs: what is not background, legs that belong together, followed in time.
+
+Clusters as in K. Arras et al., "Using boosted features for the detection of people in 2D range data" (ICRA 2007), by
+gaps alone; each person by an alpha-beta filter.  Whatever moves counts as a person: safety asks no more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.config import field
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TrackingConfig:
+    """How people are made out.
+
+    Attributes:
+        learn: For so long at first whatever is seen is background; nobody should be near then [s].
+        clearance: What is so much nearer than the background is not background [m].
+        stride: Legs nearer to each other than this are one person's [m].
+        least_points: Fewer are no leg.
+        gate: So far from where they were expected somebody is taken for the same [m].
+        keep: So long somebody who is not seen is kept where they were expected [s].
+        alpha: Share of a position's surprise that is believed.
+        beta: And of a velocity's.
+    """
+
+    learn: float = field(0.5, unit="s", low=0.0, high=600.0)
+    clearance: float = field(0.1, unit="m", low=0.0, high=10.0)
+    stride: float = field(0.7, unit="m", low=0.01, high=5.0)
+    least_points: int = field(2, low=1, high=1000)
+    gate: float = field(0.8, unit="m", low=0.01, high=10.0)
+    keep: float = field(0.6, unit="s", low=0.0, high=60.0)
+    alpha: float = field(0.6, low=0.0, high=1.0)
+    beta: float = field(0.25, low=0.0, high=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """Somebody, as far as is known.
+
+    Attributes:
+        number: Of the track; later ones have larger numbers.
+        time: When [s].
+        place: Middle of the legs [m].
+        velocity: [m/s].
+        radius: Of a circle about the place that holds all of the points that were seen [m].
+        seen: When last [s].
+    """
+
+    number: int
+    time: float
+    place: tuple[float, float]
+    velocity: tuple[float, float]
+    radius: float
+    seen: float
+
+    def at(self, time: float) -> tuple[float, float]:
+        """Where they are expected at a time [s]."""
+        dt = time - self.time
+        return self.place[0] + dt * self.velocity[0], self.place[1] + dt * self.velocity[1]
+
+
+class Background:
+    """What stands still: for each beam the least range of the first moments, or what was seen farther off since.
+
+    So somebody who stood there at first is seen as soon as they have moved.
+    """
+
+    def __init__(self, config: TrackingConfig) -> None:
+        self._config = config
+        self._ranges: Array | None = None
+        self._began: float | None = None
+
+    def foreground(self, time: float, ranges: Array) -> NDArray[np.bool_]:
+        """Which beams (n,) meet something before the background; none while it is learnt.
+
+        Args:
+            time: Of the scan [s].
+            ranges: (n,) [m]; what is not finite met nothing.
+        """
+        seen = np.where(np.isfinite(ranges), ranges, math.inf)
+        if self._ranges is None or self._ranges.shape != seen.shape:
+            self._ranges, self._began = seen.copy(), time
+        if time - (self._began or 0.0) <= self._config.learn:
+            self._ranges = np.minimum(self._ranges, seen)
+            return np.zeros(len(seen), dtype=np.bool_)
+        clearance = self._config.clearance
+        self._ranges = np.where(seen > self._ranges + clearance, seen, self._ranges)
+        nearer: NDArray[np.bool_] = seen < self._ranges - clearance
+        return nearer
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return {"ranges": None if self._ranges is None else self._ranges.copy(), "began": self._began}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Counterpart of `save`."""
+        self._ranges, self._began = state["ranges"], state["began"]
+
+
+def clusters(points: Array, apart: float) -> list[Array]:
+    """Points (n, 2) in groups, each of whose points is at most ``apart`` [m] from another one of it."""
+    left, found = list(range(len(points))), []
+    while left:
+        group = fresh = [left.pop(0)]
+        while fresh:
+            near = [k for k in left if np.min(np.linalg.norm(points[fresh] - points[k], axis=1)) <= apart]
+            left = [k for k in left if k not in near]
+            group = group + near
+            fresh = near
+        found.append(points[sorted(group)])
+    return found
+
+
+class PeopleTracker:
+    """Follows people from scan to scan."""
+
+    def __init__(self, config: TrackingConfig) -> None:
+        self._config = config
+        self._count = 0
+        self.tracks: tuple[Track, ...] = ()
+
+    def update(self, time: float, points: Array) -> tuple[Track, ...]:
+        """Who is where at ``time`` [s], by points (n, 2) on people [m]."""
+        groups = [one for one in clusters(points, self._config.stride) if len(one) >= self._config.least_points]
+        middles = [0.5 * (one.min(axis=0) + one.max(axis=0)) for one in groups]
+        left = dict(enumerate(middles))
+        pairs = sorted(
+            (math.dist(track.at(time), middle), track.number, k)
+            for track in self.tracks
+            for k, middle in enumerate(middles)
+        )
+        met: dict[int, int] = {}
+        for distance, number, k in pairs:
+            if distance <= self._config.gate and number not in met and k in left:
+                met[number] = k
+                del left[k]
+        tracks = []
+        for track in self.tracks:
+            if track.number in met:
+                k = met[track.number]
+                tracks.append(self._followed(track, time, middles[k], groups[k]))
+            elif time - track.seen <= self._config.keep:
+                tracks.append(Track(track.number, time, track.at(time), track.velocity, track.radius, track.seen))
+        for k in left:
+            self._count += 1
+            x, y = middles[k].tolist()
+            tracks.append(Track(self._count, time, (x, y), (0.0, 0.0), _radius(middles[k], groups[k]), time))
+        self.tracks = tuple(tracks)
+        return self.tracks
+
+    def _followed(self, track: Track, time: float, middle: Array, group: Array) -> Track:
+        expected, dt = np.array(track.at(time)), max(time - track.time, 1e-6)
+        surprise = middle - expected
+        x, y = (expected + self._config.alpha * surprise).tolist()
+        u, v = (np.array(track.velocity) + self._config.beta / dt * surprise).tolist()
+        return Track(track.number, time, (x, y), (u, v), _radius(np.array([x, y]), group), time)
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        rows = [(t.number, t.time, t.place, t.velocity, t.radius, t.seen) for t in self.tracks]
+        return {"count": self._count, "tracks": rows}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Counterpart of `save`."""
+        self._count = state["count"]
+        self.tracks = tuple(Track(n, t, tuple(p), tuple(v), r, s) for n, t, p, v, r, s in state["tracks"])
+
+
+def _radius(middle: Array, group: Array) -> float:
+    return float(np.linalg.norm(group - middle, axis=1).max())

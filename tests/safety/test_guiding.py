@@ -1,0 +1,144 @@
+"""Hand guiding: the tool yields, never faster than it may, and stands when the switch is let go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import roboyard as ry
+from roboyard.bus import Bus
+from roboyard.errors import InputError
+from roboyard.geometry import SE3
+from roboyard.messages import msg
+from roboyard.safety.guiding import GuidingConfig, HandGuide
+from roboyard.safety.nodes import HandGuidingNode
+
+FORCES = st.lists(st.floats(-200.0, 200.0), min_size=3, max_size=3)
+CONFIGS = st.builds(GuidingConfig, mass=st.floats(0.5, 50.0), damping=st.floats(1.0, 500.0), speed=st.floats(0.01, 1.0))
+
+
+@given(CONFIGS, st.lists(FORCES, min_size=1, max_size=20), st.floats(0.001, 0.1))
+def test_it_is_never_faster_than_it_may_and_takes_no_more_than_the_hand_gives(config, forces, dt) -> None:
+    guide = HandGuide(config)
+    for force in forces:
+        before = 0.5 * config.mass * float(guide.velocity @ guide.velocity)
+        velocity = guide.step(force, dt, held=True)
+        assert np.linalg.norm(velocity) <= config.speed * (1.0 + 1e-9)
+        after = 0.5 * config.mass * float(velocity @ velocity)
+        # what is gained is at most the hand's power at the largest speed of the step
+        assert (
+            after - before
+            <= np.linalg.norm(force) * max(np.sqrt(2.0 * max(before, after) / config.mass), 0.0) * dt + 1e-9
+        )
+
+
+@given(CONFIGS, FORCES)
+def test_it_comes_to_the_speed_of_force_over_damping(config, force) -> None:
+    guide = HandGuide(config)
+    for _ in range(200):
+        guide.step(force, config.mass / config.damping, held=True)
+    size = float(np.linalg.norm(force))
+    wanted = min(max(size - config.dead_band, 0.0) / config.damping, config.speed)
+    assert np.linalg.norm(guide.velocity) == pytest.approx(wanted, abs=1e-9)
+    if wanted > 0.0:
+        assert guide.velocity / wanted == pytest.approx(np.array(force) / size, abs=1e-6)
+
+
+@given(FORCES, st.integers(1, 20))
+def test_steps_of_any_length_come_to_the_same(force, parts) -> None:
+    config = GuidingConfig(speed=5.0)
+    whole, split = HandGuide(config), HandGuide(config)
+    whole.step(force, 0.1, held=True)
+    for _ in range(parts):
+        split.step(force, 0.1 / parts, held=True)
+    assert split.velocity == pytest.approx(whole.velocity, abs=1e-9)
+
+
+def test_without_the_switch_it_stands_soon() -> None:
+    guide = HandGuide(GuidingConfig(deceleration=2.0))
+    for _ in range(100):
+        guide.step((50.0, 0.0, 0.0), 0.02, held=True)
+    assert guide.velocity[0] == pytest.approx(0.25)
+    for _ in range(7):
+        guide.step((50.0, 0.0, 0.0), 0.02, held=False)
+    assert not guide.velocity.any()
+    with pytest.raises(InputError, match="three finite"):
+        guide.step((np.nan, 0.0, 0.0), 0.02, held=True)
+
+
+def push(force: tuple[float, float, float], frame: str) -> object:
+    return msg.WrenchStamped(header=msg.Header(frame_id=frame), wrench=msg.Wrench(force=msg.Vector3(*force)))
+
+
+def test_the_node_asks_for_twists_only_while_both_switch_and_force_are_heard() -> None:
+    bus, out = Bus(), []
+    bus.transforms.insert(SE3.from_xyz_rpy((0, 0, 1), (0, 0, np.pi / 2)), "base_link", "hand", 0, static=True)
+    bus.add(HandGuidingNode(wrench_topics=("push",)), "guiding")
+    bus.tap(lambda topic, message, node, time_ns: out.append(message) if "twist" in topic.name else None)
+    force, switch = (
+        bus.publisher("/push", msg.WrenchStamped, "/hand"),
+        bus.publisher("/guiding/enable", msg.Bool, "/hand"),
+    )
+
+    def run(seconds: float, *, held: bool, pushing: bool, value: float = 40.0) -> None:
+        for _ in range(round(seconds / 0.1)):
+            if held:
+                switch.publish(msg.Bool(data=True))
+            if pushing:
+                force.publish(push((value, 0.0, 0.0), "hand"))
+            bus.executor.run_for(0.1)
+
+    run(0.5, held=False, pushing=True)
+    run(0.5, held=False, pushing=False)
+    run(0.5, held=True, pushing=False)
+    assert not out or not any(one.twist.linear.y for one in out)
+    run(1.0, held=True, pushing=True)
+    twist = out[-1].twist.linear
+    assert (twist.x, twist.y) == pytest.approx((0.0, 0.25), abs=1e-9), "in the axes of the base"
+    assert out[-1].header.frame_id == "base_link"
+    run(1.0, held=False, pushing=True)
+    count = len(out)
+    assert out[-1].twist.linear.y == 0.0
+    run(0.5, held=False, pushing=True)
+    assert len(out) == count
+    run(0.5, held=True, pushing=True, value=np.nan)
+    assert out[-1].twist.linear.y == 0.0
+
+
+class Hand(ry.Node):
+    """Pushes the tool upwards and back, holding the switch at first."""
+
+    def setup(self) -> None:
+        self.force = self.publisher("push", msg.WrenchStamped)
+        self.switch = self.publisher("guiding/enable", msg.Bool)
+        self.timer(rate=20.0, callback=self.tell)
+
+    def tell(self) -> None:
+        self.force.publish(push((-10.0, 0.0, 20.0), "base_link"))
+        if self.now < 1.5:
+            self.switch.publish(msg.Bool(data=True))
+
+
+def test_the_iisys_tool_follows_the_hand_and_stands_when_it_lets_go() -> None:
+    run = ry.Run("empty", record=False)
+    arm = run.add("iisy", nodes=["joint_states", "robot_state", "servo"])
+    arm.add_node("hand_guiding", "guiding", parameters={"wrench_topics": ["push"]})
+    arm.add_node(Hand(), "hand")
+    tip = arm.true_arm.tip
+    run.run_for(0.3)
+    begin, places = np.array(tip("arm")[1].xyz), []
+    for _ in range(24):
+        run.run_for(0.05)
+        places.append(np.array(tip("arm")[1].xyz))
+    moved = places[-1] - begin
+    assert moved[2] > 0.05
+    assert moved[0] == pytest.approx(-0.5 * moved[2], abs=0.02)
+    speeds = np.linalg.norm(np.diff(places, axis=0), axis=1) / 0.05
+    assert speeds.max() < 0.26
+    run.run_for(1.0)
+    stood = np.array(tip("arm")[1].xyz)
+    run.run_for(0.5)
+    assert np.linalg.norm(np.array(tip("arm")[1].xyz) - stood) < 1e-3
+    run.close()

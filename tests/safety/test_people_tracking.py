@@ -1,0 +1,121 @@
+"""People from scans: legs that belong together, people followed through silence, and against the truth in a run."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.bus import Bus, NodeError
+from roboyard.geometry import SE3
+from roboyard.messages import msg
+from roboyard.messages.convert.scans import scan_to_msg
+from roboyard.record import open_recording
+from roboyard.safety.nodes import PeopleTrackerNode
+from roboyard.safety.people_tracking import Background, PeopleTracker, TrackingConfig, clusters
+from roboyard.scenarios import load_spec, run_scenario
+
+LEGS = np.array([[0.0, 0.1], [0.05, 0.1], [0.0, -0.1], [0.05, -0.1]])
+THERE = LEGS + np.array([2.0, 0.0])
+
+
+@given(st.lists(st.tuples(st.floats(-3.0, 3.0), st.floats(-3.0, 3.0)), min_size=1, max_size=20), st.floats(0.05, 1.0))
+def test_clusters_part_points_by_gaps(points, apart) -> None:
+    array = np.array(points)
+    found = clusters(array, apart)
+    assert sorted(map(tuple, np.concatenate(found).tolist())) == sorted(map(tuple, array.tolist()))
+    for i, one in enumerate(found):
+        for other in found[i + 1 :]:
+            assert np.linalg.norm(one[:, None] - other[None], axis=2).min() > apart
+        if len(one) > 1:
+            gaps = np.linalg.norm(one[:, None] - one[None], axis=2) + 10.0 * np.eye(len(one))
+            assert gaps.min(axis=1).max() <= apart
+
+
+@given(st.floats(-1.6, 1.6), st.floats(-1.6, 1.6))
+def test_who_walks_evenly_is_one_track_whose_speed_is_found(vx, vy) -> None:
+    tracker = PeopleTracker(TrackingConfig())
+    for k in range(75):
+        tracks = tracker.update(0.04 * k, LEGS + np.array([2.0 + 0.04 * k * vx, 0.04 * k * vy]))
+    assert len(tracks) == 1
+    assert tracks[0].number == 1
+    assert tracks[0].velocity == pytest.approx((vx, vy), abs=0.02)
+    assert math.dist(tracks[0].place, (2.025 + 2.96 * vx, 2.96 * vy)) < 0.02
+    assert tracks[0].radius >= 0.1
+
+
+def test_two_people_stay_two_and_one_who_is_hidden_for_a_moment_comes_back_as_the_same() -> None:
+    tracker = PeopleTracker(TrackingConfig(keep=0.5))
+    for k in range(50):
+        far = LEGS + np.array([0.0, 3.0 + 0.04 * k])
+        both = np.vstack([THERE, far]) if not 20 <= k < 30 else THERE
+        tracks = tracker.update(0.04 * k, both)
+        assert [track.number for track in tracks] == [1, 2], "while it is hidden it is where it was expected"
+    for k in range(50, 70):
+        tracks = tracker.update(0.04 * k, THERE)
+    assert [track.number for track in tracks] == [1]
+    again = PeopleTracker(TrackingConfig())
+    again.load(tracker.save())
+    assert again.update(2.8, LEGS) == tracker.update(2.8, LEGS)
+
+
+def test_the_background_is_what_was_there_first() -> None:
+    background = Background(TrackingConfig(learn=0.5, clearance=0.1))
+    wall = np.full(10, 3.0)
+    for k in range(11):
+        assert not background.foreground(0.05 * k, wall + 0.01 * (-1) ** k).any()
+    there = wall.copy()
+    there[4] = 2.0
+    assert background.foreground(1.0, there).tolist() == [k == 4 for k in range(10)]
+    there[:] = np.inf
+    assert not background.foreground(1.1, there).any(), "what goes away is nobody"
+    assert background.foreground(1.2, wall).all(), "but who comes to where it was is somebody"
+
+
+def test_bad_scans_are_left_out_and_bad_places_refused() -> None:
+    bus, lines, out = Bus(), [], []
+    bus.log_sinks.append(lambda record: lines.append(record.text))
+    bus.tap(lambda topic, message, node, time_ns: out.append(message) if topic.name == "/tracked_people" else None)
+    bus.add(PeopleTrackerNode(), "tracker")
+    scan = bus.publisher("/scan", msg.LaserScan, "/laser")
+
+    def send(step: float) -> None:
+        scan.publish(
+            scan_to_msg(
+                np.full(5, 2.0), angle_min=-1.0, angle_increment=step, range_min=0.1, range_max=9.0, frame="laser",
+                time_ns=bus.now_ns,
+            )
+        )  # fmt: skip
+        bus.executor.run_for(0.1)
+
+    send(0.5)
+    assert not out
+    assert any("left out a scan" in line for line in lines)
+    bus.transforms.insert(SE3.identity(), "base_link", "laser", 0, static=True)
+    send(math.nan)
+    assert not out
+    send(0.5)
+    assert len(out) == 1
+    with pytest.raises(NodeError, match="3 or 6"):
+        Bus().add(PeopleTrackerNode(place=(1.0,)), "tracker")
+
+
+def test_the_scanner_sees_people_where_they_truly_are(tmp_path: Path) -> None:
+    spec = load_spec("cell-approach", overrides=["seen=scanner", "duration=6 s"])
+    outcome = run_scenario(spec, out=tmp_path / "run", report=False, serve=False)
+    assert outcome.state == "done", outcome.error
+    off: list[float] = []
+    anna = None
+    with open_recording(tmp_path / "run") as recording:
+        for item in recording.messages(["/truth/anna/pose", "/tracked_people"]):
+            if item.topic == "/truth/anna/pose":
+                anna = (item.message.pose.position.x, item.message.pose.position.y)
+            elif anna is not None and item.time_ns > 1.5e9:
+                seen = [(body.poses[0].position.x, body.poses[0].position.y) for body in item.message.people]
+                off.append(min((math.dist(anna, other) for other in seen), default=9.0))
+    assert len(off) > 100
+    assert np.quantile(off, 0.95) < 0.3, "legs are about the middle between the feet"
