@@ -10,8 +10,10 @@ import pytest
 from roboyard.messages import msg, stamp
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios.metrics.least import LeastOverTime
 from roboyard.scenarios.metrics.people import People
 from roboyard.scenarios.metrics.reaching import ArmMotion
+from roboyard.scenarios.report.people import approaches_figure
 from roboyard.scenarios.robot_groups import find_groups
 from roboyard.simulation.people import PARTS
 
@@ -144,3 +146,28 @@ def test_nobody_means_nothing_measured() -> None:
     found = People("", Standing()).result()  # type: ignore[arg-type]
     assert found["ssm_violation_s"] is None
     assert "min_separation" not in found
+
+
+def test_the_report_shows_each_approach(tmp_path: Path) -> None:
+    found = run(tmp_path / "run", "duration=5 s", "people.anna.at=[1.4, 0.1, 3.14]").metrics
+    told = found["robots"]["arm"]["people"]
+    assert [one["person"] for one in told["approaches"]] == ["anna"]
+    assert told["approaches"][0]["distance"] == pytest.approx(found["min_separation"], abs=1e-9)
+    for group in ("head", "trunk", "arms", "hands", "legs"):
+        least = min(value for value in told["separation"][group] if value is not None)
+        assert least == pytest.approx(found[f"min_separation_{group}"], abs=6e-4)
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Beside people" in page
+    assert "What the guard of the arm saw" in page
+    several = [{**told["approaches"][0], "time": 1.0 * k} for k in range(6)]
+    assert approaches_figure(several).count("<svg") == 1
+
+
+def test_spans_are_joined_where_a_run_is_long() -> None:
+    least = LeastOverTime(span=1.0)
+    values = np.random.default_rng(0).uniform(0.0, 1.0, 5000)
+    for k, value in enumerate(values.tolist()):
+        least.take(float(k), {"a": value} if k != 7 else {})
+    values[7] = np.inf
+    assert least.span == 32.0
+    assert least.rows["a"] == [float(values[k : k + 32].min()) for k in range(0, 5000, 32)]

@@ -76,6 +76,7 @@ def make_document(
                 "metrics": by_robot[name],
                 **({"approaches": approaches} if (approaches := run.evaluation.approaches(name)) else {}),
                 **({} if robot.legged is None else {"motors": robot.legged.motors.to_dict()}),
+                **_beside_people(run, name),
                 "cameras": {camera: _frames(found) for camera, found in frames.get(name, {}).items()},
             }
             for name, robot in run.known_robots.items()
@@ -84,6 +85,11 @@ def make_document(
         **costs(run.graph, run.wall_seconds),
         "provenance": provenance(run.simulation.looks.renderer if any(frames.values()) else "none").to_dict(),
     }
+
+
+def _beside_people(run: Run, robot: str) -> dict[str, Any]:
+    story = run.evaluation.beside_people(robot)
+    return {} if story is None else {"people": story}
 
 
 def criterion(verdict: Verdict) -> dict[str, Any]:

@@ -226,6 +226,11 @@ class Evaluation:
             for robot, collectors in self.robots.items()
         }
 
+    def beside_people(self, robot: str) -> dict[str, Any] | None:
+        """How a robot's arm and people were near each other, see `People.story`; None where nobody was."""
+        collectors = self.robots.get(robot, ())
+        return next((item.story() for item in collectors if isinstance(item, People)), None)
+
     def flat(self, totals: Mapping[str, Value], names: Collection[str] | None = None) -> dict[str, Value]:
         """All metrics under the names that criteria use; with ``names``, not many more than those."""
         robots = self.by_robot(names)

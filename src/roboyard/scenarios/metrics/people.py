@@ -17,10 +17,12 @@ from roboyard.safety.contact_limits import TRANSIENT, limits_of, patch
 from roboyard.safety.nearness import BodyCapsules, nearness
 from roboyard.safety.separation import STANDSTILL, SeparationRules, protective_distance, stopping_time
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
+from roboyard.scenarios.metrics.least import LeastOverTime
 from roboyard.scenarios.metrics.reaching import Arm
 from roboyard.simulation.people.skeleton import segment
 
 Array = NDArray[np.float64]
+Lines = list[list[list[float]]]
 NEAR = 0.5
 """Nearer than this is an approach, that ends `_APART` farther off [m]."""
 _APART = 0.2
@@ -52,6 +54,8 @@ class Approach:
         robot_speed: Of the robot's part [m/s].
         coming: How fast the person's part came towards it [m/s].
         protective: The distance that should have been kept [m].
+        robot: (n) middle lines of the robot's parts then, two ends each, in the base of its arm [m].
+        body: (b) middle lines of theirs, likewise.
         force: The largest force while they were near [N].
     """
 
@@ -63,6 +67,8 @@ class Approach:
     robot_speed: float
     coming: float
     protective: float
+    robot: Lines
+    body: Lines
     force: float = 0.0
 
 
@@ -105,6 +111,7 @@ class People(Collector):
         self._handover = False
         self._before: dict[str, tuple[int, Array]] = {}
         self._least: dict[str, float] = {}
+        self._over_time = LeastOverTime()
         self._violation = self._handed = 0.0
         self._bad_until: dict[str, int] = {}
         self._counted_ns = 0
@@ -125,6 +132,7 @@ class People(Collector):
             "_touches": [(key, asdict(touch)) for key, touch in self._touches.items()],
             "_near": {name: asdict(one) for name, one in self._near.items()},
             "approaches": [asdict(one) for one in self.approaches],
+            "_over_time": asdict(self._over_time),
         }
         return copy.deepcopy(own | rows)
 
@@ -135,6 +143,7 @@ class People(Collector):
         self._touches = {tuple(key): _Touch(**touch) for key, touch in own.pop("_touches")}
         self._near = {name: Approach(**one) for name, one in own.pop("_near").items()}
         self.approaches = [Approach(**one) for one in own.pop("approaches")]
+        self._over_time = LeastOverTime(**own.pop("_over_time"))
         vars(self).update(own)
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -182,7 +191,7 @@ class People(Collector):
             self._deceleration = chain.acceleration
         stopping = stopping_time(velocity, self._deceleration)
         protective = protective_distance(self._rules, self._rules.coming(coming), toward, stopping)
-        self._measure_gaps(parts, gap)
+        self._measure_gaps(parts, gap, time_ns)
         moves = speed > STANDSTILL
         nearing = toward > STANDSTILL
         before = self._nearing.get(name, nearing)
@@ -191,12 +200,19 @@ class People(Collector):
         force = self._press(message, time_ns, gap, own & (not self._told_to_stand(time_ns)), capsules)
         self._count(name, time_ns, bool((moves[:, None] & (gap < protective)).any()) and not self._pushed(time_ns))
         i, j = np.unravel_index(int(np.argmin(gap)), gap.shape)
-        self._approach(
-            Approach(
+        nearest = self._near.get(name)
+        if float(gap[i, j]) < (NEAR if nearest is None else nearest.distance):
+            held = chain.frames(q)[capsules.frame]
+            arm = np.einsum("nij,nkj->nki", held[:, :3, :3], capsules.ends) + held[:, None, :3, 3]
+            self._near[name] = Approach(
                 time_ns * 1e-9, name, parts[j], capsules.links[i], float(gap[i, j]), float(speed[i]),
-                float(coming[i, j]), float(protective[i, j]), force,
-            )
-        )  # fmt: skip
+                float(coming[i, j]), float(protective[i, j]), arm.round(3).tolist(), line.round(3).tolist(),
+                max(force, 0.0 if nearest is None else nearest.force),
+            )  # fmt: skip
+        elif nearest is not None and float(gap[i, j]) > NEAR + _APART:
+            self.approaches.append(self._near.pop(name))
+        elif nearest is not None and force > nearest.force:
+            self._near[name] = replace(nearest, force=force)
 
     def _pushed(self, time_ns: int) -> bool:
         """Whether somebody touches the arm while it is told to stand."""
@@ -206,10 +222,14 @@ class People(Collector):
     def _told_to_stand(self, time_ns: int) -> bool:
         return self._told_ns is not None and time_ns - self._told_ns > _LATE * 1e9
 
-    def _measure_gaps(self, parts: Sequence[str], gap: Array) -> None:
+    def _measure_gaps(self, parts: Sequence[str], gap: Array, time_ns: int) -> None:
+        now: dict[str, float] = {}
         for part, least in zip(parts, gap.min(axis=0).tolist(), strict=True):
             group = GROUPS[segment(part)]
-            self._least[group] = min(self._least.get(group, math.inf), max(least, 0.0))
+            now[group] = min(now.get(group, math.inf), max(least, 0.0))
+        self._over_time.take(time_ns * 1e-9, now)
+        for group, least in now.items():
+            self._least[group] = min(self._least.get(group, math.inf), least)
 
     def _count(self, person: str, time_ns: int, bad: bool) -> None:
         """Add the time since the last judgement of anybody, as far as somebody was too near to a robot that moved."""
@@ -255,23 +275,24 @@ class People(Collector):
             largest = max(largest, size)
         return largest
 
-    def _approach(self, now: Approach) -> None:
-        """Keep the nearest moment of each time that somebody is near."""
-        nearest = self._near.get(now.person)
-        if nearest is None:
-            if now.distance < NEAR:
-                self._near[now.person] = now
-            return
-        if now.distance > NEAR + _APART:
-            self.approaches.append(self._near.pop(now.person))
-            return
-        force = max(nearest.force, now.force)
-        self._near[now.person] = replace(now if now.distance < nearest.distance else nearest, force=force)
-
     def finish(self, time_ns: int) -> None:
         """Who is near at the end has come near too."""
         self.approaches += self._near.values()
         self._near = {}
+
+    def story(self) -> dict[str, Any] | None:
+        """What the report shows beside figures, as plain data; None where nobody was seen.
+
+        ``separation``: least distance from each group of parts of bodies in spans of ``span`` [s]; ``approaches``: the
+        nearest moments, see `Approach`.
+        """
+        if not self._least:
+            return None
+        return {
+            "span": self._over_time.span,
+            "separation": self._over_time.told(),
+            "approaches": [asdict(one) for one in (*self.approaches, *self._near.values())],
+        }
 
     # -- what it comes to ----------------------------------------------------------------------------------------------
     def result(self) -> dict[str, Value]:

@@ -6,6 +6,7 @@ from roboyard.scenarios.report.arms import arm_part
 from roboyard.scenarios.report.exploration import exploration_part
 from roboyard.scenarios.report.handling import handling_part
 from roboyard.scenarios.report.homing import homing_part
+from roboyard.scenarios.report.people import people_part
 from roboyard.scenarios.report.section import Part
 from roboyard.scenarios.report.stepping import stepping_part
 from roboyard.scenarios.report.walking import walking_part
@@ -15,6 +16,9 @@ PARTS: tuple[Part, ...] = (
     working_part,
     handling_part,
     arm_part,
+    handling_part,
+    arm_part,
+    people_part,
     exploration_part,
     homing_part,
     stepping_part,
