@@ -139,3 +139,12 @@ def test_several_people_are_one_list() -> None:
     assert BodyCapsules.joined([]).parts == ()
     T = SE3.from_xyz_rpy((1.0, 2.0, 3.0), (0.0, 0.0, math.pi / 2.0))
     assert placed(np.array([[1.0, 0.0, 0.0]]), T)[0] == pytest.approx([1.0, 3.0, 3.0])
+
+
+def test_feet_of_who_walks_go_as_their_pelvis_does() -> None:
+    parts, who = ("pelvis", "left_foot", "right_hand", "left_foot"), ("anna", "anna", "anna", "ben")
+    moving = np.arange(24.0).reshape(4, 2, 3)
+    people = BodyCapsules(who, parts, np.zeros((4, 2, 3)), np.ones(4), moving)
+    found = people.striding().velocities
+    assert found[1] == pytest.approx(np.tile(moving[0].mean(axis=0), (2, 1)))
+    assert found[[0, 2, 3]] == pytest.approx(moving[[0, 2, 3]]), "of ben no pelvis is known"

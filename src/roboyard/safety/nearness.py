@@ -14,9 +14,12 @@ from roboyard.chains import Chain, Rows
 from roboyard.chains.rows import place_frames, smallest
 from roboyard.compute import kernel
 from roboyard.safety.capsules import LinkCapsules
+from roboyard.simulation.people.skeleton import segment
 
 Array = NDArray[np.float64]
 _FLAT = 1e-12
+SWINGING = ("shank", "foot")
+"""Parts of a leg that swing ahead of who walks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,19 @@ class BodyCapsules:
             np.concatenate([np.zeros(0), *(one.radii for one in every)]),
             np.concatenate([np.zeros((0, 2, 3)), *(one.velocities for one in every)]),
         )
+
+    def striding(self) -> BodyCapsules:
+        """With shanks and feet that go as their pelvis does.
+
+        A foot that swings is three times as fast as who walks, but for a stride only: as a speed that goes on it
+        would tell of somebody who runs.
+        """
+        velocities = self.velocities.copy()
+        hips = {who: self.velocities[k].mean(axis=0) for k, who in enumerate(self.people) if self.parts[k] == "pelvis"}
+        for k, (who, part) in enumerate(zip(self.people, self.parts, strict=True)):
+            if who in hips and segment(part) in SWINGING:
+                velocities[k] = hips[who]
+        return BodyCapsules(self.people, self.parts, self.ends, self.radii, velocities)
 
 
 class Nearness(NamedTuple):

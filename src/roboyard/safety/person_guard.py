@@ -17,14 +17,13 @@ from roboyard.errors import ConfigError
 from roboyard.safety import separation as ssm
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.contact_limits import contact_speeds
-from roboyard.safety.nearness import BodyCapsules, Nearness, nearness
+from roboyard.safety.nearness import SWINGING, BodyCapsules, Nearness, nearness
 from roboyard.safety.separation import SeparationRules
 from roboyard.simulation.people.skeleton import segment
 
 Array = NDArray[np.float64]
 SAMPLES = 10
 """Of the way ahead."""
-_SWINGING = ("shank", "foot")
 _LEAST = 0.1
 """How far ahead it looks at least, as time at full pace [s]."""
 
@@ -180,6 +179,8 @@ class PersonGuard:
         if not people.parts:
             self._zone = 0
             return self._settled(now_ns, 1.0, Verdict(1.0))
+        if self.rules.person_speed == 0.0:
+            people = people.striding()
         stopping, times = self._look_ahead(motion)
         q, velocity = motion.q[None] + np.outer(times, motion.velocity), np.tile(motion.velocity, (len(times), 1))
         if motion.ahead is not None:
@@ -224,7 +225,7 @@ class PersonGuard:
         gap, toward, coming, speed = (array[1:] for array in near)
         since = age + self.config.delay
         each = ssm.stopping_time(velocity, self._deceleration)[:, None, None]
-        swing = np.array([self.config.swing if segment(part) in _SWINGING else 0.0 for part in people.parts])
+        swing = np.array([self.config.swing if segment(part) in SWINGING else 0.0 for part in people.parts])
         left = gap - ssm.drift(self.rules, coming, since) - swing - self.config.margin
         paces = ssm.separation_pace(self.rules, left, self.rules.coming(coming, since), toward, each)
         if mode is Mode.PFL:

@@ -186,6 +186,8 @@ class People(Collector):
         moving = (line - earlier) / seconds if seconds > 0.0 else np.zeros_like(line)
         self._before[name] = (time_ns, line)
         body = BodyCapsules((name,) * len(parts), parts, line, radii, moving)
+        if self._rules.person_speed == 0.0:
+            body = body.striding()
         gap, toward, coming, speed = (a[0] for a in nearness(chain, capsules, q[None], velocity[None], body))
         if len(self._deceleration) != len(q):
             self._deceleration = chain.acceleration
