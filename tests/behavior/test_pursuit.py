@@ -14,8 +14,11 @@ from roboyard.behavior import Factory, StatefulAction, Status, input_port
 from roboyard.behavior.goals import Patience, Pursuit, Tasks, load_tasks
 from roboyard.behavior.goals.file import SenseOf
 from roboyard.behavior.goals.pursuit import rehearsed
+from roboyard.behavior.nodes.goal_mission import GoalMissionNode
 from roboyard.behavior.nodes.senses import Senses
+from roboyard.bus import Bus, Node
 from roboyard.errors import InputError
+from roboyard.messages import msg
 
 FILE = """
 places: {dock: [0, 0, 0], desk: [4, 0, 0], shelf: [0, 3, 0]}
@@ -260,3 +263,39 @@ def test_bad_files_are_refused(tmp_path: Path, old: str, new: str, says: str) ->
     factory.register(Do)
     with pytest.raises(InputError, match=says):
         rehearsed(load_tasks(file), ["fetch", "answer"], factory)
+
+
+class Speaker(Node):
+    """Says something ten times a second."""
+
+    def setup(self) -> None:
+        self.said = self.publisher("said", msg.String)
+        self.timer(rate=10.0, callback=lambda: self.said.publish(msg.String(data="well")))
+
+
+def test_a_mission_lets_go_of_what_its_plans_listened_to(tmp_path: Path) -> None:
+    words = '<LastMessage topic="said" type="std_msgs/msg/String" field="data"/>'
+    file = tmp_path / "tasks.yaml"
+    file.write_text(
+        f"""
+world: {{lamp: dark}}
+actions:
+  turn: {{effects: {{lamp: $to}}, does: '<RetryUntilSuccessful num_attempts="9"><Delay delay_msec="200">{words}</Delay>
+    </RetryUntilSuccessful><PublishMessage topic="out" type="std_msgs/msg/String" fields="data: $to"/>'}}
+goals: {{on: {{wants: {{lamp: bright}}, begins: {{lamp: dark}}}}, off: {{wants: {{lamp: dark}}}}}}
+"""
+    )
+    bus = Bus(seed=3)
+    speaker, mission = Speaker(), GoalMissionNode(file=str(file), goals=("on", "off", "on", "off"), start=0.5)
+    bus.add(speaker, "speaker")
+    bus.add(mission, "mission")
+    heard: list[str] = []
+    most = 0
+    bus.subscribe("/out", msg.String, "test", lambda message: heard.append(message.data))
+    for _ in range(40):
+        bus.executor.run_for(0.1)
+        most = max(most, len(speaker.said.topic.subscriptions))
+    assert heard == ["bright", "dark", "bright", "dark"]
+    assert most == 1
+    assert not speaker.said.topic.subscriptions
+    bus.close()

@@ -126,6 +126,9 @@ class TreeNode:
         """Stop; called when somebody turns away while the node is running."""
         self.reset()
 
+    def close(self) -> None:
+        """Let go of what lies outside of the tree, which is not used any more."""
+
     # -- ports -----------------------------------------------------------------------------------------------------
     def input(self, port: str) -> Any:
         """The value of an input port.

@@ -90,6 +90,11 @@ class Tree:
             node.halt_node()
         self.root.reset()
 
+    def close(self) -> None:
+        """Have its nodes let go of what lies outside; it is not used any more."""
+        for node in self.nodes.values():
+            node.close()
+
     def walk(self) -> Iterator[TreeNode]:
         """All nodes, each before its children."""
         stack = [self.root]

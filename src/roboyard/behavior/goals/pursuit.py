@@ -136,6 +136,11 @@ class Pursuit:
         """Stop what is under way; it is planned anew with the next tick."""
         if self.tree is not None:
             self.tree.halt()
+        self._forget()
+
+    def _forget(self) -> None:
+        if self.tree is not None:
+            self.tree.close()
         self.plan = self.tree = None
 
     def _best(self) -> int | None:
@@ -330,7 +335,7 @@ class Pursuit:
         """Take back what ``save`` gave, on a pursuit of the same tasks."""
         self.world, self.results = dict(saved["world"]), dict(saved["results"])
         self._current, self._here = saved["current"], saved["here"]
-        self.plan = self.tree = None
+        self._forget()
         if saved["steps"] is not None and self._current is not None:
             domain = self._domain()
             steps = tuple(_step(domain, name, binding) for name, binding in saved["steps"])

@@ -86,7 +86,8 @@ class GoalMissionNode(DeskNode):
         names = self.goals or tuple(self._tasks.goals)
         if not names:
             raise ConfigError("no goals", where=f"{self.full_name}: goals", valid="names of goals of the file")
-        rehearsed(self._tasks, names, self._factory)
+        for tree in rehearsed(self._tasks, names, self._factory):
+            tree.close()
         if self.draw:
             names = tuple(str(name) for name in self.random.choice(np.array(names), self.draw))
         self._names = names

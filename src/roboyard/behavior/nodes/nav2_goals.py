@@ -157,7 +157,7 @@ class SpeedController(OnBus, _Again):
         self._since_ns, self._speed = 0, 0.0
         self._goal: Goals = ()
         if self.desk is not None:
-            self.desk.node.subscribe("odom", msg.Odometry, self._take)
+            self.keep(self.desk.node.subscribe("odom", msg.Odometry, self._take))
 
     def _take(self, message: Any) -> None:
         self._speed = math.hypot(message.twist.twist.linear.x, message.twist.twist.linear.y)
@@ -217,7 +217,7 @@ class _Selector(OnBus, Action):
         """See `TreeNode.setup`."""
         self._chosen = ""
         if self.desk is not None:
-            self.desk.node.subscribe(self.inputs["topic_name"], msg.String, self._take)
+            self.keep(self.desk.node.subscribe(self.inputs["topic_name"], msg.String, self._take))
 
     def _take(self, message: Any) -> None:
         self._chosen = str(message.data)

@@ -175,7 +175,7 @@ class ValidatePath(OnBus, Condition):
         """See `TreeNode.setup`."""
         self._costmap: Any = None
         if self.desk is not None:
-            self.desk.node.subscribe("global_costmap/costmap", msg.OccupancyGrid, self._take)
+            self.keep(self.desk.node.subscribe("global_costmap/costmap", msg.OccupancyGrid, self._take))
 
     def _take(self, message: Any) -> None:
         self._costmap = message

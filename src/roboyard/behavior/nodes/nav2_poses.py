@@ -101,7 +101,7 @@ class GoalUpdater(OnBus, Decorator):
         self._told: tuple[float, float, float] | None = None
         self._told_ns = 0
         if self.desk is not None:
-            self.desk.node.subscribe("goal_update", msg.PoseStamped, self._take)
+            self.keep(self.desk.node.subscribe("goal_update", msg.PoseStamped, self._take))
 
     def _take(self, message: Any) -> None:
         pose = pose_to_se2(message.pose)

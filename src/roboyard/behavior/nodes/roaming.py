@@ -141,7 +141,7 @@ class Walk(OnBus, StatefulAction):
         self._subscription: Any = None
         self._out = None
         if self.desk is not None:
-            self._out = self.desk.node.publisher(self.inputs.get("topic", "cmd_vel"), msg.Twist)
+            self._out = self.keep(self.desk.node.publisher(self.inputs.get("topic", "cmd_vel"), msg.Twist))
 
     def on_start(self) -> Status:
         """See `StatefulAction.on_start`."""

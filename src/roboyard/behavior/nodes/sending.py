@@ -13,6 +13,7 @@ from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.behavior.types import PortType, converter
 from roboyard.bus import ActionClient, GoalFuture, Node, TransformError
 from roboyard.bus.actions.client import GoalRejectedError
+from roboyard.bus.node_state import release
 from roboyard.config import read_text
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
@@ -41,6 +42,7 @@ class OnBus:
     """A leaf with a desk; made by `register`, without one for looking at trees only."""
 
     desk: ClassVar[Desk | None] = None
+    _kept: tuple[Any, ...] = ()
 
     def on_desk(self) -> Desk:
         """The desk.
@@ -51,6 +53,17 @@ class OnBus:
         if self.desk is None:
             raise NodeError("the tree is on no bus", valid="a tree that a `tree_mission` node runs")
         return self.desk
+
+    def keep(self, item: Any) -> Any:
+        """Have a subscription or publisher released with the tree."""
+        self._kept = (*self._kept, item)
+        return item
+
+    def close(self) -> None:
+        """See `TreeNode.close`."""
+        for item in self._kept:
+            release(self.on_desk().node, item)
+        self._kept = ()
 
     def here(self) -> SE2 | None:
         """Where the robot is in the map; None if that is not known."""

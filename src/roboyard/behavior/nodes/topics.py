@@ -37,7 +37,7 @@ class LastMessage(OnBus, Condition):
         if kind is not None:
             self._read(kind())
         if self.desk is not None and kind is not None and "topic" in self.inputs:
-            self.desk.node.subscribe(self.input("topic"), kind, self._take)
+            self.keep(self.desk.node.subscribe(self.input("topic"), kind, self._take))
 
     def _take(self, message: Any) -> None:
         self._message = message
@@ -78,7 +78,7 @@ class PublishMessage(OnBus, Action):
             fill(self._kind, plain(text))
         self._out = None
         if self.desk is not None and self._kind is not None and "topic" in self.inputs:
-            self._out = self.desk.node.publisher(self.input("topic"), self._kind)
+            self._out = self.keep(self.desk.node.publisher(self.input("topic"), self._kind))
 
     def tick(self) -> Status:
         """See `TreeNode.tick`."""
