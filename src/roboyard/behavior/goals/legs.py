@@ -42,7 +42,7 @@ class Legs(NamedTuple):
         leads: (2, n) for each place that to which what lies there is carried; and from where one got there.
         costs: (n, n) of ways without a thing.
         prices: (3, n) of the assignment's rows and columns, and slack.
-        matches: (3, n) of its columns: the row, the column before, whether it was come through.
+        matches: (4, n) of its columns: the row, the column before, whether it was come through; which rows wait.
     """
 
     kind: Numbers
@@ -70,7 +70,7 @@ def no_legs(facts: int) -> Legs:
 def room(size: int) -> tuple[Numbers, Numbers, Costs, Costs, Numbers]:
     """Room for so many places and things."""
     n = size + 3
-    empty, leads, matches = (np.zeros((rows, n), np.int64) for rows in (4, 2, 3))
+    empty, leads, matches = (np.zeros((rows, n), np.int64) for rows in (4, 2, 4))
     return empty, leads, np.zeros((n, n)), np.zeros((3, n)), matches
 
 
@@ -87,12 +87,22 @@ def assigned(legs: Legs, rows: int, columns: int) -> float:
     """
     costs, slack = legs.costs, legs.prices[2]
     row_price, column_price = legs.prices[0], legs.prices[1]
-    row_of, back, done = legs.matches[0], legs.matches[1], legs.matches[2]
+    row_of, back, done, waits = legs.matches[0], legs.matches[1], legs.matches[2], legs.matches[3]
     for j in range(columns + 1):
         row_of[j], column_price[j] = 0, 0.0
-    for i in range(rows + 1):
-        row_price[i] = 0.0
     for i in range(1, rows + 1):
+        cheapest = 1
+        for j in range(2, columns + 1):
+            if costs[i - 1, j - 1] < costs[i - 1, cheapest - 1]:
+                cheapest = j
+        row_price[i] = costs[i - 1, cheapest - 1]
+        if row_of[cheapest] == 0:  # most rows have their cheapest column, and need no path
+            row_of[cheapest], waits[i] = i, 0
+        else:
+            waits[i] = 1
+    for i in range(1, rows + 1):
+        if not waits[i]:
+            continue
         row_of[0], at = i, 0
         for j in range(columns + 1):
             slack[j], done[j] = math.inf, 0
@@ -117,7 +127,11 @@ def assigned(legs: Legs, rows: int, columns: int) -> float:
         while at != 0:
             row_of[at] = row_of[back[at]]
             at = back[at]
-    return -float(column_price[0])
+    total = 0.0
+    for j in range(1, columns + 1):
+        if row_of[j] != 0:
+            total += costs[row_of[j] - 1, j - 1]
+    return total
 
 
 @kernel(leaf=True, examples=lambda: [(sample_legs(),)])
