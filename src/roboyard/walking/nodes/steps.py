@@ -77,7 +77,7 @@ class StepsNode(Node):
     improving: float = param(2.0, unit="s", low=0.1, high=1e4, doc="so often it looks for a better plan while it walks")
     effort: int = param(6_000, low=0, high=10**9, doc="events that it tries then; 0: it does not look")
     takeover: float = param(0.1, unit="s", low=0.01, high=60.0, doc="how long planning while it walks may take")
-    pace: float = param(0.6, low=0.01, high=1.0, doc="of the plan's speed, which is that of the joints")
+    pace: float = param(0.4, low=0.01, high=1.0, doc="of the plan's speed, which is that of the joints")
     depth: float = param(0.05, unit="m", low=0.0, high=1.0, doc="how far below its place a foot looks for ground")
     search: float = param(0.15, unit="m/s", low=1e-3, high=10.0, doc="how fast it does")
     drift: float = param(0.05, unit="m/s", low=1e-3, high=10.0, doc="how fast the body gets back to its plan")

@@ -203,7 +203,8 @@ def sweep(
             count = polygon_edges(feet, down, 0, -1, edges)
         if fails:
             edges_without_one(feet, down, room.fewer, room.counts)
-        parts = max(math.ceil(gap / period), 1) if gap > 0.0 else 0
+        # what is too fast in settled gaps cannot be mended once the rest is timed
+        parts = max(math.ceil(gap / (FINE if settled else period)), 1) if gap > 0.0 else 0
         if exact and parts > 0:  # where its way has a corner the body may turn within a period
             parts = max(parts, math.ceil(_PER_SAMPLE * abs(draft.at[k + 1] - draft.at[k])))
         if not live:  # it is over
@@ -330,18 +331,16 @@ def judge(world: World, limbs: Limbs, way: Array, draft: Draft, out: Array) -> i
     Returns:
         GOOD, or what is wrong.
     """
-    room, settled = make_room(world.home.shape[0]), draft.events[1] > 0
+    room = make_room(world.home.shape[0])
     for _ in range(_PASSES):
         state = sweep(world, limbs, way, draft, _COARSE, _SHRINK, room, out)
         if state != GOOD:
             return state
-    if not settled:
-        state = sweep(world, limbs, way, draft, _GLANCE, EXACT, room, out)
-        if state != GOOD:
-            return state
+    state = sweep(world, limbs, way, draft, _GLANCE, EXACT, room, out)
+    if state != GOOD:
+        return state
     for _ in range(_FINER):
-        # what is too fast in settled gaps cannot be mended below
-        state = sweep(world, limbs, way, draft, FINE if settled else _MIDDLE, 1.0, room, out)
+        state = sweep(world, limbs, way, draft, _MIDDLE, 1.0, room, out)
         if state != GOOD:
             return state
         if out[0] <= _EVEN:
