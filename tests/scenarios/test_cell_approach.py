@@ -150,16 +150,16 @@ def test_nobody_means_nothing_measured() -> None:
 
 def test_the_report_shows_each_approach(tmp_path: Path) -> None:
     found = run(tmp_path / "run", "duration=5 s", "people.anna.at=[1.4, 0.1, 3.14]").metrics
-    told = found["robots"]["arm"]["people"]
-    assert [one["person"] for one in told["approaches"]] == ["anna"]
-    assert told["approaches"][0]["distance"] == pytest.approx(found["min_separation"], abs=1e-9)
+    told, approaches = (found["robots"]["arm"][key] for key in ("people", "approaches"))
+    assert [one["person"] for one in approaches] == ["anna"]
+    assert approaches[0]["distance"] == pytest.approx(found["min_separation"], abs=1e-9)
     for group in ("head", "trunk", "arms", "hands", "legs"):
         least = min(value for value in told["separation"][group] if value is not None)
         assert least == pytest.approx(found[f"min_separation_{group}"], abs=6e-4)
     page = (tmp_path / "run" / "report.html").read_text()
     assert "Beside people" in page
     assert "What the guard of the arm saw" in page
-    several = [{**told["approaches"][0], "time": 1.0 * k} for k in range(6)]
+    several = [{**approaches[0], "time": 1.0 * k} for k in range(6)]
     assert approaches_figure(several).count("<svg") == 1
 
 

@@ -285,16 +285,11 @@ class People(Collector):
     def story(self) -> dict[str, Any] | None:
         """What the report shows beside figures, as plain data; None where nobody was seen.
 
-        ``separation``: least distance from each group of parts of bodies in spans of ``span`` [s]; ``approaches``: the
-        nearest moments, see `Approach`.
+        ``separation``: least distance from each group of parts of bodies in spans of ``span`` [s].
         """
         if not self._least:
             return None
-        return {
-            "span": self._over_time.span,
-            "separation": self._over_time.told(),
-            "approaches": [asdict(one) for one in (*self.approaches, *self._near.values())],
-        }
+        return {"span": self._over_time.span, "separation": self._over_time.told()}
 
     # -- what it comes to ----------------------------------------------------------------------------------------------
     def result(self) -> dict[str, Value]:

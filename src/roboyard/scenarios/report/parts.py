@@ -16,8 +16,6 @@ PARTS: tuple[Part, ...] = (
     working_part,
     handling_part,
     arm_part,
-    handling_part,
-    arm_part,
     people_part,
     exploration_part,
     homing_part,

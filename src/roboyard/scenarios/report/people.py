@@ -26,7 +26,9 @@ def people_part(source: Source) -> Section | None:
     told = source.said.get("people")
     if not told:
         return None
-    approaches = sorted(told["approaches"], key=lambda one: float(one["distance"]))
+    # where people work their approaches are pictured with that
+    shown = () if "/work" in source.recording.topics else source.said.get("approaches", ())
+    approaches = sorted(shown, key=lambda one: float(one["distance"]))
     figures = [separation_figure(told)]
     guard = read_guard(source.recording, source.namespace)
     if len(guard):
