@@ -138,6 +138,15 @@ def test_what_fails_is_tried_again_then_another_way(tasks: Tasks) -> None:
     )
 
 
+def test_of_steps_that_failed_the_one_of_long_ago_is_tried_first(tasks: Tasks) -> None:
+    Do.fails.update({"pick cup": 4, "call": 2})
+    pursuit = made(tasks, "fetch")
+    assert run(pursuit) is Status.SUCCESS
+    failed = [event.why.split(" ")[0] for event in pursuit.events if event.what == "fails"]
+    assert failed == ["pick", "pick", "carry", "carry", "pick", "pick"]
+    assert Do.log[-1] == "call"  # though picking is cheaper
+
+
 def test_failures_count_by_the_step(tasks: Tasks) -> None:
     Do.fails.update(dict.fromkeys(("drive shelf", "pick cup", "drive desk", "put cup"), 5))
     factory = Factory()

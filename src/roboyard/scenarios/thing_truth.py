@@ -16,6 +16,8 @@ MOVING, STILL = "/truth/things", "/truth/marks"
 """Topics: things that are moved; marks, as places drawn on the floor, or on carriers that a plugin calls so."""
 MARK = "roboyard-mark"
 _RATE = 5.0
+_COMES = 50.0
+"""How often it is looked whether one has come or gone: sooner than anybody acts on it [Hz]."""
 _MOVED = 1e-4
 """Less is no motion [m; the same for the matrix of turning]."""
 
@@ -24,7 +26,7 @@ class ThingTruthNode(Node):
     """Tells the true poses of a scenario's things in the world.
 
     out: /truth/things, /truth/marks (tf2_msgs/TFMessage, latched; one transform from the world a thing, called as the
-    thing is): whenever one of them has moved, five times a second at most.
+    thing is): whenever one of them has moved, five times a second at most; when one has come or gone, at once.
     """
 
     simulation: Simulation = resource(Simulation)
@@ -43,9 +45,15 @@ class ThingTruthNode(Node):
         self._last: dict[str, list[list[float]]] = {topic: [] for topic in self._parts}
         self._tick()
         self.timer(rate=_RATE, callback=self._tick)
+        self.timer(rate=_COMES, callback=self._count)
 
     def _pose(self, name: str) -> SE3:
         return self.simulation.truth(name).T_world_base
+
+    def _count(self) -> None:
+        there = sum(name in self.simulation.models for name in self.things)
+        if there != sum(map(len, self._last.values())):
+            self._tick()
 
     def _tick(self) -> None:
         found = {topic: self._there(names) for topic, names in self._parts.items()}

@@ -224,18 +224,16 @@ class Pursuit:
         if self._current is None:
             return False
         goal = self.goals[self._current]
-        blocked = self._blocks(now_ns)
-        try:
-            plan = make_plan(self._domain(), self.world, goal, blocked=blocked)
-        except Impossible as error:
-            if not blocked:
-                self._end(error.what)
-                return False
-            try:  # no other way: the one that failed, once more
-                plan = make_plan(self._domain(), self.world, goal)
-            except Impossible:
-                self._end(error.what)
-                return False
+        blocked = sorted(self._blocks(now_ns), key=lambda name: self._blocked[name])
+        while True:
+            try:
+                plan = make_plan(self._domain(), self.world, goal, blocked=frozenset(blocked))
+                break
+            except Impossible as error:
+                if not blocked:
+                    self._end(error.what)
+                    return False
+                del blocked[0]  # no other way: the one that failed longest ago, once more
         self._set(plan)
         self._say("plans")
         if not plan.steps:
@@ -275,6 +273,7 @@ class Pursuit:
             self._say("does", step.name, step.action.name)
         elif after is SUCCESS:
             self._done = number + 1
+            self._blocked.pop(step.name, None)
             self._say("did", step.name, step.action.name)
         elif after is FAILURE:
             self._failed = number
