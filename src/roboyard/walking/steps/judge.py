@@ -35,7 +35,7 @@ _TRAVEL: Final = 0.2
 """The body goes so far between two looks at a leg that stands, at most, in samples of its way: 2 mm."""
 _PER_SAMPLE: Final = 3
 """Looks while the body goes from one sample of its way to the next, at least."""
-_SHARE: Final = 0.9
+_SHARE: Final = 0.87
 """Of the joints' speeds that is used."""
 _PASSES: Final = 3
 _SHRINK: Final = 0.4
