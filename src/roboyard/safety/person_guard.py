@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -196,7 +196,7 @@ class PersonGuard:
             allowed, reason = self._by_zone(people)
         else:
             allowed, reason = self._by_way(near, times, stopping, velocity, people, age, mode)
-        return self._settled(now_ns, allowed, _with(told, reason if allowed < 1.0 else ""))
+        return self._settled(now_ns, allowed, replace(told, reason=reason if allowed < 1.0 else ""))
 
     # -- separation ----------------------------------------------------------------------------------------------------
     def _look_ahead(self, motion: Motion) -> tuple[float, Array]:
@@ -275,10 +275,4 @@ class PersonGuard:
             if well and (now_ns - self._well_ns) * 1e-9 >= self.config.restart_time:
                 self._stopped = False
         self._pace = 0.0 if self._stopped else min(allowed, self._pace + self.config.rise * since)
-        return _with(verdict, verdict.reason, self._pace, self._stopped)
-
-
-def _with(verdict: Verdict, reason: str, pace: float = 1.0, stopped: bool = False) -> Verdict:
-    return Verdict(
-        pace, stopped, verdict.separation, verdict.protective, verdict.part, verdict.person, verdict.body_part, reason
-    )
+        return replace(verdict, pace=self._pace, stopped=self._stopped)

@@ -91,7 +91,7 @@ class Deeds:
         if deed.why or (self._is_free(deed) if deed.take else self._is_wanted(deed)):
             self._person.lingers = False
         elif deed.waited > deed.patience:
-            deed.why = deed.why or f"nobody {'let go of it' if deed.take else 'took it'} within {deed.patience:g} s"
+            deed.why = f"nobody {'let go of it' if deed.take else 'took it'} within {deed.patience:g} s"
             self._person.lingers = False
             if deed.take and deed.done:
                 self._hands.let_go(deed.hand)
