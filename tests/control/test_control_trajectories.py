@@ -48,6 +48,14 @@ def test_velocity_and_acceleration_are_the_derivatives(order: int, seed: int, sh
     assert (after.velocity - before.velocity) / (2 * h) == pytest.approx(here.acceleration, abs=1e-1, rel=1e-3)
 
 
+@given(st.integers(0, 2), st.integers(0, 10_000), st.floats(0.0, 0.999))
+def test_one_moment_is_to_the_last_bit_that_of_many(order: int, seed: int, share: float) -> None:
+    path = Trajectory(points(order, seed))
+    time = path.start + share * (path.end - path.start)
+    for one, several in zip(path.sample(time), path.samples(np.array([time])), strict=True):
+        assert np.array_equal(one, several[0])
+
+
 def test_it_agrees_with_scipys_hermite_spline() -> None:
     from scipy.interpolate import BPoly, CubicHermiteSpline
 

@@ -36,6 +36,7 @@ def test_matrices_and_angles(seed):
     a = rotations(seed)
     q = wxyz(a)
     np.testing.assert_allclose(quat.to_matrix(q), a.as_matrix(), atol=1e-12)
+    np.testing.assert_allclose(quat.z_axis(q), a.as_matrix()[..., 2], atol=1e-12)
     np.testing.assert_allclose(quat.from_matrix(a.as_matrix()), q, atol=1e-9)
     np.testing.assert_allclose(quat.to_rpy(q), a.as_euler("xyz"), atol=1e-9)
     np.testing.assert_allclose(quat.from_rpy(a.as_euler("xyz")), q, atol=1e-9)

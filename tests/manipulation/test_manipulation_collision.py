@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -40,7 +41,7 @@ from roboyard.manipulation.collision import (
 )
 from roboyard.manipulation.collision.gjk import separation
 from roboyard.manipulation.collision.sampling import found_pairs
-from roboyard.manipulation.collision.solids import gathered, solids_of
+from roboyard.manipulation.collision.solids import Solids, gathered, solids_of
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.scenarios.robot_groups import find_groups
 from roboyard.simulation import Simulation
@@ -259,6 +260,46 @@ def test_what_is_carried_touches_and_is_put_down_where_it_was() -> None:
     assert back.obstacles["rod"].T_world.almost_equal(rod.T_world, 1e-9)  # type: ignore[union-attr]
     touches = [holding.contact(q + angle * np.eye(5)[0]) for angle in np.linspace(-0.6, 0.6, 25)]
     assert ("rod", "wall") in touches
+
+
+def test_what_a_scene_keeps_of_another_is_what_it_would_make_itself() -> None:
+    groups = schunk()
+    first = PlanningScene.of(groups, obstacles=things()[:2])
+    _ = first.bodies
+    q = groups.group("arm").pose("ahead")
+    cloud = Voxels("cloud", np.array([[0.4, 0.3, 0.6], [0.5, 0.3, 0.6]]), 0.05)
+    prism = Obstacle("prism", Cone(0.1, 0.3), SE3(translation=(0.5, -0.3, 0.4)))
+    for changed in (
+        first.with_obstacles([*things()[2:], prism]).with_obstacles(
+            [box_obstacle("b", (0.1,) * 3, (0.4, 0, 0.3)), cloud]
+        ),
+        first.without("plate").with_obstacles([prism]),
+        first.moved(SE3.from_xyz_rpy((0.1, 0.0, 0.0), (0.0, 0.0, 0.4))),
+        first.with_obstacles([prism]).grasp("prism", q),
+        first.with_margin(0.03),
+        first.allowing(("plate", "kinect")),
+        first.with_joints({}),
+    ):
+        fresh = PlanningScene(
+            changed.groups, changed.chain, changed.group, changed.T_world_robot, changed.obstacles, changed.attached,
+            changed.allowed, changed.margin,
+        )  # fmt: skip
+        assert changed.world_names == fresh.world_names
+        for one, other in zip(_plain(changed.bodies), _plain(fresh.bodies), strict=True):
+            assert np.array_equal(one, other)
+
+
+def _plain(bodies: Any) -> list[Any]:
+    """All arrays; where points and balls begin that a solid has none of is nobody's business."""
+    found: list[Any] = []
+    for part in bodies:
+        if isinstance(part, Solids):
+            part = part._replace(
+                first=np.where(part.many > 0, part.first, 0),
+                ball_first=np.where(part.ball_count > 0, part.ball_first, 0),
+            )
+        found += part if isinstance(part, tuple) else [part]
+    return found
 
 
 def test_pairs_may_be_allowed() -> None:

@@ -19,7 +19,7 @@ from roboyard.geometry import SE3
 from roboyard.manipulation.collision import box_obstacle
 from roboyard.manipulation.gripped import between_fingers, gripped, touched_by
 from roboyard.manipulation.nodes import MoveGroupNode
-from roboyard.manipulation.people import PeopleSettings, part_at, person_at
+from roboyard.manipulation.people import PeopleSettings, part_at, parts_near, person_at
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import action, msg
 from roboyard.messages.convert import header, pose_to_msg
@@ -301,10 +301,10 @@ def test_parts_of_bodies_cover_themselves(
 ) -> None:
     settings = PeopleSettings()
     T = SE3.from_xyz_rpy(place, turn)
-    one = part_at("p", T, radius, length, speed, (0.0, 0.0, 0.0), settings)
-    if one is None:  # too far away to matter: none of it is near
+    (near,) = parts_near([place], [radius], [length], (0.0, 0.0, 0.0), settings)
+    if not near:  # none of it is
         assert np.linalg.norm(place) - radius - length / 2.0 > settings.within - 1e-9
-        return
+    one = part_at("p", T, radius, length, speed, settings)
     assert isinstance(one.geometry, Capsule)
     for end in (-0.5 * length, 0.5 * length):
         there, meant = (frame @ np.array([0.0, 0.0, end]) for frame in (one.T_world, T))
@@ -312,5 +312,9 @@ def test_parts_of_bodies_cover_themselves(
 
 
 def test_parts_that_are_nowhere_are_refused() -> None:
+    nan = float("nan")
+    assert parts_near(
+        [(nan, 0.0, 0.0), (0.0, 0.0, 0.0)], [0.1, nan], [0.1, 0.1], (9.0, 0.0, 0.0), PeopleSettings()
+    ).all()
     with pytest.raises(InputError, match="a part of radius"):
-        part_at("p", SE3.identity(), float("nan"), 0.1, 0.0, (0.0, 0.0, 0.0), PeopleSettings())
+        part_at("p", SE3.identity(), nan, 0.1, 0.0, PeopleSettings())

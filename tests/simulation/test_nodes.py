@@ -1,6 +1,7 @@
 """The simulation on the bus."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from tests.simulation.builders import RIDE_HEIGHT, at, free_box, ground, room, rover, static_box, world
 
 import roboyard as ry
+from roboyard.description.model import Joint
+from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
 from roboyard.simulation.nodes import SimulationNode
@@ -64,6 +67,14 @@ def test_sensors_publish_at_their_rates_with_stamps_and_frames() -> None:
     assert scan.angle_min + 719 * scan.angle_increment == pytest.approx(scan.angle_max)
     assert scan.ranges[360] == pytest.approx(2.9, abs=0.01)
     assert imu.linear_acceleration.z == pytest.approx(9.8, abs=1e-3)
+
+
+def test_of_a_robot_that_is_bolted_down_the_truth_is_told_seldom() -> None:
+    yard = Yard()
+    bolt = Joint("bolt", "fixed", "world", "base_footprint", SE3.identity(), SE3.identity())
+    yard.sim.add(replace(rover("arm"), joints=(bolt, *rover("arm").joints)), "arm", at(z=RIDE_HEIGHT))
+    yard.bus.executor.run_for(1.0)
+    assert len(yard.heard["/truth/arm/pose"]) == 11
 
 
 def test_physics_keeps_up_with_the_clock_between_events() -> None:

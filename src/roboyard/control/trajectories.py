@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import kernel
 from roboyard.errors import InputError
 
 Array = NDArray[np.float64]
@@ -100,9 +101,10 @@ class Trajectory:
             return JointSample(self._ends[1], self._rest, self._rest)
         if time < self.start:
             return JointSample(self._ends[0], self._rest, self._rest)
-        index = int(np.searchsorted(self._times, time, side="right")) - 1
-        s = time - self._times[index]
-        return _polynomial(self._pieces[index], s)
+        index = int(self._times.searchsorted(time, side="right")) - 1
+        found = np.empty((3, self._rest.size))
+        sample_piece(self._pieces[index], time - float(self._times[index]), found)
+        return JointSample(*found)
 
     def samples(self, times: Array) -> JointSample:
         """Samples (k, n) at times (k,) from the first way point to the last; at rest where there is only one."""
@@ -115,6 +117,22 @@ class Trajectory:
         """Samples (k, n) at times (k,), each on the spline of a piece (k,), which goes on beyond the piece's ends."""
         coefficients = self._pieces[pieces].transpose(1, 0, 2)
         return _polynomial(coefficients, (times - self._times[pieces])[:, None])
+
+
+@kernel(examples=lambda: [(np.zeros((6, 1)), 0.0, np.zeros((3, 1)))])
+def sample_piece(c: Array, s: float, out: Array) -> None:
+    """Position, velocity and acceleration on one piece, to the last bit those of `_polynomial`.
+
+    Args:
+        c: (6, n) coefficients of the powers of the time since its begin.
+        s: That time [s].
+        out: (3, n) is filled.
+    """
+    for j in range(c.shape[1]):
+        c0, c1, c2, c3, c4, c5 = c[0, j], c[1, j], c[2, j], c[3, j], c[4, j], c[5, j]
+        out[0, j] = c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * c5))))
+        out[1, j] = c1 + s * (2.0 * c2 + s * (3.0 * c3 + s * (4.0 * c4 + s * 5.0 * c5)))
+        out[2, j] = 2.0 * c2 + s * (6.0 * c3 + s * (12.0 * c4 + s * 20.0 * c5))
 
 
 def _polynomial(c: Array, s: float | Array) -> JointSample:

@@ -63,6 +63,14 @@ def rotate(q: ArrayLike, v: ArrayLike) -> Array:
     return rotated
 
 
+def z_axis(q: ArrayLike) -> Array:
+    """``R(q) (0, 0, 1)``, ``(..., 3)``."""
+    q = _quaternions(q)
+    w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
+    axis: Array = np.stack([2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)], axis=-1)
+    return axis
+
+
 def from_rpy(rpy: ArrayLike) -> Array:
     """From roll, pitch, yaw [rad] about the fixed axes x, y, z, as URDF and SDF write them; ``(..., 3)``."""
     half = 0.5 * _vectors(rpy)

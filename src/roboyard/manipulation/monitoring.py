@@ -39,18 +39,17 @@ def blocked(scene: PlanningScene, times: Array, points: Array, since: float) -> 
         points: (k, n) joints there [rad or m].
         since: What was before does not count [s].
     """
-    nearer = scene.with_margin(KEPT * scene.margin)
+    bodies = scene.bodies._replace(margin=KEPT * scene.margin)
     left = np.flatnonzero(times > since)
     if not len(left):
         return None
     here = np.array([np.interp(since, times, column) for column in points.T])
-    bodies = nearer.bodies
     work = make_work(bodies)
     low, high = scene.chain.lower, scene.chain.upper
     before, at = np.clip(here, low, high), since
     for k in left.tolist():
         after = np.clip(points[k], low, high)
         if not free_line(bodies, work, before, after):
-            return Blocked(at, nearer.named(work.who) or ("", ""))
+            return Blocked(at, scene.named(work.who) or ("", ""))
         before, at = after, float(times[k])
     return None

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from roboyard.config import field as setting
 from roboyard.description import Capsule
@@ -59,10 +59,24 @@ def person_at(name: str, place: ArrayLike, speed: float, settings: PeopleSetting
     return Obstacle(name, Capsule(radius, length), SE3(translation=(x, y, z + settings.height / 2.0)))
 
 
-def part_at(
-    name: str, T: SE3, radius: float, length: float, speed: float, foot: ArrayLike, settings: PeopleSettings
-) -> Obstacle | None:
-    """A part of somebody's body as an obstacle, or None if it is too far away to matter.
+def parts_near(
+    middles: ArrayLike, radii: ArrayLike, lengths: ArrayLike, foot: ArrayLike, settings: PeopleSettings
+) -> NDArray[np.bool_]:
+    """Which parts (b,) of somebody's body are near enough to matter; those that make no sense are among them.
+
+    Args:
+        middles: (b, 3) of the parts' capsules [m].
+        radii: (b,) of them [m].
+        lengths: (b,) of their straight parts [m].
+        foot: (3,) where the arm stands [m].
+        settings: How near that is.
+    """
+    away = np.linalg.norm(np.asarray(middles) - np.asarray(foot), axis=-1)
+    return np.asarray(~(away > settings.within + 0.5 * np.asarray(lengths) + np.asarray(radii)))
+
+
+def part_at(name: str, T: SE3, radius: float, length: float, speed: float, settings: PeopleSettings) -> Obstacle:
+    """A part of somebody's body as an obstacle.
 
     Args:
         name: Of the obstacle.
@@ -70,7 +84,6 @@ def part_at(
         radius: Of it [m].
         length: Of its straight part [m].
         speed: Of its middle [m/s].
-        foot: (3,) where the arm stands [m].
         settings: How much room it gets.
 
     Raises:
@@ -79,8 +92,6 @@ def part_at(
     where = T.translation
     if not (np.isfinite(where).all() and 0.0 <= speed < math.inf and 0.0 < radius < 1.0 and 0.0 <= length < 3.0):
         raise InputError(f"a part of radius {radius}, length {length}, at {speed} m/s", where=name, valid="a capsule")
-    if float(np.linalg.norm(where - np.asarray(foot))) > settings.within + 0.5 * length + radius:
-        return None
     wide = math.ceil((radius + settings.room + settings.ahead * speed) / _FINE - 1e-9) * _FINE
     place = np.round(where / _FINE) * _FINE
     return Obstacle(name, Capsule(wide, max(length, 1e-3)), SE3(np.round(T.rotation, 2), place))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,13 +16,31 @@ from roboyard.config.describe import near
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision.bodies import Bodies, make_work
-from roboyard.manipulation.collision.building import Part, allowed_pairs, make_bodies, parts_of
+from roboyard.manipulation.collision.building import (
+    Part,
+    RobotSide,
+    WorldSide,
+    allowed_pairs,
+    make_bodies,
+    parts_of,
+    robot_side,
+    world_side,
+)
 from roboyard.manipulation.collision.clearance import distances, free_line, touching
 from roboyard.manipulation.collision.obstacles import Array, Attached, Obstacle, Voxels
 from roboyard.manipulation.groups import Group, Groups
 
 Pair = tuple[str, str]
 """Names of links, obstacles or attached shapes."""
+
+
+_MADE_OF: Final = {
+    "parts": ("groups", "chain", "attached"),
+    "robot": ("groups", "chain", "attached", "allowed"),
+    "around": ("groups", "chain", "T_world_robot", "obstacles"),
+    "T_world_base": ("groups", "chain", "T_world_robot"),
+}
+"""What is made of what, and so kept while that stays as it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +107,15 @@ class PlanningScene:
     # -- other scenes ------------------------------------------------------------------------------------------------
     def with_obstacles(self, obstacles: Iterable[Obstacle | Voxels]) -> PlanningScene:
         """With further obstacles. Raises InputError for a name that is taken."""
-        found = dict(self.obstacles)
-        for one in obstacles:
+        found, further = dict(self.obstacles), list(obstacles)
+        for one in further:
             if one.name in found:
                 raise InputError(f"two obstacles are called {one.name!r}", valid="a name for each")
             found[one.name] = one
-        return self._but(obstacles=found)
+        made = self._but(obstacles=found)
+        if "around" in vars(self):
+            vars(made)["around"] = self.around + world_side(further, self.T_world_base.inverse())
+        return made
 
     def without(self, *names: str) -> PlanningScene:
         """Without some obstacles. Raises UnknownNameError."""
@@ -235,11 +256,19 @@ class PlanningScene:
         return self._built[0]
 
     @cached_property
-    def _built(self) -> tuple[Bodies, tuple[str, ...]]:
+    def robot(self) -> RobotSide:
+        """What collision kernels take of the robot and of what it carries."""
         allowed = allowed_pairs(self.groups, self.attached, self.allowed, self.chain)
-        return make_bodies(
-            self.chain, self.parts, self.obstacles.values(), self.T_world_base.inverse(), allowed, self.margin
-        )
+        return robot_side(self.chain, self.parts, allowed)
+
+    @cached_property
+    def around(self) -> WorldSide:
+        """What collision kernels take of what stands around."""
+        return world_side(self.obstacles.values(), self.T_world_base.inverse())
+
+    @cached_property
+    def _built(self) -> tuple[Bodies, tuple[str, ...]]:
+        return make_bodies(self.robot, self.around, self.margin)
 
     def contacts(self, q: ArrayLike) -> list[Pair | None]:
         """What touches first in each state (k, n), or None where nothing is too near. Raises InputError."""
@@ -299,8 +328,9 @@ class PlanningScene:
 
     def _but(self, **changes: Any) -> PlanningScene:
         made = replace(self, **changes)
-        if made.chain is self.chain and made.attached is self.attached and "parts" in vars(self):
-            vars(made)["parts"] = self.parts  # people who move change nothing of the robot
+        for name, sources in _MADE_OF.items():  # people who move change nothing of the robot, nor of a table
+            if name in vars(self) and not any(source in changes for source in sources):
+                vars(made)[name] = vars(self)[name]
         return made
 
     def _known(self, kind: str, name: str, known: Iterable[str]) -> None:

@@ -21,6 +21,7 @@ class DeskNode(Node):
         self.node: Node = self
         self._clients: dict[tuple[str, str], ActionClient] = {}
         self._goals: dict[bytes, GoalFuture] = {}
+        self._done = 0
         self.service("~/state", srv.Trigger, self._on_state)
 
     def running_tree(self) -> Tree | None:
@@ -55,11 +56,16 @@ class DeskNode(Node):
 
     def forget_goals(self, tree: Tree | None) -> None:
         """Keep only goals that are under way, or that a node of the tree sent last."""
+        done = sum(goal.done() for goal in self._goals.values())
+        if done == self._done:
+            return  # looked through already
         nodes = () if tree is None else tree.nodes.values()
         sent = {node.save()["_key"] for node in nodes if "_key" in node.fields}
         self._goals = {key: goal for key, goal in self._goals.items() if not goal.done() or key in sent}
+        self._done = sum(goal.done() for goal in self._goals.values())
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._goals.clear()
+        self._done = 0
         super().load(state)

@@ -160,7 +160,7 @@ class GripperNode(Node):
 
     def _here(self) -> float:
         """Where the joints stand, within their range."""
-        position = float(np.mean(self.hardware.read().position[self._where]))
+        position = _mean(self.hardware.read().position[self._where])
         return min(max(position, self._hand.low), self._hand.high)
 
     def _write(self) -> None:
@@ -193,7 +193,7 @@ class GripperNode(Node):
 
     def _look(self) -> Grip:
         readings = self.hardware.read()
-        opening = self._hand.opening(float(np.mean(readings.position[self._where])))
+        opening = self._hand.opening(_mean(readings.position[self._where]))
         speed = float(np.abs(readings.velocity[self._where]).max())
         return self._grasp.look(self.now_ns, opening, speed, self._hand.felt(readings.effort[self._where].tolist()))
 
@@ -201,6 +201,11 @@ class GripperNode(Node):
         return self._type.Result(
             position=grip.opening, effort=grip.force, stalled=grip.stalled, reached_goal=grip.reached
         )
+
+
+def _mean(values: Any) -> float:
+    found: list[float] = values.tolist()
+    return sum(found) / len(found)
 
 
 def _tell_force(out: Any, message: Any) -> None:

@@ -233,8 +233,9 @@ class JointTrajectoryNode(Node):
                 self._write(JointSample(self._held, np.zeros(len(self.joints)), np.zeros(len(self.joints))))
             return
         stands = self._ending is not None or self.owners.paused(self.joints)
+        actual = self._actual()  # before anything is written, after which efforts are others
         self._write(follower.command(self._due_ns, 1.0 / self.rate, 0.0 if stands else self._scaling))
-        verdict = follower.look(self.now_ns, self._actual())
+        verdict = follower.look(self.now_ns, actual)
         if self._ending is not None:
             if follower.standing:
                 self._ended(follower, *self._ending)

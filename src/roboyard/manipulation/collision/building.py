@@ -17,7 +17,7 @@ from roboyard.geometry import SE3
 from roboyard.manipulation.collision.bodies import Bodies
 from roboyard.manipulation.collision.boxes_tree import box_tree
 from roboyard.manipulation.collision.obstacles import Attached, Obstacle, Voxels
-from roboyard.manipulation.collision.solids import BOX, Array, Solid, Solids, gathered, solids_of
+from roboyard.manipulation.collision.solids import BOX, Array, Solid, Solids, gathered, joined, solids_of
 from roboyard.manipulation.groups import Groups
 
 
@@ -64,35 +64,94 @@ def allowed_pairs(
     return frozenset(pair for one, other in pairs for pair in ((one, other), (other, one)))
 
 
-def make_bodies(
-    chain: Chain,
-    parts: Sequence[Part],
-    obstacles: Iterable[Obstacle | Voxels],
-    T_base_world: SE3,
-    allowed: frozenset[tuple[str, str]],
-    margin: float,
-) -> tuple[Bodies, tuple[str, ...]]:
-    """Arrays for the kernels, and the name of the obstacle that each solid of the world is part of.
+@dataclass(frozen=True, eq=False)
+class RobotSide:
+    """What of `Bodies` is the robot's: the same whatever stands around it.
 
-    Obstacles that the robot cannot reach are left out.
-
-    Raises:
-        InputError: a joint slides without limits.
-        DescriptionError: a shape cannot be used.
+    Attributes:
+        rows: The chain.
+        names: (n) of the link, or of what is carried, that each solid is of.
+        links: The solids.
+        frame: (n,) the chain's frame that each rides on.
+        local: (n, 4, 4) its pose there.
+        reach: (n, m) see `Bodies`.
+        pairs: (p, 2) see `Bodies`.
+        shell: Radius of a ball about the base that no solid ever leaves [m].
+        allowed: Pairs of names, in both orders, that may touch.
+        touchable: All names in them.
     """
+
+    rows: Rows
+    names: tuple[str, ...]
+    links: Solids
+    frame: NDArray[np.int64]
+    local: Array
+    reach: Array
+    pairs: NDArray[np.int64]
+    shell: float
+    allowed: frozenset[tuple[str, str]]
+    touchable: frozenset[str]
+
+
+def robot_side(chain: Chain, parts: Sequence[Part], allowed: frozenset[tuple[str, str]]) -> RobotSide:
+    """Of a robot's solids. Raises InputError: a joint slides without limits."""
     links = gathered([part.solid for part in parts])
     frame = np.array([part.frame for part in parts], dtype=np.int64)
     local = np.array([part.solid.T.matrix() for part in parts]).reshape(-1, 4, 4)
-    reach = reaches(chain.rows, links, frame, local, chain.robot)
-    world, placed, owners = _world(obstacles, T_base_world)
-    low, high = _boxes(world, placed)
-    near = _within(low, high, _shell(chain.rows, links, frame, local) + margin)
-    world, placed, low, high = _chosen(world, near), placed[near], low[near], high[near]
-    names = tuple(owners[i] for i in np.flatnonzero(near))
-    part_names = [part.name for part in parts]
-    may = _matrix(part_names, names, allowed)
+    return RobotSide(
+        chain.rows, tuple(part.name for part in parts), links, frame, local,
+        reaches(chain.rows, links, frame, local, chain.robot), _pairs(parts, allowed),
+        _shell(chain.rows, links, frame, local), allowed, frozenset(name for pair in allowed for name in pair),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class WorldSide:
+    """What stands around, in the base of a chain.
+
+    Attributes:
+        solids: All of it.
+        placed: (w, 4, 4) their poses.
+        owners: (w) of the obstacle that each is part of.
+        low: (w, 3) least corners of the boxes round them [m].
+        high: (w, 3) greatest ones.
+    """
+
+    solids: Solids
+    placed: Array
+    owners: tuple[str, ...]
+    low: Array
+    high: Array
+
+    def __add__(self, other: WorldSide) -> WorldSide:
+        """With further ones."""
+        return WorldSide(
+            joined(self.solids, other.solids),
+            np.concatenate([self.placed, other.placed]),
+            self.owners + other.owners,
+            np.concatenate([self.low, other.low]),
+            np.concatenate([self.high, other.high]),
+        )
+
+
+def world_side(obstacles: Iterable[Obstacle | Voxels], T_base_world: SE3) -> WorldSide:
+    """Of obstacles. Raises DescriptionError: a shape cannot be used."""
+    solids, placed, owners = _world(obstacles, T_base_world)
+    return WorldSide(solids, placed, tuple(owners), *_boxes(solids, placed))
+
+
+def make_bodies(robot: RobotSide, world: WorldSide, margin: float) -> tuple[Bodies, tuple[str, ...]]:
+    """Arrays for the kernels, and the name of the obstacle that each solid of the world is part of.
+
+    Obstacles that the robot cannot reach are left out.
+    """
+    near = _within(world.low, world.high, robot.shell + margin)
+    solids, placed = _chosen(world.solids, near), world.placed[near]
+    names = tuple(world.owners[i] for i in np.flatnonzero(near).tolist())
+    tree = box_tree(world.low[near], world.high[near])
+    may = _matrix(robot, names)
     bodies = Bodies(
-        chain.rows, links, frame, local, reach, _pairs(parts, allowed), world, placed, box_tree(low, high), may, margin
+        robot.rows, robot.links, robot.frame, robot.local, robot.reach, robot.pairs, solids, placed, tree, may, margin
     )
     return bodies, names
 
@@ -194,12 +253,11 @@ def _pairs(parts: Sequence[Part], allowed: frozenset[tuple[str, str]]) -> NDArra
     return np.array(found, dtype=np.int64).reshape(-1, 2)
 
 
-def _matrix(parts: Sequence[str], world: Sequence[str], allowed: frozenset[tuple[str, str]]) -> NDArray[np.bool_]:
-    found = np.zeros((len(parts), len(world)), dtype=np.bool_)
-    named = {name for pair in allowed for name in pair}
-    for name in set(world) & named:
+def _matrix(robot: RobotSide, world: Sequence[str]) -> NDArray[np.bool_]:
+    found = np.zeros((len(robot.names), len(world)), dtype=np.bool_)
+    for name in robot.touchable.intersection(world):
         columns = np.array([other == name for other in world])
-        for i, part in enumerate(parts):
-            if (part, name) in allowed:
+        for i, part in enumerate(robot.names):
+            if (part, name) in robot.allowed:
                 found[i, columns] = True
     return found

@@ -141,6 +141,12 @@ def gathered(solids: Sequence[Solid]) -> Solids:
     )
 
 
+def joined(one: Solids, other: Solids) -> Solids:
+    """The arrays of both, one after the other."""
+    shifted = other._replace(first=other.first + len(one.points), ball_first=other.ball_first + len(one.balls))
+    return Solids(*(np.concatenate(pair) for pair in zip(one, shifted, strict=True)))
+
+
 def solids_of(geometry: Geometry, T: SE3, where: str = "", *, hull: bool = False) -> list[Solid]:
     """Solids that hold a shape.
 

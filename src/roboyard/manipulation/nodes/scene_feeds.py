@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
+
 from roboyard.bus import Node
 from roboyard.errors import RoboyardError
 from roboyard.manipulation.gripped import gripped, touched_by
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
 from roboyard.manipulation.nodes.scene_messages import PART, parts_named
-from roboyard.manipulation.people import PeopleSettings, part_at, person_at
+from roboyard.manipulation.people import PeopleSettings, part_at, parts_near, person_at
 from roboyard.manipulation.scene import Pair
 from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_se3
@@ -106,15 +108,15 @@ class SceneFeeds:
         try:
             T = keeper.T_world_frame(message.header.frame_id)
             foot = keeper.scene.T_world_base.translation
+            rows = list(zip(message.parts, message.poses, message.radii, message.lengths, message.velocities,
+                            strict=True))  # fmt: skip
+            middles = T @ np.array([(p.position.x, p.position.y, p.position.z) for p in message.poses]).reshape(-1, 3)
             found = []
-            for part, pose, radius, length, velocity in zip(
-                message.parts, message.poses, message.radii, message.lengths, message.velocities, strict=True
-            ):
+            for k in np.flatnonzero(parts_near(middles, message.radii, message.lengths, foot, self._people)):
+                part, pose, radius, length, velocity = rows[k]
                 speed = math.hypot(velocity.x, velocity.y, velocity.z)
                 name = f"{message.name} {part}"
-                one = part_at(name, T @ pose_to_se3(pose), float(radius), float(length), speed, foot, self._people)
-                if one is not None:
-                    found.append(one)
+                found.append(part_at(name, T @ pose_to_se3(pose), float(radius), float(length), speed, self._people))
             keeper.see_body(topic, found)
         except (RoboyardError, ValueError) as error:
             self._node.log.error(f"left out somebody's body: {error}", every=5.0)

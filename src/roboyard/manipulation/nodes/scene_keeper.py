@@ -155,7 +155,7 @@ class SceneKeeper:
             posed = self._posed.get(tool)
             if posed is None:
                 posed = self._posed[tool] = self.posed(self.scene, tool)
-                _ = posed.parts  # made once, whatever people do
+                _ = posed.robot, posed.around  # made once, whatever people do
             scene = posed.with_obstacles(people)
             self._ready[tool] = scene if self._seen is None else scene.with_obstacles([self._seen])
         return self._ready[tool]

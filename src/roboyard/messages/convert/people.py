@@ -34,5 +34,5 @@ def body_capsules(message: Any) -> tuple[tuple[str, ...], Array, Array]:
         )
     if not (np.isfinite(table).all() and np.isfinite(radii).all() and np.isfinite(lengths).all()):
         raise MessageError(f"a number of {message.name!r}'s body is not finite", valid="finite poses and sizes")
-    along = quaternions.rotate(table[:, 3:], np.array([0.0, 0.0, 1.0])) * (0.5 * lengths[:, None])
+    along = quaternions.z_axis(table[:, 3:]) * (0.5 * lengths[:, None])
     return parts, np.stack([table[:, :3] - along, table[:, :3] + along], axis=1), radii

@@ -256,6 +256,8 @@ class People(Collector):
             capsules: The robot's parts.
         """
         largest = 0.0
+        if not any(message.regions):
+            return largest
         for j, (force, region) in enumerate(zip(message.forces, message.regions, strict=True)):
             size = math.sqrt(force.x**2 + force.y**2 + force.z**2)
             i = int(np.argmin(gap[:, j]))

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 FASTEST_NS = 10_000_000
 """Period of sensors whose description asks for "as fast as possible" [ns]."""
+_STANDING_RATE = 10.0
+"""How often it is told at most where a robot is that is bolted down [Hz]."""
 
 
 @dataclass(slots=True)
@@ -136,6 +138,9 @@ class Outlets:
             self._pose = self._keep(node.publisher(f"{base}/pose", msg.PoseStamped))
             self._odometry = self._keep(node.publisher(f"{base}/odom", msg.Odometry))
             self._contacts = self._keep(node.publisher(f"{base}/contacts", msg.ContactsState))
+            placement = simulation.placement(handle.name)
+            if simulation.model.body_weldid[placement.links[placement.root].body] == 0:
+                truth_rate = min(truth_rate, _STANDING_RATE)
             self._open.append(node.timer(rate=truth_rate, callback=self._truth, start=True, priority=SENSOR))
 
     def _keep(self, publisher: Publisher) -> Publisher:

@@ -181,10 +181,9 @@ class PersonNode(Node):
         speeds = (middles - before) * self.body_rate
         self._before = middles.tolist()
         forces = tables.take_peaks(self.model)
-        regions = [
-            pressed_region(part, force, turn) if force.any() else ""
-            for part, force, turn in zip(PARTS, forces, tables.turns[rows], strict=True)
-        ]
+        regions = [""] * len(PARTS)
+        for k in np.flatnonzero(forces.any(axis=1)).tolist():
+            regions[k] = pressed_region(PARTS[k], forces[k], tables.turns[rows[k]])
         poses = [
             msg.Pose(msg.Point(*place), msg.Quaternion(x, y, z, w))
             for place, (w, x, y, z) in zip(self._before, turns.tolist(), strict=True)

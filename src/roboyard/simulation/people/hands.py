@@ -88,12 +88,11 @@ class Hands:
 
     def follow(self, place: tuple[float, float, float], busy: str = "") -> None:
         """Carry what they hold along, with the person at x, y and yaw [m, rad]; the hand ``busy`` is at something."""
-        facing = _facing(place)
         for hand in HANDS:
             if hand not in self._held and hand != busy:
                 self.part(hand)
         for hand in self.things:
-            T = facing @ self._held[hand]
+            T = _facing(place) @ self._held[hand]
             self._simulation.holds.lead(self._model, f"{hand}_hand", T.translation, T.rotation)
 
     def tug(self, hand: str) -> None:
