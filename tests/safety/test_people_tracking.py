@@ -26,7 +26,7 @@ THERE = LEGS + np.array([2.0, 0.0])
 @given(st.lists(st.tuples(st.floats(-3.0, 3.0), st.floats(-3.0, 3.0)), min_size=1, max_size=20), st.floats(0.05, 1.0))
 def test_clusters_part_points_by_gaps(points, apart) -> None:
     array = np.array(points)
-    found = clusters(array, apart)
+    found = [array[rows] for rows in clusters(array, apart)]
     assert sorted(map(tuple, np.concatenate(found).tolist())) == sorted(map(tuple, array.tolist()))
     for i, one in enumerate(found):
         for other in found[i + 1 :]:

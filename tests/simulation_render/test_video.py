@@ -102,12 +102,12 @@ def test_a_take_goes_straight_between_states_and_turns_the_short_way(model):
     times = np.array([0.0, 1.0])
     poses = np.array([[0.0, 0, 0, np.cos(1.5), 0, 0, np.sin(1.5)], [2.0, 0, 0, np.cos(-1.5), 0, 0, np.sin(-1.5)]])
     take = states_from_poses(model, times, {"cart": (times, poses)}, {"cart": {"turn": (times, [0.0, 0.4])}})
-    middle = take.at(0.5)
+    middle = take.at(0.5).joints
     assert middle[:3] == pytest.approx([1, 0, 0])
     assert abs(middle[3]) == pytest.approx(0.0, abs=1e-9)  # yaw π, not 0
     assert middle[7] == pytest.approx(0.2)
-    assert take.at(-5.0) == pytest.approx(take.states[0])
-    assert take.at(9.0) == pytest.approx(take.states[1])
+    assert take.at(-5.0).joints == pytest.approx(take.states[0])
+    assert take.at(9.0).joints == pytest.approx(take.states[1])
 
 
 def test_names_that_do_not_exist_are_answered_with_those_that_do(tmp_path, model):
@@ -224,6 +224,32 @@ def test_a_film_of_a_simulation_goes_on_when_models_join(tmp_path):
     assert all(isinstance(take, Take) and take.states.shape[1] == take.model.nq for take in film.takes)
     assert film.takes[0].states[-1, 2] < 2.0
     assert write_video(tmp_path / "k.mp4", film.takes, robot="box", settings=SMALL) == 6
+
+
+def test_films_show_people_where_they_are_live_and_from_poses_that_were_kept():
+    from roboyard.simulation.people import Physique, make_body
+    from roboyard.simulation.people.skeleton import PARTS, REST
+
+    body = make_body(Physique.of_percentile(50, "female"))
+    simulation = Simulation(load_world('<sdf version="1.9"><world name="w"/></sdf>'))
+    simulation.add(body.model, "anna", flesh=body.flesh)
+    film, kept = Film(), []
+    for x in (0.0, 1.0, 2.0):
+        places, turns = body.skeleton.forward(np.array([x, 0.0, body.skeleton.offsets[0][2]]), REST)
+        simulation.flesh.lead("anna", places, turns, 0.02)
+        simulation.step(50)
+        film.snap(simulation)
+        kept.append(np.concatenate([places, turns], axis=1))
+    (take,) = film.takes
+    told = {part: (take.times, [poses[k] for poses in kept]) for k, part in enumerate(PARTS)}
+    again = states_from_poses(take.model, take.times, {}, led={"anna": told})
+    for moment in np.linspace(take.times[0], take.times[-1], 7):
+        expected = np.interp(moment, take.times, [0.0, 1.0, 2.0])
+        for one in (take.at(moment), again.at(moment)):
+            assert one.places[:, 0].mean() == pytest.approx(expected, abs=0.05)
+        assert again.at(moment).places == pytest.approx(take.at(moment).places, abs=1e-6)
+    with pytest.raises(UnknownNameError, match="tail"):
+        states_from_poses(take.model, take.times, {}, led={"anna": {"tail": told["head"]}})
 
 
 @pytest.mark.parametrize("letter", "×·°µ²/:-ä")

@@ -7,6 +7,7 @@ gaps alone; each person by an alpha-beta filter.  Whatever moves counts as a per
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,22 +82,26 @@ class Background:
         self._began: float | None = None
 
     def foreground(self, time: float, ranges: Array) -> NDArray[np.bool_]:
-        """Which beams (n,) meet something before the background; none while it is learnt.
+        """Which beams, or pixels, meet something before the background; none while it is learnt.
 
         Args:
             time: Of the scan [s].
-            ranges: (n,) [m]; what is not finite met nothing.
+            ranges: [m], of any shape; infinite: met nothing; not a number: nobody knows.
         """
-        seen = np.where(np.isfinite(ranges), ranges, math.inf)
-        if self._ranges is None or self._ranges.shape != seen.shape:
-            self._ranges, self._began = seen.copy(), time
+        if self._ranges is None or self._ranges.shape != ranges.shape:
+            self._ranges, self._began = np.where(np.isnan(ranges), math.inf, ranges), time
         if time - (self._began or 0.0) <= self._config.learn:
-            self._ranges = np.minimum(self._ranges, seen)
-            return np.zeros(len(seen), dtype=np.bool_)
+            self._ranges = np.fmin(self._ranges, ranges)
+            return np.zeros(ranges.shape, dtype=np.bool_)
         clearance = self._config.clearance
-        self._ranges = np.where(seen > self._ranges + clearance, seen, self._ranges)
-        nearer: NDArray[np.bool_] = seen < self._ranges - clearance
+        self._ranges = np.where(ranges > self._ranges + clearance, ranges, self._ranges)
+        nearer: NDArray[np.bool_] = ranges < self._ranges - clearance
         return nearer
+
+    def lost(self, ranges: Array) -> float:
+        """Share of what is known of the background where nobody knows now; 1 where nothing is known."""
+        known = np.zeros(0, np.bool_) if self._ranges is None else np.isfinite(self._ranges)
+        return float(np.isnan(ranges[known]).mean()) if known.any() else 1.0
 
     def save(self) -> dict[str, Any]:
         """State as plain data."""
@@ -107,31 +112,40 @@ class Background:
         self._ranges, self._began = state["ranges"], state["began"]
 
 
-def clusters(points: Array, apart: float) -> list[Array]:
-    """Points (n, 2) in groups, each of whose points is at most ``apart`` [m] from another one of it."""
-    left, found = list(range(len(points))), []
-    while left:
-        group = fresh = [left.pop(0)]
-        while fresh:
-            near = [k for k in left if np.min(np.linalg.norm(points[fresh] - points[k], axis=1)) <= apart]
-            left = [k for k in left if k not in near]
-            group = group + near
-            fresh = near
-        found.append(points[sorted(group)])
+def clusters(points: Array, apart: float) -> list[NDArray[np.int64]]:
+    """Rows of points (n, 2) in groups, each of whose points is at most ``apart`` [m] from another one of it."""
+    near = np.linalg.norm(points[:, None] - points[None], axis=2) <= apart
+    left, found = np.ones(len(points), dtype=np.bool_), []
+    while left.any():
+        group = near[int(np.argmax(left))]
+        while (grown := near[group].any(axis=0)).sum() > group.sum():
+            group = grown
+        left &= ~group
+        found.append(np.flatnonzero(group))
     return found
 
 
 class PeopleTracker:
-    """Follows people from scan to scan."""
+    """Follows people from scan to scan.
+
+    Attributes:
+        tracks: Who is where.
+        met: By number of a track, which of the last groups was theirs.
+    """
 
     def __init__(self, config: TrackingConfig) -> None:
         self._config = config
         self._count = 0
         self.tracks: tuple[Track, ...] = ()
+        self.met: dict[int, int] = {}
 
     def update(self, time: float, points: Array) -> tuple[Track, ...]:
         """Who is where at ``time`` [s], by points (n, 2) on people [m]."""
-        groups = [one for one in clusters(points, self._config.stride) if len(one) >= self._config.least_points]
+        groups = [points[rows] for rows in clusters(points, self._config.stride)]
+        return self.follow(time, [one for one in groups if len(one) >= self._config.least_points])
+
+    def follow(self, time: float, groups: Sequence[Array]) -> tuple[Track, ...]:
+        """The same by groups, each of them points (n, 2) on one person [m]."""
         middles = [0.5 * (one.min(axis=0) + one.max(axis=0)) for one in groups]
         left = dict(enumerate(middles))
         pairs = sorted(
@@ -155,7 +169,8 @@ class PeopleTracker:
             self._count += 1
             x, y = middles[k].tolist()
             tracks.append(Track(self._count, time, (x, y), (0.0, 0.0), _radius(middles[k], groups[k]), time))
-        self.tracks = tuple(tracks)
+            met[self._count] = k
+        self.tracks, self.met = tuple(tracks), met
         return self.tracks
 
     def _followed(self, track: Track, time: float, middle: Array, group: Array) -> Track:

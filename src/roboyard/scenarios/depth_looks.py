@@ -104,7 +104,7 @@ def _look(simulation: Simulation, sensor: Camera, lens: Lens, exact: Studio) -> 
 
 
 def _depth(room: Any, shot: Shot, lens: Lens, T_world_optical: SE3, near: float) -> NDArray[np.float32]:
-    room.enter(shot.scene, shot.qpos)
+    room.enter(shot.scene, shot.posture)
     depth: NDArray[np.float32] = room.view(lens, T_world_optical, near, colour=False).depth
     return depth
 

@@ -3,12 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import mujoco
+import numpy as np
+from numpy.typing import NDArray
 
 from roboyard.description.model import World
 from roboyard.simulation.assembly import Assembled, Entry, assemble
 from roboyard.simulation.settings import PhysicsSettings
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Posture:
+    """Where everything is at a moment.
+
+    Attributes:
+        joints: (nq,) positions of all joints, ``qpos``.
+        places: (m, 3) of bodies that are led, people's parts, in the world [m].
+        turns: (m, 4) how they are turned.
+    """
+
+    joints: Array
+    places: Array
+    turns: Array
+
+    @classmethod
+    def of(cls, data: mujoco.MjData) -> Posture:
+        """That of ``data``, copied."""
+        return cls(data.qpos.copy(), data.mocap_pos.copy(), data.mocap_quat.copy())
+
+    def take(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Bring ``data`` into it, with all that a renderer looks at."""
+        data.qpos[:] = self.joints
+        data.mocap_pos[:], data.mocap_quat[:] = self.places, self.turns
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_camlight(model, data)
 
 
 class Scene:
@@ -29,9 +62,5 @@ class Scene:
 
     def pose_like(self, data: mujoco.MjData) -> None:
         """Put everything where it is in ``data``, the physics of the same models."""
-        self.data.qpos[:] = data.qpos
-        self.data.mocap_pos[:], self.data.mocap_quat[:] = data.mocap_pos, data.mocap_quat
         self.data.time = data.time
-        mujoco.mj_kinematics(self.model, self.data)
-        mujoco.mj_comPos(self.model, self.data)
-        mujoco.mj_camlight(self.model, self.data)
+        Posture.of(data).take(self.model, self.data)

@@ -11,6 +11,7 @@ from roboyard.messages.convert.images import (
     image_to_array,
     image_to_msg,
     jpeg_to_msg,
+    lens_from_msg,
 )
 from roboyard.messages.convert.markers import points_marker
 from roboyard.messages.convert.people import body_capsules
@@ -56,6 +57,7 @@ __all__ = [
     "image_to_array",
     "image_to_msg",
     "jpeg_to_msg",
+    "lens_from_msg",
     "odometry_to_arrays",
     "odometry_to_msg",
     "pack_rgb",

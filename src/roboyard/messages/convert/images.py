@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import MessageError
+from roboyard.geometry import Lens
 from roboyard.messages.arrays import numbers
 from roboyard.messages.convert.poses import header
 from roboyard.messages.types import message_type
@@ -129,3 +130,21 @@ def camera_info_to_msg(
 def camera_matrix(message: Any) -> NDArray[np.float64]:
     """(3, 3) [pixel] of a sensor_msgs/CameraInfo."""
     return np.array(message.k, dtype=np.float64).reshape(3, 3)
+
+
+def lens_from_msg(info: Any) -> Lens:
+    """The lens that a sensor_msgs/CameraInfo tells.
+
+    Raises:
+        MessageError: it tells none, or a model that is not known.
+    """
+    K = camera_matrix(info)
+    if not (K[0, 0] > 0.0 and K[1, 1] > 0.0):
+        raise MessageError("a camera_info without focal lengths", valid="a calibrated camera")
+    if info.distortion_model not in ("", "plumb_bob"):
+        raise MessageError(f"distortion_model '{info.distortion_model}'", valid="plumb_bob")
+    k = (*(float(value) for value in info.d), 0.0, 0.0, 0.0, 0.0, 0.0)[:5]
+    return Lens(
+        int(info.width), int(info.height), float(K[0, 0]), float(K[1, 1]), float(K[0, 2]), float(K[1, 2]),
+        distortion=(k[0], k[1], k[2], k[3], k[4]),
+    )  # fmt: skip

@@ -13,6 +13,8 @@ from roboyard.messages import msg
 from roboyard.messages.convert.poses import header
 from roboyard.messages.convert.scans import scan_angles
 from roboyard.messages.time import nanoseconds
+from roboyard.safety.body_columns import BodyColumns
+from roboyard.safety.nodes.tracked_bodies import columns_to_msg
 from roboyard.safety.people_tracking import Background, PeopleTracker, Track, TrackingConfig
 
 
@@ -82,13 +84,5 @@ class PeopleTrackerNode(Node):
 
     def _body(self, track: Track, time_ns: int) -> Any:
         """A person as one capsule from the floor up, whose head is as high as most people's."""
-        radius = max(self.girth, track.radius)
-        x, y = track.place
-        length = max(self.height - 2.0 * radius, 0.0)
-        pose = msg.Pose(msg.Point(x, y, 0.5 * self.height), msg.Quaternion(0.0, 0.0, 0.0, 1.0))
-        u, v = track.velocity
-        return msg.PersonBody(
-            header=header("world", time_ns), name=f"person {track.number}", parts=["chest"], poses=[pose],
-            radii=np.array([radius]), lengths=np.array([length]), velocities=[msg.Vector3(u, v, 0.0)],
-            forces=[msg.Vector3()], regions=[""],
-        )  # fmt: skip
+        columns = BodyColumns.single(track.place, self.height, max(self.girth, track.radius))
+        return columns_to_msg(columns, track, time_ns)

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import UnknownNameError
+from roboyard.geometry import quaternions
 from roboyard.simulation.naming import SEPARATOR, scoped
+from roboyard.simulation.scene import Posture
 
 if TYPE_CHECKING:
     from roboyard.simulation import Simulation
@@ -27,23 +29,30 @@ class Take:
         model: Compiled model with everything that is drawn, as ``Simulation.scene()`` gives it.
         times: (n,) rising [s].
         states: (n, nq) positions ``qpos``.
+        places: (n, m, 3) of bodies that are led, people's parts, in the world [m].
+        turns: (n, m, 4) how they are turned.
     """
 
     model: mujoco.MjModel
     times: Array
     states: Array
+    places: Array
+    turns: Array
 
-    def at(self, time: float) -> Array:
-        """Positions (nq,) at a time: between two states along the straight way, outside them the nearest."""
+    def at(self, time: float) -> Posture:
+        """Where everything is at a time: between two states along the straight way, outside them the nearest."""
         after = int(np.searchsorted(self.times, time))
         if after == 0 or after == len(self.times):
-            return np.array(self.states[min(after, len(self.times) - 1)])
+            row = min(after, len(self.times) - 1)
+            return Posture(self.states[row], self.places[row], self.turns[row])
         before = after - 1
-        span = float(self.times[after] - self.times[before])
+        span, since = float(self.times[after] - self.times[before]), time - float(self.times[before])
         step, between = np.zeros(self.model.nv), np.array(self.states[before])
         mujoco.mj_differentiatePos(self.model, step, span, self.states[before], self.states[after])
-        mujoco.mj_integratePos(self.model, between, step, time - float(self.times[before]))
-        return between
+        mujoco.mj_integratePos(self.model, between, step, since)
+        share = since / span
+        places = (1.0 - share) * self.places[before] + share * self.places[after]
+        return Posture(between, places, quaternions.slerp(self.turns[before], self.turns[after], share))
 
 
 class Film:
@@ -56,7 +65,7 @@ class Film:
         self._engine: mujoco.MjModel | None = None  # what physics runs on; the takes hold what is drawn
         self._models: list[mujoco.MjModel] = []
         self._times: list[list[float]] = []
-        self._states: list[list[Array]] = []
+        self._postures: list[list[Posture]] = []
 
     def snap(self, simulation: Simulation) -> None:
         """Keep the present state; a second snap of the same moment is left out."""
@@ -64,17 +73,20 @@ class Film:
             self._engine = simulation.model
             self._models.append(simulation.scene().model)
             self._times.append([])
-            self._states.append([])
+            self._postures.append([])
         time = simulation.time_ns * 1e-9
         if not self._times[-1] or time > self._times[-1][-1]:
             self._times[-1].append(time)
-            self._states[-1].append(np.array(simulation.data.qpos))
+            self._postures[-1].append(Posture.of(simulation.data))
 
     @property
     def takes(self) -> tuple[Take, ...]:
         """All takes so far, in order."""
-        parts = zip(self._models, self._times, self._states, strict=True)
-        return tuple(Take(m, np.array(t), np.array(s).reshape(len(t), m.nq)) for m, t, s in parts)
+        parts = zip(self._models, self._times, self._postures, strict=True)
+        return tuple(
+            Take(m, np.array(t), *(np.stack([getattr(p, of) for p in kept]) for of in ("joints", "places", "turns")))
+            for m, t, kept in parts
+        )
 
 
 def root_body(model: mujoco.MjModel, name: str) -> int:
@@ -95,17 +107,19 @@ def states_from_poses(
     times: ArrayLike,
     poses: Mapping[str, tuple[ArrayLike, ArrayLike]],
     joints: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]] | None = None,
+    led: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]] | None = None,
 ) -> Take:
-    """A take from what a recording holds: poses of models, positions of joints.
+    """A take from what a recording holds: poses of models, positions of joints, people's parts.
 
     Args:
         model: Compiled model of the world with its robots, as ``Simulation.scene()`` gives it.
         times: (n,) for which states are wanted [s].
         poses: By model: times (m,) [s] and poses (m, 7) as x, y, z [m], w, x, y, z of its root link in the world.
         joints: By model and joint: times (m,) [s] and positions (m,) [rad or m].
+        led: By model and link that is led: times (m,) [s] and poses (m, 7) of the link in the world, as above.
 
     Raises:
-        UnknownNameError: No such model, or no such joint of it.
+        UnknownNameError: No such model, no such joint of it, or no such link that is led.
     """
     moments = np.asarray(times, dtype=np.float64)
     states = np.repeat(np.array(model.qpos0)[None], len(moments), axis=0)
@@ -114,13 +128,7 @@ def states_from_poses(
         if joint < 0 or model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
             continue  # bolted down: its joints say all
         first = int(model.jnt_qposadr[joint])
-        track = np.asarray(where, dtype=np.float64)
-        flips = np.cumprod(np.where((track[1:, 3:] * track[:-1, 3:]).sum(1) < 0, -1.0, 1.0))
-        track = np.concatenate([track[:1], np.concatenate([track[1:, :3], track[1:, 3:] * flips[:, None]], axis=1)])
-        columns = [np.interp(moments, np.asarray(when, dtype=np.float64), column) for column in track.T]
-        pose = np.stack(columns, axis=1)
-        pose[:, 3:] /= np.linalg.norm(pose[:, 3:], axis=1, keepdims=True)
-        states[:, first : first + 7] = pose
+        states[:, first : first + 7] = _between(moments, when, where)
     for name, tracks in (joints or {}).items():
         for joint_name, (when, positions) in tracks.items():
             number = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT.value, scoped(name, joint_name))
@@ -128,7 +136,28 @@ def states_from_poses(
                 raise UnknownNameError(f"model {name!r} has no joint {joint_name!r}", valid=_joints_of(model, name))
             column = np.interp(moments, np.asarray(when, dtype=np.float64), np.asarray(positions, dtype=np.float64))
             states[:, int(model.jnt_qposadr[number])] = column
-    return Take(model, moments, states)
+    data = mujoco.MjData(model)
+    places, turns = (np.repeat(rest[None], len(moments), axis=0) for rest in (data.mocap_pos, data.mocap_quat))
+    for name, links in (led or {}).items():
+        for link, (when, where) in links.items():
+            body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY.value, scoped(name, link))
+            row = -1 if body < 0 else int(model.body_mocapid[body])
+            if row < 0:
+                raise UnknownNameError(f"no link {link!r} of {name!r} is led", valid="parts of people")
+            pose = _between(moments, when, where)
+            places[:, row], turns[:, row] = pose[:, :3], pose[:, 3:]
+    return Take(model, moments, states, places, turns)
+
+
+def _between(moments: Array, when: ArrayLike, where: ArrayLike) -> Array:
+    """Poses (n, 7) at moments (n,) of those (m, 7) at other times (m,): on straight ways, turned the short way."""
+    track = np.array(where, dtype=np.float64)
+    flips = np.cumprod(np.where((track[1:, 3:] * track[:-1, 3:]).sum(1) < 0, -1.0, 1.0))
+    track[1:, 3:] *= flips[:, None]
+    times = np.asarray(when, dtype=np.float64)
+    pose = np.stack([np.interp(moments, times, column) for column in track.T], axis=1)
+    pose[:, 3:] /= np.linalg.norm(pose[:, 3:], axis=1, keepdims=True)
+    return pose
 
 
 def _joints_of(model: mujoco.MjModel, name: str) -> str:

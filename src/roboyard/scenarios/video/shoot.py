@@ -150,10 +150,7 @@ class _Shot:
         return None if robot is None else root_body(self._take.model, robot)
 
     def _set(self, time: float) -> None:
-        self._data.qpos[:] = self._take.at(time)
-        mujoco.mj_kinematics(self._take.model, self._data)
-        mujoco.mj_comPos(self._take.model, self._data)
-        mujoco.mj_camlight(self._take.model, self._data)
+        self._take.at(time).take(self._take.model, self._data)
 
     def _fixed_camera(self) -> Camera | None:
         view = self._settings.view
@@ -186,7 +183,7 @@ class _Shot:
         place = self._place()
         if place is None or time - since < 1e-6:
             return 0.0
-        moved = self._take.at(time)[place] - self._take.at(since)[place]
+        moved = self._take.at(time).joints[place] - self._take.at(since).joints[place]
         return float(np.linalg.norm(moved)) / (time - since)
 
     def _track(self) -> NDArray[np.float64] | None:

@@ -16,7 +16,7 @@ from roboyard.errors import MessageError
 from roboyard.geometry import Lens
 from roboyard.grids.registration import registered_depth
 from roboyard.messages import msg, nanoseconds
-from roboyard.messages.convert import camera_matrix, image_to_array
+from roboyard.messages.convert import image_to_array, lens_from_msg
 
 U8 = NDArray[np.uint8]
 F32 = NDArray[np.float32]
@@ -151,24 +151,6 @@ class CameraInput:
                 valid="registered depth, or the parameter depth_info_topic",
             )
         return View(pixels, lens, metres, frame, time_ns)
-
-
-def lens_from_msg(info: Any) -> Lens:
-    """The lens that a sensor_msgs/CameraInfo tells.
-
-    Raises:
-        MessageError: it tells none, or a model that is not known.
-    """
-    K = camera_matrix(info)
-    if not (K[0, 0] > 0.0 and K[1, 1] > 0.0):
-        raise MessageError("a camera_info without focal lengths", valid="a calibrated camera")
-    if info.distortion_model not in ("", "plumb_bob"):
-        raise MessageError(f"distortion_model '{info.distortion_model}'", valid="plumb_bob")
-    k = (*(float(value) for value in info.d), 0.0, 0.0, 0.0, 0.0, 0.0)[:5]
-    return Lens(
-        int(info.width), int(info.height), float(K[0, 0]), float(K[1, 1]), float(K[0, 2]), float(K[1, 2]),
-        distortion=(k[0], k[1], k[2], k[3], k[4]),
-    )  # fmt: skip
 
 
 def _time(message: Any) -> int:

@@ -14,7 +14,7 @@ from roboyard.description.sensors import Sensor
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 from roboyard.simulation.randomness import generator
-from roboyard.simulation.scene import Scene
+from roboyard.simulation.scene import Posture, Scene
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
 from roboyard.simulation.sensors.cameras.depth_noise import measured_depth
 from roboyard.simulation.sensors.cameras.light import exposed, grey_of, infrared_of, luminance
@@ -55,14 +55,14 @@ class Shot:
     Attributes:
         time_ns: When it was taken.
         scene: The world as it looks.
-        qpos: Where everything was.
+        posture: Where everything was.
         T_world_optical: Pose of the camera's optical frame.
         seed: What its noise is drawn from: the run's seed and names.
     """
 
     time_ns: int
     scene: Scene
-    qpos: NDArray[np.float64]
+    posture: Posture
     T_world_optical: SE3
     seed: tuple[int, str, str]
 
@@ -89,7 +89,7 @@ class Camera(SimulatedSensor[CameraReading]):
         return Shot(
             self.host.time_ns,
             self.host.scene(),
-            data.qpos.copy(),
+            Posture.of(data),
             T_world_sensor @ T_SENSOR_OPTICAL,
             (self.host.seed, self.robot, self.sensor.name),
         )
@@ -126,7 +126,7 @@ def develop(room: Any, shot: Shot, spec: CameraSpec, wanted: frozenset[str]) -> 
     seed, robot, name = shot.seed
     rng = generator(seed, robot, name, "picture", str(shot.time_ns))
     pictures, depths, chance = rng.spawn(3)
-    room.enter(shot.scene, shot.qpos)
+    room.enter(shot.scene, shot.posture)
     T_left = shot.T_world_optical
     colour = depth = infrared = right = shifted = None
     seen = None

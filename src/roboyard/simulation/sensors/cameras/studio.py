@@ -32,7 +32,7 @@ from roboyard.simulation.sensors.optics import MIRROR, OPAQUE, scene_optics
 if TYPE_CHECKING:
     from roboyard.simulation.render.gl import GlRenderer
     from roboyard.simulation.render.plain_rays import PlainRayRenderer
-    from roboyard.simulation.scene import Scene
+    from roboyard.simulation.scene import Posture, Scene
 
 R = TypeVar("R")
 _Order = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]
@@ -120,16 +120,13 @@ class _Room:
         self._rays: PlainRayRenderer | None = None
         self._tables: dict[Lens, tuple[F32, Bend | None]] = {}
 
-    def enter(self, scene: Scene, qpos: NDArray[np.float64]) -> None:
+    def enter(self, scene: Scene, posture: Posture) -> None:
         """Pose the scene."""
         if scene is not self._scene:
             self.leave()
             self._scene, self._data = scene, mujoco.MjData(scene.model)
             self._return = np.append(_returned(scene), np.float32(1.0))
-        self._data.qpos[:] = qpos
-        mujoco.mj_kinematics(scene.model, self._data)
-        mujoco.mj_comPos(scene.model, self._data)
-        mujoco.mj_camlight(scene.model, self._data)
+        posture.take(scene.model, self._data)
 
     @property
     def uneven(self) -> bool:

@@ -1,0 +1,183 @@
+"""People from depth pictures: what is nearer than the background and not the robot, in columns, followed in time.
+
+A fixed camera's background is known pixel by pixel, so nothing need be known of what people look like.  It sees the
+side of a body that is turned to it: each column reaches as far behind what was seen as a body is thick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.config import field
+from roboyard.geometry import SE3
+from roboyard.safety.body_columns import BodyColumns, Cells
+from roboyard.safety.people_tracking import Background, PeopleTracker, Track, TrackingConfig, clusters
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SightConfig:
+    """What of a depth picture counts as somebody.
+
+    Attributes:
+        lowest: Over the floor; what is lower is floor [m].
+        highest: Nobody is higher [m].
+        own_margin: What is so near to the robot's shape is the robot [m].
+        side: Of the squares of the floor that points are gathered in [m].
+        least_points: Fewer in a square are none.
+        least_size: From its lowest point to its highest; what is smaller and stands alone is nobody [m].
+        standing: A column that is so high stands on the floor, whatever hides its foot [m].
+        thickness: Of a body, from what is seen of it backwards [m].
+        blind: Share of the background that may be without measurement; with more the picture counts as none.
+    """
+
+    lowest: float = field(0.12, unit="m", low=0.0, high=1.0)
+    highest: float = field(2.3, unit="m", low=0.5, high=5.0)
+    own_margin: float = field(0.06, unit="m", low=0.0, high=1.0)
+    side: float = field(0.1, unit="m", low=0.02, high=1.0)
+    least_points: int = field(3, low=1, high=1000)
+    least_size: float = field(0.5, unit="m", low=0.0, high=3.0)
+    standing: float = field(1.0, unit="m", low=0.0, high=3.0)
+    thickness: float = field(0.2, unit="m", low=0.0, high=1.0)
+    blind: float = field(0.3, low=0.0, high=1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Shot:
+    """A depth picture and where it was taken.
+
+    Attributes:
+        time: When [s].
+        depth: (h, w) along the optical axis; infinite too far, not a number (or minus infinity) not measured [m].
+        rays: (h, w, 2) x / z and y / z of each pixel.
+        T_world_lens: Pose of the optical frame; the floor is at height zero.
+    """
+
+    time: float
+    depth: NDArray[np.float32]
+    rays: NDArray[np.float32]
+    T_world_lens: SE3
+
+
+@dataclass(frozen=True, eq=False)
+class Sighting:
+    """Somebody.
+
+    Attributes:
+        track: Where they are and go.
+        columns: Their body.
+    """
+
+    track: Track
+    columns: BodyColumns
+
+
+class DepthPeople:
+    """Follows people from picture to picture."""
+
+    def __init__(self, config: SightConfig, tracking: TrackingConfig) -> None:
+        self._config, self._stride = config, tracking.stride
+        self._background, self._tracker = Background(tracking), PeopleTracker(tracking)
+        self._bodies: dict[int, tuple[tuple[float, float], BodyColumns]] = {}
+
+    def see(self, shot: Shot, own_ends: Array, own_radii: Array) -> list[Sighting] | None:
+        """Who is where.
+
+        Args:
+            shot: What is seen.
+            own_ends: (n, 2, 3) middle lines of the robot's capsules at that moment, in the world [m].
+            own_radii: (n,) [m].
+
+        Returns:
+            None where too little was measured to tell.
+        """
+        depth = shot.depth.astype(np.float64)
+        depth[np.isneginf(depth)] = np.nan
+        nearer = self._background.foreground(shot.time, depth)
+        if self._background.lost(depth) > self._config.blind:
+            return None
+        z = depth[nearer]
+        points = shot.T_world_lens @ np.column_stack([shot.rays[nearer] * z[:, None], z])
+        points = points[(points[:, 2] > self._config.lowest) & (points[:, 2] < self._config.highest)]
+        own = np.zeros(len(points), dtype=np.bool_)
+        mark_near(np.ascontiguousarray(points), own_ends, own_radii + self._config.own_margin, own)
+        cells = Cells.of(points[~own], self._config.side, self._config.least_points)
+        groups = [
+            rows
+            for rows in clusters(cells.places, self._stride)
+            if np.ptp([cells.lowest[rows].min(), cells.highest[rows].max()]) >= self._config.least_size
+        ]
+        tracks = self._tracker.follow(shot.time, [cells.places[rows] for rows in groups])
+        eye = np.asarray(shot.T_world_lens.xyz)[:2]
+        bodies = {}
+        for track in tracks:
+            met = self._tracker.met.get(track.number)
+            if met is None:
+                bodies[track.number] = self._bodies[track.number]
+            else:
+                bodies[track.number] = (track.place, self._columns(cells.taken(groups[met]), eye))
+        self._bodies = bodies
+        return [Sighting(track, self._where(track)) for track in tracks]
+
+    def _where(self, track: Track) -> BodyColumns:
+        """A body as it was seen last, gone on with its track."""
+        place, columns = self._bodies[track.number]
+        return columns.moved((track.place[0] - place[0], track.place[1] - place[1]))
+
+    def _columns(self, cells: Cells, eye: Array) -> BodyColumns:
+        """Capsules about all that was seen above squares, and about what it hides from an ``eye`` (2,)."""
+        half = 0.5 * self._config.thickness
+        away = cells.places - eye
+        away /= np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-9)
+        radius = half + np.sqrt(0.5) * self._config.side
+        # their round ends reach beyond what they hold by as much as the radius is more than half the thickness
+        low = np.where(cells.highest >= self._config.standing, 0.0, cells.lowest - (radius - half))
+        high = cells.highest + (radius - half)
+        short = np.maximum(2.0 * radius - (high - low), 0.0)
+        return BodyColumns(
+            cells.places + half * away, low - 0.5 * short, high + 0.5 * short, np.full(len(cells.places), radius)
+        )
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        rows = [
+            (number, place, one.places, one.bottoms, one.tops, one.radii)
+            for number, (place, one) in self._bodies.items()
+        ]
+        return {"background": self._background.save(), "tracker": self._tracker.save(), "bodies": rows}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Counterpart of `save`."""
+        self._background.load(state["background"])
+        self._tracker.load(state["tracker"])
+        self._bodies = {number: (tuple(place), BodyColumns(*rest)) for number, place, *rest in state["bodies"]}
+
+
+def _examples() -> Iterable[tuple[Any, ...]]:
+    yield np.zeros((1, 3)), np.zeros((1, 2, 3)), np.ones(1), np.zeros(1, np.bool_)
+
+
+@kernel(examples=_examples)
+def mark_near(points: Array, ends: Array, radii: Array, out: NDArray[np.bool_]) -> None:
+    """Marks points (k, 3) that are in one of the capsules with these ends (n, 2, 3) and radii (n,)."""
+    for k in range(points.shape[0]):
+        for j in range(radii.shape[0]):
+            along, length = 0.0, 0.0
+            for x in range(3):
+                edge = ends[j, 1, x] - ends[j, 0, x]
+                along += (points[k, x] - ends[j, 0, x]) * edge
+                length += edge * edge
+            share = min(max(along / length, 0.0), 1.0) if length > 1e-12 else 0.0
+            off = 0.0
+            for x in range(3):
+                off += (points[k, x] - ends[j, 0, x] - share * (ends[j, 1, x] - ends[j, 0, x])) ** 2
+            if off <= radii[j] * radii[j]:
+                out[k] = True
+                break

@@ -1,0 +1,138 @@
+"""The depth people tracker's node: a fixed depth camera's pictures in, people as columns out."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.bus import Node, TransformError, param, resource, settings
+from roboyard.chains import build_chain
+from roboyard.description import Model
+from roboyard.errors import ConfigError, MessageError
+from roboyard.geometry import SE3
+from roboyard.grids.registration import slopes
+from roboyard.messages import msg
+from roboyard.messages.convert import image_to_array, lens_from_msg
+from roboyard.messages.convert.poses import header
+from roboyard.messages.time import nanoseconds
+from roboyard.safety.capsules import LinkCapsules, placed
+from roboyard.safety.depth_people import DepthPeople, Shot, SightConfig
+from roboyard.safety.nodes.tracked_bodies import columns_to_msg
+from roboyard.safety.people_tracking import TrackingConfig
+
+_REMEMBERED: Final = 64
+"""Joint states that are kept: pictures come late."""
+
+
+class DepthPeopleTrackerNode(Node):
+    """Tells who is where, as a depth camera that stands still sees them.
+
+    in: depth/image (sensor_msgs/Image, 32FC1 or 16UC1), depth/camera_info beside it, joint_states, /tf base → camera
+    out: tracked_people (roboyard_msgs/TrackedPeople), at every picture: each person as upright capsules of what was
+        seen of them, stamped with the picture's moment
+
+    What stands in the first moments is background, see `TrackingConfig`; the robot's own shape at the picture's moment
+    is left out.  A picture without transform, without joint states of its moment, or of which too little was measured
+    is left out: who listens then hears nothing, and takes that for a sensor that is silent.
+    """
+
+    description: Model = resource(Model)
+    config: SightConfig = settings(SightConfig)
+    tracking: TrackingConfig = settings(TrackingConfig)
+
+    camera: str = param("depth", doc="topic that image and camera_info are below", fixed=True)
+    joints: tuple[str, ...] = param((), doc="the arm's", fixed=True)
+    base_frame: str = param("base_link", doc="link that the arm stands on", fixed=True)
+    tip: str = param("tool0", doc="link at its end", fixed=True)
+    place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of that frame in the world", fixed=True)
+    uncertainty: float = param(0.05, unit="m", low=0.0, high=2.0, doc="of places", fixed=True)
+
+    def setup(self) -> None:
+        """Connect."""
+        where = f"{self.full_name}, parameter"
+        if not self.joints:
+            raise ConfigError("no joints", where=f"{where} 'joints'", valid="names of the arm's")
+        if len(self.place) not in (0, 3, 6):
+            raise ConfigError(f"{len(self.place)} numbers", where=f"{where} 'place'", valid="3 or 6")
+        numbers = [*self.place, *[0.0] * (6 - len(self.place))]
+        self._T_world_base = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
+        self._chain = build_chain(self.description, self.base_frame, self.tip, joints=self.joints)
+        self._capsules = LinkCapsules.of(self.description, self._chain)
+        self._people = DepthPeople(self.config, self.tracking)
+        self._rays: NDArray[np.float32] | None = None
+        self._q: deque[tuple[int, list[float]]] = deque(maxlen=_REMEMBERED)
+        self._out = self.publisher("tracked_people", msg.TrackedPeople)
+        self.subscribe("joint_states", msg.JointState, self._on_joints)
+        self.subscribe(f"{self.camera}/camera_info", msg.CameraInfo, self._on_info)
+        self.subscribe(f"{self.camera}/image", msg.Image, self._on_picture)
+
+    def save(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save() | {"people": self._people.save(), "q": list(self._q), "rays": self._rays}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Take back what ``save`` gave."""
+        super().load(state)
+        self._people.load(state["people"])
+        self._q.extend((ns, list(q)) for ns, q in state["q"])
+        self._rays = state["rays"]
+
+    def _on_joints(self, message: Any) -> None:
+        rows = [list(message.name).index(name) for name in self.joints if name in message.name]
+        if len(rows) == len(self.joints) and np.isfinite(q := np.array(message.position)[rows]).all():
+            self._q.append((nanoseconds(message.header.stamp), q.tolist()))
+
+    def _on_info(self, message: Any) -> None:
+        if self._rays is None:
+            try:
+                self._rays = slopes(lens_from_msg(message))
+            except MessageError as error:
+                self.report_health("error", f"pictures are left out: {error}")
+
+    def _on_picture(self, message: Any) -> None:
+        if self._rays is None:
+            return
+        time_ns = nanoseconds(message.header.stamp)
+        try:
+            depth = _metres(image_to_array(message))
+            if depth.shape != self._rays.shape[:2]:
+                raise MessageError(f"depth of shape {depth.shape}", valid=f"{self._rays.shape[:2]}, as its camera_info")
+            T_base_lens = self.transforms.lookup(self.frame(self.base_frame), message.header.frame_id, time_ns)
+        except (MessageError, TransformError) as error:
+            self.report_health("error", f"a picture is left out: {error}")
+            return
+        if not self._q or time_ns < self._q[0][0]:
+            self.report_health("warn", "a picture is left out: no joint states of its moment")
+            return
+        seen = self._people.see(
+            Shot(time_ns * 1e-9, depth, self._rays, self._T_world_base @ T_base_lens),
+            *self._own_shape(time_ns),
+        )
+        if seen is None:
+            self.report_health("error", "a picture is left out: too little of it was measured")
+            return
+        self.report_health("ok", f"{len(seen)} people")
+        people = [columns_to_msg(one.columns, one.track, time_ns) for one in seen]
+        self._out.publish(
+            msg.TrackedPeople(header=header("world", time_ns), people=people, uncertainty=self.uncertainty)
+        )
+
+    def _own_shape(self, time_ns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The robot's capsules at a moment, in the world: ends (n, 2, 3) and radii (n,)."""
+        times, rows = np.array([ns for ns, _ in self._q], dtype=np.float64), np.array([q for _, q in self._q])
+        q = [float(np.interp(float(time_ns), times, rows[:, k])) for k in range(rows.shape[1])]
+        frames = self._chain.frames(np.array(q))[self._capsules.frame]
+        ends = np.einsum("nij,nej->nei", frames[:, :3, :3], self._capsules.ends) + frames[:, None, :3, 3]
+        return placed(ends, self._T_world_base), self._capsules.radii
+
+
+def _metres(picture: NDArray[Any]) -> NDArray[np.float32]:
+    """Depth [m] of a picture in metres, or in millimetres where zero is unknown. Raises MessageError."""
+    if picture.dtype == np.float32 and picture.ndim == 2:
+        return picture
+    if picture.dtype == np.uint16 and picture.ndim == 2:
+        return np.where(picture == 0, np.float32(np.nan), picture * np.float32(1e-3))
+    raise MessageError(f"a picture of {picture.dtype} {picture.shape} for depth", valid="32FC1 or 16UC1")
