@@ -12,7 +12,7 @@ from roboyard.bus import Bus
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.messages import msg
-from roboyard.safety.guiding import GuidingConfig, HandGuide
+from roboyard.safety.guiding import REACH, GuidingConfig, HandGuide, guide
 from roboyard.safety.nodes import HandGuidingNode
 
 FORCES = st.lists(st.floats(-200.0, 200.0), min_size=3, max_size=3)
@@ -54,6 +54,13 @@ def test_steps_of_any_length_come_to_the_same(force, parts) -> None:
     for _ in range(parts):
         split.step(force, 0.1 / parts, held=True)
     assert split.velocity == pytest.approx(whole.velocity, abs=1e-9)
+
+
+@given(st.dictionaries(st.text(min_size=1), st.floats(-0.2, 3.0), max_size=5))
+def test_who_guides_is_the_nearest_if_they_reach_the_arm(gaps: dict[str, float]) -> None:
+    who = guide(gaps)
+    assert (who == "") == (min(gaps.values(), default=9.0) > REACH)
+    assert not who or gaps[who] == min(gaps.values())
 
 
 def test_without_the_switch_it_stands_soon() -> None:

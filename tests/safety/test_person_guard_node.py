@@ -140,6 +140,21 @@ def test_a_plan_that_leads_to_somebody_slows_before_the_arm_is_there(bus: Bus) -
     assert bench.paces[-1] == 1.0
 
 
+def test_a_new_plan_is_judged_before_anything_else_happens(bus: Bus) -> None:
+    bench = Bench(bus, rules={"person_speed": 0.0})
+    bench.run(0.5, 0.8, speed=0.0)
+    assert bench.paces[-1] == 1.0
+    points = [
+        msg.JointTrajectoryPoint(positions=HOME + k * np.array([1.0, 1.2, 0, 0, 0, 0]), time_from_start=msg.Duration(k))
+        for k in range(2)
+    ]
+    now_ns = bus.now_ns
+    bench.plan.publish(msg.JointTrajectory(joint_names=list(JOINTS), points=points))
+    bus.executor.run_until(now_ns)
+    assert bench.paces[-1] < 1.0
+    assert bus.now_ns == now_ns
+
+
 def test_a_hand_over_lets_it_come_near_slowly_and_ends_by_itself(bus: Bus) -> None:
     bench = Bench(bus, rules={"person_speed": 0.0}, handover_limit=2.0)
     bench.run(0.5, 0.55, speed=1.5)

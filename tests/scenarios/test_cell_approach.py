@@ -114,6 +114,18 @@ def test_hand_overs_are_left_out_and_counted() -> None:
     assert found["ssm_violation_s"] == pytest.approx(0.5)
 
 
+def test_who_guides_the_arm_does_not_count_but_others_do() -> None:
+    for guided, others, expected in ((False, 9.0, 1.0), (True, 9.0, 0.0), (True, 0.9, 1.0)):
+        people = People("", Standing(0.5))  # type: ignore[arg-type]
+        for k in range(11):
+            people.handlers()["/guiding/enable"](msg.Bool(data=guided), round(1e8 * k))
+            for name, x in (("anna", 0.6), ("ben", others)):
+                someone = body(0.1 * k, x)
+                someone.name = name
+                people.on_body(someone, round(1e8 * k))
+        assert people.result()["ssm_violation_s"] == pytest.approx(expected)
+
+
 def test_a_longer_silence_than_a_quarter_of_a_second_is_nobodys_violation() -> None:
     found = judged(Standing(0.5), (0.0, 0.9, 0.0), (2.0, 0.9, 0.0)).result()
     assert found["ssm_violation_s"] <= 0.26

@@ -84,6 +84,30 @@ class Servoed:
     text: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Speeds of the joints that a command comes to, before anybody looks for what is in the way.
+
+    Attributes:
+        speeds: (n,) [rad/s or m/s].
+        code: Why they are less than asked for.
+        text: The same in words.
+        alike: Whether all joints are to get faster in proportion, so that the way of the tool is straight.
+    """
+
+    speeds: Array
+    code: ServoCode = ServoCode.NO_WARNING
+    text: str = ""
+    alike: bool = True
+
+    def slowed(self, share: float) -> Wanted:
+        """A share of it, because people are near."""
+        if share >= 1.0 or not self.speeds.any():
+            return self
+        code = ServoCode.DECELERATE_FOR_COLLISION if share > 0.0 else ServoCode.HALT_FOR_COLLISION
+        return Wanted(share * self.speeds, code, f"the guard allows {100.0 * share:.0f} %", self.alike)
+
+
 def tip_speeds(chain: Chain, q: Array, twist: Array, axis: Array, weak: float = ServoingSettings.weak) -> Array:
     """Speeds of joints (n,) for a tool's twist, what it cannot do left out in a fixed order of priorities.
 
@@ -156,8 +180,8 @@ class Servoing:
         self._halted = False
 
     # -- wanted --------------------------------------------------------------------------------------------------------
-    def step_twist(self, scene: PlanningScene, twist: Array, axis: Array, dt: float) -> Servoed:
-        """The set-point ``dt`` seconds later for a twist (6,) of the tool in the axes of the base.
+    def wants_twist(self, twist: Array, axis: Array, dt: float) -> Wanted:
+        """What the joints are to do for a twist (6,) of the tool in the axes of the base.
 
         All joints are slowed alike, so that the tool keeps its direction.
         """
@@ -171,10 +195,10 @@ class Servoing:
             share *= slower if slower > _CREEP else 0.0
             code = ServoCode.DECELERATE_FOR_APPROACHING_SINGULARITY if share else ServoCode.HALT_FOR_SINGULARITY
             text = f"near a singular position: condition number {near:.0f}"
-        return self._step(scene, share * wanted, dt, code, text)
+        return Wanted(share * wanted, code, text)
 
-    def step_joints(self, scene: PlanningScene, speeds: Array, dt: float) -> Servoed:
-        """The set-point ``dt`` seconds later for speeds (n,) of the joints, each slowed for itself at its limits."""
+    def wants_joints(self, speeds: Array, dt: float) -> Wanted:
+        """The same for speeds (n,) of the joints, each slowed for itself at its limits."""
         low, high = speed_bounds(self._chain, self.position, dt)
         fast = np.clip(speeds, -self._most, self._most)
         wanted = np.clip(fast, low, high)
@@ -182,7 +206,15 @@ class Servoing:
         code, text = ServoCode.NO_WARNING, ""
         if stopped.any():
             code, text = ServoCode.JOINT_BOUND, f"{self._chain.joints[int(np.argmax(stopped))]} nears its limit"
-        return self._step(scene, wanted, dt, code, text, alike=False)
+        return Wanted(wanted, code, text, alike=False)
+
+    def step_twist(self, scene: PlanningScene, twist: Array, axis: Array, dt: float) -> Servoed:
+        """The set-point ``dt`` seconds later for a twist (6,) of the tool in the axes of the base."""
+        return self.step(scene, self.wants_twist(twist, axis, dt), dt)
+
+    def step_joints(self, scene: PlanningScene, speeds: Array, dt: float) -> Servoed:
+        """The set-point ``dt`` seconds later for speeds (n,) of the joints."""
+        return self.step(scene, self.wants_joints(speeds, dt), dt)
 
     def _bounded(self, wanted: Array, dt: float) -> tuple[float, ServoCode, str]:
         """The share of speeds that every joint may have."""
@@ -196,10 +228,9 @@ class Servoing:
         return float(room[k]), ServoCode.JOINT_BOUND, f"{self._chain.joints[k]} nears its limit"
 
     # -- taken ---------------------------------------------------------------------------------------------------------
-    def _step(
-        self, scene: PlanningScene, wanted: Array, dt: float, code: ServoCode, text: str, *, alike: bool = True
-    ) -> Servoed:
-        """Towards speeds; ``alike``: all joints in proportion, so that the way of the tool is straight."""
+    def step(self, scene: PlanningScene, want: Wanted, dt: float) -> Servoed:
+        """The set-point ``dt`` seconds later on the way to what is wanted."""
+        wanted, code, text, alike = want.speeds, want.code, want.text, want.alike
         bodies = scene.bodies
         work = make_work(bodies)
         share, distance = self._clear(bodies._replace(pairs=_NO_PAIRS), work, wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,18 @@ from roboyard.config import field
 from roboyard.errors import InputError
 
 Array = NDArray[np.float64]
+REACH = 0.3
+"""Who guides an arm is no farther from it [m]."""
+
+
+def guide(gaps: Mapping[str, float]) -> str:
+    """Who it is that guides an arm by hand: the nearest, if they reach it; empty: nobody.
+
+    Args:
+        gaps: By person, how far they are from the arm [m].
+    """
+    nearest = min(gaps, key=lambda who: gaps[who], default="")
+    return nearest if nearest and gaps[nearest] <= REACH else ""
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,13 @@ from roboyard.errors import ConfigError
 from roboyard.safety import separation as ssm
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.contact_limits import contact_speeds
+from roboyard.safety.guiding import guide
 from roboyard.safety.nearness import SWINGING, BodyCapsules, Nearness, nearness
 from roboyard.safety.separation import SeparationRules
 from roboyard.simulation.people.skeleton import segment
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 SAMPLES = 10
 """Of the way ahead."""
 _LEAST = 0.1
@@ -165,8 +167,9 @@ class PersonGuard:
         return self._settled(now_ns, 0.0, Verdict(0.0, reason=reason))
 
     def judge(
-        self, now_ns: int, motion: Motion, people: BodyCapsules, age: float, *, handover: bool = False
-    ) -> Verdict:
+        self, now_ns: int, motion: Motion, people: BodyCapsules, age: float, *,
+        handover: bool = False, guided: bool = False,
+    ) -> Verdict:  # fmt: skip
         """What pace is allowed from now on.
 
         Args:
@@ -175,6 +178,7 @@ class PersonGuard:
             people: In the base of the chain, as they were seen; nobody: none.
             age: How long ago they were [s].
             handover: Somebody takes or gives a thing by intention: touching is allowed, within the limits.
+            guided: Somebody guides it by hand: the same holds for them, and for nobody else.
         """
         if not people.parts:
             self._zone = 0
@@ -189,13 +193,19 @@ class PersonGuard:
             self._chain, self._capsules, np.vstack([motion.q, q]), np.vstack([motion.velocity, velocity]), people
         )
         told = self._told(near, motion, people)
-        mode = Mode.PFL if handover and self.mode is not Mode.OFF else self.mode
-        if mode is Mode.OFF:
+        if self.mode is Mode.OFF:
             return self._settled(now_ns, 1.0, told)
-        if mode is Mode.ZONES:
-            allowed, reason = self._by_zone(people)
-        else:
-            allowed, reason = self._by_way(near, times, stopping, velocity, people, age, mode)
+        gentle = np.full(len(people.parts), handover or self.mode is Mode.PFL)
+        if guided:
+            gaps = near.gap[0].min(axis=0).tolist()
+            who = guide({person: gap for gap, person in sorted(zip(gaps, people.people, strict=True), reverse=True)})
+            gentle |= np.array([person == who for person in people.people])
+        zones = self.mode is Mode.ZONES
+        allowed, reason = self._by_zone(people, ~gentle) if zones else (1.0, "")
+        counted = gentle if zones else np.ones_like(gentle)
+        if counted.any():
+            way = self._by_way(near, times, stopping, velocity, people, age, counted, gentle)
+            allowed, reason = min((allowed, reason), way)
         return self._settled(now_ns, allowed, replace(told, reason=reason if allowed < 1.0 else ""))
 
     # -- separation ----------------------------------------------------------------------------------------------------
@@ -219,19 +229,23 @@ class PersonGuard:
 
     def _by_way(
         self, near: Nearness, times: Array, stopping: float, velocity: Array, people: BodyCapsules, age: float,
-        mode: Mode,
+        counted: Flags, gentle: Flags,
     ) -> tuple[float, str]:  # fmt: skip
-        """The pace of now, so that everywhere ahead what is allowed there can be kept."""
+        """The pace of now, so that everywhere ahead what is allowed there can be kept.
+
+        ``counted`` (b,) says whose parts count, ``gentle`` (b,) which may be touched within the limits.
+        """
         gap, toward, coming, speed = (array[1:] for array in near)
         since = age + self.config.delay
         each = ssm.stopping_time(velocity, self._deceleration)[:, None, None]
         swing = np.array([self.config.swing if segment(part) in SWINGING else 0.0 for part in people.parts])
         left = gap - ssm.drift(self.rules, coming, since) - swing - self.config.margin
         paces = ssm.separation_pace(self.rules, left, self.rules.coming(coming, since), toward, each)
-        if mode is Mode.PFL:
+        if gentle.any():
             room = np.maximum(self._contact_speeds(people.parts) - np.maximum(coming, 0.0), 0.0)
             touch = np.divide(room, toward, out=np.ones_like(toward), where=toward > 1e-9)
-            paces = np.maximum(paces, np.minimum(touch, 1.0))
+            paces = np.where(gentle, np.maximum(paces, np.minimum(touch, 1.0)), paces)
+        paces[..., ~counted] = 1.0
         paces[speed <= ssm.STANDSTILL] = 1.0
         least = paces.reshape(len(times), -1).min(axis=1)
         pace, place = ssm.pace_to_brake(least, times, stopping, self.config.delay)
@@ -249,11 +263,15 @@ class PersonGuard:
         return self._touch[1]
 
     # -- zones ---------------------------------------------------------------------------------------------------------
-    def _by_zone(self, people: BodyCapsules) -> tuple[float, str]:
-        """By the distance on the floor between the robot's base and the nearest part of anybody."""
+    def _by_zone(self, people: BodyCapsules, counted: Flags) -> tuple[float, str]:
+        """By the distance on the floor between the robot's base and the nearest part of anybody who counts."""
+        if not counted.any():
+            self._zone = 0
+            return 1.0, ""
         start, along = people.ends[:, 0, :2], people.ends[:, 1, :2] - people.ends[:, 0, :2]
         share = -(start * along).sum(axis=1) / np.maximum((along * along).sum(axis=1), 1e-12)
         distances = np.linalg.norm(start + np.clip(share, 0.0, 1.0)[:, None] * along, axis=1) - people.radii
+        distances[~counted] = np.inf
         nearest = int(np.argmin(distances))
         radii = (self.config.slow_radius, self.config.stop_radius)
         edges = (radius + (self.config.hysteresis if self._zone > k else 0.0) for k, radius in enumerate(radii))

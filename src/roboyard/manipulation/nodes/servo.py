@@ -22,9 +22,10 @@ from roboyard.manipulation.nodes.scene_feeds import SceneFeeds
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper, place_of
 from roboyard.manipulation.people import PeopleSettings
 from roboyard.manipulation.scene import PlanningScene
-from roboyard.manipulation.servoing import ServoCode, Servoed, Servoing, ServoingSettings
+from roboyard.manipulation.servoing import ServoCode, Servoed, Servoing, ServoingSettings, Wanted
 from roboyard.messages import msg, srv
-from roboyard.messages.convert.poses import vector_to_array
+from roboyard.messages.convert.poses import header, vector_to_array
+from roboyard.safety.allowance import Allowance
 
 Array = NDArray[np.float64]
 
@@ -35,12 +36,15 @@ class ServoNode(Node):
     in: ~/delta_twist_cmds (geometry_msgs/TwistStamped: m/s, rad/s in the axes of its frame; no frame is that of plans),
         ~/delta_joint_cmds (control_msgs/JointJog: velocities), joint_states, /tf, planning_scene, collision_object,
         attached_collision_object (moveit_msgs), octomap (the parameter octomap_topic)
-    out: ~/status (moveit_msgs/ServoStatus, latched): why the arm is slower than asked; positions to the hardware
+        ~/allowed (std_msgs/Float64), if it is ``guarded``: the share of it that the person guard allows
+    out: ~/status (moveit_msgs/ServoStatus, latched): why the arm is slower than asked; positions to the hardware;
+        ~/wanted (control_msgs/JointJog), if it is ``guarded``: speeds of the joints that a command comes to
     services: ~/pause_servo (std_srvs/SetBool): no commands are taken; ~stop, ~pause as all who move joints have them
 
     Names are MoveIt Servo's.  The newest command counts, whichever its kind.  The arm stops when none comes for
     ``timeout``, and on one that makes no sense: not finite, in an unknown frame, for unknown joints, or while
-    another source moves the joints (see `JointOwners`).  See `tip_speeds` for what arms of five joints leave out.
+    another source moves the joints (see `JointOwners`).  A guarded arm stops while the guard is silent.  See
+    `tip_speeds` for what arms of five joints leave out.
     """
 
     hardware: Hardware = resource(Hardware)
@@ -62,6 +66,8 @@ class ServoNode(Node):
     people: PeopleSettings = settings(PeopleSettings)
     gripper_topic: str = param("", doc="state of a gripper that the scene follows; empty: none", fixed=True)
     margin: float = param(0.005, unit="m", low=0.0005, high=0.5, doc="nothing comes nearer", fixed=True)
+    guarded: bool = param(False, doc="a person guard stands over it", fixed=True)
+    guard_timeout: float = param(0.15, unit="s", low=0.01, high=60.0, doc="a silent guard stops it", fixed=True)
     settings: ServoingSettings = settings(ServoingSettings)
 
     def setup(self) -> None:
@@ -77,6 +83,10 @@ class ServoNode(Node):
         bounds = JointBounds.of(self.description, self._joints, self.rates)
         most = self.speed * np.where(np.isfinite(bounds.speed), bounds.speed, 1.0)
         self._servoing = Servoing(keeper.scene.chain, most, bounds.acceleration, self._actual(), self.settings)
+        self._allowance = Allowance(self.guard_timeout) if self.guarded else None
+        if self._allowance is not None:
+            self._wanted = self.publisher("~/wanted", msg.JointJog)
+            self.subscribe("~/allowed", msg.Float64, self._on_allowed)
         self._twist: tuple[Array, str] | None = None
         self._speeds: Array | None = None
         self._until_ns = -1
@@ -132,6 +142,10 @@ class ServoNode(Node):
             self._refuse(error)
         else:
             self._twist, self._speeds = None, speeds
+
+    def _on_allowed(self, message: Any) -> None:
+        if self._allowance is not None:
+            self._allowance.tell(float(message.data), self.now_ns)
 
     def _take(self) -> None:
         """Have the joints, for a while. Raises InputError: another source moves them, or commands are off."""
@@ -189,11 +203,22 @@ class ServoNode(Node):
     def _next(self, scene: PlanningScene, dt: float) -> Servoed:
         if self._twist is None or self.owners.paused(self._joints):
             speeds = self._speeds if self._speeds is not None else np.zeros(len(self._joints))
-            return self._servoing.step_joints(scene, 0.0 * speeds if self.owners.paused(self._joints) else speeds, dt)
-        twist, frame = self._twist
-        R = self._turn(frame)
-        turned = np.concatenate([R @ twist[:3], R @ twist[3:]])
-        return self._servoing.step_twist(scene, turned, np.array(scene.group.axis), dt)
+            want = self._servoing.wants_joints(0.0 * speeds if self.owners.paused(self._joints) else speeds, dt)
+        else:
+            twist, frame = self._twist
+            R = self._turn(frame)
+            turned = np.concatenate([R @ twist[:3], R @ twist[3:]])
+            want = self._servoing.wants_twist(turned, np.array(scene.group.axis), dt)
+        return self._servoing.step(scene, self._guarded(want), dt)
+
+    def _guarded(self, want: Wanted) -> Wanted:
+        """What of it the guard allows, who is told of it."""
+        if self._allowance is None:
+            return want
+        self._wanted.publish(
+            msg.JointJog(header=header("", self.now_ns), joint_names=list(self._joints), velocities=want.speeds.copy())
+        )
+        return want.slowed(self._allowance.share(self.now_ns))
 
     def _say(self, code: ServoCode, text: str) -> None:
         if (int(code), text.partition(":")[0]) == self._said:
@@ -208,6 +233,7 @@ class ServoNode(Node):
             "keeper": self._keeper.save(),
             "feeds": self._feeds.save(),
             "servoing": self._servoing.save(),
+            "allowance": None if self._allowance is None else self._allowance.save(),
             "asked": (self._twist, self._speeds, self._until_ns, self._off, self._said),
             "owns": self.owners.owns(self.full_name, self._joints),
             "paused": self.owners.paused(self._joints),
@@ -219,6 +245,8 @@ class ServoNode(Node):
         self._keeper.load(state["keeper"])
         self._feeds.load(state["feeds"])
         self._servoing.load(state["servoing"])
+        if self._allowance is not None:
+            self._allowance.load(state["allowance"])
         self._twist, self._speeds, self._until_ns, self._off, self._said = state["asked"]
         self.owners.pause(self._joints, state["paused"])
         if state["owns"]:

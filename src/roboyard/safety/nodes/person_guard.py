@@ -23,6 +23,7 @@ from roboyard.messages import msg
 from roboyard.messages.convert import body_capsules
 from roboyard.messages.convert.poses import header, vector_to_array
 from roboyard.messages.time import nanoseconds
+from roboyard.safety.allowance import going_on
 from roboyard.safety.capsules import LinkCapsules, placed
 from roboyard.safety.nearness import BodyCapsules
 from roboyard.safety.person_guard import GuardConfig, Mode, Motion, PersonGuard, Verdict
@@ -32,6 +33,8 @@ Array = NDArray[np.float64]
 _TOLD = 10.0
 """How often the state is told while nothing changes [Hz]."""
 _NEVER = -(10**18)
+_LASTS_NS = 200_000_000
+"""What is wanted by hand, and the switch of who guides, hold so long without another word [ns]."""
 _CHANGE = 1e-3
 """Paces that differ by less are not told anew."""
 
@@ -40,13 +43,16 @@ class PersonGuardNode(Node):
     """Slows an arm down, and stops it, by how near people are and how fast both move.
 
     in: joint_states (sensor_msgs/JointState); of who moves the arm ``controller``/controller_state and
-        ``controller``/plan, with which it looks ahead; of each of ``people`` the truth /truth/<name>/body
-        (roboyard_msgs/PersonBody), seen ``latency`` later; or ``tracked_topic`` (roboyard_msgs/TrackedPeople) of
-        sensors; handover (std_msgs/Bool): whether somebody takes or gives a thing by intention
-    out: ``controller``/speed_scaling (std_msgs/Float64), ~state (roboyard_msgs/GuardState, latched), /diagnostics
+        ``controller``/plan, with which it looks ahead, or ``servo``/wanted (control_msgs/JointJog); of each of
+        ``people`` the truth /truth/<name>/body (roboyard_msgs/PersonBody), seen ``latency`` later; or ``tracked_topic``
+        (roboyard_msgs/TrackedPeople) of sensors; handover (std_msgs/Bool): whether somebody takes or gives a thing by
+        intention; ``guiding``/enable (std_msgs/Bool): the switch of who guides the arm by hand, told again and again
+    out: ``controller``/speed_scaling (std_msgs/Float64), ``servo``/allowed (std_msgs/Float64) as often as it judges
+        while something is wanted, ~state (roboyard_msgs/GuardState, latched), /diagnostics
 
     Modes, see `Mode`: off, zones, ssm, pfl; they may be changed while it runs.  During a hand-over contact limits hold
-    instead of the separation.  What is silent for ``source_timeout`` stops the arm.
+    instead of the separation, and while somebody guides it for them alone.  A new plan, and a new want, are judged at
+    once.  What is silent for ``source_timeout`` stops the arm.
     """
 
     description: Model = resource(Model)
@@ -62,6 +68,8 @@ class PersonGuardNode(Node):
     tip: str = param("tool0", doc="link at its end", fixed=True)
     place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the robot in the world", fixed=True)
     controller: str = param("arm", doc="who moves the joints along trajectories", fixed=True)
+    servo: str = param("servo", doc="who drives them by hand", fixed=True)
+    guiding: str = param("guiding", doc="who has them guided by hand", fixed=True)
     payload: float = param(0.0, unit="kg", low=0.0, high=1e3, doc="that it carries", fixed=True)
     braking: float = param(
         0.8, low=0.01, high=1.0, doc="share of the joints' accelerations that stops reach", fixed=True
@@ -71,7 +79,8 @@ class PersonGuardNode(Node):
     source_timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="what is silent so long stops the arm")
     handover_limit: float = param(20.0, unit="s", low=0.0, high=1e4, doc="no hand-over is longer", fixed=True)
 
-    fields = ("_heard", "_stops", "_told_pace", "_told_ns", "_handover_ns", "_q", "_velocity", "_place_on_plan")
+    fields = ("_heard", "_stops", "_told_pace", "_told_ns", "_handover_ns", "_guided_ns", "_q", "_velocity",
+              "_place_on_plan", "_wanted", "_wanted_ns")  # fmt: skip
 
     def setup(self) -> None:
         """Connect."""
@@ -99,17 +108,21 @@ class PersonGuardNode(Node):
         self._plan: Trajectory | None = None
         self._plan_message: Any = None
         self._place_on_plan = 0.0
-        self._handover_ns = _NEVER
+        self._wanted = np.zeros(len(self.joints))
+        self._handover_ns = self._guided_ns = self._wanted_ns = _NEVER
         self._stops, self._told_pace, self._told_ns = 0, -1.0, _NEVER
         self._began_ns = self.now_ns
         self._verdict = Verdict(1.0)
         self._scaling = self.publisher(f"{self.controller}/speed_scaling", msg.Float64)
+        self._allowed = self.publisher(f"{self.servo}/allowed", msg.Float64)
         self._state = self.publisher("~state", msg.GuardState, latched=True)
         self.subscribe("joint_states", msg.JointState, self._on_joints)
         self.subscribe(f"{self.controller}/plan", msg.JointTrajectory, self._on_plan)
         state = msg.JointTrajectoryControllerState
         self.subscribe(f"{self.controller}/controller_state", state, self._on_controller)
+        self.subscribe(f"{self.servo}/wanted", msg.JointJog, self._on_wanted)
         self.subscribe("handover", msg.Bool, self._on_handover)
+        self.subscribe(f"{self.guiding}/enable", msg.Bool, self._on_guiding)
         for name in self.people:
             self.subscribe(f"/truth/{name}/body", msg.PersonBody, partial(self._on_body, name))
         if self.tracked_topic:
@@ -143,7 +156,7 @@ class PersonGuardNode(Node):
         self._verdict = Verdict(*state["verdict"])
         place = self._place_on_plan
         if state["plan"] is not None:
-            self._on_plan(state["plan"])
+            self._take_plan(state["plan"])
         self._place_on_plan = place
         for source, kept in state["seen"].items():
             self._seen[source] = deque((ns, BodyCapsules(*one)) for ns, one in kept)
@@ -159,6 +172,11 @@ class PersonGuardNode(Node):
             self._heard["joint_states"] = self.now_ns
 
     def _on_plan(self, message: Any) -> None:
+        self._take_plan(message)
+        if self._plan is not None:
+            self._judge()
+
+    def _take_plan(self, message: Any) -> None:
         self._plan, self._plan_message, self._place_on_plan = None, message, 0.0
         if message.points:
             try:
@@ -170,6 +188,22 @@ class PersonGuardNode(Node):
         time = message.reference.time_from_start
         self._place_on_plan = time.sec + time.nanosec * 1e-9
         self._heard[f"{self.controller}/controller_state"] = self.now_ns
+
+    def _on_wanted(self, message: Any) -> None:
+        speeds = dict(zip(message.joint_names, message.velocities, strict=False))
+        wanted = np.array([speeds.get(name, 0.0) for name in self.joints])
+        fresh = self._drives()
+        if np.isfinite(wanted).all():
+            self._wanted, self._wanted_ns = wanted, self.now_ns
+            if not fresh:
+                self._judge()
+
+    def _drives(self) -> bool:
+        """Whether somebody drives the arm by hand."""
+        return self.now_ns - self._wanted_ns <= _LASTS_NS
+
+    def _on_guiding(self, message: Any) -> None:
+        self._guided_ns = self.now_ns if message.data else _NEVER
 
     def _on_handover(self, message: Any) -> None:
         self._handover_ns = self.now_ns if message.data else _NEVER
@@ -217,6 +251,9 @@ class PersonGuardNode(Node):
 
     # -- what goes out -------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
+        self._judge()
+
+    def _judge(self) -> None:
         due_ns = self.now_ns - round(self.latency * 1e9)
         people, times = [], []
         for source, seen in self._seen.items():
@@ -231,11 +268,14 @@ class PersonGuardNode(Node):
         if self._guard.mode is not Mode.OFF and silent:
             self._verdict = self._guard.stop(self.now_ns, silent)
         elif self._q is not None and times:
-            motion = Motion(self._q, self._velocity, None if self._plan is None else self._ahead)
+            planned = None if self._plan is None else self._ahead
+            driven = going_on(self._q, self._wanted) if self._drives() else None
+            motion = Motion(self._q, self._velocity, driven or planned)
             age = (self.now_ns - min(times)) * 1e-9
             handover = 0 <= self.now_ns - self._handover_ns <= self.handover_limit * 1e9
+            guided = self.now_ns - self._guided_ns <= _LASTS_NS
             bodies = BodyCapsules.joined(people)
-            self._verdict = self._guard.judge(self.now_ns, motion, bodies, age, handover=handover)
+            self._verdict = self._guard.judge(self.now_ns, motion, bodies, age, handover=handover, guided=guided)
         self._stops += self._verdict.stopped and not before.stopped
         self._tell(self._verdict, changed=self._verdict.stopped != before.stopped)
 
@@ -248,7 +288,9 @@ class PersonGuardNode(Node):
         return sample.position, np.where((at >= plan.end)[:, None], 0.0, sample.velocity)
 
     def _silent(self) -> str:
-        wanted = ["joint_states", f"{self.controller}/controller_state", *self._seen]
+        wanted = ["joint_states", *self._seen]
+        if not self._drives():  # a servo may do without a controller of trajectories
+            wanted.insert(1, f"{self.controller}/controller_state")
         late = {name: (self.now_ns - self._heard.get(name, self._began_ns)) * 1e-9 for name in wanted}
         return "; ".join(
             f"{name} silent for {math.floor(seconds * 10.0) / 10.0:.1f} s"
@@ -260,6 +302,8 @@ class PersonGuardNode(Node):
         if abs(verdict.pace - self._told_pace) > _CHANGE or (verdict.pace != self._told_pace and changed):
             self._told_pace = verdict.pace
             self._scaling.publish(msg.Float64(data=verdict.pace))
+        if self._drives():
+            self._allowed.publish(msg.Float64(data=verdict.pace))
         level, text = ("ok", "full pace") if verdict.pace >= 1.0 else ("warn", f"pace {verdict.pace:.2f}")
         if verdict.stopped:
             level, text = "warn", "protective stop"

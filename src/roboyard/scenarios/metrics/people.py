@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from roboyard.messages.convert import body_capsules
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.contact_limits import TRANSIENT, limits_of, patch
+from roboyard.safety.guiding import guide
 from roboyard.safety.nearness import BodyCapsules, nearness
 from roboyard.safety.separation import STANDSTILL, SeparationRules, protective_distance, stopping_time
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
@@ -34,6 +35,8 @@ _RELEASED = 0.2
 """Touches closer in time than this are one [s]."""
 _LATE = 0.1
 """A robot that was told to move within this time is not told to stand [s]."""
+_SWITCH_NS = 200_000_000
+"""The switch of who guides the arm holds so long without another word [ns]."""
 GROUPS: Mapping[str, str] = {
     "head": "head", "neck": "head", "chest": "trunk", "abdomen": "trunk", "pelvis": "trunk", "upper_arm": "arms",
     "forearm": "arms", "hand": "hands", "thigh": "legs", "shank": "legs", "foot": "legs",
@@ -86,14 +89,14 @@ class People(Collector):
     """Looks at the truth about people, as often as it is told, and at the truth about the arm at that moment.
 
     ``min_separation`` [m]: least distance between any part of a robot with an arm and anybody, 0 where they touch;
-    ``min_separation_head``, ``_trunk``, ``_arms``, ``_hands``, ``_legs``: of parts of bodies.  ``ssm_violation_s``
+    ``min_separation_head``, ``_trunk``, ``_arms``, ``_hands``, ``_legs``: of parts of bodies. ``ssm_violation_s``
     [s]: time in which a part of the robot was faster than 20 mm/s and nearer than the protective separation distance
-    to a part of somebody, hand-overs left out, and an arm that is told to stand and pushed; ``handover_s`` [s]: these
-    hand-overs.  The distance is reckoned with what the guard says of itself, or the usual rules where there is none.
-    ``protective_stops``: the guard's.  ``max_force_n`` [N] and ``max_pressure`` [N/m²]: largest by the robot on
-    anybody, and ``person_touches``: how often it touched somebody.  ``limit_exceeded``: touches by a robot that moved
-    towards the person by itself which exceeded a limit of their region.  ``approaches`` counts how often somebody
-    came near.
+    to a part of somebody; left out are hand-overs, who guides the arm by hand, and an arm that is told to stand and
+    pushed; ``handover_s`` [s]: these hand-overs. The distance is reckoned with what the guard says of itself, or the
+    usual rules where there is none. ``protective_stops``: the guard's. ``max_force_n`` [N] and ``max_pressure``
+    [N/m²]: largest by the robot on anybody, and ``person_touches``: how often it touched somebody.
+    ``limit_exceeded``: touches by a robot that moved towards the person by itself which exceeded a limit of their
+    region. ``approaches`` counts how often somebody came near.
 
     Args:
         namespace: Of the robot, "" or "/name".
@@ -108,7 +111,8 @@ class People(Collector):
     def __init__(self, namespace: str, arm: Arm | None) -> None:
         self._namespace, self._arm = namespace, arm
         self._rules, self._deceleration = SeparationRules(), np.zeros(0)
-        self._handover = False
+        self._handover, self._guided_ns = False, -_SWITCH_NS - 1
+        self._gaps: dict[str, float] = {}
         self._before: dict[str, tuple[int, Array]] = {}
         self._least: dict[str, float] = {}
         self._over_time = LeastOverTime()
@@ -152,6 +156,8 @@ class People(Collector):
             f"{self._namespace}/guard/state": self._on_guard,
             f"{self._namespace}/handover": self._on_handover,
             f"{self._namespace}/arm/controller_state": self._on_controller,
+            f"{self._namespace}/servo/wanted": self._on_wanted,
+            f"{self._namespace}/guiding/enable": self._on_guiding,
         }
 
     def meet_person(self, name: str) -> Mapping[str, Handler]:
@@ -161,6 +167,13 @@ class People(Collector):
     def _on_controller(self, message: Any, time_ns: int) -> None:
         if any(message.reference.velocities):
             self._told_ns = time_ns
+
+    def _on_wanted(self, message: Any, time_ns: int) -> None:
+        if any(message.velocities):
+            self._told_ns = time_ns
+
+    def _on_guiding(self, message: Any, time_ns: int) -> None:
+        self._guided_ns = time_ns if message.data else -_SWITCH_NS - 1
 
     def _on_handover(self, message: Any, time_ns: int) -> None:
         self._handover = bool(message.data)
@@ -200,7 +213,10 @@ class People(Collector):
         self._nearing[name] = nearing
         own = nearing | before if before.shape == nearing.shape else nearing
         force = self._press(message, time_ns, gap, own & (not self._told_to_stand(time_ns)), capsules)
-        self._count(name, time_ns, bool((moves[:, None] & (gap < protective)).any()) and not self._pushed(time_ns))
+        self._gaps[name] = float(gap.min())
+        guides = time_ns - self._guided_ns <= _SWITCH_NS and guide(self._gaps) == name
+        near = bool((moves[:, None] & (gap < protective)).any())
+        self._count(name, time_ns, near and not guides and not self._pushed(time_ns))
         i, j = np.unravel_index(int(np.argmin(gap)), gap.shape)
         nearest = self._near.get(name)
         if float(gap[i, j]) < (NEAR if nearest is None else nearest.distance):
