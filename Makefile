@@ -17,13 +17,16 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: help demo test test-slow bytecode lint docs serve-docs lock format clean
+.PHONY: help demo view test test-slow bytecode lint docs serve-docs lock format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
 demo: $(MARKS)/base ## install, let the rover come home when its link is lost, and say where report and video lie
 	$(BIN)/roboyard run rover-homecoming --video
+
+view: $(MARKS)/base ## the same at real time in a browser: open the address that it prints
+	$(BIN)/roboyard run rover-homecoming --view
 
 test: $(MARKS)/test bytecode ## the quick tests (ROOM=geometry for one room's)
 	$(BIN)/python -m roboyard.compute.warm

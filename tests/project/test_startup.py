@@ -8,7 +8,7 @@ import sys
 import pytest
 
 HEAVY = {"numpy", "mujoco", "numba", "scipy", "matplotlib", "rosbags", "lxml", "trimesh", "embreex", "foxglove",
-         "jinja2", "mcap", "yaml", "imageio_ffmpeg", "cv2"}  # fmt: skip
+         "jinja2", "mcap", "yaml", "imageio_ffmpeg", "cv2", "websockets"}  # fmt: skip
 
 
 def imported(*arguments: str) -> set[str]:

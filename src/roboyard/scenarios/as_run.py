@@ -40,6 +40,8 @@ def plain_scenario(spec: Spec) -> dict[str, Any]:
     for person in data.get("people", {}).values():
         if "clips" in person:
             person["clips"] = {name: _absolute(file, base) for name, file in person["clips"].items()}
+        if "mission" in person:
+            _write_out_mission(person, base)
     for node in data.get("nodes", {}).values():
         place, colon, name = node["use"].rpartition(":")
         if place.endswith(".py"):
@@ -49,15 +51,23 @@ def plain_scenario(spec: Spec) -> dict[str, Any]:
             fault["model"] = _absolute(fault["model"], base)
     if "movement" in data:
         data["movement"] = str(find_file(data["movement"], base).resolve())
-    if spec.scenario.mission is not None:
-        file = str(mission_file(spec.scenario.mission, base))
-        data["mission"] = file if isinstance(data["mission"], str) else {**data["mission"], "file": file}
+    if "mission" in data:
+        _write_out_mission(data, base)
+    for name, option in spec.scenario.options.items():
+        for choice in option.choices:  # also one that changes nothing is a choice
+            data["options"][name]["choices"].setdefault(choice, {})
     operator = data.get("operator")
     if isinstance(operator, dict):
         data["operator"] = {robot: _script(script, base) for robot, script in operator.items()}
     elif operator is not None:
         data["operator"] = _script(operator, base)
     return data
+
+
+def _write_out_mission(who: dict[str, Any], base: Path) -> None:
+    said = who["mission"]
+    file = str(mission_file(said if isinstance(said, str) else said["file"], base))
+    who["mission"] = file if isinstance(said, str) else {**said, "file": file}
 
 
 def _write_out_calibration(robot: dict[str, Any], base: Path) -> None:

@@ -43,6 +43,7 @@ from roboyard.cli.verbs.report import report
 from roboyard.cli.verbs.run import run
 from roboyard.cli.verbs.teleop import teleop
 from roboyard.cli.verbs.terrain import show_terrain
+from roboyard.cli.verbs.view import view
 
 app = group("Robots described, simulated, given their software and judged against ground truth.")
 
@@ -81,7 +82,7 @@ _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
         "topic": topic.app, "node": node.app, "service": service.app, "action": action.app, "param": param.app,
         "tf": tf.app, "interface": interface.app,
     },
-    {"replay": replay, "bag": bag.app},
+    {"view": view, "replay": replay, "bag": bag.app},
     {"arm": arm.app, "mesh": mesh.app, "bench": bench, "doctor": doctor},
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from roboyard.cli.grammar import JsonOption
 if TYPE_CHECKING:
     from roboyard.cli.display import Display
     from roboyard.scenarios import Outcome, Run
+    from roboyard.view import View
 
 _FINDINGS = 5
 """How many warnings about descriptions are shown before a run."""
@@ -27,7 +28,10 @@ def run(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another value: robots.rover.at=[1,0,0].")
     ] = None,
     duration: Annotated[float | None, typer.Option(metavar="S", help="End after this simulated time [s].")] = None,
-    rate: Annotated[float, typer.Option(metavar="X", min=0.0, help="1: real time; 0: as fast as possible.")] = 0.0,
+    rate: Annotated[
+        float | None,
+        typer.Option(metavar="X", min=0.0, help="1: real time (default with --view); 0: as fast as possible."),
+    ] = None,
     paused: Annotated[bool, typer.Option("--paused", help="Begin paused: space goes on, s steps, q ends.")] = False,
     inputs: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Repeat what came from outside in this run or recording.")
@@ -43,6 +47,11 @@ def run(
     video: Annotated[
         bool | None, typer.Option("--video/--no-video", help="Make a video; default: what the scenario says.")
     ] = None,
+    view: Annotated[bool, typer.Option("--view", help="Show it in a browser, and steer it there.")] = False,
+    view_port: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=65535, help="Port of --view; default: 8711, or a free one.")
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="With --view: nobody may steer.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the verdict.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -53,16 +62,26 @@ def run(
 
     Exit code 0: the criteria held; 1: they did not, or the run failed; 2: the input was wrong; 130: Ctrl-C.
     """
+    from contextlib import ExitStack
+
     from roboyard.cli.display import Display
+    from roboyard.cli.viewing import opened
     from roboyard.scenarios import Control, load_spec, run_scenario
 
     overrides = [*(settings or []), *([f"duration={duration!r}"] if duration is not None else [])]
     spec = load_spec(scenario, overrides=overrides, smoke=smoke, robot=robot, world=world).seeded(seed)
+    pace = rate if rate is not None else 1.0 if view else 0.0
 
-    def once(folder: Path | None) -> tuple[Outcome, Display, bool]:
+    def once(folder: Path | None, shown: View | None) -> tuple[Outcome, Display, bool]:
         """The outcome, what showed it, and whether it shall begin anew."""
-        control = Control(paused=paused, pace=rate)
+        control = Control(paused=paused, pace=pace)
         with Display(spec.name, spec.scenario.duration, control, quiet=quiet or json) as display:
+
+            def started(made: Run) -> None:
+                if shown is not None:
+                    shown.begin(made, spec.name, spec.scenario.duration, control)
+                _started(made, display)
+
             outcome = run_scenario(
                 spec,
                 out=folder,
@@ -73,18 +92,20 @@ def run(
                 control=control,
                 progress=lambda _: display.tick(),
                 log=display.log,
-                started=lambda made: _started(made, display),
+                started=started,
                 stage=display.stage,
             )
         return outcome, display, control.resetting and display.signal is None
 
-    outcome, display, again = once(out)
-    number = 1
-    while again:
-        if not json:
-            _show(outcome)
-        number += 1
-        outcome, display, again = once(out and out.resolve().with_name(f"{out.resolve().name}-{number}"))
+    with ExitStack() as stack:
+        shown = stack.enter_context(opened(view, view_port, read_only=read_only))
+        outcome, display, again = once(out, shown)
+        number = 1
+        while again:
+            if not json:
+                _show(outcome)
+            number += 1
+            outcome, display, again = once(out and out.resolve().with_name(f"{out.resolve().name}-{number}"), shown)
     if json:
         from roboyard.cli.terminal import emit
 
