@@ -17,7 +17,8 @@ from roboyard.simulation.people import Physique, Skeleton, make_body
 from roboyard.simulation.people.clip import BALL, FEET, HEEL
 from roboyard.simulation.people.impacts import strike
 from roboyard.simulation.people.library import clip_names, find_clip, own_clip
-from roboyard.simulation.people.person import Person, RefusedError
+from roboyard.simulation.people.movement import RefusedError
+from roboyard.simulation.people.person import Person
 
 TIMESTEP = 0.001
 """At which impacts are measured [s]."""

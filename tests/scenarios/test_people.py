@@ -192,6 +192,28 @@ def test_truth_tells_where_the_body_is_and_what_presses_on_it() -> None:
         assert struck.regions[4] == ""
 
 
+def test_who_walks_goes_round_robots_that_drive_and_people_who_stand() -> None:
+    with Run("empty", record=False) as run:
+        run.add("rover", at=(2.0, 0.0, 0.0))
+        run.add_person("anna", at=(0.0, 0.0, 0.0))
+        run.add_person("ben", at=(4.0, 0.1, 0.0))
+        asking = Asking()
+        run.add_node(asking, "asking")
+        run.run_for(0.1)
+        walk = asking.walk(6.0, 0.0)
+        places = []
+        while not walk.done():
+            run.run_for(0.1)
+            places.append(run.people["anna"].person.place[:2])
+        assert walk.succeeded
+        off = np.array(places)
+        assert np.hypot(*(off - [2.0, 0.0]).T).min() > 0.5
+        assert np.hypot(*(off - [4.0, 0.1]).T).min() > 0.45
+        onto = asking.walk(4.0, 0.1)
+        assert run.until(onto.done, 20.0)
+        assert onto.succeeded, "nobody is a wall"
+
+
 def test_people_come_and_go_while_a_run_goes_on() -> None:
     with Run("empty", record=False) as run:
         run.run_for(0.1)

@@ -16,7 +16,8 @@ from roboyard.simulation import Simulation
 from roboyard.simulation.people import Physique, Skeleton
 from roboyard.simulation.people.crowd import CrowdSettings, crowd_velocities
 from roboyard.simulation.people.library import find_clip
-from roboyard.simulation.people.person import Person, RefusedError, State
+from roboyard.simulation.people.movement import RefusedError
+from roboyard.simulation.people.person import Person, State
 from roboyard.simulation.people.ways import Ways
 
 Array = NDArray[np.float64]

@@ -16,8 +16,10 @@ from roboyard.simulation import Simulation
 from roboyard.simulation.people import Physique, Skeleton
 from roboyard.simulation.people.clip import BALL, FEET, HEEL
 from roboyard.simulation.people.library import clip_names, find_clip, own_clip
-from roboyard.simulation.people.person import AIMED, Person, RefusedError, State
-from roboyard.simulation.people.ways import Ways
+from roboyard.simulation.people.movement import RefusedError
+from roboyard.simulation.people.person import AIMED, Person, State
+from roboyard.simulation.people.route import Route
+from roboyard.simulation.people.ways import ROOM, Ways
 
 Array = NDArray[np.float64]
 DT = 0.02
@@ -227,18 +229,81 @@ def test_who_is_busy_refuses_until_it_is_cancelled() -> None:
     person.animate("wave", 1.0)
 
 
-def test_ways_through_what_stands_there_are_refused() -> None:
-    sim = Simulation(world(static_box("wall", (0.2, 2.0, 2.0), SE3(translation=(2.0, 0.0, 1.0)))))
-    ways = Ways(sim)
+def walled(*walls: tuple[tuple[float, float, float], tuple[float, float]]) -> Ways:
+    """The ways between boxes: sizes and where they stand."""
+    boxes = [static_box(f"wall{k}", size, SE3(translation=(*at, 0.5 * size[2]))) for k, (size, at) in enumerate(walls)]
+    return Ways(Simulation(world(*boxes)))
+
+
+def test_ways_into_what_stands_there_and_out_of_nowhere_are_refused() -> None:
+    ways = walled(((0.2, 2.0, 2.0), (2.0, 0.0)))
     assert ways.blocked((0.0, 0.0), (1.5, 0.0)) == ""
     assert "(2." in ways.blocked((0.0, 0.0), (4.0, 0.0)) or "(1." in ways.blocked((0.0, 0.0), (4.0, 0.0))
     assert ways.blocked((0.0, 0.0), (2.0, 0.5)) != ""
     assert ways.blocked((0.0, 3.0), (4.0, 3.0)) == ""
-    person = Person(SKELETON, (0.0, 0.0, 0.0), find_clip, ways.blocked)
+    person = Person(SKELETON, (0.0, 0.0, 0.0), find_clip, ways.route)
     Watch(person)
     with pytest.raises(RefusedError, match="something stands at") as caught:
-        person.move("walk", 0.0, (4.0, 0.0), None)
+        person.move("walk", 0.0, (2.0, 0.5), None)
     assert caught.value.cause == "unreachable"
+    room = [((0.2, 2.2, 2.0), (x, 0.0)) for x in (-1.0, 1.0)] + [((2.2, 0.2, 2.0), (0.0, y)) for y in (-1.0, 1.0)]
+    person = Person(SKELETON, (0.0, 0.0, 0.0), find_clip, walled(*room).route)
+    Watch(person)
+    with pytest.raises(RefusedError, match="no way leads round"):
+        person.move("walk", 0.0, (3.0, 0.0), None)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=12, deadline=None, phases=NO_SHRINK)
+def test_people_walk_round_what_stands_there_and_keep_off_it(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    draw = rng.uniform
+    walls = [((draw(0.2, 1.5), draw(0.2, 1.5), 2.0), (draw(-3.0, 3.0), draw(-3.0, 3.0))) for _ in range(7)]
+    ways, target = walled(*walls), (draw(-4.0, 4.0), draw(-4.0, 4.0))
+    watch = Watch(Person(SKELETON, (-5.0, 0.0, 0.0), find_clip, ways.route))
+    try:
+        watch.person.move("walk", 0.0, target, 1.0)
+    except RefusedError:
+        assert ways.blocked((-5.0, 0.0), target) != ""
+        return
+    way = [watch.person.place]
+    while not watch.person.ended:
+        watch.step()
+        way.append(watch.person.place)
+    places = np.array(way)
+    assert places[-1, :2] == pytest.approx(target, abs=2e-3)
+    for size, at in walls:
+        off = np.maximum(np.abs(places[:, :2] - at) - 0.5 * np.array(size[:2]), 0.0)
+        assert np.hypot(*off.T).min() > ROOM - 0.06, "a cell's diagonal"
+    assert np.linalg.norm(np.diff(places[:, :2], axis=0), axis=1).max() < 2.0 * DT
+    assert np.abs(wrap_angle(np.diff(places[:, 2]))).max() < 4.0 * DT
+    assert watch.slides() < 0.02
+
+
+def test_a_way_round_is_not_much_longer_than_it_must_be_and_straight_where_nothing_is() -> None:
+    ways = walled(((0.2, 2.0, 2.0), (2.0, 0.0)))
+    assert ways.route((0.0, 3.0), (4.0, 3.0)).points.tolist() == [[0.0, 3.0], [4.0, 3.0]]
+    around = ways.route((0.0, 0.0), (4.0, 0.0))
+    least = 2.0 * math.hypot(1.9 - ROOM, 1.0 + ROOM)
+    assert least < around.length < 1.15 * least + 0.4
+    assert around.points[0].tolist() == [0.0, 0.0]
+    assert around.points[-1].tolist() == [4.0, 0.0]
+
+
+@given(st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=3, max_size=6, unique=True))
+def test_routes_are_slow_enough_for_their_bends(corners: list[tuple[float, float]]) -> None:
+    array = np.array(corners)
+    if np.linalg.norm(np.diff(array, axis=0), axis=1).min() < 0.3:
+        return
+    route = Route.through(array, 1.6, lambda places: True)
+    assert route.place(0.0) == pytest.approx(corners[0])
+    assert route.place(route.length) == pytest.approx(corners[-1])
+    gone = np.linspace(0.0, route.length, 400)
+    speeds = np.array([route.fastest(s) for s in gone.tolist()])
+    slower = np.diff(np.minimum(speeds, 4.0) ** 2) / (2.0 * np.diff(gone))
+    assert slower.min() > -1.7
+    again = Route(np.array(route.save()), 1.6)
+    assert [again.fastest(s) for s in gone.tolist()] == speeds.tolist()
 
 
 # -- state -------------------------------------------------------------------------------------------------------------

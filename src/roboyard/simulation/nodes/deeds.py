@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from roboyard.errors import RoboyardError
 from roboyard.simulation.people.hands import Hands
-from roboyard.simulation.people.person import Person, RefusedError
+from roboyard.simulation.people.movement import RefusedError
+from roboyard.simulation.people.person import Person
 
 Array = NDArray[np.float64]
 

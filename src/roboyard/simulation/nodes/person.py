@@ -18,7 +18,8 @@ from roboyard.simulation.nodes.deeds import Deeds
 from roboyard.simulation.people.body import Body, pressed_region
 from roboyard.simulation.people.clip import Clip
 from roboyard.simulation.people.hands import Hands
-from roboyard.simulation.people.person import Person, RefusedError, State
+from roboyard.simulation.people.movement import RefusedError
+from roboyard.simulation.people.person import Person, State
 from roboyard.simulation.people.skeleton import PARTS, combined
 from roboyard.simulation.people.ways import Ways
 
@@ -55,7 +56,9 @@ class PersonNode(Node):
     def setup(self) -> None:
         """Stand where the person begins."""
         start = (self.place.x, self.place.y, self.place.theta)
-        self.person = Person(self.body.skeleton, start, self.clips, self.ways.blocked, self.pace)
+        self.person = Person(
+            self.body.skeleton, start, self.clips, partial(self.ways.route, name=self.model), self.pace
+        )
         self.hands = Hands(self.simulation, self.model, self.body.skeleton.physique.height)
         self._deeds = Deeds(self.person, self.hands)
         self._goal: GoalHandle | None = None

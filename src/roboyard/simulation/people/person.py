@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -17,29 +17,26 @@ from numpy.typing import NDArray
 from roboyard.errors import RoboyardError
 from roboyard.geometry import wrap_angle
 from roboyard.simulation.people.clip import Clip
-from roboyard.simulation.people.gait import walk_clip
+from roboyard.simulation.people.movement import ACCELERATION, Asked, Movement, RefusedError
 from roboyard.simulation.people.performer import Performer
 from roboyard.simulation.people.reaching import REACHED
+from roboyard.simulation.people.route import Route
 from roboyard.simulation.people.skeleton import Skeleton
 
 Array = NDArray[np.float64]
-Way = Callable[[tuple[float, float], tuple[float, float]], str]
-"""Why the straight way from one place to another cannot be walked; empty if it can."""
+Way = Callable[[tuple[float, float], tuple[float, float]], Route]
+"""How to walk from one place to another. Raises RefusedError where nobody can."""
 
 NEAR = 0.10
 """Somebody who is so near a target has no way to walk [m]."""
-ACCELERATION, TURN_ACCELERATION = 1.6, 5.0
-"""Of walking and of turning on the spot [m/s², rad/s²]."""
+TURN_ACCELERATION = 5.0
+"""Of turning on the spot [rad/s²]."""
 TURN_RATE = 1.8
 """Of turning on the spot [rad/s]."""
 AIMED = math.radians(2.0)
 """Nearer than this to a direction nobody turns."""
 _DAWDLES, _FACES = 0.08, 4.0
 """Slower than this somebody who is steered stands; how fast they face where they go [m/s, rad/s]."""
-_FASTEST = 4.0
-"""That somebody can be told to walk or run [m/s]."""
-_SHORTEST, _LONGEST = 0.25, 0.90
-"""Strides that walking is made for [statures]."""
 
 
 class State(StrEnum):
@@ -49,25 +46,6 @@ class State(StrEnum):
     IDLE = "idle"
     MOVEMENT = "movement"
     ANIMATION = "animation"
-
-
-class RefusedError(RoboyardError):
-    """A goal that is not taken on; ``cause`` in one word: busy, unknown, unreachable or invalid."""
-
-    def __init__(self, what: str, cause: str, valid: str | None = None) -> None:
-        super().__init__(what, valid=valid)
-        self.cause = cause
-
-
-@dataclass(slots=True)
-class _Movement:
-    clip: Clip
-    distance: float
-    usual: float
-    target: tuple[float, float]
-    final: float | None
-    stage: str = "aim"
-    speed: float = 0.0
 
 
 @dataclass(slots=True)
@@ -83,7 +61,7 @@ class Person:
         skeleton: Whose body.
         place: x, y and yaw at the start [m, rad].
         clips: Finds a clip by its name; raises where there is none.
-        way: Tells why a way cannot be walked.
+        way: Finds ways; straight ones unless it is said.
         pace: Times the clips' own speed, of all that they do.
 
     Attributes:
@@ -99,7 +77,7 @@ class Person:
         skeleton: Skeleton,
         place: tuple[float, float, float],
         clips: Callable[[str], Clip],
-        way: Way = lambda start, end: "",
+        way: Way = lambda start, end: Route(np.array([start, end]), ACCELERATION),
         pace: float = 1.0,
     ) -> None:
         self._clips, self._way, self._pace = clips, way, pace
@@ -107,10 +85,9 @@ class Person:
         self.performer = Performer(skeleton, self._idle, place)
         self.state, self.progress, self.ended = State.SETUP, 0.0, False
         self.lingers = False
-        self._movement: _Movement | None = None
+        self._movement: Movement | None = None
         self._animation: _Animation | None = None
         self._steered: tuple[float, float] | None = None
-        self._asked: dict[str, Any] = {}
 
     @property
     def place(self) -> tuple[float, float, float]:
@@ -145,41 +122,13 @@ class Person:
             RefusedError: busy, no such clip or none to walk by, or the target cannot be reached.
         """
         self.check_free()
-        movement = self._movement_by(animation, distance, target, yaw, velocity)
+        asked = Asked(animation, distance, target, yaw, velocity)
+        movement = Movement.of(asked, self._known, self.performer.height, self._pace)
         x, y, _ = self.place
         if math.hypot(target[0] - x, target[1] - y) >= NEAR:
-            why = self._way((x, y), target)
-            if why:
-                raise RefusedError(f"({target[0]:.2f}, {target[1]:.2f}) cannot be reached: {why}", "unreachable")
+            movement.route = self._way((x, y), target)
         self._movement = movement
-        self._asked = {"animation": animation, "distance": distance, "target": list(target), "yaw": yaw}
-        self._asked["velocity"] = velocity
         self.state, self.progress = State.MOVEMENT, 0.0
-
-    def _movement_by(
-        self, animation: str, distance: float, target: tuple[float, float], yaw: float | None, velocity: float
-    ) -> _Movement:
-        clip, height = self._known(animation), self.performer.height
-        if not all(map(math.isfinite, (*target, distance, yaw or 0.0))):
-            raise RefusedError(f"a movement to {target}, {yaw}, {distance} m a round", "invalid", "finite numbers")
-        if velocity != 0.0 and not 0.05 <= velocity <= _FASTEST:
-            raise RefusedError(f"a velocity of {velocity:g} m/s", "invalid", f"0.05 to {_FASTEST:g} m/s, or 0")
-        if not clip.loop or not clip.travel > 0.0:
-            raise RefusedError(
-                f"animation {animation!r} goes nowhere", "invalid", "one that walks, as 'walk' or 'carry'"
-            )
-        if distance == 0.0:
-            distance = clip.travel * height
-        low, high = 0.05 * height, 2.0 * height
-        if not low <= distance <= high:
-            raise RefusedError(
-                f"{distance:g} m a round of {animation!r}", "invalid", f"{low:.2f} to {high:.2f} m, or 0"
-            )
-        stride = round(distance / height, 3)
-        if clip.name == "walk" and _SHORTEST <= stride <= _LONGEST:
-            clip = walk_clip(stride)
-        usual = velocity or self._pace * distance / clip.period
-        return _Movement(clip, distance, usual, target, yaw)
 
     def animate(self, animation: str, speed: float, target: Array | None = None, hand: str = "") -> None:
         """Begin to show a clip.
@@ -292,29 +241,27 @@ class Person:
                 self.performer.leave(self._idle)
             self._stand()
 
-    def _move_on(self, doing: _Movement, dt: float) -> None:
-        x, y, _ = self.place
-        ahead = (doing.target[0] - x, doing.target[1] - y)
-        left = math.hypot(*ahead)
+    def _move_on(self, doing: Movement, dt: float) -> None:
+        route, final = doing.route, doing.asked.yaw
         if doing.stage == "aim":
-            if left < NEAR:
+            if route is None:
                 doing.stage = "final"
-            elif self._turned(doing, math.atan2(ahead[1], ahead[0]), dt):
+            elif self._turned(doing, route.facing(0.0), dt):
                 doing.stage, doing.speed = "walk", 0.0
                 self._show(doing.clip)
-        if doing.stage == "walk":
-            self._walk(doing, left, dt)
-        if doing.stage == "final" and (doing.final is None or self._turned(doing, doing.final, dt)):
+        if doing.stage == "walk" and route is not None:
+            self._walk(doing, route, dt)
+        if doing.stage == "final" and (final is None or self._turned(doing, final, dt)):
             self._stand()
 
-    def _walk(self, doing: _Movement, left: float, dt: float) -> None:
-        """Straight ahead, by rounds of the clip; slower towards the end."""
-        wanted = min(doing.usual, math.sqrt(2.0 * ACCELERATION * left))
+    def _walk(self, doing: Movement, route: Route, dt: float) -> None:
+        """Along the way, by rounds of the clip; slower in bends and towards the end."""
+        left = route.length - doing.gone
+        wanted = min(doing.usual, route.fastest(doing.gone), math.sqrt(2.0 * ACCELERATION * left))
         doing.speed = min(doing.speed + ACCELERATION * dt, max(wanted, 0.05))
         step = min(doing.speed * dt, left)
-        x, y, _ = self.place
-        yaw = math.atan2(doing.target[1] - y, doing.target[0] - x)
-        self.performer.place = (x + step * math.cos(yaw), y + step * math.sin(yaw), yaw)
+        doing.gone += step
+        self.performer.place = (*route.place(doing.gone), route.facing(doing.gone))
         self.performer.phase += step / doing.distance
         if left - step < 1e-3:
             doing.stage, doing.speed = "final", 0.0
@@ -334,7 +281,7 @@ class Person:
         self._show(walk)
         self.performer.phase += dt * pace / (walk.travel * self.performer.height)
 
-    def _turned(self, doing: _Movement, direction: float, dt: float) -> bool:
+    def _turned(self, doing: Movement, direction: float, dt: float) -> bool:
         """Turn on the spot by steps; whether it is done."""
         x, y, yaw = self.place
         left = wrap_angle(direction - yaw)
@@ -361,8 +308,10 @@ class Person:
             "state": self.state.value, "progress": self.progress, "performer": self.performer.save(),
             "lingers": self.lingers,
             "steered": None if self._steered is None else list(self._steered),
-            "clip": self.animation, "asked": dict(self._asked),
-            "movement": None if moving is None else [moving.stage, moving.speed],
+            "clip": self.animation,
+            "movement": None if moving is None else
+            [astuple(moving.asked), None if moving.route is None else moving.route.save(),
+             moving.stage, moving.speed, moving.gone],
             "animation": None if showing is None else [showing.clip.name, showing.rate],
         }  # fmt: skip
 
@@ -371,15 +320,13 @@ class Person:
         self._movement = self._animation = None
         self.ended, self.lingers = False, saved["lingers"]
         self._steered = None if saved["steered"] is None else (saved["steered"][0], saved["steered"][1])
-        self._asked = dict(saved["asked"])
         shown = None
         if saved["movement"] is not None:
-            asked = self._asked
-            x, y = asked["target"]
-            self._movement = self._movement_by(
-                asked["animation"], asked["distance"], (x, y), asked["yaw"], asked["velocity"]
-            )
-            self._movement.stage, self._movement.speed = saved["movement"]
+            (animation, distance, (x, y), yaw, velocity), points, stage, speed, gone = saved["movement"]
+            asked = Asked(animation, distance, (x, y), yaw, velocity)
+            self._movement = Movement.of(asked, self._known, self.performer.height, self._pace)
+            self._movement.route = None if points is None else Route(np.array(points), ACCELERATION)
+            self._movement.stage, self._movement.speed, self._movement.gone = stage, speed, gone
             shown = self._movement.clip if saved["clip"] == self._movement.clip.name else None
         if saved["animation"] is not None:
             name, rate = saved["animation"]
