@@ -124,3 +124,6 @@ def test_the_tool_leans_away_from_the_foot_across_what_lies_there(
     assert R[2, 2] == pytest.approx(-math.cos(tilt))
     assert R[:2, 2] @ np.array(place[:2]) >= -1e-9  # away from the foot
     assert R[:, 0] @ now.rotation_matrix()[:, 0] >= -1e-9  # the nearer way round
+    exact = leaning_pose(place, yaw, tilt, [0.0, 0.0, 0.0]).rotation_matrix()
+    np.testing.assert_allclose(exact[:, 0], (math.cos(yaw), math.sin(yaw), 0.0), atol=1e-9)
+    np.testing.assert_allclose(exact[:, 2], R[:, 2], atol=1e-9)

@@ -167,7 +167,7 @@ def test_holding_and_losing() -> None:
     grasp.aim(0, 0.0, 10.0)
     looks = [
         (0.02, 0.05, 0.1, 1.0, "moving"), (0.05, 0.04, 0.0, 6.0, "moving"), (0.12, 0.04, 0.0, 10.0, "holding"),
-        (0.2, 0.039, 0.01, 4.0, "holding"), (0.3, 0.0379, 0.1, 9.0, "lost"), (0.9, 0.0, 0.0, 0.0, "lost"),
+        (0.2, 0.039, 0.01, 4.0, "holding"), (0.3, 0.0379, 0.1, 4.0, "lost"), (0.9, 0.0, 0.0, 0.0, "lost"),
     ]  # fmt: skip
     for time, opening, speed, force, state in looks:
         assert grasp.look(round(time * 1e9), opening, speed, force).state == state
@@ -177,6 +177,17 @@ def test_holding_and_losing() -> None:
     other.load(grasp.save())
     assert other.look(round(1.5e9), 0.08, 0.0, 0.0) == grasp.look(round(1.5e9), 0.08, 0.0, 0.0)
     assert other.look(round(1.5e9), 0.08, 0.0, 0.0).state == "still"
+
+
+def test_what_turns_between_the_fingers_is_still_held() -> None:
+    grasp = Grasp(Hand(0.0, 0.08, (20.0,), (0.0,)), GraspConfig(0.001, stall_timeout=0.1))
+    grasp.aim(0, 0.0, 10.0)
+    looks = [
+        (0.12, 0.046, 0.0, 10.0, "holding"), (0.2, 0.0435, 0.02, 8.0, "holding"), (0.35, 0.040, 0.0, 10.0, "holding"),
+        (0.4, 0.0385, 0.05, 3.0, "holding"), (0.5, 0.0379, 0.1, 3.0, "lost"),
+    ]  # fmt: skip
+    for time, opening, speed, force, state in looks:
+        assert grasp.look(round(time * 1e9), opening, speed, force).state == state
 
 
 @pytest.mark.parametrize(("opening", "force"), [(0.0, 10.0), (0.08, 10.0), (0.04, 4.0)])

@@ -309,6 +309,25 @@ def test_pairs_may_be_allowed() -> None:
     assert asked.without("plate").contact(q) != ("kinect", "plate")
 
 
+def test_whole_models_may_be_allowed_also_before_they_are_there() -> None:
+    groups = schunk()
+    far = [Obstacle(f"shelf::link::{k}", one.geometry, one.T_world) for k, one in enumerate(things())]
+    asked = PlanningScene.of(groups, obstacles=far)
+    states = asked.chain.random(np.random.default_rng(5), 300)
+    touches = [pair for pair in asked.contacts(states) if pair and "::" in pair[1]]
+    assert touches
+    links = {pair[0] for pair in touches}
+    free = asked.allowing(*((link, "shelf") for link in links))
+    assert not any(pair and pair[0] in links and "::" in pair[1] for pair in free.contacts(states))
+    before = PlanningScene.of(groups).tolerating(*(("shelf", link) for link in links)).with_obstacles(far)
+    assert before.contacts(states) == free.contacts(states)
+    exact, strict = ExactChecker(free), ExactChecker(asked)
+    assert all(exact.contact(q) is None for q in states if free.free(q))
+    assert any(strict.contact(q) for q in states if free.free(q))
+    with pytest.raises(UnknownNameError, match="shelf"):
+        PlanningScene.of(groups).allowing(("shelf", "kinect"))
+
+
 def test_where_the_robot_stands_does_not_matter_if_all_else_moves_with_it() -> None:
     T = SE3.from_xyz_rpy((3.0, -2.0, 0.5), (0.1, 0.2, 2.0))
     moved = [Obstacle(one.name, one.geometry, T @ one.T_world) for one in things()]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.robots.grasping import Bench, block
 
 from roboyard.bus import Node, resource
+from roboyard.bus.meter import NodeError
 from roboyard.description import Capsule
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -28,6 +29,7 @@ from roboyard.scenarios.robot_groups import find_groups
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.true_arm import TrueArm
 from roboyard.scenarios.walk import WalkNode
+from roboyard.vision.nodes.detections import detection, detections
 
 KINDS = msg.moveit_msgs
 HELD = {"scitos_arm": {"finger_left_joint": 0.02}, "iisy": {"finger_left_joint": 0.02}, "youbot_arm": {}}
@@ -128,6 +130,52 @@ def cell() -> Iterator[Cell]:
 def names(scene: Any) -> tuple[set[str], set[str]]:
     attached = scene.robot_state.attached_collision_objects
     return {one.id for one in scene.world.collision_objects}, {one.object.id for one in attached}
+
+
+def seen(name: str, size: tuple[float, float, float], place: Any) -> Any:
+    return detection("base_link", 0, SE3(translation=place), size, name, 1.0)
+
+
+def test_what_a_detector_sees_stands_in_the_way_until_it_is_held() -> None:
+    with Run("empty", seed=4, record=False) as run:
+        robot = run.add("iisy", nodes=["joint_states", "robot_state", "arm"])
+        node = MoveGroupNode(
+            groups=robot.groups, gripper_topic="grip", things_topic="eyes", allowed=("bar, finger_left",)
+        )
+        robot.add_node(node, "move_group")
+        hand: Any = robot.add_node(Hand(), "hand")
+        eyes = hand.publisher("eyes", msg.vision_msgs.Detection3DArray)
+        run.run_for(0.3)
+        keeper = node._keeper
+        point, _ = between_fingers(PlanningScene.of(robot.groups), keeper.measured())
+        size, far = (0.02, 0.12, 0.02), (3.0, 0.0, 0.0)
+
+        def look(*things: Any) -> dict[str, Any]:
+            eyes.publish(detections("base_link", 0, things))
+            run.run_for(0.05)
+            return dict(keeper.scene.obstacles)
+
+        nothing = seen("", size, point), seen("flat", (0.1, 0.0, 0.1), point), seen("away", size, far)
+        assert set(look(seen("bar", size, point), *nothing)) == {"bar"}
+        first, version = keeper.scene.obstacles["bar"], keeper.version
+        assert look(seen("bar", size, point + np.array([0.004, 0.0, 0.0])))["bar"] is first  # an error of the look
+        assert keeper.version == version
+        assert look(seen("bar", size, point + np.array([0.0, 0.01, 0.0])))["bar"].T_world.y != first.T_world.y
+        look(seen("bar", size, point))
+        hand.gripper.publish(msg.String(data="holding"))
+        assert not look(seen("bar", size, point + np.array([0.2, 0.0, 0.0])))  # the hand knows better
+        assert set(keeper.scene.attached) == {"bar"}
+        hand.gripper.publish(msg.String(data="moving"))
+        assert set(look(seen("bar", size, point))) == {"bar"}
+        saved = node.save()
+        assert set(look(seen("bar", size, far))) == set()
+        node.load(saved)
+        assert set(keeper.scene.obstacles) == {"bar"}
+        assert ("bar", "finger_left") in keeper.scene.allowed
+        run.run_for(1.5)
+        assert look() == {}  # nobody has seen it for long
+        with pytest.raises(NodeError, match="two names"):
+            robot.add_node(MoveGroupNode(groups=robot.groups, allowed=("bar",)), "other")
 
 
 @pytest.mark.parametrize("ends", ["moving", "lost"])

@@ -126,6 +126,15 @@ def test_who_guides_the_arm_does_not_count_but_others_do() -> None:
         assert people.result()["ssm_violation_s"] == pytest.approx(expected)
 
 
+def test_the_moment_in_which_a_hand_over_ends_is_still_its_own() -> None:
+    people = People("", Standing(0.5))  # type: ignore[arg-type]
+    for time, x in ((0.0, 0.9), (0.1, 0.9), (0.2, 9.0)):
+        people.handlers()["/handover"](msg.Bool(data=time < 0.2), 0)
+        people.on_body(body(time, x), round(time * 1e9))
+    assert people.result()["ssm_violation_s"] == 0.0
+    assert people.result()["handover_s"] == pytest.approx(0.2)
+
+
 def test_a_longer_silence_than_a_quarter_of_a_second_is_nobodys_violation() -> None:
     found = judged(Standing(0.5), (0.0, 0.9, 0.0), (2.0, 0.9, 0.0)).result()
     assert found["ssm_violation_s"] <= 0.26

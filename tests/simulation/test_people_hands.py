@@ -65,6 +65,21 @@ def bench() -> Any:
     made.run.close()
 
 
+def test_what_is_held_is_held_up_while_somebody_stands_and_turns(bench: Bench) -> None:
+    assert bench.take().succeeded
+    target = pose_to_msg(SE2(0.0, 0.0, 2.5))
+    goal = bench.movement.send(action.ActorMovement.Goal(animation_name="carry", target=target))
+    heights = []
+    while not goal.done() or bench.run.time < 12.0:
+        bench.run.run_for(0.1)
+        heights.append(bench.part.z)
+    assert goal.succeeded
+    assert min(heights[10:]) > 0.95  # m: higher than the table they stand at
+    bench.run.people["anna"].hands.let_go("right")
+    bench.run.run_for(1.0)
+    assert bench.run.people["anna"].person.animation == "idle"
+
+
 def test_a_part_is_taken_carried_and_left_where_it_was_to_be(bench: Bench) -> None:
     assert bench.take().succeeded
     assert bench.run.people["anna"].hands.things == {"right": "part"}

@@ -107,7 +107,8 @@ class Grasp:
     """Follows a gripper from reading to reading.
 
     Something is held when the fingers stand still between their ends and press towards their goal with at least
-    ``force_share`` of what they were told to; it is lost when they then move on by more than ``slack``.
+    ``force_share`` of what they were told to; it is lost when they then move on by more than ``slack`` and press on
+    nothing any more: what turns between the fingers, or gives way, is still held.
 
     Args:
         hand: The gripper.
@@ -142,8 +143,11 @@ class Grasp:
         still = (now_ns - self._moved_ns) * 1e-9 >= config.stall_timeout
         pressing = self._presses(opening, force, reached)
         if self._state == "holding":
-            if (opening - self._held_at) * math.copysign(1.0, self._goal - self._held_at) > config.slack:
+            run_on = (opening - self._held_at) * math.copysign(1.0, self._goal - self._held_at) > config.slack
+            if run_on and not pressing:
                 self._state = "lost"
+            elif run_on and still:
+                self._held_at = opening  # it has turned between the fingers, or given way
         elif self._state != "lost":
             if still and pressing:
                 self._state, self._held_at = "holding", opening

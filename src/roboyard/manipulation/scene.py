@@ -24,6 +24,7 @@ from roboyard.manipulation.collision.building import (
     make_bodies,
     parts_of,
     robot_side,
+    wholes,
     world_side,
 )
 from roboyard.manipulation.collision.clearance import distances, free_line, touching
@@ -197,10 +198,20 @@ class PlanningScene:
         return self._but(attached={name: one for name, one in self.attached.items() if name not in names})
 
     def allowing(self, *pairs: Pair) -> PlanningScene:
-        """With pairs that may touch. Raises UnknownNameError."""
+        """With pairs that may touch; a name may also be that of a whole model, object or person.
+
+        Raises:
+            UnknownNameError: there is nothing of a name.
+        """
         known = [*self.chain.links, *self.obstacles, *self.attached]
+        whole = [name for one in (*self.obstacles, *self.attached) for name in wholes(one)[1:]]
         for name in (name for pair in pairs for name in pair):
-            self._known("link, obstacle or attached shape", name, known)
+            if name not in whole:
+                self._known("link, obstacle or attached shape", name, known)
+        return self.tolerating(*pairs)
+
+    def tolerating(self, *pairs: Pair) -> PlanningScene:
+        """As `allowing`, also of what may come later."""
         return self._but(allowed=self.allowed | set(pairs))
 
     def disallowing(self, *pairs: Pair) -> PlanningScene:

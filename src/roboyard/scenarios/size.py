@@ -40,6 +40,13 @@ def outline(given: tuple[tuple[float, float], ...], model: Model) -> tuple[tuple
     return tuple((float(x), float(y)) for x, y in corners)
 
 
+def box_about(model: Model) -> tuple[float, float, float]:
+    """Edges [m] of the box about the model's origin, along its axes, that holds all that touches."""
+    corners = np.abs(np.array(list(_all_corners(model))).reshape(-1, 3)).max(axis=0, initial=0.0)
+    x, y, z = (2.0 * corners).tolist()
+    return x, y, z
+
+
 def lowest(model: Model) -> float:
     """Height [m] of the lowest point that touches, in the model's frame with every joint at zero; 0 if nothing does."""
     return min((float(corner[2]) for corner in _all_corners(model)), default=0.0)

@@ -7,6 +7,7 @@ import numpy as np
 from roboyard.bus import Node, param, resource
 from roboyard.geometry import SE3
 from roboyard.messages import msg
+from roboyard.scenarios.size import box_about
 from roboyard.scenarios.supply import movable
 from roboyard.simulation import Simulation
 from roboyard.vision.nodes.detections import detection, detections
@@ -17,7 +18,7 @@ FRAME = "world"
 class ThingFinderNode(Node):
     """Tells where things are, as a detector does that sees them.
 
-    out: found (vision_msgs/Detection3DArray in the frame ``world``; ids are the things' names)
+    out: found (vision_msgs/Detection3DArray in the frame ``world``; ids are the things' names, boxes hold them)
 
     Each look has an error of its own, drawn by the run's seed.  It looks only while somebody listens.
     """
@@ -31,6 +32,7 @@ class ThingFinderNode(Node):
     def setup(self) -> None:
         """Begin."""
         self._names = movable(self.simulation, self.things, f"{self.full_name}, parameter 'things'")
+        self._sizes = {name: box_about(self.simulation.models[name].model) for name in self._names}
         self._found = self.publisher("found", msg.vision_msgs.Detection3DArray)
         self.timer(rate=self.rate, callback=self._look)
 
@@ -42,7 +44,7 @@ class ThingFinderNode(Node):
         for name in self._names:
             if name in self.simulation.models:
                 T = self.simulation.truth(name).T_world_base @ self._error()
-                seen.append(detection(FRAME, self.now_ns, T, (0.0, 0.0, 0.0), name, 1.0, covariance))
+                seen.append(detection(FRAME, self.now_ns, T, self._sizes[name], name, 1.0, covariance))
         self._found.publish(detections(FRAME, self.now_ns, seen))
 
     def _error(self) -> SE3:

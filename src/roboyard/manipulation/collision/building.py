@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,11 @@ from roboyard.manipulation.collision.boxes_tree import box_tree
 from roboyard.manipulation.collision.obstacles import Attached, Obstacle, Voxels
 from roboyard.manipulation.collision.solids import BOX, Array, Solid, Solids, gathered, joined, solids_of
 from roboyard.manipulation.groups import Groups
+
+PART: Final = "#"
+"""Between an object's name and the number of a further shape of it."""
+_MARKS: Final = ("::", PART, " ")
+"""Between the name of a whole and that of its part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +146,20 @@ def world_side(obstacles: Iterable[Obstacle | Voxels], T_base_world: SE3) -> Wor
     return WorldSide(solids, placed, tuple(owners), *_boxes(solids, placed))
 
 
+def wholes(name: str) -> tuple[str, ...]:
+    """A name and those of what it is part of: an object of several shapes, a model of the world, somebody.
+
+    >>> wholes("fixture::link::plate"), wholes("tray#2"), wholes("anna left_hand")
+    (('fixture::link::plate', 'fixture'), ('tray#2', 'tray'), ('anna left_hand', 'anna'))
+    """
+    return (name, *(whole for mark in _MARKS if (whole := name.partition(mark)[0]) != name))
+
+
+def may_touch(allowed: frozenset[tuple[str, str]], one: str, other: str) -> bool:
+    """Whether two may touch, or what they are part of."""
+    return any((a, b) in allowed for a in wholes(one) for b in wholes(other))
+
+
 def make_bodies(robot: RobotSide, world: WorldSide, margin: float) -> tuple[Bodies, tuple[str, ...]]:
     """Arrays for the kernels, and the name of the obstacle that each solid of the world is part of.
 
@@ -248,16 +268,18 @@ def _pairs(parts: Sequence[Part], allowed: frozenset[tuple[str, str]]) -> NDArra
         (i, j)
         for i, one in enumerate(parts)
         for j, other in enumerate(parts)
-        if one.frame < other.frame and one.name != other.name and (one.name, other.name) not in allowed
+        if one.frame < other.frame and one.name != other.name and not may_touch(allowed, one.name, other.name)
     ]
     return np.array(found, dtype=np.int64).reshape(-1, 2)
 
 
 def _matrix(robot: RobotSide, world: Sequence[str]) -> NDArray[np.bool_]:
     found = np.zeros((len(robot.names), len(world)), dtype=np.bool_)
-    for name in robot.touchable.intersection(world):
+    for name in set(world):
+        if robot.touchable.isdisjoint(wholes(name)):
+            continue
         columns = np.array([other == name for other in world])
         for i, part in enumerate(robot.names):
-            if (part, name) in robot.allowed:
+            if may_touch(robot.allowed, part, name):
                 found[i, columns] = True
     return found

@@ -27,7 +27,7 @@ from roboyard.description import (
 )
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
-from roboyard.manipulation.collision.building import allowed_pairs
+from roboyard.manipulation.collision.building import allowed_pairs, may_touch
 from roboyard.manipulation.collision.obstacles import Voxels
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class ExactChecker:
                 and one.name != other.name
                 and (one.frame != other.frame)
                 and not (other.frame == -1 and one.frame == 0)
-                and (one.name, other.name) not in allowed
+                and not may_touch(allowed, one.name, other.name)
             ],
             dtype=np.int64,
         ).reshape(-1, 2)

@@ -59,6 +59,8 @@ class MoveGroupNode(Node):
     bodies_topics: tuple[str, ...] = param((), doc="where their bodies are, PersonBody for each", fixed=True)
     people: PeopleSettings = settings(PeopleSettings)
     gripper_topic: str = param("", doc="state of a gripper that the scene follows; empty: none", fixed=True)
+    things_topic: str = param("", doc="of what a detector sees, with its size; empty: none", fixed=True)
+    allowed: tuple[str, ...] = param((), doc="pairs that may touch: links, things, whole models", fixed=True)
     octomap_timeout: float = param(2.0, unit="s", low=0.1, high=1e3, doc="so long such maps may be missing")
     margin: float = param(0.005, unit="m", low=0.0005, high=0.5, doc="what is nearer touches", fixed=True)
     rate: float = param(20.0, unit="Hz", low=1.0, high=200.0, doc="of looks ahead", fixed=True)
@@ -73,7 +75,7 @@ class MoveGroupNode(Node):
         known = self.world if self.know_world else None
         self._keeper = keeper = SceneKeeper(
             self, self.groups, self.group, world_frame=self.world_frame, place=place_of(self.place), known=known,
-            margin=self.margin, joint_timeout=self.joint_timeout,
+            margin=self.margin, joint_timeout=self.joint_timeout, allowed=self.allowed,
         )  # fmt: skip
         self._reader = Reader(keeper, self.states_per_second)
         self._mover = Mover(
@@ -85,7 +87,7 @@ class MoveGroupNode(Node):
         self._feeds = SceneFeeds(
             self, keeper, octomap_topic=self.octomap_topic, people_topics=self.people_topics, people=self.people,
             gripper_topic=self.gripper_topic, changed=lambda: self._monitored.publish(self._scene()),
-            bodies_topics=self.bodies_topics,
+            bodies_topics=self.bodies_topics, things_topic=self.things_topic,
         )  # fmt: skip
         for name, kind, take in (
             ("move_action", action.MoveGroup, self._on_move),

@@ -11,9 +11,11 @@ import numpy as np
 
 from roboyard.bus import Node
 from roboyard.errors import RoboyardError
+from roboyard.manipulation.collision.building import PART
 from roboyard.manipulation.gripped import gripped, touched_by
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
-from roboyard.manipulation.nodes.scene_messages import PART, parts_named
+from roboyard.manipulation.nodes.scene_messages import parts_named
+from roboyard.manipulation.nodes.thing_feed import ThingFeed
 from roboyard.manipulation.people import PeopleSettings, part_at, parts_near, person_at
 from roboyard.manipulation.scene import Pair
 from roboyard.messages import msg
@@ -47,6 +49,7 @@ class SceneFeeds:
         bodies_topics: Where the parts of their bodies are.
         people: How much room they get.
         gripper_topic: Empty: the scene does not follow the gripper.
+        things_topic: Of what a detector sees; empty: none.
         changed: Called after each change that is to be told.
     """
 
@@ -61,6 +64,7 @@ class SceneFeeds:
         gripper_topic: str,
         changed: Callable[[], None],
         bodies_topics: Sequence[str] = (),
+        things_topic: str = "",
     ) -> None:
         self._node, self._keeper, self._people, self._changed = node, keeper, people, changed
         self._held: tuple[str, ...] = ()
@@ -77,6 +81,7 @@ class SceneFeeds:
             node.subscribe(topic, msg.Odometry, partial(self._on_person, topic))
         for topic in bodies_topics:
             node.subscribe(topic, msg.PersonBody, partial(self._on_body, topic))
+        self._things = ThingFeed(node, keeper, things_topic, people.within) if things_topic else None
         if gripper_topic:
             node.subscribe(gripper_topic, msg.String, self._on_gripper)
 
@@ -139,10 +144,10 @@ class SceneFeeds:
         for one in names:
             scene = scene.grasp(one, q)
         self._held = names
-        pairs = touched_by(self._keeper.posed(scene), set(names), q)
+        pairs = touched_by(self._keeper.peopled(self._keeper.posed(scene)), set(names), q)
         self._parting = (*self._parting, *pairs)
         self._node.log.info(f"holds {names[0]}")
-        return scene.allowing(*pairs)
+        return scene.tolerating(*pairs)
 
     def _released(self) -> Any:
         q, scene = self._keeper.measured(), self._keeper.standing(self._keeper.scene)
@@ -150,7 +155,7 @@ class SceneFeeds:
         for one in self._held:
             if one in scene.attached:
                 scene = scene.release(one, q)
-        self._parting = (*self._parting, *sorted(scene.allowed - before))
+        self._parting = (*self._parting, *sorted(pair for pair in scene.allowed - before if pair[::-1] not in before))
         self._held = ()
         return scene
 
@@ -171,10 +176,11 @@ class SceneFeeds:
     def _part(self) -> None:
         """What touched only while it was gripped or set down may no longer do so, once it is apart."""
         scene = self._keeper.scene
-        known = {*scene.chain.links, *scene.obstacles, *scene.attached}
+        peopled = self._keeper.peopled(scene)
+        known = {*scene.chain.links, *peopled.obstacles, *scene.attached}
         try:
             q = self._keeper.measured()
-            strict = self._keeper.posed(scene).disallowing(*self._parting)
+            strict = self._keeper.posed(peopled).disallowing(*self._parting)
             touch = {
                 frozenset(pair) for pair in touched_by(strict, {name for pair in self._parting for name in pair}, q)
             }
@@ -198,9 +204,12 @@ class SceneFeeds:
 
     def save(self) -> dict[str, Any]:
         """State as plain data; the scene itself is the keeper's."""
-        return {"held": self._held, "parting": self._parting, "due": self._due_ns}
+        things = {} if self._things is None else self._things.save()
+        return {"held": self._held, "parting": self._parting, "due": self._due_ns, "things": things}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._held, self._due_ns = tuple(saved["held"]), saved["due"]
         self._parting = tuple(tuple(pair) for pair in saved["parting"])
+        if self._things is not None:
+            self._things.load(saved["things"])

@@ -10,7 +10,7 @@ import numpy as np
 from roboyard.bus import Node
 from roboyard.config.describe import near
 from roboyard.description import World
-from roboyard.errors import InputError, RoboyardError
+from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import Attached, Obstacle, Voxels, obstacles_of
 from roboyard.manipulation.collision.obstacles import Array
@@ -44,6 +44,7 @@ class SceneKeeper:
         known: What stands fast in it is known beforehand; what can be carried off is not.
         margin: What is nearer touches [m].
         joint_timeout: So old may measured joints be [s].
+        allowed: Pairs of names that may touch, two in each text.
 
     Attributes:
         frame: Of plans, as transforms know it.
@@ -62,6 +63,7 @@ class SceneKeeper:
         known: World | None,
         margin: float,
         joint_timeout: float,
+        allowed: Sequence[str] = (),
     ) -> None:
         self._node, self._groups, self._timeout = node, groups, joint_timeout
         root = groups.root
@@ -76,7 +78,7 @@ class SceneKeeper:
             loose = [placed.name for placed in known.models if not placed.model.static]
             fast = obstacles_of(known, without=loose)
             scene = scene.with_obstacles(Obstacle(o.name, o.geometry, T @ o.T_world) for o in fast)
-        self.scene = scene
+        self.scene = scene.tolerating(*(_pair(text) for text in allowed))
         self._others = [
             joint.name
             for joint in groups.model.joints
@@ -151,14 +153,18 @@ class SceneKeeper:
         if standing is not self.scene:
             self.put(standing)
         if tool not in self._ready:
-            people = [*self._people.values(), *(part for body in self._bodies.values() for part in body)]
             posed = self._posed.get(tool)
             if posed is None:
                 posed = self._posed[tool] = self.posed(self.scene, tool)
                 _ = posed.robot, posed.around  # made once, whatever people do
-            scene = posed.with_obstacles(people)
+            scene = self.peopled(posed)
             self._ready[tool] = scene if self._seen is None else scene.with_obstacles([self._seen])
         return self._ready[tool]
+
+    def peopled(self, scene: PlanningScene) -> PlanningScene:
+        """A scene with the people who are there."""
+        parts = (part for body in self._bodies.values() for part in body)
+        return scene.with_obstacles([*self._people.values(), *parts])
 
     def standing(self, scene: PlanningScene) -> PlanningScene:
         """A scene with the robot where it stands now. Raises TransformError."""
@@ -321,14 +327,8 @@ class SceneKeeper:
         names = [str(name) for name in matrix.entry_names]
         if len(matrix.entry_values) != len(names) or any(len(row.enabled) != len(names) for row in matrix.entry_values):
             raise MoveError("an allowed collision matrix that is not square", "bad_goal")
-        known = {*scene.chain.links, *scene.obstacles, *scene.attached}
-        pairs = [
-            (names[i], names[j])
-            for i, row in enumerate(matrix.entry_values)
-            for j in range(i)
-            if row.enabled[j] and names[i] in known and names[j] in known
-        ]
-        return scene.allowing(*pairs)
+        pairs = [(names[i], names[j]) for i, row in enumerate(matrix.entry_values) for j in range(i) if row.enabled[j]]
+        return scene.tolerating(*pairs)
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save(self) -> dict[str, Any]:
@@ -354,7 +354,7 @@ class SceneKeeper:
         scene = bare.moved(saved["T_world_robot"]).with_obstacles(saved["obstacles"])
         for thing in saved["attached"]:
             scene = scene.attach(thing)
-        self.scene = scene.allowing(*(tuple(pair) for pair in saved["allowed"]))
+        self.scene = scene.tolerating(*(tuple(pair) for pair in saved["allowed"]))
         self._positions, self._held = dict(saved["positions"]), dict(saved["held"])
         self._measured_ns, self.seen_ns = saved["times"]
         self._seen = None if saved["seen"] is None else Voxels(SEEN, *saved["seen"])
@@ -363,6 +363,13 @@ class SceneKeeper:
         self._posed.clear()
         self._ready.clear()
         self.version = saved["version"]
+
+
+def _pair(text: str) -> tuple[str, str]:
+    one, comma, other = (part.strip() for part in text.partition(","))
+    if not (one and comma and other) or "," in other:
+        raise ConfigError(f"{text!r} is no pair", where="allowed", valid="two names: 'part_1, fixture'")
+    return one, other
 
 
 def _number(operation: Any) -> int:

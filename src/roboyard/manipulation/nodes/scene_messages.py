@@ -12,13 +12,12 @@ from roboyard.description import Box, Capsule, Cone, Cylinder, Geometry, Plane, 
 from roboyard.description.shapes import Inline, Mesh
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import Attached, Obstacle, Voxels
+from roboyard.manipulation.collision.building import PART
 from roboyard.manipulation.nodes.move_codes import MoveError
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import msg
 from roboyard.messages.convert import header, pose_to_msg, pose_to_se3
 
-PART: Final = "#"
-"""Between an object's name and the number of a further shape of it."""
 _LARGEST: Final = 1e4
 """Of a shape's sizes [m]."""
 _MOST_SHAPES: Final = 10_000

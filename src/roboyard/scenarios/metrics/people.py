@@ -111,7 +111,8 @@ class People(Collector):
     def __init__(self, namespace: str, arm: Arm | None) -> None:
         self._namespace, self._arm = namespace, arm
         self._rules, self._deceleration = SeparationRules(), np.zeros(0)
-        self._handover, self._guided_ns = False, -_SWITCH_NS - 1
+        self._handover = self._handed_over = False
+        self._guided_ns = -_SWITCH_NS - 1
         self._gaps: dict[str, float] = {}
         self._before: dict[str, tuple[int, Array]] = {}
         self._least: dict[str, float] = {}
@@ -254,11 +255,12 @@ class People(Collector):
         since_ns = max(self._counted_ns, time_ns - round(_LONGEST * 1e9))
         if time_ns > since_ns:
             held = max(self._bad_until.values(), default=0)
-            if self._handover:
+            if self._handed_over:
                 self._handed += (time_ns - since_ns) * 1e-9
             else:
                 self._violation += max(min(held, time_ns) - since_ns, 0) * 1e-9
         self._counted_ns = max(self._counted_ns, time_ns)
+        self._handed_over = self._handover  # from now until the next judgement, as the robot's motion is that of now
         self._bad_until[person] = time_ns + round(_LONGEST * 1e9) if bad else 0
 
     def _press(self, message: Any, time_ns: int, gap: Array, own: NDArray[np.bool_], capsules: LinkCapsules) -> float:

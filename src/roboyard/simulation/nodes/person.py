@@ -137,6 +137,7 @@ class PersonNode(Node):
     # -- time ----------------------------------------------------------------------------------------------------------
     def _step(self) -> None:
         before = self.person.state
+        self.person.carries = bool(self.hands.things)
         places, turns = self.person.step(1.0 / self.rate)
         self.simulation.flesh.lead(self.model, places, turns, 1.0 / self.rate)
         self._deeds.step(1.0 / self.rate)

@@ -70,6 +70,7 @@ class Person:
         progress: Of an animation, 0 to 1.
         ended: Whether the last step ended a goal.
         lingers: Whether a hand that has reached its place stays there.
+        carries: Whether they hold something, so that arms do not hang down while they stand and turn.
     """
 
     def __init__(
@@ -81,13 +82,24 @@ class Person:
         pace: float = 1.0,
     ) -> None:
         self._clips, self._way, self._pace = clips, way, pace
-        self._idle, self._turn, self._walk_clip = clips("idle"), clips("turn"), clips("walk")
+        self._idles = clips("idle"), clips("carry_idle")
+        self._turns = clips("turn"), clips("carry_turn")
+        self._walk_clip = clips("walk")
+        self.carries = False
         self.performer = Performer(skeleton, self._idle, place)
         self.state, self.progress, self.ended = State.SETUP, 0.0, False
         self.lingers = False
         self._movement: Movement | None = None
         self._animation: _Animation | None = None
         self._steered: tuple[float, float] | None = None
+
+    @property
+    def _idle(self) -> Clip:
+        return self._idles[self.carries]
+
+    @property
+    def _turn(self) -> Clip:
+        return self._turns[self.carries]
 
     @property
     def place(self) -> tuple[float, float, float]:
@@ -221,6 +233,7 @@ class Person:
         elif self.state is State.ANIMATION and self._animation is not None:
             self._animate_on(self._animation, dt)
         else:
+            self._show(self._idle)
             self.performer.phase += dt / self._idle.period
         return self.performer.pose(dt)
 
