@@ -1,14 +1,17 @@
 """The page as a person uses it, in a real browser."""
 
 from pathlib import Path
+from threading import Event, Thread
+from typing import Any
 
 import pytest
 from tests.view.browser import Page, browser
 from tests.view.conftest import Stage
 
 from roboyard.bus.pacing import wall_seconds
-from roboyard.scenarios import load_spec, run_scenario
-from roboyard.view import Player, Server
+from roboyard.bus.topics import Topic
+from roboyard.scenarios import Control, Run, load_spec, run_scenario
+from roboyard.view import Player, Server, View
 
 COLOURS = """async () => {
   const blob = await roboyard.stage.picture();
@@ -77,6 +80,99 @@ def test_without_the_token_nothing_is_seen(stage: Stage) -> None:
         shown.wait("document.getElementById('state').dataset.state === 'lost'")
         assert shown.value("roboyard.updates") == 0
         assert shown.value("roboyard.bodies.number") == 0
+
+
+def go(path: str, view: View, out: Path, overrides: list[str], ended: list[Run]) -> Thread:
+    """A scenario that goes on in real time on a thread of its own, seen."""
+    spec, control = load_spec(path, overrides=overrides), Control(pace=1.0)
+
+    def started(run: Run) -> None:
+        ended.append(run)
+        view.begin(run, "test", 600.0, control)
+
+    thread = Thread(
+        target=lambda: run_scenario(spec, out=out, report=False, serve=False, control=control, started=started),
+        daemon=True,
+    )
+    thread.start()
+    return thread
+
+
+def on_screen(shown: Page, x: float, y: float) -> tuple[float, float]:
+    """Where a point of the floor is on the screen."""
+    place = shown.value(
+        f"""(() => {{
+          const {{ camera, canvas, controls }} = roboyard.stage;
+          camera.updateMatrixWorld();
+          const point = controls.target.clone().set({x}, {y}, 0).project(camera);
+          const box = canvas.getBoundingClientRect();
+          return [box.left + (point.x + 1) / 2 * box.width, box.top + (1 - point.y) / 2 * box.height];
+        }})()"""
+    )
+    return place[0], place[1]
+
+
+QUIET = ["operator=[{silence: 600 s}]", "duration=600"]
+
+
+def test_a_goal_is_clicked_and_the_robot_arrives(tmp_path: Path) -> None:
+    runs: list[Run] = []
+    with View(0) as view, browser() as made:
+        thread = go("rover-homecoming", view, tmp_path / "run", QUIET, runs)
+        shown = Page(made, view.url).ready()
+        shown.wait("!roboyard.tools.buttons.get('goal').disabled")
+        shown.page.click("[data-tool=goal]")
+        start, end = on_screen(shown, 1.6, 0.0), on_screen(shown, 2.2, 0.0)
+        shown.page.mouse.move(*start)
+        shown.page.mouse.down()
+        shown.page.mouse.move(*end, steps=4)
+        shown.page.mouse.up()
+        shown.wait("roboyard.drawings.groups.has('/plan')", 30)
+        shown.wait("Math.hypot(roboyard.bodies.bodyOf('rover').position.x - 1.6, "
+                   "roboyard.bodies.bodyOf('rover').position.y) < 0.25", 60)  # fmt: skip
+        assert not shown.complaints
+        shown.page.click("#end")
+        thread.join(30.0)
+
+
+def test_keys_drive_and_a_page_that_is_closed_is_an_operator_who_is_lost(tmp_path: Path) -> None:
+    runs: list[Run] = []
+    with View(0) as view, browser() as made:
+        thread = go("rover-homecoming", view, tmp_path / "run", QUIET, runs)
+        shown = Page(made, view.url).ready()
+        shown.wait("roboyard.drive.listening")
+        run = runs[0]
+        told: list[tuple[int, float]] = []
+        orders: list[str] = []
+
+        def look(topic: Topic, message: Any, node: str, time_ns: int) -> None:
+            if topic.name == "/cmd_vel" and node == "/teleop":
+                told.append((time_ns, message.linear.x))
+            if topic.name == "/homing/status":
+                orders.append(message.link)
+
+        run.bus.tap(look)
+        page = shown.page
+        page.check("#operator")
+        page.keyboard.down("w")
+        shown.wait("roboyard.bodies.bodyOf('rover').position.x > 0.8", 40)
+        page.keyboard.up("w")
+        shown.wait("document.getElementById('drive-told').textContent === 'nothing is held'")
+        page.wait_for_timeout(800)
+        assert told[-1][1] == 0.0
+        x = shown.value("roboyard.bodies.bodyOf('rover').position.x")
+        page.wait_for_timeout(400)
+        assert abs(shown.value("roboyard.bodies.bodyOf('rover').position.x") - x) < 0.01
+        page.keyboard.down("w")
+        page.wait_for_timeout(300)
+        page.close()
+        deadline = wall_seconds() + 40.0
+        while run.simulation.truth("rover").pose.x > x - 0.3:  # it has turned round and is on its way home
+            assert wall_seconds() < deadline, orders
+            Event().wait(0.1)
+        assert told[-1][1] == 0.0
+        Page(made, view.url).ready().page.click("#end")
+        thread.join(30.0)
 
 
 def test_a_recording_is_loaded_and_scrubbed(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +22,8 @@ from roboyard.scenarios.clock_node import ClockNode
 from roboyard.scenarios.control import Control, interruptible
 from roboyard.scenarios.document import State, make_document, totals
 from roboyard.scenarios.expressions import Criterion, Verdict
+from roboyard.scenarios.faults.by_hand import FaultsByHand
+from roboyard.scenarios.faults.deeds import deed_by_hand
 from roboyard.scenarios.filming import Filming
 from roboyard.scenarios.kernels import compile_kernels
 from roboyard.scenarios.outcome import Outcome
@@ -91,6 +94,7 @@ def run_scenario(
         control.bind(run.bus)
         states = folder.path if folder is not None else Path()
         run.bus.add(ClockNode(control=control, states=states), "clock")
+        run.bus.add(FaultsByHand(deeds=(), events=run.events, make=partial(deed_by_hand, run)), "faults_by_hand")
         notes = _restore(run, spec, from_state, folder)
         run.bus.inputs.schedule(item for item in repeated if from_state is None or item[0] > run.bus.now_ns)
         filming = _filming(run, spec, folder, video)

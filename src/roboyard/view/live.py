@@ -27,20 +27,27 @@ from roboyard.scenarios import Control, Run
 from roboyard.scenarios.sights import Sights, sights_of
 from roboyard.simulation.assembly import Entry
 from roboyard.simulation.scene import Scene
+from roboyard.view.abilities import abilities, trees
 from roboyard.view.clock import ClockHand
+from roboyard.view.driving import DriveHand
+from roboyard.view.goals import GoalHand
+from roboyard.view.parameters import ParameterHand
 from roboyard.view.places import Places, links_of, row
+from roboyard.view.plots import Plots, fields
 from roboyard.view.scenery import Scenery, rows_of, scenery_of
-from roboyard.view.show import Reply
+from roboyard.view.sender import Sender
+from roboyard.view.show import Hand, Reply
+from roboyard.view.things import ThingHand
 from roboyard.view.topics import PAINTERS, Board, Heard, frame_of
-from roboyard.view.wire import Frame, packed, text
+from roboyard.view.wire import Frame, packed, text, word
 
-_GRAPH_PERIOD, _FRAMES_PERIOD = 1.0, 0.1
-"""How often topics and nodes are told, and where frames are [wall s]."""
+_GRAPH_PERIOD, _FRAMES_PERIOD, _TREES_PERIOD = 1.0, 0.1, 0.25
+"""How often topics and nodes are told, where frames are, and how trees stand [wall s]."""
 _MOST_LINES = 300
 _MEASURED = frozenset({"sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/Range"})
 """What is drawn where its sensor was when it measured."""
-TRANSFORMS = "transforms"
-"""Wanted like a topic: where all frames are."""
+TRANSFORMS, TREES = "transforms", "trees"
+"""Wanted like topics: where all frames are, and how behaviour trees stand."""
 Array = NDArray[np.float64]
 
 
@@ -58,6 +65,8 @@ class Look:
         heard: Newest messages of topics that can be drawn, since the last look.
         frames: Where frames are, if asked for.
         graph: Topics and nodes, if asked for.
+        abilities: What robots can be told, likewise.
+        trees: Behaviour trees as text, if asked for.
     """
 
     time_ns: int
@@ -69,6 +78,8 @@ class Look:
     heard: dict[str, Heard] = field(default_factory=dict)
     frames: dict[str, list[float]] | None = None
     graph: dict[str, Any] | None = None
+    abilities: dict[str, Any] | None = None
+    trees: dict[str, str] | None = None
 
 
 class LiveShow:
@@ -82,13 +93,19 @@ class LiveShow:
         control: The hand on its clock.
     """
 
-    free: frozenset[str] = frozenset()
+    free: frozenset[str] = frozenset({"plot", "fields"}) | ParameterHand.free
 
     def __init__(
         self, run: Run, loop: asyncio.AbstractEventLoop, name: str, duration: float, control: Control | None = None
     ) -> None:
         self.run, self._loop, self._name, self._duration = run, loop, name, duration
-        self._hands = (ClockHand(run.bus, control),)
+        sender = Sender(run.bus)
+        self._drive = DriveHand(run.bus, loop, sender)
+        self._hands: tuple[Hand, ...] = (
+            ClockHand(run.bus, control), self._drive, GoalHand(run.bus, sender, self._where),
+            ThingHand(run.bus, sender), ParameterHand(run.bus, sender),
+        )  # fmt: skip
+        self._plots = Plots()
         self.bus: Bus = run.bus
         self._new: dict[str, tuple[Topic, Any, int, SE3 | None]] = {}
         self._kinds: dict[str, int] = {}
@@ -103,7 +120,7 @@ class LiveShow:
         self._told: dict[str, Frame] = {}
         self._lines: deque[Frame] = deque(maxlen=_MOST_LINES)
         self._fresh_lines: deque[Frame] = deque(maxlen=_MOST_LINES)
-        self._graph_due = self._frames_due = 0.0
+        self._graph_due = self._frames_due = self._trees_due = 0.0
         for topic in self.bus.topics.values():  # what is latched already
             for publisher in topic.publishers:
                 if publisher.last is not None:
@@ -113,6 +130,7 @@ class LiveShow:
 
     def close(self) -> None:
         """Look no more; on the run's thread."""
+        self._plots.topics = frozenset()
         for undo in self._undo:
             undo()
         self._undo.clear()
@@ -124,6 +142,8 @@ class LiveShow:
         kind = self._kinds.get(topic.name)
         if kind is None:
             kind = self._kinds[topic.name] = (topic.type_name in PAINTERS) + (topic.type_name in _MEASURED)
+        if topic.name in self._plots.topics:
+            self._plots.take(topic.name, time_ns, message)
         if kind:
             at = self._measured_at(frame_of(message)) if kind > 1 else None
             self._new[topic.name] = (topic, message, time_ns, at)
@@ -141,7 +161,11 @@ class LiveShow:
         line = Frame(text("log", t=record.time_ns * 1e-9, level=record.level, node=record.node, text=record.text))
         self._fresh_lines.append(line)
 
-    def _look(self, graph: bool, frames: bool) -> Look:
+    def _where(self) -> tuple[Places, Callable[[int], SE3]] | None:
+        """Where frames are, and where bodies are; None before the first look."""
+        return None if self._places is None else (self._places, self._body)
+
+    def _look(self, graph: bool, frames: bool, forest: bool) -> Look:
         """Copy what is new."""
         simulation, executor = self.run.simulation, self.bus.executor
         data = simulation.data
@@ -167,7 +191,9 @@ class LiveShow:
         if frames:
             look.frames = {name: row(places.place(name, self._body)) for name in places.frames()}
         if graph:
-            look.graph = self._graph()
+            look.graph, look.abilities = self._graph(), abilities(self.run)
+        if forest:
+            look.trees = trees(self.run)
         return look
 
     def _graph(self) -> dict[str, Any]:
@@ -218,41 +244,68 @@ class LiveShow:
         if look.frames is not None:
             frame = packed({"op": "transforms", "frames": look.frames})
             found.append(self._tell(TRANSFORMS, Frame(frame, TRANSFORMS, TRANSFORMS)))
-        return found + self._board.news(wants, wall_seconds())
+        if look.abilities is not None:
+            found.append(self._tell("abilities", Frame(text("abilities", **look.abilities), "abilities")))
+        if look.trees is not None:
+            found.append(self._tell(TREES, Frame(text("trees", trees=look.trees), TREES, TREES)))
+        return [*found, *self._plots.news(), *self._board.news(wants, wall_seconds())]
 
     def command(self, said: dict[str, Any], viewer: int, reply: Reply) -> None:
         """See `Show`."""
+        if said["op"] == "plot":
+            self._plots.change(word(said, "topic"), word(said, "field"), viewer, on=bool(said.get("on")))
+            return
+        if said["op"] == "fields":
+            topic = word(said, "topic")
+            known = self._board.heard.get(topic)
+
+            def tell(found: list[str]) -> None:
+                reply(Frame(text("fields", id=said.get("id"), topic=topic, fields=found)))
+
+            if known is not None:
+                tell(fields(known.message))
+            else:
+                self._plots.ask(topic, tell)
+            return
         for hand in self._hands:
             if said["op"] in hand.ops:
                 hand.command(said, viewer, reply)
                 return
-        known = sorted({op for hand in self._hands for op in hand.ops})
-        raise InputError(f"{said['op']!r:.40} is not known", valid=", ".join(known))
+        words = sorted({op for hand in self._hands for op in hand.ops})
+        raise InputError(f"{said['op']!r:.40} is not known", valid=", ".join(words))
 
     def lost(self, viewer: int) -> None:
         """See `Show`."""
+        self._drive.lost(viewer)
+
+    def gone(self, viewer: int) -> None:
+        """See `Show`."""
+        self._plots.forget(viewer)
 
     async def _ask(self, wants: Collection[str]) -> Look | None:
         """What is new; None while the run has no time to tell."""
         if self._asked is None:
             now = wall_seconds()
             graph, frames = now >= self._graph_due, TRANSFORMS in wants and now >= self._frames_due
+            forest = TREES in wants and now >= self._trees_due
             if graph:
                 self._graph_due = now + _GRAPH_PERIOD
             if frames:
                 self._frames_due = now + _FRAMES_PERIOD
+            if forest:
+                self._trees_due = now + _TREES_PERIOD
             asked = self._asked = self._loop.create_future()
-            self.bus.inputs.query(lambda: self._answer(asked, graph, frames))
+            self.bus.inputs.query(lambda: self._answer(asked, graph, frames, forest))
         done, _ = await asyncio.wait([self._asked], timeout=0.5)
         if not done:
             return None
         asked, self._asked = self._asked, None
         return asked.result()
 
-    def _answer(self, asked: asyncio.Future[Look], graph: bool, frames: bool) -> None:
+    def _answer(self, asked: asyncio.Future[Look], graph: bool, frames: bool, forest: bool) -> None:
         """On the run's thread, whatever happens here must not end the run."""
         try:
-            look = self._look(graph, frames)
+            look = self._look(graph, frames, forest)
         except Exception as error:  # noqa: BLE001 - a fault of the view is told to the view
             found = error
             done = lambda: asked.set_exception(found)  # noqa: E731

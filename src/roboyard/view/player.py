@@ -231,3 +231,6 @@ class Player:
 
     def lost(self, viewer: int) -> None:
         """See `Show`."""
+
+    def gone(self, viewer: int) -> None:
+        """See `Show`."""

@@ -209,6 +209,7 @@ class Server:
             self.holder.left(viewer.number)
             if self._show is not None:
                 self._show.lost(viewer.number)
+                self._show.gone(viewer.number)
             self._tell_control()
 
     # -- what pages say ------------------------------------------------------------------------------------------------

@@ -35,3 +35,17 @@ class Show(Protocol):
 
     def lost(self, viewer: int) -> None:
         """A viewer is gone, or does not steer any more."""
+
+    def gone(self, viewer: int) -> None:
+        """A viewer is gone."""
+
+
+class Hand(Protocol):
+    """Does what viewers who steer say."""
+
+    @property
+    def ops(self) -> frozenset[str]:
+        """What it understands."""
+
+    def command(self, said: dict[str, Any], viewer: int, reply: Reply) -> None:
+        """See `Show.command`."""

@@ -70,6 +70,23 @@ class Deed:
     tell: Callable[[Any], None] = lambda _: None
 
 
+def deed_by_hand(run: Run, fault: k.Fault, number: int) -> Deed:
+    """The deed of a fault that somebody asks for while the run goes on.
+
+    Args:
+        run: As it is now.
+        fault: Which one.
+        number: By which its name differs from others'.
+
+    Raises:
+        ConfigError: there is nothing of such a name, or it cannot fail in this way.
+    """
+    if isinstance(fault, k.Remove) and fault.name not in run.simulation.models:
+        known = ", ".join(run.simulation.models)
+        raise ConfigError(f"nothing is called {fault.name!r}", valid=f"there are: {known or 'none'}")
+    return _deed(run, fault, number)
+
+
 def deeds_of(run: Run, faults: Iterable[k.Fault], place: Callable[[str], str]) -> tuple[Deed, ...]:
     """The deeds of a scenario's faults.
 

@@ -96,8 +96,12 @@ class Faults(Node):
 
     def save(self) -> dict[str, Any]:
         """How far the agenda is, and the generators of what disturbs topics."""
-        random = {deed.name: copy.deepcopy(d.rng.bit_generator.state) for deed in self.deeds if (d := deed.disturbance)}
-        lost = {deed.name: deed.disturbance.lost for deed in self.deeds if deed.disturbance}
+        random = {
+            deed.name: copy.deepcopy(d.rng.bit_generator.state)
+            for deed in self._by_name.values()
+            if (d := deed.disturbance)
+        }
+        lost = {deed.name: deed.disturbance.lost for deed in self._by_name.values() if deed.disturbance}
         agenda = [list(item) for item in self._agenda]
         mine = {
             "agenda": agenda, "awaited": self._awaited, "past": self._past, "active": self._active,
@@ -111,14 +115,14 @@ class Faults(Node):
         self._agenda = [(int(time_ns), str(name), bool(begins)) for time_ns, name, begins in saved["agenda"]]
         self._past, self._active, self._awaited = saved["past"], list(saved["active"]), dict(saved["awaited"])
         self.events[:] = saved["events"]
-        for deed in self.deeds:
+        for deed in self._by_name.values():
             if deed.disturbance is not None:
                 deed.end()
         for _, name, begins in self._agenda[: self._past]:
             deed = self._by_name[name]
             if deed.disturbance is not None:
                 (deed.begin if begins else deed.end)()
-        for deed in self.deeds:
+        for deed in self._by_name.values():
             if deed.disturbance is not None:
                 deed.disturbance.rng.bit_generator.state = saved["random_of"][deed.name]
                 deed.disturbance.lost = saved["lost"][deed.name]

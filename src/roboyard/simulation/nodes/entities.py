@@ -15,6 +15,7 @@ from roboyard.errors import DescriptionError, InputError, MessageError
 from roboyard.messages import srv
 from roboyard.messages.convert import pose_to_msg, pose_to_se3, twist_to_msg
 from roboyard.messages.time import stamp
+from roboyard.simulation.carrying import put
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.nodes.to_messages import WORLD
 
@@ -25,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
 @dataclass(slots=True)
 class Entities:
-    """Serves ``/spawn_entity``, ``/delete_entity``, ``/get_entities`` and ``/get_entity_state``."""
+    """Serves ``/spawn_entity``, ``/delete_entity``, ``/get_entities``, ``/get_entity_state``, ``/set_entity_state``."""
 
     simulation: Simulation
     search: Sequence[Path] = ()
@@ -36,6 +37,7 @@ class Entities:
         node.service("/delete_entity", srv.DeleteEntity, self.delete)
         node.service("/get_entities", srv.GetEntities, self.list)
         node.service("/get_entity_state", srv.GetEntityState, self.state)
+        node.service("/set_entity_state", srv.SetEntityState, self.set_state)
 
     def spawn(self, request: Any) -> Any:
         """Put a model in: from ``entity_resource.uri`` (a path or ``file://``) or from its text."""
@@ -104,6 +106,24 @@ class Entities:
         state.header.stamp, state.header.frame_id = stamp(truth.time_ns), WORLD
         state.pose = pose_to_msg(truth.T_world_base)
         state.twist = twist_to_msg(turn @ truth.linear_velocity, turn @ truth.angular_velocity)
+        response.result.result = OK
+        return response
+
+    def set_state(self, request: Any) -> Any:
+        """Put a model that nothing holds at a pose in the world, at rest."""
+        response = srv.SetEntityState.Response()
+        if request.entity not in self.simulation.models:
+            return _refuse(response, NOT_FOUND, self._unknown(request.entity))
+        if request.state.header.frame_id not in ("", WORLD):
+            return _refuse(response, UNSUPPORTED, f"frame {request.state.header.frame_id!r}: '{WORLD}' is expected")
+        if request.set_twist or request.set_acceleration or not request.set_pose:
+            return _refuse(response, UNSUPPORTED, "only poses are set: set_pose alone is expected")
+        try:
+            put(self.simulation, request.entity, pose_to_se3(request.state.pose))
+        except MessageError as error:
+            return _refuse(response, INVALID_POSE, str(error))
+        except InputError as error:
+            return _refuse(response, UNSUPPORTED, str(error))
         response.result.result = OK
         return response
 

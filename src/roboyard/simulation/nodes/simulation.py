@@ -17,7 +17,7 @@ class SimulationNode(Node):
     out: each sensor on its topic in its model's namespace, a camera on several; /truth/<robot>/pose,
     /truth/<robot>/odom at ``truth_rate``, at most 10 Hz of a robot that is bolted down; /truth/<robot>/contacts
     whenever the set of touching pairs changes, the ground left out
-    services: /spawn_entity, /delete_entity, /get_entities, /get_entity_state
+    services: /spawn_entity, /delete_entity, /get_entities, /get_entity_state, /set_entity_state
 
     Between two events of the bus physics runs in one tight loop.  A message carries the time of the physics step it
     was measured at, which is at most one step before its event.

@@ -4,13 +4,18 @@ import * as THREE from "./three/three.module.min.js";
 import { Bodies, place } from "./bodies.js";
 import { Displays } from "./displays.js";
 import { Drawings } from "./drawings.js";
+import { DrivePanel } from "./drive.js";
+import { ParameterPanel, TreePanel } from "./nodes.js";
 import { Panels } from "./panels.js";
 import { Pictures } from "./pictures.js";
+import { PlotPanel } from "./plots.js";
 import { Socket } from "./socket.js";
 import { Stage } from "./stage.js";
 import { GraphPanel, LogPanel } from "./tables.js";
+import { Tools } from "./tools.js";
 import { Trails, Transforms } from "./traces.js";
 import { Transport } from "./transport.js";
+import { WorldPanel } from "./world.js";
 
 const by = (id) => document.getElementById(id);
 const socket = new Socket();
@@ -22,11 +27,17 @@ const pictures = new Pictures(by("pictures"));
 const trails = new Trails(stage, bodies);
 const transforms = new Transforms(stage);
 const panels = new Panels(by("tabs"), by("right").querySelector("#panels"));
-const graph = new GraphPanel(panels.add("graph", "Topics"));
-const log = new LogPanel(panels.add("log", "Log"));
 const transport = new Transport(by("transport"), socket);
 const page = { socket, stage, bodies, drawings, displays, panels, transport, time: 0, run: null, mine: false, updates: 0 };
 window.roboyard = page; // for the console, and for tests
+page.tools = new Tools(by("tools"), page);
+page.drive = new DrivePanel(panels.add("drive", "Drive"), page);
+const world = new WorldPanel(panels.add("world", "World"), page);
+const plots = new PlotPanel(panels.add("plots", "Plots"), page);
+const graph = new GraphPanel(panels.add("graph", "Topics"));
+const parameters = new ParameterPanel(panels.add("parameters", "Parameters"), page);
+const forest = new TreePanel(panels.add("trees", "Tree"), page);
+const log = new LogPanel(panels.add("log", "Log"));
 
 // -- looks ------------------------------------------------------------------------------------------------------------
 function dress(theme) {
@@ -74,6 +85,8 @@ socket.on("welcome", (said) => {
   page.viewer = said.viewer;
   page.readOnly = said.read_only;
   displays.again();
+  plots.again();
+  socket.say("want", { topic: "trees", on: true });
   if (displays.isOn("transforms")) socket.say("want", { topic: "transforms", on: true });
 });
 socket.on("show", ({ there }) => { if (!there) state("waiting", page.run ? "ended" : "waiting"); });
@@ -90,6 +103,8 @@ socket.on("run", (said) => {
   }
   log.clear();
   transport.about(said);
+  for (const key of ["drive", "world", "plots", "parameters", "trees"]) panels.hide(key, said.kind !== "live");
+  by("tools").style.display = said.kind === "live" && !page.readOnly ? "" : "none";
 });
 socket.on("scene", (head) => {
   bodies.build(head);
@@ -112,9 +127,21 @@ socket.on("poses", (head) => {
   transport.update(head);
   bodies.move(head);
   trails.move(head.t);
-  page.onposes?.(head);
 });
-socket.on("graph", (said) => { page.graph = said; displays.update(said.topics); graph.update(said); page.ongraph?.(said); });
+socket.on("graph", (said) => {
+  page.graph = said;
+  displays.update(said.topics);
+  graph.update(said);
+  if (page.run?.kind !== "live") return;
+  plots.update(said.topics);
+  parameters.update(said.nodes);
+});
+socket.on("abilities", (said) => {
+  page.tools.update(said);
+  page.drive.update();
+  world.update(said.things);
+});
+socket.on("trees", ({ trees }) => forest.update(trees));
 socket.on("log", (record) => log.add(record));
 socket.on("draw", (head) => {
   if (!displays.isOn(head.topic)) return;
@@ -143,7 +170,8 @@ socket.on("control", ({ holder, asking, viewers }) => {
     else if (!page.mine) element.append(asking.includes(page.viewer) ? "asked" : button(holder === null ? "Take control" : "Ask for control", "take"));
   }
   transport.allow(page.mine);
-  page.oncontrol?.(page.mine);
+  page.tools.refresh();
+  page.drive.update();
 });
 
 // -- camera -----------------------------------------------------------------------------------------------------------

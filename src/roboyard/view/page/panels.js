@@ -41,6 +41,11 @@ export class Panels {
   }
 }
 
+// Whether keys that are pressed there mean what is written or chosen there.
+export function takesKeys(element) {
+  return element.matches?.("select, textarea, input:not([type=checkbox])") ?? false;
+}
+
 // An element with properties and children.
 export function make(tag, values = {}, ...children) {
   const element = document.createElement(tag);

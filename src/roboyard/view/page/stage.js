@@ -18,7 +18,7 @@ export class Stage {
     this.labels = labels;
     const slow = isSlow();
     this.renderer = new THREE.WebGLRenderer({ canvas, antialias: !slow, preserveDrawingBuffer: false });
-    this.renderer.setPixelRatio(slow ? 1 : Math.min(window.devicePixelRatio, 2));
+    this.renderer.setPixelRatio(slow ? 0.8 : Math.min(window.devicePixelRatio, 2));
     this.scene = new THREE.Scene();
     this.camera = new THREE.PerspectiveCamera(45, 1, 0.02, 2000);
     this.camera.up.set(0, 0, 1);
@@ -83,11 +83,24 @@ export class Stage {
     requestAnimationFrame(this.tick);
     this.controls.update();
     for (const before of this.before) before();
-    if (!this.changed) return;
+    if (!this.changed || this.isDrawing()) return;
     this.changed = false;
     this.drawn += 1;
     this.renderer.render(this.scene, this.camera);
+    const gl = this.renderer.getContext();
+    this.fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+    gl.flush();
     this.placeLabels();
+  }
+
+  // Whether the picture before is not ready yet: one at a time, so that a slow machine still hears keys at once.
+  isDrawing() {
+    if (!this.fence) return false;
+    const gl = this.renderer.getContext();
+    if (gl.clientWaitSync(this.fence, 0, 0) === gl.TIMEOUT_EXPIRED) return true;
+    gl.deleteSync(this.fence);
+    this.fence = null;
+    return false;
   }
 
   // Puts a name beside something; place: function that gives its point in the world, or null.
@@ -130,7 +143,7 @@ export class Stage {
     const reach = Math.max(box.getSize(new THREE.Vector3()).length() * 0.5, 0.5);
     const away = (reach / Math.sin((this.camera.fov * Math.PI) / 360)) * (this.camera.aspect < 1 ? 1.6 : 1.05);
     this.controls.target.copy(middle);
-    this.camera.position.copy(middle).add(new THREE.Vector3(-0.4, -0.55, 0.85).normalize().multiplyScalar(away));
+    this.camera.position.copy(middle).add(new THREE.Vector3(-0.32, -0.42, 0.95).normalize().multiplyScalar(away));
     this.change();
   }
 

@@ -1,6 +1,6 @@
 // The bar at the bottom: pause, step, pace; of a recording also its time.
 
-import { make } from "./panels.js";
+import { make, takesKeys } from "./panels.js";
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 0];
 
@@ -28,7 +28,7 @@ export class Transport {
     this.reset.addEventListener("click", () => this.say("reset"));
     this.stop.addEventListener("click", () => this.say("end"));
     document.addEventListener("keydown", (event) => {
-      if (event.code === "Space" && !/INPUT|SELECT|TEXTAREA|BUTTON/.test(event.target.tagName)) {
+      if (event.code === "Space" && !takesKeys(event.target) && event.target.tagName !== "BUTTON") {
         event.preventDefault();
         this.toggle();
       }

@@ -1,0 +1,64 @@
+// Things of the world and faults.
+
+import { make } from "./panels.js";
+
+const FAULTS = [
+  ["sensor_silent", "sensor: lidar, for: 5 s"], ["sensor_stuck", "sensor: lidar, for: 5 s"], ["sensor_delayed", "sensor: lidar, delay: 0.3 s, for: 5 s"],
+  ["sensor_noisy", "sensor: lidar, stddev: 0.1, for: 5 s"], ["joint_blocked", "joint: left_wheel_joint, for: 5 s"],
+  ["joint_weak", "joint: left_wheel_joint, effort: 0.3, for: 5 s"], ["power_loss", "for: 3 s"],
+  ["slip_patch", "pose: [1, 0, 0], size: [1, 1], friction: 0.1, for: 20 s"], ["message_loss", "topic: /scan, share: 0.5, for: 5 s"],
+];
+
+export class WorldPanel {
+  constructor(panel, page) {
+    this.page = page;
+    this.shape = make("select", { id: "shape" }, ...["box", "cylinder", "sphere"].map((name) => make("option", { textContent: name })));
+    this.shape.setAttribute("aria-label", "shape");
+    this.size = ["length", "width", "height"].map((name) => {
+      const input = make("input", { type: "number", min: 0.01, max: 20, step: 0.05, value: 0.4, title: `${name} [m]` });
+      input.setAttribute("aria-label", name);
+      return input;
+    });
+    this.put = make("button", { textContent: "Put in: press on the floor", className: "primary" });
+    this.put.addEventListener("click", () => page.tools.choose("put"));
+    this.list = make("table");
+    this.kind = make("select", { id: "fault-kind" }, ...FAULTS.map(([name]) => make("option", { textContent: name })));
+    this.kind.setAttribute("aria-label", "kind of fault");
+    this.values = make("input", { id: "fault-values", value: FAULTS[0][1], spellcheck: false });
+    this.values.setAttribute("aria-label", "of the fault");
+    this.kind.addEventListener("change", () => { this.values.value = FAULTS.find(([name]) => name === this.kind.value)[1]; });
+    this.begin = make("button", { textContent: "Let it begin", className: "danger", id: "fault-begin" });
+    this.begin.addEventListener("click", () => this.inject());
+    this.active = make("div");
+    panel.append(make("h3", { textContent: "Put a thing in" }), make("div", { className: "row" }, this.shape, ...this.size), make("div", { className: "row" }, this.put),
+      make("h3", { textContent: "Things" }), this.list,
+      make("h3", { textContent: "Faults" }), make("div", { className: "row" }, this.kind), make("div", { className: "row" }, this.values), make("div", { className: "row" }, this.begin),
+      make("p", { className: "soft", textContent: "As an entry of a scenario's faults, without its time. Without `for` it lasts until it is ended." }), this.active);
+    page.tools.shape = () => ({ shape: this.shape.value, size: this.size.map((input) => Number(input.value)) });
+  }
+
+  update(things) {
+    if (things.join() === this.before) return;
+    this.before = things.join();
+    this.list.replaceChildren(...things.map((name) => {
+      const remove = make("button", { textContent: "Remove" });
+      remove.addEventListener("click", () => this.page.tools.say("remove", { name }, `${name} removed`));
+      return make("tr", {}, make("td", { textContent: name }), make("td", { className: "number" }, remove));
+    }));
+    if (!things.length) this.list.append(make("tr", {}, make("td", { className: "soft", textContent: "none that can be moved" })));
+  }
+
+  async inject() {
+    const fault = `{what: ${this.kind.value}, ${this.values.value}}`;
+    const answer = await this.page.socket.ask("fault", { fault });
+    if (answer.op === "refused") { this.page.notice(answer.what, true); return; }
+    const end = make("button", { textContent: "End" });
+    const row = make("div", { className: "row" }, make("span", { textContent: `${this.kind.value} ${this.values.value}` }), end);
+    end.addEventListener("click", async () => {
+      const over = await this.page.socket.ask("end_fault", { name: answer.name });
+      if (over.op === "refused") this.page.notice("it is over already");
+      row.remove();
+    });
+    this.active.append(row);
+  }
+}

@@ -1,0 +1,82 @@
+"""Sends what viewers do into the run, through the port for inputs: stamped, recorded, repeated by ``--inputs``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roboyard.bus import Bus, Input
+from roboyard.bus.futures import Future
+from roboyard.errors import InputError, RoboyardError
+from roboyard.messages import serialize, type_name
+from roboyard.view.show import Reply
+from roboyard.view.wire import Frame, text
+
+SOURCE = "view"
+
+
+class Sender:
+    """Publishes messages and calls services in the name of whoever steers.
+
+    Args:
+        bus: Of the run.
+    """
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    def publish(self, topic: str, message: Any, source: str = SOURCE) -> None:
+        """Publish a message.
+
+        Raises:
+            InputError: too many inputs wait already.
+        """
+        self._push(Input("publish", topic, type_name(type(message)), source, serialize(message)))
+
+    def call(self, service: str, kind: str, request: Any, said: dict[str, Any], reply: Reply) -> None:
+        """Call a service, and tell who asked what came of it.
+
+        Args:
+            service: Absolute name.
+            kind: Its type.
+            request: For it.
+            said: What the viewer said; its ``id`` comes back.
+            reply: To the viewer.
+
+        Raises:
+            InputError: nobody serves it, or too many inputs wait already.
+        """
+        if service not in self._bus.services:
+            raise InputError(f"nobody serves {service} in this run")
+
+        def answer(done: Future) -> None:
+            """On the run's thread."""
+            try:
+                trouble, more = _outcome(done.result)
+            except RoboyardError as error:
+                trouble, more = str(error), {}
+            values = {"id": said.get("id"), "to": said["op"]}
+            frame = text("refused", what=trouble, **values) if trouble else text("done", **values, **more)
+            reply(Frame(frame))
+
+        self._push(Input("call", service, kind, SOURCE, serialize(request), reply=lambda future: future.then(answer)))
+
+    def _push(self, item: Input) -> None:
+        if not self._bus.inputs.push(item):
+            raise InputError("the run has too many inputs waiting", valid="try again later")
+
+
+def _outcome(response: Any) -> tuple[str, dict[str, Any]]:
+    """What went wrong, "" if nothing did, and what else the response says."""
+    if hasattr(response, "accepted"):
+        return ("" if response.accepted else "the goal was rejected"), {}
+    result = getattr(response, "result", None)
+    if result is not None and hasattr(result, "error_message"):  # simulation_interfaces
+        return ("" if result.result == 1 else result.error_message or "it failed"), {}
+    results = getattr(response, "results", None)
+    if results:  # rcl_interfaces
+        failed = [one.reason for one in results if not one.successful]
+        return (failed[0] if failed else ""), {}
+    if hasattr(response, "success"):
+        more = {"name": str(response.name)} if hasattr(response, "name") else {}
+        return ("" if response.success else response.message or "it failed"), more
+    return "", {}
