@@ -115,13 +115,14 @@ class Trajectory:
 
     def on_pieces(self, times: Array, pieces: NDArray[np.int64]) -> JointSample:
         """Samples (k, n) at times (k,), each on the spline of a piece (k,), which goes on beyond the piece's ends."""
-        coefficients = self._pieces[pieces].transpose(1, 0, 2)
-        return _polynomial(coefficients, (times - self._times[pieces])[:, None])
+        out = np.empty((3, len(times), self._pieces.shape[2]))
+        sample_pieces(self._pieces, pieces, times - self._times[pieces], out)
+        return JointSample(out[0], out[1], out[2])
 
 
 @kernel(examples=lambda: [(np.zeros((6, 1)), 0.0, np.zeros((3, 1)))])
 def sample_piece(c: Array, s: float, out: Array) -> None:
-    """Position, velocity and acceleration on one piece, to the last bit those of `_polynomial`.
+    """Position, velocity and acceleration on one piece.
 
     Args:
         c: (6, n) coefficients of the powers of the time since its begin.
@@ -135,11 +136,13 @@ def sample_piece(c: Array, s: float, out: Array) -> None:
         out[2, j] = 2.0 * c2 + s * (6.0 * c3 + s * (12.0 * c4 + s * 20.0 * c5))
 
 
-def _polynomial(c: Array, s: float | Array) -> JointSample:
-    position = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
-    velocity = c[1] + s * (2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5])))
-    acceleration = 2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * 20.0 * c[5]))
-    return JointSample(position, velocity, acceleration)
+@kernel(
+    examples=lambda: [(np.zeros((1, 6, 1)), np.zeros(1, np.int64), np.zeros(1), np.zeros((3, 1, 1)))],
+)
+def sample_pieces(c: Array, pieces: NDArray[np.int64], s: Array, out: Array) -> None:
+    """`sample_piece` of many: coefficients (m, 6, n), which pieces and times (k,); ``out`` (3, k, n) is filled."""
+    for k in range(s.shape[0]):
+        sample_piece(c[pieces[k]], s[k], out[:, k])
 
 
 def _check(point: WayPoint, size: int, name: str) -> None:

@@ -162,6 +162,89 @@ def fill_twists(rows: Rows, frames: Array, rates: Array, out: Array) -> None:
             out[k + 1, 3 + i] = out[k, 3 + i] + rows.turn[k] * rate * T[i, 2]
 
 
+@kernel(
+    inline="always",
+    examples=lambda: [(np.eye(4), np.zeros(6), np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 3)))],
+)
+def move_part(T: Array, twist: Array, ends: Array, line: Array, moving: Array) -> float:
+    """Where the ends of a capsule are in the base and how they move, by its frame's pose and twist.
+
+    Args:
+        T: (4, 4) pose of the frame.
+        twist: (6,) how it moves.
+        ends: (2, 3) in the frame [m].
+        line: (2, 3) is filled: in the base.
+        moving: (2, 3) is filled: velocities [m/s].
+
+    Returns:
+        The speed of the faster end [m/s].
+    """
+    fastest = 0.0
+    for e in range(2):
+        total = 0.0
+        for x in range(3):
+            line[e, x] = T[x, 3] + T[x, 0] * ends[e, 0] + T[x, 1] * ends[e, 1] + T[x, 2] * ends[e, 2]
+        rx, ry, rz = line[e, 0] - T[0, 3], line[e, 1] - T[1, 3], line[e, 2] - T[2, 3]
+        moving[e, 0] = twist[0] + twist[4] * rz - twist[5] * ry
+        moving[e, 1] = twist[1] + twist[5] * rx - twist[3] * rz
+        moving[e, 2] = twist[2] + twist[3] * ry - twist[4] * rx
+        for x in range(3):
+            total += moving[e, x] ** 2
+        fastest = max(fastest, math.sqrt(total))
+    return fastest
+
+
+@kernel(
+    inline="always",
+    examples=lambda: [
+        (
+            np.zeros((2, 3)), np.zeros((2, 3)), 0.0, 0.1, np.ones((2, 3)), np.zeros((2, 3)), 0.1, np.zeros(2),
+            np.zeros(3),
+        )
+    ],
+)  # fmt: skip
+def meet(
+    line: Array, moving: Array, speed: float, radius: float, other: Array, velocities: Array, other_radius: float,
+    shares: Array, normal: Array,
+) -> tuple[float, float, float]:  # fmt: skip
+    """How near two capsules are, and how fast each moves towards the other: see `Nearness`.
+
+    The directed speed of a rigid part along a line is greatest at one of its ends.  Where the middle lines cross there
+    is no such line: then each part counts with its whole speed.
+
+    Args:
+        line: (2, 3) ends of the robot's [m].
+        moving: (2, 3) how they move [m/s].
+        speed: Of the faster one [m/s].
+        radius: Of the robot's [m].
+        other: (2, 3) ends of the person's [m].
+        velocities: (2, 3) how those move [m/s].
+        other_radius: Of the person's [m].
+        shares: (2,) to work with.
+        normal: (3,) to work with.
+    """
+    nearest_shares(line, other, shares)
+    length = 0.0
+    for x in range(3):
+        here = line[0, x] + shares[0] * (line[1, x] - line[0, x])
+        there = other[0, x] + shares[1] * (other[1, x] - other[0, x])
+        normal[x] = there - here
+        length += normal[x] ** 2
+    length = math.sqrt(length)
+    toward, coming = -math.inf, -math.inf
+    for e in range(2):
+        one, two, fast = 0.0, 0.0, 0.0
+        for x in range(3):
+            one += normal[x] * moving[e, x]
+            two -= normal[x] * velocities[e, x]
+            fast += velocities[e, x] ** 2
+        if length > 1e-6:
+            toward, coming = max(toward, one / length), max(coming, two / length)
+        else:
+            toward, coming = speed, max(coming, math.sqrt(fast))
+    return length - radius - other_radius, toward, coming
+
+
 def _examples() -> Iterable[tuple[Any, ...]]:
     one, several = np.zeros((1, 1)), np.zeros((1, 1, 1))
     ends = np.zeros((1, 2, 3))
@@ -187,11 +270,7 @@ def fill_nearness(
     coming: Array,
     speed: Array,
 ) -> None:
-    """See `Nearness` and `nearness`, whose arrays are filled.
-
-    The directed speed of a rigid part along a line is greatest at one of its ends.  Where the middle lines cross there
-    is no such line: then each part counts with its whole speed.
-    """
+    """See `Nearness` and `nearness`, whose arrays are filled."""
     m = rows.turn.shape[0]
     frames, twists = np.empty((m + 1, 4, 4)), np.empty((m + 1, 6))
     line, moving, shares, normal = np.empty((2, 3)), np.empty((2, 3)), np.empty(2), np.empty(3)
@@ -199,38 +278,8 @@ def fill_nearness(
         place_frames(rows, q[k], frames)
         fill_twists(rows, frames, rates[k], twists)
         for i in range(frame.shape[0]):
-            T, twist = frames[frame[i]], twists[frame[i]]
-            speed[k, i] = 0.0
-            for e in range(2):
-                total = 0.0
-                for x in range(3):
-                    line[e, x] = T[x, 3] + T[x, 0] * ends[i, e, 0] + T[x, 1] * ends[i, e, 1] + T[x, 2] * ends[i, e, 2]
-                rx, ry, rz = line[e, 0] - T[0, 3], line[e, 1] - T[1, 3], line[e, 2] - T[2, 3]
-                moving[e, 0] = twist[0] + twist[4] * rz - twist[5] * ry
-                moving[e, 1] = twist[1] + twist[5] * rx - twist[3] * rz
-                moving[e, 2] = twist[2] + twist[3] * ry - twist[4] * rx
-                for x in range(3):
-                    total += moving[e, x] ** 2
-                speed[k, i] = max(speed[k, i], math.sqrt(total))
+            speed[k, i] = move_part(frames[frame[i]], twists[frame[i]], ends[i], line, moving)
             for j in range(body_radii.shape[0]):
-                nearest_shares(line, body_ends[j], shares)
-                length = 0.0
-                for x in range(3):
-                    here = line[0, x] + shares[0] * (line[1, x] - line[0, x])
-                    there = body_ends[j, 0, x] + shares[1] * (body_ends[j, 1, x] - body_ends[j, 0, x])
-                    normal[x] = there - here
-                    length += normal[x] ** 2
-                length = math.sqrt(length)
-                gap[k, i, j] = length - radii[i] - body_radii[j]
-                own, other = -math.inf, -math.inf
-                for e in range(2):
-                    one, two, fast = 0.0, 0.0, 0.0
-                    for x in range(3):
-                        one += normal[x] * moving[e, x]
-                        two -= normal[x] * body_velocities[j, e, x]
-                        fast += body_velocities[j, e, x] ** 2
-                    if length > 1e-6:
-                        own, other = max(own, one / length), max(other, two / length)
-                    else:
-                        own, other = speed[k, i], max(other, math.sqrt(fast))
-                toward[k, i, j], coming[k, i, j] = own, other
+                gap[k, i, j], toward[k, i, j], coming[k, i, j] = meet(
+                    line, moving, speed[k, i], radii[i], body_ends[j], body_velocities[j], body_radii[j], shares, normal
+                )

@@ -18,7 +18,8 @@ from roboyard.safety import separation as ssm
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.contact_limits import contact_speeds
 from roboyard.safety.guiding import guide
-from roboyard.safety.nearness import SWINGING, BodyCapsules, Nearness, nearness
+from roboyard.safety.nearness import SWINGING, BodyCapsules, nearness
+from roboyard.safety.paces import Heeded, Seen, least_spare, paces_on
 from roboyard.safety.separation import SeparationRules
 from roboyard.simulation.people.skeleton import segment
 
@@ -148,7 +149,7 @@ class PersonGuard:
         self._chain, self._capsules = chain, capsules.moving()
         self._deceleration, self._mass = deceleration, mass
         self.config, self.rules = config, rules
-        self._touch: tuple[tuple[str, ...], Array] = ((), np.zeros((0, 0)))
+        self._known: tuple[tuple[str, ...], Array, Array] = ((), np.zeros(0), np.zeros((0, 0)))
         self._pace, self._stopped, self._well_ns, self._zone = 1.0, False, -1, 0
         self._last_ns = -1
 
@@ -185,27 +186,17 @@ class PersonGuard:
             return self._settled(now_ns, 1.0, Verdict(1.0))
         if self.rules.person_speed == 0.0:
             people = people.striding()
-        stopping, times = self._look_ahead(motion)
-        q, velocity = motion.q[None] + np.outer(times, motion.velocity), np.tile(motion.velocity, (len(times), 1))
-        if motion.ahead is not None:
-            q, velocity = motion.ahead(times)
-        near = nearness(
-            self._chain, self._capsules, np.vstack([motion.q, q]), np.vstack([motion.velocity, velocity]), people
-        )
-        told = self._told(near, motion, people)
+        told = self._told(motion, people)
         if self.mode is Mode.OFF:
             return self._settled(now_ns, 1.0, told)
         gentle = np.full(len(people.parts), handover or self.mode is Mode.PFL)
         if guided:
-            gaps = near.gap[0].min(axis=0).tolist()
-            who = guide({person: gap for gap, person in sorted(zip(gaps, people.people, strict=True), reverse=True)})
-            gentle |= np.array([person == who for person in people.people])
+            gentle |= self._guides(motion, people)
         zones = self.mode is Mode.ZONES
         allowed, reason = self._by_zone(people, ~gentle) if zones else (1.0, "")
         counted = gentle if zones else np.ones_like(gentle)
         if counted.any():
-            way = self._by_way(near, times, stopping, velocity, people, age, counted, gentle)
-            allowed, reason = min((allowed, reason), way)
+            allowed, reason = min((allowed, reason), self._by_way(motion, people, age, counted, gentle))
         return self._settled(now_ns, allowed, replace(told, reason=reason if allowed < 1.0 else ""))
 
     # -- separation ----------------------------------------------------------------------------------------------------
@@ -216,51 +207,52 @@ class PersonGuard:
         stopping = float(ssm.stopping_time(np.vstack([motion.velocity, speeds]), self._deceleration).max())
         return stopping, np.linspace(0.0, min(self.config.horizon, max(_LEAST, self.config.delay + stopping)), SAMPLES)
 
-    def _told(self, near: Nearness, motion: Motion, people: BodyCapsules) -> Verdict:
+    def _told(self, motion: Motion, people: BodyCapsules) -> Verdict:
         """The pair of parts that has least to spare now, at the speeds of now."""
-        stopping = ssm.stopping_time(motion.velocity, self._deceleration)
-        protective = ssm.protective_distance(self.rules, self.rules.coming(near.coming[0]), near.toward[0], stopping)
-        spare = near.gap[0] - protective
-        i, j = np.unravel_index(int(np.argmin(spare)), spare.shape)
-        return Verdict(
-            1.0, False, float(near.gap[0, i, j]), float(protective[i, j]),
-            self._capsules.links[i], people.people[j], people.parts[j],
-        )  # fmt: skip
+        stopping = float(ssm.stopping_time(motion.velocity, self._deceleration))
+        i, j, gap, protective = least_spare(
+            self._chain, self._capsules, motion.q, motion.velocity, stopping, people, Seen.of(self.rules)
+        )
+        return Verdict(1.0, False, gap, protective, self._capsules.links[i], people.people[j], people.parts[j])
+
+    def _guides(self, motion: Motion, people: BodyCapsules) -> Flags:
+        """(b,) whose parts are those of who guides the arm by hand."""
+        near = nearness(self._chain, self._capsules, motion.q[None], motion.velocity[None], people)
+        gaps = sorted(zip(near.gap[0].min(axis=0).tolist(), people.people, strict=True), reverse=True)
+        who = guide({person: gap for gap, person in gaps})  # the nearest part of each is the last
+        return np.array([person == who for person in people.people])
 
     def _by_way(
-        self, near: Nearness, times: Array, stopping: float, velocity: Array, people: BodyCapsules, age: float,
-        counted: Flags, gentle: Flags,
-    ) -> tuple[float, str]:  # fmt: skip
+        self, motion: Motion, people: BodyCapsules, age: float, counted: Flags, gentle: Flags
+    ) -> tuple[float, str]:
         """The pace of now, so that everywhere ahead what is allowed there can be kept.
 
         ``counted`` (b,) says whose parts count, ``gentle`` (b,) which may be touched within the limits.
         """
-        gap, toward, coming, speed = (array[1:] for array in near)
-        since = age + self.config.delay
-        each = ssm.stopping_time(velocity, self._deceleration)[:, None, None]
-        swing = np.array([self.config.swing if segment(part) in SWINGING else 0.0 for part in people.parts])
-        left = gap - ssm.drift(self.rules, coming, since) - swing - self.config.margin
-        paces = ssm.separation_pace(self.rules, left, self.rules.coming(coming, since), toward, each)
-        if gentle.any():
-            room = np.maximum(self._contact_speeds(people.parts) - np.maximum(coming, 0.0), 0.0)
-            touch = np.divide(room, toward, out=np.ones_like(toward), where=toward > 1e-9)
-            paces = np.where(gentle, np.maximum(paces, np.minimum(touch, 1.0)), paces)
-        paces[..., ~counted] = 1.0
-        paces[speed <= ssm.STANDSTILL] = 1.0
-        least = paces.reshape(len(times), -1).min(axis=1)
-        pace, place = ssm.pace_to_brake(least, times, stopping, self.config.delay)
-        i, j = np.unravel_index(int(np.argmin(paces[place])), paces[place].shape)
+        stopping, times = self._look_ahead(motion)
+        q, velocity = motion.q[None] + np.outer(times, motion.velocity), np.tile(motion.velocity, (len(times), 1))
+        if motion.ahead is not None:
+            q, velocity = motion.ahead(times)
+        found = paces_on(
+            self._chain, self._capsules, q, velocity, ssm.stopping_time(velocity, self._deceleration), people,
+            Seen.of(self.rules, age + self.config.delay, self.config.margin),
+            Heeded(counted, gentle, *self._limits_of(people.parts)),
+        )  # fmt: skip
+        pace, place = ssm.pace_to_brake(found.least, times, stopping, self.config.delay)
+        if pace >= 1.0:
+            return 1.0, ""
+        i, j = found.pair[place].tolist()
+        who = f"{people.people[j]}'s {people.parts[j].replace('_', ' ')}"
         ahead = f" in {times[place]:.2f} s" if place else ""
-        return pace, (
-            f"{self._capsules.links[i]} {gap[place, i, j]:.2f} m from {people.people[j]}'s "
-            f"{people.parts[j].replace('_', ' ')}{ahead}"
-        )
+        return pace, f"{self._capsules.links[i]} {found.gap[place]:.2f} m from {who}{ahead}"
 
-    def _contact_speeds(self, parts: tuple[str, ...]) -> Array:
-        if self._touch[0] != parts:
-            speeds = contact_speeds(parts, self._capsules.radii, self._mass, self.config.force_share)
-            self._touch = (parts, speeds)
-        return self._touch[1]
+    def _limits_of(self, parts: tuple[str, ...]) -> tuple[Array, Array]:
+        """How far each part may swing ahead (b,) [m], and how fast it and the robot's may meet (n, b) [m/s]."""
+        if self._known[0] != parts:
+            swing = np.array([self.config.swing if segment(part) in SWINGING else 0.0 for part in parts])
+            touch = contact_speeds(parts, self._capsules.radii, self._mass, self.config.force_share)
+            self._known = (parts, swing, touch)
+        return self._known[1], self._known[2]
 
     # -- zones ---------------------------------------------------------------------------------------------------------
     def _by_zone(self, people: BodyCapsules, counted: Flags) -> tuple[float, str]:
