@@ -177,7 +177,7 @@ def _cubics(points: list[WayPoint], times: Array) -> Array:
     way, a, b = np.diff(position, axis=0), velocity[:-1], velocity[1:]
     c[:, 0], c[:, 1] = position[:-1], a
     c[:, 2] = (3.0 * way / T - 2.0 * a - b) / T
-    c[:, 3] = (-2.0 * way / T + a + b) / T**2
+    c[:, 3] = (-2.0 * way / T + a + b) / (T * T)
     return c
 
 
@@ -197,7 +197,7 @@ def _piece(a: WayPoint, b: WayPoint) -> Array:
     c[1] = a.velocity
     if a.acceleration is None or b.acceleration is None:
         c[2] = (3.0 * way / T - 2.0 * a.velocity - b.velocity) / T
-        c[3] = (-2.0 * way / T + a.velocity + b.velocity) / T**2
+        c[3] = (-2.0 * way / T + a.velocity + b.velocity) / (T * T)
         return c
     va, vb, aa, ab = a.velocity * T, b.velocity * T, a.acceleration * T**2, b.acceleration * T**2
     c[2] = 0.5 * a.acceleration
