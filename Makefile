@@ -17,7 +17,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: help demo view test test-slow bytecode lint docs serve-docs lock format clean
+.PHONY: help demo view test test-slow test-ros bytecode lint docs serve-docs lock format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -35,6 +35,10 @@ test: $(MARKS)/test bytecode ## the quick tests (ROOM=geometry for one room's)
 test-slow: $(MARKS)/test bytecode ## the slow tests
 	$(BIN)/python -m roboyard.compute.warm
 	$(BIN)/python -m pytest -n 2 -m slow tests/$(ROOM)
+
+test-ros: $(MARKS)/test bytecode ## the bridges with programs that others wrote, as far as they can be installed here
+	$(BIN)/python tools/ros_peers.py
+	$(BIN)/python -m pytest -m ros -rs tests/bridges
 
 # Once for all the programs that tests start, which may be forbidden to keep what they compile.
 bytecode: | $(BIN)/python

@@ -89,6 +89,11 @@ class InputPort:
         self._bus.executor.wake.set()
         return True
 
+    @property
+    def waiting(self) -> int:
+        """How many inputs and questions wait to be looked at."""
+        return len(self._inbox)
+
     def query(self, question: Callable[[], None]) -> None:
         """Have ``question`` run on the executor's thread; it must not change anything, so it is not recorded."""
         self._inbox.append(question)

@@ -14,6 +14,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -110,7 +111,7 @@ class Run:
         self.furniture: dict[str, FurnitureNode] = {}
         self.people: dict[str, PersonNode] = {}
         self.evaluation = Evaluation()
-        self.wall_seconds, self.start_ns = 0.0, 0
+        self.wall_seconds, self.start_ns, self._attached = 0.0, 0, ExitStack()
         self.events: list[dict[str, Any]] = []
         self.folder: RunFolder | None = None
         self.graph: Graph | None = None
@@ -303,6 +304,10 @@ class Run:
             publisher = self._publishers[topic] = self.bus.publisher(topic, type(message), "/script")
         publisher.publish(message)
 
+    def attach(self, make: Callable[[Run], AbstractContextManager[object]]) -> object:
+        """Open a bridge to others until the run ends; gives what opening gave."""
+        return self._attached.enter_context(make(self))
+
     # -- time ----------------------------------------------------------------------------------------------------------
     @property
     def time(self) -> float:
@@ -318,14 +323,9 @@ class Run:
         self.advance(self.bus.now_ns + round(seconds * 1e9))
 
     def until(self, predicate: Callable[[], bool], timeout: float) -> bool:
-        """Run until ``predicate()`` holds, looked at whenever an instant is complete.
+        """Run until ``predicate()`` holds, e.g. ``goal.done``, looked at whenever an instant is complete.
 
-        Args:
-            predicate: E.g. ``goal.done``.
-            timeout: Simulated time after which to give up [s].
-
-        Returns:
-            Whether it held.
+        Gives up after ``timeout`` [s of simulated time]; returns whether it held.
         """
         return self.advance(self.bus.now_ns + round(timeout * 1e9), predicate)
 
@@ -350,6 +350,7 @@ class Run:
         if self._closed:
             return
         self._closed = True
+        self._attached.close()
         self.evaluation.finish(self.bus.now_ns)
         self.graph = graph(self.bus)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -51,6 +51,7 @@ def run_scenario(
     stage: Callable[[str], None] | None = None,
     started: Callable[[Run], None] | None = None,
     serve: bool = True,
+    attach: Iterable[Callable[[Run], AbstractContextManager[object]]] = (),
 ) -> Outcome:
     """Run a scenario to its end, judge it, and write its folder.
 
@@ -74,6 +75,7 @@ def run_scenario(
         stage: Called with what is done after the clock stands: "drawing the video", "writing the report".
         started: Called with the run once it is assembled.
         serve: Whether other processes reach it through a socket.
+        attach: Bridges to others, which are open while the clock goes; see `Run.attach`.
 
     Raises:
         InputError and its kinds: the scenario cannot be started; nothing is left behind.
@@ -101,6 +103,7 @@ def run_scenario(
         compile_kernels()  # before anybody can call, for nobody is answered meanwhile
         if serve:
             stack.callback(SocketServer(run.bus, spec.name).close)
+        _attach(run, attach, folder)
         if started is not None:
             started(run)
         stack.enter_context(seldom_collected())
@@ -163,6 +166,20 @@ def _assemble(spec: Spec, folder: RunFolder | None) -> Run:
             folder.discard()
         raise
     return run
+
+
+def _attach(
+    run: Run, attach: Iterable[Callable[[Run], AbstractContextManager[object]]], folder: RunFolder | None
+) -> None:
+    """Open bridges; if one cannot be, nothing is left behind."""
+    try:
+        for make in attach:
+            run.attach(make)
+    except BaseException:
+        run.close()
+        if folder is not None:
+            folder.discard()
+        raise
 
 
 def _restore(run: Run, spec: Spec, path: str | Path | None, folder: RunFolder | None) -> list[str]:

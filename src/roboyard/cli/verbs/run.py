@@ -30,7 +30,9 @@ def run(
     duration: Annotated[float | None, typer.Option(metavar="S", help="End after this simulated time [s].")] = None,
     rate: Annotated[
         float | None,
-        typer.Option(metavar="X", min=0.0, help="1: real time (default with --view); 0: as fast as possible."),
+        typer.Option(
+            metavar="X", min=0.0, help="1: real time (default with --view and bridges); 0: as fast as possible."
+        ),
     ] = None,
     paused: Annotated[bool, typer.Option("--paused", help="Begin paused: space goes on, s steps, q ends.")] = False,
     inputs: Annotated[
@@ -52,6 +54,11 @@ def run(
         int | None, typer.Option(metavar="N", min=1, max=65535, help="Port of --view; default: 8711, or a free one.")
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="With --view: nobody may steer.")] = False,
+    ros1: Annotated[bool, typer.Option("--ros1", help="Be in ROS 1's graph, at the master of ROS_MASTER_URI.")] = False,
+    bridge_topics: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Topics that bridges show, as /rover/*; default: all.")
+    ] = None,
+    bridge_host: Annotated[str, typer.Option(metavar="ADDR", help="Address that bridges listen on.")] = "127.0.0.1",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the verdict.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -64,13 +71,16 @@ def run(
     """
     from contextlib import ExitStack
 
+    from roboyard.cli.bridging import Bridging
     from roboyard.cli.display import Display
+    from roboyard.cli.terminal import emit, note
     from roboyard.cli.viewing import opened
     from roboyard.scenarios import Control, load_spec, run_scenario
 
     overrides = [*(settings or []), *([f"duration={duration!r}"] if duration is not None else [])]
     spec = load_spec(scenario, overrides=overrides, smoke=smoke, robot=robot, world=world).seeded(seed)
-    pace = rate if rate is not None else 1.0 if view else 0.0
+    bridging = Bridging(ros1, bridge_topics or (), bridge_host)
+    pace = rate if rate is not None else 1.0 if view or bridging.wanted else 0.0
 
     def once(folder: Path | None, shown: View | None) -> tuple[Outcome, Display, bool]:
         """The outcome, what showed it, and whether it shall begin anew."""
@@ -94,6 +104,7 @@ def run(
                 log=display.log,
                 started=started,
                 stage=display.stage,
+                attach=bridging.attach(),
             )
         return outcome, display, control.resetting and display.signal is None
 
@@ -107,11 +118,18 @@ def run(
             number += 1
             outcome, display, again = once(out and out.resolve().with_name(f"{out.resolve().name}-{number}"), shown)
     if json:
-        from roboyard.cli.terminal import emit
-
-        emit({**outcome.metrics, "folder": outcome.folder, "files": outcome.files, "notes": outcome.notes})
+        emit(
+            {
+                **outcome.metrics,
+                "folder": outcome.folder,
+                "files": outcome.files,
+                "notes": [*outcome.notes, *bridging.told()],
+            }
+        )
     else:
         _show(outcome)
+        for line in bridging.told():
+            note(line)
     raise typer.Exit(_exit_code(outcome, display.signal))
 
 

@@ -1,0 +1,331 @@
+"""The bridge to ROS 1 with a small master: what is shown, what comes in, and that nobody outside does harm."""
+
+from __future__ import annotations
+
+import io
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from threading import Thread
+from typing import Any
+from xmlrpc.client import ServerProxy
+from xmlrpc.server import SimpleXMLRPCServer
+
+import pytest
+from tests.bridges.ros1.conftest import SmallMaster, frame, header
+
+import roboyard as ry
+from roboyard.bridges import Attached, BridgeError, Ros1Bridge
+from roboyard.bridges.ros1.types import ros1_type
+from roboyard.record import Recorder
+
+TWIST = ros1_type("geometry_msgs/msg/Twist")
+
+
+class Wheels(ry.Node):
+    """in: cmd_vel   out: speed"""
+
+    gain: float = ry.param(1.0, low=0.0, high=10.0)
+
+    def setup(self) -> None:
+        self.heard: list[tuple[str, float]] = []
+        self.speed = self.publisher("speed", ry.msg.Float64)
+        self.plan = self.publisher("plan", ry.msg.String, latched=True)
+        self.plan.publish(ry.msg.String(data="straight on"))
+        self.subscribe("cmd_vel", ry.msg.Twist, self.on_command, with_source=True)
+        self.timer(0.02, lambda: self.speed.publish(ry.msg.Float64(data=self.now)))
+        self.service("ring", ry.srv.SetBool, self.on_ring)
+
+    def on_command(self, message: Any, source: str) -> None:
+        self.heard.append((source, message.linear.x))
+
+    def on_ring(self, request: Any) -> Any:
+        return ry.srv.SetBool.Response(success=request.data, message="ding")
+
+
+class Scene:
+    """A bus with one node, a bridge, and whoever looks at it from outside."""
+
+    def __init__(self, master: SmallMaster) -> None:
+        self.master = master
+        self.bus = ry.Bus(seed=1)
+        self.wheels = self.bus.add(Wheels(), "wheels")
+        self.bus.executor.pacer.factor = 1.0
+        self.lines: list[str] = []
+        self.bus.log_sinks.append(lambda record: self.lines.append(record.text))
+        self.bridge = Ros1Bridge(master.uri)
+        self.open: list[socket.socket | SimpleXMLRPCServer] = []
+
+    def run(self, until: Callable[[], bool], seconds: float = 8.0) -> bool:
+        return self.bus.executor.run_until(self.bus.now_ns + round(seconds * 1e9), until)
+
+    def port(self, node: str = "/wheels") -> int:
+        return int(self.master.nodes[node].rstrip("/").rsplit(":", 1)[1])
+
+    def connect(self, node: str = "/wheels") -> socket.socket:
+        sock = socket.create_connection(("127.0.0.1", self.port(node)), 5.0)
+        self.open.append(sock)
+        return sock
+
+    def close(self) -> None:
+        for item in self.open:
+            if isinstance(item, SimpleXMLRPCServer):
+                item.shutdown()
+                item.server_close()
+            else:
+                item.close()
+        self.bus.close()
+
+
+@pytest.fixture
+def scene(master: SmallMaster) -> Iterator[Scene]:
+    made = Scene(master)
+    with Attached(made.bridge, made.bus):
+        yield made
+    made.close()
+
+
+def read(sock: socket.socket, scene: Scene) -> bytes:
+    """What stands behind a length, while the run goes on."""
+    sock.setblocking(False)
+    data = bytearray()
+
+    def whole() -> bool:
+        try:
+            data.extend(sock.recv(1 if len(data) >= 4 else 4 - len(data)))
+        except BlockingIOError:
+            return False
+        return len(data) >= 4 and len(data) >= 4 + struct.unpack_from("<I", data)[0]
+
+    assert scene.run(whole), bytes(data)
+    return bytes(data[4:])
+
+
+def test_the_graph_is_there(scene: Scene) -> None:
+    master = scene.master
+    assert set(master.publishers["/speed"]) == {"/wheels"}
+    assert set(master.subscribers["/cmd_vel"]) == {"/wheels"}
+    assert master.types["/speed"] == "std_msgs/Float64"
+    assert "/ring" in master.services
+    assert master.parameters["/wheels/gain"] == 1.0
+    assert master.parameters["/use_sim_time"] is True
+    assert "/wheels/set_parameters" not in master.services
+    with ServerProxy(master.nodes["/wheels"]) as info:
+        assert ["/speed", "std_msgs/Float64"] in info.getPublications("/me")[2]
+        assert info.requestTopic("/me", "/speed", [["UDPROS"]])[0] == -1
+
+
+def test_nothing_stays_behind(master: SmallMaster) -> None:
+    scene = Scene(master)
+    with Attached(scene.bridge, scene.bus):
+        pass
+    assert not any(master.publishers.values())
+    assert not any(master.subscribers.values())
+    assert not master.services
+    assert not master.parameters
+    scene.close()
+
+
+def test_messages_go_out_and_latched_ones_first(scene: Scene) -> None:
+    string = ros1_type("std_msgs/msg/String")
+    plan, speed = scene.connect(), scene.connect()
+    plan.sendall(header(callerid="/me", topic="/plan", type="*", md5sum="*"))
+    assert b"latching=1" in read(plan, scene)
+    assert string.decode(read(plan, scene))[8:] == b"straight on\0"
+    speed.sendall(
+        header(callerid="/me", topic="/speed", type="std_msgs/Float64", md5sum="fdb28210bfa9d7c91146260178d9a584")
+    )
+    assert b"callerid=/wheels" in read(speed, scene)
+    first, second = (struct.unpack("<d", read(speed, scene))[0] for _ in range(2))
+    assert second - first == pytest.approx(0.02)
+
+
+def test_what_publishers_send_comes_in_under_their_names(scene: Scene) -> None:
+    publisher = _Publisher(scene, "/teleop")
+    publisher.send(TWIST.encode(_twist(0.7)))
+    assert scene.run(lambda: bool(scene.wheels.heard))
+    assert scene.wheels.heard[0] == ("/teleop", 0.7)
+
+
+def test_a_foreign_node_of_our_name_is_not_taken_for_ours(scene: Scene) -> None:
+    publisher = _Publisher(scene, "/wheels")
+    publisher.send(TWIST.encode(_twist(0.1)))
+    assert scene.run(lambda: bool(scene.wheels.heard))
+    assert scene.wheels.heard[0] == ("/wheels_ros1", 0.1)
+
+
+def test_malformed_messages_are_counted_and_told_once(scene: Scene) -> None:
+    publisher = _Publisher(scene, "/teleop")
+    for _ in range(20):
+        publisher.send(b"\1\2\3")
+    publisher.send(TWIST.encode(_twist(0.2)))
+    assert scene.run(lambda: bool(scene.wheels.heard))
+    assert scene.bridge.counts["malformed"] == 20
+    assert len([line for line in scene.lines if "/cmd_vel" in line]) == 1
+
+
+def test_a_huge_claimed_length_ends_the_connection_only(scene: Scene) -> None:
+    publisher = _Publisher(scene, "/teleop")
+    publisher.raw(b"\xff\xff\xff\x7f")
+    assert scene.run(lambda: scene.bridge.counts["malformed"] == 1)
+    publisher.await_connection()  # it tries again
+    publisher.send(TWIST.encode(_twist(0.3)))
+    assert scene.run(lambda: bool(scene.wheels.heard))
+
+
+def test_a_publisher_that_floods_does_not_hold_the_run_up(scene: Scene) -> None:
+    publisher = _Publisher(scene, "/teleop")
+    data = frame(TWIST.encode(_twist(0.4))) * 50_000
+    publisher.raw_later(data)
+    before, start = scene.bus.now_ns, time.monotonic()
+    scene.run(lambda: False, 1.0)
+    assert scene.bus.now_ns - before == 1_000_000_000
+    assert time.monotonic() - start < 5.0
+    assert scene.wheels.heard
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
+        b"POST / HTTP/1.1\r\n" + b"a: b\r\n" * 500,
+        b"\xff\xff\xff\xff" + b"x" * 100,
+        frame(b"no header at all"),
+        frame(b"\xff\xff\xff\xff"),
+        header(topic="/nowhere", md5sum="*"),
+        header(topic="/speed", type="std_msgs/String", md5sum="992ce8a1687cec8c8bd883ec73ca41d1"),
+        header(service="/ring", md5sum="0" * 32),
+        header(service="/ring", md5sum="*") + b"\xff\xff\xff\xff",
+        header(service="/ring", md5sum="*") + frame(b"far too long for a bool"),
+        b"",
+        b"\x10",
+    ],
+)
+def test_nonsense_does_no_harm(scene: Scene, said: bytes) -> None:
+    sock = scene.connect()
+    sock.sendall(said)
+    scene.run(lambda: False, 0.2)  # half-open for that long
+    sock.close()
+    scene.run(lambda: False, 0.2)
+    good = scene.connect()
+    good.sendall(header(callerid="/me", topic="/speed", type="*", md5sum="*"))
+    assert b"callerid=/wheels" in read(good, scene)
+
+
+def test_services_are_called(scene: Scene) -> None:
+    sock = scene.connect()
+    sock.sendall(header(callerid="/me", service="/ring", md5sum="09fb03525b03e7ea1fd3992bafd87e16") + frame(b"\x01"))
+    assert b"type=std_srvs/SetBool" in read(sock, scene)
+    sock.setblocking(True)
+    assert scene.run(lambda: False, 0.2) is False
+    assert sock.recv(100) == b"\x01" + frame(b"\x01" + frame(b"ding"))
+
+
+def test_parameters_are_changed_or_set_back(scene: Scene) -> None:
+    with ServerProxy(scene.master.nodes["/wheels"]) as node:
+        node.paramUpdate("/master", "/wheels/gain/", 3)
+        assert scene.run(lambda: scene.wheels.gain == 3.0)
+        node.paramUpdate("/master", "/wheels/gain/", 99.0)
+    assert scene.run(lambda: scene.master.parameters["/wheels/gain"] == 3.0)
+    assert scene.bridge.counts["refused"] == 1
+
+
+def test_a_master_that_comes_back_is_told_everything_again(scene: Scene) -> None:
+    port = scene.master.port
+    scene.master.close()
+    assert scene.run(lambda: scene.bridge.counts["master lost"] == 1)
+    again = SmallMaster(port)
+    try:
+        assert scene.run(lambda: "/wheels" in again.publishers.get("/speed", {}) and "/ring" in again.services)
+        assert scene.run(lambda: again.parameters.get("/wheels/gain") == 1.0)
+    finally:
+        again.close()
+
+
+def test_without_a_master_there_is_one_clear_error(master: SmallMaster) -> None:
+    with ry.Bus() as bus, pytest.raises(BridgeError, match=r"127.0.0.1:9.*roscore.*ROS_MASTER_URI"):
+        Ros1Bridge("http://127.0.0.1:9").open(bus)
+
+
+def test_who_only_listens_changes_nothing(master: SmallMaster) -> None:
+    def recorded(*, bridged: bool) -> bytes:
+        scene, output = Scene(master), io.BytesIO()
+        scene.bus.executor.pacer.factor = 5.0 if bridged else 0.0
+        output.close = lambda: None  # type: ignore[method-assign]
+        recorder = Recorder(scene.bus, output)
+        if bridged:
+            with Attached(scene.bridge, scene.bus):
+                sock = scene.connect()
+                sock.sendall(header(callerid="/me", topic="/speed", type="*", md5sum="*"))
+                scene.connect().sendall(b"nonsense")
+                scene.bus.executor.run_until(2_000_000_000)
+                assert scene.bridge.counts["sent"] > 50
+        else:
+            scene.bus.executor.run_until(2_000_000_000)
+        recorder.close()
+        scene.close()
+        return output.getvalue()
+
+    assert recorded(bridged=True) == recorded(bridged=False)
+
+
+def _twist(speed: float) -> Any:
+    return ry.msg.Twist(linear=ry.msg.Vector3(x=speed))
+
+
+class _Publisher:
+    """A foreign node that publishes /cmd_vel to the bridge, in the test's own thread."""
+
+    def __init__(self, scene: Scene, name: str) -> None:
+        self._scene = scene
+        self._name = name
+        self._data = socket.create_server(("127.0.0.1", 0))
+        scene.open.append(self._data)
+        port = self._data.getsockname()[1]
+        self._api = SimpleXMLRPCServer(("127.0.0.1", 0), logRequests=False, allow_none=True)
+        self._api.register_function(
+            lambda caller, topic, protocols: (1, "", ["TCPROS", "127.0.0.1", port]), "requestTopic"
+        )
+        scene.open.append(self._api)
+        Thread(target=lambda: self._api.serve_forever(0.02), daemon=True).start()
+        uri = f"http://127.0.0.1:{self._api.server_address[1]}/"
+        scene.master.registerPublisher(name, "/cmd_vel", "geometry_msgs/Twist", uri)
+        self.await_connection()
+
+    def await_connection(self) -> None:
+        self._data.settimeout(10.0)
+        found: list[socket.socket] = []
+        self._data.setblocking(False)
+
+        def come() -> bool:
+            try:
+                found.append(self._data.accept()[0])
+            except BlockingIOError:
+                return False
+            return True
+
+        assert self._scene.run(come)
+        self._sock = found[0]
+        self._scene.open.append(self._sock)
+        said = read(self._sock, self._scene)
+        assert b"topic=/cmd_vel" in said
+        assert f"md5sum={TWIST.md5}".encode() in said
+        self._sock.setblocking(True)
+        self._sock.sendall(header(callerid=self._name, type="geometry_msgs/Twist", md5sum=TWIST.md5, latching="0"))
+
+    def send(self, data: bytes) -> None:
+        self._sock.sendall(frame(data))
+
+    def raw(self, data: bytes) -> None:
+        self._sock.sendall(data)
+
+    def raw_later(self, data: bytes) -> None:
+        def send() -> None:
+            with suppress(OSError):
+                self._sock.sendall(data)
+
+        Thread(target=send, daemon=True).start()
