@@ -146,6 +146,8 @@ def test_forces_count_by_region_by_how_long_they_last_and_whose_doing_they_are()
         found = judged(Standing(0.5), (0.0, touching, 0.0), (0.1, touching, force)).result()
         assert (found["max_force_n"], found["person_touches"]) == (force, 1)
         assert found["limit_exceeded"] == exceeded, "210 N for an impact on the chest"
+        assert found["limit_share"] >= force / 210.0
+        assert (found["limit_share"] > 1.0) == bool(exceeded)
     lasting = [(0.1 * k, touching, 180.0) for k in range(10)]
     assert judged(Standing(0.5), *lasting).result()["limit_exceeded"] == 1, "140 N where it is clamped"
     assert judged(Standing(0.0), (0.0, touching, 0.0), (0.1, touching, 300.0)).result()["limit_exceeded"] == 0

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from roboyard.compute import Pool
-from roboyard.errors import InputError
+from roboyard.errors import ConfigError, InputError
 from roboyard.scenarios import compare_scenario, load_spec, run_batch
 from roboyard.scenarios.batch import summarise
 from roboyard.scenarios.batch_worker import Result
@@ -20,6 +20,7 @@ world: empty
 robots: {rover: {model: rover}}
 operator: [{drive: {v: 0.5, for: 10}}]
 duration: 0.4
+compared: [cycles]
 criteria: {drives: path_length > 0.05}
 """
 
@@ -57,7 +58,7 @@ def test_each_way_is_the_batch_that_it_would_be_alone(scenario: str, tmp_path: P
     assert both == [r.metrics["path_length"] for r in alone.results]
     success = found.shares()["success"]
     assert [(one.successes, one.total) for one in success.values()] == [(0, 2), (2, 2)]
-    assert found.asked == ("path_length",)
+    assert found.asked == ("cycles", "path_length")
     said = json.loads((found.folder / "comparison.json").read_text())
     assert said["shares"]["success"]["duration=0.6"]["good"] == 2
     page = (found.folder / "comparison.html").read_text()
@@ -66,6 +67,18 @@ def test_each_way_is_the_batch_that_it_would_be_alone(scenario: str, tmp_path: P
     assert "<svg" in page
     again = compare_scenario(scenario, vary, 2, seed=3, out=tmp_path / "both", keep="none", pool=Here())
     assert all(batch.resumed == 2 for batch in again.batches.values())
+
+
+def test_what_criteria_of_any_way_ask_for_is_set_side_by_side(scenario: str, tmp_path: Path) -> None:
+    vary = ["criteria.drives=path_length > 0,final_x > -9"]
+    found = compare_scenario(scenario, vary, 1, base=tmp_path, keep="none", pool=Here())
+    assert found.asked == ("cycles", "path_length", "final_x")
+    page = (found.folder / "comparison.html").read_text()
+    assert (
+        page.index("Side by side") < page.index("<code>path_length</code>") < page.index("All else that was measured")
+    )
+    with pytest.raises(ConfigError, match=r"cycle.*compared|compared.*cycle"):
+        compare_scenario(scenario, ["duration=0.1,0.2"], 1, overrides=["compared=[cycle]"], base=tmp_path, pool=Here())
 
 
 def test_several_keys_give_every_combination(scenario: str, tmp_path: Path) -> None:

@@ -106,7 +106,8 @@ def read_criteria(spec: Spec) -> tuple[dict[str, Criterion], Criterion | None]:
 
     criteria = {name: Criterion(text, where(f"criteria.{name}")) for name, text in scenario.criteria.items()}
     until = Criterion(scenario.until, where("until")) if scenario.until else None
-    for criterion in [*criteria.values(), *([until] if until else [])]:
+    compared = [Criterion(name, where("compared")) for name in scenario.compared]
+    for criterion in [*criteria.values(), *([until] if until else []), *compared]:
         criterion.check_names(known)
     return criteria, until
 

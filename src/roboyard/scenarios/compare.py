@@ -33,7 +33,7 @@ class Comparison:
         about: One line on it.
         folder: Where the batches and the page lie.
         batches: By what was varied: "method=own".
-        asked: Metrics that the scenario's criteria ask for.
+        asked: Metrics that the scenario wants to be compared, and those that criteria of any way ask for.
     """
 
     scenario: str
@@ -105,8 +105,10 @@ def compare_scenario(
         )
         for name, given in named.items()
     }  # fmt: skip
-    criteria, _ = read_criteria(spec)
-    asked = tuple(dict.fromkeys(name for criterion in criteria.values() for name in criterion.names))
+    criteria = [criterion for one in specs.values() for criterion in read_criteria(one)[0].values()]
+    asked = tuple(
+        dict.fromkeys((*spec.scenario.compared, *(name for criterion in criteria for name in criterion.names)))
+    )
     found = Comparison(spec.name, spec.scenario.about, folder, batches, asked)
     written = RunFolder(folder)
     written.write_json(folder / SUMMARY, found.to_dict())

@@ -130,6 +130,7 @@ class Scenario:
     nodes: dict[str, NodeEntry] = field(factory=dict, doc="further nodes")
     faults: tuple[Fault, ...] = field((), doc="what happens when")
     criteria: dict[str, str] = field(factory=dict, doc="expressions over the metrics; all must hold")
+    compared: tuple[str, ...] = field((), doc="metrics that `roboyard compare` sets side by side first")
     until: str | None = field(None, doc="expression over the metrics that ends the run early")
     draws: dict[str, tuple[float, float]] = field(
         factory=dict, doc="numbers drawn evenly by the seed: {faults.0.friction: [0.4, 1]}"

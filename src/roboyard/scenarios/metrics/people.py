@@ -95,8 +95,8 @@ class People(Collector):
     pushed; ``handover_s`` [s]: these hand-overs. The distance is reckoned with what the guard says of itself, or the
     usual rules where there is none. ``protective_stops``: the guard's. ``max_force_n`` [N] and ``max_pressure``
     [N/m²]: largest by the robot on anybody, and ``person_touches``: how often it touched somebody.
-    ``limit_exceeded``: touches by a robot that moved towards the person by itself which exceeded a limit of their
-    region. ``approaches`` counts how often somebody came near.
+    ``limit_share``: of touches by a robot that moved towards the person by itself the largest force or pressure, as a
+    share of the limit of their region; ``limit_exceeded``: how many of them exceeded it. ``approaches`` counts how often somebody came near.
 
     Args:
         namespace: Of the robot, "" or "/name".
@@ -104,8 +104,8 @@ class People(Collector):
     """
 
     names = (
-        "ssm_violation_s", "handover_s", "protective_stops", "max_force_n", "max_pressure", "limit_exceeded",
-        "person_touches", "approaches", *(f"min_separation_{group}" for group in dict.fromkeys(GROUPS.values())),
+        "ssm_violation_s", "handover_s", "protective_stops", "max_force_n", "max_pressure", "limit_share",
+        "limit_exceeded", "person_touches", "approaches", *(f"min_separation_{group}" for group in dict.fromkeys(GROUPS.values())),
     )  # fmt: skip
 
     def __init__(self, namespace: str, arm: Arm | None) -> None:
@@ -122,7 +122,7 @@ class People(Collector):
         self._counted_ns = 0
         self._stops: int | None = None
         self._touches: dict[tuple[str, str], _Touch] = {}
-        self._force = self._pressure = 0.0
+        self._force = self._pressure = self._share = 0.0
         self._touched = self._exceeded = 0
         self._nearing: dict[str, NDArray[np.bool_]] = {}
         self._told_ns: int | None = None
@@ -290,7 +290,10 @@ class People(Collector):
             touch.last_ns, touch.moved = time_ns, touch.moved or moved
             limits, pressure = limits_of(region), size / float(patch(capsules.radii[i]))
             most = limits.impact if (time_ns - touch.since_ns) * 1e-9 <= TRANSIENT else limits.clamping
-            if touch.moved and not touch.exceeded and (size > most or pressure > limits.pressure):
+            share = max(size / most, pressure / limits.pressure)
+            if touch.moved:
+                self._share = max(self._share, share)
+            if touch.moved and not touch.exceeded and share > 1.0:
                 touch.exceeded = True
                 self._exceeded += 1
             self._force, self._pressure = max(self._force, size), max(self._pressure, pressure)
@@ -326,6 +329,7 @@ class People(Collector):
             "protective_stops": self._stops or 0,
             "max_force_n": self._force,
             "max_pressure": self._pressure,
+            "limit_share": self._share,
             "limit_exceeded": self._exceeded,
             "person_touches": self._touched,
             "approaches": len(self.approaches) + len(self._near),

@@ -37,6 +37,7 @@ def comparison_page(found: Comparison) -> str:
             {"name": name, "values": [_share(rates[way]) for way in ways]} for name, rates in found.shares().items()
         ],
         figure=_figure(found),
+        asked=[_row(found, name) for name in found.asked],
         metrics=_metrics(found),
         seeds=_seeds(found),
         version=__version__,
@@ -86,22 +87,31 @@ def _figure(found: Comparison) -> str:
 
 
 def _metrics(found: Comparison) -> list[dict[str, Any]]:
-    """Mean and extremes of what the runs of any way measured; what is the same everywhere and always is left out."""
-    names = dict.fromkeys((*found.asked, *(name for batch in found.batches.values() for name in batch.spreads)))
+    """What else the runs of any way measured; what is the same everywhere and always is left out."""
+    names = dict.fromkeys(name for batch in found.batches.values() for name in batch.spreads)
     rows = []
     for name in names:
         spreads = [batch.spreads.get(name) for batch in found.batches.values()]
         known = [one for one in spreads if one is not None]
-        if "." in name or len({(one.minimum, one.maximum) for one in known}) + (len(known) < len(spreads)) < 2:
-            continue
-        values = [
-            None
-            if one is None
-            else {"mean": number(one.mean), "range": f"{number(one.minimum)} to {number(one.maximum)}"}
-            for one in spreads
-        ]
-        rows.append({"name": name, "asked": name in found.asked, "values": values})
+        varies = len({(one.minimum, one.maximum) for one in known}) + (len(known) < len(spreads)) > 1
+        if varies and "." not in name and name not in found.asked:
+            rows.append(_row(found, name))
     return rows
+
+
+def _row(found: Comparison, name: str) -> dict[str, Any]:
+    """Mean and extremes of a metric, for each way."""
+    spreads = [batch.spreads.get(name) for batch in found.batches.values()]
+    values = [
+        None
+        if one is None
+        else {
+            "mean": number(one.mean),
+            "range": f"{number(one.minimum)} to {number(one.maximum)}" if one.minimum < one.maximum else "",
+        }
+        for one in spreads
+    ]
+    return {"name": name, "values": values}
 
 
 def _seeds(found: Comparison) -> list[dict[str, Any]]:
