@@ -39,7 +39,7 @@ def test_a_shift_beside_each_other_is_told_in_the_report(tmp_path: Path) -> None
     assert "Working together" in page
     approaches = found["robots"]["arm"]["approaches"]
     assert approaches
-    assert page.count("data:image/jpeg") == min(len(approaches), 6)
+    assert page.count("data:image/jpeg") == min(len(approaches), 24)
     assert f"{approaches[0]['time']:.1f} s: " in page
 
 

@@ -96,7 +96,8 @@ class People(Collector):
     usual rules where there is none. ``protective_stops``: the guard's. ``max_force_n`` [N] and ``max_pressure``
     [N/m²]: largest by the robot on anybody, and ``person_touches``: how often it touched somebody.
     ``limit_share``: of touches by a robot that moved towards the person by itself the largest force or pressure, as a
-    share of the limit of their region; ``limit_exceeded``: how many of them exceeded it. ``approaches`` counts how often somebody came near.
+    share of the limit of their region; ``limit_exceeded``: how many of them exceeded it. ``approaches`` counts how
+    often somebody came near.
 
     Args:
         namespace: Of the robot, "" or "/name".
@@ -105,7 +106,8 @@ class People(Collector):
 
     names = (
         "ssm_violation_s", "handover_s", "protective_stops", "max_force_n", "max_pressure", "limit_share",
-        "limit_exceeded", "person_touches", "approaches", *(f"min_separation_{group}" for group in dict.fromkeys(GROUPS.values())),
+        "limit_exceeded", "person_touches", "approaches",
+        *(f"min_separation_{group}" for group in dict.fromkeys(GROUPS.values())),
     )  # fmt: skip
 
     def __init__(self, namespace: str, arm: Arm | None) -> None:

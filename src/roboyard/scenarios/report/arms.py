@@ -14,6 +14,8 @@ from roboyard.scenarios.report.section import Section, Source
 from roboyard.scenarios.report.style import BAD, COMMAND, GOOD, MUTED, PANEL, TRUTH, new_figure, styled, svg
 
 Array = NDArray[np.float64]
+_THIN = 0.2
+"""No panel of places is lower [m]."""
 _WIDTH = 8.6
 _ENDED = {"succeeded": GOOD, "aborted": BAD, "canceled": BAD, "rejected": BAD}
 _PHASES = {"plans": COMMAND, "moves": GOOD, "stops": BAD, "waits": BAD}
@@ -146,6 +148,9 @@ def goals_figure(found: Reached) -> str:
                     axes.plot(places[:, i], places[:, j], "o", ms=6, mfc=PANEL, mec=colour, mew=1.6, label=end)
             if found.frame.rpartition("/")[2] not in _ABOUT:
                 axes.plot(0.0, 0.0, "+", color=TRUTH, ms=9, label="root of the robot")
+            low, high = axes.get_ylim()
+            if high - low < _THIN:  # all in a line: the panel would be one, too
+                axes.set_ylim((low + high - _THIN) / 2.0, (low + high + _THIN) / 2.0)
             axes.set_aspect("equal", adjustable="box")
             axes.set_xlabel(f"{names[0]} [m]")
             axes.set_ylabel(f"{names[1]} [m]")

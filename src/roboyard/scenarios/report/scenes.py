@@ -36,11 +36,18 @@ class Scenes:
         self, simulation: Simulation, recording: Recording, robot: str, namespace: str, people: tuple[str, ...]
     ) -> None:
         self._stage = Restaging(simulation, {robot: namespace}, people)
+        self._renderer: RayRenderer | None = None
         self._told: dict[str, tuple[list[float], list[Any]]] = {}
         for item in recording.messages([topic for topic in self._stage.topics if topic in recording.topics]):
             times, messages = self._told.setdefault(item.topic, ([], []))
             times.append(item.time_ns * 1e-9)
             messages.append(item.message)
+
+    def close(self) -> None:
+        """Draw no more."""
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None
 
     def picture(self, time: float, person: str, part: str) -> str:
         """A moment [s], seen from beside somebody's part of the body, as a source of ``<img>``."""
@@ -50,8 +57,9 @@ class Scenes:
         beside = np.array([-target[1], target[0], 0.0])
         beside = beside / max(float(np.linalg.norm(beside)), 1e-6)
         camera = look_at(target + _AWAY * beside + np.array([0.0, 0.0, _UP]), target, fov_y=0.9)
-        with RayRenderer(self._stage.model, *_SIZE) as renderer:
-            pixels = renderer.render(self._stage.data, camera)
+        if self._renderer is None:
+            self._renderer = RayRenderer(self._stage.model, *_SIZE)
+        pixels = self._renderer.render(self._stage.data, camera)
         out = io.BytesIO()
         Image.fromarray(pixels).save(out, "JPEG", quality=80)
         return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()

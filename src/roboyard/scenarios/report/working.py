@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 from roboyard.record import Recording
@@ -11,7 +12,7 @@ from roboyard.scenarios.report.section import Section, Source, Table
 from roboyard.scenarios.report.style import BAD, COMMAND, GOOD, MUTED, TRUTH, new_figure, styled, svg
 
 _WIDTH = 8.6
-_PICTURES = 6
+_PICTURES = 24
 """Of the closest approaches."""
 
 
@@ -105,14 +106,15 @@ def _pictures(source: Source, people: tuple[str, ...], approaches: list[dict[str
     if source.simulation is None or not approaches:
         return ()
     scenes = Scenes(source.simulation, source.recording, source.story.robot, source.namespace, people)
-    return tuple(
-        (
-            scenes.picture(one["time"], one["person"], one["body_part"]),
-            f"{one['time']:.1f} s: {one['part']} {max(one['distance'], 0.0):.2f} m from {one['person']}'s "
-            f"{one['body_part'].replace('_', ' ')}",
+    with closing(scenes):
+        return tuple(
+            (
+                scenes.picture(one["time"], one["person"], one["body_part"]),
+                f"{one['time']:.1f} s: {one['part']} {max(one['distance'], 0.0):.2f} m from {one['person']}'s "
+                f"{one['body_part'].replace('_', ' ')}",
+            )
+            for one in approaches
         )
-        for one in approaches
-    )
 
 
 def _table(approaches: list[dict[str, Any]]) -> Table:
