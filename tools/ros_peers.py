@@ -16,6 +16,8 @@ ROS1 = (
     "python3-rosnode", "python3-rosbag", "python3-rosmsg", "python3-actionlib", "python3-tf2-ros", "python3-std-msgs",
     "python3-std-srvs", "python3-sensor-msgs", "python3-nav-msgs", "python3-geometry-msgs", "python3-actionlib-msgs",
 )  # fmt: skip
+NPM = ("roslib@2.1.0", "@foxglove/ws-protocol@0.8.0", "ws@8")
+PEERS = Path(os.environ.get("ROBOYARD_PEERS", Path.home() / ".cache" / "roboyard-peers"))
 
 
 def run(*words: str) -> str:
@@ -43,9 +45,19 @@ def ros1() -> str:
     return run("apt-get", "update", "-q") or run("apt-get", "install", "-y", "-q", "--no-install-recommends", *ROS1)
 
 
+def npm() -> str:
+    """Clients of Foxglove's protocol and of rosbridge; gives why they cannot be had."""
+    if (PEERS / "node_modules" / "ws").is_dir():
+        return ""
+    if not shutil.which("npm"):
+        return "this system has no npm"
+    PEERS.mkdir(parents=True, exist_ok=True)
+    return run("npm", "install", "--no-audit", "--no-fund", "--prefix", str(PEERS), *NPM)
+
+
 def main() -> int:
     """Install all that can be had."""
-    for what, why in (("ROS 1 (Debian)", ros1()),):
+    for what, why in (("ROS 1 (Debian)", ros1()), ("roslib and @foxglove/ws-protocol (npm)", npm())):
         if why:
             print(f"\n!!! NOT TESTED against {what}: {why}\n", file=sys.stderr, flush=True)
         else:

@@ -1,6 +1,11 @@
-"""A run as others see it: ROS 1 so far. Bridges listen; what comes in takes the run's one port for inputs."""
+"""A run as others see it: ROS 1, Foxglove, rosbridge. What comes in takes the run's one port for inputs."""
 
 from roboyard.bridges.bridge import Attached, Bridge, BridgeError
+from roboyard.bridges.descriptions import Descriptions, describe
+from roboyard.bridges.foxglove import FoxgloveBridge
 from roboyard.bridges.ros1 import Ros1Bridge
+from roboyard.bridges.rosbridge import RosbridgeBridge
 
-__all__ = ["Attached", "Bridge", "BridgeError", "Ros1Bridge"]
+__all__ = [
+    "Attached", "Bridge", "BridgeError", "Descriptions", "FoxgloveBridge", "Ros1Bridge", "RosbridgeBridge", "describe",
+]  # fmt: skip

@@ -77,6 +77,7 @@ class Gateway:
         bus: The run's bus.
         bridge: How the bridge is called in the log.
         topics: Patterns of the topics that cross, as ``/rover/*``; none: all.
+        echo: Tell what came in by this bridge back to all: those outside hear each other no other way.
 
     Attributes:
         topics: Which topics cross.
@@ -84,12 +85,13 @@ class Gateway:
         foreign: Nodes from outside that have spoken; what they say is not told back.
     """
 
-    def __init__(self, bus: Bus, bridge: str, topics: Collection[str] = ()) -> None:
+    def __init__(self, bus: Bus, bridge: str, topics: Collection[str] = (), *, echo: bool = False) -> None:
         self.bus = bus
         self.topics = Selection(tuple(topics))
         self.counts: Counter[str] = Counter()
         self.foreign: set[str] = set()
         self._bridge = bridge
+        self._echo = echo
         self._heard: dict[str, list[Heard]] = {}
         self._untap: Callable[[], None] | None = None
         self._said: set[str] = set()
@@ -162,7 +164,8 @@ class Gateway:
 
     def publish(self, topic: str, kind: str, source: str, data: bytes, *, latched: bool = False) -> bool:
         """Hand in a message as CDR in the name of ``source``; False when it was dropped, since too many wait."""
-        self.foreign.add(source)
+        if not self._echo:
+            self.foreign.add(source)
         taken = not self.flooded and self.bus.inputs.push(
             Input("latch" if latched else "publish", topic, kind, source, data)
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,37 +18,60 @@ class Bridging:
     """What was asked for.
 
     Attributes:
-        ros1: A bridge to ROS 1.
+        kinds: Names of the bridges: "ros1", "foxglove", "rosbridge".
         topics: Patterns of the topics that cross; none: all.
         host: Address that bridges listen on.
+        port: Where Foxglove or rosbridge listen; None: where they usually do.
         opened: The bridges of the last run.
     """
 
-    ros1: bool = False
+    kinds: tuple[str, ...] = ()
     topics: Sequence[str] = ()
     host: str = "127.0.0.1"
+    port: int | None = None
     opened: list[Bridge] = field(default_factory=list)
 
-    @property
-    def wanted(self) -> bool:
-        """Whether there is any."""
-        return self.ros1
+    @classmethod
+    def of(cls, wanted: Mapping[str, bool], topics: Sequence[str], host: str, port: int | None) -> Bridging:
+        """Of the command line's options. Raises InputError."""
+        from roboyard.errors import InputError
+
+        kinds = tuple(name for name, on in wanted.items() if on)
+        served = [name for name in kinds if name in ("foxglove", "rosbridge")]
+        if port is not None and len(served) != 1:
+            raise InputError(
+                f"--bridge-port {port} is one port for {len(served)} servers", valid="with --foxglove or --rosbridge"
+            )
+        return cls(kinds, topics, host, port)
 
     def attach(self) -> list[Callable[[Run], AbstractContextManager[Bridge]]]:
         """For `run_scenario`: new bridges, one for each kind."""
-        from roboyard.bridges import Attached, Ros1Bridge
-        from roboyard.bridges.ros1 import MASTER
+        from roboyard.bridges import Attached
 
         self.opened.clear()
-        if self.ros1:
-            self.opened.append(
-                Ros1Bridge(os.environ.get("ROS_MASTER_URI") or MASTER, topics=self.topics, host=self.host)
-            )
 
-        def opener(bridge: Bridge) -> Callable[[Run], AbstractContextManager[Bridge]]:
-            return lambda run: Attached(bridge, run.bus)
+        def opener(kind: str) -> Callable[[Run], AbstractContextManager[Bridge]]:
+            def open_on(run: Run) -> AbstractContextManager[Bridge]:
+                self.opened.append(self._make(kind, run))
+                return Attached(self.opened[-1], run.bus)
 
-        return [opener(bridge) for bridge in self.opened]
+            return open_on
+
+        return [opener(kind) for kind in self.kinds]
+
+    def _make(self, kind: str, run: Run) -> Bridge:
+        from roboyard.bridges import FoxgloveBridge, Ros1Bridge, RosbridgeBridge, describe
+        from roboyard.bridges.foxglove import PORT as FOXGLOVE
+        from roboyard.bridges.ros1 import MASTER
+        from roboyard.bridges.rosbridge import PORT as ROSBRIDGE
+
+        robots = describe((robot.namespace, robot.model) for robot in run.robots.values())
+        if kind == "ros1":
+            master = os.environ.get("ROS_MASTER_URI") or MASTER
+            return Ros1Bridge(master, topics=self.topics, host=self.host, descriptions=robots)
+        if kind == "foxglove":
+            return FoxgloveBridge(topics=self.topics, host=self.host, port=self.port or FOXGLOVE, descriptions=robots)
+        return RosbridgeBridge(topics=self.topics, host=self.host, port=self.port or ROSBRIDGE, descriptions=robots)
 
     def told(self) -> list[str]:
         """A line for each bridge: what crossed it."""

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from roboyard.bridges.asking import ask
 from roboyard.bridges.gateway import Gateway
 from roboyard.bridges.loop import Loop
 from roboyard.bridges.ros1.channels import Outgoing
 from roboyard.bridges.ros1.log import header, text
-from roboyard.bridges.ros1.services import ask
 from roboyard.bridges.ros1.types import Ros1Action, ros1_type
 from roboyard.bus.actions.status import PREEMPTED, endpoint
 from roboyard.errors import MessageError, RoboyardError

@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any, Final
 
+from roboyard.bridges.asking import look
 from roboyard.bridges.bridge import BridgeError
+from roboyard.bridges.descriptions import Descriptions
 from roboyard.bridges.gateway import Gateway, Seen, TopicSeen
 from roboyard.bridges.loop import Loop
 from roboyard.bridges.ros1.actions import ServedAction
@@ -47,12 +49,19 @@ class Ros1Bridge:
         topics: Patterns of topics that cross; none: all.
         host: Address that our nodes listen on, and that others are told.
         simulated: Whether time is simulated: nodes are told by /use_sim_time.
+        descriptions: Robots as URDF, which become parameters.
     """
 
     name = "ros1"
 
     def __init__(
-        self, master: str = MASTER, *, topics: Collection[str] = (), host: str = "127.0.0.1", simulated: bool = True
+        self,
+        master: str = MASTER,
+        *,
+        topics: Collection[str] = (),
+        host: str = "127.0.0.1",
+        simulated: bool = True,
+        descriptions: Descriptions | None = None,
     ) -> None:
         split_uri(master)
         self.where = master
@@ -60,6 +69,7 @@ class Ros1Bridge:
         self._patterns = topics
         self._host = host
         self._simulated = simulated
+        self._descriptions = descriptions or Descriptions()
         self._stations: dict[str, Station] = {}
         self._outgoing: dict[str, Outgoing] = {}
         self._incoming: dict[str, Incoming] = {}
@@ -82,7 +92,9 @@ class Ros1Bridge:
         self.counts = self._gateway.counts
         self._loop = Loop("roboyard-ros1")
         self._master = Master(self.where, _OWN, self._publishers_changed)
-        self._parameters = Parameters(self._master, self._gateway, self._loop, simulated=self._simulated)
+        self._parameters = Parameters(
+            self._master, self._gateway, self._loop, simulated=self._simulated, descriptions=self._descriptions
+        )
         seen = self._gateway.look()  # nobody runs the bus yet
         try:
             self._loop.wait(self._begin(seen), 30.0)
@@ -128,7 +140,7 @@ class Ros1Bridge:
         lost = False
         while True:
             await asyncio.sleep(_PERIOD)
-            seen = await self._look()
+            seen = await look(self._gateway, self._loop)
             try:
                 if not await self._master.look(_OWN, self._stations[_OWN].uri) and not self._master.there:
                     if not lost:
@@ -141,16 +153,6 @@ class Ros1Bridge:
                 await self._update(seen)
             except (RoboyardError, OSError) as error:
                 self._gateway.complain("not registered", str(error))
-
-    async def _look(self) -> Seen:
-        found: asyncio.Future[Seen] = self._loop.asyncio.create_future()
-
-        def look() -> None:
-            seen = self._gateway.look()
-            self._loop.post(lambda: None if found.done() else found.set_result(seen))
-
-        self._gateway.ask(look)
-        return await found
 
     async def _update(self, seen: Seen) -> None:
         """Bring ROS 1's graph up to date."""

@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from roboyard.bridges.asking import ask
+from roboyard.bridges.descriptions import Descriptions
 from roboyard.bridges.gateway import Gateway, Seen
 from roboyard.bridges.loop import Loop
+from roboyard.bridges.parameters import like, request_of
 from roboyard.bridges.ros1.master import Master
-from roboyard.bridges.ros1.services import ask
 from roboyard.bridges.ros1.station import Station
 from roboyard.bridges.ros1.xmlrpc import MasterError, call
-from roboyard.bus.parameter_values import to_value
 from roboyard.errors import MessageError, RoboyardError
-from roboyard.messages import message_type, serialize, service_type
 
 _SIM_TIME: Final = "/use_sim_time"
-_DESCRIPTION: Final = "robot_description"
 _LARGEST: Final = 2**31 - 1
 
 
@@ -29,9 +28,12 @@ class Parameters:
         gateway: The bus.
         loop: Where it all goes on.
         simulated: Whether others shall take the time from /clock.
+        descriptions: Robots as URDF.
     """
 
-    def __init__(self, master: Master, gateway: Gateway, loop: Loop, *, simulated: bool) -> None:
+    def __init__(
+        self, master: Master, gateway: Gateway, loop: Loop, *, simulated: bool, descriptions: Descriptions
+    ) -> None:
         self._master = master
         self._gateway = gateway
         self._loop = loop
@@ -40,13 +42,12 @@ class Parameters:
         self._own: set[str] = set()
         self._values: dict[str, dict[str, Any]] = {}
         self._sources: dict[str, str] = {}
-        self._descriptions: dict[str, str] = {}
+        self._descriptions = descriptions
 
     async def begin(self) -> None:
         """Remember how the master was found. Raises MasterError."""
         with suppress(MasterError):
             self._before = await self._master.ask("getParam", _SIM_TIME)
-        self._gateway.ask(self._describe)
 
     def own(self) -> list[str]:
         """Keys that nobody needs when the run has ended."""
@@ -54,19 +55,11 @@ class Parameters:
             self._own.add(_SIM_TIME)
         return sorted(self._own)
 
-    def _describe(self) -> None:
-        """Look for descriptions of robots, which ROS 1 keeps as parameters; on the executor's thread."""
-        for name, topic in self._gateway.bus.topics.items():
-            if name.rsplit("/", 1)[-1] == _DESCRIPTION and topic.type_name == "std_msgs/msg/String":
-                for message, _, _ in self._gateway.latched(name):
-                    self._descriptions[name] = message.data
-
     async def update(self, seen: Seen, stations: Mapping[str, Station | None]) -> None:
         """Tell the master what has changed. Raises MasterError."""
         if self._simulated:
             await self._master.put("/roboyard", _SIM_TIME, True)
-        self._gateway.ask(self._describe)
-        for name, text in list(self._descriptions.items()):
+        for name, text in self._descriptions.texts.items():
             self._own.add(name)
             await self._master.put("/roboyard", name, text)
         for source, values in seen.parameters.items():
@@ -99,19 +92,15 @@ class Parameters:
             return
         self._master.parameters[key] = value
         try:
-            await self._set(node, label, _like(values[label], value))
+            await self._set(node, label, like(values[label], value))
         except RoboyardError as error:
             self._gateway.complain("refused", f"parameter {key}: {error}")
             with suppress(MasterError):
                 await self._master.put(node, key, _plain(values[label]))
 
     async def _set(self, node: str, name: str, value: Any) -> None:
-        kind = service_type("rcl_interfaces/srv/SetParameters")
-        parameter = message_type("rcl_interfaces/msg/Parameter")(name=name, value=to_value(value))
-        request = serialize(kind.Request(parameters=[parameter]))
-        answer: Any = await ask(
-            self._gateway, self._loop, f"{self._sources[node]}/set_parameters", kind.name, "ros1", request
-        )
+        service, kind, request = request_of(self._sources[node], name, value)
+        answer: Any = await ask(self._gateway, self._loop, service, kind, "ros1", request)
         for result in answer.results:
             if not result.successful:
                 raise MessageError(result.reason)
@@ -127,13 +116,3 @@ def _plain(value: Any) -> Any:
         found = [_plain(item) for item in value]
         return None if None in found else found
     return None
-
-
-def _like(before: Any, value: Any) -> Any:
-    """What somebody set, as the kind that it was."""
-    if isinstance(before, float) and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if isinstance(value, list):
-        first = next(iter(before), None) if isinstance(before, tuple) else None
-        return tuple(_like(first, item) for item in value)
-    return value

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
+from roboyard.bridges.asking import ask
 from roboyard.bridges.gateway import Gateway
 from roboyard.bridges.loop import Loop
 from roboyard.bridges.ros1.types import Ros1Service
-from roboyard.bus import Future
 from roboyard.errors import MessageError, RoboyardError
 
 
@@ -40,23 +38,3 @@ class Offered:
             return False, str(error).encode()
         except RoboyardError as error:
             return False, str(error).encode()
-
-
-async def ask(gateway: Gateway, loop: Loop, service: str, kind: str, source: str, data: bytes) -> object:
-    """Call a service of the bus and wait for the message that answers.
-
-    Raises:
-        RoboyardError: nobody serves it, it refuses, or too much waits already.
-    """
-    answered: asyncio.Future[object] = loop.asyncio.create_future()
-
-    def tell(future: Future) -> None:
-        outcome = future.error or future.result
-        loop.post(lambda: None if answered.done() else answered.set_result(outcome))
-
-    if not gateway.call(service, kind, source, data, tell):
-        raise MessageError("too many inputs wait already", where=service)
-    outcome = await answered
-    if isinstance(outcome, RoboyardError):
-        raise outcome
-    return outcome

@@ -55,10 +55,15 @@ def run(
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="With --view: nobody may steer.")] = False,
     ros1: Annotated[bool, typer.Option("--ros1", help="Be in ROS 1's graph, at the master of ROS_MASTER_URI.")] = False,
+    foxglove: Annotated[bool, typer.Option("--foxglove", help="Serve Foxglove, on port 8765.")] = False,
+    rosbridge: Annotated[bool, typer.Option("--rosbridge", help="Serve roslib's rosbridge, on port 9090.")] = False,
     bridge_topics: Annotated[
         list[str] | None, typer.Option(metavar="PATTERN", help="Topics that bridges show, as /rover/*; default: all.")
     ] = None,
     bridge_host: Annotated[str, typer.Option(metavar="ADDR", help="Address that bridges listen on.")] = "127.0.0.1",
+    bridge_port: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=65535, help="Port of --foxglove or --rosbridge.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the verdict.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -79,8 +84,9 @@ def run(
 
     overrides = [*(settings or []), *([f"duration={duration!r}"] if duration is not None else [])]
     spec = load_spec(scenario, overrides=overrides, smoke=smoke, robot=robot, world=world).seeded(seed)
-    bridging = Bridging(ros1, bridge_topics or (), bridge_host)
-    pace = rate if rate is not None else 1.0 if view or bridging.wanted else 0.0
+    wanted = {"ros1": ros1, "foxglove": foxglove, "rosbridge": rosbridge}
+    bridging = Bridging.of(wanted, bridge_topics or (), bridge_host, bridge_port)
+    pace = rate if rate is not None else 1.0 if view or bridging.kinds else 0.0
 
     def once(folder: Path | None, shown: View | None) -> tuple[Outcome, Display, bool]:
         """The outcome, what showed it, and whether it shall begin anew."""
