@@ -17,7 +17,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: help demo view test test-slow test-ros bytecode lint docs serve-docs lock format clean
+.PHONY: help demo view gallery test test-slow test-ros bytecode lint docs serve-docs lock format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -27,6 +27,9 @@ demo: $(MARKS)/base ## install, let the rover come home when its link is lost, a
 
 view: $(MARKS)/base ## the same at real time in a browser: open the address that it prints
 	$(BIN)/roboyard run rover-homecoming --view
+
+gallery: $(MARKS)/e2e ## the gallery's pictures and clips anew, from real runs (needs /usr/bin/chromium)
+	$(BIN)/python tools/gallery.py
 
 test: $(MARKS)/test bytecode ## the quick tests (ROOM=geometry for one room's)
 	$(BIN)/python -m roboyard.compute.warm
@@ -78,6 +81,7 @@ $(MARKS)/base: EXTRAS :=
 $(MARKS)/test: EXTRAS := [test]
 $(MARKS)/dev: EXTRAS := [test,dev]
 $(MARKS)/docs: EXTRAS := [docs]
+$(MARKS)/e2e: EXTRAS := [e2e]
 $(MARKS)/%: pyproject.toml requirements.lock | $(BIN)/python
 	@echo "installing roboyard$(EXTRAS) into $(VENV)"
 	@if command -v uv >/dev/null; then \

@@ -28,8 +28,10 @@ from roboyard.scenarios.sights import Sights, sights_of
 from roboyard.simulation.assembly import Entry
 from roboyard.simulation.scene import Scene
 from roboyard.view.abilities import abilities, trees
+from roboyard.view.arms import ArmHand, arms
 from roboyard.view.clock import ClockHand
 from roboyard.view.driving import DriveHand
+from roboyard.view.ghosts import PLANNED, Ghosts
 from roboyard.view.goals import GoalHand
 from roboyard.view.parameters import ParameterHand
 from roboyard.view.places import Places, links_of, row
@@ -100,10 +102,13 @@ class LiveShow:
     ) -> None:
         self.run, self._loop, self._name, self._duration = run, loop, name, duration
         sender = Sender(run.bus)
+        self._ghosts: Ghosts | None = None
+        self._state = np.zeros(0)
         self._drive = DriveHand(run.bus, loop, sender)
         self._hands: tuple[Hand, ...] = (
             ClockHand(run.bus, control), self._drive, GoalHand(run.bus, sender, self._where),
             ThingHand(run.bus, sender), ParameterHand(run.bus, sender),
+            ArmHand(run, loop, sender, self._where, self._preview),
         )  # fmt: skip
         self._plots = Plots()
         self.bus: Bus = run.bus
@@ -141,7 +146,8 @@ class LiveShow:
     def _tap(self, topic: Topic, message: Any, node: str, time_ns: int) -> None:
         kind = self._kinds.get(topic.name)
         if kind is None:
-            kind = self._kinds[topic.name] = (topic.type_name in PAINTERS) + (topic.type_name in _MEASURED)
+            drawn = topic.type_name in PAINTERS or topic.type_name == PLANNED
+            kind = self._kinds[topic.name] = drawn + (topic.type_name in _MEASURED)
         if topic.name in self._plots.topics:
             self._plots.take(topic.name, time_ns, message)
         if kind:
@@ -191,7 +197,8 @@ class LiveShow:
         if frames:
             look.frames = {name: row(places.place(name, self._body)) for name in places.frames()}
         if graph:
-            look.graph, look.abilities = self._graph(), abilities(self.run)
+            look.graph = self._graph()
+            look.abilities = {**abilities(self.run), "arms": arms(self.run, places, self._body)}
         if forest:
             look.trees = trees(self.run)
         return look
@@ -200,7 +207,7 @@ class LiveShow:
         topics = [
             (
                 t.name, t.type_name, t.count, t.last_ns * 1e-9, sorted({p.node for p in t.publishers}),
-                sorted({s.node for s in t.subscriptions}), t.type_name in PAINTERS,
+                sorted({s.node for s in t.subscriptions}), t.type_name in PAINTERS or t.type_name == PLANNED,
             )
             for t in self.bus.topics.values()
         ]  # fmt: skip
@@ -231,11 +238,19 @@ class LiveShow:
         found = self._take_lines()
         if look is None:
             return found
-        self._board.heard.update(look.heard)
+        self._state = look.state[0]
+        for topic, heard in look.heard.items():
+            if heard.type != PLANNED:
+                self._board.heard[topic] = heard
+            elif self._ghosts is not None:
+                spaces = {name: robot.namespace for name, robot in self.run.robots.items()}
+                ghost = self._ghosts.of_message(spaces, heard.message, self._state, topic)
+                found += [] if ghost is None else [ghost]
         if look.entries is not None:
             self._rebuild(look.entries, look.sights)
         if self._building is not None and self._building.done():
             self._scene, self._scenery = self._building.result()
+            self._ghosts = Ghosts(self._scene.model, self._scenery)
             self._building = None
             found.append(self._tell("scene", Frame(self._scenery.data)))
         found.append(self._tell("poses", self._poses(look)))
@@ -335,6 +350,10 @@ class LiveShow:
         data.qpos[:], data.mocap_pos[:], data.mocap_quat[:] = look.state
         mujoco.mj_kinematics(scene.model, data)
         return Frame(packed({**head, "number": scenery.number}, [rows_of(data, scenery)]), "poses")
+
+    def _preview(self, robot: str, joints: list[str], times: Array, rows: Array) -> Frame | None:
+        """See `ArmHand`."""
+        return None if self._ghosts is None else self._ghosts.frame(robot, joints, times, rows, self._state)
 
     def _tell(self, what: str, frame: Frame) -> Frame:
         """Keep it for who comes later."""

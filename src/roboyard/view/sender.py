@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from roboyard.bus import Bus, Input
@@ -32,7 +33,15 @@ class Sender:
         """
         self._push(Input("publish", topic, type_name(type(message)), source, serialize(message)))
 
-    def call(self, service: str, kind: str, request: Any, said: dict[str, Any], reply: Reply) -> None:
+    def call(
+        self,
+        service: str,
+        kind: str,
+        request: Any,
+        said: dict[str, Any],
+        reply: Reply,
+        told: Callable[[Any], str] | None = None,
+    ) -> None:
         """Call a service, and tell who asked what came of it.
 
         Args:
@@ -41,6 +50,7 @@ class Sender:
             request: For it.
             said: What the viewer said; its ``id`` comes back.
             reply: To the viewer.
+            told: What to say of the response; None: whether it was done.
 
         Raises:
             InputError: nobody serves it, or too many inputs wait already.
@@ -51,6 +61,9 @@ class Sender:
         def answer(done: Future) -> None:
             """On the run's thread."""
             try:
+                if told is not None:
+                    reply(Frame(told(done.result)))
+                    return
                 trouble, more = _outcome(done.result)
             except RoboyardError as error:
                 trouble, more = str(error), {}

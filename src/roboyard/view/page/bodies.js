@@ -113,7 +113,7 @@ export class Bodies {
   // A model and some of what is about it.
   around(model) {
     const box = this.bounds(model);
-    const reach = Math.max(2.0 * box.getSize(new THREE.Vector3()).length(), 0.6);
+    const reach = Math.min(Math.max(2 * box.getSize(new THREE.Vector3()).length(), 0.6), 1.4);
     box.expandByVector(new THREE.Vector3(reach, reach, 0.3 * reach));
     box.min.z = Math.max(box.min.z, 0);
     return box;

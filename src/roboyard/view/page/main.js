@@ -1,10 +1,12 @@
 // Brings the parts of the page together.
 
 import * as THREE from "./three/three.module.min.js";
+import { ArmPanel } from "./arm.js";
 import { Bodies, place } from "./bodies.js";
 import { Displays } from "./displays.js";
 import { Drawings } from "./drawings.js";
 import { DrivePanel } from "./drive.js";
+import { Ghosts } from "./ghosts.js";
 import { ParameterPanel, TreePanel } from "./nodes.js";
 import { Panels } from "./panels.js";
 import { Pictures } from "./pictures.js";
@@ -30,8 +32,11 @@ const panels = new Panels(by("tabs"), by("right").querySelector("#panels"));
 const transport = new Transport(by("transport"), socket);
 const page = { socket, stage, bodies, drawings, displays, panels, transport, time: 0, run: null, mine: false, updates: 0 };
 window.roboyard = page; // for the console, and for tests
+page.place = place;
+page.ghosts = new Ghosts(stage, bodies);
 page.tools = new Tools(by("tools"), page);
 page.drive = new DrivePanel(panels.add("drive", "Drive"), page);
+page.arm = new ArmPanel(panels.add("arm", "Arm"), page, page.ghosts);
 const world = new WorldPanel(panels.add("world", "World"), page);
 const plots = new PlotPanel(panels.add("plots", "Plots"), page);
 const graph = new GraphPanel(panels.add("graph", "Topics"));
@@ -100,10 +105,11 @@ socket.on("run", (said) => {
     trails.clear();
     displays.forget();
     bodies.number = -1;
+    page.ghosts.clear();
   }
   log.clear();
   transport.about(said);
-  for (const key of ["drive", "world", "plots", "parameters", "trees"]) panels.hide(key, said.kind !== "live");
+  for (const key of ["drive", "arm", "world", "plots", "parameters", "trees"]) panels.hide(key, said.kind !== "live");
   by("tools").style.display = said.kind === "live" && !page.readOnly ? "" : "none";
 });
 socket.on("scene", (head) => {
@@ -139,6 +145,8 @@ socket.on("graph", (said) => {
 socket.on("abilities", (said) => {
   page.tools.update(said);
   page.drive.update();
+  page.arm.update(said.arms);
+  panels.hide("arm", !Object.keys(said.arms).length);
   world.update(said.things);
 });
 socket.on("trees", ({ trees }) => forest.update(trees));
@@ -147,6 +155,7 @@ socket.on("draw", (head) => {
   if (!displays.isOn(head.topic)) return;
   if (head.shape === "picture") pictures.show(head); else drawings.draw(head);
 });
+socket.on("ghost", (head) => { if (!head.topic || displays.isOn(head.topic)) page.ghosts.show(head); });
 socket.on("transforms", (head) => transforms.update(head.frames));
 socket.on("refused", (said) => { if (said.id === null || said.id === undefined) notice(said.what, true); });
 
@@ -172,6 +181,7 @@ socket.on("control", ({ holder, asking, viewers }) => {
   transport.allow(page.mine);
   page.tools.refresh();
   page.drive.update();
+  page.arm.refresh();
 });
 
 // -- camera -----------------------------------------------------------------------------------------------------------
@@ -211,4 +221,3 @@ by("shot").addEventListener("click", async () => {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 });
 page.approach = approach;
-page.place = place;
