@@ -76,6 +76,24 @@ def test_the_background_is_what_was_there_first() -> None:
     assert background.foreground(1.2, wall).all(), "but who comes to where it was is somebody"
 
 
+def test_what_jitters_at_edges_or_far_away_is_background_still() -> None:
+    steps = np.where(np.arange(40) // 8 % 2 == 0, 2.0, 5.0)
+    sure, lenient = (
+        Background(TrackingConfig(learn=0.1, grain=grain, blur=blur)) for grain, blur in ((0, 0), (0.01, 2))
+    )
+    rng = np.random.default_rng(0)
+    wrong = [0, 0]
+    for k in range(100):
+        seen = np.roll(steps, int(rng.integers(-1, 2)))
+        seen = seen + rng.normal(size=40) * 0.003 * seen**2
+        for n, background in enumerate((sure, lenient)):
+            wrong[n] += int(background.foreground(0.04 * k, seen).sum())
+    assert wrong[0] > 100
+    assert wrong[1] == 0
+    steps[20] = 1.5
+    assert lenient.foreground(9.0, steps).tolist() == [n == 20 for n in range(40)]
+
+
 def test_bad_scans_are_left_out_and_bad_places_refused() -> None:
     bus, lines, out = Bus(), [], []
     bus.log_sinks.append(lambda record: lines.append(record.text))

@@ -32,6 +32,7 @@ class SightConfig:
         own_margin: What is so near to the robot's shape is the robot [m].
         side: Of the squares of the floor that points are gathered in [m].
         least_points: Fewer in a square are none.
+        least_squares: What covers fewer and stands alone is nobody.
         least_size: From its lowest point to its highest; what is smaller and stands alone is nobody [m].
         standing: A column that is so high stands on the floor, whatever hides its foot [m].
         thickness: Of a body, from what is seen of it backwards [m].
@@ -43,6 +44,7 @@ class SightConfig:
     own_margin: float = field(0.06, unit="m", low=0.0, high=1.0)
     side: float = field(0.1, unit="m", low=0.02, high=1.0)
     least_points: int = field(3, low=1, high=1000)
+    least_squares: int = field(4, low=1, high=1000)
     least_size: float = field(0.5, unit="m", low=0.0, high=3.0)
     standing: float = field(1.0, unit="m", low=0.0, high=3.0)
     thickness: float = field(0.2, unit="m", low=0.0, high=1.0)
@@ -112,7 +114,8 @@ class DepthPeople:
         groups = [
             rows
             for rows in clusters(cells.places, self._stride)
-            if np.ptp([cells.lowest[rows].min(), cells.highest[rows].max()]) >= self._config.least_size
+            if len(rows) >= self._config.least_squares
+            and np.ptp([cells.lowest[rows].min(), cells.highest[rows].max()]) >= self._config.least_size
         ]
         tracks = self._tracker.follow(shot.time, [cells.places[rows] for rows in groups])
         eye = np.asarray(shot.T_world_lens.xyz)[:2]

@@ -26,6 +26,8 @@ class TrackingConfig:
     Attributes:
         learn: For so long at first whatever is seen is background; nobody should be near then [s].
         clearance: What is so much nearer than the background is not background [m].
+        grain: And so much more by the square of its distance, as depth cameras are less sure far away [1/m].
+        blur: The background of so many beams or pixels beside it may be its own: twice as many as edges jitter by.
         stride: Legs nearer to each other than this are one person's [m].
         least_points: Fewer are no leg.
         gate: So far from where they were expected somebody is taken for the same [m].
@@ -36,6 +38,8 @@ class TrackingConfig:
 
     learn: float = field(0.5, unit="s", low=0.0, high=600.0)
     clearance: float = field(0.1, unit="m", low=0.0, high=10.0)
+    grain: float = field(0.0, unit="1/m", low=0.0, high=1.0)
+    blur: int = field(0, low=0, high=16)
     stride: float = field(0.7, unit="m", low=0.01, high=5.0)
     least_points: int = field(2, low=1, high=1000)
     gate: float = field(0.8, unit="m", low=0.01, high=10.0)
@@ -93,9 +97,9 @@ class Background:
         if time - (self._began or 0.0) <= self._config.learn:
             self._ranges = np.fmin(self._ranges, ranges)
             return np.zeros(ranges.shape, dtype=np.bool_)
-        clearance = self._config.clearance
+        clearance = self._config.clearance + self._config.grain * np.where(np.isfinite(ranges), ranges, 0.0) ** 2
         self._ranges = np.where(ranges > self._ranges + clearance, ranges, self._ranges)
-        nearer: NDArray[np.bool_] = ranges < self._ranges - clearance
+        nearer: NDArray[np.bool_] = ranges < _least_beside(self._ranges, self._config.blur) - clearance
         return nearer
 
     def lost(self, ranges: Array) -> float:
@@ -110,6 +114,18 @@ class Background:
     def load(self, state: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._ranges, self._began = state["ranges"], state["began"]
+
+
+def _least_beside(ranges: Array, reach: int) -> Array:
+    """The least within so many places to either side, along each axis."""
+    for axis in range(ranges.ndim) if reach else ():
+        beside = np.swapaxes(ranges, 0, axis).copy()
+        least = beside.copy()
+        for k in range(1, min(reach, len(beside) - 1) + 1):
+            least[k:] = np.minimum(least[k:], beside[:-k])
+            least[:-k] = np.minimum(least[:-k], beside[k:])
+        ranges = np.swapaxes(least, 0, axis)
+    return ranges
 
 
 def clusters(points: Array, apart: float) -> list[NDArray[np.int64]]:
