@@ -136,8 +136,6 @@ class Ground:
             quality,
             body,
             rings.astype(np.int64),
-            _bits(stand),
-            far,
             slack,
         )
         return cls(rows, heading)
@@ -197,14 +195,6 @@ def surroundings(terrain: Terrain, rig: Rig, places: ArrayLike) -> tuple[Array, 
     around = np.atleast_2d(np.asarray(places, np.float64))
     corner, size, room = np.array(terrain.corner), np.array(terrain.size), 0.8 * rig.scale
     return np.minimum(around.min(axis=0) - room, corner), np.maximum(around.max(axis=0) + room, corner + size)
-
-
-def _bits(stand: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """(rows, words) as `GroundRows.bits`."""
-    rows, columns = stand.shape
-    wide = np.zeros((rows, 64 * (2 + -(-columns // 64))), np.bool_)
-    wide[:, 64 : 64 + columns] = stand
-    return np.packbits(wide, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def _disc(radius: int) -> NDArray[np.bool_]:

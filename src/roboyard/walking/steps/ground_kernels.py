@@ -26,8 +26,6 @@ class GroundRows(NamedTuple):
         quality: 0 to 1 how well they stand there.
         body: Height of the body's frame [m]; nan where it cannot be.
         rings: (k, 2) rows and columns away from a cell, the nearest first.
-        bits: (rows, words) ``stand`` as bits, column by column from bit 64 on, with a word of nothing on either side.
-        around: How many cells away rings go.
         slack: Feet in the air may be so far below its height, which may be wrong by as much [m].
     """
 
@@ -40,8 +38,6 @@ class GroundRows(NamedTuple):
     quality: Array
     body: Array
     rings: NDArray[np.int64]
-    bits: NDArray[np.uint64]
-    around: int
     slack: float
 
 
@@ -49,7 +45,7 @@ def sample_ground() -> GroundRows:
     """Ground that kernels are compiled with."""
     flat = np.zeros((2, 2))
     return GroundRows(
-        0.0, 0.0, 0.02, flat, flat, flat > 0.0, flat, flat, np.zeros((1, 2), np.int64), np.zeros((2, 3), np.uint64), 1,
+        0.0, 0.0, 0.02, flat, flat, flat > 0.0, flat, flat, np.zeros((1, 2), np.int64),
         1e-3,
     )  # fmt: skip
 

@@ -92,8 +92,7 @@ class World(NamedTuple):
         stand: (rows, columns) see there.
         quality: (rows, columns) see there.
         body: (rows, columns) see there.
-        bits: (rows, words) see there.
-        around: So many cells about a place feet are looked for.
+        rings: (k, 2) see there.
         start: (2,) of the body's middle [m].
         goal: (2,) [m].
         feet: (l, 3) where the feet are at the start [m].
@@ -110,8 +109,7 @@ class World(NamedTuple):
     stand: NDArray[np.bool_]
     quality: Array
     body: Array
-    bits: NDArray[np.uint64]
-    around: int
+    rings: Whole
     start: Array
     goal: Array
     feet: Array
@@ -136,7 +134,6 @@ class Herd(NamedTuple):
         way: (p,) which way.
         edges: (12, 3) room for edges of a polygon.
         weights: (l,) room for the wheel's weights.
-        near: (64, 3) room for cells about a place: square of how many away, row and column.
     """
 
     feet: Array
@@ -153,7 +150,6 @@ class Herd(NamedTuple):
     way: Whole
     edges: Array
     weights: Array
-    near: Whole
 
 
 class Ways(NamedTuple):
@@ -200,7 +196,7 @@ def make_herd(plans: int, legs: int) -> Herd:
         np.zeros((plans, legs, 3)), np.zeros((plans, legs), np.bool_), np.zeros((plans, legs, 2), np.int64),
         np.zeros((plans, legs)), np.zeros((plans, 2), np.int64), np.zeros(plans, np.int64), np.zeros(plans, np.int64),
         np.zeros((plans, legs), np.int64), np.zeros(plans, np.int64), np.zeros((plans, 2)), np.zeros(plans, np.int64),
-        np.zeros(plans, np.int64), np.zeros((12, 3)), np.zeros(legs), np.zeros((64, 3), np.int64),
+        np.zeros(plans, np.int64), np.zeros((12, 3)), np.zeros(legs),
     )  # fmt: skip
 
 
@@ -223,7 +219,7 @@ def sample_world() -> World:
     flat, three, two, table = np.zeros((2, 2)), np.zeros((1, 3)), np.zeros(2), np.zeros((1, 2, 2), np.uint64)
     return World(
         table, table, three, three, np.ones(1, np.int64), flat, flat, flat > 0.0, flat, flat,
-        np.zeros((2, 3), np.uint64), 1, two, two, three, Numbers(*(0.1,) * 22),
+        np.zeros((1, 2), np.int64), two, two, three, Numbers(*(0.1,) * 22),
     )  # fmt: skip
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import Final
 
-import numpy as np
-
 from roboyard.compute import kernel
 from roboyard.walking.steps.draws import triangular
 from roboyard.walking.steps.events import DEAD, body_at, changed
 from roboyard.walking.steps.ground_kernels import top_between
-from roboyard.walking.steps.herd import LIFTED, SET, Herd, Log, Ways, World, sample_parts, sample_world
+from roboyard.walking.steps.herd import LIFTED, SET, Herd, Log, Ways, World, sample_parts
 from roboyard.walking.steps.order import clear_of_air, in_order, neighbours
 from roboyard.walking.steps.stretch import in_table, inside_by, polygon_edges, reach_along, widen
 
@@ -25,7 +23,6 @@ _ACROSS: Final = 4
 """A swing's reach is looked at where it rises, where it comes down, and between, in so many parts."""
 _LEAD: Final = 1
 """Samples that the body may go while a foot just rises, or just comes down."""
-_TAKEN: Final = 1 << 40
 
 
 @kernel(leaf=True, examples=lambda: [(*sample_parts()[:3], 0, 0, 0)])
@@ -106,57 +103,6 @@ def swing_reached(
     return True
 
 
-@kernel(leaf=True, examples=lambda: [(sample_world(), 0, 0, 0)])
-def window(world: World, row: int, first: int, wide: int) -> int:
-    """Bits that tell where in a row of the map feet may stand, from a column on; 0 beyond the map."""
-    if row < 0 or row >= world.bits.shape[0]:
-        return 0
-    first += 64  # a word of nothing lies on either side
-    word, shift = first >> 6, first & 63
-    if word < 0 or word + 1 >= world.bits.shape[1]:
-        return 0
-    found = world.bits[row, word] >> np.uint64(shift)
-    if shift > 0:
-        found |= world.bits[row, word + 1] << np.uint64(64 - shift)
-    return np.int64(found & ((np.uint64(1) << np.uint64(wide)) - np.uint64(1)))  # type: ignore[return-value]
-
-
-@kernel(leaf=True, examples=lambda: [(*sample_parts()[:3], 0, 0, 0, 0, 0, 1)])
-def near_places(
-    world: World, ways: Ways, herd: Herd, i: int, leg: int, sample: int, row: int, column: int, reach: int
-) -> int:
-    """Cells about one, so far away at most, that a leg reaches with the body at a sample, in order with its side's
-    feet: how many.
-
-    The nearest are `Herd.near`, in no order.
-    """
-    n0, w, near = world.number, herd.way[i], herd.near
-    low, high = neighbours(world, ways, herd, i, leg, sample)
-    bx, by, bz = ways.places[w, sample, 0], ways.places[w, sample, 1], ways.places[w, sample, 2]
-    found = 0
-    for step in range(2 * reach + 1):
-        # from the middle outwards, so that those left out where there are too many are the farther ones
-        dr = (step + 1) // 2 if step % 2 == 1 else -(step // 2)
-        bits = window(world, row + dr, column - reach, 2 * reach + 1)
-        c = column - reach
-        while bits != 0 and found < near.shape[0]:
-            if bits & 1:
-                r, dc = row + dr, c - column
-                x, y = n0.x + (c + 0.5) * n0.cell, n0.y + (r + 0.5) * n0.cell
-                away = dr * dr + dc * dc
-                if away <= reach * reach and low <= n0.cos * x + n0.sin * y <= high:
-                    dx, dy = x - bx, y - by
-                    if in_table(
-                        world.table, world.low, leg, n0.cos * dx + n0.sin * dy, n0.cos * dy - n0.sin * dx,
-                        world.heights[r, c] - bz, n0.cells, n0.layers,
-                    ):  # fmt: skip
-                        near[found, 0], near[found, 1], near[found, 2] = away, r, c
-                        found += 1
-            bits >>= 1
-            c += 1
-    return found
-
-
 @kernel(leaf=True, examples=lambda: [(*sample_parts(), 0, 0, 0, 0, 0, 0.5)])
 def stand_on(
     world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, row: int, column: int, sample: int, draw: float
@@ -184,6 +130,37 @@ def stand_on(
     herd.feet[i, leg, 0], herd.feet[i, leg, 1], herd.feet[i, leg, 2] = x, y, z
     herd.at[i] = at
     return changed(herd, log, i, leg, SET)
+
+
+@kernel(leaf=True, examples=lambda: [(*sample_parts(), 0, 0, 0, 0, 0, 0.5)])
+def stand_near(
+    world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, row: int, column: int, sample: int, draw: float
+) -> int:
+    """Set a foot down on the nearest allowed cell about one, the body at a sample: ALIVE, FULL, or DEAD.
+
+    Of those that the leg reaches, in order with its side's feet, a few are tried.
+    """
+    n0, w, stand, rings, tried = world.number, herd.way[i], world.stand, world.rings, 0
+    low, high = neighbours(world, ways, herd, i, leg, sample)
+    bx, by, bz = ways.places[w, sample, 0], ways.places[w, sample, 1], ways.places[w, sample, 2]
+    for k in range(rings.shape[0]):
+        r, c = row + rings[k, 0], column + rings[k, 1]
+        if r < 0 or c < 0 or r >= stand.shape[0] or c >= stand.shape[1] or not stand[r, c]:
+            continue
+        x, y = n0.x + (c + 0.5) * n0.cell, n0.y + (r + 0.5) * n0.cell
+        if not low <= n0.cos * x + n0.sin * y <= high:
+            continue
+        dx, dy = x - bx, y - by
+        if not in_table(
+            world.table, world.low, leg, n0.cos * dx + n0.sin * dy, n0.cos * dy - n0.sin * dx,
+            world.heights[r, c] - bz, n0.cells, n0.layers,
+        ):  # fmt: skip
+            continue
+        state = stand_on(world, ways, herd, log, i, leg, r, c, sample, draw)
+        tried += 1
+        if state != DEAD or tried == _TRIED:
+            return state
+    return DEAD
 
 
 @kernel(leaf=True, examples=lambda: [(*sample_parts(), 0, 0, 0.5, 0.5, 0.5, False)])
@@ -217,19 +194,7 @@ def set_down(
         herd.wish[i, 0], herd.wish[i, 1] = bx + hx + share * tx, by + hy + share * ty
         column = math.floor((herd.wish[i, 0] - n0.x) / n0.cell)
         row = math.floor((herd.wish[i, 1] - n0.y) / n0.cell)
-        near = herd.near
-        found = near_places(world, ways, herd, i, leg, sample, row, column, 1)
-        if found == 0:
-            found = near_places(world, ways, herd, i, leg, sample, row, column, world.around)
-        for _ in range(min(found, _TRIED)):
-            best = 0
-            for k in range(1, found):
-                if near[k, 0] < near[best, 0]:
-                    best = k
-            near[best, 0] = _TAKEN
-            state = stand_on(
-                world, ways, herd, log, i, leg, near[best, 1], near[best, 2], sample, -1.0 if patient else draw
-            )
-            if state != DEAD:
-                return state
+        state = stand_near(world, ways, herd, log, i, leg, row, column, sample, -1.0 if patient else draw)
+        if state != DEAD:
+            return state
     return DEAD

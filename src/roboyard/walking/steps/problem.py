@@ -130,7 +130,7 @@ class Problem:
         )  # fmt: skip
         return World(
             rig.table, rig.air, rig.low, rig.home, rig.side, ground.heights, ground.tops, ground.stand, ground.quality,
-            ground.body, ground.bits, ground.around, self.start, self.goal, self.feet, number,
+            ground.body, ground.rings, self.start, self.goal, self.feet, number,
         )  # fmt: skip
 
     @property
