@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import distance_transform_edt, gaussian_filter, maximum_filter
+from scipy.ndimage import distance_transform_edt, gaussian_filter, maximum_filter, minimum_filter
 
 from roboyard.errors import InputError
 from roboyard.grids.height_map import HeightMap
@@ -49,6 +49,8 @@ _ERRS: Final = 0.008
 _ABOUT: Final = 0.25
 _PIT: Final = 0.2
 """Ground that lies deeper than this below other ground so near is not what the body's height follows [m]."""
+_SPARE: Final = 0.03
+"""Bodies may be so much higher or lower than over the ground as it is known now, of the Akrobat [m]."""
 _RINGS: Final = 0.16
 """Feet are looked for round a place as far as this, of the Akrobat [m]."""
 
@@ -121,6 +123,7 @@ class Ground:
         if variance is not None:
             stand &= np.asarray(variance) <= SURE**2
         body = _body_heights(given, stand, tops, rig, cell, heading)
+        stand &= _in_reach(given, body, rig, cell)
         far = math.ceil(_RINGS * rig.scale / cell)
         a, b = np.mgrid[-far : far + 1, -far : far + 1]
         order = np.argsort((a * a + b * b).ravel(), kind="stable")
@@ -259,6 +262,24 @@ def _body_heights(
     out = np.where(blocked, -np.inf, np.fmax(level, need))
     lay_cones(out, _CLIMB * cell)
     return np.where(blocked, np.nan, np.minimum(out, level + _LIFT * legs))
+
+
+def _in_reach(heights: Array, body: Array, rig: Rig, cell: float) -> NDArray[np.bool_]:
+    """(rows, columns) where ground is neither too deep nor too high for all legs of bodies about it: generous."""
+    legs, cells, reached = rig.rows.low.shape[0], rig.rows.cell, rig.rows.table
+    leg, a, b = np.nonzero(reached)
+    far = float(np.hypot(rig.rows.low[leg, 0] + a * cells, rig.rows.low[leg, 1] + b * cells).max())
+    layers = [
+        np.flatnonzero([(int(bits) >> k) & 1 for k in range(64)]) for bits in np.bitwise_or.reduce(reached, (1, 2))
+    ]
+    lowest = min(float(rig.rows.low[k, 2] + layers[k][0] * rig.rows.layer) for k in range(legs)) - _SPARE * rig.scale
+    highest = max(float(rig.rows.low[k, 2] + layers[k][-1] * rig.rows.layer) for k in range(legs)) + _SPARE * rig.scale
+    wide, there = 2 * math.ceil(far / cell) + 1, np.isnan(body)
+    deepest = minimum_filter(np.where(there, np.inf, body), size=wide)
+    tallest = maximum_filter(np.where(there, -np.inf, body), size=wide)
+    with np.errstate(invalid="ignore"):  # holes, where nobody stands anyway
+        found: NDArray[np.bool_] = (heights >= deepest + lowest) & (heights <= tallest + highest)
+    return found
 
 
 def _outline(rig: Rig, cell: float, heading: float) -> NDArray[np.bool_]:

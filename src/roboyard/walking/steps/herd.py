@@ -14,7 +14,7 @@ Whole = NDArray[np.int64]
 
 STEP: Final = 0.01
 """Ways are sampled so densely [m]."""
-EVENTS: Final = 600
+EVENTS: Final = 1000
 """Of one plan, at most."""
 LONGEST: Final = 2048
 """Samples of a way: 20 m."""
@@ -93,6 +93,7 @@ class World(NamedTuple):
         quality: (rows, columns) see there.
         body: (rows, columns) see there.
         rings: (k, 2) see there.
+        guide: (r, c) see `way_lengths`.
         start: (2,) of the body's middle [m].
         goal: (2,) [m].
         feet: (l, 3) where the feet are at the start [m].
@@ -110,6 +111,7 @@ class World(NamedTuple):
     quality: Array
     body: Array
     rings: Whole
+    guide: Array
     start: Array
     goal: Array
     feet: Array
@@ -219,7 +221,7 @@ def sample_world() -> World:
     flat, three, two, table = np.zeros((2, 2)), np.zeros((1, 3)), np.zeros(2), np.zeros((1, 2, 2), np.uint64)
     return World(
         table, table, three, three, np.ones(1, np.int64), flat, flat, flat > 0.0, flat, flat,
-        np.zeros((1, 2), np.int64), two, two, three, Numbers(*(0.1,) * 22),
+        np.zeros((1, 2), np.int64), flat, two, two, three, Numbers(*(0.1,) * 22),
     )  # fmt: skip
 
 

@@ -332,6 +332,9 @@ def judge(world: World, limbs: Limbs, way: Array, draft: Draft, out: Array) -> i
         GOOD, or what is wrong.
     """
     room = make_room(world.home.shape[0])
+    state = sweep(world, limbs, way, draft, _COARSE, EXACT, room, out)  # what hardly depends on times
+    if state != GOOD:
+        return state
     for _ in range(_PASSES):
         state = sweep(world, limbs, way, draft, _COARSE, _SHRINK, room, out)
         if state != GOOD:

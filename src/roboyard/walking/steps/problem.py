@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from roboyard.walking.stability import stability_margin
 from roboyard.walking.steps.draft import Draft
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.ground_kernels import body_height
+from roboyard.walking.steps.guide import way_lengths
 from roboyard.walking.steps.herd import LONGEST, STEP, Numbers, World
 from roboyard.walking.steps.rig import Rig
 from roboyard.walking.steps.rig_kernels import Limbs
@@ -116,6 +118,11 @@ class Problem:
             )
         return cls(rig, ground, first, last, stand, rating or Rating())
 
+    @cached_property
+    def guide(self) -> Array:
+        """See `way_lengths`."""
+        return way_lengths(self.rig, self.ground, self.goal)
+
     @property
     def world(self) -> World:
         """What kernels take."""
@@ -130,7 +137,7 @@ class Problem:
         )  # fmt: skip
         return World(
             rig.table, rig.air, rig.low, rig.home, rig.side, ground.heights, ground.tops, ground.stand, ground.quality,
-            ground.body, ground.rings, self.start, self.goal, self.feet, number,
+            ground.body, ground.rings, self.guide, self.start, self.goal, self.feet, number,
         )  # fmt: skip
 
     @property

@@ -37,7 +37,7 @@ _SIDE: Final = 64
 _WAYS: Final = 8
 _FIRST: Final = 4
 """Plans that a herd begins with."""
-_ROUND: Final = 16
+_ROUND: Final = 8
 """Events for which one goes on."""
 _TIRED: Final = 0.02
 """Having gone on with a plan once counts as so much farther from the goal [m]."""
@@ -45,7 +45,7 @@ _ASTRAY: Final = 0.4
 """Share of copies that go on another way."""
 _TRIES: Final = 60_000
 """Events of a herd."""
-_ARRIVALS: Final = 6
+_ARRIVALS: Final = 3
 """Arrivals that end it."""
 
 
@@ -84,6 +84,7 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
     while search.tally[EVENTS_TRIED] < goal:
         key = key_of(seed, search.tally[CANDIDATES])
         log.used[0], slots[:], kept, arrivals, rounds = 0, -1, 0, 0, 0
+        planned = math.isfinite(search.cost[0])  # the first plan of all ends its herd, so that it is told at once
         search.tally[EVENTS_TRIED] += 1
         until = search.tally[EVENTS_TRIED] + _TRIES
         for i in range(_FIRST):
@@ -101,8 +102,7 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
                     state = advance(world, ways, herd, log, one, draws, False)
                     search.tally[EVENTS_TRIED] += 1
                 if state == ARRIVED:
-                    arrivals += 1
-                    take(world, limbs, search, one, True)
+                    arrivals += 1 if math.isinf(take(world, limbs, search, one, True)) or planned else _ARRIVALS
                 log.used[0] = used
         while kept > 0 and arrivals < _ARRIVALS and search.tally[EVENTS_TRIED] < until:
             own = key_of(key, _FIRST + rounds)
@@ -125,8 +125,7 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
                 if state != ALIVE:
                     break
             if state == ARRIVED:
-                arrivals += 1
-                take(world, limbs, search, one, True)
+                arrivals += 1 if math.isinf(take(world, limbs, search, one, True)) or planned else _ARRIVALS
             elif state == ALIVE:
                 square, far = square_of(world, ways, herd, one), left_over(world, ways, herd, one)
                 slot = slots[square]

@@ -10,11 +10,16 @@ import numpy as np
 from roboyard.compute import kernel
 from roboyard.walking.steps.draws import key_of, triangular, uniform
 from roboyard.walking.steps.ground_kernels import body_height
+from roboyard.walking.steps.guide import COARSE
 from roboyard.walking.steps.herd import LONGEST, STEP, Array, Ways, World, sample_parts, sample_world
 
 CORNERS: Final = 6
 """Of a way, at most, beside start and goal."""
 WAY_DRAWS: Final = 1 + 2 * CORNERS
+_STRAIGHT: Final = 1.1
+"""A way that is longer than the straight one by less is not worth it."""
+_STRIDE: Final = 3
+"""Cells of the guide that are gone at once."""
 _ASIDE: Final = math.radians(120.0)
 """A way that is bent goes off from the goal's direction by less."""
 
@@ -34,6 +39,40 @@ def lay_piece(world: World, ways: Ways, w: int, n: int, x: float, y: float) -> i
             return -1
         p[w, n + m - 1, 0], p[w, n + m - 1, 1], p[w, n + m - 1, 2] = px, py, z
     return n + parts
+
+
+@kernel(leaf=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1)])
+def lay_home(world: World, ways: Ways, w: int, n: int) -> int:
+    """Go to the goal from the sample before ``n``, straight or, where that is much shorter, along the guide.
+
+    How many samples there are then, -1 where no body can go.
+    """
+    p, n0, goal, guide = ways.places, world.number, world.goal, world.guide
+    edge = COARSE * n0.cell
+    while True:
+        x, y = p[w, n - 1, 0], p[w, n - 1, 1]
+        r, c, far = int((y - n0.y) / edge), int((x - n0.x) / edge), math.inf
+        if 0 <= r < guide.shape[0] and 0 <= c < guide.shape[1]:
+            far = guide[r, c]
+        straight = math.hypot(goal[0] - x, goal[1] - y)
+        if math.isinf(far) or far <= _STRAIGHT * straight + 2.0 * edge:
+            m = lay_piece(world, ways, w, n, goal[0], goal[1])
+            if m > 0 or math.isinf(far) or straight < 2.0 * edge:
+                return m
+        least = far
+        for _ in range(_STRIDE):
+            to_r, to_c = r, c
+            for dr in range(-1, 2):
+                for dc in range(-1, 2):
+                    a, b = r + dr, c + dc
+                    if 0 <= a < guide.shape[0] and 0 <= b < guide.shape[1] and guide[a, b] < least:
+                        to_r, to_c, least = a, b, guide[a, b]
+            r, c = to_r, to_c
+        if least == far:
+            return lay_piece(world, ways, w, n, goal[0], goal[1])
+        n = lay_piece(world, ways, w, n, n0.x + (c + 0.5) * edge, n0.y + (r + 0.5) * edge)
+        if n < 0:
+            return -1
 
 
 @kernel(leaf=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, np.zeros(WAY_DRAWS), 0)])
@@ -58,7 +97,7 @@ def lay_way(world: World, ways: Ways, w: int, draws: Array, first: int) -> bool:
         n = lay_piece(world, ways, w, n, ex, ey)
         if n < 0:
             return False
-    n = lay_piece(world, ways, w, n, goal[0], goal[1])
+    n = lay_home(world, ways, w, n)
     if n > 0:
         ways.size[w] = n
     return n > 0
@@ -79,7 +118,7 @@ def bend_way(world: World, ways: Ways, w: int, first: int, u: float, v: float) -
         n = lay_piece(world, ways, w, n, x + far * math.cos(angle), y + far * math.sin(angle))
         if n < 0:
             return False
-    n = lay_piece(world, ways, w, n, goal[0], goal[1])
+    n = lay_home(world, ways, w, n)
     if n > 0:
         ways.size[w] = n
     return n > 0
