@@ -332,9 +332,10 @@ def judge(world: World, limbs: Limbs, way: Array, draft: Draft, out: Array) -> i
         GOOD, or what is wrong.
     """
     room = make_room(world.home.shape[0])
-    state = sweep(world, limbs, way, draft, _COARSE, EXACT, room, out)  # what hardly depends on times
-    if state != GOOD:
-        return state
+    if draft.events[1] == 0:  # most of what is wrong hardly depends on times, unless swings have begun already
+        state = sweep(world, limbs, way, draft, _COARSE, EXACT, room, out)
+        if state != GOOD:
+            return state
     for _ in range(_PASSES):
         state = sweep(world, limbs, way, draft, _COARSE, _SHRINK, room, out)
         if state != GOOD:

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.herd import Array, Herd, Ways, World, make_herd, sample_parts, sample_world
+from roboyard.walking.steps.herd import STEP, Array, Herd, Ways, World, make_herd, sample_parts, sample_world
 from roboyard.walking.steps.rig_kernels import LAYERS
 
 _STRIDE: Final = 4
 """Samples between two looks at what a foot reaches."""
+_SURE: Final = 0.999
+"""Of a distance, for what is rounded."""
 
 
 @kernel(leaf=True, examples=lambda: [(np.zeros((1, 1, 3)), np.ones((1, 1), np.bool_), 0, -1, np.zeros((12, 3)))])
@@ -127,12 +129,15 @@ def reach_along(
 def last_stable(places: Array, w: int, edges: Array, count: int, margin: float, inner: int, outer: int) -> int:
     """The farthest sample towards ``outer`` up to which all are inside of edges by a margin, as ``inner`` is.
 
-    One by one: where a way bends it may leave the polygon and come back, which bisection would not see.
+    Where a way bends it may leave the polygon and come back, which bisection would not see; but as samples lie STEP
+    apart at most, so many are inside as fit into what the one before is farther inside.
     """
     step = 1 if outer > inner else -1
+    spare = inside_by(edges, count, places[w, inner, 0], places[w, inner, 1]) - margin
     while inner != outer:
-        ahead = inner + step
-        if inside_by(edges, count, places[w, ahead, 0], places[w, ahead, 1]) < margin:
+        ahead = inner + step * min(max(int(_SURE * spare / STEP), 1), abs(outer - inner))
+        spare = inside_by(edges, count, places[w, ahead, 0], places[w, ahead, 1]) - margin
+        if spare < 0.0:
             break
         inner = ahead
     return inner
