@@ -108,8 +108,10 @@ def lay_lengths(price: Array, row: int, column: int, out: Array, keys: Array, ce
         for dr in range(-1, 2):
             for dc in range(-1, 2):
                 a, b = r + dr, c + dc
-                if not (0 <= a < price.shape[0] and 0 <= b < columns):
+                if not (0 <= a < price.shape[0] and 0 <= b < columns) or math.isinf(price[a, b]):
                     continue
+                if math.isinf(price[r, b]) or math.isinf(price[a, c]):
+                    continue  # not past the corner of a wall
                 # half of it is gone on either cell
                 to = length + 0.5 * (price[r, c] + price[a, b]) * math.sqrt(float(dr * dr + dc * dc))
                 if to < out[a, b]:

@@ -41,6 +41,20 @@ def lay_piece(world: World, ways: Ways, w: int, n: int, x: float, y: float) -> i
     return n + parts
 
 
+@kernel(leaf=True, examples=lambda: [(np.zeros((2, 2)), 0, 0)])
+def next_cell(guide: Array, row: int, column: int) -> tuple[int, int]:
+    """The neighbour of a cell that is nearest to the goal, not past a corner of a wall; or the cell, where none is."""
+    to_row, to_column, least = row, column, guide[row, column]
+    for dr in range(-1, 2):
+        for dc in range(-1, 2):
+            r, c = row + dr, column + dc
+            if 0 <= r < guide.shape[0] and 0 <= c < guide.shape[1] and guide[r, c] < least:
+                if math.isinf(guide[row, c]) or math.isinf(guide[r, column]):
+                    continue
+                to_row, to_column, least = r, c, guide[r, c]
+    return to_row, to_column
+
+
 @kernel(leaf=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1)])
 def lay_home(world: World, ways: Ways, w: int, n: int) -> int:
     """Go to the goal from the sample before ``n``, straight or, where that is much shorter, along the guide.
@@ -59,20 +73,19 @@ def lay_home(world: World, ways: Ways, w: int, n: int) -> int:
             m = lay_piece(world, ways, w, n, goal[0], goal[1])
             if m > 0 or math.isinf(far) or straight < 2.0 * edge:
                 return m
-        least = far
-        for _ in range(_STRIDE):
+        m = -1
+        for stride in (_STRIDE, 1):  # a longer piece may cut a corner
             to_r, to_c = r, c
-            for dr in range(-1, 2):
-                for dc in range(-1, 2):
-                    a, b = r + dr, c + dc
-                    if 0 <= a < guide.shape[0] and 0 <= b < guide.shape[1] and guide[a, b] < least:
-                        to_r, to_c, least = a, b, guide[a, b]
-            r, c = to_r, to_c
-        if least == far:
-            return lay_piece(world, ways, w, n, goal[0], goal[1])
-        n = lay_piece(world, ways, w, n, n0.x + (c + 0.5) * edge, n0.y + (r + 0.5) * edge)
-        if n < 0:
+            for _ in range(stride):
+                to_r, to_c = next_cell(guide, to_r, to_c)
+            if (to_r, to_c) == (r, c):
+                return lay_piece(world, ways, w, n, goal[0], goal[1])
+            m = lay_piece(world, ways, w, n, n0.x + (to_c + 0.5) * edge, n0.y + (to_r + 0.5) * edge)
+            if m > 0:
+                break
+        if m < 0:
             return -1
+        n = m
 
 
 @kernel(leaf=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, np.zeros(WAY_DRAWS), 0)])
