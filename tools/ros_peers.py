@@ -1,4 +1,4 @@
-"""Installs programs that others wrote, with which the bridges are tested: ROS 1 from Debian, clients from npm.
+"""Installs what others wrote, with which the bridges are tested: ROS 1 and Fast DDS from Debian, clients from npm.
 
 Says loudly what cannot be had here; tests that need it are skipped then.
 """
@@ -45,6 +45,15 @@ def ros1() -> str:
     return run("apt-get", "update", "-q") or run("apt-get", "install", "-y", "-q", "--no-install-recommends", *ROS1)
 
 
+def dds() -> str:
+    """Debian's Fast DDS and a compiler; gives why they cannot be had."""
+    if shutil.which("g++") and Path("/usr/include/fastdds/dds").is_dir():
+        return ""
+    if not shutil.which("apt-get"):
+        return "this system has no apt-get"
+    return run("apt-get", "install", "-y", "-q", "--no-install-recommends", "libfastrtps-dev", "g++")
+
+
 def npm() -> str:
     """Clients of Foxglove's protocol and of rosbridge; gives why they cannot be had."""
     if (PEERS / "node_modules" / "ws").is_dir():
@@ -57,7 +66,8 @@ def npm() -> str:
 
 def main() -> int:
     """Install all that can be had."""
-    for what, why in (("ROS 1 (Debian)", ros1()), ("roslib and @foxglove/ws-protocol (npm)", npm())):
+    peers = (("ROS 1 (Debian)", ros1), ("Fast DDS (Debian)", dds), ("roslib and @foxglove/ws-protocol (npm)", npm))
+    for what, why in ((what, install()) for what, install in peers):
         if why:
             print(f"\n!!! NOT TESTED against {what}: {why}\n", file=sys.stderr, flush=True)
         else:

@@ -1,4 +1,4 @@
-"""A run as others see it: ROS 1, Foxglove, rosbridge. What comes in takes the run's one port for inputs."""
+"""A run as others see it: ROS 1, Foxglove, rosbridge, and ROS 2 (`bridges.ros2`, an extra)."""
 
 from roboyard.bridges.bridge import Attached, Bridge, BridgeError
 from roboyard.bridges.descriptions import Descriptions, describe

@@ -18,7 +18,7 @@ class Bridging:
     """What was asked for.
 
     Attributes:
-        kinds: Names of the bridges: "ros1", "foxglove", "rosbridge".
+        kinds: Names of the bridges: "ros2", "ros1", "foxglove", "rosbridge".
         topics: Patterns of the topics that cross; none: all.
         host: Address that bridges listen on.
         port: Where Foxglove or rosbridge listen; None: where they usually do.
@@ -66,6 +66,10 @@ class Bridging:
         from roboyard.bridges.rosbridge import PORT as ROSBRIDGE
 
         robots = describe((robot.namespace, robot.model) for robot in run.robots.values())
+        if kind == "ros2":
+            from roboyard.bridges.ros2 import Ros2Bridge
+
+            return Ros2Bridge(topics=self.topics, local=self.host in ("127.0.0.1", "localhost"), descriptions=robots)
         if kind == "ros1":
             master = os.environ.get("ROS_MASTER_URI") or MASTER
             return Ros1Bridge(master, topics=self.topics, host=self.host, descriptions=robots)

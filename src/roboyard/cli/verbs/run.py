@@ -54,6 +54,7 @@ def run(
         int | None, typer.Option(metavar="N", min=1, max=65535, help="Port of --view; default: 8711, or a free one.")
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="With --view: nobody may steer.")] = False,
+    ros2: Annotated[bool, typer.Option("--ros2", help="Be in ROS 2's graph, in the domain of ROS_DOMAIN_ID.")] = False,
     ros1: Annotated[bool, typer.Option("--ros1", help="Be in ROS 1's graph, at the master of ROS_MASTER_URI.")] = False,
     foxglove: Annotated[bool, typer.Option("--foxglove", help="Serve Foxglove, on port 8765.")] = False,
     rosbridge: Annotated[bool, typer.Option("--rosbridge", help="Serve roslib's rosbridge, on port 9090.")] = False,
@@ -84,7 +85,7 @@ def run(
 
     overrides = [*(settings or []), *([f"duration={duration!r}"] if duration is not None else [])]
     spec = load_spec(scenario, overrides=overrides, smoke=smoke, robot=robot, world=world).seeded(seed)
-    wanted = {"ros1": ros1, "foxglove": foxglove, "rosbridge": rosbridge}
+    wanted = {"ros2": ros2, "ros1": ros1, "foxglove": foxglove, "rosbridge": rosbridge}
     bridging = Bridging.of(wanted, bridge_topics or (), bridge_host, bridge_port)
     pace = rate if rate is not None else 1.0 if view or bridging.kinds else 0.0
 

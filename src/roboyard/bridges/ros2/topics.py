@@ -1,0 +1,142 @@
+"""Topics of the bus on DDS: what nodes of ours write, and what they read of foreign writers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from roboyard.bridges.gateway import Gateway
+from roboyard.bridges.ros2 import names
+from roboyard.bridges.ros2.dds import Endpoint, Participant, Quality, Reader, Writer
+from roboyard.errors import InputError, MessageError, RoboyardError
+from roboyard.messages import deserialize, serialize
+
+
+class Written:
+    """A topic that nodes of ours publish, each with a writer of its own.
+
+    Args:
+        name: The topic.
+        kind: Its type's full name.
+        latched: Whether late readers get what was said last.
+        participant: Where.
+        gateway: The bus.
+
+    Attributes:
+        writers: By node.
+    """
+
+    def __init__(self, name: str, kind: str, *, latched: bool, participant: Participant, gateway: Gateway) -> None:
+        self.kind = kind
+        self.latched = latched
+        self.writers: dict[str, Writer] = {}
+        self._name = name
+        self._participant = participant
+        self._gateway = gateway
+        self._read: frozenset[str] = frozenset()
+        gateway.ask(lambda: gateway.listen(name, self._heard))
+
+    def update(self, nodes: Iterable[str]) -> bool:
+        """Write for these nodes; gives whether any has come or gone."""
+        nodes = set(nodes)
+        before = set(self.writers)
+        for node in before - nodes:
+            self.writers.pop(node).close()
+        for node in sorted(nodes - before):
+            quality = Quality(latched=self.latched, depth=1 if self.latched else 10)
+            topic, kind = names.topic(self._name), names.dds_type(self.kind)
+            self.writers[node] = self._participant.writer(topic, kind, quality, names.hash_of(self.kind))
+            if self.latched:
+                self._gateway.ask(lambda node=node: self._again(node))  # type: ignore[misc]
+        return before != nodes
+
+    def look(self) -> None:
+        """See whose writers are read by anybody; nothing is serialised for nobody."""
+        if not self.latched:
+            self._read = frozenset(node for node, writer in self.writers.items() if writer.matched)
+
+    def _again(self, node: str) -> None:
+        for message, source, _ in self._gateway.latched(self._name):
+            if source == node:
+                self._write(self.writers.get(node), message)
+
+    def _heard(self, message: Any, node: str, time_ns: int) -> None:
+        if self.latched or node in self._read:
+            self._write(self.writers.get(node), message)
+
+    def _write(self, writer: Writer | None, message: Any) -> None:
+        if writer is None:
+            return
+        try:
+            writer.write(serialize(message))
+        except RoboyardError as error:
+            self._gateway.complain("not sent", f"{self._name}: {error}")
+        else:
+            self._gateway.count("sent")
+
+    def close(self) -> None:
+        """Write no more."""
+        self._gateway.ask(lambda: self._gateway.forget(self._name, self._heard))
+        self.update(())
+
+
+class Read:
+    """A topic that nodes of ours hear: one reader, with the best quality that all foreign writers offer.
+
+    Args:
+        name: The topic.
+        kind: Its type's full name.
+        participant: Where.
+        gateway: The bus.
+        source: Gives the name of the node that has the writer of this GUID.
+    """
+
+    def __init__(
+        self, name: str, kind: str, participant: Participant, gateway: Gateway, source: Callable[[bytes], str]
+    ) -> None:
+        self.kind = kind
+        self._name = name
+        self._participant = participant
+        self._gateway = gateway
+        self._source = source
+        self.reader = self._make(Quality(reliable=False))
+
+    def _make(self, quality: Quality) -> Reader:
+        topic, kind = names.topic(self._name), names.dds_type(self.kind)
+        return self._participant.reader(topic, kind, quality, self._came, names.hash_of(self.kind))
+
+    def update(self, writers: Iterable[Endpoint]) -> bool:
+        """Ask for what the writers offer; gives whether that has changed."""
+        offered = [writer for writer in writers if writer.topic == names.topic(self._name)]
+        wrong = next((writer for writer in offered if writer.type != names.dds_type(self.kind)), None)
+        if wrong is not None:
+            self._gateway.complain("another type", f"somebody writes {self._name} as {wrong.type}, not {self.kind}")
+        if not offered:
+            return False
+        quality = Quality(
+            reliable=all(writer.reliable for writer in offered), latched=all(writer.latched for writer in offered)
+        )
+        if quality == self.reader.quality:
+            return False
+        self._participant.forget(self.reader)
+        self.reader = self._make(quality)
+        return True
+
+    def _came(self, reader: Reader) -> None:
+        """Messages have come; on DDS's thread."""
+        for sample in reader.take():
+            if self._gateway.flooded:
+                self._gateway.count("dropped")
+                continue
+            source = self._source(reader.writer_of(sample))
+            try:
+                deserialize(sample.data, self.kind)
+                self._gateway.publish(self._name, self.kind, source, sample.data, latched=reader.quality.latched)
+            except MessageError as error:
+                self._gateway.complain("malformed", f"{self._name} from {source}: {error}")
+            except InputError as error:
+                self._gateway.complain("refused", f"{self._name} from {source}: {error}")
+
+    def close(self) -> None:
+        """Read no more."""
+        self._participant.forget(self.reader)

@@ -1,0 +1,67 @@
+"""The bridge to ROS 2 with another vendor's DDS: `make test-ros` installs Debian's Fast DDS and runs this."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.bridges.ros2.test_ros2_bridge import Live
+
+import roboyard as ry
+from roboyard.bridges.ros2 import names
+from roboyard.messages import deserialize, serialize
+
+SOURCE = Path(__file__).with_name("peers") / "fastdds.cpp"
+
+pytestmark = [
+    pytest.mark.ros,
+    pytest.mark.skipif(
+        shutil.which("g++") is None or not Path("/usr/include/fastdds/dds").is_dir(),
+        reason="Fast DDS is not installed: `make test-ros` says why",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("fastdds") / "peer"
+    subprocess.run(
+        ["g++", "-O1", "-std=c++17", "-o", str(made), str(SOURCE), "-lfastrtps", "-lfastcdr"], check=True, timeout=200
+    )
+    return made
+
+
+@pytest.fixture(scope="module")
+def live() -> Iterator[Live]:
+    made = Live(20 + os.getpid() % 60)
+    yield made
+    made.close()
+
+
+def start(program: Path, live: Live, *words: str) -> subprocess.Popen[str]:
+    command = [str(program), str(live.domain), *words]
+    return subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+
+
+def test_fast_dds_reads_what_we_write(program: Path, live: Live) -> None:
+    kind = "sensor_msgs/msg/LaserScan"
+    with start(program, live, "read", names.topic("/scan"), names.dds_type(kind)) as process:
+        output, _ = process.communicate(timeout=60)
+    scans = [deserialize(bytes.fromhex(line), kind) for line in output.split()]
+    assert len(scans) == 5
+    assert all(list(scan.ranges) == [1.0, float("inf"), 2.5] for scan in scans)
+
+
+def test_we_read_what_fast_dds_writes(program: Path, live: Live) -> None:
+    twist = ry.msg.Twist(linear=ry.msg.Vector3(x=0.9))
+    words = ["write", names.topic("/cmd_vel"), names.dds_type("geometry_msgs/msg/Twist"), serialize(twist).hex()]
+    with start(program, live, *words) as process:
+        assert live.wait(lambda: bool(live.wheels.heard), 30.0)
+        process.kill()
+    source, speed = live.wheels.heard[0]
+    assert speed == 0.9
+    assert source.startswith("/dds_")
