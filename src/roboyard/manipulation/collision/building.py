@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -85,6 +85,7 @@ class RobotSide:
         shell: Radius of a ball about the base that no solid ever leaves [m].
         allowed: Pairs of names, in both orders, that may touch.
         touchable: All names in them.
+        may: (n,) which solids may touch what is called so, as far as it was asked for.
     """
 
     rows: Rows
@@ -97,6 +98,14 @@ class RobotSide:
     shell: float
     allowed: frozenset[tuple[str, str]]
     touchable: frozenset[str]
+    may: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+
+    def may_touch(self, name: str) -> NDArray[np.bool_]:
+        """(n,) which solids may touch an obstacle."""
+        if name not in self.may:
+            known = not self.touchable.isdisjoint(wholes(name))
+            self.may[name] = np.array([known and may_touch(self.allowed, part, name) for part in self.names], np.bool_)
+        return self.may[name]
 
 
 def robot_side(chain: Chain, parts: Sequence[Part], allowed: frozenset[tuple[str, str]]) -> RobotSide:
@@ -169,7 +178,9 @@ def make_bodies(robot: RobotSide, world: WorldSide, margin: float) -> tuple[Bodi
     solids, placed = _chosen(world.solids, near), world.placed[near]
     names = tuple(world.owners[i] for i in np.flatnonzero(near).tolist())
     tree = box_tree(world.low[near], world.high[near])
-    may = _matrix(robot, names)
+    may = np.zeros((len(robot.names), len(names)), dtype=np.bool_)
+    for k, name in enumerate(names):
+        may[:, k] = robot.may_touch(name)
     bodies = Bodies(
         robot.rows, robot.links, robot.frame, robot.local, robot.reach, robot.pairs, solids, placed, tree, may, margin
     )
@@ -271,15 +282,3 @@ def _pairs(parts: Sequence[Part], allowed: frozenset[tuple[str, str]]) -> NDArra
         if one.frame < other.frame and one.name != other.name and not may_touch(allowed, one.name, other.name)
     ]
     return np.array(found, dtype=np.int64).reshape(-1, 2)
-
-
-def _matrix(robot: RobotSide, world: Sequence[str]) -> NDArray[np.bool_]:
-    found = np.zeros((len(robot.names), len(world)), dtype=np.bool_)
-    for name in set(world):
-        if robot.touchable.isdisjoint(wholes(name)):
-            continue
-        columns = np.array([other == name for other in world])
-        for i, part in enumerate(robot.names):
-            if may_touch(robot.allowed, part, name):
-                found[i, columns] = True
-    return found
