@@ -11,7 +11,7 @@ from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.nearness import BodyCapsules, nearness
 from roboyard.safety.paces import Heeded, Seen, least_spare, paces_on
 from roboyard.safety.separation import (
-    STANDSTILL,
+    CREEP,
     SeparationRules,
     drift,
     protective_distance,
@@ -63,7 +63,7 @@ def test_the_least_pace_is_that_of_all_pairs(seed: int, rules: SeparationRules, 
     touch = np.divide(room, toward, out=np.ones_like(toward), where=toward > 1e-9)
     paces = np.where(scene.heeded.gentle, np.maximum(paces, np.minimum(touch, 1.0)), paces)
     paces[..., ~scene.heeded.counted] = 1.0
-    paces[speed <= STANDSTILL] = 1.0
+    paces[speed <= CREEP] = 1.0
     found = paces_on(
         CHAIN, CAPSULES, scene.q, scene.velocity, scene.stopping, scene.people, Seen.of(rules, since, margin),
         scene.heeded,

@@ -18,7 +18,7 @@ from roboyard.chains.rows import place_frames, smallest
 from roboyard.compute import kernel
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.nearness import BodyCapsules, fill_twists, meet, move_part
-from roboyard.safety.separation import STANDSTILL, SeparationRules
+from roboyard.safety.separation import CREEP, SeparationRules
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -208,7 +208,7 @@ def fill_paces(
         T = stopping[k]
         for i in range(frame.shape[0]):
             fast = move_part(frames[frame[i]], twists[frame[i]], ends[i], line, moving)
-            if fast <= STANDSTILL:
+            if fast <= CREEP:
                 continue
             for j in range(body_radii.shape[0]):
                 s = least[k]

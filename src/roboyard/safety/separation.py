@@ -21,6 +21,8 @@ from roboyard.config import field
 Array = NDArray[np.float64]
 STANDSTILL = 0.02
 """What moves slower counts as standing [m/s]."""
+CREEP = 0.5 * STANDSTILL
+"""What is allowed to move beside somebody is slower than this: joints that brake overshoot a little [m/s]."""
 
 
 @dataclass(frozen=True)
