@@ -412,6 +412,35 @@ class SetParametersAtomically:
         __msgtype__: ClassVar[str]
         result: msg.SetParametersResult = ...
 
+class EndFault:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        name: str = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        success: bool = ...
+        message: str = ...
+
+class InjectFault:
+    name: ClassVar[str]
+
+    @dataclass(slots=True)
+    class Request:
+        __msgtype__: ClassVar[str]
+        fault: str = ...
+
+    @dataclass(slots=True)
+    class Response:
+        __msgtype__: ClassVar[str]
+        success: bool = ...
+        message: str = ...
+        name: str = ...
+
 class DeleteEntity:
     name: ClassVar[str]
 
@@ -682,6 +711,10 @@ class rcl_interfaces:
     ListParameters: TypeAlias = ListParameters
     SetParameters: TypeAlias = SetParameters
     SetParametersAtomically: TypeAlias = SetParametersAtomically
+
+class roboyard_msgs:
+    EndFault: TypeAlias = EndFault
+    InjectFault: TypeAlias = InjectFault
 
 class simulation_interfaces:
     DeleteEntity: TypeAlias = DeleteEntity

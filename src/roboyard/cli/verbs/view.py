@@ -15,7 +15,7 @@ def view(
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="It only plays: nobody may pause or jump.")] = False,
 ) -> None:
-    """Look at a recording in a browser: it plays, stands still, jumps.
+    """Look at a recording in a browser.
 
     Live runs are seen by `roboyard run … --view`.  Ctrl-C ends it.
     """
