@@ -307,4 +307,10 @@ goals: {{on: {{wants: {{lamp: bright}}, begins: {{lamp: dark}}}}, off: {{wants: 
     assert heard == ["bright", "dark", "bright", "dark"]
     assert most == 1
     assert not speaker.said.topic.subscriptions
+    add = bus.publisher("/mission/add", msg.String, "test")  # when all was over: one more, and one that there is not
+    for name in ("on", "nonsense"):
+        add.publish(msg.String(data=name))
+    for _ in range(15):
+        bus.executor.run_for(0.1)
+    assert heard[4:] == ["bright"]
     bus.close()

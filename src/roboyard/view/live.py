@@ -30,9 +30,11 @@ from roboyard.simulation.scene import Scene
 from roboyard.view.abilities import abilities, trees
 from roboyard.view.arms import ArmHand, arms
 from roboyard.view.clock import ClockHand
+from roboyard.view.deeds import DeedHand, tasks
 from roboyard.view.driving import DriveHand
 from roboyard.view.ghosts import PLANNED, Ghosts
 from roboyard.view.goals import GoalHand
+from roboyard.view.legs import GAIT, Feet
 from roboyard.view.parameters import ParameterHand
 from roboyard.view.places import Places, links_of, row
 from roboyard.view.plots import Plots, fields
@@ -108,9 +110,10 @@ class LiveShow:
         self._hands: tuple[Hand, ...] = (
             ClockHand(run.bus, control), self._drive, GoalHand(run.bus, sender, self._where),
             ThingHand(run.bus, sender), ParameterHand(run.bus, sender),
-            ArmHand(run, loop, sender, self._where, self._preview),
+            ArmHand(run, loop, sender, self._where, self._preview), DeedHand(run, sender),
         )  # fmt: skip
         self._plots = Plots()
+        self._feet = Feet(run)
         self.bus: Bus = run.bus
         self._new: dict[str, tuple[Topic, Any, int, SE3 | None]] = {}
         self._kinds: dict[str, int] = {}
@@ -193,12 +196,18 @@ class LiveShow:
             places.look()
         for name, (topic, message, time_ns, at) in new.items():
             T = at if at is not None else places.place(frame_of(message), self._body)
+            if topic.type_name == GAIT:  # it does not say where its feet are
+                message, T = self._feet.support(name, message, places, self._body), SE3.identity()
             look.heard[name] = Heard(topic.type_name, message, time_ns, row(T))
         if frames:
             look.frames = {name: row(places.place(name, self._body)) for name in places.frames()}
         if graph:
             look.graph = self._graph()
-            look.abilities = {**abilities(self.run), "arms": arms(self.run, places, self._body)}
+            look.abilities = {
+                **abilities(self.run),
+                "arms": arms(self.run, places, self._body),
+                "tasks": tasks(self.run),
+            }
         if forest:
             look.trees = trees(self.run)
         return look
@@ -277,7 +286,7 @@ class LiveShow:
             def tell(found: list[str]) -> None:
                 reply(Frame(text("fields", id=said.get("id"), topic=topic, fields=found)))
 
-            if known is not None:
+            if known is not None and known.type != GAIT:
                 tell(fields(known.message))
             else:
                 self._plots.ask(topic, tell)

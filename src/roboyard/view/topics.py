@@ -8,10 +8,11 @@ from typing import Any
 
 from roboyard.errors import RoboyardError
 from roboyard.view.drawings import DRAWINGS
+from roboyard.view.legs import GAIT, PLAN, plan_drawing, support_drawing
 from roboyard.view.surfaces import SURFACES
 from roboyard.view.wire import Frame, packed
 
-PAINTERS = {**DRAWINGS, **SURFACES}
+PAINTERS = {**DRAWINGS, **SURFACES, GAIT: support_drawing, PLAN: plan_drawing}
 PICTURES = frozenset({"sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"})
 _PICTURE_PERIOD = 0.2
 """Of pictures of one camera [wall s]: they are the dearest to send."""

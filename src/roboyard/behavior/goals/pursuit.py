@@ -104,6 +104,10 @@ class Pursuit:
         self._passed_over: dict[int, dict[str, Value]] = {}
         self._here: Place | None = None
 
+    def add(self, name: str) -> None:
+        """Pursue one more goal of the file. Raises as `Tasks.goal`."""
+        self.goals.append(self.tasks.goal(name))
+
     # -- a tick --------------------------------------------------------------------------------------------------------
     def tick(self, now_ns: int, sensed: Mapping[str, Value], here: Place | None = None) -> Status:
         """Go on.

@@ -21,7 +21,7 @@ from roboyard.behavior.show import as_text
 from roboyard.behavior.status import Status
 from roboyard.behavior.tree import Tree
 from roboyard.bus import param, resource
-from roboyard.errors import ConfigError, RunError
+from roboyard.errors import ConfigError, RoboyardError, RunError
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
 from roboyard.manipulation.groups import Groups
@@ -43,6 +43,7 @@ class GoalMissionNode(DeskNode):
     """Pursues goals of a file of tasks, one after the other, until each is reached or known to be impossible.
 
     actions, services: as what the file's actions do (client)
+    in: ~/add (std_msgs/String): one more goal of the file, by its name
     in: map (nav_msgs/OccupancyGrid), /tf, joint_states (sensor_msgs/JointState) and what the file's ``senses`` name
     out: tasks (std_msgs/String): what happened, JSON: {task, goal, what, why, steps, possible, ends, of}; what is
         ``plans``, ``does``, ``did``, ``fails``, ``changes``, ``leaves``, ``reached`` or ``impossible``
@@ -99,6 +100,7 @@ class GoalMissionNode(DeskNode):
         self._status = Status.IDLE
         self._senses = Senses(self, self._tasks, self.groups, self.map_frame, self.base_frame)
         self.subscribe("map", msg.OccupancyGrid, self._on_map)
+        self.subscribe("~/add", msg.String, self._on_add)
         self._tasks_out = self.publisher("tasks", msg.String)
         self._status_out = self.publisher("~/status", msg.String, latched=True)
         self._steps_out = self.publisher("skills/events", msg.SkillEvent)
@@ -108,6 +110,27 @@ class GoalMissionNode(DeskNode):
 
     def _on_map(self, message: Any) -> None:
         self._map = message
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """Names of the file's goals."""
+        return tuple(self._tasks.goals)
+
+    def _on_add(self, message: Any) -> None:
+        """Somebody wants one more goal of the file pursued."""
+        name = str(message.data)
+        try:
+            for tree in rehearsed(self._tasks, (name,), self._factory):
+                tree.close()
+        except RoboyardError as error:
+            self.log.warn(f"{name!r} is not pursued: {error}")
+            return
+        self._names = (*self._names, name)
+        if self._pursuit is not None:
+            self._pursuit.add(name)
+        if self._status in (Status.SUCCESS, Status.FAILURE):
+            self._status = Status.IDLE
+        self.log.info(f"one more task: {name}")
 
     # -- the beginning -------------------------------------------------------------------------------------------------
     def _begin(self) -> None:
@@ -218,13 +241,14 @@ class GoalMissionNode(DeskNode):
         return super().save() | {
             "pursuit": saved, "places": dict(self._tasks.places), "senses": senses, "map": self._map,
             "told": self._told, "numbers": self._numbers, "status": self._status.name,
+            "names": list(self._names),
         }  # fmt: skip
 
     def load(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         super().load(state)
         self._map, self._told, self._status = state["map"], state["told"], Status[state["status"]]
-        self._numbers = state["numbers"]
+        self._numbers, self._names = state["numbers"], tuple(state["names"])
         values, joints = state["senses"]
         self._senses.values.update(values)
         self._senses.joints.update(joints)

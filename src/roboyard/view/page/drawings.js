@@ -201,6 +201,38 @@ const SHAPES = {
     group.add(mesh);
   },
 
+  support(group, head, colour) {
+    const corners = floats(head.parts[0]);
+    const feet = floats(head.parts[1]);
+    if (corners.length >= 9) {
+      const shape = new THREE.BufferGeometry();
+      const triangles = [];
+      for (let k = 3; k + 5 < corners.length; k += 3) triangles.push(...corners.slice(0, 3), ...corners.slice(k, k + 6));
+      shape.setAttribute("position", new THREE.Float32BufferAttribute(triangles, 3));
+      const mesh = new THREE.Mesh(shape, flat(colour, 0.3));
+      mesh.position.z = 0.004;
+      group.add(mesh);
+    }
+    const points = new THREE.BufferGeometry();
+    points.setAttribute("position", new THREE.BufferAttribute(feet, 3));
+    group.add(new THREE.Points(points, new THREE.PointsMaterial({ color: colour, size: 6, sizeAttenuation: false })));
+  },
+
+  steps(group, head, colour) {
+    const track = floats(head.parts[0]);
+    const holds = floats(head.parts[1]);
+    if (track.length >= 6) group.add(new THREE.Mesh(ribbon(track, 0.012), flat(colour)));
+    const count = holds.length / 4;
+    const discs = new THREE.InstancedMesh(new THREE.CircleGeometry(0.018, 16), flat(0xffffff, 0.85), count);
+    const matrix = new THREE.Matrix4();
+    for (let k = 0; k < count; k += 1) {
+      discs.setMatrixAt(k, matrix.makeTranslation(holds[4 * k], holds[4 * k + 1], holds[4 * k + 2] + 0.004));
+      discs.setColorAt(k, new THREE.Color(COLOURS[holds[4 * k + 3] % COLOURS.length]));
+    }
+    discs.frustumCulled = false;
+    group.add(discs);
+  },
+
   markers(group, head) {
     for (const marker of head.markers) addMarker(group, marker, marker.points === undefined ? null : floats(head.parts[marker.points]));
   },

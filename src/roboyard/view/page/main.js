@@ -147,7 +147,7 @@ socket.on("abilities", (said) => {
   page.drive.update();
   page.arm.update(said.arms);
   panels.hide("arm", !Object.keys(said.arms).length);
-  world.update(said.things);
+  world.update(said.things, said.people, said.tasks);
 });
 socket.on("trees", ({ trees }) => forest.update(trees));
 socket.on("log", (record) => log.add(record));

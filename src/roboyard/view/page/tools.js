@@ -12,6 +12,7 @@ const TOOLS = [
   ["follow", "Way points", "press and drag for each, then Send (W)", (robot) => robot?.follow],
   ["initial", "Pose", "press where the robot is, drag where it looks (P)", (robot) => robot?.initial],
   ["put", "Put in", "press where the thing of the panel World shall stand", () => true],
+  ["walk", "Walk", "press where the person of the panel World shall go", (robot, things, people) => people.length],
   ["move", "Move", "drag a thing that nothing holds", (robot, things) => things.length],
 ];
 const KEYS = { KeyG: "goal", KeyW: "follow", KeyP: "initial" };
@@ -23,7 +24,9 @@ export class Tools {
     this.tool = "look";
     this.robots = {};
     this.things = [];
+    this.people = [];
     this.points = [];
+    this.person = () => "";
     this.shape = () => ({ shape: "box", size: [0.4, 0.4, 0.4] });
     this.buttons = new Map();
     for (const [key, name, about] of TOOLS) {
@@ -60,9 +63,10 @@ export class Tools {
   }
 
   // What can be done, of a frame "abilities".
-  update({ robots, things }) {
+  update({ robots, things, people }) {
     this.robots = robots;
     this.things = things;
+    this.people = people;
     const names = Object.keys(robots);
     const before = this.robot.value;
     if (names.join() !== [...this.robot.options].map((option) => option.value).join()) {
@@ -75,7 +79,7 @@ export class Tools {
 
   refresh() {
     const robot = this.robots[this.robot.value];
-    for (const [key, , , can] of TOOLS) this.buttons.get(key).disabled = key !== "look" && !(this.page.mine && can(robot, this.things));
+    for (const [key, , , can] of TOOLS) this.buttons.get(key).disabled = key !== "look" && !(this.page.mine && can(robot, this.things, this.people));
     if (this.buttons.get(this.tool).disabled) this.choose("look");
     for (const [key, button] of this.buttons) button.classList.toggle("on", key === this.tool);
     this.send.style.display = this.tool === "follow" && this.points.length ? "" : "none";
@@ -143,6 +147,11 @@ export class Tools {
     this.ghost.visible = false;
     this.page.stage.change();
     if (this.tool === "move") { this.drop(); return; }
+    if (this.tool === "walk") {
+      this.say("walk", { person: this.person(), clip: "walk", at: [x, y] }, `${this.person()} walks`);
+      this.choose("look");
+      return;
+    }
     if (this.tool === "put") { this.put(x, y, this.yaw ?? 0); return; }
     const pose = [x, y, this.yaw ?? this.heading(x, y)];
     if (this.tool === "follow") {

@@ -9,6 +9,8 @@ const FAULTS = [
   ["slip_patch", "pose: [1, 0, 0], size: [1, 1], friction: 0.1, for: 20 s"], ["message_loss", "topic: /scan, share: 0.5, for: 5 s"],
 ];
 
+const CLIPS = ["wave", "inspect", "sit", "idle", "pick_up", "put_down", "turn"];
+
 export class WorldPanel {
   constructor(panel, page) {
     this.page = page;
@@ -34,10 +36,32 @@ export class WorldPanel {
       make("h3", { textContent: "Things" }), this.list,
       make("h3", { textContent: "Faults" }), make("div", { className: "row" }, this.kind), make("div", { className: "row" }, this.values), make("div", { className: "row" }, this.begin),
       make("p", { className: "soft", textContent: "As an entry of a scenario's faults, without its time. Without `for` it lasts until it is ended." }), this.active);
+    const named = (select, about) => { select.setAttribute("aria-label", about); return select; };
+    const act = (name, what) => { const made = make("button", { textContent: name }); made.addEventListener("click", what); return made; };
+    this.people = named(make("select", { id: "person" }), "person");
+    this.clip = named(make("select", { id: "clip" }, ...CLIPS.map((name) => make("option", { textContent: name }))), "what they do");
+    this.peoplePart = make("div", {}, make("h3", { textContent: "People" }), make("div", { className: "row" }, this.people, act("Walk: press on the floor", () => page.tools.choose("walk"))),
+      make("div", { className: "row" }, this.clip, act("Do it", () => page.tools.say("animate", { person: this.people.value, clip: this.clip.value }, `${this.people.value}: ${this.clip.value}`))));
+    this.task = named(make("select", { id: "task" }), "task");
+    this.taskPart = make("div", {}, make("h3", { textContent: "Tasks" }), make("div", { className: "row" }, this.task, act("Pursue", () => {
+      const [node, goal] = JSON.parse(this.task.value);
+      page.tools.say("task", { node, goal }, `one more task: ${goal}`);
+    })));
+    panel.append(this.peoplePart, this.taskPart);
+    page.tools.person = () => this.people.value;
     page.tools.shape = () => ({ shape: this.shape.value, size: this.size.map((input) => Number(input.value)) });
   }
 
-  update(things) {
+  update(things, people, tasks) {
+    const fill = (select, part, options) => {
+      part.style.display = options.length ? "" : "none";
+      const told = JSON.stringify(options);
+      if (select.dataset.told === told) return;
+      select.dataset.told = told;
+      select.replaceChildren(...options.map(([name, value]) => new Option(name, value)));
+    };
+    fill(this.people, this.peoplePart, people.map((name) => [name, name]));
+    fill(this.task, this.taskPart, Object.entries(tasks).flatMap(([node, goals]) => goals.map((goal) => [goal, JSON.stringify([node, goal])])));
     if (things.join() === this.before) return;
     this.before = things.join();
     this.list.replaceChildren(...things.map((name) => {

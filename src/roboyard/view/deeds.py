@@ -1,0 +1,65 @@
+"""What people do, and tasks that robots pursue, by a viewer's word."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from roboyard.behavior.nodes import GoalMissionNode
+from roboyard.bus.actions.status import endpoint
+from roboyard.errors import InputError
+from roboyard.messages import action_type, message_type, msg
+from roboyard.scenarios import Run
+from roboyard.view.sender import Sender
+from roboyard.view.show import Reply
+from roboyard.view.wire import Frame, numbers, text, word
+
+
+def tasks(run: Run) -> dict[str, list[str]]:
+    """Goals that nodes can pursue, by node; on the run's thread."""
+    return {name: list(node.offered) for name, node in run.bus.nodes.items() if isinstance(node, GoalMissionNode)}
+
+
+class DeedHand:
+    """Has people walk and show clips, and robots pursue goals.
+
+    Args:
+        run: Whose people and nodes.
+        sender: Into it.
+    """
+
+    ops = frozenset({"walk", "animate", "task"})
+
+    def __init__(self, run: Run, sender: Sender) -> None:
+        self._run, self._sender, self._count = run, sender, 0
+
+    def command(self, said: dict[str, Any], viewer: int, reply: Reply) -> None:
+        """Ask for it.
+
+        Raises:
+            InputError: there is no such person or node.
+        """
+        if said["op"] == "task":
+            node = word(said, "node")
+            if not isinstance(self._run.bus.nodes.get(node), GoalMissionNode):
+                raise InputError(f"{node} pursues no goals", valid="a mission of tasks")
+            self._sender.publish(f"{node}/add", msg.String(data=word(said, "goal")))
+            reply(Frame(text("done", id=said.get("id"), to="task")))
+            return
+        name = word(said, "person")
+        if name not in self._run.people:
+            raise InputError(f"nobody is called {name!r}", valid=", ".join(self._run.people) or "nobody is here")
+        walks = said["op"] == "walk"
+        kind = action_type(f"roboyard_msgs/action/{'ActorMovement' if walks else 'ActorAnimation'}")
+        goal = kind.Goal(animation_name=word(said, "clip", 100))
+        if walks:
+            x, y = numbers(said, "at", 2)
+            goal.target.position.x, goal.target.position.y, goal.target.orientation.w = x, y, 0.0
+        self._count += 1
+        digest = hashlib.sha256(f"view person {self._count} {self._run.bus.now_ns}".encode()).digest()[:16]
+        uuid = message_type("unique_identifier_msgs/msg/UUID")(uuid=np.frombuffer(digest, dtype=np.uint8))
+        service = endpoint(f"/{name}/{'movement' if walks else 'animation'}", "send_goal")
+        request = kind.SendGoal.Request(goal_id=uuid, goal=goal)
+        self._sender.call(service, kind.SendGoal.name, request, said, reply)
