@@ -22,12 +22,15 @@ class Pacer:
 
     Attributes:
         factor: Simulated seconds per wall second; 0 runs as fast as possible.
+        behind: The most that a moment came late [wall s].
+        given_up: How much wall time could not be caught up and was let go [s].
     """
 
     def __init__(self, factor: float = 0.0) -> None:
         self._wall_ns = 0
         self._sim_ns = 0
         self._latest_ns = 0
+        self.behind = self.given_up = 0.0
         self.factor = factor
 
     @property
@@ -58,7 +61,9 @@ class Pacer:
             return True
         remaining = (self._wall_ns + (sim_ns - self._sim_ns) / self._factor - time.monotonic_ns()) * 1e-9
         if remaining <= 0.0:
+            self.behind = max(self.behind, -remaining)
             if remaining < -_MAX_LAG_SECONDS:  # too far behind: go on from here instead of sprinting to catch up
+                self.given_up -= remaining
                 self.restart(sim_ns)
             self._latest_ns = sim_ns
             return True

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from roboyard.bridges import Bridge
+    from roboyard.bus.pacing import Pacer
     from roboyard.scenarios import Run
 
 
@@ -22,17 +23,23 @@ class Bridging:
         topics: Patterns of the topics that cross; none: all.
         host: Address that bridges listen on.
         port: Where Foxglove or rosbridge listen; None: where they usually do.
+        external: Nodes that are left out, since others take their places.
         opened: The bridges of the last run.
+        pacer: What kept the last run to the wall's clock.
     """
 
     kinds: tuple[str, ...] = ()
     topics: Sequence[str] = ()
     host: str = "127.0.0.1"
     port: int | None = None
+    external: Sequence[str] = ()
     opened: list[Bridge] = field(default_factory=list)
+    pacer: Pacer | None = None
 
     @classmethod
-    def of(cls, wanted: Mapping[str, bool], topics: Sequence[str], host: str, port: int | None) -> Bridging:
+    def of(
+        cls, wanted: Mapping[str, bool], topics: Sequence[str], host: str, port: int | None, external: Sequence[str]
+    ) -> Bridging:
         """Of the command line's options. Raises InputError."""
         from roboyard.errors import InputError
 
@@ -42,10 +49,10 @@ class Bridging:
             raise InputError(
                 f"--bridge-port {port} is one port for {len(served)} servers", valid="with --foxglove or --rosbridge"
             )
-        return cls(kinds, topics, host, port)
+        return cls(kinds, topics, host, port, external)
 
-    def attach(self) -> list[Callable[[Run], AbstractContextManager[Bridge]]]:
-        """For `run_scenario`: new bridges, one for each kind."""
+    def attach(self) -> list[Callable[[Run], AbstractContextManager[object]]]:
+        """For `run_scenario`: nodes are left out, then there are new bridges, one for each kind."""
         from roboyard.bridges import Attached
 
         self.opened.clear()
@@ -57,7 +64,14 @@ class Bridging:
 
             return open_on
 
-        return [opener(kind) for kind in self.kinds]
+        return [self._leave_out, *(opener(kind) for kind in self.kinds)]
+
+    def _leave_out(self, run: Run) -> AbstractContextManager[None]:
+        """Take nodes off whose places others take."""
+        self.pacer = run.bus.executor.pacer
+        for name in self.external:
+            leave_out(run, name)
+        return nullcontext()
 
     def _make(self, kind: str, run: Run) -> Bridge:
         from roboyard.bridges import FoxgloveBridge, Ros1Bridge, RosbridgeBridge, describe
@@ -78,8 +92,27 @@ class Bridging:
         return RosbridgeBridge(topics=self.topics, host=self.host, port=self.port or ROSBRIDGE, descriptions=robots)
 
     def told(self) -> list[str]:
-        """A line for each bridge: what crossed it."""
-        return [f"{bridge.name}, {bridge.where}: {_counts(bridge)}" for bridge in self.opened]
+        """A line for each bridge, what crossed it, and one about real time."""
+        lines = [f"{bridge.name}, {bridge.where}: {_counts(bridge)}" for bridge in self.opened]
+        if lines and self.pacer is not None and self.pacer.factor > 0.0:
+            lost = f", {self.pacer.given_up:.1f} s given up" if self.pacer.given_up else ""
+            lines.append(f"{self.pacer.factor:g} × real time: at most {self.pacer.behind * 1e3:.0f} ms behind{lost}")
+        return lines
+
+
+def leave_out(run: Run, name: str) -> None:
+    """Take a node off a run that has not begun. Raises UnknownNameError."""
+    from roboyard.errors import UnknownNameError
+
+    full = f"/{name.lstrip('/')}"
+    node = run.bus.nodes.get(full)
+    if node is None or full == "/roboyard":
+        known = ", ".join(other for other in run.bus.nodes if other != "/roboyard")
+        raise UnknownNameError(f"the run has no node {full}", where="--external", valid=known)
+    for robot in run.robots.values():
+        for label in [label for label, own in robot.nodes.items() if own is node]:
+            del robot.nodes[label]
+    run.bus.remove(node)
 
 
 def _counts(bridge: Bridge) -> str:

@@ -1,0 +1,54 @@
+"""Bridges from the command line: what is said at the end, ports, and nodes that others take the place of."""
+
+import json
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import PROGRAM
+
+from roboyard.cli.bridging import Bridging, leave_out
+from roboyard.errors import InputError, UnknownNameError
+from roboyard.scenarios import Run
+
+
+def run(*words: str) -> "subprocess.CompletedProcess[str]":
+    command = [str(PROGRAM), "run", "rover-drive", "--duration", "1", *words]
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+
+
+def test_what_crossed_is_told_and_the_pace_kept(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    done = run("--foxglove", "--bridge-port", str(port), "--json", "--out", str(tmp_path / "run"))
+    notes = json.loads(done.stdout.splitlines()[-1])["notes"]
+    assert f"foxglove, ws://127.0.0.1:{port}: 0 sent, 0 received" in notes
+    assert any(note.startswith("1 × real time: at most ") for note in notes)
+
+
+def test_a_taken_port_leaves_nothing_behind(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("--rosbridge", "--bridge-port", str(port), "--out", str(tmp_path / "run"))
+    assert done.returncode == 2
+    assert f"port {port} cannot be served" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("wanted", [{}, {"foxglove": True, "rosbridge": True}, {"ros1": True}])
+def test_one_port_is_for_one_server(wanted: dict[str, bool]) -> None:
+    with pytest.raises(InputError, match=r"--bridge-port 9000"):
+        Bridging.of(wanted, (), "127.0.0.1", 9000, ())
+
+
+def test_a_node_is_left_out_and_another_takes_its_place() -> None:
+    with Run("arena", record=False) as run:
+        rover = run.add("rover")
+        leave_out(run, "arbiter")
+        assert "/arbiter" not in run.bus.nodes
+        assert "arbiter" not in rover.nodes
+        with pytest.raises(UnknownNameError, match=r"--external: the run has no node /arbiter \(.*/drive"):
+            leave_out(run, "/arbiter")
+        rover.remove()
