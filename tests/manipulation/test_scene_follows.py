@@ -20,7 +20,7 @@ from roboyard.geometry import SE3
 from roboyard.manipulation.collision import box_obstacle
 from roboyard.manipulation.gripped import between_fingers, gripped, touched_by
 from roboyard.manipulation.nodes import MoveGroupNode
-from roboyard.manipulation.people import PeopleSettings, part_at, parts_near, person_at
+from roboyard.manipulation.people import PartsOfBody, PeopleSettings, person_at
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import action, msg
 from roboyard.messages.convert import header, pose_to_msg
@@ -349,20 +349,34 @@ def test_parts_of_bodies_cover_themselves(
 ) -> None:
     settings = PeopleSettings()
     T = SE3.from_xyz_rpy(place, turn)
-    (near,) = parts_near([place], [radius], [length], (0.0, 0.0, 0.0), settings)
-    if not near:  # none of it is
-        assert np.linalg.norm(place) - radius - length / 2.0 > settings.within - 1e-9
-    one = part_at("p", T, radius, length, speed, settings)
-    assert isinstance(one.geometry, Capsule)
-    for end in (-0.5 * length, 0.5 * length):
-        there, meant = (frame @ np.array([0.0, 0.0, end]) for frame in (one.T_world, T))
-        assert np.linalg.norm(there - meant) + radius + settings.ahead * speed <= one.geometry.radius + 1e-9
+    row = np.array([[*place, *T.quaternion, radius, length, speed]])
+    turned = SE3.from_xyz_rpy((0.3, -0.2, 0.1), (0.2, -0.1, 2.0))
+    told = turned.inverse() @ T
+    parts = PartsOfBody(settings)
+    for found in (
+        parts.near("p", ["hand"], row, SE3.identity(), (0.0, 0.0, 0.0)),
+        parts.near("q", ["hand"], np.array([[*told.xyz, *told.quaternion, radius, length, speed]]), turned, (0.0,) * 3),
+    ):
+        if not found:  # none of it is near
+            assert np.linalg.norm(place) - radius - length / 2.0 > settings.within - 1e-9
+            continue
+        (one,) = found
+        assert isinstance(one.geometry, Capsule)
+        for end in (-0.5 * length, 0.5 * length):
+            there, meant = (frame @ np.array([0.0, 0.0, end]) for frame in (one.T_world, T))
+            assert np.linalg.norm(there - meant) + radius + settings.ahead * speed <= one.geometry.radius + 1e-9
+    again = parts.near("p", ["hand"], row + 1e-12, SE3.identity(), (0.0, 0.0, 0.0))
+    same = parts.near("p", ["hand"], row, SE3.identity(), (0.0, 0.0, 0.0))
+    assert all(a is b for a, b in zip(again, same, strict=True)) or again != same, "rounded, it has not changed"
 
 
 def test_parts_that_are_nowhere_are_refused() -> None:
-    nan = float("nan")
-    assert parts_near(
-        [(nan, 0.0, 0.0), (0.0, 0.0, 0.0)], [0.1, nan], [0.1, 0.1], (9.0, 0.0, 0.0), PeopleSettings()
-    ).all()
-    with pytest.raises(InputError, match="a part of radius"):
-        part_at("p", SE3.identity(), nan, 0.1, 0.0, PeopleSettings())
+    right = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.1, 0.1, 0.0]
+    parts = PartsOfBody(PeopleSettings())
+    for k, wrong in ((0, np.nan), (4, np.inf), (7, np.nan), (7, -0.1), (8, -1.0), (9, -1.0)):
+        row = np.array([right])
+        row[0, k] = wrong
+        with pytest.raises(InputError, match="a part of radius"):
+            parts.near("p", ["hand"], row, SE3.identity(), (0.0, 0.0, 0.0))
+    with pytest.raises(InputError, match="pose"):
+        parts.near("p", ["hand"], np.array([[*[0.0] * 7, *right[7:]]]), SE3.identity(), (0.0, 0.0, 0.0))

@@ -64,7 +64,7 @@ def product(a: Array, b: Array, out: Array) -> None:
     out[3, 3] = 1.0
 
 
-@kernel(examples=lambda: [(smallest(), np.zeros(1), np.zeros((2, 4, 4)))])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(smallest(), np.zeros(1), np.zeros((2, 4, 4)))])
 def place_frames(rows: Rows, q: Array, out: Array) -> None:
     """Poses of all frames in the base.
 
@@ -119,7 +119,9 @@ def place_all(rows: Rows, q: Array, out: Array) -> None:
         place_frames(rows, q[i], out[i])
 
 
-@kernel(examples=lambda: [(smallest(), np.zeros((2, 4, 4)), np.zeros(3), np.zeros((6, 1)))])
+@kernel(
+    leaf=True, forceinline=True, examples=lambda: [(smallest(), np.zeros((2, 4, 4)), np.zeros(3), np.zeros((6, 1)))]
+)
 def fill_jacobian(rows: Rows, frames: Array, point: Array, out: Array) -> None:
     """How a point of the last link moves with the free joints, in the axes of the base.
 

@@ -72,7 +72,7 @@ class JointBounds:
 
     def hold(self, position: Array) -> Array:
         """The nearest positions within them."""
-        held: Array = np.clip(position, self.lower, self.upper)
+        held: Array = np.minimum(np.maximum(position, self.lower), self.upper)
         return held
 
 

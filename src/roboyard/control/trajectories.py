@@ -113,6 +113,12 @@ class Trajectory:
             return JointSample(rest + self.goal, rest, rest)
         return self.on_pieces(times, np.searchsorted(self._times, times, side="right").clip(1, len(self._pieces)) - 1)
 
+    def ahead(self, times: Array) -> tuple[Array, Array]:
+        """Positions and velocities (k, n) at times (k,) from the first way point on; after the last one it stands."""
+        out = np.empty((2, len(times), self._rest.size))
+        sample_ahead(self._pieces, self._times, self.goal, times, out)
+        return out[0], out[1]
+
     def on_pieces(self, times: Array, pieces: NDArray[np.int64]) -> JointSample:
         """Samples (k, n) at times (k,), each on the spline of a piece (k,), which goes on beyond the piece's ends."""
         out = np.empty((3, len(times), self._pieces.shape[2]))
@@ -143,6 +149,34 @@ def sample_pieces(c: Array, pieces: NDArray[np.int64], s: Array, out: Array) -> 
     """`sample_piece` of many: coefficients (m, 6, n), which pieces and times (k,); ``out`` (3, k, n) is filled."""
     for k in range(s.shape[0]):
         sample_piece(c[pieces[k]], s[k], out[:, k])
+
+
+@kernel(
+    examples=lambda: [(np.zeros((1, 6, 1)), np.zeros(2), np.zeros(1), np.zeros(1), np.zeros((2, 1, 1)))],
+)
+def sample_ahead(c: Array, knots: Array, goal: Array, times: Array, out: Array) -> None:
+    """Positions and velocities along a spline, at rest after its end.
+
+    Args:
+        c: (m, 6, n) coefficients of the pieces.
+        knots: (m + 1,) times at which they begin, and the last ends [s].
+        goal: (n,) where it ends.
+        times: (k,) none before the first knot [s].
+        out: (2, k, n) is filled.
+    """
+    for k in range(times.shape[0]):
+        if c.shape[0] == 0 or times[k] >= knots[-1]:
+            out[0, k] = goal
+            out[1, k] = 0.0
+            continue
+        piece = min(max(np.searchsorted(knots, times[k], side="right"), 1), c.shape[0]) - 1
+        s = times[k] - knots[piece]
+        for j in range(c.shape[2]):
+            c0, c1, c2, c3, c4, c5 = (
+                c[piece, 0, j], c[piece, 1, j], c[piece, 2, j], c[piece, 3, j], c[piece, 4, j], c[piece, 5, j]
+            )  # fmt: skip
+            out[0, k, j] = c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * c5))))
+            out[1, k, j] = c1 + s * (2.0 * c2 + s * (3.0 * c3 + s * (4.0 * c4 + s * 5.0 * c5)))
 
 
 def _check(point: WayPoint, size: int, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from roboyard.chains import Chain, Rows
 from roboyard.chains.rows import place_frames, smallest
 from roboyard.compute import kernel
 from roboyard.safety.capsules import LinkCapsules
+from roboyard.safety.separation import STANDSTILL, SeparationRules
 from roboyard.simulation.people.skeleton import segment
 
 Array = NDArray[np.float64]
@@ -44,6 +46,8 @@ class BodyCapsules:
     def joined(cls, several: Iterable[BodyCapsules]) -> BodyCapsules:
         """Of several people as one."""
         every = list(several)
+        if len(every) == 1:
+            return every[0]
         return cls(
             tuple(name for one in every for name in one.people),
             tuple(name for one in every for name in one.parts),
@@ -58,12 +62,19 @@ class BodyCapsules:
         A foot that swings is three times as fast as who walks, but for a stride only: as a speed that goes on it
         would tell of somebody who runs.
         """
+        swinging, hips = _legs(self.people, self.parts)
         velocities = self.velocities.copy()
-        hips = {who: self.velocities[k].mean(axis=0) for k, who in enumerate(self.people) if self.parts[k] == "pelvis"}
-        for k, (who, part) in enumerate(zip(self.people, self.parts, strict=True)):
-            if who in hips and segment(part) in SWINGING:
-                velocities[k] = hips[who]
+        velocities[swinging] = self.velocities[hips].mean(axis=1)[:, None]
         return BodyCapsules(self.people, self.parts, self.ends, self.radii, velocities)
+
+
+@lru_cache(maxsize=64)
+def _legs(people: tuple[str, ...], parts: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which parts swing, and the pelvis of each; those whose pelvis is not there are left out."""
+    hips = {who: k for k, who in enumerate(people) if parts[k] == "pelvis"}
+    found = [(k, hips[people[k]]) for k, part in enumerate(parts) if segment(part) in SWINGING and people[k] in hips]
+    rows = np.array(found, dtype=np.int64).reshape(-1, 2)
+    return rows[:, 0], rows[:, 1]
 
 
 class Nearness(NamedTuple):
@@ -138,7 +149,11 @@ def nearest_shares(a: Array, b: Array, out: Array) -> None:
     out[0], out[1] = s, t
 
 
-@kernel(examples=lambda: [(smallest(), np.zeros((2, 4, 4)), np.zeros(1), np.zeros((2, 6)))])
+@kernel(
+    leaf=True,
+    forceinline=True,
+    examples=lambda: [(smallest(), np.zeros((2, 4, 4)), np.zeros(1), np.zeros((2, 6)))],
+)
 def fill_twists(rows: Rows, frames: Array, rates: Array, out: Array) -> None:
     """How the frames of a chain move, in the axes of its base.
 
@@ -243,6 +258,68 @@ def meet(
         else:
             toward, coming = speed, max(coming, math.sqrt(fast))
     return length - radius - other_radius, toward, coming
+
+
+class Closeness(NamedTuple):
+    """What a moment comes to, of n parts of a robot and b of people.
+
+    Attributes:
+        protective: (n, b) distance that should be kept [m].
+        nearing: (n, b) whether the robot's part moves towards the person's, faster than what counts as standing.
+        least: (b,) gap between each part of people and the nearest of the robot [m].
+        nearest: Parts with the least gap: the robot's, and the person's.
+        intruding: Whether a part of the robot that moves is nearer than it should be.
+    """
+
+    protective: Array
+    nearing: NDArray[np.bool_]
+    least: Array
+    nearest: tuple[int, int]
+    intruding: bool
+
+
+def closeness(near: Nearness, rules: SeparationRules, stopping: float) -> Closeness:
+    """Of one state: `protective_distance` at the present speeds, and who is nearer.
+
+    Args:
+        near: Of k = 1 state.
+        rules: Of the distance.
+        stopping: How long the robot takes to stop [s].
+    """
+    n, b = near.gap.shape[1:]
+    protective, nearing, least = np.empty((n, b)), np.empty((n, b), np.bool_), np.empty(b)
+    i, j, intruding = fill_closeness(
+        near.gap[0], near.toward[0], near.coming[0], near.speed[0], rules.reaction_time, rules.constant,
+        rules.person_speed, stopping, protective, nearing, least,
+    )  # fmt: skip
+    return Closeness(protective, nearing, least, (i, j), intruding)
+
+
+def _close_examples() -> Iterable[tuple[Any, ...]]:
+    one = np.zeros((1, 1))
+    yield one, one, one, np.zeros(1), 0.1, 0.04, 1.6, 0.2, one.copy(), np.zeros((1, 1), np.bool_), np.zeros(1)
+
+
+@kernel(examples=_close_examples)
+def fill_closeness(
+    gap: Array, toward: Array, coming: Array, speed: Array, reaction: float, constant: float, person_speed: float,
+    stopping: float, protective: Array, nearing: NDArray[np.bool_], least: Array,
+) -> tuple[int, int, bool]:  # fmt: skip
+    """See `closeness`."""
+    one, other, nearest, intruding = 0, 0, np.inf, False
+    least[:] = np.inf
+    for i in range(gap.shape[0]):
+        for j in range(gap.shape[1]):
+            person = person_speed if person_speed > 0.0 else max(coming[i, j], 0.0)
+            robot = max(toward[i, j], 0.0)
+            kept = person * (reaction + stopping) + robot * reaction + 0.5 * robot * stopping + constant
+            protective[i, j] = kept
+            nearing[i, j] = toward[i, j] > STANDSTILL
+            intruding = intruding or (speed[i] > STANDSTILL and gap[i, j] < kept)
+            least[j] = min(least[j], gap[i, j])
+            if gap[i, j] < nearest:
+                one, other, nearest = i, j, gap[i, j]
+    return one, other, intruding
 
 
 def _examples() -> Iterable[tuple[Any, ...]]:

@@ -126,7 +126,11 @@ def least_spare(
     return int(i), int(j), gap, protective
 
 
-@kernel(examples=lambda: [(np.zeros((1, 2, 3)), np.zeros(1), np.zeros((1, 2, 3)), np.zeros((1, 5)))])
+@kernel(
+    leaf=True,
+    forceinline=True,
+    examples=lambda: [(np.zeros((1, 2, 3)), np.zeros(1), np.zeros((1, 2, 3)), np.zeros((1, 5)))],
+)
 def fill_balls(ends: Array, radii: Array, velocities: Array, out: Array) -> None:
     """(b, 5) of each part: its middle, how far it reaches from there [m], and the speed of its faster end [m/s]."""
     for j in range(radii.shape[0]):

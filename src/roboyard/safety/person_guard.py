@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 SAMPLES = 10
 """Of the way ahead."""
+_COUNTED = np.arange(SAMPLES, dtype=np.float64)
 _LEAST = 0.1
 """How far ahead it looks at least, as time at full pace [s]."""
 
@@ -126,6 +127,13 @@ class Verdict:
     reason: str = ""
 
 
+def _moments(end: float) -> Array:
+    """(SAMPLES,) moments from now to ``end`` [s]."""
+    times: Array = _COUNTED * (end / (SAMPLES - 1))
+    times[-1] = end
+    return times
+
+
 class PersonGuard:
     """Judges again and again.
 
@@ -202,10 +210,11 @@ class PersonGuard:
     # -- separation ----------------------------------------------------------------------------------------------------
     def _look_ahead(self, motion: Motion) -> tuple[float, Array]:
         """How long the arm takes to stop from full pace on the way ahead, and the moments to look at."""
-        times = np.linspace(0.0, self.config.horizon, SAMPLES)
-        speeds = motion.velocity[None] if motion.ahead is None else motion.ahead(times)[1]
-        stopping = float(ssm.stopping_time(np.vstack([motion.velocity, speeds]), self._deceleration).max())
-        return stopping, np.linspace(0.0, min(self.config.horizon, max(_LEAST, self.config.delay + stopping)), SAMPLES)
+        stopping = float(ssm.stopping_time(motion.velocity, self._deceleration))
+        if motion.ahead is not None:
+            speeds = motion.ahead(_moments(self.config.horizon))[1]
+            stopping = max(stopping, float(ssm.stopping_time(speeds, self._deceleration).max()))
+        return stopping, _moments(min(self.config.horizon, max(_LEAST, self.config.delay + stopping)))
 
     def _told(self, motion: Motion, people: BodyCapsules) -> Verdict:
         """The pair of parts that has least to spare now, at the speeds of now."""
@@ -230,9 +239,10 @@ class PersonGuard:
         ``counted`` (b,) says whose parts count, ``gentle`` (b,) which may be touched within the limits.
         """
         stopping, times = self._look_ahead(motion)
-        q, velocity = motion.q[None] + np.outer(times, motion.velocity), np.tile(motion.velocity, (len(times), 1))
         if motion.ahead is not None:
             q, velocity = motion.ahead(times)
+        else:
+            q, velocity = motion.q[None] + np.outer(times, motion.velocity), np.tile(motion.velocity, (len(times), 1))
         found = paces_on(
             self._chain, self._capsules, q, velocity, ssm.stopping_time(velocity, self._deceleration), people,
             Seen.of(self.rules, age + self.config.delay, self.config.margin),

@@ -13,6 +13,7 @@ from roboyard.chains import Chain
 from roboyard.geometry import SE3
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.scenarios.metrics.reaching import ArmMotion
+from roboyard.simulation.assembly import Placement
 from roboyard.simulation.truth import link_pose
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class TrueArm:
 
     def __init__(self, simulation: Simulation, robot: RobotHandle) -> None:
         self._simulation, self._robot = simulation, robot
+        self._placement: Placement | None = None  # as the world was compiled last, and where its joints are in it
+        self._rows = np.zeros(0, int), np.zeros(0, int)
 
     def root(self) -> str:
         """Name of its root link."""
@@ -55,9 +58,12 @@ class TrueArm:
             return None
         chain, capsules = self._parts
         placement, data = self._simulation.placement(self._robot.name), self._simulation.data
-        places = {joint.name: joint for joint in placement.joints}
-        own = [places[name] for name in chain.joints]
-        q, velocity = data.qpos[[one.qpos for one in own]], data.qvel[[one.dof for one in own]]
+        if placement is not self._placement:
+            places = {joint.name: joint for joint in placement.joints}
+            own = [places[name] for name in chain.joints]
+            self._placement = placement
+            self._rows = np.array([one.qpos for one in own], int), np.array([one.dof for one in own], int)
+        q, velocity = data.qpos[self._rows[0]], data.qvel[self._rows[1]]
         return ArmMotion(chain, capsules, link_pose(data, placement.links[chain.base]).inverse(), q, velocity)
 
     @cached_property

@@ -15,6 +15,7 @@ from roboyard.simulation.sensors.encoder import Encoder
 
 if TYPE_CHECKING:
     from roboyard.simulation.engine import Simulation
+    from roboyard.simulation.instant import Instant
 
 
 class SimulatedHardware:
@@ -42,6 +43,7 @@ class SimulatedHardware:
         self._dof = np.array([place.dof for place in placement.joints], int)
         self._modes = {name: modes_of(placement.entry.model, name) for name in self._names}
         self._groups: dict[tuple[CommandMode, tuple[str, ...]], Group] = {}
+        self._last: tuple[Instant, int, JointReadings] | None = None  # readings hold until something changes
         encoders = [sensor for sensor in self._simulation.sensors(self._name) if isinstance(sensor, Encoder)]
         self._encoders = [
             (encoder, np.array([self._names.index(joint) for joint in encoder.joints])) for encoder in encoders
@@ -63,8 +65,11 @@ class SimulatedHardware:
     def read(self) -> JointReadings:
         """The joints at this instant."""
         simulation = self._simulation
+        instant, last = simulation.instant, self._last
+        if last is not None and last[0] is instant and last[1] == instant.count and not self._encoders:
+            return last[2]
         data = simulation.data
-        simulation.instant.accelerations()
+        instant.accelerations()
         position, velocity = data.qpos[self._qpos], data.qvel[self._dof]
         for encoder, where in self._encoders:
             reading = simulation.faults.sensed(encoder, hold=True)
@@ -72,6 +77,7 @@ class SimulatedHardware:
         readings = JointReadings(simulation.time_ns, position, velocity, data.qfrc_actuator[self._dof])
         for array in (readings.position, readings.velocity, readings.effort):
             array.flags.writeable = False
+        self._last = instant, instant.count, readings
         return readings
 
     def write(self, command: JointCommand) -> None:
@@ -90,7 +96,9 @@ class SimulatedHardware:
             self._check_modes(command)
             self._groups[asked] = servos.group(self._name, *asked)
         given = np.asarray(command.values, float)
-        if command.max_effort is not None or not servos.go_on(self._groups[asked], given):
+        # what goes on counts from the next step on: forces of the present moment are what they were
+        goes_on = command.max_effort is None and servos.go_on(self._groups[asked], given)
+        if not goes_on:
             if not np.isfinite(given).all():
                 raise InputError(f"set-points {given.tolist()}", where=self._name, valid="finite numbers")
             press = [math.inf] * len(given) if command.max_effort is None else self._efforts(command)
@@ -100,7 +108,8 @@ class SimulatedHardware:
         if servos.stale:
             simulation.running.evaluate(simulation.holds.table)
             servos.stale = False
-        simulation.instant.moved()
+        if not goes_on:
+            simulation.instant.moved()
 
     def _efforts(self, command: JointCommand) -> list[float]:
         """How hard each joint may press, checked."""

@@ -15,16 +15,20 @@ class Instant:
     The step loop leaves the state with positions and velocities evaluated.  Accelerations, contact forces and actuator
     efforts of that same state are found as the next step would, without integrating; the solver's starting point is put
     back afterwards, so whether anybody looked makes no difference to the next step.
+
+    Attributes:
+        count: How often the state or a command has changed.
     """
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, layout: NDArray[np.int64]) -> None:
         self._model, self._data, self._layout = model, data, layout
-        self._fresh = False
+        self._fresh, self.count = False, 0
         self._warm, self._kept = data.qacc_warmstart, np.zeros(model.nv)
 
     def moved(self) -> None:
         """The state or a command changed."""
         self._fresh = False
+        self.count += 1
 
     def accelerations(self) -> None:
         """Make ``qacc``, ``cacc``, contact forces and actuator forces those of the present state."""

@@ -86,6 +86,7 @@ class JointTrajectoryNode(Node):
         names = self.hardware.joint_names
         self._where = np.array([names.index(joint) for joint in self.joints])
         self._bounds = JointBounds.of(self.description, self.joints, self.rates)
+        self._rest_speed = np.zeros(len(self.joints))
         self._follower: Follower | None = None
         self._points: list[WayPoint] = []
         self._goal: GoalHandle | None = None
@@ -230,7 +231,7 @@ class JointTrajectoryNode(Node):
             if not self.owners.owns(self.full_name, self.joints):
                 self._held = None
             if self._held is not None:
-                self._write(JointSample(self._held, np.zeros(len(self.joints)), np.zeros(len(self.joints))))
+                self._write(JointSample(self._held, self._rest_speed, self._rest_speed))
             return
         stands = self._ending is not None or self.owners.paused(self.joints)
         actual = self._actual()  # before anything is written, after which efforts are others
@@ -340,7 +341,7 @@ class JointTrajectoryNode(Node):
         """Where a new trajectory begins: at what is commanded now, else at what the joints are at."""
         if self._follower is not None:
             return self._follower.commanded
-        rest = np.zeros(len(self.joints))
+        rest = self._rest_speed
         held = self._held if self.owners.owns(self.full_name, self.joints) else None
         return JointSample(self._actual() if held is None else held, rest, rest)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -16,10 +17,9 @@ from roboyard.manipulation.gripped import gripped, touched_by
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
 from roboyard.manipulation.nodes.scene_messages import parts_named
 from roboyard.manipulation.nodes.thing_feed import ThingFeed
-from roboyard.manipulation.people import PeopleSettings, part_at, parts_near, person_at
+from roboyard.manipulation.people import PartsOfBody, PeopleSettings, person_at
 from roboyard.manipulation.scene import Pair
 from roboyard.messages import msg
-from roboyard.messages.convert import pose_to_se3
 from roboyard.messages.convert.poses import vector_to_array
 
 HOLDS: Final = "holding"
@@ -81,6 +81,7 @@ class SceneFeeds:
             node.subscribe(topic, msg.Odometry, partial(self._on_person, topic))
         for topic in bodies_topics:
             node.subscribe(topic, msg.PersonBody, partial(self._on_body, topic))
+        self._parts = {topic: PartsOfBody(people) for topic in bodies_topics}
         self._things = ThingFeed(node, keeper, things_topic, people.within) if things_topic else None
         if gripper_topic:
             node.subscribe(gripper_topic, msg.String, self._on_gripper)
@@ -113,16 +114,7 @@ class SceneFeeds:
         try:
             T = keeper.T_world_frame(message.header.frame_id)
             foot = keeper.scene.T_world_base.translation
-            rows = list(zip(message.parts, message.poses, message.radii, message.lengths, message.velocities,
-                            strict=True))  # fmt: skip
-            middles = T @ np.array([(p.position.x, p.position.y, p.position.z) for p in message.poses]).reshape(-1, 3)
-            found = []
-            for k in np.flatnonzero(parts_near(middles, message.radii, message.lengths, foot, self._people)):
-                part, pose, radius, length, velocity = rows[k]
-                speed = math.hypot(velocity.x, velocity.y, velocity.z)
-                name = f"{message.name} {part}"
-                found.append(part_at(name, T @ pose_to_se3(pose), float(radius), float(length), speed, self._people))
-            keeper.see_body(topic, found)
+            keeper.see_body(topic, self._parts[topic].near(message.name, message.parts, _rows(message), T, foot))
         except (RoboyardError, ValueError) as error:
             self._node.log.error(f"left out somebody's body: {error}", every=5.0)
 
@@ -213,3 +205,18 @@ class SceneFeeds:
         self._parting = tuple(tuple(pair) for pair in saved["parting"])
         if self._things is not None:
             self._things.load(saved["things"])
+
+
+_POSE = attrgetter(
+    "position.x", "position.y", "position.z", "orientation.w", "orientation.x", "orientation.y", "orientation.z"
+)
+
+
+def _rows(message: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """(b, 10) of a body's parts, see `PartsOfBody.near`. Raises ValueError: not as many of each."""
+    count = len(message.parts)
+    rows = np.empty((count, 10))
+    rows[:, :7] = np.array(list(map(_POSE, message.poses))).reshape(count, 7)
+    rows[:, 7], rows[:, 8] = message.radii, message.lengths
+    rows[:, 9] = [math.hypot(v.x, v.y, v.z) for v in message.velocities]
+    return rows

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import MessageError
-from roboyard.geometry import quaternions
 
 Array = NDArray[np.float64]
+_NUMBERS = attrgetter(
+    "position.x", "position.y", "position.z", "orientation.w", "orientation.x", "orientation.y", "orientation.z"
+)
 
 
 def body_capsules(message: Any) -> tuple[tuple[str, ...], Array, Array]:
@@ -20,11 +23,7 @@ def body_capsules(message: Any) -> tuple[tuple[str, ...], Array, Array]:
     Raises:
         MessageError: sizes do not fit each other, or a number is not finite.
     """
-    poses = [
-        (p.position.x, p.position.y, p.position.z, p.orientation.w, p.orientation.x, p.orientation.y, p.orientation.z)
-        for p in message.poses
-    ]
-    table = np.array(poses, dtype=np.float64).reshape(-1, 7)
+    table = np.array(list(map(_NUMBERS, message.poses)), dtype=np.float64).reshape(-1, 7)
     radii, lengths = (np.array(values, dtype=np.float64) for values in (message.radii, message.lengths))
     parts = tuple(message.parts)
     if not len(parts) == len(table) == len(radii) == len(lengths):
@@ -32,7 +31,13 @@ def body_capsules(message: Any) -> tuple[tuple[str, ...], Array, Array]:
             f"{len(parts)} parts, {len(table)} poses, {len(radii)} radii, {len(lengths)} lengths of {message.name!r}",
             valid="as many of each",
         )
-    if not (np.isfinite(table).all() and np.isfinite(radii).all() and np.isfinite(lengths).all()):
+    if not np.isfinite(np.concatenate((table.ravel(), radii, lengths))).all():
         raise MessageError(f"a number of {message.name!r}'s body is not finite", valid="finite poses and sizes")
-    along = quaternions.z_axis(table[:, 3:]) * (0.5 * lengths[:, None])
-    return parts, np.stack([table[:, :3] - along, table[:, :3] + along], axis=1), radii
+    w, x, y, z = table[:, 3], table[:, 4], table[:, 5], table[:, 6]
+    along = np.empty((len(table), 3))  # the z axis of each
+    along[:, 0], along[:, 1] = 2.0 * (x * z + w * y), 2.0 * (y * z - w * x)
+    along[:, 2] = 1.0 - 2.0 * (x * x + y * y)
+    along *= (0.5 * lengths)[:, None]
+    ends = np.empty((len(table), 2, 3))
+    ends[:, 0], ends[:, 1] = table[:, :3] - along, table[:, :3] + along
+    return parts, ends, radii

@@ -103,6 +103,8 @@ class PersonGuardNode(Node):
         self._T_base_world = (T_world_root @ self.description.link(self.base).T_model_link).inverse()
         self._seen: dict[str, deque[tuple[int, BodyCapsules]]] = {name: deque() for name in self.people}
         self._heard: dict[str, int] = {}
+        self._names: list[str] = []  # of the message of joints before, and where the arm's are in it
+        self._rows: list[int] = []
         self._q: Array | None = None
         self._velocity = np.zeros(len(self.joints))
         self._plan: Trajectory | None = None
@@ -163,10 +165,12 @@ class PersonGuardNode(Node):
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_joints(self, message: Any) -> None:
-        rows = [list(message.name).index(name) for name in self.joints if name in message.name]
-        if len(rows) < len(self.joints):
+        if message.name != self._names:
+            self._names = list(message.name)
+            self._rows = [self._names.index(name) for name in self.joints if name in self._names]
+        if len(self._rows) < len(self.joints):
             return
-        q, velocity = np.array(message.position)[rows], np.array(message.velocity)[rows]
+        q, velocity = np.asarray(message.position)[self._rows], np.asarray(message.velocity)[self._rows]
         if np.isfinite(q).all() and np.isfinite(velocity).all():
             self._q, self._velocity = q, velocity
             self._heard["joint_states"] = self.now_ns
@@ -283,9 +287,7 @@ class PersonGuardNode(Node):
         plan = self._plan
         if plan is None:
             raise InputError("no plan")
-        at = self._place_on_plan + times
-        sample = plan.samples(np.minimum(at, plan.end))
-        return sample.position, np.where((at >= plan.end)[:, None], 0.0, sample.velocity)
+        return plan.ahead(self._place_on_plan + times)
 
     def _silent(self) -> str:
         wanted = ["joint_states", *self._seen]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from roboyard.messages.convert import body_capsules
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.contact_limits import TRANSIENT, limits_of, patch
 from roboyard.safety.guiding import guide
-from roboyard.safety.nearness import BodyCapsules, nearness
-from roboyard.safety.separation import STANDSTILL, SeparationRules, protective_distance, stopping_time
+from roboyard.safety.nearness import BodyCapsules, closeness, nearness
+from roboyard.safety.separation import SeparationRules, stopping_time
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.least import LeastOverTime
 from roboyard.scenarios.metrics.reaching import Arm
@@ -42,6 +43,11 @@ GROUPS: Mapping[str, str] = {
     "forearm": "arms", "hand": "hands", "thigh": "legs", "shank": "legs", "foot": "legs",
 }  # fmt: skip
 """Which of five each part of a body is of."""
+
+
+@lru_cache(maxsize=64)
+def _groups(parts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(GROUPS[segment(part)] for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,23 +210,21 @@ class People(Collector):
         body = BodyCapsules((name,) * len(parts), parts, line, radii, moving)
         if self._rules.person_speed == 0.0:
             body = body.striding()
-        gap, toward, coming, speed = (a[0] for a in nearness(chain, capsules, q[None], velocity[None], body))
+        now = nearness(chain, capsules, q[None], velocity[None], body)
         if len(self._deceleration) != len(q):
             self._deceleration = chain.acceleration
-        stopping = stopping_time(velocity, self._deceleration)
-        protective = protective_distance(self._rules, self._rules.coming(coming), toward, stopping)
-        self._measure_gaps(parts, gap, time_ns)
-        moves = speed > STANDSTILL
-        nearing = toward > STANDSTILL
+        found = closeness(now, self._rules, float(stopping_time(velocity, self._deceleration)))
+        gap, coming, speed, protective = now.gap[0], now.coming[0], now.speed[0], found.protective
+        self._measure_gaps(parts, found.least, time_ns)
+        nearing = found.nearing
         before = self._nearing.get(name, nearing)
         self._nearing[name] = nearing
         own = nearing | before if before.shape == nearing.shape else nearing
         force = self._press(message, time_ns, gap, own & (not self._told_to_stand(time_ns)), capsules)
-        self._gaps[name] = float(gap.min())
+        i, j = found.nearest
+        self._gaps[name] = float(gap[i, j])
         guides = time_ns - self._guided_ns <= _SWITCH_NS and guide(self._gaps) == name
-        near = bool((moves[:, None] & (gap < protective)).any())
-        self._count(name, time_ns, near and not guides and not self._pushed(time_ns))
-        i, j = np.unravel_index(int(np.argmin(gap)), gap.shape)
+        self._count(name, time_ns, found.intruding and not guides and not self._pushed(time_ns))
         nearest = self._near.get(name)
         if float(gap[i, j]) < (NEAR if nearest is None else nearest.distance):
             held = chain.frames(q)[capsules.frame]
@@ -243,10 +247,9 @@ class People(Collector):
     def _told_to_stand(self, time_ns: int) -> bool:
         return self._told_ns is not None and time_ns - self._told_ns > _LATE * 1e9
 
-    def _measure_gaps(self, parts: Sequence[str], gap: Array, time_ns: int) -> None:
+    def _measure_gaps(self, parts: tuple[str, ...], gaps: Array, time_ns: int) -> None:
         now: dict[str, float] = {}
-        for part, least in zip(parts, gap.min(axis=0).tolist(), strict=True):
-            group = GROUPS[segment(part)]
+        for group, least in zip(_groups(parts), gaps.tolist(), strict=True):
             now[group] = min(now.get(group, math.inf), max(least, 0.0))
         self._over_time.take(time_ns * 1e-9, now)
         for group, least in now.items():
