@@ -142,6 +142,15 @@ def test_messages_go_out_and_latched_ones_first(scene: Scene) -> None:
     assert second - first == pytest.approx(0.02)
 
 
+def test_who_comes_to_a_paused_run_is_told_the_time(scene: Scene) -> None:
+    scene.bus.executor.run_for(0.5)
+    scene.bus.executor.paused = True
+    clock = scene.connect("/roboyard")
+    clock.sendall(header(callerid="/me", topic="/clock", type="*", md5sum="*"))
+    assert b"type=rosgraph_msgs/Clock" in read(clock, scene)
+    assert struct.unpack("<II", read(clock, scene)) == (0, 500_000_000)
+
+
 def test_what_publishers_send_comes_in_under_their_names(scene: Scene) -> None:
     publisher = _Publisher(scene, "/teleop")
     publisher.send(TWIST.encode(_twist(0.7)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import struct
 from collections import Counter
 from collections.abc import Collection
 from typing import Any, Final
@@ -15,7 +14,15 @@ from roboyard.bridges.descriptions import Descriptions
 from roboyard.bridges.gateway import Gateway, Seen, TopicSeen
 from roboyard.bridges.loop import Loop
 from roboyard.bridges.ros1.actions import ServedAction
-from roboyard.bridges.ros1.channels import BusTopic, Incoming, Outgoing, Take, station_name
+from roboyard.bridges.ros1.channels import (
+    BusTopic,
+    ClockTopic,
+    Incoming,
+    Outgoing,
+    Take,
+    encode_time,
+    station_name,
+)
 from roboyard.bridges.ros1.master import Entry, Master
 from roboyard.bridges.ros1.parameters import Parameters
 from roboyard.bridges.ros1.services import Offered
@@ -132,7 +139,7 @@ class Ros1Bridge:
         """Tell the time; on the executor's thread."""
         if self._clock is not None and time_ns - self._ticked_ns >= _TICK_NS and self._clock.outlets:
             self._ticked_ns = time_ns
-            self._clock.send(_OWN, struct.pack("<II", *divmod(time_ns, 1_000_000_000)))
+            self._clock.send(_OWN, encode_time(time_ns))
 
     # -- the graph -------------------------------------------------------------------------------------------------
     async def _watch(self) -> None:
@@ -231,7 +238,7 @@ class Ros1Bridge:
         outgoing = self._outgoing.get(topic)
         if outgoing is None:
             if topic == _CLOCK:
-                outgoing = self._clock = Outgoing(topic, kind, latched=False)
+                outgoing = self._clock = ClockTopic(topic, kind, gateway=self._gateway)
             else:
                 outgoing = BusTopic(topic, kind, latched=latched, gateway=self._gateway)
             self._outgoing[topic] = outgoing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Final
@@ -104,6 +105,30 @@ class BusTopic(Outgoing):
         except MessageError as error:
             self._gateway.complain("not sent", f"{self.name}: {error}")
             return None
+
+
+class ClockTopic(Outgoing):
+    """Simulated time, which new subscribers get at once: a run that pauses would leave them at zero.
+
+    Args:
+        name: The topic.
+        kind: Its type in ROS 1.
+        gateway: The bus.
+    """
+
+    def __init__(self, name: str, kind: Ros1Type, *, gateway: Gateway) -> None:
+        super().__init__(name, kind, latched=False)
+        self._gateway = gateway
+
+    def opened(self, node: str, outlet: Outlet) -> None:
+        """A subscriber has come; on the executor's thread."""
+        super().opened(node, outlet)
+        outlet.send(frame(encode_time(self._gateway.bus.now_ns)))
+
+
+def encode_time(time_ns: int) -> bytes:
+    """As a ``rosgraph_msgs/Clock`` of ROS 1."""
+    return struct.pack("<II", *divmod(time_ns, 1_000_000_000))
 
 
 def station_name(source: str) -> str:
