@@ -94,6 +94,27 @@ def test_it_is_never_fast_within_the_protective_distance_of_who_walks_at_random(
     assert moved > 0.0
 
 
+@pytest.mark.parametrize("sharp", [0.3, 1.0, 3.0, 8.0])
+def test_who_starts_within_the_protective_distance_is_stopped_before_it_counts_as_moving(sharp: float) -> None:
+    """As when a hand-over ends and the arm draws back: what is beside it leaves no time to get faster first."""
+
+    class Starting(Swinging):
+        def at(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            t = np.maximum(np.asarray(places)[..., None], 0.0)
+            return MIDDLE + self.swing * 0.5 * sharp * t**2, self.swing * sharp * t
+
+    arm, judge, told = Starting(np.array([1.0, 0.0, 0.5, 0.0, 0.0, 0.0]), 1.0), guard(Mode.SSM), []
+    people = somebody(0.7, 0.0)
+    for k in range(200):
+        if k % 4 == 0:
+            told.append((k + 8, judge.judge(k * 10_000_000, arm.motion, people, 0.04).pace))
+        arm.wanted = next((pace for due, pace in reversed(told) if due <= k), told[0][1])
+        arm.step(0.01)
+        q, velocity, _ = arm.motion
+        near = nearness(CHAIN, CAPSULES, q[None], velocity[None], people)
+        assert (near.speed[0] <= STANDSTILL).all() or near.gap.min() > 0.5
+
+
 def test_nobody_means_full_pace_and_off_means_it_too() -> None:
     motion = Motion(MIDDLE, np.ones(6))
     assert guard(Mode.SSM).judge(0, motion, NOBODY, 0.0).pace == 1.0

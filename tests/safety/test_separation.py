@@ -16,7 +16,7 @@ from roboyard.safety.separation import (
     stopping_time,
 )
 
-SPEEDS, TIMES, LENGTHS = st.floats(0.0, 3.0), st.floats(0.0, 2.0), st.floats(0.0, 1.0)
+SPEEDS, TIMES, LENGTHS = st.floats(0.0, 3.0, allow_subnormal=False), st.floats(0.0, 2.0), st.floats(0.0, 1.0)
 RULES = st.builds(
     SeparationRules, reaction_time=TIMES, intrusion=LENGTHS, person_uncertainty=LENGTHS, robot_uncertainty=LENGTHS
 )

@@ -248,9 +248,13 @@ class PersonGuard:
             Seen.of(self.rules, age + self.config.delay, self.config.margin),
             Heeded(counted, gentle, *self._limits_of(people.parts)),
         )  # fmt: skip
-        pace, place = ssm.pace_to_brake(found.least, times, stopping, self.config.delay)
+        least = found.least.copy()  # between two moments what the stricter of them allows
+        least[:-1] = np.minimum(least[:-1], found.least[1:])
+        pace, place = ssm.pace_to_brake(least, times, stopping, self.config.delay)
         if pace >= 1.0:
             return 1.0, ""
+        if found.least[place] > least[place]:
+            place += 1
         i, j = found.pair[place].tolist()
         who = f"{people.people[j]}'s {people.parts[j].replace('_', ' ')}"
         ahead = f" in {times[place]:.2f} s" if place else ""
