@@ -23,7 +23,8 @@ class SupplyNode(Node):
     """Moves things from one sector to another, by a hand that nobody feels.
 
     What has rested in ``source`` for ``rest`` is put upright somewhere in ``target``, drawn by the run's seed, with
-    room on all sides, as soon as the robot's hand is farther than ``away`` from both places.
+    room on all sides, as soon as the robot's hand is farther than ``away`` from both places, and nobody is within
+    ``clear`` of them.
     """
 
     simulation: Simulation = resource(Simulation)
@@ -37,6 +38,7 @@ class SupplyNode(Node):
     turn: float = param(math.pi, unit="rad", low=0.0, high=math.pi, doc="in the target, either way", fixed=True)
     lift: float = param(0.0, unit="m", low=-10.0, high=10.0, doc="of the target over the source", fixed=True)
     away: float = param(0.2, unit="m", low=0.0, high=10.0, doc="from both places, seen from above")
+    clear: float = param(0.3, unit="m", low=0.0, high=10.0, doc="of people's joints, likewise")
 
     fields = ("_since",)
 
@@ -66,14 +68,14 @@ class SupplyNode(Node):
 
     def _move(self, name: str, places: dict[str, tuple[float, float]]) -> bool:
         hand = self._hand()
-        if hand is not None and math.dist(hand, places[name]) < self.away:
+        if (hand is not None and math.dist(hand, places[name]) < self.away) or self._peopled(places[name]):
             return False
         others = [place for other, place in places.items() if other != name]
         try:
             (pose,) = scatter(self.random, self._target, 1, self.apart, others, self.turn)
         except InputError:  # no room now
             return False
-        if hand is not None and math.dist(hand, (pose.x, pose.y)) < self.away:
+        if (hand is not None and math.dist(hand, (pose.x, pose.y)) < self.away) or self._peopled((pose.x, pose.y)):
             return False
         first, _ = free_base(self.simulation, name)
         height = float(self.simulation.data.qpos[first + 2]) + self.lift
@@ -81,6 +83,12 @@ class SupplyNode(Node):
         places[name] = (pose.x, pose.y)
         self.log.info(f"{name} was laid out anew at {pose.x:.3f}, {pose.y:.3f}")
         return True
+
+    def _peopled(self, place: tuple[float, float]) -> bool:
+        """Whether somebody is at a place, with a hand above all."""
+        flesh = self.simulation.flesh
+        rows = [row for links in flesh.rows.values() for row in links.values()]
+        return any(math.dist(place, (x, y)) < self.clear for x, y, _ in flesh.places[rows].tolist())
 
     def _hand(self) -> tuple[float, float] | None:
         if not self.robot or self.robot not in self.simulation.models:

@@ -1,0 +1,29 @@
+"""Whoever lays things out anew waits until nobody has a hand there."""
+
+from __future__ import annotations
+
+import roboyard as ry
+from roboyard.description import load_model
+from roboyard.scenarios.catalog import find_thing
+from roboyard.scenarios.supply import SupplyNode
+
+SOURCE, TARGET = (2.8, -0.4), (2.78, 0.5)
+
+
+def laid_out(anna: tuple[float, float, float]) -> bool:
+    """Whether a part is moved from one end of the bench to the other, with somebody at a place."""
+    run = ry.Run("cell", record=False)
+    run.add_object(load_model(find_thing("workpiece")), "part", (*SOURCE, 0.921, 0, 0, 0))
+    run.add_person("anna", at=anna)
+    sectors = {name: [x, y, 0.0, 0.02, -3.2, 3.2] for name, (x, y) in (("source", SOURCE), ("target", TARGET))}
+    run.add_node(SupplyNode(simulation=run.simulation, things=["part"], rest=1.0, lift=0.03, **sectors), "supply")
+    run.run_for(3.0)
+    y = run.simulation.truth("part").T_world_base.y
+    run.close()
+    return abs(y - TARGET[1]) < 0.1
+
+
+def test_nothing_is_laid_out_where_somebody_is() -> None:
+    assert laid_out((2.0, 0.0, 0.0))
+    assert not laid_out((2.62, 0.5, 0.0))
+    assert not laid_out((2.62, -0.4, 0.0))
