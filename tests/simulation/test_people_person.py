@@ -19,7 +19,7 @@ from roboyard.simulation.people.library import clip_names, find_clip, own_clip
 from roboyard.simulation.people.movement import RefusedError
 from roboyard.simulation.people.person import AIMED, Person, State
 from roboyard.simulation.people.route import Route
-from roboyard.simulation.people.ways import ROOM, Ways
+from roboyard.simulation.people.ways import ROOM, Ways, cut_heights
 
 Array = NDArray[np.float64]
 DT = 0.02
@@ -251,6 +251,25 @@ def test_ways_into_what_stands_there_and_out_of_nowhere_are_refused() -> None:
     Watch(person)
     with pytest.raises(RefusedError, match="no way leads round"):
         person.move("walk", 0.0, (3.0, 0.0), None)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "stands"), [(0.68, 0.72, True), (1.2, 1.25, True), (0.02, 0.15, False), (1.9, 2.0, False)]
+)
+def test_what_is_thin_or_hangs_is_walked_round_as_far_as_a_body_meets_it(low: float, high: float, stands: bool) -> None:
+    """A table's top lies between the usual cuts."""
+    top = static_box("top", (1.0, 1.5, high - low), SE3(translation=(2.0, 0.0, 0.5 * (low + high))))
+    assert (Ways(Simulation(world(top))).blocked((0.0, 0.0), (4.0, 0.0)) != "") == stands
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 2.5), st.floats(1e-4, 1.0)), max_size=8))
+def test_cuts_meet_everything_that_a_body_would(given: list[tuple[float, float]]) -> None:
+    spans = np.array([(low, low + thick) for low, thick in given]).reshape(-1, 2)
+    heights = cut_heights(spans)
+    assert len(heights) <= len(spans) + 3
+    for low, high in spans.tolist():
+        if high > 0.2 and low < 1.7:
+            assert any(low < height < high for height in heights)
 
 
 @given(st.integers(0, 10_000))

@@ -101,6 +101,18 @@ def floor_plan(
     return FloorPlan(occupied, (float(low[0]), float(low[1])), resolution, height)
 
 
+def heights_of(model: mujoco.MjModel) -> Array:
+    """(n, 2) lowest and highest point of each thing that stands still in a compiled world and may be cut [m]."""
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    found = []
+    for geom in _solid(model, False, ()):
+        triangles = geom_triangles(model, geom).placed(data.geom_xmat[geom].reshape(3, 3), data.geom_xpos[geom])
+        z = triangles.corners[:, :, 2]
+        found.append((float(z.min()), float(z.max())))
+    return np.array(found, dtype=np.float64).reshape(-1, 2)
+
+
 def _solid(model: mujoco.MjModel, moving: bool, without: tuple[str, ...]) -> list[int]:
     carrier = moving_bodies(model)
     chosen = []

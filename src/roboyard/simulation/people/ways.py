@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from roboyard.grids.distance import distance_to
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.flesh_loop import FROM, TO
-from roboyard.simulation.floor_plan import floor_plan
+from roboyard.simulation.floor_plan import floor_plan, heights_of
 from roboyard.simulation.people.movement import ACCELERATION, RefusedError
 from roboyard.simulation.people.route import Route
 from roboyard.simulation.people.way_search import find_way, line_price
@@ -22,7 +22,11 @@ from roboyard.simulation.people.way_search import find_way, line_price
 Array = NDArray[np.float64]
 Place = tuple[float, float]
 HEIGHTS = (0.2, 0.6, 1.1)
-"""At which people would touch something [m]."""
+"""At which people would touch something [m]; what is too thin for any of them is cut at a height of its own."""
+_HEAD = 1.7
+"""What hangs higher is over people's heads [m]."""
+_THIN = 1e-3
+"""So far below its top something thin is cut, at most [m]."""
 ROOM = 0.20
 """Half of the width that somebody needs [m]."""
 RESOLUTION = 0.05
@@ -45,7 +49,7 @@ _MOST_CELLS = 25_000_000
 
 
 class Cut(NamedTuple):
-    """A world cut at `HEIGHTS`.
+    """A world cut at `cut_heights`.
 
     Attributes:
         clearance: (rows, columns) how far what stands still is from each cell's middle [m].
@@ -54,6 +58,19 @@ class Cut(NamedTuple):
 
     clearance: NDArray[np.floating]
     origin: Place
+
+
+def cut_heights(spans: Array) -> list[float]:
+    """`HEIGHTS`, and as few others as it takes to meet everything between the lowest of them and people's heads.
+
+    Args:
+        spans: (n, 2) lowest and highest point of each thing [m].
+    """
+    heights = list(HEIGHTS)
+    for low, high in sorted(spans.tolist(), key=lambda span: span[1]):
+        if high > HEIGHTS[0] and low < _HEAD and not any(low < height < high for height in heights):
+            heights.append(high - min(_THIN, 0.5 * (high - low)))
+    return heights
 
 
 class Ways:
@@ -134,11 +151,12 @@ class Ways:
     def _clearance(self) -> Cut:
         model = self._simulation.model
         if self._cut is None or self._cut[0] is not model:
-            frames = [floor_plan(model, height=height, resolution=0.5, margin=_FAR).extent for height in HEIGHTS]
+            heights = cut_heights(heights_of(model))
+            frames = [floor_plan(model, height=height, resolution=0.5, margin=_FAR).extent for height in heights]
             low_x, high_x = min(f[0] for f in frames), max(f[1] for f in frames)
             low_y, high_y = min(f[2] for f in frames), max(f[3] for f in frames)
             bounds = (low_x, high_x, low_y, high_y)
-            plans = [floor_plan(model, height=h, resolution=RESOLUTION, bounds=bounds).occupied for h in HEIGHTS]
+            plans = [floor_plan(model, height=h, resolution=RESOLUTION, bounds=bounds).occupied for h in heights]
             solid = reduce(np.logical_or, plans)
             far = np.full(solid.shape, math.inf) if not solid.any() else distance_to(solid, RESOLUTION)
             self._cut = model, Cut(far, (low_x, low_y))
