@@ -37,6 +37,24 @@ def test_options_that_break_the_promise_are_refused(option: str) -> None:
         kernel(**{option: True})
 
 
+@kernel
+def raised(value: int, up: bool) -> int:
+    """What others below call with constants."""
+    return value + 1 if up else value
+
+
+@kernel
+def raised_in_turns(value: int) -> int:
+    """By constants and by what is worked out."""
+    return raised(0, True) + raised(1, False) + raised(value, value > 2) + raised(value=7, up=True)
+
+
+def test_constants_do_not_have_a_kernel_compiled_once_more() -> None:
+    assert raised_in_turns(5) == 1 + 1 + 6 + 8
+    assert raised(5, True) == 6
+    assert len(raised.signatures) == 1  # type: ignore[attr-defined]
+
+
 def test_only_the_latest_folders_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     other = tmp_path / "other-0"

@@ -134,6 +134,16 @@ class _KernelCache:
             self._files.flush()
 
 
+def _of_plain_types(template: Callable[..., Any]) -> Callable[..., Any]:
+    """How kernels call a kernel: numba would compile it, and all it calls, once more for each constant."""
+
+    def for_call(args: Iterable[Any], kws: dict[str, Any]) -> Any:
+        plain = {name: numba.types.unliteral(kind) for name, kind in kws.items()}
+        return template(tuple(numba.types.unliteral(kind) for kind in args), plain)
+
+    return for_call
+
+
 def _index_key(signature: Any, codegen: Any) -> tuple[Any, ...]:
     # numba takes named tuples of one name and with the same types for one type, whatever their fields are called
     return signature, codegen.magic_tuple(), repr([_fields(item) for item in signature])
@@ -166,7 +176,9 @@ def kernel(
             for these types beforehand (nothing is run); without it the first call compiles.
         leaf: It makes no arrays, so no references are counted inside. numba counts each array of every tuple that is
             handed on, which takes longer than a short function's work.
-        options: Further options of `numba.njit`, e.g. `inline="always"` or `error_model="numpy"`.
+        options: Further options of `numba.njit`, e.g. `error_model="numpy"`. ``forceinline=True`` puts it into whatever
+            kernel calls it: an array is handed on as seven numbers, so that a call with a few tuples of arrays takes
+            longer than a short function's work, too.
 
     Raises:
         ValueError: For `fastmath` or `parallel`, with which results would differ from machine to machine and from run
@@ -182,6 +194,7 @@ def kernel(
         compiled = numba.njit(nogil=True, fastmath=False, parallel=False, **options)(function)
         if compiled is not function:  # NUMBA_DISABLE_JIT leaves the function as it is
             compiled._cache = _KernelCache(compiled)
+            compiled.get_call_template = _of_plain_types(compiled.get_call_template)
             _registry[f"{function.__module__}.{function.__qualname__}"] = (compiled, examples)
         return cast("Kernel[P, R]", compiled)
 

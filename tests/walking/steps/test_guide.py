@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
+from scipy.spatial import ConvexHull
 
 from roboyard.grids.terrain_kinds import make_terrain
 from roboyard.scenarios.robot_steps import find_rig
@@ -95,3 +96,22 @@ def test_strides_end_where_single_steps_do(seed: int) -> None:
         while at != outer and inside_by(edges, count, *places[0, at + step, :2]) >= margin:
             at += step
         assert last_stable(places, 0, edges, count, margin, inner, outer) == at
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32 - 1), st.integers(3, 6))
+def test_edges_are_those_of_the_convex_hull(seed: int, legs: int) -> None:
+    rng = np.random.default_rng(seed)
+    feet = np.zeros((1, 7, 3))
+    feet[0, :, :2] = np.round(rng.normal(0.0, 0.2, (7, 2)), 2)  # some in a row, some in one place
+    down = np.arange(7)[None] < legs + 1
+    without, places = int(rng.integers(legs + 1)), rng.normal(0.0, 0.2, (20, 2))
+    edges = np.zeros((12, 3))
+    count = polygon_edges(feet, down, 0, without, edges)
+    corners = np.delete(feet[0, : legs + 1, :2], without, axis=0)
+    if np.linalg.matrix_rank(corners - corners[0], tol=1e-6) < 2:
+        assert count < 3
+        return
+    planes = ConvexHull(corners).equations
+    for x, y in places:
+        assert inside_by(edges, count, x, y) == pytest.approx(-(planes @ [x, y, 1.0]).max(), abs=1e-6)

@@ -48,7 +48,7 @@ def begin(world: World, ways: Ways, herd: Herd, log: Log, i: int, w: int) -> boo
     return note(herd, log, i, -1, SET)
 
 
-@kernel(leaf=True, examples=lambda: [(0, 0, 10, 0, 10, 0.5)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(0, 0, 10, 0, 10, 0.5)])
 def body_at(at: int, low: int, high: int, low_after: int, high_after: int, draw: float) -> int:
     """Where the body is at an event: in the stretches before and after it.
 
@@ -61,7 +61,7 @@ def body_at(at: int, low: int, high: int, low_after: int, high_after: int, draw:
     return int(triangular(draw, float(first), float(min(max(at, first), last)), float(last)) + 0.5)
 
 
-@kernel(leaf=True, examples=lambda: [(*sample_parts()[2:], 0, 0, LIFTED)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts()[2:], 0, 0, LIFTED)])
 def changed(herd: Herd, log: Log, i: int, leg: int, kind: int) -> int:
     """Write down that a foot rose or was set down: ALIVE, or FULL."""
     for k in range(herd.bonus.shape[1]):

@@ -74,7 +74,7 @@ def lay_cones(heights: Array, rise: float) -> None:
                 heights[r, c] = best
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
 def body_height(body: Array, left: float, near: float, cell: float, x: float, y: float) -> float:
     """Height of the body's frame over a place [m], between the cells' middles; nan where it cannot be."""
     fx, fy = (x - left) / cell - 0.5, (y - near) / cell - 0.5
@@ -88,7 +88,7 @@ def body_height(body: Array, left: float, near: float, cell: float, x: float, y:
     return float(low * (1.0 - v) + high * v)
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
 def value_at(values: Array, left: float, near: float, cell: float, x: float, y: float) -> float:
     """A map's value at a place; -inf over holes and outside."""
     c, r = math.floor((x - left) / cell), math.floor((y - near) / cell)
@@ -97,7 +97,7 @@ def value_at(values: Array, left: float, near: float, cell: float, x: float, y: 
     return float(values[r, c])
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0, 0.1, 0.1)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0, 0.1, 0.1)])
 def top_between(
     tops: Array, left: float, near: float, cell: float, x: float, y: float, x_end: float, y_end: float
 ) -> float:

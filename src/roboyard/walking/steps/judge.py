@@ -60,7 +60,7 @@ HASTY: Final = 6
 _HASTE: Final = 1.1
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros((2, 3)), 0.5, np.zeros(3))])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 3)), 0.5, np.zeros(3))])
 def way_place(way: Array, at: float, out: Array) -> None:
     """The body (3,) at a place of its way, in samples."""
     k = min(max(int(at), 0), way.shape[0] - 2)
@@ -69,7 +69,7 @@ def way_place(way: Array, at: float, out: Array) -> None:
         out[j] = way[k, j] * (1.0 - u) + way[k + 1, j] * u
 
 
-@kernel(leaf=True, examples=lambda: [(sample_limbs(), 0, np.zeros(3), np.zeros(3))])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_limbs(), 0, np.zeros(3), np.zeros(3))])
 def knee_place(limbs: Limbs, i: int, q: Array, out: Array) -> None:
     """Where the knee of a leg is in the body (3,), of its joints (3,)."""
     H, K = limbs.legs.T_body_hip[i], limbs.legs.T_hip_knee[i]
@@ -87,6 +87,7 @@ def knee_place(limbs: Limbs, i: int, q: Array, out: Array) -> None:
 
 @kernel(
     leaf=True,
+    forceinline=True,
     examples=lambda: [(sample_world(), sample_limbs(), np.zeros(3), np.zeros(3), 0, np.zeros(3), np.zeros(3))],
 )
 def limb_free(world: World, limbs: Limbs, body: Array, foot: Array, leg: int, q: Array, knee: Array) -> bool:

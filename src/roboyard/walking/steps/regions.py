@@ -24,7 +24,11 @@ _ONE: Final = np.uint64(1)
 _ALL: Final = np.uint64((1 << SIDE) - 1)
 
 
-@kernel(leaf=True, examples=lambda: [(sample_world(), make_herd(1, 1), 0, np.zeros(3), np.zeros(2, np.int64))])
+@kernel(
+    leaf=True,
+    forceinline=True,
+    examples=lambda: [(sample_world(), make_herd(1, 1), 0, np.zeros(3), np.zeros(2, np.int64))],
+)
 def middle_of(world: World, herd: Herd, i: int, grid: Array, out: Whole) -> None:
     """First row and column of the region of a plan's feet: its middle is where they would be as in the stance.
 
@@ -45,7 +49,9 @@ def middle_of(world: World, herd: Herd, i: int, grid: Array, out: Whole) -> None
     out[1] = round((x / max(count, 1) - grid[0]) / grid[2]) - SIDE // 2
 
 
-@kernel(leaf=True, examples=lambda: [(sample_world(), make_herd(1, 1), 0, 0.0, 0.0, np.zeros((12, 3)), 3)])
+@kernel(
+    leaf=True, forceinline=True, examples=lambda: [(sample_world(), make_herd(1, 1), 0, 0.0, 0.0, np.zeros((12, 3)), 3)]
+)
 def holds(world: World, herd: Herd, i: int, x: float, y: float, edges: Array, count: int) -> bool:
     """Whether the body can be over a place [m] with the feet of a plan, inside of edges of their polygon."""
     n0 = world.number
@@ -83,13 +89,13 @@ def fill_region(world: World, herd: Herd, i: int, grid: Array, first: Whole, out
         out[r] = bits
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros(SIDE, np.uint64), 0, 0)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros(SIDE, np.uint64), 0, 0)])
 def is_in(region: Bits, row: int, column: int) -> bool:
     """Whether a cell, from the region's first one on, belongs to it."""
     return bool(0 <= row < SIDE and 0 <= column < SIDE and (region[row] >> np.uint64(column)) & _ONE != np.uint64(0))
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros(SIDE, np.uint64), np.zeros(2, np.int64), 0.0, 0.0)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros(SIDE, np.uint64), np.zeros(2, np.int64), 0.0, 0.0)])
 def nearest(region: Bits, first: Whole, row: float, column: float) -> tuple[int, int]:
     """Row and column of the grid of the cell of a region that is nearest to a place on it; -1 of an empty region."""
     best, at_row, at_column = math.inf, -1, -1
@@ -108,7 +114,7 @@ def nearest(region: Bits, first: Whole, row: float, column: float) -> tuple[int,
 
 
 @kernel(
-    leaf=True,
+    leaf=True, forceinline=True,
     examples=lambda: [
         (np.zeros(SIDE, np.uint64), np.zeros(2, np.int64), np.zeros(SIDE, np.uint64), np.zeros(2, np.int64),
          np.zeros(SIDE, np.uint64))

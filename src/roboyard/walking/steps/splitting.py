@@ -49,7 +49,7 @@ _ARRIVALS: Final = 3
 """Arrivals that end it."""
 
 
-@kernel(leaf=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
 def square_of(world: World, ways: Ways, herd: Herd, i: int) -> int:
     """Number of the square where the body of a plan can get to."""
     w, sample, edge = herd.way[i], herd.span[i, 1], _SQUARE * world.number.scale
@@ -58,7 +58,7 @@ def square_of(world: World, ways: Ways, herd: Herd, i: int) -> int:
     return int(a * _SIDE + b)
 
 
-@kernel(leaf=True, examples=lambda: [(*sample_parts()[1:3], 0, 0)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts()[1:3], 0, 0)])
 def copy_all(ways: Ways, herd: Herd, source: int, target: int) -> None:
     """Make one plan, with a way of its own, a copy of another."""
     copy_plan(herd, source, target)
@@ -66,7 +66,7 @@ def copy_all(ways: Ways, herd: Herd, source: int, target: int) -> None:
     copy_way(ways, source, target)
 
 
-@kernel(leaf=True, examples=lambda: [(*sample_parts(), 0, 0, np.uint64(1))])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, np.uint64(1))])
 def follow(world: World, ways: Ways, herd: Herd, log: Log, source: int, target: int, key: np.uint64) -> None:
     """Make one plan a copy of another, which may go on another way."""
     copy_all(ways, herd, source, target)

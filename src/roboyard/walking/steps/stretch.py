@@ -18,40 +18,45 @@ _SURE: Final = 0.999
 """Of a distance, for what is rounded."""
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros((1, 1, 3)), np.ones((1, 1), np.bool_), 0, -1, np.zeros((12, 3)))])
+@kernel(
+    leaf=True,
+    forceinline=True,
+    examples=lambda: [(np.zeros((1, 1, 3)), np.ones((1, 1), np.bool_), 0, -1, np.zeros((12, 3)))],
+)
 def polygon_edges(feet: Array, down: NDArray[np.bool_], i: int, without: int, out: Array) -> int:
     """Edges of the polygon of the feet (p, l, 3) of plan ``i`` that are down, but one: (k, 3) inward normals and
-    offsets; how many."""
-    legs, count = feet.shape[1], 0
-    for a in range(legs):
-        if not down[i, a] or a == without:
-            continue
-        ax, ay = feet[i, a, 0], feet[i, a, 1]
-        for b in range(legs):
-            if b in (a, without) or not down[i, b]:
+    offsets; how many.
+
+    From the foot farthest back on, always to the one that has all others on its left (Jarvis 1973).
+    """
+    legs, count, first = feet.shape[1], 0, -1
+    for k in range(legs):
+        if down[i, k] and k != without:
+            back = feet[i, k, 0] - feet[i, first, 0] if first >= 0 else -1.0
+            if back < 0.0 or (back == 0.0 and feet[i, k, 1] < feet[i, first, 1]):
+                first = k
+    a = first
+    for _ in range(legs):
+        ax, ay, ex, ey, b = feet[i, a, 0], feet[i, a, 1], 0.0, 0.0, -1
+        for k in range(legs):
+            if k in (a, without) or not down[i, k]:
                 continue
-            ex, ey = feet[i, b, 0] - ax, feet[i, b, 1] - ay
-            edge = True
-            for k in range(legs):
-                if (
-                    down[i, k]
-                    and k != a
-                    and k != b
-                    and k != without
-                    and ex * (feet[i, k, 1] - ay) - ey * (feet[i, k, 0] - ax) < 0.0
-                ):
-                    edge = False
-                    break
-            if edge and count < out.shape[0]:
-                length = math.sqrt(ex * ex + ey * ey)
-                if length > 1e-9:
-                    out[count, 0], out[count, 1] = -ey / length, ex / length
-                    out[count, 2] = (ex * ay - ey * ax) / length
-                    count += 1
+            dx, dy = feet[i, k, 0] - ax, feet[i, k, 1] - ay
+            turn = ex * dy - ey * dx
+            if b < 0 or turn < 0.0 or (turn == 0.0 and dx * dx + dy * dy > ex * ex + ey * ey):
+                b, ex, ey = k, dx, dy
+        length = math.sqrt(ex * ex + ey * ey)
+        if length > 1e-9:
+            out[count, 0], out[count, 1] = -ey / length, ex / length
+            out[count, 2] = (ex * ay - ey * ax) / length
+            count += 1
+        a = b
+        if a in (first, -1):
+            break
     return count
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros((12, 3)), 3, 0.0, 0.0)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((12, 3)), 3, 0.0, 0.0)])
 def inside_by(edges: Array, count: int, x: float, y: float) -> float:
     """How far a place is inside of edges [m]."""
     least = math.inf
@@ -61,7 +66,9 @@ def inside_by(edges: Array, count: int, x: float, y: float) -> float:
 
 
 @kernel(
-    leaf=True, examples=lambda: [(np.zeros((1, 2, 2), np.uint64), np.zeros((1, 3)), 0, 0.0, 0.0, 0.0, 100.0, 100.0)]
+    leaf=True,
+    forceinline=True,
+    examples=lambda: [(np.zeros((1, 2, 2), np.uint64), np.zeros((1, 3)), 0, 0.0, 0.0, 0.0, 100.0, 100.0)],
 )
 def in_table(
     table: NDArray[np.uint64], low: Array, leg: int, x: float, y: float, z: float, cells: float, layers: float
@@ -77,7 +84,7 @@ def in_table(
 
 
 @kernel(
-    leaf=True,
+    leaf=True, forceinline=True,
     examples=lambda: [
         (
             np.zeros((1, 2, 2), np.uint64), np.zeros((1, 3)), np.zeros((1, 2, 3)), 0, 1, 0, np.zeros((1, 1, 3)), 0,
@@ -125,7 +132,7 @@ def reach_along(
     return ends
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros((1, 4, 3)), 0, np.zeros((12, 3)), 3, 0.05, 0, 3)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((1, 4, 3)), 0, np.zeros((12, 3)), 3, 0.05, 0, 3)])
 def last_stable(places: Array, w: int, edges: Array, count: int, margin: float, inner: int, outer: int) -> int:
     """The farthest sample towards ``outer`` up to which all are inside of edges by a margin, as ``inner`` is.
 
@@ -145,6 +152,7 @@ def last_stable(places: Array, w: int, edges: Array, count: int, margin: float, 
 
 @kernel(
     leaf=True,
+    forceinline=True,
     examples=lambda: [(np.zeros((1, 4, 3)), np.zeros(1, np.int64), make_herd(1, 1), 0, 0, np.zeros((12, 3)), 3, 0.05)],
 )
 def widen(
@@ -160,7 +168,7 @@ def widen(
     herd.span[i, 1] = last_stable(places, w, edges, count, margin, seed, high)
 
 
-@kernel(leaf=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
 def left_over(world: World, ways: Ways, herd: Herd, i: int) -> float:
     """From where the body of a plan can get to the goal [m]."""
     w, sample = herd.way[i], herd.span[i, 1]

@@ -20,13 +20,13 @@ HOLD: Final = 0.15
 """Share of a swing for which it stays over its place, at either end."""
 
 
-@kernel(leaf=True, examples=lambda: [(0.5,)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(0.5,)])
 def eased(share: float) -> float:
     """0 to 1 as a share goes from 0 to 1, by half a cosine, as the thesis's playback."""
     return 0.5 - 0.5 * math.cos(math.pi * min(max(share, 0.0), 1.0))
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros(3), np.zeros(3), 0.1, 0.5, 1.0, *(np.zeros(3),) * 4)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros(3), np.zeros(3), 0.1, 0.5, 1.0, *(np.zeros(3),) * 4)])
 def swing_place(
     start: Array, end: Array, top: float, share: float, ends: float, body: Array, body_start: Array, body_end: Array,
     out: Array,

@@ -24,7 +24,7 @@ _ASIDE: Final = math.radians(120.0)
 """A way that is bent goes off from the goal's direction by less."""
 
 
-@kernel(leaf=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1, 0.0, 0.0)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1, 0.0, 0.0)])
 def lay_piece(world: World, ways: Ways, w: int, n: int, x: float, y: float) -> int:
     """Go straight to a place from the sample before ``n``; how many samples there are then, -1 where no body can go."""
     p, n0 = ways.places, world.number
@@ -41,7 +41,7 @@ def lay_piece(world: World, ways: Ways, w: int, n: int, x: float, y: float) -> i
     return n + parts
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros((2, 2)), 0, 0)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0, 0)])
 def next_cell(guide: Array, row: int, column: int) -> tuple[int, int]:
     """The neighbour of a cell that is nearest to the goal, not past a corner of a wall; or the cell, where none is."""
     to_row, to_column, least = row, column, guide[row, column]
