@@ -150,6 +150,10 @@ class Gateway:
             self._untap()
             self._untap = None
 
+    def encode(self, topic: str, message: Any) -> bytes:
+        """The message that is heard now as CDR, which the recording and all bridges share. Raises MessageError."""
+        return self.bus.topics[topic].encode(message)
+
     def _tap(self, topic: Topic, message: Any, node: str, time_ns: int) -> None:
         heard = self._heard.get(topic.name)
         if heard is not None and node not in self.foreign:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from roboyard.bus.meter import Meter
 from roboyard.errors import MessageError, RunError
-from roboyard.messages import fingerprint, freeze, type_name
+from roboyard.messages import fingerprint, freeze, serialize, type_name
 
 if TYPE_CHECKING:
     from roboyard.bus.bus import Bus
@@ -33,8 +33,8 @@ class Topic:
     """
 
     __slots__ = (
-        "count", "disturbances", "first_ns", "last_ns", "latched", "name", "publishers", "subscriptions", "type",
-        "type_name",
+        "_coded", "count", "disturbances", "first_ns", "last_ns", "latched", "name", "publishers", "subscriptions",
+        "type", "type_name",
     )  # fmt: skip
 
     def __init__(self, name: str, message_type: type) -> None:
@@ -48,6 +48,19 @@ class Topic:
         self.count = 0
         self.first_ns = -1
         self.last_ns = -1
+        self._coded: tuple[int, Any, bytes] = (-1, None, b"")
+
+    def encode(self, message: Any) -> bytes:
+        """The message that is being published, as CDR: serialised once for all taps, who get the same bytes.
+
+        Raises:
+            MessageError: a field holds what its type forbids.
+        """
+        count, coded, data = self._coded
+        if coded is not message or count != self.count:
+            data = serialize(message)
+            self._coded = (self.count, message, data)
+        return data
 
     def check_type(self, message_type: type, node: str) -> None:
         """Refuse a second type on the same topic.

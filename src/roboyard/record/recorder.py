@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from roboyard.bus import LAST
 from roboyard.errors import RecordingError
-from roboyard.messages import serialize
 from roboyard.record.mcap_file import Output
 from roboyard.record.writer import ChannelWriter, McapWriter
 
@@ -79,7 +78,7 @@ class Recorder:
         if channel is None:
             return
         try:
-            self._writer.write(channel, time_ns, serialize(message))
+            self._writer.write(channel, time_ns, topic.encode(message))
         except RecordingError as error:
             self._fail(error)
             return

@@ -296,7 +296,7 @@ class FoxgloveBridge:
         """A message was published; on the executor's thread."""
         channel = self._channels.get(topic, (0, ""))[0]
         if any(channel in client.subscriptions for client in list(self._clients.values())):
-            data = serialize(message)
+            data = self._gateway.encode(topic, message)
             self._loop.post(lambda: self._send(channel, time_ns, data))
 
     def _send(self, channel: int, time_ns: int, data: bytes) -> None:

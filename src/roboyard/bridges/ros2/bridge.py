@@ -171,7 +171,7 @@ class Ros2Bridge:
         wanted = {name: about.type for name, about in seen.topics.items() if about.subscribers and name != _CLOCK}
         for name in [name for name in self._read if name not in wanted]:
             self._read.pop(name).close()
-        writers = list(self._participant.foreign_writers())
+        writers = self._participant.foreign_writers()
         for name, kind in wanted.items():
             if name in self._unfit:
                 continue

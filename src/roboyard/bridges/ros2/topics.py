@@ -58,17 +58,20 @@ class Written:
     def _again(self, node: str) -> None:
         for message, source, _ in self._gateway.latched(self._name):
             if source == node:
-                self._write(self.writers.get(node), message)
+                self._write(self.writers.get(node), message, serialize)
 
     def _heard(self, message: Any, node: str, time_ns: int) -> None:
         if self.latched or node in self._read:
-            self._write(self.writers.get(node), message)
+            self._write(self.writers.get(node), message, self._encode)
 
-    def _write(self, writer: Writer | None, message: Any) -> None:
+    def _encode(self, message: Any) -> bytes:
+        return self._gateway.encode(self._name, message)
+
+    def _write(self, writer: Writer | None, message: Any, encode: Callable[[Any], bytes]) -> None:
         if writer is None:
             return
         try:
-            writer.write(serialize(message))
+            writer.write(encode(message))
         except RoboyardError as error:
             self._gateway.complain("not sent", f"{self._name}: {error}")
         else:
