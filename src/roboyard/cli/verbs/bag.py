@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -131,17 +131,28 @@ def recover(
 @app.command("convert")
 def convert(
     file: RecordingArgument,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The new MCAP file.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The new file; of rosbag2: the new folder.")],
+    to: Annotated[
+        Literal["mcap", "rosbag1", "rosbag2", "rosbag2-mcap"] | None,
+        typer.Option("--to", help="Default: rosbag1 where OUT ends in .bag, else mcap.", show_default=False),
+    ] = None,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write any recording as MCAP with ROS 2 messages.
+    """Write any recording as MCAP, or as a bag of ROS.
 
     It may be MCAP, rosbag1, rosbag2 or a CARMEN log, also compressed.
+    rosbag2 is a folder with SQLite, rosbag2-mcap one with MCAP.
     """
-    from roboyard.record import convert as rewrite
+    kind = to or ("rosbag1" if out.suffix == ".bag" else "mcap")
+    if kind == "mcap":
+        from roboyard.record import convert as rewrite
 
-    done = rewrite(file, out, overwrite=overwrite)
+        done = rewrite(file, out, overwrite=overwrite)
+    else:
+        from roboyard.bridges.bags import export
+
+        done = export(file, out, kind, overwrite=overwrite)
     _tell(out, done.messages, done.end_ns - done.start_ns, done.warnings, json=json)
 
 

@@ -1,0 +1,66 @@
+"""Recordings written as bags of ROS, and read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import roboyard as ry
+from roboyard.bridges.bags import BagKind, export
+from roboyard.errors import RecordingError
+from roboyard.messages import serialize
+from roboyard.record import Recorder, open_recording
+
+
+class Talker(ry.Node):
+    def setup(self) -> None:
+        self.words = self.publisher("words", ry.msg.String, latched=True)
+        self.scans = self.publisher("scan", ry.msg.LaserScan)
+        self.words.publish(ry.msg.String(data="hello"))
+        self.timer(0.1, self.talk)
+
+    def talk(self) -> None:
+        self.scans.publish(ry.msg.LaserScan(header=ry.msg.Header(frame_id="laser"), ranges=[self.now, 2.0]))
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Path:
+    path = tmp_path / "talk.mcap"
+    with ry.Bus() as bus, Recorder(bus, path):
+        bus.add(Talker(), "talker")
+        bus.executor.run_for(1.0)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["rosbag1", "rosbag2", "rosbag2-mcap"])
+def test_bags_hold_what_was_recorded(talk: Path, tmp_path: Path, kind: BagKind) -> None:
+    out = tmp_path / ("a.bag" if kind == "rosbag1" else "a")
+    done = export(talk, out, kind)
+    assert not done.warnings
+    with open_recording(talk) as first, open_recording(out) as second:
+        assert {name: topic.count for name, topic in second.topics.items()} == {
+            name: topic.count for name, topic in first.topics.items()
+        }
+        assert second.topics["/words"].latched
+        ours = [(item.time_ns, item.topic, serialize(item.message)) for item in first.messages(["/scan", "/words"])]
+        theirs = [(item.time_ns, item.topic, serialize(item.message)) for item in second.messages(["/scan", "/words"])]
+        assert sorted(ours) == sorted(theirs)
+        if kind == "rosbag1":
+            assert second.topics["/scan"].publishers == ("/talker",)
+
+
+def test_what_is_there_is_kept_unless_told_otherwise(talk: Path, tmp_path: Path) -> None:
+    export(talk, tmp_path / "a", "rosbag2")
+    with pytest.raises(RecordingError, match="exists already"):
+        export(talk, tmp_path / "a", "rosbag2")
+    export(talk, tmp_path / "a", "rosbag2-mcap", overwrite=True)
+    assert (tmp_path / "a" / "a.mcap").is_file()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(RecordingError, match="exists already"):
+        export(talk, tmp_path / "mine", "rosbag2", overwrite=True)
+    with pytest.raises(RecordingError, match="is the recording itself"):
+        export(tmp_path / "a", tmp_path / "a", "rosbag2", overwrite=True)
+    assert (tmp_path / "a" / "a.mcap").is_file()
+    assert (tmp_path / "mine" / "letter.txt").is_file()
