@@ -51,6 +51,19 @@ def test_modes_differ_as_they_should(tmp_path: Path) -> None:
     assert found["off"]["arm_reached"] > found["pfl"]["arm_reached"] >= found["zones"]["arm_reached"]
 
 
+@pytest.mark.slow
+def test_a_guard_stands_over_an_arm_that_is_driven_by_hand(tmp_path: Path) -> None:
+    found = {}
+    for mode in ("ssm", "off"):
+        spec = load_spec("cell-driven", overrides=["seed=0", f"safety={mode}", "duration=30 s"])
+        found[mode] = run_scenario(spec, out=tmp_path / mode, serve=False, report=False).metrics
+    assert found["ssm"]["ssm_violation_s"] == 0.0
+    assert found["ssm"]["protective_stops"] >= 1
+    assert found["ssm"]["limit_exceeded"] == 0
+    assert found["ssm"]["robot_idle"] < 0.9
+    assert found["off"]["ssm_violation_s"] > 2.0
+
+
 def test_a_run_goes_on_from_a_state_byte_for_byte(tmp_path: Path) -> None:
     state = tmp_path / "2.5.state"
     run(tmp_path / "whole", "duration=4 s", save_states=[(2.5, state)], report=False)
