@@ -174,7 +174,7 @@ def sweep(
         out: (6,) is filled: the greatest share of a joint's speed, the least margin [m], the mean of how near the body
             is to tipping (0 to 1), the duration [s]; the work of the joints beside raising the robot as fast as it can
             go, and how badly it would stand without a foot (0 to 1), both 0 where they have no weight.  Where something
-            is wrong only the first: after how many events.
+            is wrong only the first: after how many events; those up to where a foot comes down, if it is its way there.
 
     Returns:
         GOOD, or what is wrong.
@@ -255,10 +255,10 @@ def sweep(
                     return REACH
                 if exact:
                     if foot[2] < value_at(heights, task.x, task.y, task.cell, foot[0], foot[1]) - task.slack:
-                        out[0] = k
+                        out[0] = k if down[0, leg] else draft.mate[rose[leg]] + 1
                         return GROUND
                     if not limb_free(world, limbs, body, foot, leg, q, knee):
-                        out[0] = k
+                        out[0] = k if down[0, leg] else draft.mate[rose[leg]] + 1
                         return LIMB
                 if works and known:
                     work += leg_work(limbs, leg, last[leg], q, room.loads[leg])

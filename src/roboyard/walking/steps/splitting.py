@@ -19,9 +19,9 @@ from roboyard.compute import kernel
 from roboyard.walking.steps.advance import DRAWS, advance
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.events import ALIVE, ARRIVED, DEAD, turn_off
-from roboyard.walking.steps.herd import Herd, Log, Ways, World, copy_plan, copy_way, sample_parts, sample_world
+from roboyard.walking.steps.herd import BENT, Herd, Log, Ways, World, copy_plan, copy_way, sample_parts, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
-from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search, start, take
+from roboyard.walking.steps.search import BLAMED, CANDIDATES, EVENTS_TRIED, Search, make_search, start, take
 from roboyard.walking.steps.stretch import left_over
 
 Array = NDArray[np.float64]
@@ -43,6 +43,8 @@ _TIRED: Final = 0.02
 """Having gone on with a plan once counts as so much farther from the goal [m]."""
 _ASTRAY: Final = 0.4
 """Share of copies that go on another way."""
+_DOUBT: Final = 0.3
+"""A plan with a part that was refused counts as so much farther from the goal [m]."""
 _TRIES: Final = 60_000
 """Events of a herd."""
 _ARRIVALS: Final = 3
@@ -72,6 +74,23 @@ def follow(world: World, ways: Ways, herd: Herd, log: Log, source: int, target: 
     copy_all(ways, herd, source, target)
     if uniform(key, 0) < _ASTRAY and turn_off(world, ways, herd, log, target, uniform(key, 1), uniform(key, 2)) == DEAD:
         copy_all(ways, herd, source, target)
+
+
+@kernel(leaf=True, examples=lambda: [(*sample_parts()[2:], 0, 0, np.zeros(1), 0)])
+def doubt(herd: Herd, log: Log, i: int, events: int, tired: Array, kept: int) -> None:
+    """Put off all plans that begin with so many events of one, after which something was wrong with it."""
+    row, left = herd.last[i], herd.events[i]
+    while row >= 0 and left > events:
+        left -= log.kind[row] != BENT
+        row = log.before[row]
+    while row >= 0 and log.kind[row] == BENT:
+        row = log.before[row]
+    for k in range(kept):
+        at = herd.last[k]
+        while at > row:
+            at = log.before[at]
+        if at == row:
+            tired[k] += _DOUBT
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), np.uint64(1), 1)])
@@ -125,7 +144,10 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
                 if state != ALIVE:
                     break
             if state == ARRIVED:
-                arrivals += 1 if math.isinf(take(world, limbs, search, one, True)) or planned else _ARRIVALS
+                refused = math.isinf(take(world, limbs, search, one, True))
+                if refused:
+                    doubt(herd, log, one, search.tally[BLAMED], tired, kept)
+                arrivals += 0 if refused else 1 if planned else _ARRIVALS
             elif state == ALIVE:
                 square, far = square_of(world, ways, herd, one), left_over(world, ways, herd, one)
                 slot = slots[square]
