@@ -15,7 +15,9 @@ ROS1 = (
     "python3-rosmaster", "python3-rospy", "python3-rostopic", "python3-rosservice", "python3-rosparam",
     "python3-rosnode", "python3-rosbag", "python3-rosmsg", "python3-actionlib", "python3-tf2-ros", "python3-std-msgs",
     "python3-std-srvs", "python3-sensor-msgs", "python3-nav-msgs", "python3-geometry-msgs", "python3-actionlib-msgs",
+    "tf-tools", "rviz", "xvfb", "imagemagick",
 )  # fmt: skip
+TF_ECHO = "/usr/lib/tf/tf_echo"
 NPM = ("roslib@2.1.0", "@foxglove/ws-protocol@0.8.0", "ws@8")
 PEERS = Path(os.environ.get("ROBOYARD_PEERS", Path.home() / ".cache" / "roboyard-peers"))
 
@@ -34,11 +36,8 @@ def run(*words: str) -> str:
 
 def ros1() -> str:
     """Debian's ROS 1; gives why it cannot be had."""
-    if (
-        shutil.which("rosmaster")
-        and shutil.which("rosbag")
-        and Path("/usr/lib/python3/dist-packages/actionlib").is_dir()
-    ):
+    programs = ("rosmaster", "rosbag", "rviz", "Xvfb", "import", TF_ECHO)
+    if all(map(shutil.which, programs)) and Path("/usr/lib/python3/dist-packages/actionlib").is_dir():
         return ""
     if not shutil.which("apt-get"):
         return "this system has no apt-get"

@@ -9,15 +9,18 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import cv2
+import numpy as np
 import pytest
 
 import roboyard as ry
-from roboyard.bridges import Attached, Ros1Bridge
+from roboyard.bridges import Attached, Ros1Bridge, describe
+from roboyard.localization.nodes import OdometryNode
 from roboyard.messages import action_type, register
 from roboyard.record import open_recording
 from roboyard.scenarios import Run
@@ -48,6 +51,23 @@ print("third", client.wait_for_result(rospy.Duration(20)), client.get_state(), c
 """
 
 
+RVIZ = """
+Visualization Manager:
+  Displays:
+    - {Class: rviz/RobotModel, Enabled: true, Name: RobotModel, Robot Description: robot_description, Value: true}
+    - {Class: rviz/LaserScan, Enabled: true, Name: LaserScan, Topic: /scan, Style: Points, Size (Pixels): 4,
+       Color Transformer: FlatColor, Color: 255; 0; 255, Value: true}
+    - {Class: rviz/TF, Enabled: true, Name: TF, Value: true, Show Names: false}
+  Global Options: {Background Color: 230; 230; 230, Fixed Frame: odom, Frame Rate: 10}
+  Tools: [{Class: rviz/MoveCamera}]
+  Views:
+    Current: {Class: rviz/Orbit, Distance: 5, Name: Current View, Pitch: 0.7, Yaw: 0.8, Target Frame: base_link,
+              Value: Orbit (rviz)}
+Window Geometry: {Height: 700, Width: 1000, Hide Left Dock: true, Hide Right Dock: true}
+"""
+"""Robot, scan in magenta, and frames, in one window that fills the screen."""
+
+
 class Graph:
     """A master of ROS 1, and its programs."""
 
@@ -74,7 +94,7 @@ class Graph:
         pytest.fail("rosmaster does not start")
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
-        output = (self.folder / f"{words[0]}-{len(self.processes)}.txt").open("wb")
+        output = (self.folder / f"{Path(words[0]).name}-{len(self.processes)}.txt").open("wb")
         process = subprocess.Popen(
             words, env=self.environment, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
             start_new_session=True,
@@ -119,12 +139,12 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
 class Live:
     """A run that goes on in real time on a thread of its own, shown to ROS 1."""
 
-    def __init__(self, bus: ry.Bus, uri: str) -> None:
+    def __init__(self, bus: ry.Bus, uri: str, robot: Any) -> None:
         self.bus = bus
         self.lines: list[str] = []
         bus.log_sinks.append(lambda record: self.lines.append(record.text))
         bus.executor.pacer.factor = 1.0
-        self.bridge = Ros1Bridge(uri)
+        self.bridge = Ros1Bridge(uri, descriptions=describe([(robot.namespace, robot.model)]))
         self._attached = Attached(self.bridge, bus)
         self._thread = Thread(target=lambda: bus.executor.run_until(10**12))
         self._thread.start()
@@ -145,7 +165,7 @@ class Live:
 def rover(graph: Graph) -> Iterator[tuple[Live, Any]]:
     with Run("arena", seed=7, record=False) as run:
         robot = run.add("rover")
-        live = Live(run.bus, graph.uri)
+        live = Live(run.bus, graph.uri, robot)
         yield live, robot
         live.close()
 
@@ -174,6 +194,75 @@ def test_rates_and_values(graph: Graph, rover: Any) -> None:
     assert rate == pytest.approx(10.0, abs=1.0)
     clock = graph.tell("rostopic", "echo", "-n", "2", "/clock")
     assert clock.count("nsecs:") == 2
+
+
+def test_bandwidth_and_frames(graph: Graph, rover: Any) -> None:
+    live, robot = rover
+    bandwidth = graph.start("rostopic", "bw", "/scan")
+    frames = graph.start("/usr/lib/tf/tf_echo", "odom", "base_link")
+    assert live.wait(lambda: "average:" in graph.said(bandwidth) and "Translation" in graph.said(frames))
+    time.sleep(1.0)
+    graph.stop(bandwidth)
+    graph.stop(frames)
+    mean = float(graph.said(bandwidth).split("mean:")[1].split("KB")[0])
+    assert mean == pytest.approx(720 * 4 / 1000, rel=0.1)
+    x = float(graph.said(frames).split("Translation: [")[1].split(",")[0])
+    assert x == pytest.approx(robot.truth.pose.translation[0], abs=0.2)
+
+
+@pytest.mark.skipif(not all(map(shutil.which, ("rviz", "Xvfb", "import"))), reason="RViz, Xvfb or import is missing")
+def test_rviz_draws_robot_scan_and_frames(graph: Graph, rover: Any, tmp_path: Path) -> None:
+    live, _ = rover
+    picture = Path(os.environ.get("ROBOYARD_PICTURES", tmp_path)) / "rviz.png"
+    config = tmp_path / "view.rviz"
+    config.write_text(RVIZ)
+    number = os.getpid() % 10_000 + 100
+    screen = graph.start("Xvfb", f":{number}", "-screen", "0", "1000x700x24", "-nolisten", "tcp")
+    more = {"DISPLAY": f":{number}", "LIBGL_ALWAYS_SOFTWARE": "1", "HOME": str(tmp_path)}
+    assert live.wait(lambda: Path(f"/tmp/.X11-unix/X{number}").exists())
+    before, graph.environment = graph.environment, graph.environment | more
+    seen: dict[str, int] = {}
+
+    def drawn() -> bool:
+        graph.tell("import", "-window", "root", str(picture))
+        pixels = cv2.imread(str(picture))
+        if pixels is None:
+            return False
+        blue, green, red = (pixels[..., channel].astype(int) for channel in range(3))
+        seen["scan"] = int(np.sum((red > 240) & (green < 30) & (blue > 240)))
+        seen["robot"] = int(np.sum(np.maximum(np.maximum(red, green), blue)[200:500, 350:650] < 40))
+        return seen["scan"] > 200 and seen["robot"] > 300
+
+    viewer = graph.start("rviz", "-d", str(config))
+    try:
+        assert live.wait(drawn, 60.0), (seen, graph.said(viewer))
+    finally:
+        graph.environment = before
+        graph.stop(viewer, signal.SIGKILL)
+        graph.stop(screen)
+
+
+def test_joints_of_a_foreign_robot_become_odometry(tmp_path: Path) -> None:
+    """Our nodes on the wall's clock, without any simulation."""
+    with closing(Graph(tmp_path)) as graph, ry.Bus(start_ns=time.time_ns()) as bus:
+        bus.executor.pacer.factor = 1.0
+        bus.add(OdometryNode(wheel_radius=0.1, track=0.4), "odometry")
+        with Attached(Ros1Bridge(graph.uri, simulated=False), bus):
+            thread = Thread(target=lambda: bus.executor.run_for(120.0))
+            thread.start()
+            joints = "{header: auto, name: [left_wheel_joint, right_wheel_joint], position: [0.0, 0.0]}"
+            try:
+                base = graph.start(
+                    "rostopic", "pub", "-s", "-r", "10", "/joint_states", "sensor_msgs/JointState", joints
+                )
+                said = graph.tell("rostopic", "echo", "-n", "1", "/odom/pose/pose/position")
+                assert "x: 0.0" in said
+                sent = float(graph.tell("rostopic", "echo", "-n", "1", "/odom/header/stamp/secs").split()[0])
+                assert sent == pytest.approx(time.time(), abs=10.0)
+                graph.stop(base)
+            finally:
+                bus.executor.stop()
+                thread.join()
 
 
 def test_a_foreign_publisher_drives_through_arbitration(graph: Graph, rover: Any) -> None:
