@@ -108,6 +108,7 @@ def test_parameters(command: Command, live: Live) -> None:
 def test_parameters_that_are_refused(command: Command, live: Live) -> None:
     for name, value, expected in (
         ("speed", "3", "3.0 is out of range (float in [0, 2] m/s)"),
+        ("speed", "-3", "-3.0 is out of range"),
         ("speed", "fast", "'fast' is not a float"),
         ("mode", "1", "'1' is not allowed"),
         ("steps", "1.5", "1.5 is not an int"),

@@ -91,7 +91,9 @@ class Age:
         )
 
 
-def ages(source: Source, topic: str, count: int | None, window: int) -> Age:
+def ages(
+    source: Source, topic: str, count: int | None, window: int, shown: Callable[[Age], None] | None = None
+) -> Age:  # fmt: skip
     """How old messages are when they come; arguments as for ``follow``.
 
     Raises:
@@ -101,6 +103,7 @@ def ages(source: Source, topic: str, count: int | None, window: int) -> Age:
     from roboyard.messages import nanoseconds
 
     seen: deque[float] = deque(maxlen=max(window, 2))
+    due = wall_seconds() + _EVERY
     try:
         for heard in islice(source.messages([topic]), count):
             header = getattr(heard.message, "header", None)
@@ -108,9 +111,16 @@ def ages(source: Source, topic: str, count: int | None, window: int) -> Age:
                 kind = source.topic(topic).type
                 raise InputError(f"{topic} carries {kind}, which has no header", where=source.where)
             seen.append((heard.time_ns - nanoseconds(header.stamp)) * 1e-9)
+            if shown is not None and wall_seconds() >= due:
+                shown(_age_of(topic, seen))
+                due = wall_seconds() + _EVERY
     except KeyboardInterrupt:
         if not seen:
             raise
+    return _age_of(topic, seen)
+
+
+def _age_of(topic: str, seen: Sequence[float]) -> Age:
     if not seen:
         return Age(topic, 0, None, None, None, None)
     return Age(topic, len(seen), statistics.fmean(seen), min(seen), max(seen), statistics.pstdev(seen))

@@ -52,7 +52,7 @@ def get(node: NodeArgument, name: NameArgument, run: RunOption = None, json: Jso
         say(to_text(value))
 
 
-@app.command("set")
+@app.command("set", context_settings={"ignore_unknown_options": True})  # negative numbers are values
 def set_value(
     node: NodeArgument,
     name: NameArgument,

@@ -205,7 +205,8 @@ def delay(
     from roboyard.cli.terminal import emit, say
 
     with look(run, file) as source:
-        result = ages(source, source.topic(topic).name, count, window)
+        shown = (lambda age: say(str(age))) if source.live and not json else None
+        result = ages(source, source.topic(topic).name, count, window, shown)
     if json:
         emit(result.to_dict())
     else:
