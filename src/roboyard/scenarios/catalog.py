@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -132,11 +133,13 @@ def find(kind: Kind, name: str, base: Path | None = None) -> Path:
 
 
 def find_file(name: str, base: Path | None = None) -> Path:
-    """A file by path: as it stands, or relative to ``base`` first.
+    """A file by path: as it stands, or relative to ``base`` first; or ``package://name/path`` of a ROS workspace.
 
     Raises:
         InputError: it is not there.
     """
+    if name.startswith("package://"):
+        return _in_package(name)
     path = Path(name).expanduser()
     for candidate in [*([base / path] if base is not None and not path.is_absolute() else []), path]:
         if candidate.is_file():
@@ -145,6 +148,19 @@ def find_file(name: str, base: Path | None = None) -> Path:
         what = "a folder" if path.is_dir() else "no regular file"
         raise InputError(f"{name} is {what}", valid="a file")
     raise InputError(f"there is no file {name}", valid="a path that exists" + (f", e.g. beside {base}" if base else ""))
+
+
+def _in_package(uri: str) -> Path:
+    """A file of a package that ROS_PACKAGE_PATH or AMENT_PREFIX_PATH leads to."""
+    from roboyard.description.resources import Resources
+
+    found = Resources(environment=os.environ).resolve(uri)
+    if found.path is None:
+        why = f": {found.problem}" if found.problem else ""
+        raise InputError(
+            f"there is no file {uri}{why}", valid="a package that ROS_PACKAGE_PATH or AMENT_PREFIX_PATH leads to"
+        )
+    return found.path
 
 
 def find_robot(
