@@ -193,7 +193,8 @@ def ground_of(entry: TerrainEntry | HeightMap, rig: Rig, places: ArrayLike, head
     """Ground to plan on: a terrain and what lies about places (k, 2) [m], or a map. Raises InputError."""
     if isinstance(entry, TerrainEntry):
         return Ground.of_terrain(entry.make(0), rig, places, heading=heading)
-    return Ground.of(entry.heights(), entry.corner, rig, cell=entry.cell, heading=heading)
+    start = np.atleast_2d(np.asarray(places, np.float64))[0]
+    return Ground.of(entry.heights(), entry.corner, rig, cell=entry.cell, heading=heading, start=start)
 
 
 def heights_of(entry: TerrainEntry | HeightMap) -> Heights:

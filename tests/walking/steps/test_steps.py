@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from roboyard.errors import InputError, UnknownNameError
+from roboyard.grids.height_map import HeightMap
 from roboyard.grids.terrain import Terrain
 from roboyard.grids.terrain_kinds import make_terrain
 from roboyard.scenarios.robot_steps import find_rig
@@ -181,6 +182,32 @@ def test_a_wall_is_named_by_its_cells() -> None:
     with pytest.raises(NoPlan, match="cut off") as caught:
         plan_steps(problem, budget=2_000)
     assert all(45 <= column <= 75 for _, column in caught.value.cells)
+
+
+def test_a_wall_is_walked_round_at_the_height_of_the_ground_before_it() -> None:
+    rig = rig_of("akrobat")
+    heights = np.zeros((160, 180))
+    heights[60:100, 70:76] = 0.6
+    ground = Ground.of(heights, (-0.8, -1.6), rig, start=(0.1, 0.0))
+    plan = plan_steps(Problem.of(rig, ground, (0.1, 0.0), (1.6, 0.0)), budget=200_000)
+    assert np.ptp(plan.track[:, 3]) < 1e-9
+    assert np.abs(plan.track[:, 2]).max() > 0.4
+    there = HeightMap(heights, (-0.8, -1.6), 0.02)
+
+    def height(places: np.ndarray) -> np.ndarray:
+        return there.at(places.reshape(-1, 2)).reshape(places.shape[:-1])
+
+    assert not check_plan(plan, rig.walker, rig.body, height, (1.6, 0.0), Limits(margin=rig.margin)).faults
+
+
+def test_the_body_follows_ground_up_stairs_and_not_down_between_stones() -> None:
+    rig, stairs = rig_of("akrobat"), np.repeat(0.1 * np.arange(14.0), 12)[None].repeat(80, axis=0)
+    up = Ground.of(stairs, (0.0, -0.8), rig, start=(0.4, 0.0)).rows.body
+    assert up[40, 150] - up[40, 30] == pytest.approx(1.0, abs=0.1)
+    rng, deep = np.random.default_rng(3), np.zeros((80, 160))
+    deep[:, 40:] = np.where(rng.random((20, 30)) < 0.2, 0.0, -0.3).repeat(4, axis=0).repeat(4, axis=1)
+    body = Ground.of(deep, (0.0, -0.8), rig, start=(0.4, 0.0)).rows.body
+    assert np.nanmin(body) == pytest.approx(np.nanmax(body), abs=1e-9)
 
 
 def test_bad_starts_and_goals_are_refused() -> None:

@@ -13,7 +13,7 @@ from scipy.ndimage import distance_transform_edt, gaussian_filter, maximum_filte
 from roboyard.errors import InputError
 from roboyard.grids.height_map import HeightMap
 from roboyard.grids.terrain import Terrain
-from roboyard.walking.steps.ground_kernels import GroundRows, body_height, lay_cones
+from roboyard.walking.steps.ground_kernels import GroundRows, body_height, lay_cones, spread_ground
 from roboyard.walking.steps.rig import Rig
 
 Array = NDArray[np.float64]
@@ -49,6 +49,8 @@ _ERRS: Final = 0.008
 _ABOUT: Final = 0.25
 _PIT: Final = 0.2
 """Ground that lies deeper than this below other ground so near is not what the body's height follows [m]."""
+_ACROSS: Final = 0.5
+"""No hole that is wider is stepped over [m]."""
 _SPARE: Final = 0.03
 """Bodies may be so much higher or lower than over the ground as it is known now, of the Akrobat [m]."""
 _RINGS: Final = 0.16
@@ -79,6 +81,7 @@ class Ground:
         friction: float = 0.8,
         variance: ArrayLike | None = None,
         slack: float = 1e-3,
+        start: ArrayLike | None = None,
     ) -> Ground:
         """Of a height map.
 
@@ -92,6 +95,8 @@ class Ground:
             variance: (rows, columns) of the heights [m²]; None: they are the truth.  No foot stands where one is
                 less sure than `SURE`, but all keep clear of what may be there.
             slack: Feet in the air may be so far below its height [m].
+            start: (2,) where the robot stands [m]: the body goes as high as over ground that is got to from there, not
+                over the tops of walls; None: over whatever is not far below other ground about it.
 
         Raises:
             InputError: heights that are no map, none that is finite, or one beyond 10 km; a cell or friction that is
@@ -122,7 +127,12 @@ class Ground:
             stand &= beside - solid <= _STEP + steep * _WALL * rig.scale
         if variance is not None:
             stand &= np.asarray(variance) <= SURE**2
-        body = _body_heights(given, stand, tops, rig, cell, heading)
+        if start is None:
+            about = maximum_filter(tops, size=2 * round(_ABOUT * rig.scale / cell) + 1)
+            counts = stand & (np.nan_to_num(given) >= about - _PIT * rig.scale)
+        else:
+            counts = _got_to(given, stand, np.asarray(start, np.float64) - corner, rig, cell)
+        body = _body_heights(given, counts, tops, rig, cell, heading)
         stand &= _in_reach(given, body, rig, cell)
         far = math.ceil(_RINGS * rig.scale / cell)
         a, b = np.mgrid[-far : far + 1, -far : far + 1]
@@ -144,22 +154,26 @@ class Ground:
         return cls(rows, heading)
 
     @classmethod
-    def of_map(cls, given: HeightMap, rig: Rig, *, heading: float = 0.0, friction: float = 0.8) -> Ground:
+    def of_map(
+        cls, given: HeightMap, rig: Rig, *, heading: float = 0.0, friction: float = 0.8, start: ArrayLike | None = None
+    ) -> Ground:
         """Of a map of heights; arguments and errors as for `of`."""
         return cls.of(
             given.heights, given.corner, rig, cell=given.cell, heading=heading, friction=friction,
-            variance=given.variance, slack=1e-3 if given.variance is None else _ERRS,
+            variance=given.variance, slack=1e-3 if given.variance is None else _ERRS, start=start,
         )  # fmt: skip
 
     @classmethod
     def of_terrain(
         cls, terrain: Terrain, rig: Rig, places: ArrayLike, *, heading: float = 0.0, friction: float = 0.8
     ) -> Ground:
-        """Of a terrain and the level ground round it, as far as is needed about places (k, 2) [m]."""
+        """Of a terrain and the level ground round it, as far as is needed about places (k, 2) [m], of which the first
+        is where the robot stands."""
         low, high = surroundings(terrain, rig, places)
         first = np.floor((low - terrain.corner) / CELL) * CELL + terrain.corner
         columns, rows = (int(n) for n in np.ceil((high - first) / CELL))
         x, y = first[0] + (np.arange(columns) + 0.5) * CELL, first[1] + (np.arange(rows) + 0.5) * CELL
+        start = np.atleast_2d(np.asarray(places, np.float64))[0]
         places = np.stack(np.meshgrid(x, y), axis=-1)
         heights = terrain.height(places)
         # squares whose edge is no multiple of a cell's: an edge within a cell, which its middle's height does not tell
@@ -168,7 +182,7 @@ class Ground:
         off = np.nan_to_num(np.abs(rim - heights[..., None]), nan=np.inf).max(axis=-1)
         corner = float(first[0]), float(first[1])
         off[off > _PRINT] = np.inf
-        return cls.of(heights, corner, rig, heading=heading, friction=friction, variance=off**2)
+        return cls.of(heights, corner, rig, heading=heading, friction=friction, variance=off**2, start=start)
 
     def joined(self, place: ArrayLike) -> Ground:
         """The same ground, over which a body goes on from a place (3,) where it is as high as it is [m].
@@ -243,16 +257,25 @@ def _steepness(heights: Array, cell: float) -> Array:
     return np.sqrt(steep)
 
 
+def _got_to(heights: Array, stand: NDArray[np.bool_], start: Array, rig: Rig, cell: float) -> NDArray[np.bool_]:
+    """(rows, columns) ground to stand on that is got to from a place (2,) of the map [m] without a step higher, or a
+    hole wider, than any: generous."""
+    found = np.zeros(stand.shape, np.bool_)
+    rows, columns = np.nonzero(stand)
+    if len(rows):
+        near = int(np.argmin((columns - start[0] / cell) ** 2 + (rows - start[1] / cell) ** 2))
+        far = max(round(_ACROSS * rig.scale / cell), 1)
+        spread_ground(heights, stand, rows[near], columns[near], far, _PIT * rig.scale, found)
+    return found
+
+
 def _body_heights(
-    heights: Array, stand: NDArray[np.bool_], tops: Array, rig: Rig, cell: float, heading: float
+    heights: Array, counts: NDArray[np.bool_], tops: Array, rig: Rig, cell: float, heading: float
 ) -> Array:
-    """(rows, columns) how high the body's frame is [m]: over the mean of where feet may stand, clear of all below."""
+    """(rows, columns) how high the body's frame is [m]: over the mean of the ground that counts, clear of all below."""
     width = 0.12 * rig.scale / cell
-    # what lies far below ground about it is a pit that the body does not go down into
-    about = maximum_filter(tops, size=2 * round(_ABOUT * rig.scale / cell) + 1)
-    count = stand & (np.nan_to_num(heights) >= about - _PIT * rig.scale)
-    weight = gaussian_filter(count.astype(np.float64), width, mode="nearest")
-    sums = gaussian_filter(np.where(count, heights, 0.0), width, mode="nearest")
+    weight = gaussian_filter(counts.astype(np.float64), width, mode="nearest")
+    sums = gaussian_filter(np.where(counts, heights, 0.0), width, mode="nearest")
     level = np.divide(sums, weight, out=np.full(heights.shape, np.nan), where=weight > 1e-5)
     level -= float(rig.rows.home[:, 2].mean())
     need = maximum_filter(tops, footprint=_outline(rig, cell, heading)) - float(rig.body[0, 2]) + _BELLY * rig.scale

@@ -74,6 +74,43 @@ def lay_cones(heights: Array, rise: float) -> None:
                 heights[r, c] = best
 
 
+@kernel(
+    examples=lambda: [
+        (np.zeros((2, 2)), np.ones((2, 2), np.bool_), np.int64(0), np.int64(0), 2, 0.2, np.zeros((2, 2), np.bool_))
+    ]
+)
+def spread_ground(
+    heights: Array, stand: NDArray[np.bool_], row: np.int64, column: np.int64, far: int, high: float,
+    out: NDArray[np.bool_],
+) -> None:  # fmt: skip
+    """Mark cells that are got to from one over others where feet stand, each so far from the one before at most, and no
+    more than so much higher or lower.
+
+    Only from where ground ends is looked farther than beside a cell, and there at every other one.
+    """
+    rows, columns = stand.shape
+    queue, used = np.empty(rows * columns, np.int64), 1
+    queue[0], out[row, column] = row * columns + column, True
+    at = 0
+    while at < used:
+        r0, c0, ends = queue[at] // columns, queue[at] % columns, False
+        at += 1
+        for ring in range(2):
+            if ring == 1 and not ends:
+                break
+            reach, step = (1, 1) if ring == 0 else (far, 2)
+            for r in range(max(r0 - reach, 0), min(r0 + reach + 1, rows), step):
+                for c in range(max(c0 - reach, 0), min(c0 + reach + 1, columns), step):
+                    if out[r, c]:
+                        continue
+                    if stand[r, c] and abs(heights[r, c] - heights[r0, c0]) <= high:
+                        out[r, c] = True
+                        queue[used] = r * columns + c
+                        used += 1
+                    else:
+                        ends = True
+
+
 @kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
 def body_height(body: Array, left: float, near: float, cell: float, x: float, y: float) -> float:
     """Height of the body's frame over a place [m], between the cells' middles; nan where it cannot be."""

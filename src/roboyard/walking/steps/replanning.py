@@ -37,7 +37,8 @@ def replanned(
 ) -> StepPlan | str:  # fmt: skip
     """A plan that begins with what is settled of another one, or why there is none."""
     try:
-        ground = Ground.of_map(given, rig, heading=plan.heading, friction=friction).joined(past[1][-1])
+        here = past[1][-1]
+        ground = Ground.of_map(given, rig, heading=plan.heading, friction=friction, start=here[:2]).joined(here)
     except RoboyardError as error:
         return str(error)
     problem = Problem(rig, ground, plan.track[0, 1:3].copy(), goal, plan.feet, past=past)

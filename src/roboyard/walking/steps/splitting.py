@@ -47,8 +47,8 @@ _DOUBT: Final = 0.3
 """A plan with a part that was refused counts as so much farther from the goal [m]."""
 _TRIES: Final = 60_000
 """Events of a herd."""
-_ARRIVALS: Final = 3
-"""Arrivals that end it."""
+_ENOUGH: Final = 8
+"""Arrivals that end it: one that was refused counts one, any other three, and the first plan of all ends it."""
 
 
 @kernel(leaf=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
@@ -121,9 +121,10 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
                     state = advance(world, ways, herd, log, one, draws, False)
                     search.tally[EVENTS_TRIED] += 1
                 if state == ARRIVED:
-                    arrivals += 1 if math.isinf(take(world, limbs, search, one, True)) or planned else _ARRIVALS
+                    refused = math.isinf(take(world, limbs, search, one, True))
+                    arrivals += 1 if refused else 3 if planned else _ENOUGH
                 log.used[0] = used
-        while kept > 0 and arrivals < _ARRIVALS and search.tally[EVENTS_TRIED] < until:
+        while kept > 0 and arrivals < _ENOUGH and search.tally[EVENTS_TRIED] < until:
             own = key_of(key, _FIRST + rounds)
             rounds += 1
             best, least = 0, math.inf
@@ -147,7 +148,7 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
                 refused = math.isinf(take(world, limbs, search, one, True))
                 if refused:
                     doubt(herd, log, one, search.tally[BLAMED], tired, kept)
-                arrivals += 0 if refused else 1 if planned else _ARRIVALS
+                arrivals += 1 if refused else 3 if planned else _ENOUGH
             elif state == ALIVE:
                 square, far = square_of(world, ways, herd, one), left_over(world, ways, herd, one)
                 slot = slots[square]
