@@ -220,7 +220,7 @@ def test_fields_that_there_are_not_are_found_when_a_tree_is_read(body: str, says
 
 def test_the_missions_that_come_with_roboyard_are_right() -> None:
     found = sorted((Path(ry.__file__).parent / "scenarios" / "library" / "missions").glob("*.xml"))
-    names = {"bystander", "handling", "loader", "machining", "partner", "team", "turns"}
+    names = {"bystander", "driven", "handling", "loader", "machining", "partner", "team", "turns"}
     assert {file.name for file in found} == {"homing.xml", "youbot_loop.xml", *(f"cell_{name}.xml" for name in names)}
     for file in found:
         load_tree(file)

@@ -98,7 +98,7 @@ def test_the_nearest_points_of_two_lines_are_the_nearest(points) -> None:
     found = np.linalg.norm(a[0] + shares[0] * (a[1] - a[0]) - b[0] - shares[1] * (b[1] - b[0]))
     steps = np.linspace(0.0, 1.0, 201)
     many = from_segment(a[0] + steps[:, None] * (a[1] - a[0]), b)
-    assert found <= many.min() + 1e-9
+    assert found <= many.min() + 1e-6  # lines that are all but parallel: their crossing is far away
     assert found >= many.min() - np.linalg.norm(a[1] - a[0]) / 400.0 - 1e-9
 
 
