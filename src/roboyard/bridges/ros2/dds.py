@@ -81,10 +81,11 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What was received: CDR with its header, and a handle by which its writer is known."""
+    """What was received: CDR with its header, a handle by which its writer is known, and when it was written [ns]."""
 
     data: bytes
     writer: int
+    written_ns: int
 
 
 class Writer:
@@ -128,7 +129,7 @@ class Reader:
         found = ddspy_take(self._entity._ref, mask, _TAKEN)
         if isinstance(found, int):
             return []
-        return [Sample(data, info.publication_handle) for data, info in found if info.valid_data]
+        return [Sample(data, info.publication_handle, info.source_timestamp) for data, info in found if info.valid_data]
 
     def writer_of(self, sample: Sample) -> bytes:
         """GUID of the writer of a sample; empty if it is gone."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from roboyard.bridges.gateway import Gateway
 from roboyard.bridges.ros2 import names
 from roboyard.bridges.ros2.dds import Endpoint, Participant, Quality, Reader, Writer
 from roboyard.errors import InputError, MessageError, RoboyardError
 from roboyard.messages import deserialize, serialize
+
+_READ_DEPTH: Final = 64
+"""A busy run lets its reader wait for some 10 ms, and peers send up to 1000 messages a second."""
 
 
 class Written:
@@ -102,14 +105,24 @@ class Read:
         self._participant = participant
         self._gateway = gateway
         self._source = source
-        self.reader = self._make(Quality(reliable=False))
+        self._outgoing: Reader | None = None
+        self._twice: set[tuple[bytes, int]] = set()
+        self.reader = self._make(Quality(reliable=False, depth=_READ_DEPTH))
 
     def _make(self, quality: Quality) -> Reader:
         topic, kind = names.topic(self._name), names.dds_type(self.kind)
         return self._participant.reader(topic, kind, quality, self._came, names.hash_of(self.kind))
 
     def update(self, writers: Iterable[Endpoint]) -> bool:
-        """Ask for what the writers offer; gives whether that has changed."""
+        """Ask for what the writers offer; gives whether that has changed.
+
+        A reader that is replaced goes on until the next update, so that nothing is lost until its successor is known
+        to the writers.
+        """
+        if self._outgoing is not None:
+            self._participant.forget(self._outgoing)
+            self._outgoing = None
+            self._twice.clear()
         offered = [writer for writer in writers if writer.topic == names.topic(self._name)]
         wrong = next((writer for writer in offered if writer.type != names.dds_type(self.kind)), None)
         if wrong is not None:
@@ -117,11 +130,13 @@ class Read:
         if not offered:
             return False
         quality = Quality(
-            reliable=all(writer.reliable for writer in offered), latched=all(writer.latched for writer in offered)
+            reliable=all(writer.reliable for writer in offered),
+            latched=all(writer.latched for writer in offered),
+            depth=_READ_DEPTH,
         )
         if quality == self.reader.quality:
             return False
-        self._participant.forget(self.reader)
+        self._outgoing = self.reader
         self.reader = self._make(quality)
         return True
 
@@ -131,7 +146,12 @@ class Read:
             if self._gateway.flooded:
                 self._gateway.count("dropped")
                 continue
-            source = self._source(reader.writer_of(sample))
+            guid = reader.writer_of(sample)
+            if self._outgoing is not None:
+                if (guid, sample.written_ns) in self._twice:
+                    continue
+                self._twice.add((guid, sample.written_ns))
+            source = self._source(guid)
             try:
                 deserialize(sample.data, self.kind)
                 self._gateway.publish(self._name, self.kind, source, sample.data, latched=reader.quality.latched)
@@ -142,4 +162,6 @@ class Read:
 
     def close(self) -> None:
         """Read no more."""
-        self._participant.forget(self.reader)
+        for reader in (self._outgoing, self.reader):
+            if reader is not None:
+                self._participant.forget(reader)
