@@ -8,13 +8,14 @@ import sys
 import threading
 from pathlib import Path
 
+import imageio_ffmpeg
 import pytest
 
 from roboyard.bus import Input
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.messages import msg, serialize
 from roboyard.record import open_recording
-from roboyard.scenarios import Control, Run, check_scenario, load_spec, rewrite_report, run_scenario
+from roboyard.scenarios import Control, Run, check_scenario, load_spec, rewrite_report, run_scenario, runner
 from roboyard.scenarios.as_run import scenario_as_run
 from roboyard.scenarios.clock import Progress
 
@@ -228,3 +229,11 @@ def test_a_run_that_is_stopped_from_outside(scenario: Path, tmp_path: Path, numb
     with open_recording(out) as recording:
         assert recording.complete is (number != signal.SIGKILL)
         assert recording.end_ns >= 0.9e9
+
+
+def test_a_failure_is_filmed_briefly(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_FAILURE_S", 0.25)
+    scenario.write_text(SCENARIO.replace("> 0.2", "> 20") + "video: {width: 64, height: 48, fps: 20}\n")
+    outcome = quiet(scenario, tmp_path / "out", video="failed")
+    frames, _ = imageio_ffmpeg.count_frames_and_secs(str(outcome.files["video"]))
+    assert 5 <= frames <= 6  # 1.5 s of the run within 0.25 s

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from roboyard.errors import RoboyardError
@@ -35,11 +36,12 @@ class Filming:
             self._due_ns = (time_ns // self._period_ns + 1) * self._period_ns
             self._film.snap(self._run.simulation)
 
-    def write(self, folder: RunFolder, enough: Callable[[], bool]) -> str:
+    def write(self, folder: RunFolder, enough: Callable[[], bool], longest: float = math.inf) -> str:
         """Write the film into the run's folder.
 
         Args:
             folder: Of the run.
+            longest: The film goes so much faster than the scenario says that it takes no longer than this [s].
             enough: Looked at after every picture; True ends the film there, and what there is can be played.
 
         Returns:
@@ -47,7 +49,8 @@ class Filming:
         """
         self._film.snap(self._run.simulation)
         entry = self._entry
-        settings = VideoSettings(entry.width, entry.height, entry.fps, entry.speed, entry.view)
+        speed = max(entry.speed, self._run.bus.now_ns / 1e9 / longest)
+        settings = VideoSettings(entry.width, entry.height, entry.fps, speed, entry.view)
 
         def told(done: int, wanted: int) -> None:
             if enough():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from roboyard.bus import Input
 from roboyard.bus.log import Record
@@ -32,6 +33,9 @@ from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_folder import RunFolder, given_folder, new_folder
 from roboyard.scenarios.spec import Spec
 from roboyard.scenarios.state import restore_run, save_run
+
+_FAILURE_S: Final = 30.0
+"""A film of a failure shows where to look; drawing all of a long run would hold a batch up."""
 
 
 def run_scenario(
@@ -64,7 +68,8 @@ def run_scenario(
         runs: Where new folders are made.
         keep: False leaves nothing on disk (and writes no report).
         report: False leaves the report out.
-        video: Make a film; "failed": only of a run that is no success; None: if the scenario always wants one.
+        video: Make a film; "failed": only of a run that is no success, half a minute at most; None: if the scenario
+            always wants one.
         inputs: A recording (or a run's folder) whose inputs from outside are repeated.
         from_state: A state that this scenario saved: go on from there.  Recording, metrics and report are those of the
             whole run; the recording is byte for byte that of a run that was never interrupted.
@@ -118,7 +123,8 @@ def run_scenario(
             _write_numbers(folder, document, ending)
             if filming is not None and _is_filmed(video, document):
                 (stage or _nobody)("drawing the video")
-                notes += filter(None, [filming.write(folder, lambda: control.stopping)])
+                longest = _FAILURE_S if video == "failed" else math.inf
+                notes += filter(None, [filming.write(folder, lambda: control.stopping, longest)])
             if report:
                 (stage or _nobody)("writing the report")
                 write_report(folder, world=run.simulation)

@@ -12,17 +12,20 @@ from typing import Final
 import numpy as np
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.events import ARRIVED, DEAD
+from roboyard.walking.steps.draws import key_of, uniform
+from roboyard.walking.steps.events import ALIVE, ARRIVED, DEAD
 from roboyard.walking.steps.herd import EVENTS, Array, Herd, Log, Ways, World, sample_parts
 from roboyard.walking.steps.placing import lift, set_down
 
 DRAWS: Final = 4
 """Numbers that an event takes: which foot, how far beside its place along and across, where the body is."""
+_STALLED: Final = 40
+"""Of the plans that arrive 95 of 100 get on within half as many events, always; others would go on to the log's end."""
 _HOLDS_BACK: Final = 4.0
 """A patient planner picks a foot so much sooner if the body cannot go on before it has changed."""
 
 
-@kernel(leaf=True, examples=lambda: [(*sample_parts(), 0, np.zeros(DRAWS), False)])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, np.zeros(DRAWS), False)])
 def advance(world: World, ways: Ways, herd: Herd, log: Log, i: int, draws: Array, patient: bool) -> int:
     """Add one event to plan ``i``: a wheel picks a foot by the square of its bonus; it rises, or is set down.
 
@@ -79,3 +82,30 @@ def advance(world: World, ways: Ways, herd: Herd, log: Log, i: int, draws: Array
         for k in range(legs):
             total += weights[k]
     return DEAD
+
+
+@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, np.uint64(1), np.zeros(DRAWS))])
+def go_through(world: World, ways: Ways, herd: Herd, log: Log, i: int, key: np.uint64, draws: Array) -> int:
+    """Go on with plan ``i``, without patience, as far as it gets; one that gets no farther for long is dropped.
+
+    Args:
+        world: See there.
+        ways: See there.
+        herd: See there.
+        log: See there.
+        i: Which plan.
+        key: What its events are drawn with.
+        draws: (DRAWS,) to work in.
+
+    Returns:
+        ARRIVED, DEAD, FULL; or ALIVE, if it was dropped.
+    """
+    state, farthest, gained = ALIVE, 0, herd.events[i]
+    while state == ALIVE and herd.events[i] - gained < _STALLED:
+        own = key_of(key, 2 + herd.events[i])
+        for k in range(DRAWS):
+            draws[k] = uniform(own, k)
+        state = advance(world, ways, herd, log, i, draws, False)
+        if herd.span[i, 1] > farthest:
+            farthest, gained = herd.span[i, 1], herd.events[i]
+    return state

@@ -125,13 +125,19 @@ def body_height(body: Array, left: float, near: float, cell: float, x: float, y:
     return float(low * (1.0 - v) + high * v)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
-def value_at(values: Array, left: float, near: float, cell: float, x: float, y: float) -> float:
-    """A map's value at a place; -inf over holes and outside."""
-    c, r = math.floor((x - left) / cell), math.floor((y - near) / cell)
+@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0)])
+def cell_value(values: Array, column: float, row: float) -> float:
+    """A map's value at a place in cells; -inf over holes and outside."""
+    c, r = math.floor(column), math.floor(row)
     if c < 0 or r < 0 or r >= values.shape[0] or c >= values.shape[1] or math.isnan(values[r, c]):
         return -math.inf
     return float(values[r, c])
+
+
+@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
+def value_at(values: Array, left: float, near: float, cell: float, x: float, y: float) -> float:
+    """A map's value at a place; -inf over holes and outside."""
+    return cell_value(values, (x - left) / cell, (y - near) / cell)
 
 
 @kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0, 0.1, 0.1)])

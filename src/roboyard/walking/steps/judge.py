@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.walking.steps.draft import Draft, make_draft, poorness
 from roboyard.walking.steps.extras import edges_without_one, leg_work, margin_without_one, share_loads
-from roboyard.walking.steps.ground_kernels import value_at
+from roboyard.walking.steps.ground_kernels import cell_value, value_at
 from roboyard.walking.steps.herd import EVENTS, SET, World, sample_world
 from roboyard.walking.steps.order import PASSING
 from roboyard.walking.steps.rig_kernels import Limbs, leg_joints, sample_limbs
@@ -69,18 +69,16 @@ def way_place(way: Array, at: float, out: Array) -> None:
         out[j] = way[k, j] * (1.0 - u) + way[k + 1, j] * u
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_limbs(), 0, np.zeros(3), np.zeros(3))])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_limbs(), 0, np.zeros(7), np.zeros(3))])
 def knee_place(limbs: Limbs, i: int, q: Array, out: Array) -> None:
-    """Where the knee of a leg is in the body (3,), of its joints (3,)."""
+    """Where the knee of a leg is in the body (3,), of its joints (7,), see `leg_joints`."""
     H, K = limbs.legs.T_body_hip[i], limbs.legs.T_hip_knee[i]
-    c, s = math.cos(q[1]), math.sin(q[1])
-    rx = c * limbs.legs.thigh[i, 0] - s * limbs.legs.thigh[i, 1]
-    ry = s * limbs.legs.thigh[i, 0] + c * limbs.legs.thigh[i, 1]
+    rx = q[5] * limbs.legs.thigh[i, 0] - q[6] * limbs.legs.thigh[i, 1]
+    ry = q[6] * limbs.legs.thigh[i, 0] + q[5] * limbs.legs.thigh[i, 1]
     ax = K[0, 0] * rx + K[0, 1] * ry + K[0, 3]
     ay = K[1, 0] * rx + K[1, 1] * ry + K[1, 3]
     az = K[2, 0] * rx + K[2, 1] * ry + K[2, 3]
-    c, s = math.cos(q[0]), math.sin(q[0])
-    bx, by = c * ax - s * ay, s * ax + c * ay
+    bx, by = q[3] * ax - q[4] * ay, q[4] * ax + q[3] * ay
     for k in range(3):
         out[k] = H[k, 0] * bx + H[k, 1] * by + H[k, 2] * az + H[k, 3]
 
@@ -88,24 +86,27 @@ def knee_place(limbs: Limbs, i: int, q: Array, out: Array) -> None:
 @kernel(
     leaf=True,
     forceinline=True,
-    examples=lambda: [(sample_world(), sample_limbs(), np.zeros(3), np.zeros(3), 0, np.zeros(3), np.zeros(3))],
+    examples=lambda: [(sample_world(), sample_limbs(), np.zeros(3), np.zeros(3), 0, np.zeros(7), np.zeros(3))],
 )
 def limb_free(world: World, limbs: Limbs, body: Array, foot: Array, leg: int, q: Array, knee: Array) -> bool:
-    """Whether shank and thigh stay above the ground: foot (3,) and body in the world, joints (3,)."""
-    task = world.number
+    """Whether shank and thigh stay above the ground: foot (3,) and body in the world, joints (7,)."""
+    task, per_cell = world.number, 1.0 / world.number.cell
     knee_place(limbs, leg, q, knee)
-    kx = body[0] + task.cos * knee[0] - task.sin * knee[1]
-    ky = body[1] + task.sin * knee[0] + task.cos * knee[1]
+    kx = (body[0] + task.cos * knee[0] - task.sin * knee[1] - task.x) * per_cell
+    ky = (body[1] + task.sin * knee[0] + task.cos * knee[1] - task.y) * per_cell
     kz = body[2] + knee[2]
+    fx, fy = (foot[0] - task.x) * per_cell, (foot[1] - task.y) * per_cell
     for k in range(1, 5):  # the foot itself is looked at elsewhere
         u = 0.25 * k
-        x, y, z = foot[0] + u * (kx - foot[0]), foot[1] + u * (ky - foot[1]), foot[2] + u * (kz - foot[2])
-        if z - task.limb < value_at(world.heights, task.x, task.y, task.cell, x, y):
+        if foot[2] + u * (kz - foot[2]) - task.limb < cell_value(
+            world.heights, fx + u * (kx - fx), fy + u * (ky - fy)
+        ):  # fmt: skip
             return False
     hip = limbs.legs.T_body_hip[leg, :3, 3]
-    hx, hy = body[0] + task.cos * hip[0] - task.sin * hip[1], body[1] + task.sin * hip[0] + task.cos * hip[1]
-    x, y, z = 0.5 * (kx + hx), 0.5 * (ky + hy), 0.5 * (kz + body[2] + hip[2])
-    return bool(z - task.limb >= value_at(world.heights, task.x, task.y, task.cell, x, y))
+    hx = (body[0] + task.cos * hip[0] - task.sin * hip[1] - task.x) * per_cell
+    hy = (body[1] + task.sin * hip[0] + task.cos * hip[1] - task.y) * per_cell
+    z = 0.5 * (kz + body[2] + hip[2])
+    return bool(z - task.limb >= cell_value(world.heights, 0.5 * (kx + hx), 0.5 * (ky + hy)))
 
 
 class Room(NamedTuple):
@@ -120,7 +121,7 @@ class Room(NamedTuple):
         last: (l, 3) joints at the look before [rad].
         edges: (12, 3) of the polygon.
         along: (l,) feet along the body [m].
-        few: (6, 3) body, foot, joints, knee, body when a foot rose, when it is set down.
+        few: (6, 7) body, foot, joints, knee, body when a foot rose, when it is set down; see `leg_joints`.
         loads: (l,) what feet carry, as shares of the weight.
         fewer: (l, 12, 3) edges of the polygons without a foot.
         counts: (l,) how many each.
@@ -146,7 +147,7 @@ def make_room(legs: int) -> Room:
     return Room(
         np.zeros((1, legs, 3)), np.ones((1, legs), np.bool_), np.zeros(legs, np.int64), np.ones(legs),
         np.zeros(EVENTS + 2),
-        np.zeros((legs, 3)), np.zeros((12, 3)), np.zeros(legs), np.zeros((6, 3)), np.zeros(legs),
+        np.zeros((legs, 3)), np.zeros((12, 3)), np.zeros(legs), np.zeros((6, 7)), np.zeros(legs),
         np.zeros((legs, 12, 3)), np.zeros(legs, np.int64),
     )  # fmt: skip
 
@@ -196,6 +197,7 @@ def sweep(
     for k in range(m + 1):
         times[k + 1] = times[k] + draft.gap[k]
     worst, least, tipping, known, count, weakest = 0.0, math.inf, 0.0, False, 0, 0
+    stands_well = 1.0 / (_COMFORT * task.margin)
     work, frail, late, works, fails = 0.0, 0.0, 0.0, exact and task.energy > 0.0, exact and task.leg_loss > 0.0
     for k in range(m + 1):
         gap = draft.gap[k]
@@ -210,7 +212,7 @@ def sweep(
             parts = max(parts, math.ceil(_PER_SAMPLE * abs(draft.at[k + 1] - draft.at[k])))
         if not live:  # it is over
             parts = -1
-        fastest, stride, stood = 0.0, max(parts, 1), 0
+        fastest, stride, stood, each = 0.0, max(parts, 1), 0, gap / max(parts, 1)
         if parts > 0:
             stride = max(int(parts * _TRAVEL / max(abs(draft.at[k + 1] - draft.at[k]), 1e-9)), 1)
         for p in range(0 if not known else 1, parts + 1):
@@ -222,10 +224,10 @@ def sweep(
                 margin = inside_by(edges, count, body[0], body[1])
                 if margin < least:
                     least, weakest = margin, k
-                tipping += (1.0 - min(max(margin / (_COMFORT * task.margin), 0.0), 1.0)) * gap / max(parts, 1)
+                tipping += (1.0 - min(max(margin * stands_well, 0.0), 1.0)) * each
             if fails:
                 margin = margin_without_one(room.fewer, room.counts, body[0], body[1])
-                frail += (1.0 - min(max(margin / (_COMFORT * task.margin), 0.0), 1.0)) * gap / max(parts, 1)
+                frail += (1.0 - min(max(margin * stands_well, 0.0), 1.0)) * each
             if works:
                 share_loads(feet, down, body[0], body[1], room.loads)
             for leg in range(legs):

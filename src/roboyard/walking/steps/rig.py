@@ -77,7 +77,7 @@ class Rig:
         layer = 1.2 * half / (LAYERS - 1)
         low[:, 2] = legs.T_body_hip[:, 2, 3] - 0.95 * half
         reached = np.zeros((len(home), _CELLS, _CELLS, LAYERS), np.bool_)
-        fill_table(legs, knee, low, cell, layer, np.empty(3), reached)
+        fill_table(legs, knee, low, cell, layer, np.empty(7), reached)
         table, air = (np.zeros((len(home), _CELLS, _CELLS), np.uint64) for _ in range(2))
         for i, one in enumerate(reached):
             away = distance_transform_edt(one, sampling=(cell, cell, layer))

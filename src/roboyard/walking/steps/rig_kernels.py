@@ -73,7 +73,9 @@ def sample_limbs() -> Limbs:
 
 @kernel(leaf=True, forceinline=True, examples=lambda: [(0.0, -1.0, 1.0)])
 def _turned(angle: float, low: float, high: float) -> float:
-    """The angle, by whole turns as near as can be to the middle of a range."""
+    """The angle, by whole turns as near as can be to the middle of a range; as it is where it lies in it."""
+    if low <= angle <= high:
+        return angle
     middle = 0.5 * (low + high)
     return float(angle - 2.0 * math.pi * math.floor((angle - middle) / (2.0 * math.pi) + 0.5))
 
@@ -86,11 +88,12 @@ def knee_turn(legs: LegRows, i: int, third: float) -> float:
     return float(legs.thigh[i, 0] * sy - legs.thigh[i, 1] * sx)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_rows(), np.ones(1), 0, 0.15, 0.0, 0.0, np.zeros(3))])
+@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_rows(), np.ones(1), 0, 0.15, 0.0, 0.0, np.zeros(7))])
 def leg_joints(legs: LegRows, knee: Array, i: int, x: float, y: float, z: float, out: Array) -> bool:
-    """The joints (3,) of a leg whose knee bends its own way, for its foot in the body; whether limits are kept.
+    """The joints of a leg whose knee bends its own way, for its foot in the body; whether limits are kept.
 
     As `leg_solutions`, for one way of the knee only and without arrays of its own: planners ask millions of times.
+    ``out`` (7,) is filled: the joints, and cosine and sine of the first and of the second one.
     """
     H, K = legs.T_body_hip, legs.T_hip_knee
     x, y, z = x - H[i, 0, 3], y - H[i, 1, 3], z - H[i, 2, 3]
@@ -105,28 +108,34 @@ def leg_joints(legs: LegRows, knee: Array, i: int, x: float, y: float, z: float,
         return False
     ux, uy, lx, ly = legs.thigh[i, 0], legs.thigh[i, 1], legs.shank[i, 0], legs.shank[i, 1]
     both = math.sqrt((ux * ux + uy * uy) * (lx * lx + ly * ly))
-    middle, beside = math.atan2(b, a), math.acos(off / far)
+    # turns as their cosines and sines: an angle is worked out for what is given only
+    a, b, c0 = a / far, b / far, off / far
+    s0 = math.sqrt(1.0 - c0 * c0)
     for k in range(2):
-        first = _turned(middle + (beside if k == 0 else -beside), legs.lower[i, 0], legs.upper[i, 0])
-        if not legs.lower[i, 0] - _SLACK <= first <= legs.upper[i, 0] + _SLACK:
-            continue
-        c, s = math.cos(first), math.sin(first)
+        beside = s0 if k == 0 else -s0
+        c, s = a * c0 - b * beside, b * c0 + a * beside
         wx, wy, wz = c * px + s * py - K[i, 0, 3], c * py - s * px - K[i, 1, 3], pz - K[i, 2, 3]
         vx = K[i, 0, 0] * wx + K[i, 1, 0] * wy + K[i, 2, 0] * wz
         vy = K[i, 0, 1] * wx + K[i, 1, 1] * wy + K[i, 2, 1] * wz
         rest = 0.5 * (vx * vx + vy * vy - ux * ux - uy * uy - lx * lx - ly * ly)
         if abs(rest) > both:
             continue
-        turn = math.copysign(math.acos(rest / both), knee[i])
-        bend = turn - math.atan2(ux * ly - uy * lx, ux * lx + uy * ly)
-        third = _turned(legs.bend[i] * bend, legs.lower[i, 2], legs.upper[i, 2])
+        first = _turned(math.atan2(s, c), legs.lower[i, 0], legs.upper[i, 0])
+        if not legs.lower[i, 0] - _SLACK <= first <= legs.upper[i, 0] + _SLACK:
+            continue
+        ct = rest / both
+        st = math.copysign(math.sqrt(1.0 - ct * ct), knee[i])
+        straight_c, straight_s = (ux * lx + uy * ly) / both, (ux * ly - uy * lx) / both
+        cb, sb = ct * straight_c + st * straight_s, st * straight_c - ct * straight_s
+        third = _turned(legs.bend[i] * math.atan2(sb, cb), legs.lower[i, 2], legs.upper[i, 2])
         if not legs.lower[i, 2] - _SLACK <= third <= legs.upper[i, 2] + _SLACK:
             continue
-        cb, sb = math.cos(bend), math.sin(bend)
         rx, ry = ux + cb * lx - sb * ly, uy + sb * lx + cb * ly
-        second = _turned(math.atan2(vy, vx) - math.atan2(ry, rx), legs.lower[i, 1], legs.upper[i, 1])
+        ahead, aside, size = vx * rx + vy * ry, vy * rx - vx * ry, vx * vx + vy * vy  # as long as (rx, ry)
+        second = _turned(math.atan2(aside, ahead), legs.lower[i, 1], legs.upper[i, 1])
         if legs.lower[i, 1] - _SLACK <= second <= legs.upper[i, 1] + _SLACK:
-            out[0], out[1], out[2] = first, second, third
+            out[0], out[1], out[2], out[3], out[4] = first, second, third, c, s
+            out[5], out[6] = ahead / size, aside / size
             return True
     return False
 
@@ -134,13 +143,13 @@ def leg_joints(legs: LegRows, knee: Array, i: int, x: float, y: float, z: float,
 @kernel(
     leaf=True,
     examples=lambda: [
-        (sample_rows(), np.ones(1), np.zeros((1, 3)), 0.01, 0.01, np.zeros(3), np.zeros((1, 2, 2, LAYERS), np.bool_))
+        (sample_rows(), np.ones(1), np.zeros((1, 3)), 0.01, 0.01, np.zeros(7), np.zeros((1, 2, 2, LAYERS), np.bool_))
     ],
 )
 def fill_table(
     legs: LegRows, knee: Array, low: Array, cell: float, layer: float, q: Array, out: NDArray[np.bool_]
 ) -> None:
-    """Where the feet get, (l, n, n, LAYERS): rows along x, columns along y; ``q`` (3,) is room for joints."""
+    """Where the feet get, (l, n, n, LAYERS): rows along x, columns along y; ``q`` (7,) is room for joints."""
     for i in range(out.shape[0]):
         for a in range(out.shape[1]):
             for b in range(out.shape[2]):

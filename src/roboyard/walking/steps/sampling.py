@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.advance import DRAWS, advance
-from roboyard.walking.steps.draws import key_of, uniform
-from roboyard.walking.steps.events import ALIVE, ARRIVED
+from roboyard.walking.steps.advance import DRAWS, go_through
+from roboyard.walking.steps.draws import key_of
+from roboyard.walking.steps.events import ARRIVED
 from roboyard.walking.steps.herd import World, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.search import EVENTS_TRIED, Search, make_search, next_key, start, take
@@ -25,13 +25,8 @@ def sample(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: 
         key = next_key(search, seed)
         if not start(world, search, 0, key_of(key, 0), _WAYS):
             continue
-        state, event = ALIVE, 0
-        while state == ALIVE:
-            own = key_of(key, 2 + event)
-            for k in range(DRAWS):
-                draws[k] = uniform(own, k)
-            state = advance(world, ways, herd, log, 0, draws, False)
-            event += 1
-        search.tally[EVENTS_TRIED] += event
+        before = herd.events[0]
+        state = go_through(world, ways, herd, log, 0, key, draws)
+        search.tally[EVENTS_TRIED] += herd.events[0] - before + 1
         if state == ARRIVED:
             take(world, limbs, search, 0, False)

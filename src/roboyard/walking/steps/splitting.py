@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.advance import DRAWS, advance
+from roboyard.walking.steps.advance import DRAWS, advance, go_through
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.events import ALIVE, ARRIVED, DEAD, turn_off
 from roboyard.walking.steps.herd import BENT, Herd, Log, Ways, World, copy_plan, copy_way, sample_parts, sample_world
@@ -112,14 +112,11 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
                 left[kept], tired[kept] = left_over(world, ways, herd, kept), 0.0
                 kept += 1
                 # where nothing is in the way a plan gets through by itself, with fewer steps than by pieces
-                used, state = log.used[0], ALIVE
+                used = log.used[0]
                 copy_all(ways, herd, kept - 1, one)
-                while state == ALIVE:
-                    own = key_of(key_of(key, i), herd.events[one])
-                    for m in range(DRAWS):
-                        draws[m] = uniform(own, m)
-                    state = advance(world, ways, herd, log, one, draws, False)
-                    search.tally[EVENTS_TRIED] += 1
+                before = herd.events[one]
+                state = go_through(world, ways, herd, log, one, key_of(key, i), draws)
+                search.tally[EVENTS_TRIED] += herd.events[one] - before + 1
                 if state == ARRIVED:
                     refused = math.isinf(take(world, limbs, search, one, True))
                     arrivals += 1 if refused else 3 if planned else _ENOUGH

@@ -23,7 +23,9 @@ HOLD: Final = 0.15
 @kernel(leaf=True, forceinline=True, examples=lambda: [(0.5,)])
 def eased(share: float) -> float:
     """0 to 1 as a share goes from 0 to 1, by half a cosine, as the thesis's playback."""
-    return 0.5 - 0.5 * math.cos(math.pi * min(max(share, 0.0), 1.0))
+    if share <= 0.0:
+        return 0.0
+    return 0.5 - 0.5 * math.cos(math.pi * share) if share < 1.0 else 1.0
 
 
 @kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros(3), np.zeros(3), 0.1, 0.5, 1.0, *(np.zeros(3),) * 4)])
