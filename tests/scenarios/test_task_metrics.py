@@ -49,5 +49,27 @@ def test_a_task_is_right_if_the_truth_says_so(
     assert found["task_replans"] == 2
 
 
+@pytest.mark.parametrize(
+    ("lain", "at", "right"),
+    [(2.0, (2.0, 1.0, 0.7), True), (0.2, (2.0, 1.0, 0.7), False), (2.0, (5.0, 1.0, 0.7), False)],
+)
+def test_who_takes_away_what_was_brought_does_not_make_it_wrong(
+    lain: float, at: tuple[float, float, float], right: bool
+) -> None:
+    metric = TasksDone("/tasks")
+    hear = metric.handlers()
+
+    def lie(seconds: float, **things: tuple[float, float, float]) -> None:
+        poses = ((SE3.from_xyz_rpy(place), "world", name) for name, place in things.items())
+        hear[MOVING](tf_message(poses, 0), round(1e9 * seconds))
+
+    lie(1.0, cup=(1.0, 1.0, 1.0), pot=DESK)  # in the hand
+    lie(2.0, cup=at, pot=DESK)
+    lie(2.0 + lain, pot=DESK)
+    told = {"task": 0, "goal": "bring", "what": "reached", "possible": True, "ends": {"cup": DESK}, "of": 1}
+    hear["/tasks"](msg.String(data=json.dumps(told)), 5_000_000_000)
+    assert metric.result()["tasks_wrong"] == (not right)
+
+
 def test_nobody_pursues_tasks() -> None:
     assert set(TasksDone("/tasks").result().values()) == {None}

@@ -12,14 +12,18 @@ from roboyard.scenarios.thing_truth import MOVING
 
 _NEAR = 0.2
 """A thing that has been brought somewhere is as near to where it belongs [m]."""
+_AT_REST_NS = 500_000_000
+_MOVED = 1e-3
+"""Less is no motion [m]."""
 
 
 class TasksDone(Collector):
     """What a goal mission tells of its tasks.
 
     ``tasks_over``: whether all are; ``tasks_done``: how many were reached; ``tasks_impossible``: how many were given up
-    as impossible.  ``tasks_wrong``: reached though a thing is truly not where the file says that it ends, or given up
-    though the file says that it is possible and all such things are there, or the other way round;
+    as impossible.  ``tasks_wrong``: reached though a thing is truly not where the file says that it ends (nor lay there
+    until somebody took it out of the world), or given up though the file says that it is possible and all such things
+    are there, or the other way round;
     ``task_failures``: actions that failed; ``task_changes``: plans that the world made void; ``task_replans``: plans
     after the first of a task; ``failures_lost``: failed actions whose task did not end rightly all the same;
     ``failures_recovered``: the share of the others.
@@ -35,6 +39,8 @@ class TasksDone(Collector):
         self._of = 0
         self._ends: dict[int, tuple[str, bool]] = {}
         self._things: dict[str, tuple[float, float, float]] = {}
+        self._since: dict[str, int] = {}  # when each moved last
+        self._taken: dict[str, tuple[float, float, float]] = {}  # where things lay that are gone
         self._failed: dict[int, int] = {}
         self._plans: dict[int, int] = {}
         self._changes = 0
@@ -45,7 +51,14 @@ class TasksDone(Collector):
 
     def _on_things(self, message: Any, time_ns: int) -> None:
         places = ((one.child_frame_id, one.transform.translation) for one in message.transforms)
-        self._things = {str(name): (float(at.x), float(at.y), float(at.z)) for name, at in places}
+        before, self._things = self._things, {str(name): (float(at.x), float(at.y), float(at.z)) for name, at in places}
+        for name, at in self._things.items():
+            self._taken.pop(name, None)
+            if name not in before or math.dist(at, before[name]) > _MOVED:
+                self._since[name] = time_ns
+        for name in before.keys() - self._things.keys():
+            if time_ns - self._since[name] >= _AT_REST_NS:
+                self._taken[name] = before[name]
 
     def _on_task(self, message: Any, time_ns: int) -> None:
         said = json.loads(message.data)
@@ -63,7 +76,7 @@ class TasksDone(Collector):
     def _is_right(self, what: str, possible: bool, ends: Mapping[str, list[float]]) -> bool:
         if what == "impossible":
             return not (possible and all(name in self._things for name in ends))
-        there = self._things
+        there = self._things | self._taken
         return possible and all(name in there and math.dist(there[name], at) <= _NEAR for name, at in ends.items())
 
     def result(self) -> dict[str, Value]:
