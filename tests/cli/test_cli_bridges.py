@@ -43,6 +43,11 @@ def test_one_port_is_for_one_server(wanted: dict[str, bool]) -> None:
         Bridging.of(wanted, (), "127.0.0.1", 9000, ())
 
 
+def test_waiting_is_for_those_left_out() -> None:
+    with pytest.raises(InputError, match=r"--external-wait 5 waits for nobody \(.*--external NODE"):
+        Bridging.of({"ros2": True}, (), "127.0.0.1", None, (), 5.0)
+
+
 def test_a_node_is_left_out_and_another_takes_its_place() -> None:
     with Run("arena", record=False) as run:
         rover = run.add("rover")

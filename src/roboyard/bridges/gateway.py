@@ -14,13 +14,14 @@ from fnmatch import fnmatchcase
 from threading import Lock
 from typing import Any, Final
 
+from roboyard.bridges.external import ANSWERED, ASKED, NODE, answer
 from roboyard.bus import Bus, Future, Input, Topic
 from roboyard.bus.log import Record
 
 Heard = Callable[[Any, str, int], None]
 """Gets (message, publisher's node, simulated time in ns), on the executor's thread."""
 
-OWN: Final = ("/inputs",)
+OWN: Final = ("/inputs", ASKED, ANSWERED)
 """Topics that no bridge shows: they are about the run, not about the robot."""
 BACKLOG: Final = 1000
 """Inputs that may wait before bridges begin to drop what comes in."""
@@ -46,6 +47,8 @@ class Seen:
         services: Type and serving node by name.
         actions: Type and serving node by name.
         parameters: Values by name, for each node.
+        asked: Services that nodes of ours call and foreign ones shall serve: type by name.
+        asked_actions: Actions of that kind.
     """
 
     time_ns: int
@@ -53,6 +56,8 @@ class Seen:
     services: dict[str, tuple[str, str]]
     actions: dict[str, tuple[str, str]]
     parameters: dict[str, dict[str, Any]]
+    asked: dict[str, str] = field(default_factory=dict)
+    asked_actions: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -115,15 +120,20 @@ class Gateway:
             for name, topic in bus.topics.items()
             if name in self.topics
         }
-        services, actions = {}, {}
+        parameters = {name: node.parameters() for name, node in bus.nodes.items() if name != NODE}
+        seen = Seen(bus.now_ns, topics, {}, {}, parameters)
         for name, service in bus.services.items():
             owner, mark, part = name.partition("/_action/")
-            if not mark:
-                services[name] = (service.type.name, service.node)
-            elif part == "send_goal":
-                actions[owner] = (service.type.name.removesuffix("_SendGoal"), service.node)
-        parameters = {name: node.parameters() for name, node in bus.nodes.items()}
-        return Seen(bus.now_ns, topics, services, actions, parameters)
+            kind = service.type.name
+            if name.startswith(f"{NODE}/") or (mark and part != "send_goal"):
+                continue
+            if mark:
+                kind = kind.removesuffix("_SendGoal")
+            if service.node == NODE:
+                (seen.asked_actions if mark else seen.asked)[owner] = kind
+            else:
+                (seen.actions if mark else seen.services)[owner] = (kind, service.node)
+        return seen
 
     # -- listening; on the executor's thread -----------------------------------------------------------------------
     def listen(self, topic: str, heard: Heard) -> None:
@@ -179,6 +189,11 @@ class Gateway:
     def call(self, service: str, kind: str, source: str, data: bytes, reply: Callable[[Future], None]) -> bool:
         """Call a service with a request as CDR; ``reply`` gets the answer on the executor's thread."""
         return self.bus.inputs.push(Input("call", service, kind, source, data, reply))
+
+    def answer(self, number: int, source: str, response: bytes = b"", error: str = "") -> None:
+        """Hand in what has come back for a call that a foreign node shall answer; see `external.answer`."""
+        if not self.bus.inputs.push(answer(number, source, response, error)):
+            self.count("dropped")
 
     # -- book-keeping, from any thread -----------------------------------------------------------------------------
     def count(self, what: str, by: int = 1) -> None:

@@ -24,6 +24,7 @@ class Bridging:
         host: Address that bridges listen on.
         port: Where Foxglove or rosbridge listen; None: where they usually do.
         external: Nodes that are left out, since others take their places.
+        patience: How long a call of what they served may take [simulated s].
         opened: The bridges of the last run.
         pacer: What kept the last run to the wall's clock.
     """
@@ -33,12 +34,19 @@ class Bridging:
     host: str = "127.0.0.1"
     port: int | None = None
     external: Sequence[str] = ()
+    patience: float = 30.0
     opened: list[Bridge] = field(default_factory=list)
     pacer: Pacer | None = None
 
     @classmethod
     def of(
-        cls, wanted: Mapping[str, bool], topics: Sequence[str], host: str, port: int | None, external: Sequence[str]
+        cls,
+        wanted: Mapping[str, bool],
+        topics: Sequence[str],
+        host: str,
+        port: int | None,
+        external: Sequence[str],
+        patience: float | None = None,
     ) -> Bridging:
         """Of the command line's options. Raises InputError."""
         from roboyard.errors import InputError
@@ -49,7 +57,9 @@ class Bridging:
             raise InputError(
                 f"--bridge-port {port} is one port for {len(served)} servers", valid="with --foxglove or --rosbridge"
             )
-        return cls(kinds, topics, host, port, external)
+        if patience is not None and not external:
+            raise InputError(f"--external-wait {patience:g} waits for nobody", valid="with --external NODE")
+        return cls(kinds, topics, host, port, external, 30.0 if patience is None else patience)
 
     def attach(self) -> list[Callable[[Run], AbstractContextManager[object]]]:
         """For `run_scenario`: nodes are left out, then there are new bridges, one for each kind."""
@@ -70,7 +80,7 @@ class Bridging:
         """Take nodes off whose places others take."""
         self.pacer = run.bus.executor.pacer
         for name in self.external:
-            leave_out(run, name)
+            leave_out(run, name, self.patience)
         return nullcontext()
 
     def _make(self, kind: str, run: Run) -> Bridge:
@@ -100,19 +110,26 @@ class Bridging:
         return lines
 
 
-def leave_out(run: Run, name: str) -> None:
-    """Take a node off a run that has not begun. Raises UnknownNameError."""
+def leave_out(run: Run, name: str, patience: float | None = None) -> None:
+    """Take a node off a run that has not begun; what it served is asked outside. Raises UnknownNameError.
+
+    Args:
+        run: The run.
+        name: The node's.
+        patience: How long a call of what it served may take [simulated s]; None: as `bridges.external` has it.
+    """
+    from roboyard.bridges.external import NODE, stand_in
     from roboyard.errors import UnknownNameError
 
     full = f"/{name.lstrip('/')}"
-    node = run.bus.nodes.get(full)
-    if node is None or full == "/roboyard":
-        known = ", ".join(other for other in run.bus.nodes if other != "/roboyard")
+    node, own = run.bus.nodes.get(full), ("/roboyard", NODE)
+    if node is None or full in own:
+        known = ", ".join(other for other in run.bus.nodes if other not in own)
         raise UnknownNameError(f"the run has no node {full}", where="--external", valid=known)
     for robot in run.robots.values():
         for label in [label for label, own in robot.nodes.items() if own is node]:
             del robot.nodes[label]
-    run.bus.remove(node)
+    stand_in(run.bus, node, patience)
 
 
 def _counts(bridge: Bridge) -> str:

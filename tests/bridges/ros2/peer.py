@@ -44,7 +44,7 @@ def main(domain: int, size: int) -> None:
                 writers[topic] = participant.writer(topic, said["type"], quality)
                 node.writers.append(writers[topic].guid)
                 graph.write(discovery.encode(participant.guid, {said.get("node", "/teleop"): node}, size))
-                for _ in range(100):
+                for _ in range(round(said.get("patience", 5.0) / 0.05)):
                     if writers[topic].matched:
                         break
                     time.sleep(0.05)

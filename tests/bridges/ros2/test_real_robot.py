@@ -8,7 +8,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from tests.bridges.ros2.test_ros2_bridge import Peer
+from tests.bridges.ros2.conftest import Peer
 
 import roboyard as ry
 from roboyard.bridges import Attached

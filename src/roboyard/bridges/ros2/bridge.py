@@ -6,22 +6,24 @@ import asyncio
 import os
 import struct
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from roboyard.bridges.asking import look
 from roboyard.bridges.bridge import BridgeError
 from roboyard.bridges.descriptions import Descriptions
+from roboyard.bridges.external import ASKED
 from roboyard.bridges.gateway import Gateway, Seen
 from roboyard.bridges.loop import Loop
 from roboyard.bridges.ros2 import discovery, names
 from roboyard.bridges.ros2.dds import Participant, Quality, Reader, Writer
 from roboyard.bridges.ros2.discovery import NodeEnds
-from roboyard.bridges.ros2.services import Served
+from roboyard.bridges.ros2.services import Asked, Served
 from roboyard.bridges.ros2.topics import Read, Written
 from roboyard.bus import Bus
+from roboyard.bus.actions.status import endpoint
 from roboyard.errors import MessageError, RoboyardError, RunError
-from roboyard.messages import message_type, serialize
+from roboyard.messages import message_type, nanoseconds, serialize
 
 _OWN: Final = "/roboyard"
 _CLOCK: Final = "/clock"
@@ -62,6 +64,7 @@ class Ros2Bridge:
         self._written: dict[str, Written] = {}
         self._read: dict[str, Read] = {}
         self._served: dict[str, Served] = {}
+        self._asked: dict[str, Asked] = {}
         self._described: list[Writer] = []
         self._nodes: dict[str, NodeEnds] = {}
         self._unfit: set[str] = set()
@@ -104,6 +107,7 @@ class Ros2Bridge:
             writer.write(serialize(message_type(_STRING)(data=text)))
             self._described.append(writer)
         self._update(seen)
+        self._gateway.ask(lambda: self._gateway.listen(ASKED, self._ask))
         self._loop.begin(self._watch())
 
     def close(self) -> None:
@@ -128,6 +132,8 @@ class Ros2Bridge:
             await asyncio.sleep(_LOOK)
             for written in self._written.values():
                 written.look()
+            for asked in list(self._asked.values()):
+                asked.look()
             self._clock_read = self._clock is not None and self._clock.matched
             rounds += 1
             if rounds % round(_PERIOD / _LOOK) == 0:
@@ -141,7 +147,9 @@ class Ros2Bridge:
         """Bring DDS up to date."""
         self._update_written(seen)
         self._update_read(seen)
-        wanted = {name: about for name, about in self._services(seen).items() if name not in self._unfit}
+        self._update_asked(seen)
+        served = _services(seen.services, seen.actions)
+        wanted = {name: about for name, about in served.items() if name not in self._unfit}
         for name in [name for name, served in self._served.items() if wanted.get(name) != (served.kind, served.node)]:
             self._served.pop(name).close()
         for name, (kind, node) in wanted.items():
@@ -180,14 +188,24 @@ class Ros2Bridge:
                     self._read[name] = Read(name, kind, self._participant, self._gateway, self._source)
                 self._read[name].update(writers)
 
-    def _services(self, seen: Seen) -> dict[str, tuple[str, str]]:
-        """All of them, those that carry actions too: ROS 2 has them alike."""
-        found = dict(seen.services)
-        for name, (kind, node) in seen.actions.items():
-            found[f"{name}/_action/send_goal"] = (f"{kind}_SendGoal", node)
-            found[f"{name}/_action/get_result"] = (f"{kind}_GetResult", node)
-            found[f"{name}/_action/cancel_goal"] = ("action_msgs/srv/CancelGoal", node)
-        return found
+    def _update_asked(self, seen: Seen) -> None:
+        ours = {name: (kind, _OWN) for name, kind in seen.asked.items()}
+        actions = {name: (kind, _OWN) for name, kind in seen.asked_actions.items()}
+        wanted = _services(ours, actions)
+        for name in [name for name in self._asked if name not in wanted]:
+            self._asked.pop(name).close()
+        for name, (kind, _) in wanted.items():
+            if name not in self._asked and name not in self._unfit:
+                with _Fitting(self, name):
+                    self._asked[name] = Asked(name, kind, self._participant, self._gateway, self._source)
+            if name in self._asked:
+                self._asked[name].check(self._participant.foreign_writers())
+
+    def _ask(self, message: Any, node: str, time_ns: int) -> None:
+        """A node of ours calls a foreign one; on the executor's thread."""
+        asked = self._asked.get(message.service)
+        if asked is not None:
+            asked.ask(int(message.number), bytes(message.request), nanoseconds(message.until))
 
     def _announce(self, seen: Seen) -> None:
         """Tell which endpoints belong to which node, if that has changed."""
@@ -203,6 +221,9 @@ class Ros2Bridge:
             ends.readers.append(served.reader.guid)
             ends.writers.append(served.writer.guid)
         own = nodes.setdefault(_OWN, NodeEnds())
+        for asked in self._asked.values():
+            own.readers.append(asked.reader.guid)
+            own.writers.append(asked.writer.guid)
         own.writers += [writer.guid for writer in (self._clock, *self._described) if writer is not None]
         if nodes != self._nodes:
             self._nodes = nodes
@@ -256,6 +277,18 @@ class _Fitting:
             self._bridge.unfitting(self._name, str(error))
             return True
         return False
+
+
+def _services(
+    services: Mapping[str, tuple[str, str]], actions: Mapping[str, tuple[str, str]]
+) -> dict[str, tuple[str, str]]:
+    """All of them, those that carry actions too: ROS 2 has them alike."""
+    found = dict(services)
+    for name, (kind, node) in actions.items():
+        found[endpoint(name, "send_goal")] = (f"{kind}_SendGoal", node)
+        found[endpoint(name, "get_result")] = (f"{kind}_GetResult", node)
+        found[endpoint(name, "cancel_goal")] = ("action_msgs/srv/CancelGoal", node)
+    return found
 
 
 def _node(source: str) -> str:

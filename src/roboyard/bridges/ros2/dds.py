@@ -108,6 +108,13 @@ class Writer:
         """Whether anybody reads."""
         return bool(self._entity._get_matched_subscriptions(self._reference, None, 0) > 0)  # their number, no list
 
+    @property
+    def readers(self) -> frozenset[int]:
+        """Handles of those who read."""
+        with suppress(DDSException):
+            return frozenset(self._entity.get_matched_subscriptions())
+        return frozenset()
+
     def close(self) -> None:
         """Withdraw it."""
         _close(self._entity)
@@ -140,6 +147,13 @@ class Reader:
                 guid = found.key.bytes if found is not None else b""
             self._writers[sample.writer] = guid
         return guid
+
+    @property
+    def matched(self) -> bool:
+        """Whether anybody writes."""
+        with suppress(DDSException):
+            return bool(self._entity.get_matched_publications())
+        return False
 
     def close(self) -> None:
         """Withdraw it."""

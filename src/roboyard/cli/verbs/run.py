@@ -68,6 +68,10 @@ def run(
     external: Annotated[
         list[str] | None, typer.Option(metavar="NODE", help="Leave this node out; one outside takes its place.")
     ] = None,
+    external_wait: Annotated[
+        float | None,
+        typer.Option(metavar="S", min=0.1, help="How long calls of --external's services may take; default: 30."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, only the verdict.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -89,7 +93,7 @@ def run(
     overrides = [*(settings or []), *([f"duration={duration!r}"] if duration is not None else [])]
     spec = load_spec(scenario, overrides=overrides, smoke=smoke, robot=robot, world=world).seeded(seed)
     wanted = {"ros2": ros2, "ros1": ros1, "foxglove": foxglove, "rosbridge": rosbridge}
-    bridging = Bridging.of(wanted, bridge_topics or (), bridge_host, bridge_port, external or ())
+    bridging = Bridging.of(wanted, bridge_topics or (), bridge_host, bridge_port, external or (), external_wait)
     pace = rate if rate is not None else 1.0 if view or bridging.kinds else 0.0
 
     def once(folder: Path | None, shown: View | None) -> tuple[Outcome, Display, bool]:

@@ -1,0 +1,156 @@
+"""What a node that was left out served, asked of whoever serves it outside.
+
+A call becomes a message on ``/external/asked``, which bridges take to the other side; what they bring back enters
+through the input port as a message on ``/external/answered``.  So both are in the recording, and ``--inputs`` repeats a
+run without anybody outside.  The services that carry an action are asked like all others; its feedback is a topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from roboyard.bus import Bus, Future, Input, Node, param
+from roboyard.bus.actions.status import endpoint
+from roboyard.errors import MessageError, RunError
+from roboyard.messages import deserialize, message_type, serialize, stamp
+
+if TYPE_CHECKING:
+    from roboyard.bus.executor import Scheduled
+
+NAME: Final = "external"
+NODE: Final = f"/{NAME}"
+ASKED: Final = f"{NODE}/asked"
+ANSWERED: Final = f"{NODE}/answered"
+_CALL, _ANSWER = "roboyard_msgs/msg/ForeignCall", "roboyard_msgs/msg/ForeignAnswer"
+_OF_PARAMETERS: Final = "rcl_interfaces/"
+_RESULT: Final = endpoint("", "get_result")
+
+
+class ExternalError(RunError):
+    """Nobody outside has answered a call, or not as its service must."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call under way: what is called, whoever waits, and the end of patience."""
+
+    service: str
+    type: str
+    future: Future
+    given_up: Scheduled | None = None
+
+
+class External(Node):
+    """Stands for nodes that were left out, towards those who call their services and actions.
+
+    A call that nobody outside has answered in time fails; results of goals may take as long as they take.
+
+    in: ~answered   out: ~asked
+    """
+
+    fields = ("_number",)
+    patience: float = param(30.0, unit="s", low=0.1, high=86_400.0)
+
+    def setup(self) -> None:
+        """Hear of what comes back."""
+        self._number = 0
+        self._calls: dict[int, _Call] = {}
+        self._left_out: dict[str, str] = {}
+        self._asked = self.publisher("~asked", message_type(_CALL))
+        self.subscribe("~answered", message_type(_ANSWER), self._on_answer, with_source=True)
+
+    def stand_for(self, node: str, services: Mapping[str, Any]) -> None:
+        """Serve in the place of ``node``.
+
+        Args:
+            node: Its name, for what is said when nobody answers.
+            services: Types by name.
+        """
+        for name, kind in services.items():
+            self._left_out[name] = node
+            self.service(name, kind, partial(self._ask, name, kind))
+
+    def _ask(self, name: str, kind: Any, request: Any) -> Future:
+        self._number += 1
+        number = self._number
+        call = self._calls[number] = _Call(name, kind.name, Future(f"answer of {name}"))
+        until_ns = 0
+        if not name.endswith(_RESULT):
+            until_ns = self.now_ns + round(self.patience * 1e9)
+            call.given_up = self.after(self.patience, lambda: self._give_up(number))
+        data = np.frombuffer(serialize(request), dtype=np.uint8)
+        self._asked.publish(
+            self._asked.topic.type(service=name, type=kind.name, number=number, until=stamp(until_ns), request=data)
+        )
+        return call.future
+
+    def _give_up(self, number: int) -> None:
+        call = self._calls.pop(number)
+        node = self._left_out[call.service]
+        error = ExternalError(
+            f"nobody outside has answered {call.service} within {self.patience:g} s", where=f"{node} was left out",
+            valid="a foreign node that serves it, and a bridge to it",
+        )  # fmt: skip
+        self.log.warn(str(error), every=10.0)
+        call.future.fail(error)
+
+    def _on_answer(self, message: Any, source: str) -> None:
+        call = self._calls.pop(int(message.number), None)
+        if call is None:
+            return  # too late, or a second one
+        if call.given_up is not None:
+            call.given_up.cancel()
+        try:
+            if message.error:
+                raise ExternalError(message.error, where=call.service)
+            response = deserialize(bytes(message.response), f"{call.type}_Response")
+        except (ExternalError, MessageError) as error:
+            self.log.warn(f"{source}: {error}", every=10.0)
+            call.future.fail(error)
+        else:
+            call.future.resolve(response)
+
+
+def stand_in(bus: Bus, node: Node, patience: float | None = None) -> External | None:
+    """Take ``node`` off the bus; what it served is asked outside from now on.
+
+    Args:
+        bus: Where.
+        node: To be left out.
+        patience: How long a call may take [simulated s]; None: 30 s. That of the first node that is left out counts.
+
+    Returns:
+        Who stands for it; None if it served nothing but its parameters.
+    """
+    full_name = node.full_name
+    served = {
+        name: service.type
+        for name, service in bus.services.items()
+        if service.node == full_name and not service.type.name.startswith(_OF_PARAMETERS)
+    }
+    bus.remove(node)
+    if not served:
+        return None
+    external = bus.nodes.get(NODE)
+    if not isinstance(external, External):
+        external = bus.add(External(**({} if patience is None else {"patience": patience})), NAME)
+    external.stand_for(full_name, served)
+    return external
+
+
+def answer(number: int, source: str, response: bytes = b"", error: str = "") -> Input:
+    """What comes back for a call, as an input of the run.
+
+    Args:
+        number: Of the call.
+        source: The foreign node that has answered, or the bridge.
+        response: As CDR.
+        error: Why there is none.
+    """
+    message = message_type(_ANSWER)(number=number, error=error, response=np.frombuffer(response, dtype=np.uint8))
+    return Input("publish", ANSWERED, _ANSWER, source, serialize(message))

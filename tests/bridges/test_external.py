@@ -1,0 +1,192 @@
+"""Nodes that are left out: what they served is asked outside, in time, and what comes back is an input of the run."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.bridges.web.conftest import Wheels
+
+import roboyard as ry
+from roboyard.bridges.external import ANSWERED, ASKED, NODE, External, ExternalError, answer, stand_in
+from roboyard.bridges.gateway import Gateway
+from roboyard.messages import deserialize, serialize
+from roboyard.record import Recorder, inputs_of, open_recording
+
+RING = "std_srvs/srv/SetBool"
+
+
+class Caller(ry.Node):
+    """Calls a service and an action again and again, and keeps what came of it."""
+
+    def setup(self) -> None:
+        self.came: list[str] = []
+        self.heard = self.publisher("came", ry.msg.String)
+        self.ring = self.service_client("ring", ry.srv.SetBool)
+        self.count = self.action_client("count", ry.action.Fibonacci)
+
+    def call(self, *, data: bool = True) -> Any:
+        future = self.ring.call(ry.srv.SetBool.Request(data=data))
+        future.then(lambda done: self.keep(str(done.error or done.result.message)))
+        return future
+
+    def send(self, order: int) -> Any:
+        goal = self.count.send(ry.action.Fibonacci.Goal(order=order), lambda f: self.keep(str(f.sequence.tolist())))
+        goal.then(lambda done: self.keep(str(done.error or done.result.sequence.tolist())))
+        return goal
+
+    def keep(self, text: str) -> None:
+        self.came.append(text)
+        self.heard.publish(ry.msg.String(data=text))
+
+
+def left_out(patience: float = 2.0) -> tuple[ry.Bus, Caller, External]:
+    bus = ry.Bus(seed=1)
+    wheels, caller = bus.add(Wheels(), "wheels"), bus.add(Caller(), "caller")
+    external = stand_in(bus, wheels, patience)
+    assert external is not None
+    return bus, caller, external
+
+
+Respond = Callable[[Any], tuple[bytes, str]]
+
+
+def foreign(bus: ry.Bus, respond: Respond, delay: float = 0.0) -> list[Any]:
+    """Somebody outside who answers each call ``delay`` simulated seconds after it was made."""
+    asked: list[Any] = []
+
+    def hear(topic: Any, message: Any, node: str, time_ns: int) -> None:
+        if topic.name == ASKED:
+            asked.append(message)
+            found = answer(int(message.number), "/robot", *respond(message))
+            bus.executor.at(time_ns + round(delay * 1e9), lambda: bus.inputs.push(found), priority=98)
+
+    bus.tap(hear)
+    return asked
+
+
+def ding(message: Any) -> tuple[bytes, str]:
+    request = deserialize(bytes(message.request), f"{message.type}_Request")
+    return serialize(ry.srv.SetBool.Response(success=request.data, message=f"ding {message.number}")), ""
+
+
+@given(st.lists(st.floats(0.0, 3.5), min_size=1, max_size=6), st.floats(0.2, 3.0))
+def test_each_call_is_answered_once_or_fails_in_time(delays: list[float], patience: float) -> None:
+    bus, caller, _ = left_out(patience)
+    waits = iter(delays)
+
+    def hear(topic: Any, message: Any, node: str, time_ns: int) -> None:
+        if topic.name == ASKED:
+            found = answer(int(message.number), "/robot", *ding(message))
+            for times in (1, 2):  # the second one is a second server's
+                at_ns = time_ns + round(times * next_wait * 1e9)
+                bus.executor.at(at_ns, lambda: bus.inputs.push(found), priority=98)
+
+    bus.tap(hear)
+    for next_wait in waits:
+        began_ns = bus.now_ns
+        future = caller.call()
+        bus.executor.run_until(began_ns + 10**11, future.done)
+        took = (bus.now_ns - began_ns) / 1e9
+        if next_wait < patience:
+            assert future.result.message.startswith("ding")
+            assert took == pytest.approx(next_wait, abs=1e-6)
+        else:
+            assert isinstance(future.error, ExternalError)
+            assert took == pytest.approx(patience, abs=1e-6)
+        bus.executor.run_for(8.0)
+    assert len(caller.came) == len(delays)
+    bus.close()
+
+
+def test_who_does_not_answer_is_named() -> None:
+    bus, caller, _ = left_out(1.5)
+    future = caller.call()
+    bus.executor.run_for(2.0)
+    text = str(future.error)
+    assert "nobody outside has answered /ring within 1.5 s" in text
+    assert "/wheels was left out" in text
+    bus.close()
+
+
+@pytest.mark.parametrize(
+    ("response", "error", "told"),
+    [(b"", "gone fishing", "gone fishing"), (b"\0\1\0\0\1\2", "", "std_srvs/srv/SetBool_Response")],
+)
+def test_errors_and_nonsense_fail_the_call_and_nothing_else(response: bytes, error: str, told: str) -> None:
+    bus, caller, _ = left_out()
+    foreign(bus, lambda message: (response, error))
+    future = caller.call()
+    bus.executor.run_for(0.1)
+    assert told in str(future.error)
+    bus.close()
+
+
+def test_results_of_goals_may_take_their_time() -> None:
+    bus, caller, _ = left_out(1.0)
+
+    def respond(message: Any) -> tuple[bytes, str]:
+        if message.service.endswith("send_goal"):
+            return serialize(ry.action.Fibonacci.SendGoal.Response(accepted=True)), ""
+        result = ry.action.Fibonacci.Result(sequence=[0, 1])
+        return serialize(ry.action.Fibonacci.GetResult.Response(status=4, result=result)), ""
+
+    asked = foreign(bus, respond, 0.9)
+    bus.executor.run_for(0.1)
+    goal = caller.send(2)
+    bus.executor.run_for(1.0)
+    untils = {message.service.rsplit("/", 1)[1]: message.until.sec for message in asked}
+    assert untils == {"send_goal": 1, "get_result": 0}  # which has no end
+    bus.executor.run_for(1.0)
+    assert goal.succeeded
+    assert list(goal.result.sequence) == [0, 1]
+    bus.close()
+
+
+def test_a_run_is_repeated_without_anybody_outside(tmp_path: Path) -> None:
+    def recorded(path: Path, *, live: bool) -> bytes:
+        bus, caller, _ = left_out()
+        output = io.BytesIO()
+        output.close = lambda: None  # type: ignore[method-assign]
+        recorder = Recorder(bus, output)
+        if live:
+            foreign(bus, ding, 0.137)
+        else:
+            with open_recording(path) as recording:
+                bus.inputs.schedule(inputs_of(recording))
+        for time in (0.0, 0.5, 0.55):
+            bus.executor.at(round(time * 1e9), caller.call)
+        bus.executor.run_until(2_000_000_000)
+        assert len(caller.came) == 3
+        recorder.close()
+        bus.close()
+        return output.getvalue()
+
+    path = tmp_path / "first.mcap"
+    first = recorded(path, live=True)
+    path.write_bytes(first)
+    assert recorded(path, live=False) == first
+
+
+def test_bridges_show_the_rest_but_none_of_this() -> None:
+    bus, _, _ = left_out()
+    seen = Gateway(bus, "bridge").look()
+    assert seen.asked == {"/ring": RING}
+    assert seen.asked_actions == {"/count": "example_interfaces/action/Fibonacci"}
+    assert not seen.actions
+    assert NODE not in seen.parameters
+    assert not {ASKED, ANSWERED} & seen.topics.keys()
+    assert not [name for name in seen.services if name.startswith((NODE, "/ring", "/wheels"))]
+    bus.close()
+
+
+def test_who_serves_nothing_needs_nobody() -> None:
+    bus = ry.Bus()
+    assert stand_in(bus, bus.add(ry.Node(), "idle")) is None
+    assert NODE not in bus.nodes
+    bus.close()
