@@ -10,6 +10,8 @@ from tests.simulation.builders import RIDE_HEIGHT, I, at, ground, rover, world
 from roboyard.description.model import Axis, Dynamics, Inertial, Joint, JointInterface, Limits, Link, Mimic, Model
 from roboyard.errors import DescriptionError, InputError, UnknownNameError
 from roboyard.hardware import Hardware, JointCommand
+from roboyard.scenarios.catalog import find
+from roboyard.scenarios.robot_package import load_robot
 from roboyard.simulation import Simulation
 from roboyard.simulation.servos import GIVE, POSITION_BANDWIDTH
 
@@ -182,6 +184,28 @@ def test_a_strong_servo_does_not_throw_a_light_shank_to_and_fro(target: float) -
     assert np.count_nonzero(np.diff(signs)) <= 1
     assert max(map(abs, efforts)) <= 33.0
     assert sim.hardware("arm").read().position[0] == pytest.approx(target, abs=0.02)
+
+
+@pytest.mark.parametrize("speed", [0.3, 0.5, 1.0])
+def test_the_drive_of_a_folded_arm_stops_without_chatter(speed: float) -> None:
+    """Stretched its first joint carries 2.7 kg m², folded 0.1: there its damping alone asks for many times 75 N m."""
+    sim = Simulation(world())
+    sim.add(load_robot(find("robot", "iisy")).load_model(), "arm")
+    hardware, folded = sim.hardware("arm"), np.array([0.0, -0.5 * math.pi, 2.4, 0.0, 1.2, 0.0])
+    hardware.write(JointCommand("position", tuple(f"joint_{k}" for k in range(1, 7)), folded))
+    sim.step(3000)
+    row, step = hardware.joint_names.index("joint_1"), float(sim.model.opt.timestep)
+    place, speeds = float(hardware.read().position[row]), []
+    for _ in range(250):
+        place += speed * step
+        command(sim, "position", place, joint="joint_1")
+        sim.step()
+    for _ in range(400):
+        sim.step()
+        speeds.append(float(hardware.read().velocity[row]))
+    signs = np.sign([each for each in speeds if abs(each) > 5e-3])
+    assert np.count_nonzero(np.diff(signs)) <= 2
+    assert max(map(abs, speeds[200:])) < 5e-3
 
 
 def test_a_servo_is_made_for_what_stands_on_it() -> None:

@@ -16,7 +16,7 @@ from roboyard.hardware.interface import CommandMode
 from roboyard.simulation import servo_loop as s
 from roboyard.simulation.assembly import Assembled, JointPlace
 from roboyard.simulation.assembly.exactness import reckon_exactly
-from roboyard.simulation.loads import beyond
+from roboyard.simulation.loads import beyond, least
 from roboyard.simulation.modes import modes_of
 from roboyard.simulation.ranges import command_range, guarded
 from roboyard.simulation.servos import (
@@ -30,6 +30,8 @@ from roboyard.simulation.servos import (
     pressing_gains,
 )
 
+_STABLE = 2.0
+"""Damping that takes so many times its speed from a joint in a step throws it to and fro."""
 _CODES: dict[CommandMode, int] = {"position": s.POSITION, "velocity": s.VELOCITY, "effort": s.EFFORT}
 
 
@@ -38,7 +40,7 @@ class Servo:
     """One commandable joint: its place, its modes with their gains and ranges, and its row in the tables.
 
     ``pressing`` are the gains of position commands that say how hard to press, ``no_load`` the speed at which its
-    motor has no effort left (0: it always has all).
+    motor has no effort left (0: it always has all), ``least`` the least inertia that it ever moves [kg m² or kg].
     """
 
     model: str
@@ -48,6 +50,15 @@ class Servo:
     row: int
     pressing: Gains
     no_load: float
+    least: float
+
+    def is_strong(self, gains: Gains, model: Any) -> bool:
+        """Whether the engine would reckon wrongly with its damping, see `run_servos`.
+
+        It moves little with what joints at zero carry; or, once its effort is cut off, with what they carry at least.
+        """
+        damped = gains.d * float(model.opt.timestep)
+        return damped > float(model.dof_M0[self.place.dof]) or damped > _STABLE * self.least
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +93,7 @@ class Servos:
         """
         made = cls()
         step = float(assembled.model.opt.timestep)
-        rests = beyond(assembled.model)
+        rests, lightest = beyond(assembled.model), least(assembled.model)
         for name, placement in assembled.placements.items():
             model = placement.entry.model
             for place in placement.joints:
@@ -97,16 +108,19 @@ class Servos:
                     )
                     for mode in modes_of(model, place.name)
                 }
-                if "position" in gains and gains["position"].d * step > inertia:  # see `run_servos`
-                    # The engine's guess of how joints give way under contacts would not know of the inertia added.
-                    reckon_exactly(assembled.model)
                 ranges = {mode: command_range(mode, place.axis, interface) for mode in gains}
                 press = pressing_gains(inertia, limit, model.mass, step, place.axis.limits.velocity)
                 press = overridden(press, "position", interface, name, pressing=True)
                 no_load = no_load_speed(interface, limit, name)
                 if no_load:
                     reckon_exactly(assembled.model)
-                made.servos[(name, place.name)] = Servo(name, place, gains, ranges, len(made.servos), press, no_load)
+                servo = Servo(
+                    name, place, gains, ranges, len(made.servos), press, no_load, float(lightest[place.dof])
+                )
+                if "position" in gains and servo.is_strong(gains["position"], assembled.model):
+                    # The engine's guess of how joints give way under contacts would not know of the inertia added.
+                    reckon_exactly(assembled.model)
+                made.servos[(name, place.name)] = servo
         made.ints = np.zeros((len(made.servos), 4), np.int64)
         made.floats = np.zeros((len(made.servos), s.WIDTH))
         for servo in made.servos.values():
@@ -175,8 +189,8 @@ class Servos:
         self.floats[servo.row, s.SETPOINT : s.EASED] = start, 0.0
         dynamics = place.axis.dynamics
         self.floats[servo.row, s.CYCLE : s.OWN] = gains.cycle, 0.0, dynamics.damping, dynamics.friction
-        light = gains.d * float(model.opt.timestep) > float(model.dof_M0[place.dof])
-        eased = (mode == "position" and light) or (mode != "effort" and servo.no_load > 0.0)
+        strong = mode == "position" and servo.is_strong(gains, model)
+        eased = strong or (mode != "effort" and servo.no_load > 0.0)
         self.floats[servo.row, s.EASED] = float(eased)
         data.ctrl[place.ctrl : place.ctrl + 3] = 0.0
         self.engage(servo, model)

@@ -16,6 +16,7 @@ class Rest(NamedTuple):
     inertia: float
 
 
+_POSTURES = 32
 FAST = Rest(0.0, 0.0)
 """Of a joint whose near side stands fast, and whose far side is rigid: it never carries what it hangs on."""
 
@@ -44,6 +45,25 @@ def beyond(model: mujoco.MjModel) -> list[Rest]:
         rest = data.crb[root] - data.crb[body]
         inertia = max(float(data.cdof[dof] @ _momentum(rest, data.cdof[dof])), 0.0)
         found.append(Rest(max(float(rest[9]), 0.0), inertia))
+    return found
+
+
+def least(model: mujoco.MjModel) -> NDArray[np.float64]:
+    """(v,) least inertia about each degree of freedom among some postures [kg m² or kg].
+
+    A folded arm's first joint carries a small part of what it carries when the arm reaches out.
+    """
+    data, rng, found = mujoco.MjData(model), np.random.default_rng(0), np.array(model.dof_M0)
+    diagonal = model.M_rowadr + model.M_rownnz - 1
+    turning = np.isin(model.jnt_type, (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE))
+    joints = np.flatnonzero(turning & (model.jnt_limited != 0))
+    low, high = model.jnt_range[joints].T
+    for _ in range(_POSTURES):
+        data.qpos[model.jnt_qposadr[joints]] = rng.uniform(low, high)
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_crb(model, data)
+        found = np.minimum(found, data.M[diagonal])
     return found
 
 
