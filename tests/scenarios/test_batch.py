@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_seeds_results_and_summary(scenario: str, tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.spreads["path_length"].count == 3
     assert result.folder.name == "short-batch-001"
-    assert sorted(p.name for p in result.folder.iterdir()) == ["batch.json", "results.jsonl"]  # successes are not kept
+    assert sorted(p.name for p in result.folder.iterdir()) == ["batch.json", "report.html", "results.jsonl"]
     summary = json.loads((result.folder / "batch.json").read_text())["summary"]
     assert summary["successes"] == 3
     single = run_scenario(load_spec(scenario).seeded(6), keep=False, serve=False)
@@ -97,22 +98,16 @@ def test_a_stopped_batch_goes_on_where_it_was(scenario: str, tmp_path: Path) -> 
     assert (more.resumed, len(more.results)) == (4, 5)
 
 
-def test_a_run_that_ended_but_was_not_counted_is_made_again(scenario: str, tmp_path: Path) -> None:
-    """Killed between a run's last file and its line in the results, its complete folder stands in the way."""
+def test_a_run_that_ended_but_was_not_counted_is_not_made_again(scenario: str, tmp_path: Path) -> None:
+    """Killed between a run's last file and its line in the results."""
     out = tmp_path / "batch"
     whole = run_batch(scenario, 2, out=out, pool=Here(), keep="all")
     lines = (out / "results.jsonl").read_text().splitlines()
     (out / "results.jsonl").write_text(lines[0] + "\n" + lines[1].replace('"done"', '"interrupted"') + "\n")
-    again = run_batch(scenario, 2, out=out, pool=Here(), keep="all")
-    assert again.resumed == 1
-    assert [r.success for r in again.results] == [True, True]
-    moved = [
-        {k: v for k, v in r.metrics.items() if k not in ("wall_seconds", "real_time_factor")} for r in again.results
-    ]
-    first = [
-        {k: v for k, v in r.metrics.items() if k not in ("wall_seconds", "real_time_factor")} for r in whole.results
-    ]
-    assert moved == first
+    pool = Here()
+    again = run_batch(scenario, 2, out=out, pool=pool, keep="all")
+    assert (again.resumed, pool.ran) == (2, [])
+    assert again.results == whole.results
 
 
 def test_a_worker_that_dies_costs_one_run_and_that_is_tried_again(scenario: str, tmp_path: Path) -> None:
@@ -125,8 +120,99 @@ def test_a_worker_that_dies_costs_one_run_and_that_is_tried_again(scenario: str,
     assert pool.ran == [1]
 
 
-@pytest.mark.parametrize("runs", [0, -3])
-def test_no_runs_are_refused(scenario: str, runs: int) -> None:
+class Filming(Here):
+    """Is ended, or dies, while the film of the second run is drawn: numbers are there, film and report are not."""
+
+    def __init__(self, *, dies: bool) -> None:
+        super().__init__()
+        self._film_dies = dies
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = super().submit(function, *args, **kwargs)
+        if len(self.ran) == 2:
+            folder = Path(args[0].folder)
+            (folder / "report.html").unlink()
+            (folder / "video.mp4").write_bytes(b"half a film")
+            if not self._film_dies:
+                raise KeyboardInterrupt
+            future = Future()
+            future.set_exception(RunError("a worker process ended with exit code -9"))
+        return future
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_run_is_not_lost_with_its_film(scenario: str, tmp_path: Path, dies: bool) -> None:
+    out, bad = tmp_path / "batch", ["criteria.drives=path_length > 9"]
+    with suppress(KeyboardInterrupt):
+        run_batch(scenario, 3, out=out, pool=Filming(dies=dies), overrides=bad, video=False)
+    told = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    by_seed = {one["seed"]: one for one in told}
+    assert by_seed[1]["reason"] == "not held: drives (path_length > 9)"
+    assert by_seed[1]["metrics"]["path_length"] > 0.01
+    left = {path.name for path in (out / "seed-000001").iterdir()}
+    assert {"recording.mcap", "metrics.json", "report.html"} <= left  # what is left can be read,
+    assert "video.mp4" not in left  # and what was torn is gone
+    assert "of 3" in (out / "report.html").read_text() or not dies
+    pool = Here()
+    run_batch(scenario, 3, out=out, pool=pool, overrides=bad)
+    assert 1 not in pool.ran
+
+
+def test_what_is_varied_reaches_its_run_and_is_told(scenario: str, tmp_path: Path) -> None:
+    out = tmp_path / "batch"
+    vary = ["duration=0.2,0.4", "criteria.drives=path_length > 0,path_length > 9"]
+    pool = Here()
+    result = run_batch(scenario, 2, out=out, pool=pool, vary=vary, design="grid", seed=4)
+    assert len(result.results) == 8
+    assert sorted(pool.ran) == [4, 4, 4, 4, 5, 5, 5, 5]
+    for one in result.results:
+        assert one.metrics["sim_seconds"] == pytest.approx(one.varied["duration"])
+        assert one.success == (one.varied["criteria.drives"] == "path_length > 0")
+    again = run_batch(scenario, 2, out=out, pool=pool, vary=vary, design="grid", seed=4)
+    assert (again.resumed, again.results, len(pool.ran)) == (8, result.results, 8)
+    page = (out / "report.html").read_text()
+    assert "Success over what was varied" in page
+    assert "point-001-seed-000004/report.html" in page
+    with pytest.raises(InputError, match="ran with vary"):
+        run_batch(scenario, 2, out=out, pool=pool, vary=vary[:1], design="grid", seed=4)
+    with pytest.raises(InputError, match="ran with points"):
+        run_batch(scenario, 3, out=out, pool=pool, vary=vary, design="grid", seed=4)
+    with pytest.raises(InputError, match="ran with vary"):
+        run_batch(scenario, 2, out=out, pool=pool, seed=4)
+
+
+def test_what_is_varied_is_looked_at_before_anything_runs(scenario: str, tmp_path: Path) -> None:
+    for vary in (["duratoin=uniform:1,2"], ["duration=uniform:-2,-1"], ["duration=0.1,soon"]):
+        with pytest.raises(InputError, match="durat"):
+            run_batch(scenario, 3, out=tmp_path / "none", pool=Here(), vary=vary)
+    with pytest.raises(InputError, match="design"):
+        run_batch(scenario, 3, out=tmp_path / "none", pool=Here(), design="lhs")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_baseline_tells_what_got_worse(scenario: str, tmp_path: Path) -> None:
+    base = run_batch(scenario, 8, out=tmp_path / "base", pool=Here())
+    slow = ["operator=[{drive: {v: 0.2, for: 10}}]"]
+    now = run_batch(scenario, 8, out=tmp_path / "now", pool=Here(), overrides=slow, against=base.folder)
+    assert now.against is not None
+    assert now.against.regressions == ("path_length",)
+    assert (now.exit_code, len(now.failures)) == (1, 0)
+    assert "worse than the baseline" in (now.folder / "report.html").read_text()
+    one_file = tmp_path / "baseline.json"
+    one_file.write_bytes((base.folder / "batch.json").read_bytes())
+    same = run_batch(scenario, 8, out=tmp_path / "same", pool=Here(), against=one_file)
+    assert same.against is not None
+    assert (same.against.regressions, same.against.notes, same.exit_code) == ((), (), 0)
+
+
+def test_nobody_at_the_cluster_leaves_no_folder(scenario: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nobody answers"):
+        run_batch(scenario, 2, out=tmp_path / "none", cluster="127.0.0.1:1")
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("runs", [0, -3, 1.5, True])
+def test_no_runs_are_refused(scenario: str, runs: Any) -> None:
     with pytest.raises(InputError, match="at least 1"):
         run_batch(scenario, runs)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ class BatchDisplay:
         self._quiet = quiet
         self._drawn = not quiet and terminal.interactive()
         self._console: Any = None
+        self._folder: Path | None = None
         self._stack = ExitStack()
         self._done = self._fresh = self._failed = 0
         self._start = self._last = wall_seconds()
@@ -47,14 +49,21 @@ class BatchDisplay:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+        if isinstance(error, KeyboardInterrupt) and self._folder is not None and not self._quiet:
+            of = f"{self._done} of {self._runs} runs"
+            terminal.note(f"stopped after {of}; the same command with --out {self._folder} goes on")
 
-    def finished(self, result: Result, done: int, _wanted: int) -> None:
+    def opened(self, folder: Path, runs: int) -> None:
+        """The batch has its folder, and so many runs are wanted."""
+        self._folder, self._runs = folder, runs
+
+    def finished(self, result: Result, done: int, wanted: int) -> None:
         """A run has ended."""
-        self._done = done
+        self._done, self._runs = done, wanted
         self._fresh += 1
         if not result.success:
             self._failed += 1
-            line = f"seed {result.seed}: {result.reason or result.state}"
+            line = f"{result.label}: {result.reason or result.state}"
             if self._console is not None:
                 self._console.print(line, style="red", markup=False, highlight=False)
             elif not self._quiet:

@@ -34,6 +34,8 @@ class RayPool(Pool):
         InputError: Ray is not installed, nobody answers at the address, or there is no sensible number of workers.
     """
 
+    apart = True
+
     def __init__(self, address: str = HERE, workers: int | None = None) -> None:
         if address != HERE:
             _ask(address)

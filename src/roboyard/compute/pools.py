@@ -43,6 +43,8 @@ class Pool(ABC):
     """Runs calls beside the caller. Use it in a `with` block: an exception or Ctrl-C inside ends the work at once."""
 
     workers: int
+    apart: bool = False
+    """Whether its workers see other files than the caller does."""
 
     @abstractmethod
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:

@@ -1,4 +1,4 @@
-"""Many runs of one scenario, each with its own seed: on warm worker processes, resumable, summed up."""
+"""Many runs of one scenario: each with its own seed, on warm worker processes, resumable, summed up."""
 
 from __future__ import annotations
 
@@ -7,21 +7,27 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from roboyard.compute import Pool, ProcessPool, usable_cores
+from roboyard.compute import Pool, ProcessPool, RayPool, usable_cores
+from roboyard.config.describe import near
 from roboyard.errors import InputError, RoboyardError
-from roboyard.scenarios.batch_worker import Job, Result, run_job
+from roboyard.scenarios.against import Against, compare_with, read_baseline
+from roboyard.scenarios.assemble import read_criteria
+from roboyard.scenarios.batch_folder import BatchFolder, open_folder
+from roboyard.scenarios.batch_worker import Job, Result, recovered, run_job, run_job_apart, run_key, unpack
+from roboyard.scenarios.catalog import find, scenarios
 from roboyard.scenarios.provenance import provenance
-from roboyard.scenarios.run_folder import RunFolder, new_folder
-from roboyard.scenarios.spec import load_spec
+from roboyard.scenarios.spec import Spec, load_spec
 from roboyard.scenarios.statistics import Rate, Spread, spread, wilson
+from roboyard.scenarios.varied import Design, Trial, plan_trials, read_varied
 
-RESULTS, SUMMARY = "results.jsonl", "batch.json"
 _AHEAD = 2
 """Jobs waiting per worker: enough that none is idle, few enough that stopping is quick."""
+
+Progress = Callable[[Result, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +36,16 @@ class BatchResult:
 
     Attributes:
         scenario: Its name.
-        folder: Where results and kept runs lie.
-        results: One a seed, in order of seeds.
+        folder: Where results, report and kept runs lie.
+        results: One a run, in order of seeds.
         success: Share of successes with its interval.
         spreads: How each metric varied over the runs that measured it.
         resumed: How many results were there before.
+        against: What has changed since a baseline, if there is one.
+        report: The page about it; None: it was not written.
+        source: The scenario as it was given.
+        overrides: For all runs.
+        smoke: Whether they are of the smoke variant.
     """
 
     scenario: str
@@ -43,6 +54,11 @@ class BatchResult:
     success: Rate
     spreads: dict[str, Spread] = field(default_factory=dict)
     resumed: int = 0
+    against: Against | None = None
+    report: Path | None = None
+    source: str = ""
+    overrides: tuple[str, ...] = ()
+    smoke: bool = False
 
     @property
     def failures(self) -> tuple[Result, ...]:
@@ -51,8 +67,8 @@ class BatchResult:
 
     @property
     def exit_code(self) -> int:
-        """0 if every run succeeded."""
-        return 1 if self.failures else 0
+        """0 if every run succeeded, and nothing got worse than in the baseline."""
+        return 1 if self.failures or (self.against is not None and self.against.regressions) else 0
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for JSON."""
@@ -64,7 +80,11 @@ class BatchResult:
             "success_low": self.success.low,
             "success_high": self.success.high,
             "metrics": {name: asdict(found) for name, found in self.spreads.items()},
-            "failures": [{"seed": r.seed, "reason": r.reason, "folder": r.folder} for r in self.failures],
+            "failures": [
+                {"seed": r.seed, "reason": r.reason, "folder": r.folder, **({"varied": r.varied} if r.varied else {})}
+                for r in self.failures
+            ],
+            **({} if self.against is None else {"against": self.against.to_dict()}),
         }
 
 
@@ -77,68 +97,119 @@ def run_batch(
     out: str | Path | None = None,
     base: str | Path = "runs",
     overrides: Sequence[str] = (),
+    vary: Sequence[str] = (),
+    design: Design | None = None,
     smoke: bool = False,
     keep: str = "failed",
     video: bool = False,
+    against: str | Path | None = None,
+    cluster: str | None = None,
     pool: Pool | None = None,
-    progress: Callable[[Result, int, int], None] | None = None,
+    opened: Callable[[Path, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> BatchResult:
     """Run a scenario with seeds ``seed``, ``seed`` + 1, …
 
-    A batch that was stopped or killed goes on where it was when ``out`` names its folder again: finished seeds are
-    not run twice.
+    A batch that was stopped or killed goes on where it was when ``out`` names its folder again: finished runs are
+    not run twice, not even those whose film was being drawn.
 
     Args:
         scenario: Name or path.
-        runs: How many.
+        runs: How many; with a grid, how many at each of its points.
         workers: Processes; None: one a core.
         seed: First seed; None: the scenario's.
         out: Folder; None: a new one, ``<base>/<scenario>-batch-<NNN>``.
         base: Where new folders are made.
         overrides: ``key.path=value``.
+        vary: ``key.path=distribution``, drawn for each run; see `read_distribution`.
+        design: How runs lie among what is varied: "random" (None), "lhs" or "grid"; see `plan_trials`.
         smoke: Run the smoke variant.
         keep: Whose recordings stay: "failed", "all" or "none".
         video: Make a film of every failed run that is kept.
+        against: Folder or batch.json of a batch that this one is compared with.
+        cluster: Run on a Ray cluster, at this address; see `RayPool`.
         pool: Workers of another kind behind the same interface; closed by whoever made them.
+        opened: Called with the folder and the number of runs before the first begins.
         progress: Called with each result, the number done and the number wanted.
 
     Raises:
-        InputError: no runs are asked for, the scenario is not right, or ``out`` holds another batch.
+        InputError: no runs are asked for, the scenario or what is varied is not right, ``out`` holds another batch,
+            the baseline is none, or there is no cluster.
         RunError: the folder cannot be written.
     """
-    if runs < 1:
-        raise InputError(f"{runs} runs", where="--runs", valid="at least 1")
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+        raise InputError(f"{runs!r} runs", where="--runs", valid="at least 1")
     if keep not in ("failed", "all", "none"):
-        raise InputError(f"keep {keep!r}", valid="failed, all, none")
+        raise InputError(f"keep {keep!r}{near(keep, ['failed', 'all', 'none'])}", valid="failed, all, none")
     spec = load_spec(scenario, overrides=tuple(overrides), smoke=smoke)
     first = spec.scenario.seed if seed is None else seed
-    header = {"scenario": spec.name, "overrides": list(overrides), "smoke": smoke, "lock": provenance().lock}
-    folder = _open(spec.name, out, base, header)
-    done = {result.seed: result for result in _read(folder / RESULTS) if result.state not in ("lost", "interrupted")}
-    seeds = range(first, first + runs)
-    resumed = sum(number in done for number in seeds)
-    jobs = [
-        Job(scenario, number, tuple(overrides), smoke, str(folder / f"seed-{number:06d}"), keep, video)
-        for number in seeds
-        if number not in done
-    ]
-    for job in jobs:  # what was under way when the batch was stopped or killed, however far it had come
-        shutil.rmtree(job.folder, ignore_errors=True)
+    varied = read_varied(vary)
+    if design is not None and not varied:
+        raise InputError(f"design {design} of nothing", where="--design", valid="with --vary key=distribution")
+    trials = plan_trials(varied, design or "random", first, runs)
+    _check(scenario, trials, tuple(overrides), smoke)
+    baseline = None if against is None else read_baseline(against, spec.name, smoke, trials, overrides)
+    lock = provenance().lock
+    header: dict[str, Any] = {"scenario": spec.name, "overrides": list(overrides), "smoke": smoke, "lock": lock}
+    if varied:
+        header |= {"vary": list(vary), "design": design or "random"}
+    if varied and design in ("lhs", "grid"):  # each part of these designs depends on the whole
+        header["points"] = [first, runs]
     with ExitStack() as stack:
-        if pool is None and jobs:
-            count = max(1, min(workers or usable_cores(), len(jobs)))
-            pool = stack.enter_context(ProcessPool(count, preload=("roboyard.scenarios.batch_worker",)))
-        _mend(folder / RESULTS)
-        log = stack.enter_context((folder / RESULTS).open("a", encoding="utf-8"))
-        for result in _results(jobs, pool):
+        if pool is None and cluster is not None:  # before there is a folder: nobody may answer there
+            pool = stack.enter_context(RayPool(cluster, workers))
+        folder = open_folder(spec.name, out, base, header)
+        if opened is not None:
+            opened(folder.path, len(trials))
+        jobs = {
+            run_key(trial.seed, trial.plain): Job(
+                _for_all(scenario), trial.seed, (*overrides, *trial.assignments), smoke, str(folder.path / trial.name),
+                keep, video, trial.plain, lock,
+            )
+            for trial in trials
+        }  # fmt: skip
+        done = {result.key: result for result in folder.results() if result.finished}
+        done = {key: result for key, result in done.items() if key in jobs}
+        log = stack.enter_context(folder.log())
+
+        def take(key: str, result: Result) -> None:
             log.write(json.dumps(asdict(result)) + "\n")
             log.flush()
-            done[result.seed] = result
-            if progress is not None:
-                progress(result, sum(number in done for number in seeds), runs)
-    summed = summarise(spec.name, folder, [done[number] for number in seeds if number in done], resumed)
-    RunFolder(folder).write_json(folder / SUMMARY, {**header, "summary": summed.to_dict()})
-    return summed
+            done[key] = result
+
+        def sum_up() -> BatchResult:
+            found = [done[key] for key in jobs if key in done]
+            judged = None if baseline is None else compare_with(baseline, found, _senses(spec))
+            summed = replace(
+                summarise(spec.name, folder.path, found, resumed), against=judged, report=folder.report,
+                source=scenario, overrides=tuple(overrides), smoke=smoke,
+            )  # fmt: skip
+            _write(folder, summed, spec)
+            return summed
+
+        for key, job in jobs.items():  # what was under way when the batch was stopped, however far it had come
+            if key not in done and (ended := recovered(job)) is not None:
+                take(key, ended)
+        resumed = len(done)
+        open_jobs = {key: job for key, job in jobs.items() if key not in done}
+        for job in open_jobs.values():
+            shutil.rmtree(job.folder, ignore_errors=True)
+        try:
+            with ExitStack() as inner:
+                if pool is None and open_jobs:
+                    count = max(1, min(workers or usable_cores(), len(open_jobs)))
+                    pool = inner.enter_context(ProcessPool(count, preload=("roboyard.scenarios.batch_worker",)))
+                for key, result in _results(open_jobs, pool):
+                    take(key, result)
+                    if progress is not None:
+                        progress(result, len(done), len(jobs))
+        except BaseException:
+            for key, job in open_jobs.items():
+                if key not in done and (ended := recovered(job)) is not None:
+                    take(key, ended)
+            sum_up()
+            raise
+        return sum_up()
 
 
 def summarise(scenario: str, folder: Path, results: Sequence[Result], resumed: int = 0) -> BatchResult:
@@ -155,61 +226,60 @@ def summarise(scenario: str, folder: Path, results: Sequence[Result], resumed: i
     return BatchResult(scenario, folder, ordered, success, spreads, resumed)
 
 
-def _results(jobs: list[Job], pool: Pool | None) -> Iterator[Result]:
+def _write(folder: BatchFolder, summed: BatchResult, spec: Spec) -> None:
+    from roboyard.scenarios.report.batch import batch_page
+
+    folder.write(list(summed.results), summed.to_dict())
+    folder.write_report(batch_page(summed, spec.scenario.about, _senses(spec), spec.scenario.compared))
+
+
+def _senses(spec: Spec) -> dict[str, int]:
+    """Metrics that criteria ask for: wanted small (-1), great (+1), or it cannot be said (0)."""
+    criteria = list(read_criteria(spec)[0].values())
+    found = {name: 0 for criterion in criteria for name in criterion.names}
+    for criterion in criteria:
+        found |= criterion.senses()
+    return found
+
+
+def _for_all(scenario: str) -> str:
+    """How workers find it, whatever folder they work in: installed ones by name, files by their whole path."""
+    return scenario if scenario in scenarios() else str(find("scenario", scenario).resolve())
+
+
+def _check(scenario: str, trials: Sequence[Trial], overrides: tuple[str, ...], smoke: bool) -> None:
+    """Read the scenario with the least and the greatest of each number drawn, and with each text: before any run."""
+    for key in dict.fromkeys(key for trial in trials for key, _ in trial.varied):
+        texts = dict.fromkeys(value for trial in trials for name, value in trial.varied if name == key)
+        numbers = {text: number for text in texts if isinstance(number := Trial(0, ((key, text),)).plain[key], float)}
+        few = {min(numbers, key=numbers.__getitem__), max(numbers, key=numbers.__getitem__)} if numbers else set()
+        for text in (*few, *(text for text in texts if text not in numbers)):
+            load_spec(scenario, overrides=(*overrides, f"{key}={text}"), smoke=smoke)
+
+
+def _results(jobs: dict[str, Job], pool: Pool | None) -> Iterator[tuple[str, Result]]:
     """Results as they come, with a bounded number of jobs on their way."""
     if pool is None:
         return
     waiting = iter(jobs)
-    running: dict[Future[Result], Job] = {}
+    running: dict[Future[Any], str] = {}
     while True:
-        while len(running) < pool.workers * _AHEAD and (job := next(waiting, None)) is not None:
-            running[pool.submit(run_job, job)] = job
+        while len(running) < pool.workers * _AHEAD and (key := next(waiting, None)) is not None:
+            running[pool.submit(run_job_apart if pool.apart else run_job, jobs[key])] = key
         if not running:
             return
         ready, _ = wait(running, return_when=FIRST_COMPLETED)
-        for future in sorted(ready, key=lambda item: running[item].seed):
-            job = running.pop(future)
-            try:
-                yield future.result()
-            except RoboyardError as error:  # the worker died; the seed is tried again when the batch is resumed
-                yield Result(job.seed, "lost", False, str(error))
+        for future in sorted(ready, key=lambda item: jobs[running[item]].seed):
+            key = running.pop(future)
+            yield key, _settle(jobs[key], future, apart=pool.apart)
 
 
-def _open(name: str, out: str | Path | None, base: str | Path, header: dict[str, Any]) -> Path:
-    """The batch's folder: new, or one that holds a batch of the same kind."""
-    folder = Path(out) if out is not None else new_folder(f"{name}-batch", base).path
-    summary = folder / SUMMARY
-    if folder.is_dir() and any(folder.iterdir()):
-        if not summary.is_file():
-            raise InputError(f"{folder} holds something else than a batch", valid="a new folder, or that of the batch")
-        try:
-            before = json.loads(summary.read_text("utf-8"))
-        except ValueError as error:
-            raise InputError(f"cannot be read: {error}", where=str(summary)) from error
-        for key, value in header.items():
-            if before.get(key) != value:
-                raise InputError(
-                    f"the batch in {folder} ran with {key} {before.get(key)!r}, not {value!r}", valid="another folder"
-                )
-        return folder
-    folder.mkdir(parents=True, exist_ok=True)
-    RunFolder(folder).write_json(summary, header)
-    return folder
-
-
-def _mend(path: Path) -> None:
-    """End a line that a kill has torn, so that the next result begins its own."""
-    if path.is_file() and not path.read_bytes().endswith(b"\n"):
-        with path.open("a", encoding="utf-8") as file:
-            file.write("\n")
-
-
-def _read(path: Path) -> Iterator[Result]:
-    """Results of before; a line that a kill has torn is left out."""
-    if not path.is_file():
-        return
-    for line in path.read_text("utf-8").splitlines():
-        try:
-            yield Result(**json.loads(line))
-        except (ValueError, TypeError):
-            continue
+def _settle(job: Job, future: Future[Any], *, apart: bool) -> Result:
+    try:
+        if not apart:
+            found: Result = future.result()
+            return found
+        result, archive = future.result()
+    except RoboyardError as error:  # the worker died; if the run had not ended it is tried again on resuming
+        return recovered(job) or Result(job.seed, "lost", False, str(error), varied=job.varied)
+    return unpack(job, result, archive)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import json
 import shutil
-from dataclasses import dataclass, field
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
-from roboyard.errors import RoboyardError
+from roboyard.errors import InputError, RoboyardError, RunError
 from roboyard.scenarios.control import Control
 from roboyard.scenarios.document import metrics_of
 from roboyard.scenarios.metrics import Value
+from roboyard.scenarios.outcome import Outcome
+from roboyard.scenarios.provenance import lock_hash
+from roboyard.scenarios.run_folder import RunFolder, unwritable
 from roboyard.scenarios.runner import run_scenario
 from roboyard.scenarios.spec import Spec, load_spec
+from roboyard.scenarios.varied import Plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,8 @@ class Job:
         keep: Whose files stay: "all", "failed" or "none".
         folder: For them; nothing is written, or removed, where none are kept.
         video: Make one of a failed run.
+        varied: What the overrides vary from run to run, by key.
+        lock: Of the batch's packages (`lock_hash`): workers of other machines must have the same.
     """
 
     scenario: str
@@ -36,6 +47,8 @@ class Job:
     folder: str
     keep: str
     video: bool = False
+    varied: dict[str, Plain] = field(default_factory=dict)
+    lock: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,7 @@ class Result:
         reason: Why not.
         metrics: Numbers under the names that criteria use.
         folder: Where the run was kept; "" if it was not.
+        varied: What was varied in it, by key.
     """
 
     seed: int
@@ -57,6 +71,27 @@ class Result:
     reason: str = ""
     metrics: dict[str, Value] = field(default_factory=dict)
     folder: str = ""
+    varied: dict[str, Plain] = field(default_factory=dict)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it came to an end of its own: a batch that goes on does not repeat it."""
+        return self.state not in ("lost", "interrupted")
+
+    @property
+    def key(self) -> str:
+        """What makes it the same run in another batch."""
+        return run_key(self.seed, self.varied)
+
+    @property
+    def label(self) -> str:
+        """How it is called: "seed 3, relief=0.1"."""
+        return ", ".join((f"seed {self.seed}", *(f"{key}={value}" for key, value in self.varied.items())))
+
+
+def run_key(seed: int, varied: Mapping[str, Plain]) -> str:
+    """What makes a run the same in two batches."""
+    return json.dumps([seed, dict(varied)], sort_keys=True)
 
 
 @lru_cache(maxsize=8)
@@ -78,14 +113,74 @@ def run_job(job: Job) -> Result:
         )  # fmt: skip
     except RoboyardError as error:
         _discard(folder)
-        return Result(job.seed, "failed", False, str(error))
+        return Result(job.seed, "failed", False, str(error), varied=job.varied)
+    return _settled(job, outcome)
+
+
+def run_job_apart(job: Job) -> tuple[Result, bytes]:
+    """Run one seed on a machine that shares no files with the batch's: what is kept comes back as a tar archive.
+
+    Raises:
+        RunError: this machine has other versions of packages than the batch's.
+    """
+    if job.lock and job.lock != lock_hash():
+        raise RunError("a machine of the cluster has other versions of packages", valid="the same on all machines")
+    with tempfile.TemporaryDirectory(prefix="roboyard-") as place:
+        result = run_job(replace(job, folder=str(Path(place) / "run") if job.folder else ""))
+        return result, _packed(Path(result.folder)) if result.folder else b""
+
+
+def unpack(job: Job, result: Result, archive: bytes) -> Result:
+    """Put what a run on another machine left into its folder here.
+
+    Raises:
+        RunError: it cannot be written.
+    """
+    if not result.folder:
+        return result
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            tar.extractall(job.folder, filter="data")
+    except OSError as error:
+        raise unwritable(Path(job.folder), error) from error
+    return replace(result, folder=job.folder)
+
+
+def recovered(job: Job) -> Result | None:
+    """The result of a run that ended without the batch hearing of it; None if it did not end.
+
+    Its numbers are written before its film is drawn: whatever ends the worker then costs the film alone.
+    """
+    folder = RunFolder(Path(job.folder))
+    if job.keep == "none" or not folder.metrics.is_file():
+        return None
+    try:
+        document = folder.read_metrics()
+        known = document["state"] in ("done", "failed") and document["seed"] == job.seed
+        if not known or bool(document["smoke"]) != job.smoke:
+            return None
+        outcome = Outcome(
+            document["scenario"], job.seed, document["state"], document["success"], document["error"], document,
+            folder.path,
+        )  # fmt: skip
+        if not folder.report.is_file():
+            folder.video.unlink(missing_ok=True)  # the report is written after the film: that one is torn
+        return _settled(job, outcome)
+    except (InputError, KeyError, TypeError):
+        return None
+
+
+def _settled(job: Job, outcome: Outcome) -> Result:
+    """The result of a run, of which stays what the batch keeps."""
     kept = job.keep == "all" or (job.keep == "failed" and not outcome.success)
-    if kept and job.keep == "failed":
+    if not kept:
+        _discard(Path(job.folder) if job.keep != "none" else None)
+    elif outcome.folder is not None and not RunFolder(outcome.folder).report.is_file():
         _report(outcome.folder)
-    elif not kept:
-        _discard(folder)
     metrics = {name: value for name, value in metrics_of(outcome.metrics).items() if name != "seed"}
-    return Result(job.seed, outcome.state, outcome.success, outcome.reason, metrics, str(folder) if kept else "")
+    return Result(
+        job.seed, outcome.state, outcome.success, outcome.reason, metrics, job.folder if kept else "", job.varied
+    )
 
 
 def _discard(folder: Path | None) -> None:
@@ -93,8 +188,15 @@ def _discard(folder: Path | None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _report(folder: Path | None) -> None:
+def _report(folder: Path) -> None:
     from roboyard.scenarios.rewrite import rewrite_report
 
-    if folder is not None:
-        rewrite_report(folder)
+    rewrite_report(folder)
+
+
+def _packed(folder: Path) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for path in sorted(folder.iterdir()):
+            tar.add(path, arcname=path.name)
+    return out.getvalue()

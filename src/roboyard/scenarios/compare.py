@@ -16,6 +16,7 @@ from roboyard.scenarios.batch_worker import Result
 from roboyard.scenarios.run_folder import RunFolder, new_folder
 from roboyard.scenarios.spec import load_spec
 from roboyard.scenarios.statistics import Rate, wilson
+from roboyard.scenarios.varied import split_values
 
 SUMMARY: Final = "comparison.json"
 _SHARES: Final = (
@@ -119,10 +120,10 @@ def compare_scenario(
 def _assignments(text: str) -> list[str]:
     """``key=a,b`` as key=a and key=b; commas in brackets part nothing."""
     key, equals, values = text.partition("=")
-    parts = re.findall(r"(?:\[[^\]]*\]|\{[^}]*\}|[^,\[{])+", values)
+    parts = split_values(values)
     if not equals or not key or not parts or len(set(parts)) != len(parts):
         raise InputError(f"{text!r} varies nothing", where="--vary", valid="key=value,value with different values")
-    return [f"{key}={part.strip()}" for part in parts]
+    return [f"{key}={part}" for part in parts]
 
 
 def _folder_name(way: str) -> str:

@@ -144,6 +144,37 @@ class Criterion:
         except (ZeroDivisionError, OverflowError, TypeError) as error:
             return Verdict(name, self.text, False, used, str(error))
 
+    def senses(self) -> dict[str, int]:
+        """For metrics that the criterion wants small -1, great +1; those of which it cannot be said are left out."""
+        found: dict[str, set[int]] = {}
+
+        def look(node: ast.expr, sense: int) -> None:
+            if isinstance(node, ast.Name | ast.Attribute):
+                found.setdefault(self._name(node), set()).add(sense)
+            elif isinstance(node, ast.BoolOp):
+                for value in node.values:
+                    look(value, 0)
+            elif isinstance(node, ast.Compare):
+                for op, left, right in zip(node.ops, (node.left, *node.comparators), node.comparators, strict=False):
+                    way = -1 if isinstance(op, ast.Lt | ast.LtE) else 1 if isinstance(op, ast.Gt | ast.GtE) else 0
+                    look(left, way)
+                    look(right, -way)
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+                look(node.left, sense)
+                look(node.right, sense if isinstance(node.op, ast.Add) else -sense)
+            elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
+                look(node.operand, -sense if isinstance(node.op, ast.USub) else sense)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id != "abs":
+                for value in node.args:
+                    look(value, sense)
+            else:  # a product's sign, and an absolute value's, depend on the numbers
+                for name in (n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)):
+                    if not isinstance(name, ast.Name) or name.id not in _FUNCTIONS:
+                        found.setdefault(self._name(name), set()).add(0)
+
+        look(self._tree, 0)
+        return {name: sense for name in self.names for sense in found[name] if found[name] in ({-1}, {1})}
+
     def _value(self, node: ast.expr, metrics: Mapping[str, Any]) -> Any:
         if isinstance(node, ast.Name | ast.Attribute):
             name = self._name(node)
