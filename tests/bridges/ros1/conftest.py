@@ -73,6 +73,9 @@ class SmallMaster:
     def unregisterService(self, caller: str, name: str, where: str) -> tuple[int, str, int]:
         return 1, "", int(self.services.pop(name, None) is not None)
 
+    def lookupService(self, caller: str, name: str) -> tuple[int, str, str]:
+        return (1, "", self.services[name][0]) if name in self.services else (-1, "nobody serves it", "")
+
     def getParam(self, caller: str, key: str) -> tuple[int, str, Any]:
         return (1, "", self.parameters[key]) if key in self.parameters else (-1, "not set", 0)
 

@@ -20,6 +20,7 @@ import pytest
 
 import roboyard as ry
 from roboyard.bridges import Attached, Ros1Bridge, describe
+from roboyard.bridges.external import stand_in
 from roboyard.localization.nodes import OdometryNode
 from roboyard.messages import action_type, register
 from roboyard.record import open_recording
@@ -50,6 +51,30 @@ client.send_goal(TestGoal(goal=-1))
 print("third", client.wait_for_result(rospy.Duration(20)), client.get_state(), client.get_goal_status_text())
 """
 
+
+SERVER = """
+import rospy, actionlib
+from actionlib.msg import TestAction, TestFeedback, TestResult
+from std_srvs.srv import SetBool, SetBoolResponse
+rospy.init_node("robot")
+
+def pursue(goal):
+    if goal.goal < 0:
+        server.set_aborted(TestResult(0), "only upwards")
+        return
+    for number in range(1, goal.goal + 1):
+        if server.is_preempt_requested():
+            server.set_preempted(TestResult(number), "as you wish")
+            return
+        server.publish_feedback(TestFeedback(number))
+        rospy.sleep(0.1)
+    server.set_succeeded(TestResult(goal.goal), "there")
+
+server = actionlib.SimpleActionServer("/tally", TestAction, pursue, auto_start=False)
+server.start()
+rospy.Service("/gong", SetBool, lambda request: SetBoolResponse(request.data, "foreign gong"))
+rospy.spin()
+"""
 
 RVIZ = """
 Visualization Manager:
@@ -370,6 +395,50 @@ def test_actionlib(graph: Graph, rover: Any, tmp_path: Path) -> None:
     assert "first True 3 3 [1, 2, 3]" in said
     assert "second True 2 as you wish" in said
     assert "third True 5 only upwards" in said
+
+
+def test_our_nodes_call_services_and_actions_of_rospy(graph: Graph, tmp_path: Path) -> None:
+    register("int32 goal\n---\nint32 result\n---\nint32 feedback\n", "actionlib/action/Test")
+    kind = action_type("actionlib/action/Test")
+
+    class Servant(ry.Node):
+        def setup(self) -> None:
+            self.service("gong", ry.srv.SetBool, lambda request: ry.srv.SetBool.Response())
+            self.action_server("tally", kind, lambda goal: goal.accept())
+
+    class Caller(ry.Node):
+        def setup(self) -> None:
+            self.gong = self.service_client("gong", ry.srv.SetBool)
+            self.tally = self.action_client("tally", kind)
+
+    script = tmp_path / "server.py"
+    script.write_text(SERVER)
+    told: list[int] = []
+    with ry.Bus(seed=1) as bus:
+        bus.executor.pacer.factor = 1.0
+        servant, caller = bus.add(Servant(), "servant"), bus.add(Caller(), "caller")
+        stand_in(bus, servant, 40.0)
+        with Attached(Ros1Bridge(graph.uri), bus):
+            gong = caller.gong.call(ry.srv.SetBool.Request(data=True))
+            server = graph.start("/usr/bin/python3", str(script))
+
+            def run(until: Callable[[], bool]) -> bool:
+                return bus.executor.run_until(bus.now_ns + 40 * 10**9, until)
+
+            assert run(gong.done), graph.said(server)
+            assert (gong.result.success, gong.result.message) == (True, "foreign gong")
+            goal = caller.tally.send(kind.Goal(goal=3), lambda feedback: told.append(int(feedback.feedback)))
+            assert run(goal.done), graph.said(server)
+            assert (goal.succeeded, goal.result.result, told) == (True, 3, [1, 2, 3])
+            endless = caller.tally.send(kind.Goal(goal=100_000))
+            assert run(lambda: endless.accepted is not None)
+            endless.cancel()
+            assert run(endless.done)
+            assert (int(endless.status), endless.reason) == (5, "as you wish")
+            aborted = caller.tally.send(kind.Goal(goal=-1))
+            assert run(aborted.done)
+            assert (int(aborted.status), aborted.reason) == (6, "only upwards")
+            graph.stop(server)
 
 
 def test_a_master_that_starts_again_knows_everything_again(graph: Graph, rover: Any) -> None:

@@ -22,6 +22,7 @@ from roboyard.messages import deserialize, message_type, serialize
 
 RING, COUNT = "std_srvs/srv/SetBool", "example_interfaces/action/Fibonacci"
 CANCEL = "action_msgs/srv/CancelGoal"
+DOMAIN = 100 + os.getpid() % 100
 Handler = Callable[[Any], Any]
 
 
@@ -71,9 +72,12 @@ class Live:
         self.bridge = Ros2Bridge(domain)
         self.attached = Attached(self.bridge, self.bus)
         self._thread = Thread(target=lambda: self.bus.executor.run_until(10**12))
-        self._thread.start()
         self.peers: list[Peer] = []
         self.served: list[Served] = []
+
+    def start(self) -> Live:
+        self._thread.start()
+        return self
 
     def peer(self) -> Peer:
         self.peers.append(Peer(self.domain))
@@ -109,7 +113,7 @@ class Live:
 
 @pytest.fixture
 def live() -> Iterator[Live]:
-    made = Live(100 + os.getpid() % 100)
+    made = Live(DOMAIN).start()
     yield made
     made.close()
 
@@ -118,8 +122,10 @@ def ding(request: Any) -> Any:
     return ry.srv.SetBool.Response(success=request.data, message="foreign ding")
 
 
-def test_a_call_waits_for_its_server_and_is_answered(live: Live) -> None:
-    first = live.do(live.caller.call)
+def test_a_call_waits_for_its_server_and_is_answered() -> None:
+    live = Live(DOMAIN)
+    first = live.caller.call()  # at the first instant
+    live.start()
     assert not live.wait(first.done, 1.0)  # nobody is there yet
     live.serve(live.peer(), "/ring", RING, ding)
     assert live.wait(first.done)
@@ -129,6 +135,7 @@ def test_a_call_waits_for_its_server_and_is_answered(live: Live) -> None:
     assert [future.result.success for future in (first, second)] == [True, False]
     assert live.bridge.counts["asked"] == 2
     assert live.sources == ["/robot"] * 2
+    live.close()
 
 
 def test_other_clients_answers_are_theirs(live: Live) -> None:
@@ -167,7 +174,8 @@ def test_a_server_that_goes_fails_what_it_was_asked(live: Live) -> None:
 
 def test_somebody_who_serves_something_else_is_told(live: Live) -> None:
     live.serve(live.peer(), "/ring", "std_srvs/srv/Trigger", lambda request: None)
-    assert live.wait(lambda: live.bridge.counts["another type"] > 0)
+    assert live.wait(lambda: live.bridge.counts["another type"] > 1)
+    assert live.wait(lambda: any("somebody serves /ring as" in line for line in live.lines))
     assert len([line for line in live.lines if "somebody serves /ring as" in line]) == 1
 
 

@@ -11,9 +11,11 @@ from typing import Any, Final
 from roboyard.bridges.asking import look
 from roboyard.bridges.bridge import BridgeError
 from roboyard.bridges.descriptions import Descriptions
+from roboyard.bridges.external import ASKED
 from roboyard.bridges.gateway import Gateway, Seen, TopicSeen
 from roboyard.bridges.loop import Loop
 from roboyard.bridges.ros1.actions import ServedAction
+from roboyard.bridges.ros1.calls import Asked
 from roboyard.bridges.ros1.channels import (
     BusTopic,
     ClockTopic,
@@ -25,13 +27,14 @@ from roboyard.bridges.ros1.channels import (
 )
 from roboyard.bridges.ros1.master import Entry, Master
 from roboyard.bridges.ros1.parameters import Parameters
+from roboyard.bridges.ros1.pursuits import SoughtAction
 from roboyard.bridges.ros1.services import Offered
 from roboyard.bridges.ros1.station import Station
 from roboyard.bridges.ros1.types import Ros1Type, ros1_action, ros1_service, ros1_type
 from roboyard.bridges.ros1.xmlrpc import call, split_uri
 from roboyard.bus import Bus
 from roboyard.errors import MessageError, RoboyardError, RunError
-from roboyard.messages import action_type, service_type
+from roboyard.messages import action_type, nanoseconds, service_type
 
 MASTER: Final = "http://127.0.0.1:11311"
 _OWN: Final = "/roboyard"
@@ -82,6 +85,8 @@ class Ros1Bridge:
         self._incoming: dict[str, Incoming] = {}
         self._actions: dict[str, ServedAction] = {}
         self._offered: dict[str, Offered] = {}
+        self._asked: dict[str, Asked] = {}
+        self._sought: dict[str, SoughtAction] = {}
         self._unfit: set[str] = set()
         self._uris: set[str] = set()
         self._nodes: frozenset[str] = frozenset()
@@ -110,6 +115,7 @@ class Ros1Bridge:
             raise BridgeError(
                 f"no ROS 1: {error}", where=self.where, valid="a running `roscore`, and its address in ROS_MASTER_URI"
             ) from error
+        self._gateway.listen(ASKED, self._ask)  # now, since nodes may call at the first instant
         self._off = bus.executor.on_advance(self._advance)
 
     async def _begin(self, seen: Seen) -> None:
@@ -175,6 +181,10 @@ class Ros1Bridge:
                 await self._service(service, kind, node, entries)
         for action, (kind, node) in seen.actions.items():
             await self._action(action, kind, node, entries)
+        for service, kind in seen.asked.items():
+            await self._ask_for(service, kind)
+        for action, kind in seen.asked_actions.items():
+            await self._seek(action, kind, entries)
         for gone in self._actions.keys() - seen.actions.keys():
             self._actions.pop(gone).close()
         heard = {entry.name for entry in entries if entry.kind == "subscriber"}
@@ -294,6 +304,49 @@ class Ros1Bridge:
             entries.add(Entry("publisher", station.name, station.uri, outgoing.name, outgoing.kind.name))
         self._listen(f"{name}/goal", action.kind.goal, station, action.take_goal, entries)
         self._listen(f"{name}/cancel", ros1_type("actionlib_msgs/msg/GoalID"), station, action.take_cancel, entries)
+
+    async def _ask_for(self, name: str, ours: str) -> None:
+        station = await self._station(_OWN)
+        if station is None or name in self._unfit or name in self._asked:
+            return
+        try:
+            kind = ros1_service(service_type(ours))
+        except MessageError as error:
+            self._unfitting(name, str(error))
+            return
+        self._asked[name] = Asked(name, ours, kind, station.name, self._master, self._loop, self._gateway)
+
+    async def _seek(self, name: str, ours: str, entries: set[Entry]) -> None:
+        station = await self._station(_OWN)
+        if station is None or name in self._unfit:
+            return
+        action = self._sought.get(name)
+        if action is None:
+            try:
+                kind = action_type(ours)
+                action = SoughtAction(name, kind, ros1_action(kind), station.source, self._loop, self._gateway)
+            except MessageError as error:
+                self._unfitting(name, str(error))
+                return
+            self._sought[name] = action
+            action.open()
+        for outgoing in action.topics:
+            station.publishes[outgoing.name] = outgoing
+            entries.add(Entry("publisher", station.name, station.uri, outgoing.name, outgoing.kind.name))
+        status = ros1_type("actionlib_msgs/msg/GoalStatusArray")
+        self._listen(f"{name}/status", status, station, action.take_status, entries)
+        self._listen(f"{name}/feedback", action.kind.feedback, station, action.take_feedback, entries)
+        self._listen(f"{name}/result", action.kind.result, station, action.take_result, entries)
+
+    def _ask(self, message: Any, node: str, time_ns: int) -> None:
+        """A node of ours calls a foreign one; on the executor's thread."""
+        name, number = message.service, int(message.number)
+        request, until_ns = bytes(message.request), nanoseconds(message.until)
+        asked, sought = self._asked.get(name), self._sought.get(name.partition("/_action/")[0])
+        if asked is not None:
+            self._loop.post(lambda: asked.ask(number, request, until_ns))
+        elif sought is not None:
+            self._loop.post(lambda: sought.ask(name, number, request, until_ns))
 
     def _fitting(self, name: str, ours: str) -> Ros1Type | None:
         if name in self._unfit:

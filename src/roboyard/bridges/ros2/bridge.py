@@ -91,6 +91,7 @@ class Ros2Bridge:
             self._loop.stop()
             self._participant.close()
             raise BridgeError(f"no ROS 2: {error}", where=self.where) from error
+        self._gateway.listen(ASKED, self._ask)  # now, since nodes may call at the first instant
         self._off = bus.executor.on_advance(self._advance)
 
     async def _begin(self, seen: Seen) -> None:
@@ -107,7 +108,6 @@ class Ros2Bridge:
             writer.write(serialize(message_type(_STRING)(data=text)))
             self._described.append(writer)
         self._update(seen)
-        self._gateway.ask(lambda: self._gateway.listen(ASKED, self._ask))
         self._loop.begin(self._watch())
 
     def close(self) -> None:
