@@ -26,7 +26,7 @@ class Scene:
         self.bus = ry.Bus(seed=1)
         wheels = self.bus.add(Wheels(), "wheels")
         self.caller = self.bus.add(Caller(), "caller")
-        stand_in(self.bus, wheels, 30.0)
+        stand_in(self.bus, wheels, 100.0)
         self.bus.executor.pacer.factor = 1.0
         self.sources: list[str] = []
         self.bus.tap(lambda topic, message, *_: self.sources.append(message.source) if topic.name == "/inputs" else 0)
@@ -38,7 +38,7 @@ class Scene:
         self.processes.append(subprocess.Popen(words, stdin=subprocess.PIPE, text=True, cwd=ROOT))
         return self.processes[-1]
 
-    def run(self, until: Callable[[], bool], seconds: float = 25.0) -> bool:
+    def run(self, until: Callable[[], bool], seconds: float = 60.0) -> bool:
         return self.bus.executor.run_until(self.bus.now_ns + round(seconds * 1e9), until)
 
     def close(self) -> None:

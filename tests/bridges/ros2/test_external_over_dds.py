@@ -63,7 +63,7 @@ class Live:
         self.bus = ry.Bus(seed=1)
         wheels = self.bus.add(Wheels(), "wheels")
         self.caller = self.bus.add(Caller(), "caller")
-        stand_in(self.bus, wheels, 20.0)
+        stand_in(self.bus, wheels, 200.0)
         self.sources: list[str] = []
         self.bus.tap(lambda topic, message, *_: self.sources.append(message.source) if topic.name == "/inputs" else 0)
         self.bus.executor.pacer.factor = 1.0
@@ -71,7 +71,7 @@ class Live:
         self.bus.log_sinks.append(lambda record: self.lines.append(record.text))
         self.bridge = Ros2Bridge(domain)
         self.attached = Attached(self.bridge, self.bus)
-        self._thread = Thread(target=lambda: self.bus.executor.run_until(10**12))
+        self._thread = Thread(target=lambda: self.bus.executor.run_until(10**12), daemon=True)
         self.peers: list[Peer] = []
         self.served: list[Served] = []
 
@@ -94,7 +94,7 @@ class Live:
         assert self.wait(lambda: bool(found))
         return found[0]
 
-    def wait(self, until: Callable[[], bool], seconds: float = 20.0) -> bool:
+    def wait(self, until: Callable[[], bool], seconds: float = 60.0) -> bool:
         end = time.monotonic() + seconds
         while not until() and time.monotonic() < end:
             for served in self.served:
@@ -122,8 +122,16 @@ def ding(request: Any) -> Any:
     return ry.srv.SetBool.Response(success=request.data, message="foreign ding")
 
 
-def test_a_call_waits_for_its_server_and_is_answered() -> None:
-    live = Live(DOMAIN)
+@pytest.fixture
+def begun() -> Iterator[Live]:
+    """Before its clock goes."""
+    made = Live(DOMAIN)
+    yield made
+    made.close()
+
+
+def test_a_call_waits_for_its_server_and_is_answered(begun: Live) -> None:
+    live = begun
     first = live.caller.call()  # at the first instant
     live.start()
     assert not live.wait(first.done, 1.0)  # nobody is there yet
@@ -135,7 +143,6 @@ def test_a_call_waits_for_its_server_and_is_answered() -> None:
     assert [future.result.success for future in (first, second)] == [True, False]
     assert live.bridge.counts["asked"] == 2
     assert live.sources == ["/robot"] * 2
-    live.close()
 
 
 def test_other_clients_answers_are_theirs(live: Live) -> None:
@@ -168,7 +175,7 @@ def test_a_server_that_goes_fails_what_it_was_asked(live: Live) -> None:
     future = live.do(live.caller.call)
     assert live.wait(lambda: bool(served.heads))
     live.peers.pop().close()
-    assert live.wait(future.done, 15.0)
+    assert live.wait(future.done)
     assert "who served it has gone" in str(future.error)
 
 

@@ -23,6 +23,8 @@ from roboyard.messages import deserialize, serialize
 
 _HEAD: Final = 16
 _SOURCE: Final = "/ros2"
+_SETTLING: Final = 6
+"""Looks until a server that was found has surely found us too: what it is sent before that is lost."""
 
 
 class Served:
@@ -113,6 +115,7 @@ class Asked:
         self._source = source
         self._lock = Lock()
         self._calls: dict[int, _Call] = {}
+        self._seen: dict[int, int] = {}  # at how many looks, by server
         quality, about = Quality(), names.hash_of(kind)
         request, response = names.dds_type(f"{kind}_Request"), names.dds_type(f"{kind}_Response")
         label = names.identity(participant.guid, "clientid")
@@ -137,29 +140,29 @@ class Asked:
         """
         data = request[:4] + self._me + struct.pack("<q", number) + request[4:]
         with self._lock:
-            self._calls[number] = _Call(data, until_ns)
-        self.look()
+            call = self._calls[number] = _Call(data, until_ns)
+        self._send(number, call)
 
     def look(self) -> None:
-        """Send what waits if anybody serves now, and see what will not be answered any more; from any thread."""
+        """See who serves, send what waits, and see what will not be answered any more; each 0.1 s, on one thread."""
+        present = self.writer.readers if self.reader.matched else frozenset()
+        self._seen = {server: self._seen.get(server, 0) + 1 for server in present}
         with self._lock:
             calls = dict(self._calls)
-        if not calls:
-            return
-        servers = self.writer.readers if self.reader.matched else frozenset()
         for number, call in calls.items():
             if call.until_ns and self._gateway.bus.now_ns > call.until_ns:
                 self._end(number)
             elif not call.servers:
-                if servers:
-                    self._send(number, call, servers)
-            elif not call.servers & servers and self._end(number):
+                self._send(number, call)
+            elif not call.servers & present and self._end(number):
                 self._gateway.answer(number, _SOURCE, error="who served it has gone before the answer came")
 
-    def _send(self, number: int, call: _Call, servers: frozenset[int]) -> None:
+    def _send(self, number: int, call: _Call) -> None:
+        """Send a call, if anybody serves it."""
+        servers = frozenset(server for server, looks in self._seen.items() if looks > _SETTLING)
         with self._lock:
-            if call.servers:
-                return  # by another thread, meanwhile
+            if call.servers or not servers:
+                return  # sent by another thread meanwhile, or it waits
             call.servers = servers
         try:
             self.writer.write(call.data)
