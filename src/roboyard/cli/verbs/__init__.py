@@ -17,6 +17,7 @@ from roboyard.cli.verbs import (
     check,
     interface,
     mesh,
+    new,
     node,
     param,
     plan,
@@ -76,7 +77,7 @@ show.app.command("terrain")(show_terrain)
 _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
     {"list": list_things, "run": run, "drive": drive, "batch": batch, "compare": compare, "report": report,
      "check": check.app, "calibrate": calibrate.app, "map": map_, "plan": plan.app, "show": show.app,
-     "convert": convert},
+     "convert": convert, "new": new.app},
     {"teleop": teleop, "pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop, "save": save},
     {
         "topic": topic.app, "node": node.app, "service": service.app, "action": action.app, "param": param.app,

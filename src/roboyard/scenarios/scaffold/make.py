@@ -1,0 +1,127 @@
+"""Fills templates of files in and writes them, all or none, over nothing that is there."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from roboyard.errors import InputError
+from roboyard.scenarios.run_folder import RunFolder, unwritable
+
+Kind = Literal["robot", "world", "scenario", "node"]
+ROBOT: Final = "robot"
+WORLD: Final = "world"
+SCENARIO: Final = "scenario"
+NODE: Final = "node"
+
+_FILES: Final[Mapping[str, Mapping[str, str]]] = {
+    ROBOT: {"robot.yaml.jinja": "{name}/{name}.yaml", "robot.urdf.xacro.jinja": "{name}/{name}.urdf.xacro"},
+    WORLD: {"world.sdf.jinja": "{name}.sdf"},
+    SCENARIO: {"scenario.yaml.jinja": "{name}.yaml"},
+    NODE: {"node.py.jinja": "{name}.py"},
+}
+"""Templates of each kind, and what they become."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was written.
+
+    Attributes:
+        kind: Of thing.
+        name: Of the thing.
+        files: Relative to the folder, the one to name to others first.
+    """
+
+    kind: Kind
+    name: str
+    files: tuple[Path, ...]
+
+
+def make(
+    kind: Kind,
+    name: str,
+    folder: str | Path = ".",
+    *,
+    robot: str = "rover",
+    world: str = "arena",
+    node: str = "",
+) -> Made:
+    """Write a new robot, world, scenario or node.
+
+    Args:
+        kind: What.
+        name: A word; a node's class is called after it: `wall_follower` gives `WallFollower`.
+        folder: Where.
+        robot: For a scenario: a name, or a path from the folder.
+        world: Likewise.
+        node: Likewise, that drives the robot: a name, `module:Class` or `file.py:Class`; "": an operator does.
+
+    Raises:
+        InputError: the name is none, or one of the files is there already.
+        RunError: they cannot be written.
+    """
+    import jinja2
+
+    if kind not in _FILES:
+        raise InputError(f"a new {kind}", valid=", ".join(_FILES))
+    _check_name(kind, name)
+    given: dict[str, Any] = {
+        "name": name,
+        "title": re.sub(r"[_-]", " ", name).capitalize(),
+        "cls": _class_name(name),
+        "robot": robot,
+        "robot_name": _short(robot),
+        "world": world,
+        "node": node,
+        "node_name": _short(node.partition(":")[0]),
+    }
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).with_name("files")), trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, undefined=jinja2.StrictUndefined, autoescape=False,  # noqa: S701 - no page
+        variable_start_string="<<", variable_end_string=">>",
+    )  # fmt: skip
+    texts = {
+        Path(path.format(name=name)): environment.get_template(template).render(given)
+        for template, path in _FILES[kind].items()
+    }
+    for path in texts:
+        if (Path(folder) / path).exists():
+            raise InputError(f"{path} is there already", where=f"new {kind}", valid="another name, or another folder")
+    for path, text in texts.items():
+        whole = Path(folder) / path
+        try:
+            whole.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(whole.parent, error) from error
+        RunFolder(whole.parent).write_text(whole, text)
+    return Made(kind, name, tuple(texts))
+
+
+def _check_name(kind: str, name: str) -> None:
+    joined = r"[a-z][a-z0-9]*(_[a-z0-9]+)*" if kind == NODE else r"[a-z][a-z0-9]*([_-][a-z0-9]+)*"
+    if not re.fullmatch(joined, name) or len(name) > 60 or (kind == NODE and _taken(name)):
+        dash = "_" if kind == NODE else "_ or -"
+        raise InputError(
+            f"a {kind} cannot be called {name!r}", where=f"new {kind}",
+            valid=f"small letters and digits, in words joined by {dash}, beginning with a letter"
+            + (", no word of Python's own" if kind == NODE else ""),
+        )  # fmt: skip
+
+
+def _taken(name: str) -> bool:
+    """Whether Python has another use for the name of a node's file or class."""
+    return keyword.iskeyword(name) or keyword.iskeyword(_class_name(name))
+
+
+def _class_name(name: str) -> str:
+    return "".join(word.capitalize() for word in re.split(r"[_-]", name))
+
+
+def _short(path: str) -> str:
+    """A word for what a name or path stands for: "robots/my-bot/my-bot.yaml" gives "my_bot"."""
+    return re.sub(r"\W+", "_", Path(path).name.partition(".")[0]) or "it"

@@ -1,0 +1,86 @@
+"""What `roboyard new` writes: right as it stands, together and alone, and never over anything."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.errors import InputError
+from roboyard.scenarios import Run, check_scenario, load_spec, run_scenario
+from roboyard.scenarios.catalog import find_robot, node_class
+from roboyard.scenarios.scaffold import make
+
+
+def all_of(folder: Path) -> str:
+    make("robot", "my-bot", folder)
+    make("world", "yard", folder)
+    make("node", "wall_follower", folder)
+    made = make(
+        "scenario", "first", folder, robot="my-bot/my-bot.yaml", world="yard.sdf", node="wall_follower.py:WallFollower"
+    )
+    return str(folder / made.files[0])
+
+
+def test_robot_world_node_and_scenario_drive_together(tmp_path: Path) -> None:
+    scenario = all_of(tmp_path)
+    found = check_scenario(scenario)
+    assert (found.findings, found.world) == ((), "yard")
+    assert "wall_follower" in found.robots["my_bot"]
+    outcome = run_scenario(load_spec(scenario, smoke=True), keep=False, serve=False)
+    assert outcome.success, outcome.reason
+    assert outcome.metrics["path_length"] > 0.3
+
+
+def test_a_scenario_alone_has_the_rover_led_by_an_operator(tmp_path: Path) -> None:
+    path = tmp_path / make("scenario", "alone", tmp_path).files[0]
+    assert check_scenario(str(path)).findings == ()
+    assert load_spec(path).scenario.operator
+
+
+def test_the_robot_stands_and_its_nodes_come_up(tmp_path: Path) -> None:
+    made = make("robot", "bot", tmp_path)
+    package = find_robot(str(tmp_path / made.files[0]))
+    assert package.findings == ()
+    with Run("empty", record=False) as run:
+        bot = run.add(package, nodes="all")
+        run.run_for(1.0)
+        assert abs(bot.truth.pose.x) < 0.01
+        assert bot.model.findings == ()
+        bot.drive(0.4, 0.0)
+        run.run_for(1.0)
+        assert bot.truth.pose.x > 0.15
+
+
+def test_a_node_is_called_after_its_file(tmp_path: Path) -> None:
+    make("node", "door_opener", tmp_path)
+    assert node_class("door_opener.py:DoorOpener", tmp_path).__name__ == "DoorOpener"
+
+
+@pytest.mark.parametrize("kind", ["robot", "world", "scenario", "node"])
+def test_nothing_is_overwritten(tmp_path: Path, kind: str) -> None:
+    made = make(kind, "mine", tmp_path)  # type: ignore[arg-type]
+    (tmp_path / made.files[-1]).write_text("changed")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match="there already"):
+        make(kind, "mine", tmp_path)  # type: ignore[arg-type]
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@given(st.text(max_size=12))
+def test_names_are_words_or_refused(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+    folder = tmp_path_factory.mktemp("names")
+    try:
+        made = make("node", name, folder)
+    except InputError as error:
+        assert "small letters" in str(error)
+        assert not any(folder.iterdir())
+    else:
+        assert (folder / made.files[0]).parent == folder
+        compile((folder / made.files[0]).read_text(), "node", "exec")
+
+
+@pytest.mark.parametrize("name", ["../up", "Bot", "class", "none", "a b", "", "9lives", "a__b", "a-b"])
+def test_names_that_are_none(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be called"):
+        make("node", name, tmp_path)
