@@ -1,0 +1,136 @@
+"""Batches on a real Ray cluster of several nodes, each with processes of its own: the same bytes, whoever dies."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from roboyard.scenarios import run_batch
+
+pytestmark = pytest.mark.slow
+
+NODE = '''
+import os
+import signal
+from pathlib import Path
+
+import roboyard as ry
+
+
+class Mark(ry.Node):
+    """Tells which node of the cluster and which process it is on, and ends that in mid-run: once, or always."""
+
+    marks: str = ry.param("")
+    dies: str = ry.param("never")
+
+    def setup(self) -> None:
+        self.timer(0.2, self.on_time)
+
+    def on_time(self) -> None:
+        import ray
+
+        marks, run = Path(self.marks), self.random.integers(1 << 62)
+        if ray.is_initialized():
+            (marks / f"node-{ray.get_runtime_context().get_node_id()}").touch()
+        (marks / f"process-{os.getpid()}").touch()
+        if self.dies == "always" or (self.dies == "once" and not (marks / f"dead-{run}").exists()):
+            (marks / f"dead-{run}").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+'''
+
+SCENARIO = """\
+world: empty
+robots: {rover: {model: rover}}
+nodes: {mark: {use: "mark.py:Mark", parameters: {marks: MARKS, dies: never}}}
+operator: [{drive: {v: 0.5, for: 10}}]
+duration: 0.6
+criteria: {drives: path_length > 0.01}
+"""
+
+
+class Nodes:
+    """A head without processors, and two nodes with one each."""
+
+    def __init__(self, utils: Any) -> None:
+        own = {"include_dashboard": False, "object_store_memory": 80 * 2**20}
+        self.cluster = utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **own})
+        self.workers = [self.cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20) for _ in range(2)]
+        self.cluster.wait_for_nodes()
+        self.address: str = self.cluster.address
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    utils = pytest.importorskip("ray.cluster_utils", reason="Ray is not installed (pip install 'roboyard[batch]')")
+    found = Nodes(utils)
+    yield found
+    found.cluster.shutdown()
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    (tmp_path / "marks").mkdir()
+    (tmp_path / "mark.py").write_text(NODE)
+    path = tmp_path / "short.yaml"
+    path.write_text(SCENARIO.replace("MARKS", str(tmp_path / "marks")))
+    return str(path)
+
+
+def left(folder: Path) -> dict[str, bytes]:
+    """What runs left that does not tell the wall's time."""
+    names = ("recording.mcap", "scenario.yaml")
+    return {f"{path.parent.name}/{path.name}": path.read_bytes() for name in names for path in folder.rglob(name)}
+
+
+def test_a_cluster_comes_to_the_same_bytes(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
+    here = run_batch(scenario, 5, out=tmp_path / "here", workers=1, keep="all")
+    there = run_batch(scenario, 5, out=tmp_path / "there", cluster=nodes.address, keep="all")
+    assert [r.reason for r in here.results] == [""] * 5
+    assert len(left(here.folder)) == 10
+    assert left(here.folder) == left(there.folder)
+    marks = [path.name for path in (tmp_path / "marks").iterdir()]
+    assert sum(name.startswith("node-") for name in marks) == 2  # both took part
+    clocks = ("wall_seconds", "real_time_factor")
+    for one, other in zip(here.results, there.results, strict=True):
+        assert {k: v for k, v in one.metrics.items() if k not in clocks} == {
+            k: v for k, v in other.metrics.items() if k not in clocks
+        }
+        assert Path(other.folder) == there.folder / f"seed-{other.seed:06d}"
+        assert {"report.html", "metrics.json"} <= {path.name for path in Path(other.folder).iterdir()}
+
+
+def test_a_worker_that_is_killed_in_mid_run_costs_nothing_and_one_that_always_is_its_run(
+    scenario: str, tmp_path: Path, nodes: Nodes
+) -> None:
+    vary = ["nodes.mark.parameters.dies=never,once,always"]
+    found = run_batch(scenario, 1, out=tmp_path / "out", cluster=nodes.address, vary=vary, design="grid")
+    states = {r.varied["nodes.mark.parameters.dies"]: r.state for r in found.results}
+    assert states == {"never": "done", "once": "done", "always": "lost"}
+    assert all("worker of the cluster ended" in r.reason for r in found.failures)
+    driven = {r.metrics["path_length"] for r in found.results if r.success}
+    assert len(driven) == 1  # a second attempt comes to what the first would have
+
+
+def test_a_node_that_is_killed_leaves_its_runs_to_the_others(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
+    marks = tmp_path / "marks"
+
+    def kill() -> None:
+        while sum(path.name.startswith("node-") for path in marks.iterdir()) < 2:
+            time.sleep(0.05)
+        raylet = nodes.workers[1].all_processes["raylet"][0].process
+        os.kill(raylet.pid, signal.SIGKILL)
+
+    killer = Thread(target=kill, daemon=True)
+    killer.start()
+    out = tmp_path / "out"
+    found = run_batch(scenario, 8, out=out, cluster=nodes.address, keep="none", overrides=["duration=2"])
+    killer.join(timeout=10)
+    assert not killer.is_alive()
+    assert [r.state for r in found.results] == ["done"] * 8
+    assert len(json.loads((out / "batch.json").read_text())["results"]) == 8
