@@ -23,8 +23,9 @@ Heard = Callable[[Any, str, int], None]
 
 OWN: Final = ("/inputs", ASKED, ANSWERED)
 """Topics that no bridge shows: they are about the run, not about the robot."""
-BACKLOG: Final = 1000
-"""Inputs that may wait before bridges begin to drop what comes in."""
+BACKLOG: Final = 200
+BACKLOG_BYTES: Final = 64 * 1024 * 1024
+"""What may wait of one foreign node before bridges begin to drop what it says; others are not dropped for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +172,16 @@ class Gateway:
                 listener(message, node, time_ns)
 
     # -- handing in, from any thread -------------------------------------------------------------------------------
-    @property
-    def flooded(self) -> bool:
-        """More comes in than the run takes."""
-        return self.bus.inputs.waiting > BACKLOG
+    def flooded_by(self, source: str) -> bool:
+        """Whether more comes of ``source`` than the run takes."""
+        count, size = self.bus.inputs.waiting_of(source)
+        return count >= BACKLOG or size >= BACKLOG_BYTES
 
     def publish(self, topic: str, kind: str, source: str, data: bytes, *, latched: bool = False) -> bool:
         """Hand in a message as CDR in the name of ``source``; False when it was dropped, since too many wait."""
         if not self._echo:
             self.foreign.add(source)
-        taken = not self.flooded and self.bus.inputs.push(
+        taken = not self.flooded_by(source) and self.bus.inputs.push(
             Input("latch" if latched else "publish", topic, kind, source, data)
         )
         self.count("received" if taken else "dropped")

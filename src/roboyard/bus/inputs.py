@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -27,7 +28,10 @@ Kind = Literal["publish", "latch", "call"]
 TOPIC = "/inputs"
 INBOX_LIMIT = 10_000
 INSTANT_LIMIT = 100
-"""Inputs taken at one instant of a running clock, so that no flood from outside can make time stand still."""
+RATE_LIMIT = 5_000
+"""Inputs taken at one instant of a running clock, and in a simulated second, so that no flood from outside can make
+time stand still, or crawl; what is large counts as several."""
+_LARGE = 65_536
 _TEXT_LIMIT = 256
 _OWN = (TOPIC, "/clock")
 
@@ -73,7 +77,10 @@ class InputPort:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
         self._inbox: deque[Input | Callable[[], None]] = deque()
-        self._taken_at = (-1, 0)  # an instant, and how many inputs were taken there
+        self._lock = Lock()
+        self._waiting: dict[str, list[int]] = {}  # how many, and their bytes, by source
+        self._room = float(INSTANT_LIMIT)  # how many inputs may be taken now
+        self._room_ns = 0  # when that was so
         self._publishers: dict[tuple[str, str, bool], Publisher] = {}
         self._record: Publisher | None = None
         self.taken = 0
@@ -82,10 +89,14 @@ class InputPort:
 
     def push(self, item: Input) -> bool:
         """Hand in an input from any thread; False when too many are waiting."""
-        if len(self._inbox) >= INBOX_LIMIT:
-            self.dropped += 1
-            return False
-        self._inbox.append(item)
+        with self._lock:
+            if len(self._inbox) >= INBOX_LIMIT:
+                self.dropped += 1
+                return False
+            self._inbox.append(item)
+            waiting = self._waiting.setdefault(item.source, [0, 0])
+            waiting[0] += 1
+            waiting[1] += len(item.data)
         self._bus.executor.wake.set()
         return True
 
@@ -93,6 +104,11 @@ class InputPort:
     def waiting(self) -> int:
         """How many inputs and questions wait to be looked at."""
         return len(self._inbox)
+
+    def waiting_of(self, source: str) -> tuple[int, int]:
+        """How many inputs of one who sends them wait, and how many bytes those have."""
+        count, size = self._waiting.get(source, (0, 0))
+        return count, size
 
     def query(self, question: Callable[[], None]) -> None:
         """Have ``question`` run on the executor's thread; it must not change anything, so it is not recorded."""
@@ -131,21 +147,31 @@ class InputPort:
 
         One at a time, so that all it sets going happens before the next one: as when recorded inputs are repeated.
         """
+        if not self._inbox:
+            return False
         executor = self._bus.executor
-        at_ns, count = self._taken_at
-        if at_ns != executor.now_ns:
-            count = 0
-        if count >= INSTANT_LIMIT and not executor.paused:
+        passed_ns, self._room_ns = executor.now_ns - self._room_ns, executor.now_ns
+        self._room = min(self._room + passed_ns * 1e-9 * RATE_LIMIT, INSTANT_LIMIT)
+        if self._room <= 0.0 and not executor.paused:
             self._answer_questions()
             return False
         for _ in range(len(self._inbox)):
             item = self._inbox.popleft()
             if isinstance(item, Input):
-                self._taken_at = (executor.now_ns, count + 1)
+                self._room = max(self._room, 0.0) - 1.0 - len(item.data) // _LARGE
+                self._let_go(item)
                 self._act(item)
                 return True
             item()
         return False
+
+    def _let_go(self, item: Input) -> None:
+        with self._lock:
+            waiting = self._waiting[item.source]
+            waiting[0] -= 1
+            waiting[1] -= len(item.data)
+            if not waiting[0]:
+                del self._waiting[item.source]
 
     def _answer_questions(self) -> None:
         """Answer those behind the inputs that have to wait for the next instant."""

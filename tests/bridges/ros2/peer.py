@@ -49,8 +49,12 @@ def main(domain: int, size: int) -> None:
                         break
                     time.sleep(0.05)
                 time.sleep(said.get("pause", 0.3))
+            data, end = bytes.fromhex(said["data"]), time.monotonic() + said.get("seconds", 0.0)
             for _ in range(said.get("times", 1)):
-                writers[topic].write(bytes.fromhex(said["data"]))
+                writers[topic].write(data)
+            while time.monotonic() < end:  # as fast as it goes
+                for _ in range(100):
+                    writers[topic].write(data)
     participant.close()
 
 

@@ -6,6 +6,7 @@ import io
 import os
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -16,7 +17,9 @@ from tests.bridges.web.conftest import Wheels
 
 import roboyard as ry
 from roboyard.bridges import Attached
+from roboyard.bridges.gateway import BACKLOG
 from roboyard.bridges.ros2 import Ros2Bridge, discovery, names
+from roboyard.bus.inputs import INSTANT_LIMIT, RATE_LIMIT
 from roboyard.messages import deserialize, message_type, serialize
 from roboyard.record import Recorder
 
@@ -181,9 +184,35 @@ def test_nonsense_is_counted_and_told_once(live: Live) -> None:
 def test_another_type_is_told_once(live: Live) -> None:
     peer = Peer(live.domain)
     peer.publish("rt/cmd_vel", ry.msg.String(data="no twist"), pause=1.5)
-    assert live.wait(lambda: live.bridge.counts["another type"] > 0)
+    assert live.wait(lambda: live.bridge.counts["another type"] > 1)
+    assert live.wait(lambda: any("std_msgs::msg::dds_::String_" in line for line in live.lines))
     assert len([line for line in live.lines if "std_msgs::msg::dds_::String_" in line]) == 1
     peer.close()
+
+
+def test_a_writer_at_full_speed_loses_what_is_too_much_and_nobody_else_does(live: Live) -> None:
+    inputs, waiting, memory = live.bus.inputs, [], []
+    flood = Peer(live.domain)
+    flood.publish("rt/cmd_vel", ry.msg.Twist(linear=ry.msg.Vector3(x=0.9)), node="/flood", pause=1.5, seconds=8.0)
+    assert live.wait(lambda: live.bridge.counts["dropped"] > 0, 60.0)
+    at_ns, taken, said = live.bus.now_ns, inputs.taken, 0
+    while live.bus.now_ns < at_ns + 3 * 10**9:
+        said += 1
+        assert call(live, "/ring", "std_srvs/srv/SetBool", ry.srv.SetBool.Request(data=True), 1000 + said).success
+        waiting.append(inputs.waiting)
+        memory.append(resident())
+    at_ns, taken = live.bus.now_ns - at_ns, inputs.taken - taken
+    assert taken <= INSTANT_LIMIT + (at_ns * 1e-9 + 0.1) * RATE_LIMIT
+    assert max(waiting) <= BACKLOG + 20  # and few questions of the bridge itself
+    assert said > 5
+    half = len(memory) // 2
+    assert max(memory[half:]) <= max(memory[:half]) + 10e6
+    flood.close()
+
+
+def resident() -> int:
+    """Memory of this process [bytes]."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_a_foreign_node_of_our_name_is_told(live: Live) -> None:

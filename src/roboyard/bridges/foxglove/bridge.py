@@ -228,7 +228,7 @@ class FoxgloveBridge:
 
     async def _hear_bytes(self, client: Client, said: bytes) -> None:
         if said[:1] == bytes([wire.CLIENT_MESSAGE]):
-            if self._gateway.flooded:
+            if self._gateway.flooded_by(client.name):
                 self._gateway.count("dropped")
                 await asyncio.sleep(0.001)
                 return

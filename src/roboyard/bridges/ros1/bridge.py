@@ -262,8 +262,8 @@ class Ros1Bridge:
         entries.add(Entry("subscriber", station.name, station.uri, topic, kind.name))
 
     def _taking(self, topic: str, ours: str, kind: Ros1Type) -> Take:
-        def take(data: bytes, source: str, latched: bool) -> None:
-            self._gateway.publish(topic, ours, self._foreign(source), kind.decode(data), latched=latched)
+        def take(data: bytes, source: str, latched: bool) -> bool:
+            return self._gateway.publish(topic, ours, self._foreign(source), kind.decode(data), latched=latched)
 
         return take
 

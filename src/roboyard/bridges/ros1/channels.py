@@ -15,8 +15,8 @@ from roboyard.bridges.ros1.wire import MESSAGE_LIMIT, encode_header, frame, read
 from roboyard.bridges.ros1.xmlrpc import MasterError, call
 from roboyard.errors import InputError, MessageError
 
-Take = Callable[[bytes, str, bool], None]
-"""Gets a message's bytes, the name of the foreign node, and whether the message is latched there."""
+Take = Callable[[bytes, str, bool], bool | None]
+"""Gets a message's bytes, the name of the foreign node, and whether the message is latched there; False: too many."""
 
 LOST: Final = (OSError, TimeoutError, asyncio.IncompleteReadError)
 """How connections end."""
@@ -225,12 +225,9 @@ class Incoming:
     async def _receive(self, reader: asyncio.StreamReader, source: str, latched: bool) -> None:
         while True:
             data = await read_frame(reader, MESSAGE_LIMIT, f"a message of {self.name}")
-            if self._gateway.flooded:
-                self._gateway.count("dropped")
-                await asyncio.sleep(_BREATH)  # the publisher waits, or drops itself
-                continue
             try:
-                self._take(data, source, latched)
+                if self._take(data, source, latched) is False:
+                    await asyncio.sleep(_BREATH)  # the publisher waits, or drops itself
             except MessageError as error:
                 self._gateway.complain("malformed", f"{self.name} from {source}: {error}")
             except InputError as error:

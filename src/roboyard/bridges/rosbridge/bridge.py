@@ -150,7 +150,7 @@ class RosbridgeBridge:
 
     # -- topics ----------------------------------------------------------------------------------------------------
     async def _publish(self, client: _Client, said: dict[str, Any]) -> None:
-        if self._gateway.flooded:
+        if self._gateway.flooded_by(client.name):
             self._gateway.count("dropped")
             await asyncio.sleep(0.001)
             return
