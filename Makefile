@@ -17,7 +17,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: help demo view gallery test test-slow test-ros bytecode lint docs serve-docs lock format clean
+.PHONY: help demo view gallery test test-slow test-ros acceptance nightly bytecode lint docs serve-docs lock format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -42,6 +42,12 @@ test-slow: $(MARKS)/test bytecode ## the slow tests
 test-ros: $(MARKS)/test bytecode ## the bridges with programs that others wrote, as far as they can be installed here
 	$(BIN)/python tools/ros_peers.py
 	$(BIN)/python -m pytest -m ros -rs tests/bridges
+
+acceptance: $(MARKS)/base ## every scenario's short variant, two runs each, and one report in runs/: about ten minutes
+	$(BIN)/roboyard batch all --smoke --runs 2 --no-video
+
+nightly: $(MARKS)/base ## every scenario whole, five runs each, and one report in runs/: hours
+	$(BIN)/roboyard batch all --runs 5
 
 # Once for all the programs that tests start, which may be forbidden to keep what they compile.
 bytecode: | $(BIN)/python

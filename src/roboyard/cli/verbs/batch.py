@@ -19,7 +19,7 @@ _BOOKKEEPING = ("smoke", "success", "recorded", "messages", "sim_seconds", "wall
 
 
 def batch(
-    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="A name of `roboyard list`, or a file.")],
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="A name of `roboyard list`, a file, or all.")],
     runs: Annotated[int, typer.Option("--runs", "-n", metavar="N", min=1, help="How many runs, each with its seed.")],
     vary: Annotated[
         list[str] | None,
@@ -65,6 +65,8 @@ def batch(
     --vary KEY=uniform:LOW,HIGH, loguniform:LOW,HIGH, normal:MEAN,DEVIATION, integer:FIRST,LAST, range:LOW,HIGH,COUNT,
     or values: KEY=A,B. May be repeated.
 
+    SCENARIO all: a batch of every installed scenario, and one page about all; --smoke takes minutes, not hours.
+
     Exit code 0: every run succeeded, and nothing got significantly worse than in the baseline; 1: it is not so; 2: the
     input was wrong.
     """
@@ -78,6 +80,14 @@ def batch(
         check_export(path)
     if junit is not None:
         check_place(junit, "--junit")
+    if scenario == "all":
+        from roboyard.cli.suite_display import batch_all
+
+        alone = {"--vary": vary, "--design": design, "--seed": seed, "--set": settings, "--export": export}
+        options = {"smoke": smoke, "keep": keep, "video": video}
+        raise typer.Exit(
+            batch_all(runs, workers, cluster, against, out, junit, alone=alone, quiet=quiet, json=json, **options)
+        )
     with BatchDisplay(scenario, runs, quiet=quiet or json) as display:
         result = run_batch(
             scenario, runs, workers=workers, seed=seed, out=out, overrides=settings or (), vary=vary or (),
