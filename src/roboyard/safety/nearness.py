@@ -20,6 +20,8 @@ from roboyard.simulation.people.skeleton import segment
 
 Array = NDArray[np.float64]
 _FLAT = 1e-12
+_PARALLEL = 1e-24
+"""Squared sine of an angle between lines below which points of one are as near as each other, to 1e-12 of a length."""
 SWINGING = ("shank", "foot")
 """Parts of a leg that swing ahead of who walks."""
 
@@ -118,7 +120,8 @@ def nearness(chain: Chain, capsules: LinkCapsules, q: Array, velocity: Array, pe
 def nearest_shares(a: Array, b: Array, out: Array) -> None:
     """Where on two segments (2, 3) the points are that are nearest to each other: shares of their lengths.
 
-    C. Ericson, Real-Time Collision Detection, 2005, 5.1.9.
+    C. Ericson, Real-Time Collision Detection, 2005, 5.1.9, with cross products where differences of products would tell
+    nothing of lines that are all but parallel.
     """
     aa, bb, ab, ar, br = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(3):
@@ -136,9 +139,15 @@ def nearest_shares(a: Array, b: Array, out: Array) -> None:
     elif bb <= _FLAT:
         s = min(max(-ar / aa, 0.0), 1.0)
     else:
-        across = aa * bb - ab * ab
-        if across > 1e-9 * aa * bb:
-            s = min(max((ab * br - ar * bb) / across, 0.0), 1.0)
+        across, ahead = 0.0, 0.0
+        for i in range(3):
+            j, k = (i + 1) % 3, (i + 2) % 3
+            uj, uk, vj, vk = a[1, j] - a[0, j], a[1, k] - a[0, k], b[1, j] - b[0, j], b[1, k] - b[0, k]
+            turn = uj * vk - uk * vj
+            across += turn * turn
+            ahead += turn * (vj * (a[0, k] - b[0, k]) - vk * (a[0, j] - b[0, j]))
+        if across > _PARALLEL * aa * bb:
+            s = min(max(ahead / across, 0.0), 1.0)
         t = (ab * s + br) / bb
         if t < 0.0:
             t = 0.0
