@@ -208,6 +208,12 @@ def test_the_body_follows_ground_up_stairs_and_not_down_between_stones() -> None
     deep[:, 40:] = np.where(rng.random((20, 30)) < 0.2, 0.0, -0.3).repeat(4, axis=0).repeat(4, axis=1)
     body = Ground.of(deep, (0.0, -0.8), rig, start=(0.4, 0.0)).rows.body
     assert np.nanmin(body) == pytest.approx(np.nanmax(body), abs=1e-9)
+    # from stones that a robot stands on it goes on as high, whatever is under its middle
+    stones = np.argwhere(deep == 0.0)[:, ::-1] * 0.02 + np.array([0.01, -0.79])
+    for x in np.linspace(1.2, 2.6, 8):
+        homes = rig.rows.home[:, :2] + np.array([x, 0.0])
+        feet = np.array([stones[np.argmin(np.hypot(*(stones - home).T))] for home in homes])
+        assert np.nanmax(np.abs(Ground.of(deep, (0.0, -0.8), rig, start=feet).rows.body - body)) < 1e-9
 
 
 def test_bad_starts_and_goals_are_refused() -> None:

@@ -201,7 +201,8 @@ class StepsNode(Node):
         if given is None:
             return
         try:
-            ground = Ground.of_map(given, self._rig, heading=body.yaw, friction=self.friction, start=(x, y))
+            feet = self._stands[:, :2]
+            ground = Ground.of_map(given, self._rig, heading=body.yaw, friction=self.friction, start=feet)
             problem = Problem.of(self._rig, ground, (x, y), goal, feet=self._stands)
         except RoboyardError as error:
             self._refuse(str(error))
@@ -240,8 +241,8 @@ class StepsNode(Node):
         if follower is None or (given := self._known(*follower.place)) is None:
             return
         try:
-            heading = follower.plan.heading
-            ground = Ground.of_map(given, self._rig, heading=heading, friction=self.friction, start=follower.place)
+            heading, feet = follower.plan.heading, again.footing_at(follower.plan, follower.time)[:, :2]
+            ground = Ground.of_map(given, self._rig, heading=heading, friction=self.friction, start=feet)
         except RoboyardError as error:
             self.log.error(f"refused a map: {error}", every=5.0)
             return

@@ -95,8 +95,9 @@ class Ground:
             variance: (rows, columns) of the heights [m²]; None: they are the truth.  No foot stands where one is
                 less sure than `SURE`, but all keep clear of what may be there.
             slack: Feet in the air may be so far below its height [m].
-            start: (2,) where the robot stands [m]: the body goes as high as over ground that is got to from there, not
-                over the tops of walls; None: over whatever is not far below other ground about it.
+            start: (k, 2) where the robot's feet stand, or (2,) the middle of its stance [m]: the body goes as high as
+                over ground that is got to from there, not over the tops of walls; None: over whatever is not far below
+                other ground about it.
 
         Raises:
             InputError: heights that are no map, none that is finite, or one beyond 10 km; a cell or friction that is
@@ -131,7 +132,11 @@ class Ground:
             about = maximum_filter(tops, size=2 * round(_ABOUT * rig.scale / cell) + 1)
             counts = stand & (np.nan_to_num(given) >= about - _PIT * rig.scale)
         else:
-            counts = _got_to(given, stand, np.asarray(start, np.float64) - corner, rig, cell)
+            places = np.asarray(start, np.float64)
+            if places.ndim == 1:
+                turned = np.array([[math.cos(heading), math.sin(heading)], [-math.sin(heading), math.cos(heading)]])
+                places = places + rig.rows.home[:, :2] @ turned
+            counts = _got_to(given, stand, places - corner, rig, cell)
         body = _body_heights(given, counts, tops, rig, cell, heading)
         stand &= _in_reach(given, body, rig, cell)
         far = math.ceil(_RINGS * rig.scale / cell)
@@ -257,15 +262,18 @@ def _steepness(heights: Array, cell: float) -> Array:
     return np.sqrt(steep)
 
 
-def _got_to(heights: Array, stand: NDArray[np.bool_], start: Array, rig: Rig, cell: float) -> NDArray[np.bool_]:
-    """(rows, columns) ground to stand on that is got to from a place (2,) of the map [m] without a step higher, or a
-    hole wider, than any: generous."""
+def _got_to(heights: Array, stand: NDArray[np.bool_], feet: Array, rig: Rig, cell: float) -> NDArray[np.bool_]:
+    """(rows, columns) ground to stand on that is got to from under feet (k, 2) of the map [m] without a step higher, or
+    a hole wider, than any: generous."""
     found = np.zeros(stand.shape, np.bool_)
-    rows, columns = np.nonzero(stand)
-    if len(rows):
-        near = int(np.argmin((columns - start[0] / cell) ** 2 + (rows - start[1] / cell) ** 2))
+    where = np.argwhere(stand)
+    if len(where):
+        under = np.array([where[np.argmin(((where - place) ** 2).sum(axis=1))] for place in feet[:, ::-1] / cell - 0.5])
+        level = heights[tuple(under.T)]
         far = max(round(_ACROSS * rig.scale / cell), 1)
-        spread_ground(heights, stand, rows[near], columns[near], far, _PIT * rig.scale, found)
+        for row, column in under[np.abs(level - np.median(level)) <= _PIT * rig.scale]:  # a stance may be over holes
+            if not found[row, column]:
+                spread_ground(heights, stand, row, column, far, _PIT * rig.scale, found)
     return found
 
 

@@ -12,6 +12,7 @@ from roboyard.errors import RoboyardError
 from roboyard.grids.height_map import HeightMap
 from roboyard.walking.steps.draft import Draft
 from roboyard.walking.steps.ground import Ground
+from roboyard.walking.steps.herd import SET
 from roboyard.walking.steps.plan import StepPlan
 from roboyard.walking.steps.planning import plan_steps
 from roboyard.walking.steps.problem import Problem
@@ -37,8 +38,10 @@ def replanned(
 ) -> StepPlan | str:  # fmt: skip
     """A plan that begins with what is settled of another one, or why there is none."""
     try:
-        here = past[1][-1]
-        ground = Ground.of_map(given, rig, heading=plan.heading, friction=friction, start=here[:2]).joined(here)
+        here, feet = past[1][-1], plan.feet[:, :2].copy()
+        for k in np.flatnonzero(past[0].kind[: past[0].events[1]] == SET):
+            feet[past[0].leg[k]] = past[0].place[k, :2]
+        ground = Ground.of_map(given, rig, heading=plan.heading, friction=friction, start=feet).joined(here)
     except RoboyardError as error:
         return str(error)
     problem = Problem(rig, ground, plan.track[0, 1:3].copy(), goal, plan.feet, past=past)
