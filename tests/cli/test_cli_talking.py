@@ -68,6 +68,9 @@ def test_goals_that_fail(command: Command, live: Live) -> None:
     assert done.code == 1
     assert done.out.endswith("goal aborted: it is negative\n")
     assert command("action", "send_goal", "fibonacci", "{order: many}").code == 2
+    unknown = command("action", "send_goal", "fibonacci", "nope/action/X", "{}")
+    assert "unknown action type 'nope/action/X' (a package/action/Name" in unknown.error
+    assert "served by  /robot\nused by    nobody" in command("action", "info", "fibonacci").out
     assert command("action", "send_goal", "fibonaci", "{order: 1}").code == 2
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from roboyard.cli.lookup import FileSource, LiveSource, Source, absolute, unknown
 
-_SEND_GOAL = "/_action/send_goal"
+_SEND_GOAL, _FEEDBACK = "/_action/send_goal", "/_action/feedback"
 
 
 def nodes_of(source: Source) -> list[dict[str, Any]]:
@@ -47,6 +47,12 @@ def actions_of(source: LiveSource) -> dict[str, str]:
         for name, kind in services.items()
         if name.endswith(_SEND_GOAL)
     }
+
+
+def clients_of(source: LiveSource, action: str) -> list[str]:
+    """Nodes that follow goals of an action, by its absolute name."""
+    nodes: list[dict[str, Any]] = source.connection.graph()["nodes"]
+    return [node["name"] for node in nodes if f"{action}{_FEEDBACK}" in node["subscribes"]]
 
 
 def known(source: LiveSource, kind: str, name: str, there: dict[str, str]) -> tuple[str, str]:

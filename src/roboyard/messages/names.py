@@ -53,4 +53,5 @@ def near(name: str, known: Sequence[str]) -> str:
     if not matches and "/" in name:
         package = name.split("/", 1)[0] + "/"
         matches = [full for full in known if full.startswith(package)][:5]
-    return f"near it: {', '.join(matches)}" if matches else "a package/msg/Name; own ones come in by register()"
+    kind = known[0].split("/")[1] if known else "msg"
+    return f"near it: {', '.join(matches)}" if matches else f"a package/{kind}/Name; own ones come in by register()"

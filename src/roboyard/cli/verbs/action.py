@@ -32,18 +32,20 @@ def info(
     run: RunOption = None,
     json: JsonOption = False,
 ) -> None:
-    """One action: its type and who serves it."""
-    from roboyard.cli.graph import actions_of, known, nodes_of
+    """One action: its type, who serves it and who sends it goals."""
+    from roboyard.cli.graph import actions_of, clients_of, known, nodes_of
     from roboyard.cli.lookup import live
     from roboyard.cli.terminal import emit, fields
 
     with live(run) as source:
         name, served = known(source, "action", action, actions_of(source))
         servers = [node["name"] for node in nodes_of(source) if name in node["actions"]]
+        clients = clients_of(source, name)
     if json:
-        emit({"action": name, "type": served, "servers": servers})
+        emit({"action": name, "type": served, "servers": servers, "clients": clients})
     else:
-        fields([("action", name), ("type", served), ("served by", ", ".join(servers) or "nobody")])
+        ends = [("served by", ", ".join(servers) or "nobody"), ("used by", ", ".join(clients) or "nobody")]
+        fields([("action", name), ("type", served), *ends])
 
 
 @app.command("send_goal")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
 from roboyard.cli.grammar import FileOption, JsonOption, RunOption, group
 
-app = group("Topics: list, info, type, find, echo, hz, bw, delay, pub.")
+app = group("Topics: list, info, type, find, echo, hz, bw, delay, pub, save_map.")
 
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="Its name, with or without the leading slash.")]
 WindowOption = Annotated[int, typer.Option("--window", "-w", min=2, help="Look at this many of the latest messages.")]
+MapWord = Literal["trinary", "scale", "raw"]
 CountOption = Annotated[int | None, typer.Option("-n", "--count", metavar="COUNT", min=1, help="End after so many.")]
 
 
@@ -211,6 +213,28 @@ def delay(
         emit(result.to_dict())
     else:
         say(str(result))
+
+
+@app.command("save_map")
+def save_map(
+    name: Annotated[Path, typer.Argument(metavar="FILE", help="hall.yaml; the picture lies beside it.")],
+    topic: Annotated[str, typer.Option(metavar="TOPIC", help="Where maps are told.")] = "/map",
+    run: RunOption = None,
+    file: FileOption = None,
+    mode: Annotated[MapWord, typer.Option(help="What the shades mean, as Nav2 has it.")] = "trinary",
+    json: JsonOption = False,
+) -> None:
+    """Keep a map as ROS's map_server does: the one told last in a recording, the next one of a live run."""
+    from roboyard.cli.lookup import look
+    from roboyard.cli.maps import keep_map
+    from roboyard.cli.terminal import emit, say
+
+    with look(run, file) as source:
+        kept = keep_map(source, topic, name, mode)
+    if json:
+        emit(kept.to_dict())
+    else:
+        say(str(kept))
 
 
 @app.command("pub")
