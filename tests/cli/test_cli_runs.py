@@ -332,6 +332,61 @@ def test_a_batch_with_failures(command: Command, scenario: Path) -> None:
     assert Path("runs/short-batch-001/seed-000001/report.html").is_file()
 
 
+def test_a_batch_varies_compares_and_tells_others(command: Command, scenario: Path) -> None:
+    words = ("batch", scenario, "--workers", "1", "--set", "criteria={}", "--keep", "none")
+    varied = ("--vary", "duration=range:0.1,0.3,2", "--design", "grid", "--runs", "1")
+    done = command(*words, *varied, "--out", "first", "--export", "t.csv", "--junit", "j.xml", "--json")
+    assert (done.code, done.json["runs"], done.json["report"]) == (0, 2, "first/report.html")
+    assert [line.split(",")[1] for line in Path("t.csv").read_text().splitlines()] == ["vary.duration", "0.1", "0.3"]
+    assert 'name="seed 0, duration=0.3"' in Path("j.xml").read_text()
+    beside = command(*words, *varied, "--against", "first")
+    assert beside.code == 0
+    assert "2 succeeded then, 2 now (McNemar's p = 1)" in beside.out
+    assert "regressions: none" in beside.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--vary", "duration=gauss:0,1"], "no distribution 'gauss'"),
+        (["--vary", "nonsense=1,2"], "nonsense"),
+        (["--design", "lhs"], "--design"),
+        (["--against", "nowhere"], "--against: there is no batch at nowhere"),
+        (["--cluster", "127.0.0.1:1"], "nobody answers at 127.0.0.1:1"),
+        (["--cluster", "somewhere"], "HOST:PORT"),
+        (["--export", "t.txt"], ".csv or .parquet"),
+        (["--junit", "nowhere/j.xml"], "no folder nowhere"),
+    ],
+)
+def test_a_batch_that_cannot_begin(command: Command, scenario: Path, words: list[str], said: str) -> None:
+    done = command("batch", scenario, "--runs", "2", *words)
+    assert (done.code, said in done.error) == (2, True), done
+    assert not Path("runs").exists()
+
+
+def test_all_scenarios_take_what_makes_sense_for_all(command: Command) -> None:
+    done = command("batch", "all", "--runs", "1", "--vary", "duration=1,2")
+    assert (done.code, "--vary with all scenarios" in done.error) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_batch_stopped_while_a_film_is_drawn_keeps_that_run(command: Command, scenario: Path) -> None:
+    words = ("batch", scenario, "--workers", "1", "--runs", "2", "--out", "out")
+    words += ("--set", "duration=60", "--set", "criteria={far: path_length > 900}")
+    with start(*words) as process:
+        while not Path("out/seed-000000/video.mp4").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "stopped after 1 of 2 runs; the same command with --out out goes on" in said
+    (line,) = Path("out/results.jsonl").read_text().splitlines()
+    assert (json.loads(line)["seed"], json.loads(line)["state"]) == (0, "done")
+    assert Path("out/seed-000000/report.html").is_file()
+    assert "0 of 1 succeeded" in Path("out/report.html").read_text()
+
+
 def test_nothing_heavy_for_help() -> None:
     words = [sys.executable, "-X", "importtime", "-c", "from roboyard.cli.main import run; run(['topic', '--help'])"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)

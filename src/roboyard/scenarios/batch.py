@@ -207,6 +207,8 @@ def run_batch(
             for key, job in open_jobs.items():
                 if key not in done and (ended := recovered(job)) is not None:
                     take(key, ended)
+                    if progress is not None:
+                        progress(ended, len(done), len(jobs))
             sum_up()
             raise
         return sum_up()

@@ -175,7 +175,7 @@ def _settled(job: Job, outcome: Outcome) -> Result:
     kept = job.keep == "all" or (job.keep == "failed" and not outcome.success)
     if not kept:
         _discard(Path(job.folder) if job.keep != "none" else None)
-    elif outcome.folder is not None and not RunFolder(outcome.folder).report.is_file():
+    elif outcome.folder is not None and outcome.state != "interrupted":  # that one is made again, and somebody waits
         _report(outcome.folder)
     metrics = {name: value for name, value in metrics_of(outcome.metrics).items() if name != "seed"}
     return Result(
@@ -189,6 +189,9 @@ def _discard(folder: Path | None) -> None:
 
 
 def _report(folder: Path) -> None:
+    """Write its report if there is none."""
+    if RunFolder(folder).report.is_file():
+        return
     from roboyard.scenarios.rewrite import rewrite_report
 
     rewrite_report(folder)
