@@ -15,8 +15,8 @@ from roboyard.description.values import fault
 from roboyard.description.xml import MAX_CHARACTERS, Node, parse
 from roboyard.errors import DescriptionError
 
-_EXTENSIONS = (".urdf", ".xacro", ".sdf", ".world", ".xml", ".gazebo", ".model")
-_FORMATS = "a .urdf, .xacro, .sdf, .world or MJCF .xml file"
+_EXTENSIONS = (".urdf", ".xacro", ".sdf", ".world", ".xml", ".gazebo", ".model", ".launch")
+_FORMATS = "a .urdf, .xacro, .sdf, .world, .launch or MJCF .xml file"
 
 
 def load_model(
@@ -27,12 +27,12 @@ def load_model(
     name: str | None = None,
     repair: bool = False,
 ) -> Model:
-    """Read a robot or piece of furniture from URDF, xacro, SDF or MJCF.
+    """Read a robot or piece of furniture from URDF, xacro, SDF or MJCF, or from a launch file in XML that names it.
 
     Args:
         path_or_text: A file, or the XML text itself (it starts with ``<``).
         search: Folders that hold packages and models the description refers to; see `Resources`.
-        arguments: Values for ``<xacro:arg>``.
+        arguments: Values for ``<xacro:arg>``, and for ``<arg>`` of launch files.
         name: Name for the model instead of the file's.
         repair: Mend the faults that can be mended, such as an inertia that no body has, instead of refusing the file;
             `Model.mendings` lists each.
@@ -150,7 +150,7 @@ def _reading(search: Sequence[str | os.PathLike[str]], *, repair: bool, survey: 
 
 
 def _open(
-    reading: Reading, given: str | os.PathLike[str], arguments: Mapping[str, str] | None
+    reading: Reading, given: str | os.PathLike[str], arguments: Mapping[str, str] | None, *, launched: bool = False
 ) -> tuple[Node, Path | None]:
     if isinstance(given, str) and given.lstrip("\ufeff \t\r\n").startswith("<"):
         source, text = None, given
@@ -159,6 +159,13 @@ def _open(
         source, data = read_file(given)
         root, findings = parse(data, str(given))
     reading.add(findings)
+    if root.tag == "launch":
+        from roboyard.description.launch import described_in
+
+        if launched:
+            raise fault("robot_description is a launch file", root, "a xacro or URDF file")
+        found, arguments = described_in(root, reading.resources, arguments or {})
+        return _open(reading, found, arguments, launched=True)
     return known_root(_expand(reading, root, source, arguments)), source
 
 
@@ -193,6 +200,12 @@ def read_file(
             raise DescriptionError("no such file", where=shown[:300], valid=formats)
         if not path.is_file():
             raise DescriptionError("this is not a regular file", where=shown, valid=formats)
+        if path.suffix == ".py":
+            raise DescriptionError(
+                "a launch file in Python is a program, and not run",
+                where=shown,
+                valid="the xacro or URDF file it loads",
+            )
         if not path.name.lower().endswith(extensions):
             raise DescriptionError(f"unknown extension '{path.suffix}'", where=shown, valid=formats)
         if path.stat().st_size > MAX_CHARACTERS:

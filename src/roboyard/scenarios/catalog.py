@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["robot", "world", "scenario"]
 WORLD_SUFFIXES = (".sdf", ".world", ".xml")
-DESCRIPTION_SUFFIXES = (".urdf", ".xacro", ".sdf", ".xml")
+DESCRIPTION_SUFFIXES = (".urdf", ".xacro", ".sdf", ".xml", ".launch")
 _COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
 _ABOUT = re.compile(r"^about:\s*(.+)$", re.MULTILINE)
 
