@@ -248,6 +248,41 @@ def test_processes_give_the_same(scenario: str, tmp_path: Path) -> None:
         assert (Path(a.folder) / "recording.mcap").read_bytes() == (Path(b.folder) / "recording.mcap").read_bytes()
 
 
+DEADLY = '''
+import os
+import signal
+
+import roboyard as ry
+
+
+class Deadly(ry.Node):
+    """Ends its process in mid-run, as the kernel does when memory runs out."""
+
+    dies: bool = ry.param(False)
+
+    def setup(self) -> None:
+        self.timer(0.2, self.on_time)
+
+    def on_time(self) -> None:
+        if self.dies:
+            os.kill(os.getpid(), signal.SIGKILL)
+'''
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_in_mid_run_loses_its_run_alone(scenario: str, tmp_path: Path) -> None:
+    (tmp_path / "deadly.py").write_text(DEADLY)
+    Path(scenario).write_text(SCENARIO + 'nodes: {deadly: {use: "deadly.py:Deadly"}}\n')
+    vary = ["nodes.deadly.parameters.dies=false,true"]
+    out = tmp_path / "out"
+    found = run_batch(scenario, 2, out=out, workers=1, vary=vary, design="grid")
+    assert [(r.varied["nodes.deadly.parameters.dies"], r.state) for r in found.results] == [
+        ("false", "done"), ("true", "lost"), ("false", "done"), ("true", "lost"),
+    ]  # fmt: skip
+    assert all("exit code -9" in r.reason and "memory" in r.reason for r in found.failures)
+    assert "lost with their workers" in (out / "report.html").read_text()
+
+
 @pytest.mark.parametrize("scenario", ["scenario.yaml", "nowhere.yaml"])
 def test_a_run_of_which_nothing_is_kept_leaves_all_folders_as_they_are(
     scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
