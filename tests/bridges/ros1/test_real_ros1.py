@@ -397,7 +397,7 @@ def test_actionlib(graph: Graph, rover: Any, tmp_path: Path) -> None:
     assert "third True 5 only upwards" in said
 
 
-def test_our_nodes_call_services_and_actions_of_rospy(graph: Graph, tmp_path: Path) -> None:
+def test_our_nodes_call_services_and_actions_of_rospy(tmp_path: Path) -> None:
     register("int32 goal\n---\nint32 result\n---\nint32 feedback\n", "actionlib/action/Test")
     kind = action_type("actionlib/action/Test")
 
@@ -414,7 +414,7 @@ def test_our_nodes_call_services_and_actions_of_rospy(graph: Graph, tmp_path: Pa
     script = tmp_path / "server.py"
     script.write_text(SERVER)
     told: list[int] = []
-    with ry.Bus(seed=1) as bus:
+    with closing(Graph(tmp_path)) as graph, ry.Bus(seed=1) as bus:  # of its own, since there is but one /clock
         bus.executor.pacer.factor = 1.0
         servant, caller = bus.add(Servant(), "servant"), bus.add(Caller(), "caller")
         stand_in(bus, servant, 40.0)
