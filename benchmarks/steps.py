@@ -1,8 +1,8 @@
 """Planning steps: how fast on level ground, how often on stepping stones, how soon, and whether plans are right.
 
-Stepping stones: 2 m to go, of which 1.3 m are cells of 6 cm, each of which can be stood on
-with probability p; one core, as many events as a second allows.  Times are the thread's own, so that a busy machine
-counts little.
+Stepping stones: 2 m to go, of which 1.3 m are cells of 6 cm, each of which can be stood on with probability p; one core,
+as many events as a second allows (on level ground three).  Times are the thread's own, so that a busy machine counts
+little.
 """
 
 from __future__ import annotations
@@ -272,7 +272,7 @@ def run(nightly: bool, seed: int | None = None, terrains: int | None = None) -> 
     level = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
     for planner in PLANNERS:
         searched(rig, level, (0.4, 0.0), planner, 0, 0.01)  # compile
-    flat = [searched(rig, level, (1.0, 0.0), "random-sampling", first + k, 1.0) for k in range(3)]
+    flat = [searched(rig, level, (1.0, 0.0), "random-sampling", first + k, 3.0) for k in range(3)]
     rate = sum(one.candidates for one in flat) / sum(one.whole for one in flat)
     cost = 1e6 * sum(one.whole for one in flat) / sum(one.events for one in flat)
     figures: list[dict[str, Any]] = [

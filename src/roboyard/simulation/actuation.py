@@ -114,9 +114,7 @@ class Servos:
                 no_load = no_load_speed(interface, limit, name)
                 if no_load:
                     reckon_exactly(assembled.model)
-                servo = Servo(
-                    name, place, gains, ranges, len(made.servos), press, no_load, float(lightest[place.dof])
-                )
+                servo = Servo(name, place, gains, ranges, len(made.servos), press, no_load, float(lightest[place.dof]))
                 if "position" in gains and servo.is_strong(gains["position"], assembled.model):
                     # The engine's guess of how joints give way under contacts would not know of the inertia added.
                     reckon_exactly(assembled.model)
