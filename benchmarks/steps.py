@@ -1,8 +1,8 @@
 """Planning steps: how fast on level ground, how often on stepping stones, how soon, and whether plans are right.
 
-Stepping stones: 2 m to go, of which 1.3 m are cells of 6 cm, each of which can be stood on with probability p; one core,
-as many events as a second allows (on level ground three).  Times are the thread's own, so that a busy machine counts
-little.
+Stepping stones: 2 m to go, of which 1.3 m are cells of 6 cm, each of which can be stood on with probability p; one
+core, as many events as a second allows (on level ground three).  Times are the thread's own, so that a busy machine
+counts little.
 """
 
 from __future__ import annotations
