@@ -145,7 +145,7 @@ def test_a_wall_is_named_by_its_cells(command: Command) -> None:
     ("heights", "words", "parts"),
     [
         (walled(0.6), ("--to", "0.65,0"), ("goal", "cell (50, 72)", "0.60 m")),
-        (walled(0.6, 40, 44), ("--to", "1,0"), ("start", "no ground near", "cell (61, 54)")),
+        (walled(0.6, 40, 44), ("--to", "1,0"), ("start", "no room for the body", "cell (50, 40)", "0.60 m")),
         (walled(np.nan, 30, 55), ("--to", "1,0"), ("start", "no ground near", "cell (62, 40)")),
         (walled(np.nan, 95, 150), ("--to", "1.6,0"), ("goal", "(50, 120)", "hole")),
         (level(), ("--to", "9,0"), ("goal", "outside of the map", "x -0.80 to 2.20")),

@@ -9,7 +9,7 @@ import typer
 
 from roboyard.cli.grammar import FileOption, JsonOption, RunOption, group
 
-app = group("Topics: list, info, type, find, echo, hz, bw, delay, pub, save_map.")
+app = group("Topics: list, info, echo, hz, bw, delay, pub, save_map, …")
 
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="Its name, with or without the leading slash.")]
 WindowOption = Annotated[int, typer.Option("--window", "-w", min=2, help="Look at this many of the latest messages.")]
@@ -224,7 +224,10 @@ def save_map(
     mode: Annotated[MapWord, typer.Option(help="What the shades mean, as Nav2 has it.")] = "trinary",
     json: JsonOption = False,
 ) -> None:
-    """Keep a map as ROS's map_server does: the one told last in a recording, the next one of a live run."""
+    """Keep a map as ROS's map_server does.
+
+    The one told last in a recording, the next one of a live run.
+    """
     from roboyard.cli.lookup import look
     from roboyard.cli.maps import keep_map
     from roboyard.cli.terminal import emit, say
