@@ -1,32 +1,24 @@
-"""Looks at the machine: each finding says what was looked at, whether it is good, and what was found."""
+"""Looks at the machine: each finding says what was looked at, whether it is good, what was found, and what to do."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
-import socket
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import roboyard
+from roboyard.cli import health_extras, health_network
+from roboyard.cli.health_finding import Finding
 from roboyard.errors import RoboyardError
 
-_EXTRA = re.compile(r"""([A-Za-z0-9._-]+)[^;]*;.*\bextra\s*==\s*["']([^"']+)["']""")
 _SHOWN = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing looked at; ``good`` is None for what is merely said."""
-
-    what: str
-    good: bool | None
-    text: str
+_RUN_GIB = 0.5
+"""What a process that runs the rover takes (docs/rooms/bridges.md)."""
+_REPAIR = "`make clean demo` in a clone, or `pip install --force-reinstall roboyard`, restores what belongs to Roboyard"
 
 
 def examine() -> list[Finding]:
@@ -37,13 +29,17 @@ def examine() -> list[Finding]:
             _python,
             _packages,
             _lock,
-            _extras,
+            health_extras.extras,
             _cores,
             _kernels,
             _pictures,
             _video,
+            health_extras.chromium,
             _sockets,
-            _ports,
+            health_network.ports,
+            health_network.ros1,
+            health_network.ros2,
+            health_extras.cluster,
             _disk,
             _data,
         )
@@ -51,38 +47,34 @@ def examine() -> list[Finding]:
 
 
 def _safely(look: Callable[[], Finding]) -> Finding:
+    what = look.__name__.strip("_")
     try:
         return look()
-    except (RoboyardError, OSError, ImportError, RuntimeError) as error:
-        return Finding(look.__name__.strip("_"), False, str(error))
+    except RoboyardError as error:
+        where = f"{error.where}: " if error.where else ""
+        return Finding(what, False, f"{where}{error.what}", error.valid or _REPAIR)
+    except (OSError, ImportError, RuntimeError) as error:
+        return Finding(what, False, str(error), _REPAIR)
 
 
 def _python() -> Finding:
-    good = (3, 11) <= sys.version_info < (3, 14) and sys.platform == "linux"
     system = f"{platform.python_implementation()} {platform.python_version()}, {platform.system()} {platform.machine()}"
-    return Finding("python", good, system if good else f"{system}: needs Python 3.11 to 3.13 on Linux")
+    if sys.platform != "linux":
+        return Finding("python", False, f"{system}: needs Linux", "a virtual machine or a container with Linux")
+    if not (3, 11) <= sys.version_info < (3, 14):
+        advice = "install one of these, then `make clean demo PYTHON=/path/to/it`"
+        return Finding("python", False, f"{system}: needs Python 3.11 to 3.13", advice)
+    return Finding("python", True, system)
 
 
 def _packages() -> Finding:
     from roboyard.scenarios.provenance import provenance
 
     versions = {name: version for name, version in provenance().versions.items() if name != "python"}
-    good = "not installed" not in versions.values()
-    return Finding("packages", good, ", ".join(f"{name} {version}" for name, version in versions.items()))
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _cores() -> Finding:
-    from roboyard.compute import usable_cores
-    from roboyard.scenarios.provenance import cpu_class
-
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return Finding(
-        "cores", None, f"{usable_cores()} usable of {os.cpu_count()}, {cpu_class()}, {memory:.1f} GiB memory"
-    )
+    text = ", ".join(f"{name} {version}" for name, version in versions.items())
+    missing = [name for name, version in versions.items() if version == "not installed"]
+    advice = f"`make` in a clone, or `pip install {' '.join(missing)}`" if missing else ""
+    return Finding("packages", not missing, text, advice)
 
 
 def _lock() -> Finding:
@@ -102,25 +94,36 @@ def _lock() -> Finding:
     ]
     if other:
         shown = ", ".join(other[:_SHOWN]) + (f" and {len(other) - _SHOWN} more" if len(other) > _SHOWN else "")
-        return Finding("lock", None, f"{own}; not as tested together: {shown}; `make` installs those of {path.name}")
+        advice = f"`pip install -c {path} -e {path.parent}` for the bytes that others get"
+        return Finding("lock", None, f"{own}; not as tested together: {shown}", advice)
     return Finding("lock", True, f"{own}, all as in {path.name}")
 
 
-def _extras() -> Finding:
-    """Which optional parts are there."""
-    package = distribution("roboyard")
-    missing: dict[str, list[str]] = {name: [] for name in package.metadata.get_all("Provides-Extra") or ()}
-    for requirement in package.requires or ():
-        match = _EXTRA.match(requirement)
-        if match and match[2] in missing:
-            try:
-                distribution(match[1])
-            except PackageNotFoundError:
-                missing[match[2]].append(match[1])
-    there = ", ".join(name for name, lacks in missing.items() if not lacks) or "none"
-    absent = ", ".join(name for name, lacks in missing.items() if lacks)
-    hint = f"; not installed: {absent} (pip install 'roboyard[NAME]')" if absent else ""
-    return Finding("extras", None, f"{there}{hint}")
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _cores() -> Finding:
+    from roboyard.compute import usable_cores
+    from roboyard.scenarios.provenance import cpu_class
+
+    memory, free, cores = _memory_gib("MemTotal"), _memory_gib("MemAvailable"), usable_cores()
+    text = f"{cores} usable of {os.cpu_count()}, {cpu_class()}, {free:.1f} of {memory:.1f} GiB memory free"
+    fitting = int(free / _RUN_GIB)
+    if fitting >= cores:
+        return Finding("cores", None, text)
+    if fitting:
+        advice = f"batches: `--workers {fitting}`, since a run takes about {_RUN_GIB:g} GiB"
+        return Finding("cores", None, f"{text}: too little for a run on each", advice)
+    return Finding("cores", False, f"{text}: too little for a run", "end what takes it (`ps --sort=-rss -eo rss,args`)")
+
+
+def _memory_gib(field: str) -> float:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == field:
+            return int(value.split()[0]) / 2**20
+    raise RuntimeError(f"/proc/meminfo has no {field}")
 
 
 def _kernels() -> Finding:
@@ -129,30 +132,41 @@ def _kernels() -> Finding:
     base = cache_base()
     place = next(folder for folder in (base, *base.parents) if folder.exists())
     if not os.access(place, os.W_OK):
-        text = f"{base} cannot be written: every process compiles anew; NUMBA_CACHE_DIR may name another folder"
-        return Finding("kernels", False, text)
+        text = f"{base} cannot be written: every process compiles anew"
+        return Finding("kernels", False, text, "`export NUMBA_CACHE_DIR=` a folder that can be written")
     kept = {folder.parent.name.rpartition("-")[0] for folder in base.glob("roboyard.*/*.nbi")}
     if kept:
         return Finding("kernels", True, f"{len(kept)} compiled, in {base}")
     text = f"none compiled yet, in {base}: the first run takes longer"
-    return Finding("kernels", None, f"{text} (`python -m roboyard.compute.warm` does it ahead)")
+    return Finding("kernels", None, text, "`python -m roboyard.compute.warm` compiles them ahead")
 
 
 def _pictures() -> Finding:
     from roboyard.simulation.render.gl_probe import gl_platform
 
     found = gl_platform()
-    if found is None:
-        text = "no OpenGL library (EGL, OSMesa) works: cameras are drawn by casting rays, which is slower"
-        return Finding("pictures", None, f"{text}; on Debian: apt install libegl1 libopengl0 libgl1-mesa-dri")
-    return Finding("pictures", True, f"OpenGL through {found.upper()}")
+    if found is not None:
+        return Finding("pictures", True, f"OpenGL through {found.upper()}")
+    chosen = {name: os.environ[name] for name in ("MUJOCO_GL", "PYOPENGL_PLATFORM") if os.environ.get(name)}
+    if chosen:
+        text = " and ".join(f"{name}={value}" for name, value in chosen.items())
+        text = f"{text}: with that no OpenGL works, cameras are drawn by casting rays"
+        return Finding("pictures", None, text, f"`unset {' '.join(chosen)}`, and whatever works is taken")
+    text = "no OpenGL library (EGL, OSMesa) works: cameras are drawn by casting rays, which is slower"
+    return Finding("pictures", None, text, "on Debian: `apt install libegl1 libopengl0 libgl1-mesa-dri`")
 
 
 def _video() -> Finding:
     import imageio_ffmpeg
 
-    path = imageio_ffmpeg.get_ffmpeg_exe()
-    return Finding("video", os.access(path, os.X_OK), f"ffmpeg {imageio_ffmpeg.get_ffmpeg_version()}")
+    advice = "`pip install --force-reinstall imageio-ffmpeg`, or let IMAGEIO_FFMPEG_EXE name an ffmpeg"
+    try:
+        path = imageio_ffmpeg.get_ffmpeg_exe()
+        if os.access(path, os.X_OK):
+            return Finding("video", True, f"ffmpeg {imageio_ffmpeg.get_ffmpeg_version()}")
+        return Finding("video", False, f"{path} cannot be run: no films", advice)
+    except (OSError, RuntimeError) as error:
+        return Finding("video", False, f"no ffmpeg works ({error}): no films", advice)
 
 
 def _sockets() -> Finding:
@@ -163,24 +177,23 @@ def _sockets() -> Finding:
     return Finding("live runs", True, f"{names}, announced in {directory()}")
 
 
-def _ports() -> Finding:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return Finding("ports", True, "local ports can be opened")
-
-
 def _disk() -> Finding:
     status = os.statvfs(".")
     free = status.f_bavail * status.f_frsize / 1e9
-    writable = os.access(".", os.W_OK)
-    temporary = os.access(tempfile.gettempdir(), os.W_OK)
-    text = f"{free:.1f} GB free here, {Path.cwd()} is {'writable' if writable else 'not writable: give --out'}"
-    return Finding("disk", free > 0.5 and temporary, text)
+    text, temporary = f"{free:.1f} GB free here, in {Path.cwd()}", tempfile.gettempdir()
+    if not os.access(temporary, os.W_OK):
+        return Finding("disk", False, f"{temporary} cannot be written", "`export TMPDIR=` a folder that can be written")
+    if free <= 0.5:
+        return Finding("disk", False, f"{text}: a run leaves some 10 MB a minute", "remove old folders of runs/")
+    if not os.access(".", os.W_OK):
+        return Finding("disk", None, f"{text}, which is not writable", "go elsewhere, or `roboyard run … --out DIR`")
+    return Finding("disk", True, text)
 
 
 def _data() -> Finding:
-    folder = os.environ.get("ROBOYARD_DATA", "")
+    folder, advice = os.environ.get("ROBOYARD_DATA", ""), "only who tests Roboyard itself needs it"
     if not folder:
-        return Finding("ROBOYARD_DATA", None, "not set: tests that need others' logs and descriptions skip")
-    good = Path(folder).is_dir()
-    return Finding("ROBOYARD_DATA", good, folder if good else f"{folder} is no folder")
+        return Finding("ROBOYARD_DATA", None, "not set: tests that need others' logs and descriptions skip", advice)
+    if not Path(folder).is_dir():
+        return Finding("ROBOYARD_DATA", False, f"{folder} is no folder", "`unset ROBOYARD_DATA`, or name one that is")
+    return Finding("ROBOYARD_DATA", True, folder)

@@ -19,6 +19,10 @@ HERE: Final = "local"
 """Address of a Ray that is started on this machine, and ended with the pool."""
 _PATIENCE: Final = 3.0
 """A cluster's head answers within so long [s]."""
+_SAID: Final = 300
+"""Characters of what Ray says."""
+_ANSWER: Final = 60.0
+"""A machine of it, which may first have to start a process, within so long [s]."""
 
 
 class RayPool(Pool):
@@ -52,7 +56,7 @@ class RayPool(Pool):
             try:
                 ray.init(address=address, **quiet)
             except (ConnectionError, RuntimeError, ValueError) as error:
-                said = str(error).strip().split("\n")[0]
+                said = " ".join(str(error).split())[:_SAID]  # which versions do not go together, on several lines
                 valid = f"{_VALID}; with the cluster's RAY_AUTH_MODE and RAY_AUTH_TOKEN"
                 raise InputError(f"no Ray cluster at {address}: {said}", where="cluster", valid=valid) from None
         self._ray, self._call = ray, ray.remote(_call)
@@ -68,6 +72,22 @@ class RayPool(Pool):
         self._open.add(task)
         task.future().add_done_callback(lambda done: self._hand_on(task, done, out))
         return out
+
+    def on_each_machine(self, function: Callable[[], R]) -> dict[str, R | Exception]:
+        """What a call gives on each machine, by its name; or why it gave nothing."""
+        affinity: Any = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
+        asked: dict[str, Any] = {}
+        for node in self._ray.nodes():
+            if node["Alive"]:
+                there = self._call.options(num_cpus=0, scheduling_strategy=affinity(node["NodeID"], soft=False))
+                asked[f"{node['NodeManagerHostname']} {node['NodeID'][:6]}"] = there.remote(function, {})
+        found: dict[str, R | Exception] = {}
+        for name, task in asked.items():
+            try:
+                _, found[name] = self._ray.get(task, timeout=_ANSWER)
+            except self._ray.exceptions.RayError as error:
+                found[name] = RunError(str(error).strip().split("\n")[-1])
+        return found
 
     def share(self, value: Any) -> Any:
         """A value that many calls take: sent to each machine once. Pass what is returned as an argument."""
