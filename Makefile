@@ -8,6 +8,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 MARKS := $(VENV)/.installed
 ROOM ?=
+NAMES ?=
+REPEATS ?= 3
+OPTIONS ?=
 export MPLBACKEND := Agg
 export NO_MKDOCS_2_WARNING := 1
 
@@ -17,7 +20,8 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: help demo view gallery test test-slow test-ros acceptance nightly bytecode lint docs serve-docs lock format clean
+.PHONY: help demo view gallery benchmarks test test-slow test-ros acceptance nightly bytecode lint docs serve-docs lock \
+	format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -30,6 +34,9 @@ view: $(MARKS)/base ## the same at real time in a browser: open the address that
 
 gallery: $(MARKS)/e2e ## the gallery's pictures and clips anew, from real runs (needs /usr/bin/chromium)
 	$(BIN)/python tools/gallery.py
+
+benchmarks: $(MARKS)/bench ## docs/benchmarks.md anew (NAMES="bus ik" for some, REPEATS=5, OPTIONS="--dir DIR")
+	$(BIN)/python tools/bench.py $(NAMES) --repeats $(REPEATS) $(if $(OPTIONS),-- $(OPTIONS))
 
 test: $(MARKS)/test bytecode ## the quick tests (ROOM=geometry for one room's)
 	$(BIN)/python -m roboyard.compute.warm
@@ -88,6 +95,7 @@ $(MARKS)/test: EXTRAS := [test]
 $(MARKS)/dev: EXTRAS := [test,dev]
 $(MARKS)/docs: EXTRAS := [docs]
 $(MARKS)/e2e: EXTRAS := [e2e]
+$(MARKS)/bench: EXTRAS := [bench,ros2]
 $(MARKS)/%: pyproject.toml requirements.lock | $(BIN)/python
 	@echo "installing roboyard$(EXTRAS) into $(VENV)"
 	@if command -v uv >/dev/null; then \
