@@ -14,18 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError, RunError
-from roboyard.geometry import SE3
 from roboyard.scenarios.video.caption import draw_caption
+from roboyard.scenarios.video.chase import Chase
 from roboyard.scenarios.video.film import Take, root_body
 from roboyard.scenarios.video.mp4 import Mp4Writer
 from roboyard.simulation.render import (
     Camera,
-    ChaseCamera,
     Renderer,
     open_renderer,
     overview,
     reach_of,
-    sight_through,
     top_view,
     world_bounds,
 )
@@ -95,7 +93,7 @@ def write_video(
     total = math.floor((end - start) / step + 1e-9) + 1
     done = 0
     with Mp4Writer(path, settings.width, settings.height, settings.fps) as writer, ExitStack() as stack:
-        chase = _Chase(robot)
+        chase = Chase(robot)
         for number, take in enumerate(film):
             stop = float(film[number + 1].times[0]) if number + 1 < len(film) else math.inf
             renderer = open_renderer(take.model, settings.width, settings.height, settings.backend)
@@ -110,25 +108,10 @@ def write_video(
     return done
 
 
-class _Chase:
-    """The following camera, which outlives the takes."""
-
-    def __init__(self, robot: str | None) -> None:
-        self.robot = robot
-        self.camera: ChaseCamera | None = None
-
-    def follow(self, model: mujoco.MjModel, data: mujoco.MjData, body: int, time: float) -> Camera:
-        if self.camera is None:
-            size = reach_of(model, data, body)
-            distance = min(max(5.5 * size, 0.9), 8.0)
-            self.camera = ChaseCamera(distance=distance, height=0.55 * distance, lead=0.2 * distance)
-        return self.camera.update(SE3(data.xquat[body], data.xpos[body]), time, sight_through(model, data))
-
-
 class _Shot:
     """Takes pictures of one take."""
 
-    def __init__(self, take: Take, renderer: Renderer, settings: VideoSettings, chase: _Chase) -> None:
+    def __init__(self, take: Take, renderer: Renderer, settings: VideoSettings, chase: Chase) -> None:
         self._take, self._renderer, self._settings, self._chase = take, renderer, settings, chase
         self._data = mujoco.MjData(take.model)
         self._body = self._find(chase.robot)

@@ -1,0 +1,91 @@
+"""The robot of an environment: read once, put into a run for every episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from roboyard.control.limits import JointBounds
+from roboyard.description import JointInterface, Model
+from roboyard.errors import ConfigError
+from roboyard.manipulation import Groups
+from roboyard.scenarios.catalog import find_robot
+from roboyard.scenarios.robot_groups import KnownJoints
+from roboyard.scenarios.robot_legs import legs_of
+from roboyard.scenarios.robot_package import RobotPackage
+from roboyard.walking.walker import Walker
+
+_SCALAR = ("revolute", "continuous", "prismatic", "screw")
+
+
+@dataclass(frozen=True)
+class ReadRobot(RobotPackage):
+    """A robot's package with its description, read already: episodes begin without looking at files.
+
+    Attributes:
+        model: The description.
+    """
+
+    model: Model = field(kw_only=True)
+
+    @classmethod
+    def of(cls, robot: str | Path, arguments: Mapping[str, str] | None = None, base: Path | None = None) -> Self:
+        """A robot by name, or a path to .yaml, .urdf, .xacro or .sdf; ``arguments`` are for xacro.
+
+        Raises:
+            UnknownNameError, InputError, ConfigError, DescriptionError: as `Run.add`.
+        """
+        package = find_robot(str(robot), base, dict(arguments or {}))
+        model = package.load_model(arguments)
+        return cls(package.name, package.file, package.source, package.findings, model=model)
+
+    def load_model(self, arguments: Mapping[str, str] | None = None, *, repair: bool = False) -> Model:
+        """The description, as it was read."""
+        return self.model
+
+    def starting(self, joints: Mapping[str, float]) -> Self:
+        """The same robot, some joints of which begin elsewhere [rad or m]."""
+        if not joints:
+            return self
+        there = {one.joint: one for one in self.model.interfaces}
+        for name, value in joints.items():
+            one = there.get(name, JointInterface(name))
+            there[name] = replace(one, initial=tuple({**dict(one.initial), "position": float(value)}.items()))
+        return replace(self, model=replace(self.model, interfaces=tuple(there.values())))
+
+    @cached_property
+    def known(self) -> KnownJoints:
+        """What is known of its joints beside the description."""
+        return KnownJoints.of(self, self.model)
+
+    @property
+    def groups(self) -> Groups:
+        """Its groups of joints."""
+        return self.known.groups
+
+    @cached_property
+    def legs(self) -> Walker:
+        """Its legs. Raises ConfigError where it has none."""
+        found = legs_of(self, self.model)
+        if found is None:
+            raise ConfigError(
+                "has no legs", where=f"robot {self.name}", valid="a robot whose YAML names a file of legs"
+            )
+        return found
+
+    @cached_property
+    def moving(self) -> tuple[str, ...]:
+        """Names of all joints with one axis, in file order."""
+        return tuple(joint.name for joint in self.model.joints if joint.type in _SCALAR)
+
+    def bounds(self, joints: tuple[str, ...]) -> JointBounds:
+        """What joints can do. Raises ConfigError where there is no such joint."""
+        for name in joints:
+            if name not in self.moving:
+                raise ConfigError(
+                    f"no joint {name!r}", where=f"robot {self.name}", valid=", ".join(self.moving) or "none"
+                )
+        return JointBounds.of(self.known.model, joints, self.known.rates)

@@ -1,0 +1,164 @@
+"""What the environments ask for can be done: plain policies arrive and walk; rewards are what they say."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from roboyard.geometry import SE2
+from roboyard.gym import ArmReach, FreePlaces, Hexapod, RoverNavigation
+from roboyard.scenarios.floor import floor_of
+from roboyard.walking.gaits import gait_of
+from roboyard.walking.stepping import Stepper, Steps
+
+
+def steer(seen: dict[str, Any]) -> np.ndarray:
+    """Towards the goal where the lidar sees room for it, else the free direction nearest to that; looks 180° ahead."""
+    scan, (ahead, left) = seen["scan"], seen["goal"]
+    angles = np.linspace(-math.pi / 2, math.pi / 2, len(scan), endpoint=False) + math.pi / 2 / len(scan)
+    away, wanted = math.hypot(ahead, left), math.atan2(left, ahead)
+    beside = np.abs(angles[:, None] - angles[None])
+    room = np.where(np.sin(np.minimum(beside, math.pi / 2)) * scan[None] < 0.45, scan[None], 30.0)
+    room = np.where(np.cos(beside) > 0.0, room * np.maximum(np.cos(beside), 0.0), 30.0).min(axis=1)
+    free = room > min(away, 1.2)
+    if abs(wanted) > math.pi / 2 or not free.any():
+        return np.array([0.0, math.copysign(0.5, wanted)])
+    way = angles[free][np.argmin(np.abs(angles[free] - wanted))]
+    if abs(way - wanted) < angles[1] - angles[0]:
+        way = wanted
+    clear = room[np.argmin(np.abs(angles - way))]
+    speed = 0.4 * max(0.0, math.cos(1.5 * min(abs(way), 1.0))) * min(1.0, clear / 1.0)
+    return np.array([speed, np.clip(1.2 * way, -1.0, 1.0)])
+
+
+def drive(env: RoverNavigation, seed: int, steps: int = 300) -> dict[str, Any]:
+    seen, info = env.reset(seed=seed)
+    for _ in range(steps):
+        seen, _, over, _, info = env.step(steer(seen))
+        if over:
+            break
+    return info
+
+
+def test_a_plain_policy_finds_its_way_in_the_arena() -> None:
+    env = RoverNavigation()
+    ends = [drive(env, seed) for seed in range(6)]
+    env.close()
+    assert sum(one["success"] for one in ends) >= 5, ends
+
+
+def test_rewards_of_a_way_are_what_it_came_nearer() -> None:
+    env = RoverNavigation(world="empty", radius=0.3)
+    _, info = env.reset(seed=0, options={"start": (0.0, 0.0, 0.0), "goal": (2.0, 0.0)})
+    assert info["distance"] == pytest.approx(2.0, abs=1e-3)
+    total, steps, over = 0.0, 0, False
+    while not over:
+        _, reward, over, _, now = env.step([0.5, 0.0])
+        total, steps = total + reward, steps + 1
+    env.close()
+    assert now["success"]
+    assert now["distance"] <= 0.3
+    assert total == pytest.approx(info["distance"] - now["distance"] - 0.01 * steps + 10.0)
+
+
+def test_a_wall_ends_the_drive() -> None:
+    env = RoverNavigation()
+    env.reset(seed=0, options={"start": (-4.0, 3.0, math.pi / 2), "goal": (4.0, 3.0)})
+    for _ in range(50):
+        seen, reward, over, _, info = env.step([1.0, 0.0])
+        if over:
+            break
+    env.close()
+    assert (over, info["collided"], info["success"]) == (True, True, False)
+    assert reward < -9.0
+    assert seen["scan"][18] < 0.5
+
+
+def test_the_goal_is_where_odometry_has_it_not_where_it_truly_is() -> None:
+    env = RoverNavigation(world="empty")
+    env.reset(seed=1, options={"start": (1.0, -2.0, 0.7), "goal": (3.0, 1.0)})
+    for _ in range(40):
+        seen, _, _, _, info = env.step([0.3, 0.6])
+    true = SE2(*info["pose"]).inverse() @ info["goal"]
+    env.close()
+    off = float(np.linalg.norm(seen["goal"] - true))
+    assert 1e-4 < off < 0.5
+
+
+def test_places_are_free_and_apart() -> None:
+    from roboyard.description import load_world
+    from roboyard.scenarios import catalog
+
+    floor = floor_of(load_world(catalog.find("world", "corridor")))
+    draw = FreePlaces(floor, 0.5, (3.0, 8.0))
+    x, y = floor.centres
+    rows, columns = np.nonzero(floor.low | floor.tall)
+    solid = np.column_stack([x[columns], y[rows]])
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        start, goal = draw(rng)
+        for place in (start.xy, goal):
+            assert np.hypot(*(solid - place).T).min() >= 0.5
+        assert 3.0 <= math.hypot(*(start.xy - goal)) <= 8.0
+
+
+def test_the_arm_comes_to_its_goals_by_its_jacobian() -> None:
+    env = ArmReach()
+    arrived = 0
+    for seed in range(5):
+        seen, _ = env.reset(seed=seed)
+        chain = env.task.scene.chain
+        most = 0.5 * chain.velocity
+        for _ in range(100):
+            J = chain.jacobian(seen["position"])[:3]
+            towards = 2.0 * (seen["goal"] - seen["tool"])
+            speeds = J.T @ np.linalg.solve(J @ J.T + 1e-3 * np.eye(3), towards)
+            seen, _, over, _, info = env.step(speeds / max(1.0, float(np.abs(speeds / most).max())) / most)
+            if over:
+                break
+        arrived += info["success"]
+        assert not info["collided"]
+    env.close()
+    assert arrived >= 4
+
+
+def walk(env: Hexapod, twist: tuple[float, float, float], steps: int) -> tuple[float, dict[str, Any]]:
+    """Mean reward of a tripod gait, open loop, and how it ends."""
+    _, info = env.reset(seed=0, options={"twist": twist})
+    legs = env.robot.legs
+    stepper = Stepper(legs, gait_of("tripod", legs), Steps(lift=0.015))
+    near, total = legs.stance, 0.0
+    for _ in range(steps):
+        stepper.advance(env.period, np.array(twist), None, (0.0, 0.0))
+        near = legs.reach(stepper.feet, near)
+        _, reward, over, _, info = env.step((near - legs.stance).ravel() / 0.5)
+        total += reward
+        assert not over, info
+    return total / steps, info
+
+
+def test_a_gait_walks_and_is_worth_more_than_standing() -> None:
+    env = Hexapod()
+    worth, info = walk(env, (0.08, 0.0, 0.0), 150)
+    assert info["pose"][0] > 0.25
+    assert abs(info["pose"][1]) < 0.1
+    env.reset(seed=0, options={"twist": (0.08, 0.0, 0.0)})
+    idle = [env.step(np.zeros(18))[1] for _ in range(50)]
+    env.close()
+    assert worth > 2.0 * float(np.mean(idle))
+
+
+def test_a_hexapod_that_lies_down_has_fallen() -> None:
+    env = Hexapod()
+    env.reset(seed=0)
+    for _ in range(100):
+        _, reward, over, _, info = env.step(np.tile([0.0, 1.0, -1.0], 6))
+        if over:
+            break
+    env.close()
+    assert over
+    assert info["fallen"]
+    assert reward == -10.0
