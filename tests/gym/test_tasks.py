@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.gym import ArmReach, FreePlaces, Hexapod, RoverNavigation
 from roboyard.scenarios.floor import floor_of
@@ -45,9 +46,9 @@ def drive(env: RoverNavigation, seed: int, steps: int = 300) -> dict[str, Any]:
 
 def test_a_plain_policy_finds_its_way_in_the_arena() -> None:
     env = RoverNavigation()
-    ends = [drive(env, seed) for seed in range(6)]
+    ends = [drive(env, seed) for seed in range(4)]
     env.close()
-    assert sum(one["success"] for one in ends) >= 5, ends
+    assert sum(one["success"] for one in ends) >= 3, ends
 
 
 def test_rewards_of_a_way_are_what_it_came_nearer() -> None:
@@ -64,9 +65,9 @@ def test_rewards_of_a_way_are_what_it_came_nearer() -> None:
     assert total == pytest.approx(info["distance"] - now["distance"] - 0.01 * steps + 10.0)
 
 
-def test_a_wall_ends_the_drive() -> None:
+def test_a_column_ends_the_drive() -> None:
     env = RoverNavigation()
-    env.reset(seed=0, options={"start": (-4.0, 3.0, math.pi / 2), "goal": (4.0, 3.0)})
+    env.reset(seed=0, options={"start": (0.0, 0.0, math.pi / 2), "goal": (4.0, 3.0)})
     for _ in range(50):
         seen, reward, over, _, info = env.step([1.0, 0.0])
         if over:
@@ -75,6 +76,8 @@ def test_a_wall_ends_the_drive() -> None:
     assert (over, info["collided"], info["success"]) == (True, True, False)
     assert reward < -9.0
     assert seen["scan"][18] < 0.5
+    with pytest.raises(InputError, match="rover touches column_1 where it begins"):
+        env.reset(seed=0, options={"start": (0.0, 2.5, 0.0)})
 
 
 def test_the_goal_is_where_odometry_has_it_not_where_it_truly_is() -> None:
@@ -155,7 +158,7 @@ def test_a_hexapod_that_lies_down_has_fallen() -> None:
     env = Hexapod()
     env.reset(seed=0)
     for _ in range(100):
-        _, reward, over, _, info = env.step(np.tile([0.0, 1.0, -1.0], 6))
+        _, reward, over, _, info = env.step(np.tile([0.0, 1.0, 1.0], 6))
         if over:
             break
     env.close()

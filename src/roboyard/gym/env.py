@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -29,7 +30,7 @@ _PATIENCE = 5.0
 """So long may sensors be silent at first [s of simulated time]."""
 
 
-class RobotEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
+class RobotEnv(gymnasium.Env[Any, Any]):
     """A run of a robot, cut into steps: an action, ``period`` of simulated time, an observation.
 
     An observation is a dictionary of arrays: what the ``senses`` say, in SI units, and the task's own entries.  An
@@ -60,7 +61,7 @@ class RobotEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
             lacks what command or senses need.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 10}
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012 - so Gymnasium has it
 
     def __init__(
         self,
@@ -86,19 +87,19 @@ class RobotEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
             raise ConfigError(f"a period of {period} s", valid="0.001 s to 1000 s")
         self.robot = ReadRobot.of(robot, arguments)
         self.world = world if isinstance(world, World) else load_world(catalog.find("world", str(world)))
-        self.task, self.command = task, command
+        self.task, self.command = copy(task), command  # what it sees of this world is not for another one
         self.period, self.render_mode = period, render_mode
-        self.metadata = {**type(self).metadata, "render_fps": round(1.0 / period)}  # type: ignore[misc]
+        self.metadata = {**type(self).metadata, "render_fps": max(1, round(1.0 / period))}
         self._nodes = self.robot.select(nodes if isinstance(nodes, str) else tuple(nodes))
         self._fixed, self._timestep = fixed, timestep
         self._onlooker = Onlooker(width, height, view)
+        self._names, self._tell = command.names(self.robot), command.teller(self.robot)
+        self.action_space = box(-1.0, 1.0, (len(self._names),))
         own, tasks = {name: sense.space(self.robot) for name, sense in senses.items()}, task.spaces(self.robot)
         if twice := sorted(own.keys() & tasks.keys()):
             raise ConfigError(f"two entries called {', '.join(twice)}", where="senses", valid="other names")
         self._boxes: dict[str, Box] = {**own, **tasks}
-        self.observation_space = Dict(self._boxes)
-        self._names, self._tell = command.names(self.robot), command.teller(self.robot)
-        self.action_space = box(-1.0, 1.0, (len(self._names),))
+        self.observation_space = Dict({**self._boxes})
         self._readers = {
             name: (tuple(sense.topics(self.robot)), sense.reader(self.robot)) for name, sense in senses.items()
         }
@@ -123,7 +124,7 @@ class RobotEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
         """
         super().reset(seed=seed)
         chosen = dict(options or {})
-        if unknown := sorted(chosen.keys() - set(self.task.options)):
+        if unknown := [key for key in chosen if key not in self.task.options]:
             raise InputError(
                 f"no option {', '.join(map(repr, unknown))}", where="reset(options=…)",
                 valid=", ".join(self.task.options) or "this task has none",
@@ -154,7 +155,7 @@ class RobotEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
             run.close()
             raise
         self._run = run
-        info = self._episode.judge(np.zeros(self.action_space.shape)).info
+        info = self._episode.judge(np.zeros(len(self._names))).info
         return self._observed(), info
 
     def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, Info]:
@@ -172,7 +173,7 @@ class RobotEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
         verdict = self._episode.judge(told)
         return self._observed(), verdict.reward, verdict.terminated, False, verdict.info
 
-    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+    def render(self) -> NDArray[np.uint8] | None:
         """A picture (height, width, 3) of how things stand; None unless ``render_mode`` is "rgb_array".
 
         Raises:

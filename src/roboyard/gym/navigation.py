@@ -90,6 +90,7 @@ class Navigate(Task):
 
     def begin(self, stage: Stage) -> Episode:
         """Tell the robot the goal, from where it stands."""
+        stage.check_free()
         return _Drive(self, stage)
 
 
@@ -98,17 +99,18 @@ class _Drive(Episode):
         self._task, self._stage, self._goal = task, stage, np.array(stage.start.goal, dtype=np.float64)
         T_world_start = SE2.from_se3(place(stage.start.at, stage.known.model))
         self._goal_odom = self._odometry() @ (T_world_start.inverse() @ self._goal)
-        self._distance = self._away()
+        self._distance = self._away(self._truth())
 
     def observe(self) -> Mapping[str, ArrayLike]:
         return {"goal": self._odometry().inverse() @ self._goal_odom}
 
     def judge(self, action: NDArray[np.float64]) -> Verdict:
-        before, self._distance = self._distance, self._away()
+        pose = self._truth()
+        before, self._distance = self._distance, self._away(pose)
         collided, success = self._stage.touched, self._distance <= self._task.radius
         reward = before - self._distance + LATER + (HIT if collided else ARRIVED if success else 0.0)
         info = {
-            "pose": np.array([*self._truth().xy, self._truth().theta]),
+            "pose": np.array([pose.x, pose.y, pose.theta]),
             "goal": self._goal.copy(),
             "distance": self._distance,
             "success": success and not collided,
@@ -122,8 +124,8 @@ class _Drive(Episode):
     def _truth(self) -> SE2:
         return SE2.from_se3(self._stage.robot.truth.pose)
 
-    def _away(self) -> float:
-        return float(np.hypot(*(self._truth().xy - self._goal)))
+    def _away(self, pose: SE2) -> float:
+        return math.hypot(*(pose.xy - self._goal))
 
 
 class RoverNavigation(RobotEnv):

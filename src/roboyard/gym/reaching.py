@@ -102,6 +102,7 @@ class Reach(Task):
 
     def begin(self, stage: Stage) -> Episode:
         """Tell the robot the goal."""
+        stage.check_free()
         return _Reach(self, stage)
 
     def _posture(self) -> Array:

@@ -64,6 +64,13 @@ class Stage:
         """Whether the robot has touched anything so far; the ground does not count."""
         return bool(self.run.simulation.contact_episodes(self.robot.name))
 
+    def check_free(self) -> None:
+        """See that the robot has not been put into something. Raises InputError."""
+        for one in self.run.simulation.contact_episodes(self.robot.name):
+            raise InputError(
+                f"{self.robot.name} touches {one.other} where it begins", valid="a start with room about it"
+            )
+
 
 @dataclass(frozen=True)
 class Verdict:
