@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from roboyard.description import load_world
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.gym import ArmReach, FreePlaces, Hexapod, RoverNavigation
-from roboyard.scenarios.floor import floor_of
+from roboyard.scenarios import catalog
+from roboyard.scenarios.floor import Floor, floor_of
 from roboyard.walking.gaits import gait_of
 from roboyard.walking.stepping import Stepper, Steps
 
@@ -92,9 +94,6 @@ def test_the_goal_is_where_odometry_has_it_not_where_it_truly_is() -> None:
 
 
 def test_places_are_free_and_apart() -> None:
-    from roboyard.description import load_world
-    from roboyard.scenarios import catalog
-
     floor = floor_of(load_world(catalog.find("world", "corridor")))
     draw = FreePlaces(floor, 0.5, (3.0, 8.0))
     x, y = floor.centres
@@ -106,6 +105,26 @@ def test_places_are_free_and_apart() -> None:
         for place in (start.xy, goal):
             assert np.hypot(*(solid - place).T).min() >= 0.5
         assert 3.0 <= math.hypot(*(start.xy - goal)) <= 8.0
+    for room, apart, text in ((9.0, (1.0, 2.0), "no free place of 18"), (0.5, (90.0, 91.0), "no two free places")):
+        with pytest.raises(InputError, match=text):
+            FreePlaces(floor, room, apart)(rng)
+
+
+def test_places_are_in_the_yard_not_round_it() -> None:
+    solid = np.zeros((100, 100), bool)
+    solid[30:70, 30:70] = True
+    solid[33:67, 33:67] = False  # a yard of 1.7 m in a field of 5 m
+    solid[45:50, 45:50] = True
+    draw, rng = (
+        FreePlaces(Floor(solid, np.zeros_like(solid), (0.0, 0.0), 0.05), 0.1, (0.3, 1.0)),
+        np.random.default_rng(0),
+    )
+    for _ in range(50):
+        start, goal = draw(rng)
+        assert min(*start.xy, *goal) > 1.65
+        assert max(*start.xy, *goal) < 3.35
+    far = FreePlaces(Floor(solid, np.zeros_like(solid), (0.0, 0.0), 0.05), 0.1, (3.0, 5.0))
+    assert min(min(*start.xy, *goal) for start, goal in (far(rng) for _ in range(50))) < 1.4  # the yard is too small
 
 
 def test_the_arm_comes_to_its_goals_by_its_jacobian() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
@@ -18,7 +19,10 @@ _TRIES = 1000
 
 
 class FreePlaces:
-    """Draws starts and goals evenly from the largest free area of a world; from a disc where nothing stands about.
+    """Draws starts and goals evenly from a world's free ground: from a disc where nothing stands about.
+
+    Of several areas that nothing joins it is the largest of those that are enclosed and large enough, as a yard is by
+    its walls; without any, the largest that is open.
 
     Args:
         floor: The world, seen from above.
@@ -35,14 +39,14 @@ class FreePlaces:
         self._apart, self._places = apart, np.zeros((0, 2))
         if floor.empty:
             return
-        from scipy.ndimage import distance_transform_edt, label
+        from scipy.ndimage import distance_transform_edt, find_objects, label
 
         clear = np.asarray(distance_transform_edt(~(floor.low | floor.tall))) * floor.resolution
-        areas, count = label(clear - floor.resolution >= room)
+        found, count = label(clear - floor.resolution >= room)
+        areas = np.asarray(found, np.int64)
         if not count:
             raise InputError(f"the world has no free place of {2.0 * room:.2f} m", valid="a larger world")
-        largest = 1 + int(np.argmax(np.bincount(areas.ravel())[1:]))
-        rows, columns = np.nonzero(areas == largest)
+        rows, columns = np.nonzero(areas == _yard(areas, find_objects(areas), apart[0] / floor.resolution))
         x, y = floor.centres
         self._places = np.column_stack([x[columns], y[rows]])
 
@@ -60,3 +64,16 @@ class FreePlaces:
                 goal_x, goal_y = self._places[fit[rng.integers(len(fit))]].tolist()
                 return SE2(x, y, heading), (goal_x, goal_y)
         raise InputError(f"no two free places are {self._apart[0]} to {self._apart[1]} m apart", valid="nearer ones")
+
+
+def _yard(areas: NDArray[np.int64], boxes: Sequence[tuple[slice, ...]], wide: float) -> int:
+    """Number of the area to drive in: the largest that does not reach the border and is ``wide`` cells or more across;
+    without any, the largest."""
+    size = np.bincount(areas.ravel())[1:]
+    open_ones = np.unique(np.concatenate([areas[0], areas[-1], areas[:, 0], areas[:, -1]]))
+    enclosed = [
+        number
+        for number, box in enumerate(boxes, 1)
+        if number not in open_ones and math.hypot(*(side.stop - side.start for side in box)) >= wide
+    ]
+    return max(enclosed or range(1, len(size) + 1), key=lambda number: int(size[number - 1]))
