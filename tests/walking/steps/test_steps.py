@@ -125,6 +125,16 @@ def test_plans_over_uneven_ground_are_right(kind: str, options: dict[str, float]
     assert not seen.faults
 
 
+def test_no_joint_is_too_fast_where_the_way_has_a_corner() -> None:
+    """Between two looks, and for less than 0.1 ms: found among 330 plans over stones."""
+    terrain = make_terrain(
+        "stones", (1.32, 2.4), np.random.default_rng([0x57E9, 5032, 100]), corner=(0.34, -1.2), cell=0.06, relief=0.3,
+        share=0.1,
+    )  # fmt: skip
+    problem = problem_on(terrain, (2.0, 0.0))
+    assert not looked_at(plan_steps(problem, budget=2_000, seed=32), problem, terrain).faults
+
+
 @pytest.mark.parametrize(("kind", "heading"), [("flat", 0.0), ("flat", 0.7), ("blocks", 0.0)])
 def test_the_body_is_always_on_the_admissible_stretch(kind: str, heading: float) -> None:
     terrain = make_terrain(kind, (1.0, 2.4), np.random.default_rng(1), corner=(0.3, -1.2), relief=0.06)

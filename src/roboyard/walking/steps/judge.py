@@ -47,6 +47,8 @@ _EVEN: Final = 1.1
 EXACT: Final = 0.0
 """Gaps stay."""
 _SHORTEST: Final = 1e-4
+_BLINK: Final = 1e-7
+"""Looks are farther apart [s]."""
 _COMFORT: Final = 2.5
 """From so many least margins on a body stands well."""
 GOOD: Final = 0
@@ -152,6 +154,14 @@ def make_room(legs: int) -> Room:
     )  # fmt: skip
 
 
+@kernel(leaf=True, forceinline=True, examples=lambda: [(0.5, 1.0, 0.1)])
+def next_corner(begin: float, far: float, share: float) -> float:
+    """The share of a stretch ``far`` long, which begins at a place of the way [samples], where the next sample lies."""
+    at = begin + share * far
+    sample = math.floor(at) + 1.0 if far > 0.0 else math.ceil(at) - 1.0
+    return (sample - begin) / far
+
+
 @kernel(
     leaf=True,
     examples=lambda: [
@@ -212,13 +222,20 @@ def sweep(
             parts = max(parts, math.ceil(_PER_SAMPLE * abs(draft.at[k + 1] - draft.at[k])))
         if not live:  # it is over
             parts = -1
-        fastest, stride, stood, each = 0.0, max(parts, 1), 0, gap / max(parts, 1)
+        begin, far, fastest, stride, share, stood = draft.at[k], draft.at[k + 1] - draft.at[k], 0.0, 1, 0.0, 0.0
         if parts > 0:
-            stride = max(int(parts * _TRAVEL / max(abs(draft.at[k + 1] - draft.at[k]), 1e-9)), 1)
-        for p in range(0 if not known else 1, parts + 1):
+            stride = max(int(parts * _TRAVEL / max(abs(far), 1e-9)), 1)
+        p = 0 if not known else 1
+        while p <= parts:
+            before, share = share, p / parts if parts > 0 else 0.0
             stands = p % stride == 0 or p == parts
-            share = p / parts if parts > 0 else 0.0
-            way_place(way, draft.at[k] + share * (draft.at[k + 1] - draft.at[k]), body)
+            p += 1
+            if exact and far != 0.0 and gap > 0.0:  # how fast joints turn changes where the body's way has a corner
+                corner = next_corner(begin, far, before + _BLINK / gap)
+                if corner < share - _BLINK / gap:
+                    share, stands, p = corner, True, p - 1
+            each = (share - before) * gap
+            way_place(way, begin + share * far, body)
             now = times[k] + share * gap
             if exact:
                 margin = inside_by(edges, count, body[0], body[1])
@@ -233,9 +250,9 @@ def sweep(
             for leg in range(legs):
                 if down[0, leg] and not stands:
                     continue
-                ends, share_up, span, looks = 1.0, 0.0, 0.0, 1
+                ends, share_up, span, since = 1.0, 0.0, 0.0, share - before
                 if down[0, leg]:
-                    looks = p - stood
+                    since = share - stood
                     for j in range(3):
                         foot[j] = feet[0, leg, j]
                 else:
@@ -264,23 +281,23 @@ def sweep(
                         return LIMB
                 if works and known:
                     work += leg_work(limbs, leg, last[leg], q, room.loads[leg])
-                if known and parts > 0 and p > 0:
+                if known and since > 0.0:
                     turned = 0.0
                     for j in range(3):
-                        turned = max(turned, abs(q[j] - last[leg, j]) / (looks * rates[leg, j]))
+                        turned = max(turned, abs(q[j] - last[leg, j]) / (since * rates[leg, j]))
                     at_end = not down[0, leg] and ends < 1.0 and min(share_up, 1.0 - share_up) < RISE * ends
                     if at_end and not exact and draft.mate[rose[leg]] >= draft.events[1]:
                         # what helps is to rise or come down longer, rather than a longer swing
-                        slow[leg] = max(slow[leg], turned * parts / (_SHARE * gap))
+                        slow[leg] = max(slow[leg], turned / (_SHARE * gap))
                     elif settled and not exact and not down[0, leg] and draft.mate[rose[leg]] >= draft.events[1]:
                         # this gap stays as it is, but the foot may come down later
-                        late = max(late, span * (turned * parts / (_SHARE * gap) - 1.0))
+                        late = max(late, span * (turned / (_SHARE * gap) - 1.0))
                     else:
                         fastest = max(fastest, turned)
                 for j in range(3):
                     last[leg, j] = q[j]
             if stands:
-                stood = p
+                stood = share
             if exact:
                 for leg in range(legs):
                     before = ahead[leg]
@@ -291,7 +308,7 @@ def sweep(
                             return ORDER
             known = True
         if parts > 0:
-            ratio = fastest * parts / (_SHARE * gap)
+            ratio = fastest / (_SHARE * gap)
             if settled:
                 if exact and ratio > _HASTE:
                     out[0] = k
