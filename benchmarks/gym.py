@@ -1,7 +1,10 @@
-"""Environments of Gymnasium: steps a second beside the same run stepped plainly, resets, and two at once."""
+"""Environments of Gymnasium: steps a second beside the same run stepped plainly, resets, and two at once.
+
+What one process does is told by the processor's time, two beside each other by the wall's clock."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -38,30 +41,33 @@ def stepped(env: RobotEnv, count: int) -> tuple[float, float]:
 
 
 def rate(step: Callable[[np.ndarray], None], told: np.ndarray) -> float:
-    """Calls a second."""
-    start = time.perf_counter()
+    """Calls a second, of the processor's time: others may use the machine, too."""
+    start = time.thread_time()
     for action in told:
         step(action)
-    return len(told) / (time.perf_counter() - start)
+    return len(told) / (time.thread_time() - start)
 
 
 def begun(env: RobotEnv, count: int) -> float:
     """Median time of a reset [s]."""
     took = []
     for seed in range(count):
-        start = time.perf_counter()
+        start = time.thread_time()
         env.reset(seed=seed)
-        took.append(time.perf_counter() - start)
+        took.append(time.thread_time() - start)
     return float(np.median(took))
 
 
 def together(name: str, mode: str, count: int, workers: int) -> float:
-    """Steps a second of all environments of a vector; its workers are up before the clock runs."""
+    """Steps a second of all environments of a vector, on the wall's clock; its workers are up before that runs."""
     vector = gymnasium.make_vec(f"roboyard/{name}-v0", workers, vectorization_mode=mode)
     told = np.random.default_rng(0).uniform(-0.3, 0.3, (count, *vector.action_space.shape))
     vector.reset(seed=0)
     vector.step(told[0])
-    found = workers * rate(vector.step, told)
+    start = time.perf_counter()
+    for action in told:
+        vector.step(action)
+    found = workers * len(told) / (time.perf_counter() - start)
     vector.close()
     return found
 
@@ -85,7 +91,7 @@ def run(nightly: bool = False) -> dict[str, Any]:
              "peer": "its run, stepped plainly", "peer_value": plain, "ratio": own / plain, "target": "ratio >= 0.8"},
             {"name": f"{name}: times real time", "value": own * period, "unit": "x"},
             {"name": f"{name}: reset", "value": 1e3 * reset, "unit": "ms"},
-            {"name": f"{name}: two in processes of their own", "value": two, "unit": "1/s",
+            {"name": f"{name}: two in processes, load {os.getloadavg()[0]:.1f}", "value": two, "unit": "1/s",
              "peer": "one", "peer_value": one, "ratio": two / one, "target": "ratio >= 1.5"},
         ]  # fmt: skip
     return {"figures": figures}

@@ -140,6 +140,7 @@ def test_nothing_goes_on_before_the_beginning_and_after_the_end() -> None:
         ({"world": "atlantis"}, UnknownNameError, "no world 'atlantis'"),
         ({"robot": "akrobat"}, ConfigError, "nobody says how fast it drives"),
         ({"robot": "akrobat", "command": roboyard.gym.Twist(speed=0.1, turn_rate=0.2)}, ConfigError, "no planar lidar"),
+        ({"command": roboyard.gym.Twist(speed=-1.0)}, ConfigError, "-1.0 m/s, 2.0 rad/s"),
         ({"beams": 0}, ConfigError, "0 beams.*1 to 720"),
         ({"nodes": ("joint_states", "wings")}, UnknownNameError, "no node 'wings'"),
         ({"render_mode": "human"}, ConfigError, "rgb_array"),

@@ -5,10 +5,11 @@ Each number of an action lies between -1 and 1: the share of what the robot can 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ _LAPSE = 2.5
 class Command(ABC):
     """How a robot is commanded."""
 
-    topic: str
+    topic: ClassVar[str]
     """Where it is told, relative to the robot's namespace."""
 
     @abstractmethod
@@ -58,7 +59,7 @@ class Twist(Command):
         turn_rate: Greatest [rad/s]; None: as its package says.
     """
 
-    topic: str = "cmd_vel"
+    topic = "cmd_vel"
     speed: float | None = None
     turn_rate: float | None = None
 
@@ -91,6 +92,8 @@ class Twist(Command):
             raise ConfigError(
                 "nobody says how fast it drives", where=f"robot {robot.name}", valid="Twist(speed=…, turn_rate=…)"
             )
+        if not (0.0 < speed < math.inf and 0.0 < turn_rate < math.inf):
+            raise ConfigError(f"Twist at {speed} m/s, {turn_rate} rad/s", valid="both above zero")
         return speed, turn_rate
 
 
@@ -103,14 +106,9 @@ class JointTargets(Command):
         span: How far 1 is from it [rad or m].
     """
 
+    topic = "joint_targets/commands"
     posture: Mapping[str, float] | None = None
     span: float = 0.5
-    node: str = "joint_targets"
-
-    @property
-    def topic(self) -> str:  # type: ignore[override]
-        """The node's own."""
-        return f"{self.node}/commands"
 
     def names(self, robot: ReadRobot) -> tuple[str, ...]:
         """The joints."""
@@ -133,7 +131,7 @@ class JointTargets(Command):
         """The node that hands set-points on, and holds the posture until then."""
         posture = self._posture(robot)
         parameters = {"joints": list(posture), "initial": [float(value) for value in posture.values()]}
-        return {self.node: NodeSpec("joint_command", parameters)}
+        return {"joint_targets": NodeSpec("joint_command", parameters)}
 
     def _posture(self, robot: ReadRobot) -> Mapping[str, float]:
         if self.posture is not None:
@@ -153,14 +151,9 @@ class JointSpeeds(Command):
         share: Of the joints' speeds that 1 stands for.
     """
 
+    topic = "servo/delta_joint_cmds"
     group: str = ""
     share: float = 0.5
-    node: str = "servo"
-
-    @property
-    def topic(self) -> str:  # type: ignore[override]
-        """The node's own."""
-        return f"{self.node}/delta_joint_cmds"
 
     def names(self, robot: ReadRobot) -> tuple[str, ...]:
         """The group's joints."""
@@ -190,4 +183,4 @@ class JointSpeeds(Command):
             "group": self.group, "speed": self.share, "timeout": _LAPSE * period, "know_world": True,
             "place": [float(value) for value in (*T_world_root.translation, *T_world_root.rpy)],
         }  # fmt: skip
-        return {self.node: NodeSpec("servo", parameters)}
+        return {"servo": NodeSpec("servo", parameters)}

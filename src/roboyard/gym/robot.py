@@ -32,13 +32,13 @@ class ReadRobot(RobotPackage):
     model: Model = field(kw_only=True)
 
     @classmethod
-    def of(cls, robot: str | Path, arguments: Mapping[str, str] | None = None, base: Path | None = None) -> Self:
+    def of(cls, robot: str | Path, arguments: Mapping[str, str] | None = None) -> Self:
         """A robot by name, or a path to .yaml, .urdf, .xacro or .sdf; ``arguments`` are for xacro.
 
         Raises:
             UnknownNameError, InputError, ConfigError, DescriptionError: as `Run.add`.
         """
-        package = find_robot(str(robot), base, dict(arguments or {}))
+        package = find_robot(str(robot), None, dict(arguments or {}))
         model = package.load_model(arguments)
         return cls(package.name, package.file, package.source, package.findings, model=model)
 
