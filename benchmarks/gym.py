@@ -1,12 +1,15 @@
 """Environments of Gymnasium: steps a second beside the same run stepped plainly, resets, and two at once.
 
-What one process does is told by the processor's time, two beside each other by the wall's clock."""
+What one process does is told by the processor's time. Two beside each other are told by the wall's clock, which others
+on the machine slow down, and by the time that all processes spent: where that is no more a step than one's alone, two
+are twice as fast as long as there are cores."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -58,18 +61,28 @@ def begun(env: RobotEnv, count: int) -> float:
     return float(np.median(took))
 
 
-def together(name: str, mode: str, count: int, workers: int) -> float:
-    """Steps a second of all environments of a vector, on the wall's clock; its workers are up before that runs."""
+def together(name: str, mode: str, count: int, workers: int) -> tuple[float, float]:
+    """Steps a second of all environments of a vector: on the wall's clock, and of all its processes' own time.
+
+    Its workers are up before that is counted.
+    """
     vector = gymnasium.make_vec(f"roboyard/{name}-v0", workers, vectorization_mode=mode)
     told = np.random.default_rng(0).uniform(-0.3, 0.3, (count, *vector.action_space.shape))
     vector.reset(seed=0)
     vector.step(told[0])
-    start = time.perf_counter()
+    processes = [os.getpid(), *(process.pid for process in getattr(vector, "processes", ()))]
+    spent, start = sum(map(used, processes)), time.perf_counter()
     for action in told:
         vector.step(action)
-    found = workers * len(told) / (time.perf_counter() - start)
+    wall, own = time.perf_counter() - start, sum(map(used, processes)) - spent
     vector.close()
-    return found
+    return workers * count / wall, workers * count / own
+
+
+def used(process: int) -> float:
+    """Processor time of a process so far [s]."""
+    after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, after_name[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def run(nightly: bool = False) -> dict[str, Any]:
@@ -84,15 +97,17 @@ def run(nightly: bool = False) -> dict[str, Any]:
         reset = begun(env, 10)
         period = env.period
         env.close()
-        one = together(name, "sync", count, 1)
-        two = together(name, "async", count, WORKERS)
+        one, one_own = together(name, "sync", count, 1)
+        two, two_own = together(name, "async", count, WORKERS)
         figures += [
             {"name": f"{name}: steps of {1e3 * period:.0f} ms", "value": own, "unit": "1/s",
              "peer": "its run, stepped plainly", "peer_value": plain, "ratio": own / plain, "target": "ratio >= 0.8"},
             {"name": f"{name}: times real time", "value": own * period, "unit": "x"},
             {"name": f"{name}: reset", "value": 1e3 * reset, "unit": "ms"},
-            {"name": f"{name}: two in processes, load {os.getloadavg()[0]:.1f}", "value": two, "unit": "1/s",
-             "peer": "one", "peer_value": one, "ratio": two / one, "target": "ratio >= 1.5"},
+            {"name": f"{name}: two in processes, on their own time", "value": two_own, "unit": "1/s",
+             "peer": "one", "peer_value": one_own, "ratio": two_own / one_own, "target": "ratio >= 0.75"},
+            {"name": f"{name}: the same on the wall's clock, load {os.getloadavg()[0]:.1f}", "value": two,
+             "unit": "1/s", "peer": "one", "peer_value": one, "ratio": two / one},
         ]  # fmt: skip
     return {"figures": figures}
 

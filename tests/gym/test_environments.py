@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import roboyard.gym
@@ -62,7 +62,7 @@ def test_the_same_seed_and_actions_give_the_same_bits(env: Env) -> None:
     fresh.close()
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12)
 @given(data=st.data())
 def test_observations_are_in_their_space_whatever_is_done(env: Env, data: st.DataObject) -> None:
     number = st.one_of(st.floats(-1.0, 1.0), st.sampled_from([-1.0, 1.0, 1e30, -1e30, 0.0]))
@@ -100,7 +100,7 @@ def test_an_action_that_is_no_number_is_refused_by_name(env: Env, bad: float) ->
 
 
 def test_time_cuts_an_episode_short() -> None:
-    env = gymnasium.make("roboyard/Hexapod-v0", max_episode_steps=3)
+    env = gymnasium.make("roboyard.gym:roboyard/Hexapod-v0", max_episode_steps=3)
     env.reset(seed=0)
     ends = [env.step(np.zeros(18))[2:4] for _ in range(3)]
     assert ends == [(False, False), (False, False), (False, True)]
