@@ -14,14 +14,24 @@ from hypothesis import strategies as st
 
 import roboyard.gym
 from roboyard.errors import ConfigError, InputError, RunError, UnknownNameError
+from roboyard.geometry import SE2
 
-IDS = tuple(f"roboyard/{name}-v0" for name in ("RoverNavigation", "Hexapod", "ArmReach"))
 Env = gymnasium.Env[Any, Any]
 
 
-@pytest.fixture(scope="module", params=IDS)
+def about_the_square(rng: np.random.Generator) -> tuple[SE2, tuple[float, float]]:
+    """In the middle of the arena, without a look at where it is free."""
+    return SE2(0.0, 0.0, rng.uniform(-3.0, 3.0)), (rng.uniform(-1.0, 1.0), 1.0)
+
+
+NAMED: dict[str, dict[str, Any]] = {
+    "roboyard/RoverNavigation-v0": {"draw": about_the_square}, "roboyard/Hexapod-v0": {}, "roboyard/ArmReach-v0": {}
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=NAMED)
 def env(request: pytest.FixtureRequest) -> Iterator[Env]:
-    made = gymnasium.make(request.param)
+    made = gymnasium.make(request.param, **NAMED[request.param])
     yield made
     made.close()
 
@@ -43,10 +53,10 @@ def plain(one: Any) -> Any:
     return tuple(map(plain, one)) if isinstance(one, tuple) else one
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("name", NAMED)
 def test_gymnasium_has_no_complaint(name: str) -> None:
     """Its warnings are errors here."""
-    check_env(gymnasium.make(name, width=64, height=48).unwrapped)
+    check_env(gymnasium.make(name, width=64, height=48, **NAMED[name]).unwrapped)
 
 
 def test_the_same_seed_and_actions_give_the_same_bits(env: Env) -> None:
