@@ -128,7 +128,9 @@ def test_a_picture_shows_the_robot() -> None:
         env.step(np.array([0.0, 1.0]))
     assert np.abs(env.render().astype(float) - first).mean() > 1.0
     env.close()
-    assert gymnasium.make("roboyard/RoverNavigation-v0").unwrapped.render_mode is None
+    blind = roboyard.gym.RoverNavigation(world="empty")
+    with pytest.warns(UserWarning, match="rgb_array"):
+        assert blind.render() is None
 
 
 def test_nothing_goes_on_before_the_beginning_and_after_the_end() -> None:
@@ -151,7 +153,7 @@ def test_nothing_goes_on_before_the_beginning_and_after_the_end() -> None:
         ({"robot": "akrobat"}, ConfigError, "nobody says how fast it drives"),
         ({"robot": "akrobat", "command": roboyard.gym.Twist(speed=0.1, turn_rate=0.2)}, ConfigError, "no planar lidar"),
         ({"command": roboyard.gym.Twist(speed=-1.0)}, ConfigError, "-1.0 m/s, 2.0 rad/s"),
-        ({"beams": 0}, ConfigError, "0 beams.*1 to 720"),
+        ({"senses": {"scan": roboyard.gym.Scan(beams=0)}}, ConfigError, "0 beams.*1 to 720"),
         ({"nodes": ("joint_states", "wings")}, UnknownNameError, "no node 'wings'"),
         ({"render_mode": "human"}, ConfigError, "rgb_array"),
         ({"view": "mole"}, ConfigError, "view 'mole'"),
@@ -165,6 +167,14 @@ def test_nothing_goes_on_before_the_beginning_and_after_the_end() -> None:
 def test_what_cannot_be_is_said_at_once(options: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         roboyard.gym.RoverNavigation(**options)
+
+
+def test_wishes_beyond_what_can_be_told_are_refused() -> None:
+    env = roboyard.gym.Hexapod()
+    with pytest.raises(InputError, match="option twist.*at most"):
+        env.reset(seed=0, options={"twist": (3.0, 0.0, 0.0)})
+    with pytest.raises(InputError, match="option joints.*touching nothing"):
+        roboyard.gym.ArmReach().reset(seed=0, options={"joints": (0.0, 1.5, 0.0, 0.0, 0.0, 0.0)})
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ class RoverNavigation(RobotEnv):
     | | shape | |
     | --- | --- | --- |
     | action | (2,) | speed, turn rate: shares of the robot's own limits, for the rover 2 m/s and 2 rad/s |
-    | `scan` | (beams,) | nearest in each sector of the lidar, counterclockwise [m] |
+    | `scan` | (36,) | nearest in each sector of the lidar, counterclockwise [m] |
     | `motion` | (3,) | forward, to the left [m/s], turning [rad/s] by odometry |
     | `goal` | (2,) | ahead, to the left [m] by odometry |
 
@@ -146,7 +146,6 @@ class RoverNavigation(RobotEnv):
         draw: As for `Navigate`.
         apart: As there.
         radius: As there.
-        beams: Sectors of the lidar.
         command: How it is driven; None: `Twist`.
         senses: Instead of scan and motion.
         options: Further ones of `RobotEnv`.
@@ -160,7 +159,6 @@ class RoverNavigation(RobotEnv):
         draw: Draw | None = None,
         apart: tuple[float, float] = (2.0, 6.0),
         radius: float = 0.3,
-        beams: int = 36,
         command: Command | None = None,
         senses: Mapping[str, Sense] | None = None,
         **options: Any,
@@ -170,6 +168,6 @@ class RoverNavigation(RobotEnv):
             robot=robot,
             world=world,
             command=Twist() if command is None else command,
-            senses={"scan": Scan(beams=beams), "motion": Motion()} if senses is None else senses,
+            senses={"scan": Scan(), "motion": Motion()} if senses is None else senses,
             **options,
         )

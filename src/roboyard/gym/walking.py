@@ -32,6 +32,9 @@ _TILTED = 0.7
 _SUNK = 1.0 / 3.0
 """So has one that is lower above its lowest foot than this share of the stance's height."""
 
+_ROOM = 1.0
+"""Options may be so much beyond what is drawn [m/s, rad/s]."""
+
 
 class Walk(Task):
     """Walk as a twist says that is drawn for the episode, and do not fall.
@@ -62,8 +65,12 @@ class Walk(Task):
 
     def spaces(self, robot: ReadRobot) -> Mapping[str, Box]:
         """The twist."""
-        most = np.maximum(np.abs(self.low), np.abs(self.high)) + 1.0
+        most = self._most()
         return {"wanted": box(-most, most, (3,))}
+
+    def _most(self) -> Array:
+        """(3,) what can be wanted at all: room for options beside what is drawn."""
+        return np.maximum(np.abs(self.low), np.abs(self.high)) + _ROOM
 
     def start(self, robot: ReadRobot, rng: np.random.Generator, options: Mapping[str, Any]) -> Start:
         """In the stance, feet on the ground; draws the twist, or takes the one that is chosen."""
@@ -72,7 +79,12 @@ class Walk(Task):
         T_model_body = robot.model.link(legs.body).T_model_link
         T_world_body = SE3(translation=(0.0, 0.0, -float(legs.stance_feet[:, 2].min())))
         stance = dict(zip(legs.joints, legs.stance.ravel().tolist(), strict=True))
-        return Start(T_world_body @ T_model_body.inverse(), stance, chosen(options, "twist", 3) or drawn)
+        twist = chosen(options, "twist", 3) or drawn
+        if (np.abs(twist) > self._most()).any():
+            raise InputError(
+                f"{list(twist)}", where="option twist", valid=f"at most {self._most().tolist()} either way"
+            )
+        return Start(T_world_body @ T_model_body.inverse(), stance, twist)
 
     def begin(self, stage: Stage) -> Episode:
         """Tell the robot the twist."""
