@@ -21,6 +21,7 @@ def alone(seed: int, told: np.ndarray) -> list[tuple[dict[str, np.ndarray], floa
     return seen
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of newer Pythons, for whoever has threads
 @pytest.mark.parametrize(
     ("mode", "kwargs"),
     [
