@@ -54,6 +54,24 @@ def test_advancers_see_every_moment_once_and_before_its_events(plan: list[tuple[
         assert time_ns == latest
 
 
+def test_rest_is_told_once_a_run_ends_and_before_each_wait_for_the_wall() -> None:
+    executor, log = Executor(), []
+    off = executor.on_rest(lambda: log.append(executor.now_ns))
+    for time_ns in (0, 10_000_000, 20_000_000):
+        executor.at(time_ns, lambda: None)
+    executor.run_until(20_000_000)
+    assert log == [20_000_000]  # as fast as possible: it never waited
+    log.clear()
+    executor.pacer.factor = 1.0
+    for time_ns in (30_000_000, 80_000_000):
+        executor.at(time_ns, lambda: None)
+    executor.run_until(80_000_000)
+    assert sorted(set(log)) == [20_000_000, 30_000_000, 80_000_000]
+    off()
+    executor.run_until(90_000_000)
+    assert log[-1] == 80_000_000
+
+
 def test_a_cancelled_event_does_not_happen() -> None:
     executor, seen = Executor(), []
     event = executor.at(5, lambda: seen.append(1))

@@ -74,6 +74,7 @@ class Executor:
         self.take_inputs: Callable[[], bool] = lambda: False
         self.ready: deque[tuple[Receiver, Any, str]] = deque()
         self._advancers: list[Callable[[int], None]] = []
+        self._resters: list[Callable[[], None]] = []
         self._heap: list[tuple[int, int, int, Scheduled]] = []
         self._sequence = 0
         self._stopping = False
@@ -95,6 +96,19 @@ class Executor:
         """
         self._advancers.append(advance)
         return lambda: self._advancers.remove(advance)
+
+    def on_rest(self, rest: Callable[[], None]) -> Callable[[], None]:
+        """Have ``rest()`` called whenever the run is about to wait for wall time, or has come to an end.
+
+        Returns:
+            A function that takes the registration back.
+        """
+        self._resters.append(rest)
+        return lambda: self._resters.remove(rest)
+
+    def _rest(self) -> None:
+        for rest in self._resters:
+            rest()
 
     def next_time_ns(self) -> int | None:
         """Time of the earliest scheduled event that still stands; None when there is none."""
@@ -129,6 +143,7 @@ class Executor:
             return self._loop(time_ns, until)
         finally:
             self._running = False
+            self._rest()
 
     def _loop(self, end_ns: int, until: Callable[[], bool] | None) -> bool:
         heap, ready, pop = self._heap, self.ready, heapq.heappop
@@ -155,11 +170,12 @@ class Executor:
                 if beyond and self.now_ns >= end_ns:
                     return False
                 if self.paused:
+                    self._rest()
                     idle(self.wake)
                     self.pacer.restart(self.now_ns)
                     continue
                 due = end_ns if time_ns is None or beyond else time_ns
-                if not self.pacer.wait(due, self.wake):
+                if not self.pacer.wait(due, self.wake, self._rest):
                     continue
                 self.now_ns, events = due, 0
                 for advance in self._advancers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from threading import Event
 
 from roboyard.errors import InputError
@@ -50,8 +51,8 @@ class Pacer:
         self._wall_ns = time.monotonic_ns()
         self._sim_ns = self._latest_ns = sim_ns
 
-    def wait(self, sim_ns: int, wake: Event) -> bool:
-        """Sleep until ``sim_ns`` is due or ``wake`` is set.
+    def wait(self, sim_ns: int, wake: Event, rest: Callable[[], None]) -> bool:
+        """Sleep until ``sim_ns`` is due or ``wake`` is set; ``rest`` is called before, if there is time to.
 
         Returns:
             True when the moment is due, False when woken early.
@@ -67,7 +68,9 @@ class Pacer:
                 self.restart(sim_ns)
             self._latest_ns = sim_ns
             return True
-        if wake.wait(remaining):
+        begun = time.monotonic()
+        rest()
+        if wake.wait(max(remaining - (time.monotonic() - begun), 0.0)):
             wake.clear()
             return False
         self._latest_ns = sim_ns

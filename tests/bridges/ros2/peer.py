@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from threading import Lock
 
 from roboyard.bridges.ros2 import discovery
 from roboyard.bridges.ros2.dds import Participant, Quality, Reader
@@ -18,8 +19,11 @@ def main(domain: int, size: int) -> None:
     writers = {}
     node = NodeEnds()
 
+    telling = Lock()  # the thread that hears tells too
+
     def tell(**said: object) -> None:
-        print(json.dumps(said), flush=True)
+        with telling:
+            print(json.dumps(said), flush=True)
 
     def read(topic: str, kind: str, quality: Quality) -> None:
         def came(reader: Reader) -> None:

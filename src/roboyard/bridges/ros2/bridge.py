@@ -22,12 +22,15 @@ from roboyard.bridges.ros2.services import Asked, Served
 from roboyard.bridges.ros2.topics import Read, Written
 from roboyard.bus import Bus
 from roboyard.bus.actions.status import endpoint
+from roboyard.bus.pacing import perf_ns
 from roboyard.errors import MessageError, RoboyardError, RunError
 from roboyard.messages import message_type, nanoseconds, serialize
 
 _OWN: Final = "/roboyard"
 _CLOCK: Final = "/clock"
 _TICK_NS: Final = 10_000_000
+_FLUSH_NS: Final = 10_000_000
+"""What a run that does not rest has to say waits so long, at most [wall ns]."""
 _LOOK, _PERIOD = 0.1, 0.5
 _GRAPH_QUALITY: Final = Quality(latched=True, depth=1)
 _STRING: Final = "std_msgs/msg/String"
@@ -76,6 +79,7 @@ class Ros2Bridge:
         self._clock: Writer | None = None
         self._clock_read = False
         self._ticked_ns = -_TICK_NS
+        self._flushed_ns = 0
 
     # -- beginning and end -----------------------------------------------------------------------------------------
     def open(self, bus: Bus) -> None:
@@ -92,7 +96,7 @@ class Ros2Bridge:
             self._participant.close()
             raise BridgeError(f"no ROS 2: {error}", where=self.where) from error
         self._gateway.listen(ASKED, self._ask)  # now, since nodes may call at the first instant
-        self._off = bus.executor.on_advance(self._advance)
+        self._off = (bus.executor.on_advance(self._advance), bus.executor.on_rest(self._participant.flush))
 
     async def _begin(self, seen: Seen) -> None:
         self._graph = self._participant.writer(discovery.TOPIC, discovery.TYPE, _GRAPH_QUALITY)
@@ -112,7 +116,9 @@ class Ros2Bridge:
 
     def close(self) -> None:
         """Leave the domain."""
-        self._off()
+        for off in self._off:
+            off()
+        self._participant.flush()
 
         async def end() -> None:
             self._graph.write(discovery.encode(self._participant.guid, {}, self._octets))
@@ -255,6 +261,10 @@ class Ros2Bridge:
         if self._clock_read and self._clock is not None and time_ns - self._ticked_ns >= _TICK_NS:
             self._ticked_ns = time_ns
             self._clock.write(b"\0\1\0\0" + struct.pack("<iI", *divmod(time_ns, 1_000_000_000)))
+        now_ns = perf_ns()
+        if now_ns - self._flushed_ns > _FLUSH_NS:
+            self._flushed_ns = now_ns
+            self._participant.flush()
 
     def unfitting(self, name: str, why: str) -> None:
         """Leave something out from now on, and say so."""

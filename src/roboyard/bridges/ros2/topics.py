@@ -52,7 +52,9 @@ class Written:
         for node in sorted(nodes - before):
             quality = Quality(latched=self.latched, depth=1 if self.latched else 10)
             topic, kind = names.topic(self._name), names.dds_type(self.kind)
-            self.writers[node] = self._participant.writer(topic, kind, quality, names.hash_of(self.kind))
+            self.writers[node] = self._participant.writer(
+                topic, kind, quality, names.hash_of(self.kind), batched=not self.latched
+            )
             if self.latched:
                 self._gateway.ask(lambda node=node: self._again(node))  # type: ignore[misc]
         return before != nodes
