@@ -95,7 +95,7 @@ $(MARKS)/test: EXTRAS := [test]
 $(MARKS)/dev: EXTRAS := [test,dev]
 $(MARKS)/docs: EXTRAS := [docs]
 $(MARKS)/e2e: EXTRAS := [e2e]
-$(MARKS)/bench: EXTRAS := [bench,ros2]
+$(MARKS)/bench: EXTRAS := [bench,gym,ros2]
 $(MARKS)/%: pyproject.toml requirements.lock | $(BIN)/python
 	@echo "installing roboyard$(EXTRAS) into $(VENV)"
 	@if command -v uv >/dev/null; then \

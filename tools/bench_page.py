@@ -51,9 +51,12 @@ def page(store: Path, names: Sequence[str], folder: Path) -> str:
 
 
 def summed(runs: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
-    """Figures of several runs as one list: medians, and between what they lie; those of the first run count."""
+    """Figures of several runs as one list: medians, and between what they lie.
+
+    Those of the first run count, and others in their order: a name may tell what was measured, too.
+    """
     for place, figure in enumerate(runs[0]):
-        same = [run[place] for run in runs if len(run) > place and run[place]["name"] == figure["name"]]
+        same = [run[place] for run in runs if len(run) == len(runs[0])]
         values, peers = ([one[key] for one in same if one[key] is not None] for key in ("value", "peer_value"))
         ratios = [one for one in map(ratio, same) if one is not None]
         yield {

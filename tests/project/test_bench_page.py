@@ -80,8 +80,11 @@ def test_another_measurement_changes_its_own_section_only(tool: ModuleType, tmp_
 
 @given(st.lists(st.tuples(st.floats(0.1, 1e6), st.floats(0.1, 1e6)), min_size=1, max_size=5))
 def test_medians_and_what_they_lie_between(tool: ModuleType, pairs: list[tuple[float, float]]) -> None:
-    runs = [[figure(ours, peer="P", peer_value=theirs, target="<= 100")] for ours, theirs in pairs]
-    (one,) = tool.summed(runs)
+    runs = [
+        [figure(ours, name=f"it, at {ours}", peer="P", peer_value=theirs, target="<= 100")] for ours, theirs in pairs
+    ]
+    (one,) = tool.summed([*runs, []])  # a run that lost a figure is left out
+    assert one["name"] == f"it, at {pairs[0][0]}"
     ours = [pair[0] for pair in pairs]
     assert one["value"] == statistics.median(ours)
     assert one["spread"] == (None if len(set(ours)) == 1 else (min(ours), max(ours)))
