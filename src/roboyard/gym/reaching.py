@@ -15,6 +15,7 @@ from roboyard.description import World
 from roboyard.errors import InputError
 from roboyard.gym.commands import Command, JointSpeeds
 from roboyard.gym.env import RobotEnv
+from roboyard.gym.picture import View
 from roboyard.gym.robot import ReadRobot
 from roboyard.gym.senses import Joints, Sense, Topics, box
 from roboyard.gym.task import Episode, Stage, Start, Task, Verdict, chosen
@@ -178,6 +179,7 @@ class ArmReach(RobotEnv):
         command: How it is commanded; None: `JointSpeeds`.
         senses: Instead of these.
         nodes: As for `RobotEnv`: none that command the group's joints.
+        view: As there.
         options: Further ones of `RobotEnv`.
     """
 
@@ -193,6 +195,7 @@ class ArmReach(RobotEnv):
         command: Command | None = None,
         senses: Mapping[str, Sense] | None = None,
         nodes: tuple[str, ...] = ("joint_states",),
+        view: View = "overview",
         **options: Any,
     ) -> None:
         usual: dict[str, Sense] = {
@@ -206,5 +209,6 @@ class ArmReach(RobotEnv):
             senses=usual if senses is None else senses,
             nodes=nodes,
             fixed=True,
+            view=view,
             **options,
         )
