@@ -114,6 +114,21 @@ def test_who_does_not_answer_is_named() -> None:
     bus.close()
 
 
+def test_a_goal_that_nobody_took_up_in_time_is_cancelled() -> None:
+    """Somebody may take it up yet, and would go on with what nobody waits for."""
+    bus, caller, _ = left_out(1.0)
+    asked: list[Any] = []
+    bus.tap(lambda topic, message, node, time_ns: asked.append(message) if topic.name == ASKED else None)
+    goal = caller.send(5)
+    bus.executor.run_for(3.0)
+    assert isinstance(goal.error, ExternalError)
+    sent, cancelled = asked
+    assert (sent.service, cancelled.service) == ("/count/_action/send_goal", "/count/_action/cancel_goal")
+    request = deserialize(bytes(cancelled.request), f"{cancelled.type}_Request")
+    assert bytes(request.goal_info.goal_id.uuid) == goal.id
+    bus.close()
+
+
 @pytest.mark.parametrize(
     ("response", "error", "told"),
     [(b"", "gone fishing", "gone fishing"), (b"\0\1\0\0\1\2", "", "std_srvs/srv/SetBool_Response")],

@@ -17,7 +17,7 @@ import numpy as np
 from roboyard.bus import Bus, Future, Input, Node, param
 from roboyard.bus.actions.status import endpoint
 from roboyard.errors import MessageError, RunError
-from roboyard.messages import deserialize, message_type, serialize, stamp
+from roboyard.messages import deserialize, message_type, serialize, service_type, stamp
 
 if TYPE_CHECKING:
     from roboyard.bus.executor import Scheduled
@@ -28,7 +28,7 @@ ASKED: Final = f"{NODE}/asked"
 ANSWERED: Final = f"{NODE}/answered"
 _CALL, _ANSWER = "roboyard_msgs/msg/ForeignCall", "roboyard_msgs/msg/ForeignAnswer"
 _OF_PARAMETERS: Final = "rcl_interfaces/"
-_RESULT: Final = endpoint("", "get_result")
+_SEND, _CANCEL, _RESULT = (endpoint("", part) for part in ("send_goal", "cancel_goal", "get_result"))
 
 
 class ExternalError(RunError):
@@ -37,10 +37,11 @@ class ExternalError(RunError):
 
 @dataclass(slots=True)
 class _Call:
-    """A call under way: what is called, whoever waits, and the end of patience."""
+    """A call under way: what is called, with what, whoever waits, and the end of patience."""
 
     service: str
     type: str
+    request: Any
     future: Future
     given_up: Scheduled | None = None
 
@@ -48,7 +49,8 @@ class _Call:
 class External(Node):
     """Stands for nodes that were left out, towards those who call their services and actions.
 
-    A call that nobody outside has answered in time fails; results of goals may take as long as they take.
+    A call that nobody outside has answered in time fails; a goal is cancelled then, since somebody may take it up yet.
+    Results of goals may take as long as they take.
 
     in: ~answered   out: ~asked
     """
@@ -76,18 +78,22 @@ class External(Node):
             self.service(name, kind, partial(self._ask, name, kind))
 
     def _ask(self, name: str, kind: Any, request: Any) -> Future:
-        self._number += 1
-        number = self._number
-        call = self._calls[number] = _Call(name, kind.name, Future(f"answer of {name}"))
-        until_ns = 0
-        if not name.endswith(_RESULT):
-            until_ns = self.now_ns + round(self.patience * 1e9)
+        patient = name.endswith(_RESULT)
+        number = self._take_out(name, kind.name, request, patient=patient)
+        call = self._calls[number] = _Call(name, kind.name, request, Future(f"answer of {name}"))
+        if not patient:
             call.given_up = self.after(self.patience, lambda: self._give_up(number))
+        return call.future
+
+    def _take_out(self, name: str, kind: str, request: Any, *, patient: bool) -> int:
+        """Have bridges take a call to the other side; gives its number."""
+        self._number += 1
+        until_ns = 0 if patient else self.now_ns + round(self.patience * 1e9)
         data = np.frombuffer(serialize(request), dtype=np.uint8)
         self._asked.publish(
-            self._asked.topic.type(service=name, type=kind.name, number=number, until=stamp(until_ns), request=data)
+            self._asked.topic.type(service=name, type=kind, number=self._number, until=stamp(until_ns), request=data)
         )
-        return call.future
+        return self._number
 
     def _give_up(self, number: int) -> None:
         call = self._calls.pop(number)
@@ -97,12 +103,18 @@ class External(Node):
             valid="a foreign node that serves it, and a bridge to it",
         )  # fmt: skip
         self.log.warn(str(error), every=10.0)
+        if call.service.endswith(_SEND):
+            cancel = service_type("action_msgs/srv/CancelGoal")
+            request = cancel.Request()
+            request.goal_info.goal_id = call.request.goal_id
+            name = call.service.removesuffix(_SEND) + _CANCEL
+            self._take_out(name, cancel.name, request, patient=False)  # whatever comes back, nobody waits for it
         call.future.fail(error)
 
     def _on_answer(self, message: Any, source: str) -> None:
         call = self._calls.pop(int(message.number), None)
         if call is None:
-            return  # too late, or a second one
+            return  # too late, a second one, or of a goal that was given up
         if call.given_up is not None:
             call.given_up.cancel()
         try:

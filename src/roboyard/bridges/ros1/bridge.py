@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from roboyard.bridges.asking import look
 from roboyard.bridges.bridge import BridgeError
@@ -44,6 +44,7 @@ _TICK_NS: Final = 10_000_000
 _PERIOD: Final = 0.5
 """Between two looks at the run and the master [wall s]."""
 _NAME: Final = re.compile(r"/[A-Za-z]\w*(/[A-Za-z]\w*)*", re.ASCII)
+_A = TypeVar("_A", ServedAction, SoughtAction)
 _HIDDEN: Final = ("rcl_interfaces/",)
 """Packages whose services ROS 1 has no use for: there the master keeps parameters."""
 
@@ -286,24 +287,43 @@ class Ros1Bridge:
         entries.add(Entry("service", station.name, where, name))
 
     async def _action(self, name: str, ours: str, node: str, entries: set[Entry]) -> None:
+        found = await self._shown(self._actions, ServedAction, name, ours, node, entries)
+        if found is not None:
+            action, station = found
+            self._listen(f"{name}/goal", action.kind.goal, station, action.take_goal, entries)
+            self._listen(f"{name}/cancel", ros1_type("actionlib_msgs/msg/GoalID"), station, action.take_cancel, entries)
+
+    async def _seek(self, name: str, ours: str, entries: set[Entry]) -> None:
+        found = await self._shown(self._sought, SoughtAction, name, ours, _OWN, entries)
+        if found is not None:
+            action, station = found
+            status = ros1_type("actionlib_msgs/msg/GoalStatusArray")
+            self._listen(f"{name}/status", status, station, action.take_status, entries)
+            self._listen(f"{name}/feedback", action.kind.feedback, station, action.take_feedback, entries)
+            self._listen(f"{name}/result", action.kind.result, station, action.take_result, entries)
+
+    async def _shown(
+        self, known: dict[str, _A], make: type[_A], name: str, ours: str, node: str, entries: set[Entry]
+    ) -> tuple[_A, Station] | None:
+        """One of the known ends of actions, made if it is new, and the node that stands for ``node``; its topics are
+        told of. None where one of them cannot be shown."""
         station = await self._station(node)
         if station is None or name in self._unfit:
-            return
-        action = self._actions.get(name)
+            return None
+        action = known.get(name)
         if action is None:
             try:
                 kind = action_type(ours)
-                action = ServedAction(name, kind, ros1_action(kind), station.source, self._loop, self._gateway)
+                action = make(name, kind, ros1_action(kind), station.source, self._loop, self._gateway)
             except MessageError as error:
                 self._unfitting(name, str(error))
-                return
-            self._actions[name] = action
+                return None
+            known[name] = action
             action.open()
         for outgoing in action.topics:
             station.publishes[outgoing.name] = outgoing
             entries.add(Entry("publisher", station.name, station.uri, outgoing.name, outgoing.kind.name))
-        self._listen(f"{name}/goal", action.kind.goal, station, action.take_goal, entries)
-        self._listen(f"{name}/cancel", ros1_type("actionlib_msgs/msg/GoalID"), station, action.take_cancel, entries)
+        return action, station
 
     async def _ask_for(self, name: str, ours: str) -> None:
         station = await self._station(_OWN)
@@ -315,28 +335,6 @@ class Ros1Bridge:
             self._unfitting(name, str(error))
             return
         self._asked[name] = Asked(name, ours, kind, station.name, self._master, self._loop, self._gateway)
-
-    async def _seek(self, name: str, ours: str, entries: set[Entry]) -> None:
-        station = await self._station(_OWN)
-        if station is None or name in self._unfit:
-            return
-        action = self._sought.get(name)
-        if action is None:
-            try:
-                kind = action_type(ours)
-                action = SoughtAction(name, kind, ros1_action(kind), station.source, self._loop, self._gateway)
-            except MessageError as error:
-                self._unfitting(name, str(error))
-                return
-            self._sought[name] = action
-            action.open()
-        for outgoing in action.topics:
-            station.publishes[outgoing.name] = outgoing
-            entries.add(Entry("publisher", station.name, station.uri, outgoing.name, outgoing.kind.name))
-        status = ros1_type("actionlib_msgs/msg/GoalStatusArray")
-        self._listen(f"{name}/status", status, station, action.take_status, entries)
-        self._listen(f"{name}/feedback", action.kind.feedback, station, action.take_feedback, entries)
-        self._listen(f"{name}/result", action.kind.result, station, action.take_result, entries)
 
     def _ask(self, message: Any, node: str, time_ns: int) -> None:
         """A node of ours calls a foreign one; on the executor's thread."""
