@@ -13,10 +13,10 @@ class RoboyardError(Exception):
     """
 
     def __init__(self, what: str, *, where: str | None = None, valid: str | None = None) -> None:
-        self.what = what
+        self.what = str(what)  # Gymnasium's workers hand errors on wrapped in their own class
         self.where = where
         self.valid = valid
-        super().__init__(what)
+        super().__init__(self.what)
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import gymnasium
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import roboyard.gym  # noqa: F401 - registers the environments
+from roboyard.errors import InputError
 
 NAME, SEED = "roboyard/RoverNavigation-v0", 5
 
@@ -44,3 +46,9 @@ def test_vectors_equal_single_environments(mode: str, kwargs: dict[str, Any]) ->
             assert {name: value[k].tobytes() for name, value in observation.items()} == {
                 name: value.tobytes() for name, value in own.items()
             }
+
+
+def test_a_worker_hands_on_what_an_error_says() -> None:
+    error = InputError("an action", where="step(action)", valid="numbers")
+    wrapped = type(error)(pickle.loads(pickle.dumps(error)))  # as AsyncVectorEnv raises it
+    assert str(wrapped) == str(error) == "step(action): an action (numbers)"
