@@ -49,6 +49,8 @@ _TRIES: Final = 60_000
 """Events of a herd."""
 _ENOUGH: Final = 8
 """Arrivals that end it: one that was refused counts one, any other three, and the first plan of all ends it."""
+_REFUSED: Final = 1
+_FURTHER: Final = 3
 
 
 @kernel(leaf=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
@@ -93,6 +95,14 @@ def doubt(herd: Herd, log: Log, i: int, events: int, tired: Array, kept: int) ->
             tired[k] += _DOUBT
 
 
+@kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), 0, False)])
+def arrived(world: World, limbs: Limbs, search: Search, i: int, planned: bool) -> int:
+    """What the arrival of a plan counts; ``planned``: whether there was a plan before."""
+    if math.isinf(take(world, limbs, search, i, True)):
+        return _REFUSED
+    return _FURTHER if planned else _ENOUGH
+
+
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), np.uint64(1), 1)])
 def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
     """Go on with herds of partial plans until so many more events were tried; a herd is never left half done."""
@@ -118,8 +128,7 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
                 state = go_through(world, ways, herd, log, one, key_of(key, i), draws)
                 search.tally[EVENTS_TRIED] += herd.events[one] - before + 1
                 if state == ARRIVED:
-                    refused = math.isinf(take(world, limbs, search, one, True))
-                    arrivals += 1 if refused else 3 if planned else _ENOUGH
+                    arrivals += arrived(world, limbs, search, one, planned)
                 log.used[0] = used
         while kept > 0 and arrivals < _ENOUGH and search.tally[EVENTS_TRIED] < until:
             own = key_of(key, _FIRST + rounds)
@@ -142,10 +151,10 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
                 if state != ALIVE:
                     break
             if state == ARRIVED:
-                refused = math.isinf(take(world, limbs, search, one, True))
-                if refused:
+                counts = arrived(world, limbs, search, one, planned)
+                arrivals += counts
+                if counts == _REFUSED:
                     doubt(herd, log, one, search.tally[BLAMED], tired, kept)
-                arrivals += 1 if refused else 3 if planned else _ENOUGH
             elif state == ALIVE:
                 square, far = square_of(world, ways, herd, one), left_over(world, ways, herd, one)
                 slot = slots[square]
