@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE, STORE = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "benchmarks"
 LONG = 120.0
 """Who takes longer for a run [s] is not repeated."""
+BUSY = 0.5
+"""A load above which others take a part of the time."""
 PEERS = ("pybullet", "ir-sim", "pyastar2d", "scikit-fmm", "scipy", "ompl", "coal", "EAIK", "pin", "py-trees",
          "pyperplan", "pyoctomap", "mujoco-core", "opencv-python-headless")  # fmt: skip
 """Packages that ours is measured beside, whose versions belong to the figures."""
@@ -36,6 +38,8 @@ def measure(name: str, options: Sequence[str], repeats: int) -> dict[str, Any] |
     """Run a benchmark in processes of its own; None, and a line that says why, if it gives nothing."""
     command = [str(Path(sys.executable).with_name("roboyard")), "bench", name, *options, "--json"]
     load, runs, answer = os.getloadavg()[0], list[list[dict[str, Any]]](), dict[str, Any]()
+    if load > BUSY:
+        print(f"{name}: the machine is busy (load {load:.1f}): times will be too long", file=sys.stderr)
     start = time.perf_counter()
     for _ in range(repeats):
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
