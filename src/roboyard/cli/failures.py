@@ -56,7 +56,9 @@ def _judge(error: BaseException) -> tuple[int, str]:
         return BAD_INPUT, _usage(error)
     if isinstance(error, RoboyardError):
         cause = error.__cause__.errno if isinstance(error.__cause__, OSError) else None
-        theirs = cause in _REFUSED or (isinstance(error, InputError) and cause not in _FULL)
+        begun = getattr(error, "occasion", "") != "setup"  # what a node cannot begin with was given to it
+        refused = isinstance(error if begun else error.__cause__, InputError)
+        theirs = cause in _REFUSED or (refused and cause not in _FULL)
         return BAD_INPUT if theirs else NOT_HELD, str(error)
     if isinstance(error, OSError):
         return _judge_system(error)
