@@ -30,7 +30,7 @@ LONG = 120.0
 BUSY = 0.5
 """A load above which others take a part of the time."""
 PEERS = ("pybullet", "ir-sim", "pyastar2d", "scikit-fmm", "scipy", "ompl", "coal", "EAIK", "pin", "py-trees",
-         "pyperplan", "pyoctomap", "mujoco-core", "opencv-python-headless")  # fmt: skip
+         "pyperplan", "toppra", "pyoctomap", "mujoco-core", "opencv-python-headless")  # fmt: skip
 """Packages that ours is measured beside, whose versions belong to the figures."""
 
 
