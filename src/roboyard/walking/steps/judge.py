@@ -227,14 +227,14 @@ def sweep(
             stride = max(int(parts * _TRAVEL / max(abs(far), 1e-9)), 1)
         p = 0 if not known else 1
         while p <= parts:
-            before, share = share, p / parts if parts > 0 else 0.0
+            earlier, share = share, p / parts if parts > 0 else 0.0
             stands = p % stride == 0 or p == parts
             p += 1
             if exact and far != 0.0 and gap > 0.0:  # how fast joints turn changes where the body's way has a corner
-                corner = next_corner(begin, far, before + _BLINK / gap)
+                corner = next_corner(begin, far, earlier + _BLINK / gap)
                 if corner < share - _BLINK / gap:
                     share, stands, p = corner, True, p - 1
-            each = (share - before) * gap
+            each = (share - earlier) * gap
             way_place(way, begin + share * far, body)
             now = times[k] + share * gap
             if exact:
@@ -250,7 +250,7 @@ def sweep(
             for leg in range(legs):
                 if down[0, leg] and not stands:
                     continue
-                ends, share_up, span, since = 1.0, 0.0, 0.0, share - before
+                ends, share_up, span, since = 1.0, 0.0, 0.0, share - earlier
                 if down[0, leg]:
                     since = share - stood
                     for j in range(3):
