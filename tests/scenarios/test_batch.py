@@ -232,6 +232,17 @@ def test_a_run_that_cannot_start_is_a_result(scenario: str, tmp_path: Path) -> N
     assert "did you mean 'rover'" in result.results[0].reason
 
 
+def test_runs_that_broke_off_count_as_failures_and_in_no_figure() -> None:
+    """What was measured until then looks good beside whole runs: little time to err in."""
+    whole = [Result(k, "done", True, "", {"error_m": 0.1 + 0.01 * k, "hits": 8, "tries": 9}) for k in range(3)]
+    broken = [Result(k, state, False, "x", {"error_m": 0.0, "hits": 0, "tries": 1})
+              for k, state in enumerate(("failed", "interrupted"), 3)]  # fmt: skip
+    summed = summarise("s", Path(), [*whole, *broken])
+    assert (summed.success.successes, summed.success.total) == (3, 5)
+    assert summed.spreads["error_m"].minimum == pytest.approx(0.1)
+    assert summed.spreads == summarise("s", Path(), whole).spreads
+
+
 def test_summary_leaves_out_what_was_not_measured() -> None:
     results = [Result(1, "done", True, "", {"a": 1.0, "b": None}), Result(0, "done", False, "x", {"a": 3.0})]
     summed = summarise("s", Path(), results)

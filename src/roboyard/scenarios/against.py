@@ -199,8 +199,8 @@ def _changes(pairs: Sequence[tuple[Result, Result]], senses: Mapping[str, int]) 
     for name in names:
         if name in _BOOKKEEPING or ("." in name and name not in senses):
             continue
-        both = [(before.metrics.get(name), after.metrics.get(name)) for before, after in pairs]
-        numbers = [(float(a), float(b)) for a, b in both if isinstance(a, int | float) and isinstance(b, int | float)]
+        both = [(before.measured(name), after.measured(name)) for before, after in pairs]
+        numbers = [(a, b) for a, b in both if a is not None and b is not None]
         if numbers:
             before, after = np.array(numbers).T
             found.append((name, before, after, _wilcoxon(after - before)))

@@ -221,8 +221,7 @@ def summarise(scenario: str, folder: Path, results: Sequence[Result], resumed: i
     names = dict.fromkeys(name for result in ordered for name in result.metrics)
     spreads: dict[str, Spread] = {}
     for name in names:
-        values = [v for result in ordered if isinstance(v := result.metrics.get(name), int | float)]
-        found = spread([float(value) for value in values])
+        found = spread([value for result in ordered if (value := result.measured(name)) is not None])
         if found is not None:
             spreads[name] = found
     return BatchResult(scenario, folder, ordered, success, spreads, resumed)

@@ -78,6 +78,12 @@ class Result:
         """Whether it came to an end of its own: a batch that goes on does not repeat it."""
         return self.state not in ("lost", "interrupted")
 
+    def measured(self, name: str) -> float | None:
+        """A metric of the whole run; None where it is no number, or the run broke off: what was measured until then
+        is no match for others."""
+        value = self.metrics.get(name)
+        return float(value) if self.state == "done" and isinstance(value, int | float) else None
+
     @property
     def key(self) -> str:
         """What makes it the same run in another batch."""

@@ -131,6 +131,6 @@ def _folder_name(way: str) -> str:
 
 
 def _pooled(results: Sequence[Result], good: str, tried: str) -> Rate:
-    both = [(result.metrics.get(good), result.metrics.get(tried)) for result in results]
-    counted = [(a, b) for a, b in both if isinstance(a, int | float) and isinstance(b, int | float)]
+    both = [(result.measured(good), result.measured(tried)) for result in results]
+    counted = [(a, b) for a, b in both if a is not None and b is not None]
     return wilson(sum(int(a) for a, _ in counted), sum(int(b) for _, b in counted))

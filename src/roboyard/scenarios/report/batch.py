@@ -160,7 +160,7 @@ def _worst(found: BatchResult, senses: Mapping[str, int]) -> list[dict[str, Any]
     """For each metric that has a good side, the run farthest on the other."""
     rows = []
     for name, sense in senses.items():
-        measured = [(v, r) for r in found.results if isinstance(v := r.metrics.get(name), int | float)]
+        measured = [(v, r) for r in found.results if (v := r.measured(name)) is not None]
         if not sense or name not in found.spreads or len({value for value, _ in measured}) < 2:
             continue
         value, result = min(measured, key=lambda pair: sense * pair[0])

@@ -50,7 +50,7 @@ def spread_figure(results: Sequence[Result], names: Sequence[str]) -> str:
     """A histogram for each metric named that differs between runs; "" if none does."""
     measured: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for name in names:
-        pairs = [(float(v), r.success) for r in results if isinstance(v := r.metrics.get(name), int | float)]
+        pairs = [(v, r.success) for r in results if (v := r.measured(name)) is not None]
         if len({value for value, _ in pairs}) > 1:
             measured[name] = (np.array([v for v, _ in pairs]), np.array([good for _, good in pairs]))
     shown = list(measured.items())[:_MOST_PANELS]

@@ -55,8 +55,7 @@ def _share(rate: Any) -> dict[str, str]:
 
 
 def _values(found: Comparison, way: str, name: str) -> list[float]:
-    values = [result.metrics.get(name) for result in found.batches[way].results]
-    return [float(value) for value in values if isinstance(value, int | float)]
+    return [value for result in found.batches[way].results if (value := result.measured(name)) is not None]
 
 
 def _figure(found: Comparison) -> str:
