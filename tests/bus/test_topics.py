@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import roboyard as ry
 from roboyard.bus import NodeError
 from roboyard.bus.names import resolve
 from roboyard.errors import InputError, MessageError, RunError
+from roboyard.messages import serialize
 
 
 class Talker(ry.Node):
@@ -283,3 +285,16 @@ def test_introspection_counts_what_happened() -> None:
         assert node.subscribes == ("/chatter",)
         assert node.callbacks[0].count == 10
         assert node.busy > 0.0
+
+
+def test_a_planar_pose_is_broadcast_as_the_pose_in_space() -> None:
+    def told(pose: ry.SE2 | ry.SE3) -> bytes:
+        with ry.Bus() as bus:
+            found: list[Any] = []
+            node = bus.add(ry.Node(), "n")
+            bus.tap(lambda topic, message, source, time_ns: found.append(message) if topic.name == "/tf" else None)
+            node.broadcast(pose, "odom", "base_link")
+            return serialize(found[0])
+
+    pose = ry.SE2(1.0, -2.0, 0.7)
+    assert told(pose) == told(pose.to_se3())

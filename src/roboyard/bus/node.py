@@ -24,7 +24,7 @@ from roboyard.bus.timers import Timer
 from roboyard.bus.topics import Publisher, Subscription
 from roboyard.bus.transforms import TransformBuffer
 from roboyard.errors import InputError, RunError
-from roboyard.geometry import SE3
+from roboyard.geometry import SE2, SE3
 
 if TYPE_CHECKING:
     from roboyard.bus.bus import Bus
@@ -282,7 +282,7 @@ class Node(Configurable):
 
     # -- transforms ------------------------------------------------------------------------------------------------
     def broadcast(
-        self, T_parent_child: SE3, parent: str, child: str, *, static: bool = False, time_ns: int | None = None
+        self, T_parent_child: SE2 | SE3, parent: str, child: str, *, static: bool = False, time_ns: int | None = None
     ) -> None:
         """Publish a transform on /tf, or on the latched /tf_static.
 
@@ -293,7 +293,8 @@ class Node(Configurable):
             static: It never changes.
             time_ns: Moment of validity [ns]; None = now.
         """
-        self.broadcast_all([(T_parent_child, parent, child)], static=static, time_ns=time_ns)
+        T = T_parent_child.to_se3() if isinstance(T_parent_child, SE2) else T_parent_child
+        self.broadcast_all([(T, parent, child)], static=static, time_ns=time_ns)
 
     def broadcast_all(
         self, transforms: list[tuple[SE3, str, str]], *, static: bool = False, time_ns: int | None = None
