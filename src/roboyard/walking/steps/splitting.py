@@ -95,14 +95,6 @@ def doubt(herd: Herd, log: Log, i: int, events: int, tired: Array, kept: int) ->
             tired[k] += _DOUBT
 
 
-@kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), 0, False)])
-def arrived(world: World, limbs: Limbs, search: Search, i: int, planned: bool) -> int:
-    """What the arrival of a plan counts; ``planned``: whether there was a plan before."""
-    if math.isinf(take(world, limbs, search, i, True)):
-        return _REFUSED
-    return _FURTHER if planned else _ENOUGH
-
-
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), np.uint64(1), 1)])
 def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
     """Go on with herds of partial plans until so many more events were tried; a herd is never left half done."""
@@ -113,7 +105,8 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
     while search.tally[EVENTS_TRIED] < goal:
         key = key_of(seed, search.tally[CANDIDATES])
         log.used[0], slots[:], kept, arrivals, rounds = 0, -1, 0, 0, 0
-        planned = math.isfinite(search.cost[0])  # the first plan of all ends its herd, so that it is told at once
+        # the first plan of all ends its herd, so that it is told at once
+        counts = _FURTHER if math.isfinite(search.cost[0]) else _ENOUGH
         search.tally[EVENTS_TRIED] += 1
         until = search.tally[EVENTS_TRIED] + _TRIES
         for i in range(_FIRST):
@@ -128,7 +121,7 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
                 state = go_through(world, ways, herd, log, one, key_of(key, i), draws)
                 search.tally[EVENTS_TRIED] += herd.events[one] - before + 1
                 if state == ARRIVED:
-                    arrivals += arrived(world, limbs, search, one, planned)
+                    arrivals += _REFUSED if math.isinf(take(world, limbs, search, one, True)) else counts
                 log.used[0] = used
         while kept > 0 and arrivals < _ENOUGH and search.tally[EVENTS_TRIED] < until:
             own = key_of(key, _FIRST + rounds)
@@ -151,9 +144,9 @@ def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: i
                 if state != ALIVE:
                     break
             if state == ARRIVED:
-                counts = arrived(world, limbs, search, one, planned)
-                arrivals += counts
-                if counts == _REFUSED:
+                refused = math.isinf(take(world, limbs, search, one, True))
+                arrivals += _REFUSED if refused else counts
+                if refused:
                     doubt(herd, log, one, search.tally[BLAMED], tired, kept)
             elif state == ALIVE:
                 square, far = square_of(world, ways, herd, one), left_over(world, ways, herd, one)
