@@ -16,7 +16,7 @@ def doctor(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Look at this machine and installation: what is amiss, what to do.
+    """Look at this machine: what is amiss, and what to do.
 
     Exit code 1 if something is broken.
     """
