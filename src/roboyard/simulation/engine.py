@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -81,6 +82,7 @@ class Simulation:
         self._entries = [Entry(item.name, item.model, item.T_world_model) for item in world.models]
         self._handles = {item.name: Handle(item.name, "", item.model) for item in world.models}
         self._hardware: dict[str, SimulatedHardware] = {}
+        self._stepping = RLock()  # steps let other threads run, and write where they might read
         self._bases: dict[str, SimulatedBase] = {}
         self._sensors: dict[str, tuple[SimulatedSensor[Any], ...]] = {}
         self.looks = Looks(renderer)
@@ -213,8 +215,9 @@ class Simulation:
         left, stride = n, self.faults.stride
         while left > 0:
             ahead = min(left, stride) if stride else left
-            done, why = self.running.advance(ahead, self._steps, self._timestep_ns * 1e-9, self.holds.table)
-            self._steps += done
+            with self._stepping:
+                done, why = self.running.advance(ahead, self._steps, self._timestep_ns * 1e-9, self.holds.table)
+                self._steps += done
             left -= done
             if why == stepping.LOW_MEMORY:
                 raise RunError(f"the physics engine is out of memory at {self.time_ns * 1e-9:.3f} s: too many contacts")
@@ -271,8 +274,9 @@ class Simulation:
         return self._sensors[name]
 
     def truth(self, name: str) -> Truth:
-        """True pose, velocity and contacts of a model. Raises UnknownNameError."""
-        return truth_of(self, self.placement(name))
+        """True pose, velocity and contacts of a model; from any thread, between two steps. Raises UnknownNameError."""
+        with self._stepping:
+            return truth_of(self, self.placement(name))
 
     def contact_episodes(self, name: str | None = None) -> tuple[Episode, ...]:
         """Times in which a model (or any) touched others. Raises UnknownNameError."""
