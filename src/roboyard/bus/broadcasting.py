@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from roboyard.geometry import SE3
+from roboyard.geometry import SE2, SE3
 
 if TYPE_CHECKING:
     from roboyard.bus.node import Node
@@ -20,11 +20,12 @@ class Broadcaster:
         self._moving_publisher: Publisher | None = None
         self._fixed_publisher: Publisher | None = None
 
-    def send(self, transforms: list[tuple[SE3, str, str]], time_ns: int, *, static: bool) -> None:
+    def send(self, told: list[tuple[SE2 | SE3, str, str]], time_ns: int, *, static: bool) -> None:
         """Publish (T_parent_child, parent, child) of one moment in one message."""
         from roboyard.messages import message_type
         from roboyard.messages.convert import tf_message
 
+        transforms = [(pose.to_se3() if isinstance(pose, SE2) else pose, parent, child) for pose, parent, child in told]
         kind = message_type("tf2_msgs/msg/TFMessage")
         if static:
             self._fixed.update({child: (pose, parent) for pose, parent, child in transforms})

@@ -293,11 +293,10 @@ class Node(Configurable):
             static: It never changes.
             time_ns: Moment of validity [ns]; None = now.
         """
-        T = T_parent_child.to_se3() if isinstance(T_parent_child, SE2) else T_parent_child
-        self.broadcast_all([(T, parent, child)], static=static, time_ns=time_ns)
+        self.broadcast_all([(T_parent_child, parent, child)], static=static, time_ns=time_ns)
 
     def broadcast_all(
-        self, transforms: list[tuple[SE3, str, str]], *, static: bool = False, time_ns: int | None = None
+        self, transforms: list[tuple[SE2 | SE3, str, str]], *, static: bool = False, time_ns: int | None = None
     ) -> None:
         """Publish several transforms (T_parent_child, parent, child) of one moment in one message."""
         self._broadcaster.send(transforms, self.now_ns if time_ns is None else time_ns, static=static)
