@@ -22,7 +22,7 @@ def drawn(circles: list[tuple[float, float, float]], inside: float, outside: flo
 
 @settings(max_examples=25, deadline=None)
 @given(
-    x=st.floats(25.0, 130.0), y=st.floats(25.0, 95.0), radius=st.floats(7.5, 17.0), white=st.booleans(),
+    x=st.floats(25.0, 130.0), y=st.floats(25.0, 95.0), radius=st.floats(7.0, 17.0), white=st.booleans(),
     levels=st.tuples(st.floats(20.0, 110.0), st.floats(150.0, 250.0)),
 )  # fmt: skip
 def test_a_circle_is_found_where_it_is_and_of_its_polarity_only(
