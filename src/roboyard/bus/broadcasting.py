@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from roboyard.geometry import SE2, SE3
@@ -20,7 +21,7 @@ class Broadcaster:
         self._moving_publisher: Publisher | None = None
         self._fixed_publisher: Publisher | None = None
 
-    def send(self, told: list[tuple[SE2 | SE3, str, str]], time_ns: int, *, static: bool) -> None:
+    def send(self, told: Sequence[tuple[SE2 | SE3, str, str]], time_ns: int, *, static: bool) -> None:
         """Publish (T_parent_child, parent, child) of one moment in one message."""
         from roboyard.messages import message_type
         from roboyard.messages.convert import tf_message

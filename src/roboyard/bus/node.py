@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -296,7 +296,7 @@ class Node(Configurable):
         self.broadcast_all([(T_parent_child, parent, child)], static=static, time_ns=time_ns)
 
     def broadcast_all(
-        self, transforms: list[tuple[SE2 | SE3, str, str]], *, static: bool = False, time_ns: int | None = None
+        self, transforms: Sequence[tuple[SE2 | SE3, str, str]], *, static: bool = False, time_ns: int | None = None
     ) -> None:
         """Publish several transforms (T_parent_child, parent, child) of one moment in one message."""
         self._broadcaster.send(transforms, self.now_ns if time_ns is None else time_ns, static=static)
