@@ -38,6 +38,14 @@ def test_a_circle_is_found_where_it_is_and_of_its_polarity_only(
     assert not len(circles_by_votes(picture, DiscConfig(polarity=other)))
 
 
+@pytest.mark.parametrize("radius", [6.5, 7.0, 17.5])
+def test_circles_near_either_end_of_the_range_are_found(radius: float) -> None:
+    for k in range(40):
+        x, y = 25.0 + 1.57 * k, 90.0 - 1.31 * k
+        (found,) = circles_by_votes(drawn([(x, y, radius)], 20.0, 150.0), DiscConfig(polarity="black"))
+        assert np.hypot(found[0] - x, found[1] - y) < 0.5
+
+
 def test_turned_pictures_have_turned_circles() -> None:
     picture = drawn([(40.0, 50.0, 9.0), (100.3, 70.6, 12.0)], 220.0, 90.0)
     plain = circles_by_votes(picture, DiscConfig())

@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 
 _STEP = 0.5
 """Between radii that are voted for [px]."""
+_SLACK = 1.0
+"""Beyond the range of radii [px]: edges are some pixels thick, and vote for a middle from both of its sides."""
 _LEAST = 1e-6
 """Of a circle's votes that make a peak."""
 
@@ -54,7 +56,7 @@ def _votes(gradient: F32, across: F32, down: F32, config: DiscConfig) -> F32:
     inward = 1.0 if config.polarity == "white" else -1.0
     length = gradient[rows, columns]
     u, v = inward * across[rows, columns] / length, inward * down[rows, columns] / length
-    radii = np.arange(config.radius_min, config.radius_max + 0.5 * _STEP, _STEP, dtype=np.float32)
+    radii = np.arange(config.radius_min - _SLACK, config.radius_max + _SLACK + 0.5 * _STEP, _STEP, dtype=np.float32)
     x = np.rint(columns[:, None] + u[:, None] * radii).astype(np.intp)
     y = np.rint(rows[:, None] + v[:, None] * radii).astype(np.intp)
     share = np.broadcast_to(1.0 / (2.0 * math.pi * radii), x.shape)
