@@ -48,9 +48,10 @@ def put(simulation: Simulation, name: str, T: SE3) -> None:
     """
     pose, velocity = free_base(simulation, name)
     model, data = simulation.model, simulation.data
-    data.qpos[pose : pose + 3] = T.translation
-    data.qpos[pose + 3 : pose + 7] = T.rotation
-    data.qvel[velocity : velocity + 6] = 0.0
-    mujoco.mj_fwdPosition(model, data)
-    mujoco.mj_fwdVelocity(model, data)
-    simulation.instant.moved()
+    with simulation.instant.lock:
+        data.qpos[pose : pose + 3] = T.translation
+        data.qpos[pose + 3 : pose + 7] = T.rotation
+        data.qvel[velocity : velocity + 6] = 0.0
+        mujoco.mj_fwdPosition(model, data)
+        mujoco.mj_fwdVelocity(model, data)
+        simulation.instant.moved()

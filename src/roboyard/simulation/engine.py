@@ -82,7 +82,7 @@ class Simulation:
         self._entries = [Entry(item.name, item.model, item.T_world_model) for item in world.models]
         self._handles = {item.name: Handle(item.name, "", item.model) for item in world.models}
         self._hardware: dict[str, SimulatedHardware] = {}
-        self._stepping = RLock()  # steps let other threads run, and write where they might read
+        self._state = RLock()  # kernels let other threads run, and write where they might read
         self._bases: dict[str, SimulatedBase] = {}
         self._sensors: dict[str, tuple[SimulatedSensor[Any], ...]] = {}
         self.looks = Looks(renderer)
@@ -91,7 +91,7 @@ class Simulation:
         self.belts: dict[tuple[str, str], tuple[float, float, float]] = {}
         self.faults = FaultTable(self)
         self.holds = Holds(self)
-        self._put(start(assemble(world, self._entries, self.settings), self.settings, 0))
+        self._put(start(assemble(world, self._entries, self.settings), self.settings, 0, self._state))
 
     # -- models --------------------------------------------------------------------------------------------------------
     def add(
@@ -131,7 +131,7 @@ class Simulation:
         self._entries.append(entry)
         self._handles[name] = Handle(name, namespace, model, robot)
         try:
-            self._put(start(assembled, self.settings, self.time_ns, before))
+            self._put(start(assembled, self.settings, self.time_ns, self._state, before))
             self._tell()
         except Exception:  # a gain, a sensor, a topic's name that cannot be: as if it had never been asked for
             self._entries.remove(entry)
@@ -162,7 +162,7 @@ class Simulation:
             entries[index] = replace(entries[index], base=base, model=model)
             assembled = assemble(self.world, entries, self.settings)
             self._entries = entries
-            self._put(start(assembled, self.settings, self.time_ns, self.running))
+            self._put(start(assembled, self.settings, self.time_ns, self._state, self.running))
         self._handles[name] = replace(self._handles[name], namespace=namespace, model=model, robot=True)
         self._tell()
         return self._handles[name]
@@ -177,7 +177,7 @@ class Simulation:
         for table in (self._hardware, self._bases, self._sensors):
             table.pop(name, None)
         self.belts = {key: velocity for key, velocity in self.belts.items() if key[0] != name}
-        self._put(start(assembled, self.settings, self.time_ns, self.running))
+        self._put(start(assembled, self.settings, self.time_ns, self._state, self.running))
         self._tell()
 
     def on_models_changed(self, callback: Callable[[], None]) -> Callable[[], None]:
@@ -215,9 +215,9 @@ class Simulation:
         left, stride = n, self.faults.stride
         while left > 0:
             ahead = min(left, stride) if stride else left
-            with self._stepping:
+            with self._state:
                 done, why = self.running.advance(ahead, self._steps, self._timestep_ns * 1e-9, self.holds.table)
-                self._steps += done
+                self.set_steps(self._steps + done)
             left -= done
             if why == stepping.LOW_MEMORY:
                 raise RunError(f"the physics engine is out of memory at {self.time_ns * 1e-9:.3f} s: too many contacts")
@@ -226,8 +226,6 @@ class Simulation:
                     f"the physics diverged at {self.time_ns * 1e-9:.3f} s (a position or speed became infinite)",
                     valid="smaller gains, a smaller timestep, or heavier links",
                 )
-            self.data.time = self.time_ns * 1e-9  # the engine adds steps up, with rounding
-            self.instant.moved()
             if stride:
                 self.faults.look()
 
@@ -275,7 +273,7 @@ class Simulation:
 
     def truth(self, name: str) -> Truth:
         """True pose, velocity and contacts of a model; from any thread, between two steps. Raises UnknownNameError."""
-        with self._stepping:
+        with self._state:
             return truth_of(self, self.placement(name))
 
     def contact_episodes(self, name: str | None = None) -> tuple[Episode, ...]:
@@ -350,20 +348,22 @@ class Simulation:
         """
         from roboyard.simulation.state import load
 
-        load(self, saved)
+        with self._state:
+            load(self, saved)
 
     def set_steps(self, steps: int) -> None:
-        """Set the clock (loading a state does)."""
+        """Set the clock of a state that has changed."""
         self._steps = steps
-        self.data.time = self.time_ns * 1e-9
+        self.data.time = self.time_ns * 1e-9  # the engine adds steps up, with rounding
         self.instant.moved()
 
     def close(self) -> None:
         """Let go of the engine's memory."""
-        self.looks.close()
-        for table in (self._hardware, self._bases, self._sensors):
-            table.clear()
-        self._running = None
+        with self._state:
+            self.looks.close()
+            for table in (self._hardware, self._bases, self._sensors):
+                table.clear()
+            self._running = None
 
     # -- inside --------------------------------------------------------------------------------------------------------
     def _known(self, name: str) -> None:
@@ -372,27 +372,27 @@ class Simulation:
 
     def _put(self, running: Running) -> None:
         """Make ``running`` the world that runs, and have everything find its addresses there."""
-        self._running = running
-        self.looks.forget()
-        for name, placement in running.assembled.placements.items():
-            if name not in self._sensors:
-                made = (make_sensor(self, name, sensor, self._kinds) for sensor in placement.entry.model.sensors)
-                self._sensors[name] = tuple(sensor for sensor in made if sensor is not None)
-            for sensor in self._sensors[name]:
-                sensor.bind()
-        for hardware in self._hardware.values():
-            hardware.bind()
-        self.holds.rebind()
-        self.faults.rebind()
-        self.bind_bases()
+        with self._state:
+            self._running = running
+            self.looks.forget()
+            for name, placement in running.assembled.placements.items():
+                if name not in self._sensors:
+                    made = (make_sensor(self, name, sensor, self._kinds) for sensor in placement.entry.model.sensors)
+                    self._sensors[name] = tuple(sensor for sensor in made if sensor is not None)
+                for sensor in self._sensors[name]:
+                    sensor.bind()
+            for hardware in self._hardware.values():
+                hardware.bind()
+            self.holds.rebind()
+            self.faults.rebind()
+            self.bind_bases()
 
     def bind_bases(self) -> None:
         """Have the bases go on as their controls say (loading a state does)."""
         for name, placement in self.running.assembled.placements.items():
-            kind = placement.entry.base
             if name in self._bases:
                 self._bases[name].bind()
-            elif kind is not None:
+            elif (kind := placement.entry.base) is not None:
                 self._bases[name] = SimulatedBase(self, name, kind)
 
     def _tell(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import RLock
 
 import mujoco
 import numpy as np
@@ -48,13 +49,14 @@ class Running:
         ``holds``: see `hold_on`.
         """
         tables = self.surfaces
-        friction.evaluate_on(
-            self.model._address, self.data._address, self.watch.layout,
-            tables.patches, tables.belts, tables.friction, tables.grain, self.watch.ground,
-            self.flesh.part_of, self.flesh.parts, self.flesh.turns, self.flesh.body_of,
-            holds,
-        )  # fmt: skip
-        self.instant.moved()
+        with self.instant.lock:
+            friction.evaluate_on(
+                self.model._address, self.data._address, self.watch.layout,
+                tables.patches, tables.belts, tables.friction, tables.grain, self.watch.ground,
+                self.flesh.part_of, self.flesh.parts, self.flesh.turns, self.flesh.body_of,
+                holds,
+            )  # fmt: skip
+            self.instant.moved()
 
     def advance(self, steps: int, taken: int, dt: float, holds: NDArray[np.float64]) -> tuple[int, int]:
         """Take physics steps in one tight loop.
@@ -107,8 +109,10 @@ class Running:
         return done, why
 
 
-def start(assembled: Assembled, settings: PhysicsSettings, time_ns: int, before: Running | None = None) -> Running:
-    """Run ``assembled`` from now on, with the state of what ``before`` held too."""
+def start(
+    assembled: Assembled, settings: PhysicsSettings, time_ns: int, lock: RLock, before: Running | None = None
+) -> Running:
+    """Run ``assembled`` from now on, with the state of what ``before`` held too; ``lock``: see `Instant`."""
     data = mujoco.MjData(assembled.model)
     servos = Servos.of(assembled)
     transfer.set_initial(assembled, data)
@@ -120,7 +124,7 @@ def start(assembled: Assembled, settings: PhysicsSettings, time_ns: int, before:
     watch = ContactWatch(assembled, settings.timestep_ns, before.watch if before is not None else None)
     data.time = time_ns * 1e-9
     views = (data.qpos, data.qvel, data.ctrl)
-    instant = Instant(assembled.model, data, watch.layout)
+    instant = Instant(assembled.model, data, watch.layout, lock)
     trees = turning_trees(assembled.model)
     running = Running(assembled, data, servos, watch, instant, SurfaceTables.of(assembled), flesh, views, trees)
     running.evaluate()
