@@ -29,7 +29,7 @@ from roboyard.messages import message_type, nanoseconds, serialize
 _OWN: Final = "/roboyard"
 _CLOCK: Final = "/clock"
 _TICK_NS: Final = 10_000_000
-_FLUSH_NS: Final = 10_000_000
+_FLUSH_NS: Final = 20_000_000
 """What a run that does not rest has to say waits so long, at most [wall ns]."""
 _LOOK, _PERIOD = 0.1, 0.5
 _GRAPH_QUALITY: Final = Quality(latched=True, depth=1)
