@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,7 +91,7 @@ class FleshTables:
                 f"{places.shape} places and {turns.shape} turns for {name!r}",
                 valid=f"one for each of {len(rows)} links",
             )
-        if not (np.isfinite(places).all() and np.isfinite(turns).all()):
+        if not math.isfinite(places.sum() + turns.sum()):
             raise InputError(f"{name!r} led to what is no number", valid="finite places and turns")
         f.lead_on(self.parts, self.turns, self._numbers[name], places, turns, seconds)
 

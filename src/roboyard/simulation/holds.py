@@ -55,6 +55,8 @@ class Holds:
 
     def of(self, model: str) -> dict[str, str]:
         """What somebody holds, by the part."""
+        if not self._holds:  # every person asks at every step
+            return {}
         return {
             one.link: one.thing
             for one, row in zip(self._holds, self.table, strict=True)

@@ -64,11 +64,11 @@ class PersonNode(Node):
         self._goal: GoalHandle | None = None
         self._before: list[list[float]] = []
         base, truth = f"/{self.name}", f"/truth/{self.name}"
-        self._capsules = list(self.body.capsules.values())
-        self._within = (
-            np.array([T.translation for _, T in self._capsules]),
-            np.array([T.quaternion for _, T in self._capsules]),
-        )
+        capsules, within = zip(*self.body.capsules.values(), strict=True)
+        self._within = np.array([T.translation for T in within]), np.array([T.quaternion for T in within])
+        self._radii = np.array([capsule.radius for capsule in capsules])
+        self._lengths = np.array([capsule.length for capsule in capsules])
+        self._radii.flags.writeable = self._lengths.flags.writeable = False  # all messages share them
         self._state = self.publisher(f"{base}/state", msg.PersonState, latched=True)
         self._pose = self.publisher(f"{truth}/pose", msg.PoseStamped)
         self._parts = self.publisher(f"{truth}/body", msg.PersonBody)
@@ -198,8 +198,8 @@ class PersonNode(Node):
                 name=self.name,
                 parts=list(PARTS),
                 poses=poses,
-                radii=np.array([capsule.radius for capsule, _ in self._capsules]),
-                lengths=np.array([capsule.length for capsule, _ in self._capsules]),
+                radii=self._radii,
+                lengths=self._lengths,
                 velocities=[msg.Vector3(*speed) for speed in speeds.tolist()],
                 forces=[msg.Vector3(*force) for force in forces.tolist()],
                 regions=regions,

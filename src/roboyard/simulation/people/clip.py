@@ -127,6 +127,25 @@ def blend(root: Array, turns: Array, other: Array, others: Array, share: float) 
     return out, rotations
 
 
+def _example_placed() -> Iterable[tuple[Any, ...]]:
+    yield (np.zeros(3), np.zeros((17, 4)), 0.0, 0.0, 0.0, 1.75)
+
+
+@kernel(examples=_example_placed)
+def placed(root: Array, turns: Array, x: float, y: float, yaw: float, height: float) -> tuple[Array, Array]:
+    """A pose of stature 1 as it is in the world, of somebody of that height at (x, y, yaw) [m, rad]."""
+    c, s = math.cos(yaw), math.sin(yaw)
+    there, rotations = np.empty(3), turns.copy()
+    there[0] = x + height * (c * root[0] - s * root[1])
+    there[1] = y + height * (s * root[0] + c * root[1])
+    there[2] = height * root[2]
+    w, z = math.cos(0.5 * yaw), math.sin(0.5 * yaw)
+    qw, qx, qy, qz = turns[0]
+    rotations[0, 0], rotations[0, 1] = w * qw - z * qz, w * qx - z * qy
+    rotations[0, 2], rotations[0, 3] = w * qy + z * qx, w * qz + z * qw
+    return there, rotations
+
+
 def soles(root: Array, turns: Array) -> Array:
     """(n, 2, 2, 3) heel and ball of both feet in every sample, for stature 1."""
     from roboyard.geometry import quaternions

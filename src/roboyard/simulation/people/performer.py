@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.simulation.people.clip import FEET, Clip, blend
+from roboyard.simulation.people.clip import FEET, Clip, blend, placed
 from roboyard.simulation.people.feet import RESTS, SETTLED, STRAY, new_feet, stand
 from roboyard.simulation.people.limbs import LEFT_ARM, RIGHT_ARM, stretch
 from roboyard.simulation.people.reaching import Lean, find_lean, grip_of, wrist_for
@@ -137,15 +137,7 @@ class Performer:
 
     def _placed(self, root: Array, turns: Array) -> tuple[Array, Array]:
         """A pose of stature 1 in the clip's frame, as it is in the world."""
-        x, y, yaw = self.place
-        c, s = math.cos(yaw), math.sin(yaw)
-        h = self.height
-        root = np.array([x + h * (c * root[0] - s * root[1]), y + h * (s * root[0] + c * root[1]), h * root[2]])
-        turns = turns.copy()
-        qw, qx, qy, qz = turns[0].tolist()
-        w, z = math.cos(0.5 * yaw), math.sin(0.5 * yaw)
-        turns[0] = w * qw - z * qz, w * qx - z * qy, w * qy + z * qx, w * qz + z * qw
-        return root, turns
+        return placed(root, turns, *self.place, self.height)
 
     def _reaching(self) -> float:
         """How much of a reach is done at this phase."""
