@@ -14,6 +14,7 @@ from roboyard.compute import kernel
 from roboyard.simulation.people import anthropometry as a
 from roboyard.simulation.people.anthropometry import Physique
 from roboyard.simulation.people.skeleton import INDEX, PARENTS, PARTS, Skeleton, place_parts
+from roboyard.simulation.people.turning import times
 
 Array = NDArray[np.float64]
 Hand = Literal["left", "right"]
@@ -139,10 +140,8 @@ def placed(root: Array, turns: Array, x: float, y: float, yaw: float, height: fl
     there[0] = x + height * (c * root[0] - s * root[1])
     there[1] = y + height * (s * root[0] + c * root[1])
     there[2] = height * root[2]
-    w, z = math.cos(0.5 * yaw), math.sin(0.5 * yaw)
-    qw, qx, qy, qz = turns[0]
-    rotations[0, 0], rotations[0, 1] = w * qw - z * qz, w * qx - z * qy
-    rotations[0, 2], rotations[0, 3] = w * qy + z * qx, w * qz + z * qw
+    upright = (math.cos(0.5 * yaw), 0.0, 0.0, math.sin(0.5 * yaw))
+    rotations[0] = times(upright, (turns[0, 0], turns[0, 1], turns[0, 2], turns[0, 3]))
     return there, rotations
 
 

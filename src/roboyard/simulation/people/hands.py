@@ -40,7 +40,7 @@ class Hands:
     def things(self) -> dict[str, str]:
         """What they hold, by hand: "left", "right"."""
         held = self._simulation.holds.of(self._model)
-        return {link.partition("_")[0]: thing for link, thing in held.items()} if held else held
+        return {link.partition("_")[0]: thing for link, thing in held.items()}
 
     def about(self, hand: str, thing: str) -> None:
         """A hand is going to take a thing: nobody pushes away what they grip. Raises InputError and its kinds."""
