@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from tests.bridges.web.conftest import Wheels
 
 import roboyard as ry
-from roboyard.bridges.external import ANSWERED, ASKED, NODE, External, ExternalError, answer, stand_in
+from roboyard.bridges.external import NODE, External, ExternalError, answer, stand_in
 from roboyard.bridges.gateway import Gateway
+from roboyard.bus.inputs import ANSWERED, ASKED
 from roboyard.messages import deserialize, serialize
 from roboyard.record import Recorder, inputs_of, open_recording
 

@@ -294,14 +294,16 @@ def test_goals_by_topic_missions_and_clearing() -> None:
     bus.close()
 
 
-def test_a_mission_waits_for_a_robot_that_does_not_know_yet_where_it_is() -> None:
+@pytest.mark.parametrize("name", ["navigate_to_pose", "move_base"])
+def test_a_mission_waits_for_a_robot_that_does_not_know_yet_where_it_is(name: str) -> None:
     bus, rover, _, client = _yard()
     rover.transforms_too = False
-    bus.add(MissionNode(goals=(3.0, 2.0, 0.0), start=2.0), "mission")
+    bus.add(MissionNode(goals=(3.0, 2.0, 0.0), start=2.0, action_name=name), "mission")
     bus.executor.run_until(5_000_000_000)
     causes = [status.cause for status in client.statuses if status.state == "rejected"]
     assert len(causes) >= 2
     assert set(causes) == {"pose_unknown"}
+    assert {status.task for status in client.statuses} == {name}
     rover.transforms_too = True
     bus.executor.run_until(25_000_000_000)
     assert math.dist(rover.pose[:2], (3.0, 2.0)) < 0.12

@@ -16,6 +16,7 @@ import numpy as np
 
 from roboyard.bus import Bus, Future, Input, Node, param
 from roboyard.bus.actions.status import endpoint
+from roboyard.bus.inputs import ANSWERED, ASKED
 from roboyard.errors import MessageError, RunError
 from roboyard.messages import deserialize, message_type, serialize, service_type, stamp
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 NAME: Final = "external"
 NODE: Final = f"/{NAME}"
-ASKED: Final = f"{NODE}/asked"
-ANSWERED: Final = f"{NODE}/answered"
 _CALL, _ANSWER = "roboyard_msgs/msg/ForeignCall", "roboyard_msgs/msg/ForeignAnswer"
 _OF_PARAMETERS: Final = "rcl_interfaces/"
 _SEND, _CANCEL, _RESULT = (endpoint("", part) for part in ("send_goal", "cancel_goal", "get_result"))
@@ -52,7 +51,7 @@ class External(Node):
     A call that nobody outside has answered in time fails; a goal is cancelled then, since somebody may take it up yet.
     Results of goals may take as long as they take.
 
-    in: ~answered   out: ~asked
+    in: /external/answered   out: /external/asked
     """
 
     fields = ("_number",)
@@ -63,8 +62,8 @@ class External(Node):
         self._number = 0
         self._calls: dict[int, _Call] = {}
         self._left_out: dict[str, str] = {}
-        self._asked = self.publisher("~asked", message_type(_CALL))
-        self.subscribe("~answered", message_type(_ANSWER), self._on_answer, with_source=True)
+        self._asked = self.publisher(ASKED, message_type(_CALL))
+        self.subscribe(ANSWERED, message_type(_ANSWER), self._on_answer, with_source=True)
 
     def stand_for(self, node: str, services: Mapping[str, Any]) -> None:
         """Serve in the place of ``node``.

@@ -14,8 +14,9 @@ from fnmatch import fnmatchcase
 from threading import Lock
 from typing import Any, Final
 
-from roboyard.bridges.external import ANSWERED, ASKED, NODE, answer
+from roboyard.bridges.external import NODE, answer
 from roboyard.bus import Bus, Future, Input, Topic
+from roboyard.bus.inputs import ANSWERED, ASKED
 from roboyard.bus.log import Record
 
 Heard = Callable[[Any, str, int], None]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["publish", "latch", "call"]
 TOPIC = "/inputs"
+ASKED, ANSWERED = "/external/asked", "/external/answered"
+"""Calls of nodes that were left out, for bridges to take outside, and what came back."""
 INBOX_LIMIT = 10_000
 INSTANT_LIMIT = 100
 RATE_LIMIT = 5_000

@@ -11,7 +11,6 @@ from typing import Any, Final, TypeVar
 from roboyard.bridges.asking import look
 from roboyard.bridges.bridge import BridgeError
 from roboyard.bridges.descriptions import Descriptions
-from roboyard.bridges.external import ASKED
 from roboyard.bridges.gateway import Gateway, Seen, TopicSeen
 from roboyard.bridges.loop import Loop
 from roboyard.bridges.ros1.actions import ServedAction
@@ -33,6 +32,7 @@ from roboyard.bridges.ros1.station import Station
 from roboyard.bridges.ros1.types import Ros1Type, ros1_action, ros1_service, ros1_type
 from roboyard.bridges.ros1.xmlrpc import call, split_uri
 from roboyard.bus import Bus
+from roboyard.bus.inputs import ASKED
 from roboyard.errors import MessageError, RoboyardError, RunError
 from roboyard.messages import action_type, nanoseconds, service_type
 

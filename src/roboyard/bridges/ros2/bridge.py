@@ -12,7 +12,6 @@ from typing import Any, Final
 from roboyard.bridges.asking import look
 from roboyard.bridges.bridge import BridgeError
 from roboyard.bridges.descriptions import Descriptions
-from roboyard.bridges.external import ASKED
 from roboyard.bridges.gateway import Gateway, Seen
 from roboyard.bridges.loop import Loop
 from roboyard.bridges.ros2 import discovery, names
@@ -22,6 +21,7 @@ from roboyard.bridges.ros2.services import Asked, Served
 from roboyard.bridges.ros2.topics import Read, Written
 from roboyard.bus import Bus
 from roboyard.bus.actions.status import endpoint
+from roboyard.bus.inputs import ASKED
 from roboyard.bus.pacing import perf_ns
 from roboyard.errors import MessageError, RoboyardError, RunError
 from roboyard.messages import message_type, nanoseconds, serialize

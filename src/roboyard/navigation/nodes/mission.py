@@ -28,7 +28,7 @@ _ROOM: Final = 0.1
 class MissionNode(Node):
     """Sends goals to the navigator, as somebody does who clicks on a map.
 
-    actions: navigate_to_pose (client)
+    actions: navigate_to_pose, or move_base (client)
     out: ~/reached (std_msgs/UInt32): how many goals were reached so far, latched
 
     A goal that the navigator refuses since it does not know yet where the robot is, or that nobody is there to take, is
@@ -47,6 +47,9 @@ class MissionNode(Node):
     rest: float = param(0.5, unit="s", low=0.0, high=1e4, doc="at each goal")
     patience: float = param(10.0, unit="s", low=0.0, high=1e4, doc="with a navigator that is not ready")
     go_on: bool = param(True, doc="with the next goal when one cannot be reached")
+    action_name: str = param(
+        "navigate_to_pose", choices=("navigate_to_pose", "move_base"), doc="that brings the robot there", fixed=True
+    )
     map_frame: str = param("map", fixed=True)
     base_frame: str = param("base_link", fixed=True)
 
@@ -65,7 +68,8 @@ class MissionNode(Node):
             self.subscribe("map", msg.OccupancyGrid, self._on_map)
         self._due: float | None = self.start
         self._asked: float | None = None
-        self._client = self.action_client("navigate_to_pose", action.NavigateToPose, on_restored=self._follow)
+        kind = action.MoveBase if self.action_name == "move_base" else action.NavigateToPose
+        self._client = self.action_client(self.action_name, kind, on_restored=self._follow)
         self._done = self.publisher("~/reached", msg.UInt32, latched=True)
         self.timer(rate=10.0, callback=self._tick)
 
@@ -96,7 +100,9 @@ class MissionNode(Node):
         self._due = None
         self._asked = self.now if self._asked is None else self._asked
         stamped = pose_stamped(SE2(*self._goals[self._next]), self.frame(self.map_frame), self.now_ns)
-        self._follow(self._client.send(action.NavigateToPose.Goal(pose=stamped)))
+        ros1 = self.action_name == "move_base"
+        goal: Any = action.MoveBase.Goal(target_pose=stamped) if ros1 else action.NavigateToPose.Goal(pose=stamped)
+        self._follow(self._client.send(goal))
 
     def _follow(self, goal: GoalFuture) -> None:
         goal.then(lambda _: self._ended(goal))

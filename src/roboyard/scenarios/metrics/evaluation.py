@@ -89,7 +89,7 @@ COLLECTORS: list[
     lambda topics, plan, *_: MapQuality(topics.truth, topics.map, topics.path, plan),
     lambda topics, _, __, surfaces, *___: OctreeQuality(topics.octree, surfaces),
     lambda *given: DepthQuality(given[-2]),
-    lambda topics, plan, outline, *_: Drives(topics.truth, topics.navigation, plan, outline),
+    lambda topics, plan, outline, *_: Drives(topics.truth, topics.navigation, plan, outline, topics.namespace),
     lambda topics, plan, *_: Exploration(topics.truth, topics.exploration, topics.map, plan),
     lambda topics, *_: Contacts(topics.contacts),
     lambda topics, _, outline, *__: Separation(topics.truth, outline),

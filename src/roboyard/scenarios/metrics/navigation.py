@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
+from roboyard.scenarios.metrics.foreign import ForeignDrives
 from roboyard.scenarios.metrics.mapping import Plan
 from roboyard.scenarios.planar import position_and_yaw
 
@@ -32,6 +33,8 @@ _APART = 0.03
 class Drives(Collector):
     """Goals of the navigator, from its status, against the truth; the map's frame is taken for the world's.
 
+    Where the navigator was left out, goals are those that were asked outside.
+
     ``goals``: asked for; ``goals_reached``; ``goals_failed``: refused or given up; ``final_error`` [m] and
     ``final_heading_error`` [rad]: true pose against the goal when the last drive ended; ``time`` [s]: from
     goals to their ends; ``shortest_length`` [m]: of the shortest ways that the true floor plan leaves the robot to the
@@ -45,8 +48,11 @@ class Drives(Collector):
         "shortest_length", "driven_length", "min_clearance", "replans", "recoveries",
     )  # fmt: skip
 
-    def __init__(self, truth_topic: str, status_topic: str, plan: Plan | None, outline: Outline) -> None:
+    def __init__(
+        self, truth_topic: str, status_topic: str, plan: Plan | None, outline: Outline, namespace: str = ""
+    ) -> None:
         self._topics = (truth_topic, status_topic)
+        self._foreign = ForeignDrives(namespace, _TO_A_POSE, self._on_status)
         self._plan, self._outline = plan, outline
         self.cause = ""
         self._counts = {"goals": 0, "goals_reached": 0, "goals_failed": 0, "replans": 0, "recoveries": 0}
@@ -60,8 +66,9 @@ class Drives(Collector):
         self._track: array[float] = array("d")
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Truth and the navigator's status."""
-        return dict(zip(self._topics, (self._on_truth, self._on_status), strict=True))
+        """Truth, the navigator's status, and what is asked of somebody else's."""
+        own = dict(zip(self._topics, (self._on_truth, self._on_status), strict=True))
+        return {**own, **self._foreign.handlers()}
 
     def _on_truth(self, message: Any, time_ns: int) -> None:
         pose = position_and_yaw(message.pose.pose)
@@ -135,16 +142,18 @@ class Drives(Collector):
 
     def save(self) -> dict[str, Any]:
         """All it knows, as plain data."""
-        left_out = ("_plan", "_outline", "_topics", "_track")
+        left_out = ("_plan", "_outline", "_topics", "_track", "_foreign")
         return {
             "track": np.array(self._track),
+            "foreign": self._foreign.save(),
             **{name: value for name, value in vars(self).items() if name not in left_out},
         }
 
     def load(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._track = array("d", saved["track"].tolist())
-        vars(self).update({name: value for name, value in saved.items() if name != "track"})
+        self._foreign.load(saved["foreign"])
+        vars(self).update({name: value for name, value in saved.items() if name not in ("track", "foreign")})
 
 
 def _moved(pose: Pose, before: Pose) -> float:
