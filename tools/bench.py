@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE, STORE = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "benchmarks"
 LONG = 120.0
 """Who takes longer for a run [s] is not repeated."""
-BUSY = 0.5
-"""A load above which others take a part of the time."""
+BUSY = 0.2
+"""Cores above which others take a part of the time."""
 PEERS = ("pybullet", "ir-sim", "pyastar2d", "scikit-fmm", "scipy", "ompl", "coal", "EAIK", "pin", "py-trees",
          "pyperplan", "toppra", "pyoctomap", "mujoco-core", "opencv-python-headless")  # fmt: skip
 """Packages that ours is measured beside, whose versions belong to the figures."""
@@ -37,9 +37,9 @@ PEERS = ("pybullet", "ir-sim", "pyastar2d", "scikit-fmm", "scipy", "ompl", "coal
 def measure(name: str, options: Sequence[str], repeats: int) -> dict[str, Any] | None:
     """Run a benchmark in processes of its own; None, and a line that says why, if it gives nothing."""
     command = [str(Path(sys.executable).with_name("roboyard")), "bench", name, *options, "--json"]
-    load, runs, answer = os.getloadavg()[0], list[list[dict[str, Any]]](), dict[str, Any]()
-    if load > BUSY:
-        print(f"{name}: the machine is busy (load {load:.1f}): times will be too long", file=sys.stderr)
+    busy, runs, answer = busy_cores(), list[list[dict[str, Any]]](), dict[str, Any]()
+    if busy > BUSY:
+        print(f"{name}: others keep {busy:.1f} cores busy: times will be too long", file=sys.stderr)
     start = time.perf_counter()
     for _ in range(repeats):
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
@@ -56,12 +56,24 @@ def measure(name: str, options: Sequence[str], repeats: int) -> dict[str, Any] |
         "command": " ".join(["roboyard bench", name, *map(placeholder, options)]),
         "commit": commit(),
         "machine": machine(),
-        "load": round(load, 1),
+        "busy": round(busy, 1),
         "seconds": round(took),
         "skipped": [f"{item['what']}: {item['why']}" for item in answer["skipped"]],
         "details": [without_paths(line, options) for line in answer["details"][name]],
         "runs": runs,
     }
+
+
+def busy_cores(seconds: float = 2.0) -> float:
+    """How many cores this machine's processes keep busy now; its load would count what was measured just before."""
+
+    def spent() -> int:
+        user, nice, system, _, _, irq, soft = map(int, Path("/proc/stat").read_text("ascii").split()[1:8])
+        return user + nice + system + irq + soft
+
+    before = spent()
+    time.sleep(seconds)
+    return (spent() - before) / os.sysconf("SC_CLK_TCK") / seconds
 
 
 def placeholder(option: str) -> str:

@@ -108,9 +108,10 @@ def section(name: str, one: Mapping[str, Any], figures: Sequence[Mapping[str, An
     """A benchmark's own part."""
     count = len(one["runs"])
     runs = f"{count} runs of {one['seconds']} s" if count > 1 else f"one run of {one['seconds']} s"
+    busy = f"; others kept {one['busy']} cores busy before" if "busy" in one else ""
     lines = [
         f"## {name}\n\n{said}\n\n<!-- no-run: measures -->\n```console\n$ {one['command']}\n```\n",
-        f"Commit {one['commit']}, {runs}, load {one['load']} before.\n",
+        f"Commit {one['commit']}, {runs}{busy}.\n",
         "| figure | measured | target | | peer | ratio |\n| --- | --- | --- | --- | --- | --- |",
     ]
     for figure in figures:

@@ -36,7 +36,7 @@ def figure(value: float | None = 1.0, **more: Any) -> dict[str, Any]:
 
 
 def result(*runs: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-    made = {"command": "roboyard bench bus", "commit": "abc", "machine": MACHINE, "load": 0.1, "seconds": 3}
+    made = {"command": "roboyard bench bus", "commit": "abc", "machine": MACHINE, "busy": 0.1, "seconds": 3}
     return {**made, "skipped": [], "details": [], "runs": list(runs), **more}
 
 
