@@ -364,9 +364,32 @@ def test_a_batch_that_cannot_begin(command: Command, scenario: Path, words: list
     assert not Path("runs").exists()
 
 
-def test_all_scenarios_take_what_makes_sense_for_all(command: Command) -> None:
-    done = command("batch", "all", "--runs", "1", "--vary", "duration=1,2")
-    assert (done.code, "--vary with all scenarios" in done.error) == (2, True)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["all", "--vary", "duration=1,2"], "--vary with several scenarios"),
+        (["rover-drive", "crowd", "--set", "duration=1"], "--set with several scenarios"),
+        (["rover-drive", "rover-drvie"], "did you mean 'rover-drive'?"),
+        (["rover-drive", "all"], "'all' among several scenarios"),
+        (["crowd", "rover-drive", "crowd"], "'crowd' is named twice"),
+    ],
+)
+def test_several_scenarios_that_cannot_begin(command: Command, words: list[str], said: str) -> None:
+    done = command("batch", *words, "--runs", "1")
+    assert (done.code, said in done.error) == (2, True), done
+    assert not Path("runs").exists()
+
+
+def test_several_scenarios(command: Command) -> None:
+    done = command(
+        "batch", "rover-drive", "corridor-free", "-n", "1", "--smoke", "--no-video", "--seed", "7", "--json", "-q"
+    )
+    assert done.code == 0, done
+    assert list(done.json["scenarios"]) == ["rover-drive", "corridor-free"]
+    assert Path(done.json["report"]).is_file()
+    for name in done.json["scenarios"]:
+        lines = Path(done.json["folder"], name, "results.jsonl").read_text().splitlines()
+        assert [json.loads(line)["seed"] for line in lines] == [7]
 
 
 @pytest.mark.slow

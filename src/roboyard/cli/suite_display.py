@@ -1,20 +1,23 @@
-"""``roboyard batch all``: every installed scenario, one after the other."""
+"""``roboyard batch all``, or of some: one scenario after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from roboyard.cli.batch_display import BatchDisplay
 from roboyard.cli.terminal import count, emit, say, table
-from roboyard.errors import InputError
+from roboyard.config.describe import near
+from roboyard.errors import InputError, UnknownNameError
 from roboyard.scenarios.batch_export import write_junit
+from roboyard.scenarios.catalog import scenarios
 from roboyard.scenarios.suite import SuiteResult, run_suite
 
 
-def batch_all(
+def batch_many(
+    names: Sequence[str],
     runs: int,
     workers: int | None,
     cluster: str | None,
@@ -27,14 +30,16 @@ def batch_all(
     json: bool,
     **options: Any,
 ) -> int:
-    """Run all, show what came of it, and give the exit code.
+    """Run these, or ["all"], show what came of it, and give the exit code.
 
     Raises:
-        InputError: an option is given that only makes sense for one scenario (``alone``).
+        InputError: an option is given that only makes sense for one scenario (``alone``), or a name twice.
+        UnknownNameError: a name is not that of an installed scenario.
     """
-    for name, value in alone.items():
+    for option, value in alone.items():
         if value:
-            raise InputError(f"{name} with all scenarios", valid="one scenario, or without it")
+            raise InputError(f"{option} with several scenarios", valid="one scenario, or without it")
+    only = None if list(names) == ["all"] else _checked(names)
     with ExitStack() as stack:
 
         def shown(name: str) -> tuple[Callable[[Path, int], None], Callable[..., None]]:
@@ -43,7 +48,7 @@ def batch_all(
             return display.opened, display.finished
 
         result = run_suite(
-            runs, workers=workers, cluster=cluster, against=against, out=out, progress=shown, **options
+            runs, only=only, workers=workers, cluster=cluster, against=against, out=out, progress=shown, **options
         )  # fmt: skip
     if junit is not None:
         write_junit(list(result.batches.values()), junit)
@@ -52,6 +57,17 @@ def batch_all(
     else:
         _show(result)
     return result.exit_code
+
+
+def _checked(names: Sequence[str]) -> Sequence[str]:
+    known = scenarios()
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(f"'{name}' among several scenarios", valid=f"names of `roboyard list`{near(name, known)}")
+    twice = next((name for name in names if list(names).count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"'{twice}' is named twice", valid="each scenario once")
+    return names
 
 
 def _show(result: SuiteResult) -> None:

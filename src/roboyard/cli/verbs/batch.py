@@ -19,7 +19,10 @@ _BOOKKEEPING = ("smoke", "success", "recorded", "messages", "sim_seconds", "wall
 
 
 def batch(
-    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="A name of `roboyard list`, a file, or all.")],
+    scenarios: Annotated[
+        list[str],
+        typer.Argument(metavar="SCENARIO…", help="A name of `roboyard list`, or a file; several names; or all."),
+    ],
     runs: Annotated[int, typer.Option("--runs", "-n", metavar="N", min=1, help="How many runs, each with its seed.")],
     vary: Annotated[
         list[str] | None,
@@ -65,7 +68,8 @@ def batch(
     --vary KEY=uniform:LOW,HIGH, loguniform:LOW,HIGH, normal:MEAN,DEVIATION, integer:FIRST,LAST, range:LOW,HIGH,COUNT,
     or values: KEY=A,B. May be repeated.
 
-    SCENARIO all: a batch of every installed scenario, and one page about all; --smoke takes minutes, not hours.
+    Several SCENARIOs: a batch of each, and one page about all of them. SCENARIO all: every installed one; with --smoke
+    that takes minutes, not hours.
 
     Exit code 0: every run succeeded, and nothing got significantly worse than in the baseline; 1: it is not so; 2: the
     input was wrong.
@@ -80,14 +84,17 @@ def batch(
         check_export(path)
     if junit is not None:
         check_place(junit, "--junit")
-    if scenario == "all":
-        from roboyard.cli.suite_display import batch_all
+    if len(scenarios) > 1 or scenarios == ["all"]:
+        from roboyard.cli.suite_display import batch_many
 
-        alone = {"--vary": vary, "--design": design, "--seed": seed, "--set": settings, "--export": export}
-        options = {"smoke": smoke, "keep": keep, "video": video}
+        alone = {"--vary": vary, "--design": design, "--set": settings, "--export": export}
+        options = {"smoke": smoke, "keep": keep, "video": video, "seed": seed}
         raise typer.Exit(
-            batch_all(runs, workers, cluster, against, out, junit, alone=alone, quiet=quiet, json=json, **options)
+            batch_many(
+                scenarios, runs, workers, cluster, against, out, junit, alone=alone, quiet=quiet, json=json, **options
+            )
         )
+    (scenario,) = scenarios
     with BatchDisplay(scenario, runs, quiet=quiet or json) as display:
         result = run_batch(
             scenario, runs, workers=workers, seed=seed, out=out, overrides=settings or (), vary=vary or (),
