@@ -63,7 +63,8 @@ def _checked(names: Sequence[str]) -> Sequence[str]:
     known = scenarios()
     for name in names:
         if name not in known:
-            raise UnknownNameError(f"'{name}' among several scenarios", valid=f"names of `roboyard list`{near(name, known)}")
+            hint = near(name, known)
+            raise UnknownNameError(f"'{name}' among several scenarios", valid=f"names of `roboyard list`{hint}")
     twice = next((name for name in names if list(names).count(name) > 1), None)
     if twice is not None:
         raise InputError(f"'{twice}' is named twice", valid="each scenario once")

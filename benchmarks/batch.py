@@ -1,0 +1,79 @@
+"""Batches: two workers against one, what a run costs beside its simulation, and Ray's results beside processes'.
+
+Runs are `rover-drive`, whole; workers are warm, and one and two take turns, so that the pace of a shared machine
+strikes both alike.  What a run costs besides is the batch's time for each run on one worker, less what the run says it
+took between its first and its last instant: reading the scenario, building the simulation, writing metrics and folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from roboyard.compute import Pool, ProcessPool, usable_cores
+from roboyard.errors import RoboyardError
+from roboyard.scenarios import run_batch
+
+SCENARIO = "rover-drive"
+RUNS, ROUNDS, NIGHTLY = 6, 4, 12
+ALIKE = 4
+PRELOAD = ("roboyard.scenarios.batch_worker",)
+
+
+def timed(pool: Pool, runs: int, seed: int, place: Path) -> tuple[float, float]:
+    """A batch's time for each run [s], and what its runs took by themselves [s, mean]."""
+    start = time.perf_counter()
+    found = run_batch(SCENARIO, runs, seed=seed, out=place, pool=pool)
+    took = (time.perf_counter() - start) / runs
+    return took, sum(float(result.metrics["wall_seconds"] or 0.0) for result in found.results) / runs
+
+
+def digests(place: Path, **how: Any) -> list[str]:
+    """Recordings of a few short runs."""
+    run_batch(SCENARIO, ALIKE, out=place, smoke=True, keep="all", workers=2, **how)
+    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(place.glob("seed-*/recording.mcap"))]
+
+
+def run(nightly: bool, runs: int | None = None, seed: int = 0) -> dict[str, Any]:
+    """Rounds of one batch on one worker and one on two."""
+    runs = runs or RUNS
+    ratios, costs, singles = [], [], []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ProcessPool(1, preload=PRELOAD) as one,
+        ProcessPool(2, preload=PRELOAD) as two,
+    ):
+        root = Path(folder)
+        for pool in (one, two):
+            timed(pool, 2, seed, root / f"warm-{pool.workers}")
+        for k in range(NIGHTLY if nightly else ROUNDS):
+            alone, own = timed(one, runs, seed, root / f"one-{k}")
+            both, _ = timed(two, runs, seed, root / f"two-{k}")
+            ratios.append(alone / both)
+            costs.append(alone - own)
+            singles.append(alone)
+        ours = digests(root / "processes")
+        missing, differing = None, None
+        try:
+            theirs = digests(root / "ray", cluster="local")
+            differing = sum(a != b for a, b in zip(ours, theirs, strict=True))
+        except RoboyardError as error:
+            missing = str(error)
+    figures: list[dict[str, Any]] = [
+        {
+            "name": f"{runs} runs on two workers, times as fast as on one", "value": median(ratios), "unit": "",
+            "target": ">= 1.8" if usable_cores() > 1 else None,
+        },
+        {"name": "a run on one warm worker", "value": median(singles), "unit": "s"},
+        {"name": "of these, not its simulation", "value": median(costs), "unit": "s", "target": "<= 0.5"},
+        {
+            "name": f"of {ALIKE} recordings, those that differ on Ray", "value": differing, "unit": "",
+            "target": "<= 0", "missing": missing,
+        },
+    ]  # fmt: skip
+    details = [f"two workers in {len(ratios)} rounds: {', '.join(f'{ratio:.2f}' for ratio in ratios)} times as fast"]
+    return {"figures": figures, "details": details}
