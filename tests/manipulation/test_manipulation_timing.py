@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from roboyard.control.trajectories import Trajectory as Spline
@@ -116,6 +116,7 @@ def test_no_time_is_lost_beside_toppra(seed: int) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(1, 6), st.integers(0, 4), st.floats(0.0, 1.0))
+@example(0, 6, 0, 1.0 / 3.0)  # a hair before a point of the motion
 def test_a_stop_stays_on_the_path_and_keeps_limits(seed: int, n: int, corners: int, share: float) -> None:
     rng = np.random.default_rng(seed)
     limits = some_limits(rng, n)

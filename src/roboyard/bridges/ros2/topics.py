@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from roboyard.bridges.gateway import Gateway
 from roboyard.bridges.ros2 import names
-from roboyard.bridges.ros2.dds import Endpoint, Participant, Quality, Reader, Writer
+from roboyard.bridges.ros2.dds import Endpoint, Participant, Quality, Reader, Sample, Writer
 from roboyard.errors import InputError, MessageError, RoboyardError
 from roboyard.messages import deserialize, serialize
 
@@ -112,7 +112,7 @@ class Read:
         self._gateway = gateway
         self._source = source
         self._outgoing: Reader | None = None
-        self._twice: set[tuple[bytes, int]] = set()
+        self._newest: dict[bytes, int] = {}  # what a writer's was that came while two readers heard it [its ns]
         self.reader = self._make(Quality(reliable=False, depth=_READ_DEPTH))
 
     def _make(self, quality: Quality) -> Reader:
@@ -123,12 +123,11 @@ class Read:
         """Ask for what the writers offer; gives whether that has changed.
 
         A reader that is replaced goes on until the next update, so that nothing is lost until its successor is known
-        to the writers.
+        to the writers.  What both bring is taken once, and in the writer's order, however late the second brings it.
         """
         if self._outgoing is not None:
             self._participant.forget(self._outgoing)
             self._outgoing = None
-            self._twice.clear()
         offered = [writer for writer in writers if writer.topic == names.topic(self._name)]
         wrong = next((writer for writer in offered if writer.type != names.dds_type(self.kind)), None)
         if wrong is not None:
@@ -148,28 +147,37 @@ class Read:
 
     def _came(self, reader: Reader) -> None:
         """Messages have come; on DDS's thread."""
-        flooded = False
-        for sample in reader.take():
-            guid = reader.writer_of(sample)
-            if self._outgoing is not None:
-                if (guid, sample.written_ns) in self._twice:
-                    continue
-                self._twice.add((guid, sample.written_ns))
-            source = self._source(guid)
-            if self._gateway.flooded_by(source):
-                self._gateway.count("dropped")
-                flooded = True
-                continue
-            try:
-                deserialize(sample.data, self.kind)
-                self._gateway.publish(self._name, self.kind, source, sample.data, latched=reader.quality.latched)
-            except MessageError as error:
-                self._gateway.complain("malformed", f"{self._name} from {source}: {error}")
-            except InputError as error:
-                self._gateway.complain("refused", f"{self._name} from {source}: {error}")
-
-        if flooded:
+        outgoing = self._outgoing
+        both = (reader,) if outgoing is None or outgoing is reader else (outgoing, reader)
+        came = [(sample, each) for each in both for sample in each.take()]
+        if len(both) > 1:
+            came.sort(key=lambda item: item[0].written_ns)
+        flooded = [self._take(sample, each) for sample, each in came]
+        if any(flooded):
             time.sleep(_BREATH)  # or this thread would take the run's time for what is dropped
+
+    def _take(self, sample: Sample, reader: Reader) -> bool:
+        """Hand a message in; whether its node floods the run, so that it is dropped."""
+        guid = reader.writer_of(sample)
+        if self._outgoing is not None or guid in self._newest:
+            if sample.written_ns <= self._newest.get(guid, -1):
+                return False
+            if self._outgoing is not None:
+                self._newest[guid] = sample.written_ns
+            else:
+                del self._newest[guid]  # the one reader that is left is past what both brought
+        source = self._source(guid)
+        if self._gateway.flooded_by(source):
+            self._gateway.count("dropped")
+            return True
+        try:
+            deserialize(sample.data, self.kind)
+            self._gateway.publish(self._name, self.kind, source, sample.data, latched=reader.quality.latched)
+        except MessageError as error:
+            self._gateway.complain("malformed", f"{self._name} from {source}: {error}")
+        except InputError as error:
+            self._gateway.complain("refused", f"{self._name} from {source}: {error}")
+        return False
 
     def close(self) -> None:
         """Read no more."""

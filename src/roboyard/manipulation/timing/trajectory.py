@@ -20,6 +20,8 @@ _INTERVALS = 400
 _FEWEST = 10
 _SOON = 1e-5
 """Points of a motion lie at least so far apart [s]."""
+_TINY = 1e-10
+"""What is left of an interval that is none: its acceleration, a difference of squares over it, would be rounding."""
 _SAME = 1e-3
 """Accelerations that differ by such a share of the limits are one."""
 _HALVINGS = 6
@@ -277,7 +279,7 @@ class Trajectory:
         piece, begins, steps = self.piece[i:].copy(), self.begins[i:].copy(), self.steps[i:].copy()
         begins[0] += gone
         steps[0] -= gone
-        if steps[0] <= 1e-15 and len(steps) > 1:
+        if steps[0] <= _TINY and len(steps) > 1:
             piece, begins, steps = piece[1:], begins[1:], steps[1:]
         first, last, bend, needed = self.path.intervals(piece, begins, steps, self.efforts)
         speed = max(before + u * tau, 0.0)
