@@ -46,7 +46,9 @@ def page(suite: Mapping[str, Any], first: Mapping[str, int], where: Mapping[str,
         rows.append(f"| `{name}` | {seeds} | {one['successes']} of {total} | {interval} | {why} |")
     rows += [f"| `{name}` | | | | {reason} |" for name, reason in suite["refused"].items()]
     count = max(one["runs"] for one in suite["scenarios"].values())
-    again = f"roboyard batch {' '.join(suite['scenarios'])} --runs {count}"
+    begins = {first[name] for name in suite["scenarios"]}
+    seed = f" --seed {begins.pop()}" if len(begins) == 1 else ""  # else each began at its own
+    again = f"roboyard batch {' '.join(suite['scenarios'])} --runs {count}{seed}"
     what = f"{suite['successes']} of {suite['runs']} runs succeeded. Commit {source}; {where['processor']}, "
     what += f"{where['cores']} cores, {where['system']}.\n"
     return "\n".join([INTRODUCTION, f"<!-- no-run: takes long -->\n```console\n$ {again}\n```\n", what, *rows, ""])

@@ -38,6 +38,7 @@ def test_rates_seeds_and_reasons_are_told(tool: ModuleType) -> None:
     assert "| `odd` | | | | no such world |" in page
     assert "6 of 9 runs succeeded. Commit abc; P, 2 cores, Debian." in page
     assert "$ roboyard batch good bad --runs 5\n" in page
+    assert "$ roboyard batch good bad --runs 5 --seed 7\n" in tool.page(suite, {"good": 7, "bad": 7}, MACHINE, "abc")
 
 
 def test_the_first_seed_is_that_of_the_results(tool: ModuleType, tmp_path: Path) -> None:
