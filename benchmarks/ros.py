@@ -221,11 +221,13 @@ def bridged(duration: float, *, record: bool) -> float:
             others.release(10 * int(duration))  # it goes on alone
 
     other = _Other(",".join(f"{name}={kind}" for name, kind in topics.items()))
-    with ThreadPoolExecutor(2) as pool:
-        runs = (pool.submit(one, 0), pool.submit(one, 1, lambda run: Attached(Ros2Bridge(DOMAIN), run.bus)))
-    for run in runs:
-        run.result()
-    heard, _ = other.end()
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            runs = (pool.submit(one, 0), pool.submit(one, 1, lambda run: Attached(Ros2Bridge(DOMAIN), run.bus)))
+        for run in runs:
+            run.result()
+    finally:
+        heard, _ = other.end()
     if heard < 100 * duration:
         raise RunError(f"the other process heard {heard} messages only")
     return median(both / alone for alone, both in zip(*took, strict=True)) - 1.0

@@ -36,21 +36,33 @@ def page(suite: Mapping[str, Any], first: Mapping[str, int], where: Mapping[str,
         where: The machine, as tools/bench.py describes it.
         source: The commit.
     """
-    rows = ["| scenario | seeds | succeeded | 95 % interval | why not |", "| --- | --- | --- | --- | --- |"]
+    rows = [
+        "| scenario | seeds | succeeded | 95 % interval | × real time | why not |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     for name, one in suite["scenarios"].items():
         begin, total = first[name], one["runs"]
         reasons = Counter(str(failure["reason"]).splitlines()[0] for failure in one["failures"] if failure["reason"])
         why = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common()).replace("|", "\\|")
         interval = f"{one['success_low']:.0%} to {one['success_high']:.0%}"
         seeds = f"{begin} to {begin + total - 1}"
-        rows.append(f"| `{name}` | {seeds} | {one['successes']} of {total} | {interval} | {why} |")
-    rows += [f"| `{name}` | | | | {reason} |" for name, reason in suite["refused"].items()]
+        pace = one["metrics"].get("real_time_factor", {}).get("median")
+        rows.append(
+            f"| `{name}` | {seeds} | {one['successes']} of {total} | {interval} | "
+            f"{'' if pace is None else f'{pace:.1f}'} | {why} |"
+        )
+    rows += [f"| `{name}` | | | | | {reason} |" for name, reason in suite["refused"].items()]
     count = max(one["runs"] for one in suite["scenarios"].values())
     begins = {first[name] for name in suite["scenarios"]}
     seed = f" --seed {begins.pop()}" if len(begins) == 1 else ""  # else each began at its own
-    again = f"roboyard batch {' '.join(suite['scenarios'])} --runs {count}{seed}"
+    smoke = all(one["metrics"].get("smoke", {}).get("maximum") for one in suite["scenarios"].values())
+    again = f"roboyard batch {' '.join(suite['scenarios'])} --runs {count}{seed}{' --smoke' * smoke}"
     what = f"{suite['successes']} of {suite['runs']} runs succeeded. Commit {source}; {where['processor']}, "
-    what += f"{where['cores']} cores, {where['system']}.\n"
+    what += (
+        f"{where['cores']} cores, {where['system']}. The pace is the median's, with recording, one run on each core.\n"
+    )
+    if smoke:
+        what = f"Only the first seconds of each scenario (`--smoke`). {what}"
     return "\n".join([INTRODUCTION, f"<!-- no-run: takes long -->\n```console\n$ {again}\n```\n", what, *rows, ""])
 
 

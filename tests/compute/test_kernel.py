@@ -137,6 +137,39 @@ def test_a_kernel_whose_helper_in_another_file_changed_is_recompiled(mirror) -> 
     assert changed["plain"] == 20.0
 
 
+EXAMPLES = """
+    import json, sys
+    from roboyard.compute import compile_examples, kernel
+
+    @kernel
+    def thrice(x):
+        return 3.0 * x
+
+    compile_examples(thrice, lambda: [(1.0,)], load="load" in sys.argv)
+    loaded = len(thrice.signatures)
+    print(json.dumps([loaded, thrice(2.0), sum(thrice.stats.cache_hits.values())]))
+"""
+
+
+def test_what_is_on_disk_is_read_when_it_is_asked_for_or_called(tmp_path: Path) -> None:
+    script = tmp_path / "examples.py"
+    script.write_text(textwrap.dedent(EXAMPLES))
+
+    def run(*arguments: str) -> list[float]:
+        done = subprocess.run(
+            [sys.executable, str(script), *arguments], env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return json.loads(done.stdout)
+
+    assert run() == [1, 6.0, 0]  # nothing is kept yet: compiled
+    assert run() == [0, 6.0, 1]
+    assert run("load") == [1, 6.0, 1]
+    for code in tmp_path.rglob("*.nbc"):
+        code.unlink()
+    assert run() == [1, 6.0, 0]
+
+
 OTHER = {
     "mirror/main.py": """
         import json

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numba
@@ -57,10 +58,20 @@ def registered_kernels() -> dict[str, tuple[Kernel[..., Any], Examples | None]]:
     return dict(sorted(_registry.items()))
 
 
-def compile_examples(compiled: Kernel[..., Any], examples: Examples) -> None:
-    """Compile a kernel for the types of its examples; quick where that is cached."""
+def compile_examples(compiled: Kernel[..., Any], examples: Examples, *, load: bool = False) -> None:
+    """Compile a kernel for the types of its examples.
+
+    Args:
+        compiled: The kernel.
+        examples: Its examples.
+        load: Code that is kept on disk is read into this process, too, which takes some milliseconds; else the first
+            call reads it.
+    """
+    dispatcher: Any = compiled
     for arguments in examples():
-        compiled.compile(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[attr-defined]
+        signature = tuple(numba.typeof(argument) for argument in arguments)
+        if load or not (isinstance(dispatcher._cache, _KernelCache) and dispatcher._cache.holds(signature)):
+            dispatcher.compile(signature)
 
 
 _warned = False
@@ -100,6 +111,17 @@ class _KernelCache:
     def cache_path(self) -> str:
         """For numba's statistics."""
         return "" if self._files is None else str(self._files._cache_path)
+
+    def holds(self, signature: Any) -> bool:
+        """Whether code for argument types is on disk."""
+        if self._files is None:
+            return False
+        key = _index_key(signature, self._compiled.targetctx.codegen())
+        try:
+            name = self._files._load_index().get(key)
+            return name is not None and Path(self._files._data_path(name)).exists()
+        except _FILE_TROUBLE:
+            return False
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The code for argument types, or None."""

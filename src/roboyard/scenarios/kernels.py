@@ -5,8 +5,12 @@ from __future__ import annotations
 from roboyard.compute import compile_examples, registered_kernels
 
 
-def compile_kernels() -> None:
-    """Compile all kernels whose modules are imported, for the types of their examples; quick when they are cached."""
+def compile_kernels(*, load: bool = False) -> None:
+    """Compile all kernels whose modules are imported, for the types of their examples; quick when they are cached.
+
+    Args:
+        load: Code that is cached is read, too: a second or more, where no first call may wait for it.
+    """
     for kernel, examples in registered_kernels().values():
         if examples is not None:
-            compile_examples(kernel, examples)
+            compile_examples(kernel, examples, load=load)

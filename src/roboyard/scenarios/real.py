@@ -188,7 +188,7 @@ def drive_robot(
     """
     limit_blas_threads(1)
     control = control or Control()
-    compile_kernels()  # before anything moves, for it takes its time
+    compile_kernels(load=True)  # before anything moves, for it takes its time
     with interruptible(control), ExitStack() as stack:
         bus = stack.enter_context(Bus())
         if log is not None:

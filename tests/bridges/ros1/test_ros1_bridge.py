@@ -7,7 +7,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from threading import Thread
 from typing import Any
 from xmlrpc.client import ServerProxy
@@ -18,7 +18,9 @@ from tests.bridges.ros1.conftest import SmallMaster, frame, header
 
 import roboyard as ry
 from roboyard.bridges import Attached, BridgeError, Ros1Bridge
-from roboyard.bridges.ros1.types import ros1_type
+from roboyard.bridges.external import stand_in
+from roboyard.bridges.ros1.types import Ros1Type, ros1_action, ros1_type
+from roboyard.messages import action_type, register
 from roboyard.record import Recorder
 
 TWIST = ros1_type("geometry_msgs/msg/Twist")
@@ -93,11 +95,11 @@ def read(sock: socket.socket, scene: Scene) -> bytes:
     data = bytearray()
 
     def whole() -> bool:
-        try:
-            data.extend(sock.recv(1 if len(data) >= 4 else 4 - len(data)))
-        except BlockingIOError:
-            return False
-        return len(data) >= 4 and len(data) >= 4 + struct.unpack_from("<I", data)[0]
+        for _ in range(2):
+            missing = 4 + (struct.unpack_from("<I", data)[0] if len(data) >= 4 else 0) - len(data)
+            with suppress(BlockingIOError):
+                data.extend(sock.recv(missing))
+        return missing == 0
 
     assert scene.run(whole), bytes(data)
     return bytes(data[4:])
@@ -152,21 +154,21 @@ def test_who_comes_to_a_paused_run_is_told_the_time(scene: Scene) -> None:
 
 
 def test_what_publishers_send_comes_in_under_their_names(scene: Scene) -> None:
-    publisher = _Publisher(scene, "/teleop")
+    publisher = _Publisher(scene, "/teleop").await_connection()
     publisher.send(TWIST.encode(_twist(0.7)))
     assert scene.run(lambda: bool(scene.wheels.heard))
     assert scene.wheels.heard[0] == ("/teleop", 0.7)
 
 
 def test_a_foreign_node_of_our_name_is_not_taken_for_ours(scene: Scene) -> None:
-    publisher = _Publisher(scene, "/wheels")
+    publisher = _Publisher(scene, "/wheels").await_connection()
     publisher.send(TWIST.encode(_twist(0.1)))
     assert scene.run(lambda: bool(scene.wheels.heard))
     assert scene.wheels.heard[0] == ("/wheels_ros1", 0.1)
 
 
 def test_malformed_messages_are_counted_and_told_once(scene: Scene) -> None:
-    publisher = _Publisher(scene, "/teleop")
+    publisher = _Publisher(scene, "/teleop").await_connection()
     for _ in range(20):
         publisher.send(b"\1\2\3")
     publisher.send(TWIST.encode(_twist(0.2)))
@@ -176,7 +178,7 @@ def test_malformed_messages_are_counted_and_told_once(scene: Scene) -> None:
 
 
 def test_a_huge_claimed_length_ends_the_connection_only(scene: Scene) -> None:
-    publisher = _Publisher(scene, "/teleop")
+    publisher = _Publisher(scene, "/teleop").await_connection()
     publisher.raw(b"\xff\xff\xff\x7f")
     assert scene.run(lambda: scene.bridge.counts["malformed"] == 1)
     publisher.await_connection()  # it tries again
@@ -185,7 +187,7 @@ def test_a_huge_claimed_length_ends_the_connection_only(scene: Scene) -> None:
 
 
 def test_a_publisher_that_floods_does_not_hold_the_run_up(scene: Scene) -> None:
-    publisher = _Publisher(scene, "/teleop")
+    publisher = _Publisher(scene, "/teleop").await_connection()
     data = frame(TWIST.encode(_twist(0.4))) * 50_000
     publisher.raw_later(data)
     before, start = scene.bus.now_ns, time.monotonic()
@@ -232,6 +234,55 @@ def test_services_are_called(scene: Scene) -> None:
     sock.setblocking(True)
     assert scene.run(lambda: False, 0.2) is False
     assert sock.recv(100) == b"\x01" + frame(b"\x01" + frame(b"ding"))
+
+
+def test_a_goal_waits_until_all_that_the_server_says_of_it_is_heard(master: SmallMaster) -> None:
+    register("int32 goal\n---\nint32 result\n---\nint32 feedback\n", "actionlib/action/Test")
+    kind = action_type("actionlib/action/Test")
+    parts = ros1_action(kind)
+
+    class Servant(ry.Node):
+        def setup(self) -> None:
+            self.action_server("tally", kind, lambda goal: goal.accept())
+
+    class Caller(ry.Node):
+        def setup(self) -> None:
+            self.tally = self.action_client("tally", kind)
+
+    scene = Scene(master)
+    servant, caller = scene.bus.add(Servant(), "servant"), scene.bus.add(Caller(), "caller")
+    stand_in(scene.bus, servant, 40.0)
+    with closing(scene), Attached(scene.bridge, scene.bus):
+        goal = caller.tally.send(kind.Goal(goal=3))
+        states = ros1_type("actionlib_msgs/msg/GoalStatusArray")
+        status = _Publisher(scene, "/foreign", "/tally/status", states).await_connection()
+        feedback = _Publisher(scene, "/foreign", "/tally/feedback", parts.feedback)
+        result = _Publisher(scene, "/foreign", "/tally/result", parts.result)
+        ears = {}
+        for topic, heard in (("goal", parts.goal), ("cancel", ros1_type("actionlib_msgs/msg/GoalID"))):
+            assert scene.run(lambda topic=topic: f"/tally/{topic}" in scene.master.publishers)
+            ears[topic] = scene.connect(*scene.master.publishers[f"/tally/{topic}"])
+            ears[topic].sendall(header(callerid="/foreign", topic=f"/tally/{topic}", type=heard.name, md5sum=heard.md5))
+            assert heard.name.encode() in read(ears[topic], scene)
+        alive = struct.pack("<IIIII", 0, 0, 0, 0, 0)
+
+        def asked(seconds: float) -> bool:
+            status.send(alive)
+
+            def come() -> bool:
+                try:
+                    return bool(ears["goal"].recv(1, socket.MSG_PEEK))
+                except BlockingIOError:
+                    return False
+
+            return scene.run(come, seconds)
+
+        assert not asked(0.7)
+        feedback.await_connection()
+        assert not asked(0.7)
+        result.await_connection()
+        assert asked(5.0)
+        assert goal.accepted is None
 
 
 def test_parameters_are_changed_or_set_back(scene: Scene) -> None:
@@ -287,12 +338,15 @@ def _twist(speed: float) -> Any:
 
 
 class _Publisher:
-    """A foreign node that publishes /cmd_vel to the bridge, in the test's own thread."""
+    """A foreign node that publishes a topic to the bridge, in the test's own thread."""
 
-    def __init__(self, scene: Scene, name: str) -> None:
+    def __init__(self, scene: Scene, name: str, topic: str = "/cmd_vel", kind: Ros1Type = TWIST) -> None:
         self._scene = scene
         self._name = name
+        self._topic = topic
+        self._kind = kind
         self._data = socket.create_server(("127.0.0.1", 0))
+        self._data.setblocking(False)
         scene.open.append(self._data)
         port = self._data.getsockname()[1]
         self._api = SimpleXMLRPCServer(("127.0.0.1", 0), logRequests=False, allow_none=True)
@@ -302,13 +356,10 @@ class _Publisher:
         scene.open.append(self._api)
         Thread(target=lambda: self._api.serve_forever(0.02), daemon=True).start()
         uri = f"http://127.0.0.1:{self._api.server_address[1]}/"
-        scene.master.registerPublisher(name, "/cmd_vel", "geometry_msgs/Twist", uri)
-        self.await_connection()
+        scene.master.registerPublisher(name, topic, kind.name, uri)
 
-    def await_connection(self) -> None:
-        self._data.settimeout(10.0)
+    def await_connection(self) -> _Publisher:
         found: list[socket.socket] = []
-        self._data.setblocking(False)
 
         def come() -> bool:
             try:
@@ -321,10 +372,11 @@ class _Publisher:
         self._sock = found[0]
         self._scene.open.append(self._sock)
         said = read(self._sock, self._scene)
-        assert b"topic=/cmd_vel" in said
-        assert f"md5sum={TWIST.md5}".encode() in said
+        assert f"topic={self._topic}".encode() in said
+        assert f"md5sum={self._kind.md5}".encode() in said
         self._sock.setblocking(True)
-        self._sock.sendall(header(callerid=self._name, type="geometry_msgs/Twist", md5sum=TWIST.md5, latching="0"))
+        self._sock.sendall(header(callerid=self._name, type=self._kind.name, md5sum=self._kind.md5, latching="0"))
+        return self
 
     def send(self, data: bytes) -> None:
         self._sock.sendall(frame(data))

@@ -256,11 +256,14 @@ class Ros1Bridge:
         outgoing.latched = latched
         return outgoing
 
-    def _listen(self, topic: str, kind: Ros1Type, station: Station, take: Take, entries: set[Entry]) -> None:
-        if topic not in self._incoming:
-            self._incoming[topic] = Incoming(topic, kind, station.name, take, self._loop, self._gateway)
+    def _listen(self, topic: str, kind: Ros1Type, station: Station, take: Take, entries: set[Entry]) -> Incoming:
+        incoming = self._incoming.get(topic)
+        if incoming is None:
+            incoming = Incoming(topic, kind, station.name, take, self._loop, self._gateway)
+            self._incoming[topic] = incoming
         station.subscribes[topic] = kind.name
         entries.add(Entry("subscriber", station.name, station.uri, topic, kind.name))
+        return incoming
 
     def _taking(self, topic: str, ours: str, kind: Ros1Type) -> Take:
         def take(data: bytes, source: str, latched: bool) -> bool:
@@ -299,8 +302,10 @@ class Ros1Bridge:
             action, station = found
             status = ros1_type("actionlib_msgs/msg/GoalStatusArray")
             self._listen(f"{name}/status", status, station, action.take_status, entries)
-            self._listen(f"{name}/feedback", action.kind.feedback, station, action.take_feedback, entries)
-            self._listen(f"{name}/result", action.kind.result, station, action.take_result, entries)
+            action.heard = (
+                self._listen(f"{name}/feedback", action.kind.feedback, station, action.take_feedback, entries),
+                self._listen(f"{name}/result", action.kind.result, station, action.take_result, entries),
+            )
 
     async def _shown(
         self, known: dict[str, _A], make: type[_A], name: str, ours: str, node: str, entries: set[Entry]

@@ -146,10 +146,14 @@ class Incoming:
         take: Gets the messages, on the loop's thread.
         loop: Where the connections live.
         gateway: For counts and complaints.
+
+    Attributes:
+        sources: Names of the foreign nodes whose messages come in now, by their addresses.
     """
 
     def __init__(self, name: str, kind: Ros1Type, caller: str, take: Take, loop: Loop, gateway: Gateway) -> None:
         self.name = name
+        self.sources: dict[str, str] = {}
         self.kind = kind
         self._caller = caller
         self._take = take
@@ -206,8 +210,10 @@ class Incoming:
             writer.write(encode_header(fields))
             answer = await read_header(reader)
             self._check(answer)
-            await self._receive(reader, answer.get("callerid", uri), answer.get("latching") == "1")
+            source = self.sources[uri] = answer.get("callerid", uri)
+            await self._receive(reader, source, answer.get("latching") == "1")
         finally:
+            self.sources.pop(uri, None)
             writer.close()
             with suppress(*LOST):
                 await writer.wait_closed()

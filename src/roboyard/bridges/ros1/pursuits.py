@@ -12,7 +12,7 @@ import numpy as np
 from roboyard.bridges.gateway import Gateway
 from roboyard.bridges.loop import Loop
 from roboyard.bridges.ros1.calls import LOOK, SOURCE
-from roboyard.bridges.ros1.channels import Outgoing
+from roboyard.bridges.ros1.channels import Incoming, Outgoing
 from roboyard.bridges.ros1.log import header, text
 from roboyard.bridges.ros1.types import Ros1Action, ros1_type
 from roboyard.bus.actions.status import Status, endpoint
@@ -55,6 +55,7 @@ class SoughtAction:
 
     Attributes:
         topics: What it publishes.
+        heard: What it listens to besides the status: feedback and result.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class SoughtAction:
         self._goal = Outgoing(f"{name}/goal", kind.goal, latched=False)
         self._cancel = Outgoing(f"{name}/cancel", ros1_type("actionlib_msgs/msg/GoalID"), latched=False)
         self.topics = (self._goal, self._cancel)
+        self.heard: tuple[Incoming, ...] = ()
         self._goals: dict[str, _Goal] = {}
         self._server = SOURCE
         self._heard = -_SILENT
@@ -96,7 +98,7 @@ class SoughtAction:
 
     async def _send(self, number: int, request: Any, until_ns: int) -> None:
         uuid = bytes(request.goal_id.uuid)
-        while not (self._goal.outlets and self._there):
+        while not self._ready:
             if self._gateway.bus.now_ns > until_ns:
                 return
             await asyncio.sleep(LOOK)
@@ -195,6 +197,13 @@ class SoughtAction:
                 self._gateway.publish(endpoint(self.name, "reason"), kind, self._server, serialize(reason))
             except InputError as error:
                 self._gateway.complain("refused", f"{self.name}: {error}")
+
+    @property
+    def _ready(self) -> bool:
+        """Whether nothing that the server says of a goal could be missed, nor our taking it back; as actionlib's
+        ``waitForServer`` asks: the five topics connect one after the other."""
+        hears = self._goal.outlets and self._cancel.outlets
+        return bool(hears) and self._there and all(self._server in topic.sources.values() for topic in self.heard)
 
     @property
     def _there(self) -> bool:
