@@ -8,6 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 MARKS := $(VENV)/.installed
 ROOM ?=
+# One more than the cores of a small machine: many tests wait for programs and clocks.
+WORKERS ?= 3
 NAMES ?=
 REPEATS ?= 3
 OPTIONS ?=
@@ -40,11 +42,11 @@ benchmarks: $(MARKS)/bench ## docs/benchmarks.md anew (NAMES="bus ik" for some, 
 
 test: $(MARKS)/test bytecode ## the quick tests (ROOM=geometry for one room's)
 	$(BIN)/python -m roboyard.compute.warm
-	$(BIN)/python -m pytest -n 2 tests/$(ROOM)
+	$(BIN)/python -m pytest -n $(WORKERS) tests/$(ROOM)
 
 test-slow: $(MARKS)/test bytecode ## the slow tests
 	$(BIN)/python -m roboyard.compute.warm
-	$(BIN)/python -m pytest -n 2 -m slow tests/$(ROOM)
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow tests/$(ROOM)
 
 test-ros: $(MARKS)/test bytecode ## the bridges with programs that others wrote, as far as they can be installed here
 	$(BIN)/python tools/ros_peers.py

@@ -18,6 +18,7 @@ def run(*words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
 
 
+@pytest.mark.slow
 def test_what_crossed_is_told_and_the_pace_kept(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -27,6 +28,7 @@ def test_what_crossed_is_told_and_the_pace_kept(tmp_path: Path) -> None:
     assert any(note.startswith("1 × real time: at most ") for note in notes)
 
 
+@pytest.mark.slow
 def test_a_taken_port_leaves_nothing_behind(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -20,6 +20,7 @@ def test_a_clip_of_our_own_and_one_of_a_file_are_checked(command: Command) -> No
     assert "a foot slides" in command("check", "clip", "mine.bvh").out
 
 
+@pytest.mark.slow
 def test_a_clip_is_drawn_and_moves(command: Command) -> None:
     assert command("show", "clip", "wave", "--out", "wave.png").code == 0
     assert Path("wave.png").read_bytes()[:4] == b"\x89PNG"

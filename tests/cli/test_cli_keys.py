@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import PROGRAM, Command, environment
 
 from roboyard.bus.socket import connect, live_runs
@@ -93,6 +94,7 @@ def wait_for_time(time_ns: int) -> int:
     raise AssertionError(f"the run did not reach {time_ns} ns")
 
 
+@pytest.mark.slow
 def test_pause_step_go_on_end(scenario: Path) -> None:
     with at_terminal("run", scenario, "--duration", "600", "--paused", "--rate", "1", "--no-video") as screen:
         screen.wait_for(r"short: 0\.000 of 600 s  paused  \[space\] go on  \[s\] step  \[q\] end")
@@ -136,6 +138,7 @@ def test_ctrl_c_ends_in_order_and_twice_aborts(scenario: Path, command: Command)
         assert "Traceback" not in screen.text
 
 
+@pytest.mark.slow
 def test_warnings_of_nodes_stand_above_the_line(scenario: Path) -> None:
     Path("mine.py").write_text(
         "import roboyard as ry\n"

@@ -46,6 +46,7 @@ def write_true_relations(path: Path, n: int = 60) -> None:
     path.write_text("\n".join(lines))
 
 
+@pytest.mark.slow
 def test_a_log_becomes_a_folder_of_what_others_read(command: Command) -> None:
     write_log(Path("hall.log"))
     write_true_relations(Path("hall.relations"))
@@ -76,6 +77,7 @@ def hear_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_what_was_mapped_so_far(tmp_path: Path) -> None:
     write_log(Path("hall.log"), 400)
     code = "from roboyard.cli.main import main; main()"
@@ -126,6 +128,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(command: Command, arguments: l
     assert sorted(Path().rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_the_same_place_is_gone_on_with_or_only_found_in(command: Command) -> None:
     write_log(Path("hall.log"))
     write_true_relations(Path("hall.relations"))

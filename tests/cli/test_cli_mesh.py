@@ -41,6 +41,7 @@ def test_split_parts_what_hangs_together_or_is_cut(command: Command, cart: Path)
     assert "part_0" in command("mesh", "split", "cart_parts/body.stl").out
 
 
+@pytest.mark.slow
 def test_reduce_says_how_far_the_surface_moved(command: Command) -> None:
     trimesh.creation.icosphere(subdivisions=3).export("ball.stl")
     done = command("mesh", "reduce", "ball.stl", "--triangles", 200, "--json").json
@@ -80,6 +81,7 @@ def test_collision_prints_shapes_and_how_well_they_fit(command: Command, cart: P
     assert read_surface(Path(hull["text"][0].split('"')[5])).closed
 
 
+@pytest.mark.slow
 def test_a_whole_robot_becomes_links(command: Command, cart: Path) -> None:
     words = ["--unit", "mm", "--mass", 4, "--mass", "left=0.5", "--names", "body,right,left", "--triangles", 100]
     joints = ["--joint", "left=continuous,y", "--joint", "right=continuous,y"]

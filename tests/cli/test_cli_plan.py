@@ -88,6 +88,7 @@ def test_unknown_ground_is_entered_only_if_told(command: Command) -> None:
     assert command(*words, "--unknown").code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 1), (1, 50), (50, 1), (3, 400), (40, 60)])
 @pytest.mark.parametrize("planner", ["wave", "navfn", "astar"])
 def test_maps_of_any_shape(command: Command, shape: tuple[int, int], planner: str) -> None:

@@ -22,6 +22,7 @@ def told(*words: str) -> tuple[int, dict[str, object]]:
     return result.exit_code, json.loads(result.output.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_a_motion_is_planned_written_and_drawn(tmp_path: Path) -> None:
     file, picture = tmp_path / "motion.json", tmp_path / "motion.png"
     code, found = told(

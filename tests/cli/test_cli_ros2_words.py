@@ -22,6 +22,7 @@ from roboyard.messages import names
 from roboyard.record import open_recording
 
 
+@pytest.mark.slow
 def test_types_are_found_both_ways(command: Command, live: Live) -> None:
     """``find`` of the ``type`` of anything gives it back."""
     for topic in ("count", "/map"):
@@ -149,6 +150,7 @@ def test_types_are_shown(command: Command, name: str) -> None:
     assert text.startswith(f"# {found['type']}")
 
 
+@pytest.mark.slow
 def test_every_type_that_is_listed_can_be_shown(command: Command) -> None:
     found = command("interface", "list", "--json").json
     assert found["messages"] == names()
@@ -170,6 +172,7 @@ def test_names_that_ros_refuses(name: str, command: Command, recording: Path) ->
     assert command("replay", recording, "--rate", "0", "--remap", f"count:={name}").code == 2
 
 
+@pytest.mark.slow
 def test_every_page_of_help_can_be_read(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """On 80 columns no verb's line in the lists is cut, no line is longer, and every option says what it does."""
     monkeypatch.setenv("COLUMNS", "80")

@@ -142,6 +142,7 @@ def test_lists(command: Command) -> None:
     assert "turntable" in command("list", "furniture").out
 
 
+@pytest.mark.slow
 def test_inputs_are_repeated(command: Command, scenario: Path) -> None:
     with start(
         "run", scenario, "--duration", "1.5", "--rate", "1", "--out", "first", "--no-video", "--json"
@@ -157,6 +158,7 @@ def test_inputs_are_repeated(command: Command, scenario: Path) -> None:
 
 
 # -- the end comes early -----------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_run_in_order(command: Command, scenario: Path, number: int, code: int) -> None:
     with start("run", scenario, "--duration", "60", "--rate", "1", "--out", "out", "--no-video") as process:
@@ -173,6 +175,7 @@ def test_a_signal_ends_a_run_in_order(command: Command, scenario: Path, number: 
     assert live_runs() == []
 
 
+@pytest.mark.slow
 def test_stop_from_another_terminal(command: Command, scenario: Path) -> None:
     with start("run", scenario, "--duration", "60", "--paused", "--out", "out", "--json") as process:
         wait_until_live()
@@ -187,6 +190,7 @@ def test_stop_from_another_terminal(command: Command, scenario: Path) -> None:
     assert 0.25 < last["sim_seconds"] < 1.0
 
 
+@pytest.mark.slow
 def test_a_reset_begins_the_run_anew_in_a_folder_beside_it(command: Command, scenario: Path) -> None:
     with start("run", scenario, "--rate", "1", "--out", "out", "--no-video", "--duration", "2") as process:
         wait_until_live(0.2)
@@ -216,6 +220,7 @@ def test_a_killed_run_can_be_read_and_mended(command: Command, scenario: Path) -
     assert command("list", "runs").out == "none\n"
 
 
+@pytest.mark.slow
 def test_a_full_disk(shell: Command, command: Command, scenario: Path) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
@@ -312,6 +317,7 @@ def test_a_replay_is_a_live_run(command: Command, recording: Path) -> None:
     assert "1.000 s" in out
 
 
+@pytest.mark.slow
 def test_a_batch_goes_on_where_it_was(command: Command, scenario: Path) -> None:
     words = ("batch", scenario, "--workers", "1", "--out", "out", "--set", "duration=0.2", "--set", "criteria={}")
     done = command(*words, "--runs", "2")
@@ -323,6 +329,7 @@ def test_a_batch_goes_on_where_it_was(command: Command, scenario: Path) -> None:
     assert command(*words, "--runs", "3", "--smoke").code == 2
 
 
+@pytest.mark.slow
 def test_a_batch_with_failures(command: Command, scenario: Path) -> None:
     words = ("--workers", "1", "--runs", "2", "--set", "duration=0.2", "--set", "criteria={far: path_length > 9}")
     done = command("batch", scenario, *words)
@@ -380,6 +387,7 @@ def test_several_scenarios_that_cannot_begin(command: Command, words: list[str],
     assert not Path("runs").exists()
 
 
+@pytest.mark.slow
 def test_several_scenarios(command: Command) -> None:
     done = command(
         "batch", "rover-drive", "corridor-free", "-n", "1", "--smoke", "--no-video", "--seed", "7", "--json", "-q"

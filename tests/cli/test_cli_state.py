@@ -16,6 +16,7 @@ def test_a_run_is_saved_and_goes_on(command: Command, scenario: Path) -> None:
         assert (Path(name) / "recording.mcap").read_bytes() == Path("first/recording.mcap").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_live_run_is_saved(command: Command, scenario: Path) -> None:
     words = ("run", scenario, "--duration", "1.5", "--no-video", "--out")
     with start(*words, "first", "--rate", "1") as process:

@@ -67,6 +67,7 @@ def test_pictures_are_ground_too(command: Command, mode: str) -> None:
     assert command("plan", "steps", "a.png", *AT, "--to", "0.4,0", "--budget", "3000").code == 0
 
 
+@pytest.mark.slow
 def test_a_plan_is_shown_drawn_moved_and_played(command: Command) -> None:
     told = command("plan", "steps", "flat", "--to", "0.15,0.05", "--budget", "3000", "--out", "a.json", "--json").json
     done = command(
@@ -89,6 +90,7 @@ def test_a_film_in_a_page(command: Command) -> None:
     assert "data:video/mp4;base64," in Path("a.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_plan_on_a_leg_less_says_so(command: Command) -> None:
     words = ("plan", "steps", "flat", "--to", "0.3,0", "--budget", "30000", "--failed-leg", "rm", "--leg-loss", "0.5")
     told = command(*words, "--energy", "0.5", "--out", "a.json", "--picture", "a.png", "--json")
@@ -116,6 +118,7 @@ def test_a_search_takes_as_long_as_it_may(command: Command) -> None:
     assert command("check", "plan", "a.json").code == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_the_best_so_far_in_a_complete_file(command: Command) -> None:
     command("plan", "steps", "flat", "--to", "0.4,0", "--budget", "100")
     words = ["plan", "steps", "flat", "--to", "0.4,0", "--budget", "100000000", "--out", "a.json", "--picture", "a.png"]

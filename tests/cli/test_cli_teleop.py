@@ -104,6 +104,7 @@ def test_keys_drive_while_they_are_held_and_the_terminal_is_left_sane(live: Run)
     assert live.bus.executor.pacer.factor == 20.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_terminal_that_is_closed_stops_the_robot(live: Run, number: int) -> None:
     with at_terminal("teleop", "--rate", "0") as screen:

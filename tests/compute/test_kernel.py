@@ -123,6 +123,7 @@ def mirror(tmp_path: Path):
     return run
 
 
+@pytest.mark.slow
 def test_a_kernel_whose_helper_in_another_file_changed_is_recompiled(mirror) -> None:
     assert mirror()[0] == {"kernel": 20.0, "plain": 20.0, "hits": 0}
     assert mirror()[0] == {"kernel": 20.0, "plain": 20.0, "hits": 1}  # unchanged: read from disk
@@ -151,6 +152,7 @@ EXAMPLES = """
 """
 
 
+@pytest.mark.slow
 def test_what_is_on_disk_is_read_when_it_is_asked_for_or_called(tmp_path: Path) -> None:
     script = tmp_path / "examples.py"
     script.write_text(textwrap.dedent(EXAMPLES))
@@ -254,6 +256,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.slow
 def test_neither_do_changes_in_other_packages_run_stale_code(mirror, monkeypatch) -> None:
     """Kernels that a kernel calls, directly or through others, and constants that went into its code."""
     root = mirror.folder.parent
@@ -271,6 +274,7 @@ def test_neither_do_changes_in_other_packages_run_stale_code(mirror, monkeypatch
         (root / name).write_text(before)
 
 
+@pytest.mark.slow
 def test_code_is_kept_for_what_was_compiled_not_for_the_files(mirror) -> None:
     """A process whose source is edited while it runs keeps what it compiled under what that was compiled from."""
     helper = mirror.folder / "helper.py"
@@ -307,6 +311,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.slow
 def test_options_defaults_and_names_of_fields_count(mirror) -> None:
     pair = mirror.folder / "pair.py"
     pair.write_text("from collections import namedtuple\nPair = namedtuple('Pair', 'a b')\n")
@@ -346,6 +351,7 @@ def test_without_a_place_to_write_it_compiles_in_memory_and_warns_once(mirror) -
     assert errors.count("compiled kernels cannot be kept") == 1
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_is_compiled_over(mirror) -> None:
     mirror()
     files = list((mirror.folder.parent / "cache").rglob("*.nb[ic]"))

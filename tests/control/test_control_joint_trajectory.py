@@ -208,6 +208,7 @@ def rates_of(arm: Arm) -> tuple[float, float]:
     return float(np.abs(speeds).max()), float(np.abs(np.diff(speeds, axis=0)).max() * 1000.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["cancel", "stop", "pause", "preempt", "off its path", "scaled"])
 def test_set_points_keep_speeds_and_accelerations_whatever_comes_between(what: str) -> None:
     codes = action.FollowJointTrajectory.Result

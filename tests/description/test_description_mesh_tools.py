@@ -248,6 +248,7 @@ def test_reduction_keeps_to_its_number_and_its_error() -> None:
 
 
 # -- shapes ----------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @given(poses)
 @settings(max_examples=3)
 def test_shapes_find_themselves_again(T: SE3) -> None:
@@ -469,6 +470,7 @@ def test_meshes_of_others(external_data: Path) -> None:
     assert closed > 5
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.2, 1.0))
 def test_a_crowded_hull_is_held_as_tightly_as_a_thin_one(seed: int, flat: float) -> None:

@@ -115,6 +115,7 @@ def test_entities_are_refused() -> None:
 WORDS = ("0", "-1", "1e9", "1e-9", "1e308", "nan", "", "x", "mesh", "hfield", "0 0 0", "base", "left", "world")
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.sampled_from([CART, RICH, YARD]), st.integers(0, 2**32), st.integers(1, 4))
 def test_mangled_documents_end_in_a_model_or_an_error(text: str, seed: int, changes: int) -> None:

@@ -268,6 +268,7 @@ def test_circles_are_refused(tmp_path: Path) -> None:
         load_model(tmp_path / "one" / "model.sdf", search=[tmp_path])
 
 
+@pytest.mark.slow
 def test_include_bomb_is_bounded(tmp_path: Path) -> None:
     """Ten includes in each of nine files would be a thousand million models."""
     for i in range(9):

@@ -105,6 +105,7 @@ def test_one_by_one_is_as_many_at_once_and_twice_the_same_to_the_last_bit(name: 
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scitos_arm"])
 def test_no_branch_is_missing_beside_a_search_from_everywhere(name: str) -> None:
     chain, rng = arm(name), np.random.default_rng(4)
@@ -161,6 +162,7 @@ def test_five_joints_meet_a_place_and_a_direction_in_their_plane() -> None:
         assert found.errors.max() < 1e-6
 
 
+@pytest.mark.slow
 def test_a_wish_that_five_joints_cannot_meet_is_answered_with_the_nearest_they_can() -> None:
     chain, rng = arm("scitos_arm"), np.random.default_rng(7)
     for _ in range(5):

@@ -45,6 +45,7 @@ def test_a_perfect_map_is_perfect_to_its_cells() -> None:
     assert found.coverage > 0.98
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(st.integers(-200, 200), st.integers(-200, 200))
 def test_where_the_map_lies_does_not_matter(x: int, y: int) -> None:
@@ -56,6 +57,7 @@ def test_where_the_map_lies_does_not_matter(x: int, y: int) -> None:
     assert found.iou_free == pytest.approx(here.iou_free, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_map_that_is_off_is_worse_by_as_much() -> None:
     errors = [compare(seen((off, off)), hall(), PLAN, SE2()) for off in (0.0, 0.1, 0.2, 0.3)]
     walls = [found.wall_error for found in errors]

@@ -67,6 +67,7 @@ LIES: dict[str, Lie] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", LIES)
 def test_odometry_that_lies_leads_nowhere(lie: str, way: list[SE2]) -> None:
     slam = run(list(log(way, lie=LIES[lie])))
@@ -137,6 +138,7 @@ def test_a_gap_in_time_is_bridged_by_odometry(way: list[SE2]) -> None:
     assert slam.trajectory().pose(-1).distance(last) < 0.06
 
 
+@pytest.mark.slow
 def test_a_robot_that_is_carried_off_without_odometry_says_so(way: list[SE2]) -> None:
     scans = list(log(way, odometry=False))
     blank = [replace(scan, ranges=np.random.default_rng(k).uniform(0.5, 9.0, len(scan.ranges)).astype(np.float32))

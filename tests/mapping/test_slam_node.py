@@ -68,6 +68,7 @@ def through_32_bits(scan: Scan) -> Scan:
                 None if scan.odometry is None else SE2.from_se3(scan.odometry.to_se3()), "scan")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_node_says_what_the_algorithm_says() -> None:
     scans, _ = drive(30)
     alone = RbpfSlam()

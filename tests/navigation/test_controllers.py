@@ -167,6 +167,7 @@ def _depths(costmap, pose):
     return np.where(polygons.contains(BODY.corners, local), near, -near)
 
 
+@pytest.mark.slow
 def test_never_touches_anything_even_where_it_gets_stuck(kind):
     for seed in range(3):
         costmap, start = inflated(pillars(seed, 50)), SE2(0.8, 0.8, 0.7)

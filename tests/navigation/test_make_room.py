@@ -123,6 +123,7 @@ def test_a_robot_that_is_told_what_it_cannot_do() -> None:
             MakeRoom(BODY, **{"speed": 0.1, "allowance": 1.0, **bad})
 
 
+@pytest.mark.slow
 def test_the_careful_policy_gets_a_robot_away_from_a_wall_that_the_others_keep_it_at() -> None:
     """Nose at a wall that the map knows, the goal behind: it cannot turn, and there is nothing to forget."""
     ends = {}

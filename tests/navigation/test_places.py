@@ -1,6 +1,7 @@
 """Goals that nobody chose: reachable, with room, the same for the same seed."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
 from roboyard.navigation.places import reachable_places
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.floats(0.0, 0.15), st.floats(0.05, 0.4))
 def test_places_have_room_and_a_way_leads_there(seed: int, share: float, room: float) -> None:

@@ -33,6 +33,18 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 SLOW_VERBS = {"run", "drive", "batch", "bench", "replay", "report"}
+SLOW_PAGES = {
+    "arm-planning",
+    "behavior",
+    "goals",
+    "manipulation",
+    "mapping-a-log",
+    "mesh",
+    "navigation",
+    "people",
+    "worlds",
+}
+"""Whose Python takes more than a few seconds."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,8 @@ def commands_of(block: Block) -> list[list[str]]:
 
 
 def is_slow(page: Path) -> bool:
+    if page.stem in SLOW_PAGES:
+        return True
     commands = [command for block in blocks_of(page.read_text("utf-8")) for command in commands_of(block)]
     return any(command and command[0] in SLOW_VERBS for command in commands)
 

@@ -203,6 +203,7 @@ def test_intel_agrees_with_its_arrays(external_data: Path) -> None:
     assert np.allclose([(p.x, p.y) for p in poses], arrays["odom"][:, :2], atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "scans", "corrected"),
     [

@@ -213,6 +213,7 @@ def test_any_recording_converts_to_ours(tmp_path: Path, items: list[Any]) -> Non
             assert reader.message_count == result.messages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rosbag1", "lz4", "bz2", "sqlite"])
 def test_damaged_bytes_never_do_worse_than_a_recording_error(tmp_path: Path, items: list[Any], kind: str) -> None:
     if kind == "sqlite":

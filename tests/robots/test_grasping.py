@@ -39,6 +39,7 @@ def bench() -> Iterator[Callable[..., Bench]]:
         yield lambda *about: Bench(run, *about)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "which"), CASES)
 def test_what_is_gripped_stays_in_the_hand(bench: Callable[..., Bench], name: str, which: int) -> None:
     thing, height = THINGS[name][which]

@@ -104,6 +104,7 @@ def kept() -> Iterator[list[ry.Run]]:
         run.close()
 
 
+@pytest.mark.slow
 def test_a_driven_arm_stands_while_somebody_is_near_and_goes_on_when_they_leave(kept: list[ry.Run]) -> None:
     run = driven()
     kept.append(run)
@@ -129,6 +130,7 @@ def test_a_silent_guard_stops_a_driven_arm(kept: list[ry.Run]) -> None:
     assert speed(run, 2.0) < 0.02
 
 
+@pytest.mark.slow
 def test_who_guides_moves_the_arm_until_another_one_comes(kept: list[ry.Run]) -> None:
     run = driven(people=("anna", "ben"))
     kept.append(run)

@@ -140,6 +140,7 @@ class Filming(Here):
         return future
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dies", [False, True])
 def test_a_run_is_not_lost_with_its_film(scenario: str, tmp_path: Path, dies: bool) -> None:
     out, bad = tmp_path / "batch", ["criteria.drives=path_length > 9"]
@@ -158,6 +159,7 @@ def test_a_run_is_not_lost_with_its_film(scenario: str, tmp_path: Path, dies: bo
     assert 1 not in pool.ran
 
 
+@pytest.mark.slow
 def test_what_is_varied_reaches_its_run_and_is_told(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "batch"
     vary = ["duration=0.2,0.4", "criteria.drives=path_length > 0,path_length > 9"]
@@ -190,6 +192,7 @@ def test_what_is_varied_is_looked_at_before_anything_runs(scenario: str, tmp_pat
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_a_baseline_tells_what_got_worse(scenario: str, tmp_path: Path) -> None:
     base = run_batch(scenario, 8, out=tmp_path / "base", pool=Here())
     slow = ["operator=[{drive: {v: 0.2, for: 10}}]"]

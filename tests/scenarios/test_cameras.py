@@ -168,6 +168,7 @@ def messages_of(run):
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment_ns", [210_000_000, 500_000_000])
 def test_a_run_with_a_picture_under_way_goes_on_from_a_saved_state(tmp_path, moment_ns):
     run, _ = start(tmp_path)

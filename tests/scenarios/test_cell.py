@@ -29,6 +29,7 @@ def work(folder: Path) -> list[tuple[str, str, str]]:
         return [(m.message.actor, m.message.task, m.message.state) for m in recording.messages(["/work"])]
 
 
+@pytest.mark.slow
 def test_a_shift_beside_each_other_is_told_in_the_report(tmp_path: Path) -> None:
     found = shift("cell-coexistence", 18.0, tmp_path, report=True).metrics
     assert found["cycles"] >= 1

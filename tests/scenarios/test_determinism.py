@@ -22,30 +22,9 @@ def digest(folder: Path) -> str:
     return hashlib.sha256((folder / "recording.mcap").read_bytes()).hexdigest()
 
 
-ALIKE = {
-    "akrobat-fast",
-    "akrobat-many",
-    "akrobat-movement",
-    "akrobat-ripple",
-    "akrobat-stand",
-    "akrobat-varied",
-    "akrobat-wave",
-    "arm-reach-schunk",
-    "arm-reach-youbot",
-    "barn",
-    "corridor-kidnapped",
-    "corridor-localization",
-    "corridor-mapping",
-    "corridor-obstacle",
-    "lauron-tripod",
-    "rover-goal",
-    "rover-guarded",
-    "scitos-arm",
-    "scitos-free",
-    "youbot-faults",
-}
-"""Scenarios that differ from another one by little: they are tried with the slow tests."""
-NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in sorted(scenarios())]
+SOONER = {"akrobat-free", "cell-collaboration", "corridor-free", "rover-homecoming", "scitos-tasks", "youbot-loop"}
+"""One of each system, which are tried with the quick tests; the others with the slow ones."""
+NAMES = [pytest.param(name, marks=[] if name in SOONER else [pytest.mark.slow]) for name in sorted(scenarios())]
 
 
 @pytest.mark.parametrize("name", NAMES)

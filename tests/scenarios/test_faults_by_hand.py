@@ -79,6 +79,7 @@ def test_one_that_lasts_ends_by_itself(tmp_path: Path) -> None:
     assert times == pytest.approx([0.5, 0.9], abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -180,6 +180,7 @@ def test_a_run_repeats_and_its_report_tells_the_same(write, tmp_path):
     assert [e["time"] for e in again] == pytest.approx([e["time"] for e in told], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_state_saved_before_or_after_goes_on_alike(write, tmp_path):
     silent = "  - {at: 0 s, on: grasp, for: 0.4 s, what: sensor_silent, sensor: camera}\n"
     path = write(silent + "  - {at: 0 s, on: grasp.low, what: knock_over}\n")

@@ -164,6 +164,7 @@ def test_every_key_of_metrics_json_is_documented_and_the_other_way_round() -> No
 SQUARE = ((0.2, 0.2), (-0.2, 0.2), (-0.2, -0.2), (0.2, -0.2))
 
 
+@pytest.mark.slow
 @given(x=st.floats(-2, 2), y=st.floats(-2, 2), yaw=st.floats(-3, 3), turn=st.floats(-3, 3))
 def test_separation_is_the_least_distance_between_outlines(x: float, y: float, yaw: float, turn: float) -> None:
     """Against borders sampled densely; the last who came hears of those before him, and they of him."""

@@ -228,6 +228,7 @@ def test_people_come_and_go_while_a_run_goes_on() -> None:
             run.add_person("ben")
 
 
+@pytest.mark.slow
 def test_who_strolls_keeps_off_others_and_goes_on_from_a_state(tmp_path: Path) -> None:
     text = """\
 world: corridor

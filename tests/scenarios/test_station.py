@@ -64,6 +64,7 @@ def station(tmp_path):
     return lambda seed: load_spec(tmp_path / "station.yaml").seeded(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_things_and_places_are_seen_where_they_are(station, seed):
     for pose, polarity, mode, name, height in (

@@ -44,6 +44,7 @@ def look(pose: SE2, walls: np.ndarray, width: float) -> Sight:
     return Sight(local[np.abs(bearing) <= width / 2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [math.pi, 2 * math.pi])
 @pytest.mark.parametrize("theta", [0.0, 1.0, 2.5, -2.0])
 def test_it_never_touches_and_keeps_moving(width: float, theta: float) -> None:

@@ -90,6 +90,7 @@ def test_the_same_seed_gives_the_same_pictures_whoever_else_looked(renderer):
     sim.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["camera", "depth_camera", "rgbd_camera", "stereo_camera"])
 def test_every_kind_keeps_the_contract_of_sensors(kind):
     small = Lens.of_view(16, 12, 1.0)

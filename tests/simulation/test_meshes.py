@@ -148,6 +148,7 @@ def test_one_triangle_is_seen_and_touched(tmp_path: Path, static: bool) -> None:
     assert sim.model.ngeom == 1
 
 
+@pytest.mark.slow
 def test_a_mesh_of_countless_crumbs_touches_in_lumps_and_it_is_said(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     crumbs = rng.random((MAX_PIECES + 10, 1, 3)) * 4.0 + rng.random((MAX_PIECES + 10, 3, 3)) * 0.01

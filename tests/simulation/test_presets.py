@@ -114,6 +114,7 @@ def test_the_polaroid_6500_sends_16_cycles_at_49_4_khz_and_has_a_threshold() -> 
         assert 0.0 <= late <= 0.5 * length
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "least", "most"), [("gps_good", 3.0, 5.0), ("gps_poor", 5.0, 50.0)])
 def test_satellite_positions_are_off_by_metres_outdoors_and_absent_indoors(
     name: str, least: float, most: float
@@ -167,7 +168,13 @@ def test_encoders_count_lines_or_show_the_angle() -> None:
     assert (showing.resolution, showing.absolute) == (2**12, True)
 
 
-@pytest.mark.parametrize("name", sorted(PRESETS))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if "camera" in PRESETS[name].kind else [])
+        for name in sorted(PRESETS)
+    ],
+)
 def test_every_preset_keeps_the_contract(name: str) -> None:
     preset = PRESETS[name]
     assert len(check_sensor(Sensor(name, preset.kind, "body", at(), preset.rate, name, "body", preset.spec))) == 5

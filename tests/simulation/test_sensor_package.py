@@ -56,6 +56,7 @@ def roboyard(folder: Path, *arguments: str, site: str = "site") -> subprocess.Co
     )
 
 
+@pytest.mark.slow
 def test_the_pages_commands_run(there: Path) -> None:
     """And the recording has what it measured: at its rate, late by its latency, silent while it fails."""
     commands = [words for block in PAGE for words in commands_of(Block(block.kind, block.body, 0, None, ""))]
@@ -95,6 +96,7 @@ def test_urdf_carries_it_too_and_it_is_listed(there: Path) -> None:
     assert "thermometer" in roboyard(there, "list", "sensors").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"),
     [("import nothing_of_this_name", "cannot be loaded"), ("class Thermometer:\n    pass\n", "is no sensor")],
@@ -111,6 +113,7 @@ def test_a_broken_package_is_named_in_one_line(there: Path, tmp_path: Path, text
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_value_that_cannot_be_is_refused(there: Path) -> None:
     text = (there / "balloon.sdf").read_text().replace("<lag>2</lag>", "<lag>soon</lag>")
     (there / "wrong.sdf").write_text(text)

@@ -68,6 +68,7 @@ def test_poses_are_tried_planned_and_followed(arm: Stage) -> None:
     assert np.abs(now[:, :3] - rows[-1, :, :3]).max() < 5e-3, "the ghost's end is where the arm came to"
 
 
+@pytest.mark.slow
 def test_a_motion_is_stopped(arm: Stage) -> None:
     client = arm.start(rate=1.0).client()
     tool(client)
@@ -102,6 +103,7 @@ def test_what_no_arm_can_do_is_refused(arm: Stage, op: str, values: dict[str, ob
     assert answer["what"]
 
 
+@pytest.mark.slow
 def test_an_arms_goal_is_planned_and_executed_in_the_page(arm: Stage) -> None:
     with browser() as made:
         arm.start(rate=1.0)

@@ -61,6 +61,7 @@ def test_a_live_run_is_seen_and_its_clock_obeys(stage: Stage, tmp_path: Path) ->
         assert not shown.complaints
 
 
+@pytest.mark.slow
 def test_the_camera_follows(stage: Stage) -> None:
     with browser() as made:
         stage.start(rate=1.0)
@@ -115,6 +116,7 @@ def on_screen(shown: Page, x: float, y: float) -> tuple[float, float]:
 QUIET = ["operator=[{silence: 600 s}]", "duration=600"]
 
 
+@pytest.mark.slow
 def test_a_goal_is_clicked_and_the_robot_arrives(tmp_path: Path) -> None:
     runs: list[Run] = []
     with View(0) as view, browser() as made:
@@ -135,6 +137,7 @@ def test_a_goal_is_clicked_and_the_robot_arrives(tmp_path: Path) -> None:
         thread.join(30.0)
 
 
+@pytest.mark.slow
 def test_keys_drive_and_a_page_that_is_closed_is_an_operator_who_is_lost(tmp_path: Path) -> None:
     runs: list[Run] = []
     with View(0) as view, browser() as made:
@@ -176,6 +179,7 @@ def test_keys_drive_and_a_page_that_is_closed_is_an_operator_who_is_lost(tmp_pat
         thread.join(30.0)
 
 
+@pytest.mark.slow
 def test_a_recording_is_loaded_and_scrubbed(tmp_path: Path) -> None:
     scenario = tmp_path / "small.yaml"
     scenario.write_text(

@@ -209,6 +209,7 @@ duration: 3.0
 """
 
 
+@pytest.mark.slow
 def test_what_was_steered_happens_again(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(SCENARIO)
     spec, control = load_spec(tmp_path / "s.yaml"), Control(pace=1.0)

@@ -62,6 +62,7 @@ def test_intrinsics_are_recovered(text: str, tmp_path: Path) -> None:
     assert np.allclose(read_camera(path).project(points), lens.project(points), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", BOARDS)
 def test_corners_are_where_they_are_drawn(text: str) -> None:
     board = Board.parse(text)

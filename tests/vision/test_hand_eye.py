@@ -43,6 +43,7 @@ def test_exact_without_noise(setup: Setup) -> None:
         assert result.position_errors.max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setup", SETUPS)
 def test_bounds_under_noise(setup: Setup) -> None:
     inside = []
@@ -63,6 +64,7 @@ def SE3_turn(T: SE3) -> np.ndarray:
     return 2.0 * np.array(v) / max(w, 1e-9)
 
 
+@pytest.mark.slow
 def test_more_poses_are_better() -> None:
     errors = []
     for count in (5, 10, 40):

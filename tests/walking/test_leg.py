@@ -47,6 +47,7 @@ def test_solutions_are_true_and_hold_the_one_that_it_came_from(seed: int, tmp_pa
         assert leg.chain.within(back)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS)
 @ONE_FOLDER
 def test_solutions_are_as_many_as_a_search_finds(seed: int, tmp_path: Path) -> None:

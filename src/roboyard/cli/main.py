@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 import typer
 
@@ -18,11 +20,17 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
+@cache
+def _command() -> Any:
+    """All verbs; to read their options takes longer than many of them."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; gives its exit code."""
     as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
     try:
-        command = typer.main.get_command(app)
+        command = _command()
         with command.make_context("roboyard", list(arguments)) as context:
             command.invoke(context)
         sys.stdout.flush()

@@ -84,6 +84,7 @@ def test_goals_with_feedback_results_reasons_and_cancel(scene: Scene) -> None:
     assert "only upwards" in str(refused.error)
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_fails_what_it_was_asked(scene: Scene) -> None:
     process = scene.serve()
     goal = scene.caller.send(1_000_000)

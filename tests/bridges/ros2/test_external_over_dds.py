@@ -186,6 +186,7 @@ def test_somebody_who_serves_something_else_is_told(live: Live) -> None:
     assert len([line for line in live.lines if "somebody serves /ring as" in line]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_goals_with_feedback_results_and_cancel(live: Live, cancelled: bool) -> None:
     peer, action = live.peer(), ry.action.Fibonacci

@@ -94,6 +94,7 @@ def test_the_graph_is_told(live: Live) -> None:
     assert listed["rt/speed"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reliable", [True, False])
 def test_foreign_publishers_come_in_under_their_names(live: Live, reliable: bool) -> None:
     live.wheels.heard.clear()
@@ -163,6 +164,7 @@ def test_actions(live: Live) -> None:
     assert live.peer.heard["rt/count/_action/feedback"]
 
 
+@pytest.mark.slow
 def test_nonsense_is_counted_and_told_once(live: Live) -> None:
     live.wheels.heard.clear()
     before = live.bridge.counts["malformed"]
@@ -190,6 +192,7 @@ def test_another_type_is_told_once(live: Live) -> None:
     peer.close()
 
 
+@pytest.mark.slow
 def test_a_writer_at_full_speed_loses_what_is_too_much_and_nobody_else_does(live: Live) -> None:
     inputs, waiting, memory = live.bus.inputs, [], []
     flood = Peer(live.domain)

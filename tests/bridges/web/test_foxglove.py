@@ -189,6 +189,7 @@ def test_pages_of_others_and_other_protocols_are_refused(live: Live) -> None:
         assert json.loads(good.recv())["op"] == "serverInfo"
 
 
+@pytest.mark.slow
 def test_who_does_not_read_loses_messages_and_holds_nobody_up(live: Live) -> None:
     with client(live.foxglove) as me:
         me.say(op="subscribe", subscriptions=[{"id": 1, "channelId": me.channels["/scan"]["id"]}])
@@ -202,6 +203,7 @@ def test_a_taken_port_is_one_clear_error(live: Live) -> None:
         FoxgloveBridge(port=port).open(bus)
 
 
+@pytest.mark.slow
 def test_who_only_listens_changes_nothing() -> None:
     def recorded(*, bridged: bool) -> bytes:
         bus, output = ry.Bus(seed=3), io.BytesIO()

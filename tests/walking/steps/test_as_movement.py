@@ -31,6 +31,7 @@ def planned(robot: str, kind: str, heading: float, goal: tuple[float, float]) ->
     return rig, plan_steps(Problem.of(rig, ground, (0.0, 0.0), goal), budget=20_000, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("robot", "kind", "heading", "goal"),
     [
@@ -78,6 +79,7 @@ def test_a_slower_pace_is_the_same_way_in_more_time() -> None:
     np.testing.assert_allclose(half.steps[:, ::2][:, :-1], whole.steps[:, : (half.count - 1) // 2], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_played_in_physics_it_comes_to_its_goal(tmp_path: Path) -> None:
     """Open loop: nobody looks where feet and body are."""
     rig, plan = planned("akrobat", "flat", 0.0, (0.5, 0.2))

@@ -116,6 +116,7 @@ HARMS: dict[str, tuple[Harm, set[str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", GROUNDS)
 def test_plans_that_are_right_have_no_faults(kind: str) -> None:
     problem, _, plan = found(kind)
@@ -140,6 +141,7 @@ def test_every_harm_is_found(kind: str, harm: str) -> None:
         assert faults & kinds, (number, plan.swings[number], faults)
 
 
+@pytest.mark.slow
 def test_feet_beside_their_stones_are_found() -> None:
     _, terrain, plan = found("stones")
     holes = 0
@@ -151,6 +153,7 @@ def test_feet_beside_their_stones_are_found() -> None:
     assert holes > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["blocks", "slope"])
 def test_its_angle_to_tipping_is_that_of_the_room(kind: str) -> None:
     """Two formulas, one with scipy's hull."""

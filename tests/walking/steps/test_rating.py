@@ -112,6 +112,7 @@ def test_without_weight_they_change_nothing() -> None:
     assert plan.swings == planned(Rating(0.0, 0.0, energy=1e-12)).swings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_the_more_it_weighs_the_less_there_is_of_it(seed: int) -> None:
     bare = planned(Rating(0.0, 0.0), seed=seed)

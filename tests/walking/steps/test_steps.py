@@ -75,6 +75,7 @@ def test_reach_keeps_its_margin() -> None:
                 assert rig.walker.reached(feet).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_plans_over_level_ground_are_right(planner: str) -> None:
     terrain = flat()
@@ -261,6 +262,7 @@ def test_holes_are_stepped_over() -> None:
     assert not [one for one in plan.swings if hole[0] < one.target[0] < hole[1]]
 
 
+@pytest.mark.slow
 def test_a_search_can_be_stopped_and_told_of() -> None:
     problem, told = problem_on(flat(), (0.5, 0.0)), []
     plan = plan_steps(
