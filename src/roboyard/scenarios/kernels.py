@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from roboyard.compute import compile_examples, registered_kernels
+
+_READY: Final[set[str]] = set()
+"""Names of those that this process has looked after: a batch's runs follow each other."""
 
 
 def compile_kernels(*, load: bool = False) -> None:
@@ -11,6 +16,7 @@ def compile_kernels(*, load: bool = False) -> None:
     Args:
         load: Code that is cached is read, too: a second or more, where no first call may wait for it.
     """
-    for kernel, examples in registered_kernels().values():
-        if examples is not None:
+    for name, (kernel, examples) in registered_kernels().items():
+        if examples is not None and (load or name not in _READY):
             compile_examples(kernel, examples, load=load)
+            _READY.add(name)
