@@ -139,37 +139,40 @@ def test_a_kernel_whose_helper_in_another_file_changed_is_recompiled(mirror) -> 
 
 
 EXAMPLES = """
-    import json, sys
-    from roboyard.compute import compile_examples, kernel
+    import json
+    from roboyard.compute import compile_examples, is_kept, kernel
 
     @kernel
     def thrice(x):
         return 3.0 * x
 
-    compile_examples(thrice, lambda: [(1.0,)], load="load" in sys.argv)
-    loaded = len(thrice.signatures)
-    print(json.dumps([loaded, thrice(2.0), sum(thrice.stats.cache_hits.values())]))
+    examples = lambda: [(1.0,)]
+    kept = is_kept(thrice, examples)
+    read = len(thrice.signatures)
+    result = thrice(2.0)
+    compile_examples(thrice, examples)
+    print(json.dumps([kept, read, result, sum(thrice.stats.cache_hits.values())]))
 """
 
 
 @pytest.mark.slow
-def test_what_is_on_disk_is_read_when_it_is_asked_for_or_called(tmp_path: Path) -> None:
+def test_it_is_told_what_is_on_disk_without_reading_it(tmp_path: Path) -> None:
     script = tmp_path / "examples.py"
     script.write_text(textwrap.dedent(EXAMPLES))
 
-    def run(*arguments: str) -> list[float]:
+    def run(folder: Path) -> list[object]:
         done = subprocess.run(
-            [sys.executable, str(script), *arguments], env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+            [sys.executable, str(script)], env=os.environ | {"NUMBA_CACHE_DIR": str(folder)},
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         return json.loads(done.stdout)
 
-    assert run() == [1, 6.0, 0]  # nothing is kept yet: compiled
-    assert run() == [0, 6.0, 1]
-    assert run("load") == [1, 6.0, 1]
+    assert run(tmp_path) == [False, 0, 6.0, 0]
+    assert run(tmp_path) == [True, 0, 6.0, 1]
     for code in tmp_path.rglob("*.nbc"):
         code.unlink()
-    assert run() == [1, 6.0, 0]
+    assert run(tmp_path) == [False, 0, 6.0, 0]
+    assert run(script) == [None, 0, 6.0, 0]  # no folder: nothing can be kept
 
 
 OTHER = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from roboyard.compute.blas import limit_blas_threads
     from roboyard.compute.cluster import RayPool
-    from roboyard.compute.jit import Kernel, compile_examples, kernel, registered_kernels
+    from roboyard.compute.jit import Kernel, compile_examples, is_kept, kernel, registered_kernels
     from roboyard.compute.pools import Pool, ProcessPool, ThreadPool, open_pool, usable_cores
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "RayPool",
     "ThreadPool",
     "compile_examples",
+    "is_kept",
     "kernel",
     "limit_blas_threads",
     "open_pool",
@@ -29,6 +30,7 @@ _HOMES = {
     "Kernel": "jit",
     "kernel": "jit",
     "compile_examples": "jit",
+    "is_kept": "jit",
     "registered_kernels": "jit",
     "limit_blas_threads": "blas",
     "RayPool": "cluster",

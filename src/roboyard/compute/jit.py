@@ -58,20 +58,18 @@ def registered_kernels() -> dict[str, tuple[Kernel[..., Any], Examples | None]]:
     return dict(sorted(_registry.items()))
 
 
-def compile_examples(compiled: Kernel[..., Any], examples: Examples, *, load: bool = False) -> None:
-    """Compile a kernel for the types of its examples.
-
-    Args:
-        compiled: The kernel.
-        examples: Its examples.
-        load: Code that is kept on disk is read into this process, too, which takes some milliseconds; else the first
-            call reads it.
-    """
-    dispatcher: Any = compiled
+def compile_examples(compiled: Kernel[..., Any], examples: Examples) -> None:
+    """Compile a kernel for the types of its examples; what is on disk is read, in some milliseconds."""
     for arguments in examples():
-        signature = tuple(numba.typeof(argument) for argument in arguments)
-        if load or not (isinstance(dispatcher._cache, _KernelCache) and dispatcher._cache.holds(signature)):
-            dispatcher.compile(signature)
+        compiled.compile(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[attr-defined]
+
+
+def is_kept(compiled: Kernel[..., Any], examples: Examples) -> bool | None:
+    """Whether a kernel's code for the types of its examples is on disk; None: it cannot be kept there."""
+    cache: Any = compiled._cache  # type: ignore[attr-defined]
+    if not isinstance(cache, _KernelCache) or not cache.cache_path:
+        return None
+    return all(cache.holds(tuple(numba.typeof(one) for one in arguments)) for arguments in examples())
 
 
 _warned = False

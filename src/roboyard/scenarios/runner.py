@@ -105,7 +105,7 @@ def run_scenario(
         notes = _restore(run, spec, from_state, folder)
         run.bus.inputs.schedule(item for item in repeated if from_state is None or item[0] > run.bus.now_ns)
         filming = _filming(run, spec, folder, video)
-        compile_kernels()  # before anybody can call, for nobody is answered meanwhile
+        compile_kernels(tell=stage)  # before anybody can call, for nobody is answered meanwhile
         if serve:
             stack.callback(SocketServer(run.bus, spec.name).close)
         _attach(run, attach, folder)
