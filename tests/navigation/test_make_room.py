@@ -88,7 +88,9 @@ def test_wherever_it_stands_it_touches_nothing_and_ends_with_room_or_says_so(see
     pillars = rng.integers(1, len(cells) - 1, (n, 2))
     cells[pillars[:, 0], pillars[:, 1]] = True
     start = SE2(2.0, 2.0, heading)
-    inside = np.stack(np.meshgrid(np.linspace(-0.2, 0.2, 33), np.linspace(-0.15, 0.15, 25)), axis=-1).reshape(-1, 2)
+    # every 0.5 mm of it and 1 mm about it: whatever cell reaches into it has one of these points
+    ahead, aside = np.linspace(-0.201, 0.201, 805), np.linspace(-0.151, 0.151, 605)
+    inside = np.stack(np.meshgrid(ahead, aside), axis=-1).reshape(-1, 2)
     under = GridFrame(CELL, cells.shape).cells(start @ inside)
     assume(not cells[under[:, 0], under[:, 1]].any())
     yard = Yard(cells, start)
