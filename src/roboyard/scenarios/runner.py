@@ -92,6 +92,8 @@ def run_scenario(
     criteria, until = read_criteria(spec)
     folder = _folder(spec, out, runs) if keep else None
     with interruptible(control), ExitStack() as stack:
+        get_kernels_ready = partial(compile_kernels, tell=stage, stopped=lambda: control.stopping)
+        get_kernels_ready()
         run = _assemble(spec, folder)
         stack.callback(run.close)
         if log is not None:
@@ -105,7 +107,7 @@ def run_scenario(
         notes = _restore(run, spec, from_state, folder)
         run.bus.inputs.schedule(item for item in repeated if from_state is None or item[0] > run.bus.now_ns)
         filming = _filming(run, spec, folder, video)
-        compile_kernels(tell=stage)  # before anybody can call, for nobody is answered meanwhile
+        get_kernels_ready()  # the nodes', before anybody can call, for nobody is answered meanwhile
         if serve:
             stack.callback(SocketServer(run.bus, spec.name).close)
         _attach(run, attach, folder)
