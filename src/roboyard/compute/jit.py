@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -60,16 +60,19 @@ def registered_kernels() -> dict[str, tuple[Kernel[..., Any], Examples | None]]:
 
 def compile_examples(compiled: Kernel[..., Any], examples: Examples) -> None:
     """Compile a kernel for the types of its examples; what is on disk is read, in some milliseconds."""
-    for arguments in examples():
-        compiled.compile(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[attr-defined]
+    for signature in _signatures(examples):
+        compiled.compile(signature)  # type: ignore[attr-defined]
 
 
 def is_kept(compiled: Kernel[..., Any], examples: Examples) -> bool | None:
     """Whether a kernel's code for the types of its examples is on disk; None: it cannot be kept there."""
-    cache: Any = compiled._cache  # type: ignore[attr-defined]
-    if not isinstance(cache, _KernelCache) or not cache.cache_path:
-        return None
-    return all(cache.holds(tuple(numba.typeof(one) for one in arguments)) for arguments in examples())
+    cache: _KernelCache = compiled._cache  # type: ignore[attr-defined]
+    return all(map(cache.holds, _signatures(examples))) if cache.cache_path else None
+
+
+def _signatures(examples: Examples) -> Iterator[tuple[Any, ...]]:
+    """Types of arguments, as numba has them."""
+    return (tuple(numba.typeof(argument) for argument in arguments) for arguments in examples())
 
 
 _warned = False
@@ -111,9 +114,7 @@ class _KernelCache:
         return "" if self._files is None else str(self._files._cache_path)
 
     def holds(self, signature: Any) -> bool:
-        """Whether code for argument types is on disk."""
-        if self._files is None:
-            return False
+        """Whether code for argument types is on disk, where it can be kept at all."""
         key = _index_key(signature, self._compiled.targetctx.codegen())
         try:
             name = self._files._load_index().get(key)

@@ -41,7 +41,8 @@ def compile_kernels(
     for name in kernels if load else missing:
         if stopped():
             return
-        compile_examples(*kernels[name])
+        if load or not is_kept(*kernels[name]):  # what was compiled beside need not be read
+            compile_examples(*kernels[name])
     _READY.update(kernels)
 
 
