@@ -120,7 +120,7 @@ MOMENTARY_LOSS = ("knock_over", "slip")
 
 def run(nightly: bool, runs: int | None = None, seed: int = 0) -> dict[str, Any]:
     """Each fault with other seeds; how many were overcome, safely put back, or stopped with a stated cause."""
-    count = runs or (20 if nightly else 5)
+    count = runs or (20 if nightly else 2)
     found: dict[int, list[tuple[Result, str]]] = {number: [] for number in range(len(CASES))}
     with tempfile.TemporaryDirectory(prefix="roboyard-faults-") as folder:
         jobs = [(number, job) for k in range(count) for number, job in _jobs(seed + k, folder)]

@@ -1,6 +1,7 @@
 """Write docs/acceptance.md: what came of a suite of scenarios, with many seeds each.
 
-``tools/acceptance.py FOLDER`` takes the folder that `roboyard batch NAME… --runs N` or `roboyard batch all` left.
+``tools/acceptance.py FOLDER`` takes the folder that `roboyard batch NAME… --runs N` or `roboyard batch all` left, and
+with ``--commit`` what the runs were made of, where that is no longer what lies here.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def page(suite: Mapping[str, Any], first: Mapping[str, int], where: Mapping[str,
         suite: What `SuiteResult.to_dict` gives.
         first: Each scenario's first seed.
         where: The machine, as tools/bench.py describes it.
-        source: The commit.
+        source: The commit that the runs were made of.
     """
     rows = [
         "| scenario | seeds | succeeded | 95 % interval | × real time | why not |",
@@ -58,9 +59,7 @@ def page(suite: Mapping[str, Any], first: Mapping[str, int], where: Mapping[str,
     smoke = all(one["metrics"].get("smoke", {}).get("maximum") for one in suite["scenarios"].values())
     again = f"roboyard batch {' '.join(suite['scenarios'])} --runs {count}{seed}{' --smoke' * smoke}"
     what = f"{suite['successes']} of {suite['runs']} runs succeeded. Commit {source}; {where['processor']}, "
-    what += (
-        f"{where['cores']} cores, {where['system']}. The pace is the median's, with recording, one run on each core.\n"
-    )
+    what += f"{where['cores']} cores, {where['system']}. The pace is the median's, with recording and what ran beside.\n"
     if smoke:
         what = f"Only the first seconds of each scenario (`--smoke`). {what}"
     return "\n".join([INTRODUCTION, f"<!-- no-run: takes long -->\n```console\n$ {again}\n```\n", what, *rows, ""])
@@ -76,13 +75,15 @@ def main() -> int:
     """Make the page."""
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("folder", type=Path, metavar="FOLDER")
-    folder = words.parse_args().folder
+    words.add_argument("--commit", metavar="HASH", help="what the runs were made of (default: what lies here)")
+    given = words.parse_args()
+    folder: Path = given.folder
     if not (folder / SUMMARY).is_file():
         print(f"{folder} is no suite: give the folder of a `roboyard batch all`", file=sys.stderr)
         return 2
     suite = json.loads((folder / SUMMARY).read_text("utf-8"))
     first = {name: first_seed(folder / name) for name in suite["scenarios"]}
-    PAGE.write_text(page(suite, first, machine(), commit()), "utf-8")
+    PAGE.write_text(page(suite, first, machine(), given.commit or commit()), "utf-8")
     print(f"{PAGE.relative_to(ROOT)} is written")
     return 0
 

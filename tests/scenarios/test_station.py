@@ -89,7 +89,7 @@ def test_empty_bays_are_black_discs(station):
 @pytest.mark.slow
 def test_without_opengl_they_are_seen_as_well():
     here = f"{__file__}::test_things_and_places_are_seen_where_they_are"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", here]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "slow", "-p", "no:cacheprovider", here]
     done = subprocess.run(
         command, env={**os.environ, "MUJOCO_GL": "disabled"}, capture_output=True, text=True, timeout=600
     )

@@ -72,7 +72,8 @@ class Studio:
         self._orders: SimpleQueue[_Order | None] = SimpleQueue()
         self._thread: Thread | None = None
         # Whoever drops a studio ends it: the one thing that is safe to do from a garbage collector in any thread.
-        weakref.finalize(self, self._orders.put, None)
+        # Not when the interpreter ends: it stops the thread, which must not wake up in what is left of it.
+        weakref.finalize(self, self._orders.put, None).atexit = False
 
     @property
     def backend(self) -> str:
