@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from roboyard.chains.rows import place_frames
@@ -90,6 +90,7 @@ def test_planes_and_meshes_that_are_not_there_have_no_capsule() -> None:
 
 
 @given(POINTS)
+@example(np.reshape([6e-8] + [0.0] * 11, (4, 3)))
 def test_the_nearest_points_of_two_lines_are_the_nearest(points) -> None:
     a, b, shares = points[:2], points[2:], np.zeros(2)
     nearest_shares(a, b, shares)

@@ -19,7 +19,8 @@ from roboyard.safety.separation import STANDSTILL, SeparationRules
 from roboyard.simulation.people.skeleton import segment
 
 Array = NDArray[np.float64]
-_FLAT = 1e-12
+_FLAT = 1e-24
+"""Squared length below which a line is a point [m²]: points of it are as near as each other, to 1e-12 m."""
 _PARALLEL = 1e-24
 """Squared sine of an angle between lines below which points of one are as near as each other, to 1e-12 of a length."""
 SWINGING = ("shank", "foot")
