@@ -59,7 +59,7 @@ def page(suite: Mapping[str, Any], first: Mapping[str, int], where: Mapping[str,
     smoke = all(one["metrics"].get("smoke", {}).get("maximum") for one in suite["scenarios"].values())
     again = f"roboyard batch {' '.join(suite['scenarios'])} --runs {count}{seed}{' --smoke' * smoke}"
     what = f"{suite['successes']} of {suite['runs']} runs succeeded. Commit {source}; {where['processor']}, "
-    what += f"{where['cores']} cores, {where['system']}. The pace is the median's, with recording and what ran beside.\n"
+    what += f"{where['cores']} cores, {where['system']}. The pace is the median's, with recording.\n"
     if smoke:
         what = f"Only the first seconds of each scenario (`--smoke`). {what}"
     return "\n".join([INTRODUCTION, f"<!-- no-run: takes long -->\n```console\n$ {again}\n```\n", what, *rows, ""])
