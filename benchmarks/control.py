@@ -32,7 +32,7 @@ from roboyard.navigation import (
 
 BODY = Footprint(np.array([[0.25, 0.18], [-0.25, 0.18], [-0.25, -0.18], [0.25, -0.18]]))
 LIMITS = MotionLimits(forward=0.5, turn=1.5)
-REAL = "dwa_local_planner (C++), measured"
+REAL = "dwa_local_planner (C++), on a slower machine"
 
 
 def surroundings() -> tuple[ObstacleLayer, LayeredCostmap]:
