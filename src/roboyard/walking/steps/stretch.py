@@ -16,6 +16,8 @@ _STRIDE: Final = 4
 """Samples between two looks at what a foot reaches."""
 _SURE: Final = 0.999
 """Of a distance, for what is rounded."""
+_ROW: Final = 1e-12
+"""Feet whose triangle is no larger stand in a row, but for rounding [m²]."""
 
 
 @kernel(
@@ -43,7 +45,7 @@ def polygon_edges(feet: Array, down: NDArray[np.bool_], i: int, without: int, ou
                 continue
             dx, dy = feet[i, k, 0] - ax, feet[i, k, 1] - ay
             turn = ex * dy - ey * dx
-            if b < 0 or turn < 0.0 or (turn == 0.0 and dx * dx + dy * dy > ex * ex + ey * ey):
+            if b < 0 or turn < -_ROW or (turn <= _ROW and dx * dx + dy * dy > ex * ex + ey * ey):
                 b, ex, ey = k, dx, dy
         length = math.sqrt(ex * ex + ey * ey)
         if length > 1e-9:
