@@ -42,11 +42,9 @@ benchmarks: $(MARKS)/bench ## docs/benchmarks.md anew (NAMES="bus ik" for some, 
 	$(BIN)/python tools/bench.py $(NAMES) --repeats $(REPEATS) $(if $(OPTIONS),-- $(OPTIONS))
 
 test: $(MARKS)/test bytecode ## the quick tests (ROOM=geometry for one room's)
-	$(BIN)/python -m roboyard.compute.warm
 	$(BIN)/python -m pytest -n $(WORKERS) tests/$(ROOM)
 
 test-slow: $(MARKS)/test bytecode ## the slow tests
-	$(BIN)/python -m roboyard.compute.warm
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow tests/$(ROOM)
 
 test-ros: $(MARKS)/test bytecode ## the bridges with programs that others wrote, as far as they can be installed here

@@ -60,7 +60,7 @@ def test_a_lock_that_differs_is_named(command: Command, monkeypatch: pytest.Monk
 def test_kernels_are_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
     assert "none compiled yet" in health._kernels().text
-    assert "roboyard.compute.warm" in health._kernels().advice
+    assert "roboyard warm" in health._kernels().advice
     for name in ("roboyard.a.one-0", "roboyard.a.one-1", "roboyard.a.two-0", "other.a.one-0"):
         (tmp_path / "kernels" / name).mkdir(parents=True)
         (tmp_path / "kernels" / name / "code.nbi").touch()

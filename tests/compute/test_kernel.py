@@ -140,23 +140,24 @@ def test_a_kernel_whose_helper_in_another_file_changed_is_recompiled(mirror) -> 
 
 EXAMPLES = """
     import json
-    from roboyard.compute import compile_examples, is_kept, kernel
+    from roboyard.compute import kernel
+    from roboyard.compute.jit import compile_examples, is_cached
 
     @kernel
     def thrice(x):
         return 3.0 * x
 
     examples = lambda: [(1.0,)]
-    kept = is_kept(thrice, examples)
-    read = len(thrice.signatures)
+    cached = is_cached(thrice, examples)
+    loaded = len(thrice.signatures)
     result = thrice(2.0)
     compile_examples(thrice, examples)
-    print(json.dumps([kept, read, result, sum(thrice.stats.cache_hits.values())]))
+    print(json.dumps([cached, loaded, result, sum(thrice.stats.cache_hits.values())]))
 """
 
 
 @pytest.mark.slow
-def test_it_is_told_what_is_on_disk_without_reading_it(tmp_path: Path) -> None:
+def test_is_cached_reads_no_code(tmp_path: Path) -> None:
     script = tmp_path / "examples.py"
     script.write_text(textwrap.dedent(EXAMPLES))
 

@@ -127,9 +127,9 @@ def _memory_gib(field: str) -> float:
 
 
 def _kernels() -> Finding:
-    from roboyard.compute.kernel_folders import cache_base
+    from roboyard.compute.kernel_folders import cache_root
 
-    base = cache_base()
+    base = cache_root()
     place = next(folder for folder in (base, *base.parents) if folder.exists())
     if not os.access(place, os.W_OK):
         text = f"{base} cannot be written: every process compiles anew"
@@ -138,7 +138,12 @@ def _kernels() -> Finding:
     if kept:
         return Finding("kernels", True, f"{len(kept)} compiled, in {base}")
     text = f"none compiled yet, in {base}: the first run takes longer"
-    return Finding("kernels", None, text, "`python -m roboyard.compute.warm` compiles them ahead")
+    return Finding(
+        "kernels",
+        None,
+        text,
+        "`roboyard warm --all` compiles them ahead, `roboyard warm SCENARIO` those of one scenario",
+    )
 
 
 def _pictures() -> Finding:

@@ -18,12 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation, convolve
 
-from roboyard.compute.kernel_folders import cache_base
+from roboyard.compute import expect_kernels
+from roboyard.compute.kernel_folders import cache_root
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
 from roboyard.navigation import Costmap, GridSearch, NavigationError, Traversal
 from roboyard.navigation.costmap import LETHAL
+from roboyard.navigation.planning.grid_search import trace
+from roboyard.navigation.planning.grid_ways import nearest_obstacle
+from roboyard.navigation.planning.lines import line_cost
+from roboyard.navigation.planning.octile import search
 
 RADIUS, CELL, SIDE = 0.075, 0.15, 30
 """Of a cylinder [m], of a cell [m], and the field's side in cells."""
@@ -77,6 +82,7 @@ def barn_world(name: str, base: Path | None = None) -> BarnWorld:
     Raises:
         InputError: no such file, or no such number in it.
     """
+    expect_kernels(search, trace, nearest_obstacle, line_cost)
     match = _NAME.fullmatch(name)
     if match is None:
         raise InputError(f"no world is called {name!r}", valid="FILE.npz#NUMBER or barn#NUMBER")
@@ -158,7 +164,7 @@ def world_file(name: str, base: Path | None = None) -> Path:
         InputError: as `barn_world`.
     """
     text = _sdf(barn_world(name, base))
-    folder = cache_base().parent / "worlds"
+    folder = cache_root().parent / "worlds"
     path = folder / f"barn-{hashlib.sha256(text.encode()).hexdigest()[:16]}.sdf"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)

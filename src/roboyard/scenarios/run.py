@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import Bus, Graph, Node, Publisher, graph
 from roboyard.bus.pacing import wall_seconds
+from roboyard.compute import wait_for_kernels
 from roboyard.description import Model, World, load_model, load_world
 from roboyard.errors import InputError, RunError, UnknownNameError
 from roboyard.grids.terrain import Terrain
@@ -333,6 +334,7 @@ class Run:
         """Run up to ``time_ns`` [ns]; see ``until``."""
         if self._closed:
             raise RunError("the run has ended", valid="a new Run")
+        wait_for_kernels()
         start = wall_seconds()
         try:
             return self.bus.executor.run_until(time_ns, until)

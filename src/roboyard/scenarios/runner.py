@@ -13,7 +13,13 @@ from typing import Any, Final, Literal
 from roboyard.bus import Input
 from roboyard.bus.log import Record
 from roboyard.bus.socket import SocketServer
-from roboyard.compute import limit_blas_threads
+from roboyard.compute import (
+    CompilationProgress,
+    FirstCall,
+    limit_blas_threads,
+    listen_to_first_calls,
+    wait_for_kernels,
+)
 from roboyard.errors import InputError
 from roboyard.record import inputs_of, open_recording
 from roboyard.scenarios.as_run import scenario_as_run
@@ -26,7 +32,6 @@ from roboyard.scenarios.expressions import Criterion, Verdict
 from roboyard.scenarios.faults.by_hand import FaultsByHand
 from roboyard.scenarios.faults.deeds import deed_by_hand
 from roboyard.scenarios.filming import Filming
-from roboyard.scenarios.kernels import compile_kernels
 from roboyard.scenarios.outcome import Outcome
 from roboyard.scenarios.report import write_report
 from roboyard.scenarios.run import Run
@@ -34,6 +39,8 @@ from roboyard.scenarios.run_folder import RunFolder, given_folder, new_folder
 from roboyard.scenarios.spec import Spec
 from roboyard.scenarios.state import restore_run, save_run
 
+_NOTICED_S: Final = 0.1
+"""A run that stands still for longer says why [s of wall time]."""
 _FAILURE_S: Final = 30.0
 """A film of a failure shows where to look; drawing all of a long run would hold a batch up."""
 
@@ -92,8 +99,7 @@ def run_scenario(
     criteria, until = read_criteria(spec)
     folder = _folder(spec, out, runs) if keep else None
     with interruptible(control), ExitStack() as stack:
-        get_kernels_ready = partial(compile_kernels, tell=stage, stopped=lambda: control.stopping)
-        get_kernels_ready()
+        stack.enter_context(listen_to_first_calls(partial(_report_first_call, stage or _nobody)))
         run = _assemble(spec, folder)
         stack.callback(run.close)
         if log is not None:
@@ -107,7 +113,9 @@ def run_scenario(
         notes = _restore(run, spec, from_state, folder)
         run.bus.inputs.schedule(item for item in repeated if from_state is None or item[0] > run.bus.now_ns)
         filming = _filming(run, spec, folder, video)
-        get_kernels_ready()  # the nodes', before anybody can call, for nobody is answered meanwhile
+        # before anybody can call, for nobody is answered meanwhile
+        report_progress = partial(_report_progress, stage or _nobody)
+        wait_for_kernels(report=report_progress, is_stopped=lambda: control.stopping)
         if serve:
             stack.callback(SocketServer(run.bus, spec.name).close)
         _attach(run, attach, folder)
@@ -225,6 +233,17 @@ def _filming(run: Run, spec: Spec, folder: RunFolder | None, video: bool | str |
 def _is_filmed(video: bool | str | None, document: dict[str, Any]) -> bool:
     """Not when somebody is waiting for the end, and only failures if so asked."""
     return document["state"] != "interrupted" and not (video == "failed" and document["success"])
+
+
+def _report_progress(stage: Callable[[str], None], progress: CompilationProgress) -> None:
+    stage(f"compiling kernels: {progress}; once only")
+
+
+def _report_first_call(stage: Callable[[str], None], call: FirstCall) -> None:
+    """Say why a run stood still: a kernel was not expected, or was called while the world was still being built."""
+    if not call.is_cached and call.seconds > _NOTICED_S:
+        name = call.name.removeprefix("roboyard.")
+        stage(f"waited {call.seconds:.1f} s for the kernel {name} to be compiled; once only")
 
 
 def _nobody(_: str) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute.kernel_folders import cache_base
+from roboyard.compute.kernel_folders import cache_root
 
 Floor = Literal["plain", "wood", "terrazzo", "tiles", "carpet"]
 _SIDE = 1024
@@ -33,7 +33,7 @@ def floor_file(floor: Floor) -> Path | None:
         return None
     from PIL import Image
 
-    folder = cache_base().parent / "surfaces"
+    folder = cache_root().parent / "surfaces"
     path = folder / f"{floor}-{hashlib.sha256(pixels.tobytes()).hexdigest()[:16]}.png"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)

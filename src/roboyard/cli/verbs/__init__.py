@@ -45,6 +45,7 @@ from roboyard.cli.verbs.run import run
 from roboyard.cli.verbs.teleop import teleop
 from roboyard.cli.verbs.terrain import show_terrain
 from roboyard.cli.verbs.view import view
+from roboyard.cli.verbs.warm import warm
 
 app = group("Robots described, simulated, given their software and judged against ground truth.")
 
@@ -84,7 +85,7 @@ _VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
         "tf": tf.app, "interface": interface.app,
     },
     {"view": view, "replay": replay, "bag": bag.app},
-    {"arm": arm.app, "mesh": mesh.app, "bench": bench, "doctor": doctor},
+    {"arm": arm.app, "mesh": mesh.app, "bench": bench, "warm": warm, "doctor": doctor},
 )  # fmt: skip
 
 for _heading, _verbs in zip(HEADINGS, _VERBS, strict=True):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import Node, param, resource, settings
+from roboyard.compute import expect_kernels
 from roboyard.config.describe import near
 from roboyard.control.limits import JointBounds, JointRates
 from roboyard.control.nodes.stopping import offer_stops
@@ -17,6 +18,7 @@ from roboyard.description import World
 from roboyard.description.model import Model
 from roboyard.errors import InputError, RoboyardError
 from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.manipulation.collision.clearance import free_piece
 from roboyard.manipulation.groups import Groups
 from roboyard.manipulation.nodes.scene_feeds import SceneFeeds
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper, place_of
@@ -72,6 +74,7 @@ class ServoNode(Node):
 
     def setup(self) -> None:
         """Connect."""
+        expect_kernels(free_piece)
         self._keeper = keeper = SceneKeeper(
             self, self.groups, self.group, world_frame=self.world_frame, place=place_of(self.place),
             known=self.world if self.know_world else None, margin=self.margin, joint_timeout=1.0,

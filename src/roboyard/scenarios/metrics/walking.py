@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from roboyard.compute import expect_kernels
 from roboyard.description import Model
 from roboyard.geometry import wrap_angle
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
@@ -61,6 +62,8 @@ class Walking(Collector):
     )  # fmt: skip
 
     def __init__(self, truth_topic: str, namespace: str, legged: Legged | None) -> None:
+        if legged is not None:
+            expect_kernels(follow_feet, power_and_saturated)
         self._topic, self._namespace, self._legged = truth_topic, namespace, legged
         self._walked = False
         self._pose: tuple[float, float, float, float, float, float, float] | None = None
