@@ -28,8 +28,9 @@ def copied(node: Node, name: str) -> Any:
     try:
         return copy.deepcopy(getattr(node, name))
     except (Exception, SystemExit) as error:
+        why = describe_exception(error) if isinstance(error, SystemExit) else error
         raise RunError(
-            f"cannot be saved: attribute '{name}': {describe_exception(error)}",
+            f"cannot be saved: attribute '{name}': {why}",
             where=f"node {node.full_name}",
             valid="plain data",
         ) from error
