@@ -66,7 +66,7 @@ def test_places_that_cannot_be_are_told_before_anything_runs(tmp_path: Path, mon
 
 
 def test_a_file_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
-    (tmp_path / ".t.csv.part").mkdir()
+    (tmp_path / "t.csv").mkdir()
     with pytest.raises(RunError, match="cannot be written"):
         export(RESULTS, tmp_path / "t.csv")
 

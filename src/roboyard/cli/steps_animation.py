@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from roboyard.walking.walker import Walker
 
     Array = NDArray[np.float64]
+from roboyard.config import write_atomic
 
 _PERIOD = 0.08
 """Between two pictures [s]; what is shown is as fast as it is walked."""
@@ -127,9 +128,7 @@ def _write_html(file: Path, pictures: Iterator[NDArray[np.uint8]], rate: float) 
         _write_mp4(film, pictures, rate)
         said = base64.b64encode(film.read_bytes()).decode()
     video = f'<video controls autoplay loop muted src="data:video/mp4;base64,{said}"></video>'
-    file.write_text(
-        f'<!doctype html>\n<meta charset="utf-8">\n<title>{html.escape(file.stem)}</title>\n{video}\n', "utf-8"
-    )
+    write_atomic(file, f'<!doctype html>\n<meta charset="utf-8">\n<title>{html.escape(file.stem)}</title>\n{video}\n')
 
 
 _WRITERS = {".gif": _write_gif, ".mp4": _write_mp4, ".html": _write_html}

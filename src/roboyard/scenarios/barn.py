@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation, convolve
 
 from roboyard.compute.kernel_folders import cache_base
+from roboyard.config import write_atomic
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
@@ -162,9 +163,7 @@ def world_file(name: str, base: Path | None = None) -> Path:
     path = folder / f"barn-{hashlib.sha256(text.encode()).hexdigest()[:16]}.sdf"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_suffix(f".{np.random.SeedSequence().entropy}")
-        scratch.write_text(text)
-        scratch.replace(path)
+        write_atomic(path, text)
     return path
 
 
