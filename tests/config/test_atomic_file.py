@@ -1,13 +1,11 @@
 """A file is replaced whole or not at all: by a full disk, an error, a kill at any moment, or another writer."""
 
 import os
-import resource
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,22 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.full_disk import full_disk
 
 from roboyard.config import atomic_path, write_atomic
 from roboyard.errors import RoboyardError
 
 OLD = b"the old content\n" * 10
-
-
-@contextmanager
-def full_disk() -> Iterator[None]:
-    """No file may grow beyond 20 bytes: the write fails in the middle, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @given(st.one_of(st.text(st.characters(exclude_categories=["Cs"])), st.binary()))

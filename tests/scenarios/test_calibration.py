@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +10,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.full_disk import full_disk
 
 from roboyard.errors import ConfigError, InputError, RunError
 from roboyard.scenarios import load_spec
@@ -104,17 +102,6 @@ def test_the_next_run_uses_it_until_the_robot_changes(found: Calibrated, tmp_pat
     changed = find_robot(str(path))
     assert changed.node("drive").parameters["wheel_radius"] == 0.11
     assert any("has changed" in finding for finding in changed.findings)
-
-
-@contextmanager
-def full_disk() -> Iterator[None]:
-    """No file may grow beyond 20 bytes: the write fails in the middle, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_calibration_that_cannot_be_stored_leaves_the_one_before(

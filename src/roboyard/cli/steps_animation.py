@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from roboyard.walking.walker import Walker
 
     Array = NDArray[np.float64]
-from roboyard.config import write_atomic
+from roboyard.config import atomic_path, write_atomic
 
 _PERIOD = 0.08
 """Between two pictures [s]; what is shown is as fast as it is walked."""
@@ -107,13 +107,15 @@ def _write_gif(file: Path, pictures: Iterator[NDArray[np.uint8]], rate: float) -
 
     first, *others = (Image.fromarray(picture).quantize(128, dither=Image.Dither.NONE) for picture in pictures)
     # whole hundredths of a second, as the format has it, which Pillow cuts off
-    first.save(file, save_all=True, append_images=others, duration=10 * round(100.0 / rate), loop=0)
+    with atomic_path(file, keep_suffix=True) as temporary:
+        first.save(temporary, save_all=True, append_images=others, duration=10 * round(100.0 / rate), loop=0)
 
 
 def _write_mp4(file: Path, pictures: Iterator[NDArray[np.uint8]], rate: float) -> None:
     from roboyard.scenarios.video.mp4 import Mp4Writer
 
-    with Mp4Writer(file, round(_DPI * _SIZE[0]), round(_DPI * _SIZE[1]), rate) as film:
+    size = round(_DPI * _SIZE[0]), round(_DPI * _SIZE[1])
+    with atomic_path(file, keep_suffix=True) as temporary, Mp4Writer(temporary, *size, rate) as film:
         for picture in pictures:
             film.add(picture)
 
