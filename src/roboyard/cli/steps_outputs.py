@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from roboyard.config import write_atomic
 from roboyard.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,6 +81,8 @@ def check_file(option: str, file: Path | None, endings: tuple[str, ...]) -> None
 
 def write_text(file: Path, text: str) -> None:
     """Write a file. Raises InputError."""
+    from roboyard.config import write_atomic
+
     try:
         write_atomic(file, text)
     except OSError as error:
