@@ -23,6 +23,15 @@ class RoboyardError(Exception):
         return f"{text} ({self.valid})" if self.valid else text
 
 
+def describe_exception(error: BaseException) -> str:
+    """What was raised, as one clause: a Roboyard error's text, a call of ``sys.exit``, or the type and its text."""
+    if isinstance(error, RoboyardError):
+        return str(error)
+    if isinstance(error, SystemExit):
+        return f"called sys.exit({'' if error.code is None else repr(error.code)})"
+    return f"{type(error).__name__}: {error}"
+
+
 class InputError(RoboyardError):
     """Something the user gave (file, name, value) cannot be used; the command line exits with 2."""
 

@@ -66,8 +66,8 @@ def test_places_that_cannot_be_are_told_before_anything_runs(tmp_path: Path, mon
 
 
 def test_a_file_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
-    (tmp_path / ".t.csv.part").mkdir()
-    with pytest.raises(RunError, match="cannot be written"):
+    (tmp_path / "t.csv").symlink_to("/dev/full")
+    with pytest.raises(RunError, match=r"t\.csv: the disk is full"):
         export(RESULTS, tmp_path / "t.csv")
 
 

@@ -34,8 +34,6 @@ def run(arguments: Sequence[str]) -> int:
         with command.make_context("roboyard", list(arguments)) as context:
             command.invoke(context)
         sys.stdout.flush()
-    except BaseException as error:  # the one place where everything ends
-        if isinstance(error, SystemExit):
-            raise
+    except BaseException as error:  # noqa: BLE001 - the one place where everything ends
         return report(error, as_json=as_json)
     return 0

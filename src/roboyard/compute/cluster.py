@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, Final, ParamSpec, TypeVar
 
 from roboyard.compute.pools import Pool, checked_workers
-from roboyard.errors import InputError, RunError
+from roboyard.errors import InputError, RunError, describe_exception
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -127,6 +127,8 @@ def _call(function: Callable[..., Any], kwargs: dict[str, Any], *args: Any) -> t
     """A call on a worker: whether it went well, and its result or error, which Ray would wrap."""
     try:
         return True, function(*args, **kwargs)
+    except SystemExit as error:  # it would end the worker
+        return False, RunError(f"{getattr(function, '__qualname__', function)} {describe_exception(error)}")
     except Exception as error:  # noqa: BLE001 - whatever a call raises is its caller's
         return False, error
 

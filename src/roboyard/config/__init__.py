@@ -1,8 +1,10 @@
 """Configuration: frozen dataclasses with defaults, which YAML may override and which check what it says.
 
-Every error names file and line, key, value, and what would be right.
+Every error names file and line, key, value, and what would be right.  `write_atomic` is how the whole package replaces
+a file of the user's.
 """
 
+from roboyard.config.atomic_file import atomic_path, write_atomic
 from roboyard.config.fields import Limits, field
 from roboyard.config.load import check, convert_value, load, loads
 from roboyard.config.override import override
@@ -14,6 +16,7 @@ __all__ = [
     "Limits",
     "Node",
     "UnitError",
+    "atomic_path",
     "check",
     "convert_value",
     "dump",
@@ -27,4 +30,5 @@ __all__ = [
     "read_file",
     "read_text",
     "schema_table",
+    "write_atomic",
 ]

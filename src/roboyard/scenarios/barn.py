@@ -20,6 +20,7 @@ from scipy.ndimage import binary_dilation, convolve
 
 from roboyard.compute import expect_kernels
 from roboyard.compute.kernel_folders import cache_root
+from roboyard.config import write_atomic
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
@@ -168,9 +169,7 @@ def world_file(name: str, base: Path | None = None) -> Path:
     path = folder / f"barn-{hashlib.sha256(text.encode()).hexdigest()[:16]}.sdf"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_suffix(f".{np.random.SeedSequence().entropy}")
-        scratch.write_text(text)
-        scratch.replace(path)
+        write_atomic(path, text)
     return path
 
 

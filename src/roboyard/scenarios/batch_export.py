@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from roboyard.config import atomic_path
 from roboyard.errors import InputError
 from roboyard.scenarios.run_folder import RunFolder, unwritable
 
@@ -108,9 +109,8 @@ def _write_parquet(columns: dict[str, list[Any]], path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    partial = path.with_name(f".{path.name}.part")
-    parquet.write_table(pa.table(columns), partial)
-    partial.replace(path)
+    with atomic_path(path) as temporary:
+        parquet.write_table(pa.table(columns), temporary)
 
 
 _WRITERS: Final[dict[str, Callable[[dict[str, list[Any]], Path], None]]] = {
