@@ -301,7 +301,9 @@ class Yard:
         point = msg.JointTrajectoryPoint(
             positions=np.array(end), velocities=np.zeros(2), time_from_start=msg.Duration(sec=seconds)
         )
-        return self.client.send(self.follow.Goal(trajectory=msg.JointTrajectory(joint_names=list(NAMES), points=[point])))
+        return self.client.send(
+            self.follow.Goal(trajectory=msg.JointTrajectory(joint_names=list(NAMES), points=[point]))
+        )
 
     def call(self, service: str) -> None:
         self.caller.service_client(service, srv.Trigger).call(srv.Trigger.Request())

@@ -138,13 +138,15 @@ class MessageChecker:
         """By robot and metric, why a criterion must not rest on the metric.
 
         That is so if it uses a topic with numbers that are not finite, or with messages that nothing can be read from,
-        or if for more than a second only messages came that had to be rejected.
+        or if for more than a second, or ever, only messages came that had to be rejected.
         """
         found: dict[str, dict[str, str]] = {}
         for row in self._rows.values():
             begin, end = self._gaps[row.topic]
             if row.reason in ("not finite", "malformed"):
                 text = f"messages on {row.topic} rejected ({row.count}): {row.text}"
+            elif row.topic not in self._newest:
+                text = f"messages on {row.topic} {row.reason}: all {row.count} of them"
             elif end - begin > _LONGEST_NS:
                 span = f"{begin * 1e-9:.4g} s to {end * 1e-9:.4g} s"
                 text = f"not measured from {span}: messages on {row.topic} {row.reason}"
@@ -200,7 +202,9 @@ def _of_joint_state(message: Any) -> str:
 
 def _of_map(message: Any) -> str:
     info = message.info
-    return _of_pose(info.origin, "the map's origin") or ("" if math.isfinite(info.resolution) else "the map's cell size")
+    return _of_pose(info.origin, "the map's origin") or (
+        "" if math.isfinite(info.resolution) else "the map's cell size"
+    )
 
 
 def _of_drive(message: Any) -> str:

@@ -97,7 +97,8 @@ def render(
         },
         sections=sections,
         rejected=[
-            {**row, "first": f"{row['first']:.2f}", "last": f"{row['last']:.2f}"} for row in document.get("rejected", ())
+            {**row, "first": f"{row['first']:.2f}", "last": f"{row['last']:.2f}"}
+            for row in document.get("rejected", ())
         ],
         cameras=cameras_picture(list(looks)) if looks else "",
         looks=[look.text for look in looks],

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.record import Recording
 from roboyard.scenarios.metrics import Contacts, RobotTopics
-from roboyard.scenarios.metrics.rejections import MessageChecker, nonfinite_number
+from roboyard.scenarios.metrics.rejections import MessageChecker
 from roboyard.scenarios.planar import planar, scan_points, stamp_ns, yaw_of
 
 Array = NDArray[np.float64]
