@@ -44,8 +44,8 @@ class ServoNode(Node):
     Names are MoveIt Servo's.  The newest command counts, whichever its kind.  The arm stops when none comes for
     ``timeout``, and on one that makes no sense: not finite, in an unknown frame, for unknown joints, or while
     another source moves the joints (see `JointOwners`).  An arm at rest that something moved farther than
-    ``start_tolerance`` from its set-points starts from where it is.  A guarded arm stops while the guard is silent.  See
-    `tip_speeds` for what arms of five joints leave out.
+    ``start_tolerance`` from its set-points starts from where it is.  A guarded arm stops while the guard is silent.
+    See `tip_speeds` for what arms of five joints leave out.
     """
 
     hardware: Hardware = resource(Hardware)

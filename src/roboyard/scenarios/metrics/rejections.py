@@ -52,8 +52,8 @@ class MessageChecker:
     """Decides which messages metrics are computed from, and keeps account of the others.
 
     A message is rejected if a number that metrics use is not finite.  On topics whose stamps are compared with those of
-    the truth it is also rejected if its stamp is in the future of the run's clock, before that of the message before it,
-    or before that of the newest truth.
+    the truth it is also rejected if its stamp is in the future of the run's clock, before that of the message before
+    it, or before that of the newest truth.
 
     Args:
         tell: Called with one line for the first message of each topic and reason.
