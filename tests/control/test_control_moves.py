@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from roboyard.bus import Bus, Node
 from roboyard.control.limits import JointRates
@@ -260,3 +262,139 @@ def test_the_state_goes_on() -> None:
     with bus:
         bus.executor.run_for(1.5)
     assert (again.position == arm.position).all()
+
+
+class Jogger(Node):
+    """Steps joints as a client does: the newest message of joint_targets, and a step more."""
+
+    def setup(self) -> None:
+        self.targets: list[float] = []
+        self.told = 0
+        self.subscribe("joint_targets", msg.JointState, self.on_targets)
+        self.positions = self.publisher("move_position", msg.IDAndFloat)
+
+    def on_targets(self, message: object) -> None:
+        self.targets, self.told = message.position.tolist(), self.told + 1  # type: ignore[attr-defined]
+
+    def step(self, number: int, step: float) -> None:
+        self.targets[number - 1] += step
+        self.positions.publish(msg.IDAndFloat(id=number, value=self.targets[number - 1]))
+
+
+class Yard:
+    """Joints that a trajectory node, set-points and two nodes for single joints move, and somebody who jogs them."""
+
+    def __init__(self, bus: Bus) -> None:
+        self.bus, self.arm = bus, Arm()
+        parts = {"hardware": self.arm, "description": ARM, "joints": NAMES, "owners": JointOwners()}
+        rates = JointRates(dict.fromkeys(NAMES, ACCELERATION))
+        bus.add(JointTrajectoryNode(rates=rates, **parts), "jtc")
+        bus.add(JointMovesNode(rates=rates, **parts), "moves")
+        bus.add(JointCommandNode(topics=("/turn/cmd", "/slide/cmd"), **parts), "commands")
+        self.jogger = bus.add(Jogger(), "jogger")
+        self.caller = bus.add(Node(), "caller")
+        self.follow = action.FollowJointTrajectory
+        self.client = self.caller.action_client("/jtc/follow_joint_trajectory", self.follow)
+        bus.executor.run_for(0.1)
+
+    def send(self, end: tuple[float, float], seconds: int = 3) -> object:
+        point = msg.JointTrajectoryPoint(
+            positions=np.array(end), velocities=np.zeros(2), time_from_start=msg.Duration(sec=seconds)
+        )
+        return self.client.send(
+            self.follow.Goal(trajectory=msg.JointTrajectory(joint_names=list(NAMES), points=[point]))
+        )
+
+    def call(self, service: str) -> None:
+        self.caller.service_client(service, srv.Trigger).call(srv.Trigger.Request())
+
+    def move(self, how: str, end: tuple[float, float]) -> None:
+        """Bring the joints somewhere by another route than single joints, to rest."""
+        if how == "set-points":
+            for topic, value in zip(("/turn/cmd", "/slide/cmd"), end, strict=True):
+                self.bus.publisher(topic, msg.Float64, "/t").publish(msg.Float64(data=value))
+            self.bus.executor.run_for(0.5)
+            return
+        self.send(end)
+        self.bus.executor.run_for(4.0 if how == "trajectory" else 1.2)
+        if how == "stopped trajectory":
+            self.call("/moves/stop")
+            self.bus.executor.run_for(1.0)
+
+
+@pytest.mark.parametrize("how", ["trajectory", "stopped trajectory", "set-points"])
+@given(
+    end=st.tuples(st.floats(-1.5, 1.5), st.floats(-1.5, 1.5)),
+    number=st.sampled_from([1, 2]),
+    step=st.sampled_from([-0.1, -0.05, 0.05, 0.1]),
+)
+@settings(max_examples=8, deadline=None)
+def test_a_jog_begins_where_another_source_left_the_joints_and_never_goes_the_wrong_way(
+    how: str, end: tuple[float, float], number: int, step: float
+) -> None:
+    with Bus() as bus:
+        yard = Yard(bus)
+        yard.move(how, end)
+        stood = yard.arm.position.copy()
+        yard.arm.history.clear()
+        yard.jogger.step(number, step)
+        bus.executor.run_for(2.0)
+        way = (np.array(yard.arm.history) - stood) * np.sign(step)
+        assert way[:, number - 1].min() > -2e-3
+        assert way[-1, number - 1] == pytest.approx(abs(step), abs=2e-3)
+        assert np.abs(way[:, 2 - number]).max() < 2e-3, "the other joint stays"
+
+
+def test_a_step_that_is_refused_is_not_reckoned_with_later() -> None:
+    with Bus() as bus:
+        yard = Yard(bus)
+        goal = yard.send((1.0, 0.0))
+        bus.executor.run_for(0.5)
+        pause = yard.caller.service_client("/jtc/pause", srv.SetBool)
+        pause.call(srv.SetBool.Request(data=True))
+        bus.executor.run_for(1.0)
+        stood = yard.arm.position[0]
+        for _ in range(5):
+            yard.jogger.step(1, 0.1)
+            bus.executor.run_for(0.1)
+        assert yard.arm.position[0] == stood
+        yard.call("/jtc/stop")
+        pause.call(srv.SetBool.Request(data=False))
+        bus.executor.run_for(0.5)
+        assert goal.done()  # type: ignore[attr-defined]
+        stood = yard.arm.position[0]
+        yard.arm.history.clear()
+        yard.jogger.step(1, -0.1)
+        bus.executor.run_for(1.0)
+        assert max(position[0] for position in yard.arm.history) < stood + 2e-3
+        assert yard.arm.position[0] == pytest.approx(stood - 0.1, abs=2e-3)
+
+
+def test_targets_are_published_seldom_while_a_trajectory_moves_the_joints_and_not_when_they_stand() -> None:
+    with Bus() as bus:
+        yard = Yard(bus)
+        before = yard.jogger.told
+        yard.move("trajectory", (1.0, 0.5))
+        assert 5 < yard.jogger.told - before <= 31, "ten times a second"
+        before = yard.jogger.told
+        bus.executor.run_for(5.0)
+        assert yard.jogger.told == before
+        assert yard.jogger.targets == pytest.approx(yard.arm.position.tolist(), abs=2e-3)
+
+
+@BOTH
+@pytest.mark.parametrize("what", ["position", "velocity"])
+def test_a_joint_that_something_pushed_away_starts_from_where_it_is(kind, tell, what: str) -> None:
+    with Bus() as bus:
+        arm, _ = made(bus, kind)
+        tell(bus, "position", 0.2)
+        bus.executor.run_for(1.0)
+        arm.write = lambda command: None  # the drives are off, and somebody moves the arm by hand
+        arm.position[0] = 1.0
+        bus.executor.run_for(0.5)
+        del arm.write
+        arm.history.clear()
+        tell(bus, what, 1.2 if what == "position" else 0.5)
+        bus.executor.run_for(0.3)
+        assert min(position[0] for position in arm.history) >= 1.0 - 1e-9
+        assert keeps_limits(arm)

@@ -216,3 +216,23 @@ def test_its_state_is_saved_and_taken_back(bus: Bus) -> None:
 def test_what_makes_no_sense_is_refused(bus: Bus, wrong: dict[str, object], told: str) -> None:
     with pytest.raises((ConfigError, NodeError, ry.RoboyardError), match=told):
         Bench(bus, **wrong)
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_somebody_seen_in_the_future_does_not_freeze_the_guard(bus: Bus, tracked: bool) -> None:
+    sight = {"people": (), "tracked_topic": "/tracks"} if tracked else {}
+    bench = Bench(bus, **sight)
+    bench.run(1.0, 8.0, tracked=tracked)
+    ahead = msg.Header(stamp=stamp(bus.now_ns + 3600 * 10**9), frame_id="world")
+    body = bench.trunk(8.0)
+    body.header = ahead
+    if tracked:
+        bench.tracks.publish(msg.TrackedPeople(header=ahead, people=[body], uncertainty=0.1))
+    else:
+        bench.body.publish(body)
+    bench.run(1.0, 8.0, tracked=tracked)
+    assert bench.paces[-1] == 1.0
+    assert any("stamped in the future" in line for line in bench.lines)
+    bench.run(1.0, 0.8, tracked=tracked)
+    assert bench.paces[-1] == 0.0
+    assert bench.states[-1].person == "anna"

@@ -111,7 +111,7 @@ class Run:
         self.terrain: Terrain | None = None
         self.furniture: dict[str, FurnitureNode] = {}
         self.people: dict[str, PersonNode] = {}
-        self.evaluation = Evaluation()
+        self.evaluation = Evaluation(self.bus.log.warn)
         self.wall_seconds, self.start_ns, self._attached = 0.0, 0, ExitStack()
         self.events: list[dict[str, Any]] = []
         self.folder: RunFolder | None = None

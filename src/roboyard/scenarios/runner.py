@@ -221,7 +221,8 @@ def _judge(run: Run, criteria: dict[str, Criterion], state: State) -> tuple[Verd
     metrics = run.evaluation.flat(totals(run))
     if state != "done":
         return tuple(Verdict(name, c.text, None, (), state) for name, c in criteria.items())
-    return tuple(criterion.judge(metrics, name) for name, criterion in criteria.items())
+    doubts = run.evaluation.doubts()
+    return tuple(criterion.judge(metrics, name, doubts) for name, criterion in criteria.items())
 
 
 def _filming(run: Run, spec: Spec, folder: RunFolder | None, video: bool | str | None) -> Filming | None:

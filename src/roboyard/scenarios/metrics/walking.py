@@ -13,6 +13,7 @@ import numpy as np
 
 from roboyard.compute import expect_kernels
 from roboyard.description import Model
+from roboyard.errors import InputError
 from roboyard.geometry import wrap_angle
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.motors import Motors
@@ -143,6 +144,8 @@ class Walking(Collector):
         if len(self._where) < len(legged.walker.joints):
             return
         if self._begun is not None:
+            if not (np.isfinite(message.effort).all() and np.isfinite(message.velocity).all()):
+                raise InputError("an effort or velocity is not finite", valid="finite numbers, which energy needs")
             power, full = power_and_saturated(legged.motors.rows, self._where, message.effort, message.velocity)
             self._energy += power * (time_ns - self._joints_ns) * 1e-9
             self._samples += len(self._where)

@@ -96,6 +96,10 @@ def render(
             "scan": figures.scan_figure(main, floor) if main else "",
         },
         sections=sections,
+        rejected=[
+            {**row, "first": f"{row['first']:.2f}", "last": f"{row['last']:.2f}"}
+            for row in document.get("rejected", ())
+        ],
         cameras=cameras_picture(list(looks)) if looks else "",
         looks=[look.text for look in looks],
         main=main.robot if main and len(stories) > 1 else "",
