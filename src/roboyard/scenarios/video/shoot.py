@@ -191,7 +191,7 @@ class FrameSequence:
         return number
 
     def _needs_whole(self, take: Take | GrowingTake) -> bool:
-        """Whether the camera depends on all states of a take: a fixed view of the world shows the robot's whole path."""
+        """Whether the camera depends on all states of a take: a fixed view shows the whole path of the robot."""
         if self._settings.view not in ("overview", "top") or self._chase.robot is None:
             return False
         return _position_slice(take.model, root_body(take.model, self._chase.robot)) is not None
