@@ -12,7 +12,7 @@ from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_folder import RunFolder
 from roboyard.scenarios.schema import VideoEntry
 from roboyard.scenarios.video import Film, VideoSettings, write_video
-from roboyard.scenarios.video.render_process import RenderProcess
+from roboyard.scenarios.video.render_process import Answer, RenderProcess
 
 _MOST_APART_NS = 50_000_000
 """States are kept at least this often [ns]; pictures between them are interpolated."""
@@ -70,10 +70,13 @@ class Filming:
             Notes: why there is no video, or why it was not drawn beside the run.
         """
         self._film.snap(self._run.simulation)
-        if self._process is not None and self._finish_beside(self._process, stage, is_stopped):
-            return [self._note] if self._note else []
-        if is_stopped():
-            return []
+        if self._process is not None:
+            answer, error = self._finish_beside(self._process, stage, is_stopped)
+            if answer == "done":
+                return []
+            if answer == "failed" or is_stopped():
+                return [f"no video: {error}"]
+            self._note = f"the video was drawn after the run: {error}"
         speed = max(self._entry.speed, self._run.bus.now_ns / 1e9 / self._longest)
         line = _ProgressLine(stage)
 
@@ -101,17 +104,13 @@ class Filming:
 
     def _finish_beside(
         self, process: RenderProcess, stage: Callable[[str], None], is_stopped: Callable[[], bool]
-    ) -> bool:
-        """Whether the process has settled the matter: there is a video, or there can be none."""
+    ) -> tuple[Answer, str]:
+        """How drawing beside the run ended, and why there is no video."""
         process.update(self._film)
         line, total = _ProgressLine(stage), self._total()
         answer = process.finish(lambda drawn: line.tell(drawn, total), is_stopped)
-        if answer == "died":
-            self._note = f"the video was drawn after the run: {process.error}"
-        elif answer == "failed":
-            self._note = f"no video: {process.error}"
         self.close()
-        return answer != "died"
+        return answer, process.error
 
     def _look(self, time_ns: int) -> None:
         if time_ns >= self._due_ns:
