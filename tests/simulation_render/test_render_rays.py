@@ -171,11 +171,10 @@ def test_the_light_at_a_point_does_not_depend_on_the_points_beside_it():
     normals, directions = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in random.normal(size=(2, count, 3)))
     normals, directions = normals.astype(np.float32), directions.astype(np.float32)
     lamps = np.zeros((4, LAMP_COLUMNS), np.float32)
-    lamps[:, COLOUR : COLOUR + 3] = random.uniform(0.5, 2.0, (4, 3))
-    lamps[:, PLACE : PLACE + 3] = random.uniform(-5, 5, (4, 3))
+    lamps[:, COLOUR : COLOUR + 3] = np.array([0.3, 4.0, 9.0, 1.0])[:, None] * random.uniform(0.9, 1.1, (4, 3))
+    lamps[:, PLACE : PLACE + 3] = (0, 0, 0), (2, 1, 0), (0, 0, 5), (1, 1, 1)
     lamps[:, AIM + 2], lamps[:, CUTOFF], lamps[:, SHADOW] = -1.0, -1.0, 1.0
     lamps[0, SUN], lamps[1:3, FADE], lamps[2, CUTOFF], lamps[3, SHADOW] = 1.0, 2.0, 0.3, 0.0
-    lamps[2, PLACE : PLACE + 3], lamps[2, COLOUR : COLOUR + 3] = (0.0, 0.0, 5.0), 9.0
     hits = np.where(random.random(count) < 0.2, -1, random.integers(0, 3, count)).astype(np.int32)
     looks = random.uniform(0.1, 1.0, (3, 6)).astype(np.float32)
     geoms, surround = np.arange(3, dtype=np.int32), random.uniform(0, 1, (3, 3)).astype(np.float32)
