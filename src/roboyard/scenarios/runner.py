@@ -75,7 +75,8 @@ def run_scenario(
         runs: Where new folders are made.
         keep: False leaves nothing on disk (and writes no report).
         report: False leaves the report out.
-        video: Make a film; "failed": only of a run that is no success, half a minute at most; None: if the scenario
+        video: Make a video, drawn by a second process while the run goes on (after the run where there is one core);
+            "failed": only of a run that is no success, half a minute at most, drawn after it; None: if the scenario
             always wants one.
         inputs: A recording (or a run's folder) whose inputs from outside are repeated.
         from_state: A state that this scenario saved: go on from there.  Recording, metrics and report are those of the
@@ -84,7 +85,7 @@ def run_scenario(
         control: The hand on its clock.
         progress: Called every 0.1 simulated seconds.
         log: Called with every line of the log.
-        stage: Called with what is done after the clock stands: "drawing the video", "writing the report".
+        stage: Called with what is done besides the clock: "drawing the video: frame 7 of 60", "writing the report".
         started: Called with the run once it is assembled.
         serve: Whether other processes reach it through a socket.
         attach: Bridges to others, which are open while the clock goes; see `Run.attach`.
@@ -112,13 +113,15 @@ def run_scenario(
         run.bus.add(FaultsByHand(deeds=(), events=run.events, make=partial(deed_by_hand, run)), "faults_by_hand")
         notes = _restore(run, spec, from_state, folder)
         run.bus.inputs.schedule(item for item in repeated if from_state is None or item[0] > run.bus.now_ns)
-        filming = _filming(run, spec, folder, video)
         # before anybody can call, for nobody is answered meanwhile
         report_progress = partial(_report_progress, stage or _nobody)
         wait_for_kernels(report=report_progress, is_stopped=lambda: control.stopping)
         if serve:
             stack.callback(SocketServer(run.bus, spec.name).close)
         _attach(run, attach, folder)
+        filming = _filming(run, spec, folder, video)
+        if filming is not None:
+            stack.callback(filming.close)
         if started is not None:
             started(run)
         stack.enter_context(seldom_collected())
@@ -131,10 +134,8 @@ def run_scenario(
         )  # fmt: skip
         if folder is not None:
             _write_numbers(folder, document, ending)
-            if filming is not None and _is_filmed(video, document):
-                (stage or _nobody)("drawing the video")
-                longest = _FAILURE_S if video == "failed" else math.inf
-                notes += filter(None, [filming.write(folder, lambda: control.stopping, longest)])
+            if filming is not None and _is_filmed(filming, video, document):
+                notes += filming.write(stage or _nobody, lambda: control.stopping)
             if report:
                 (stage or _nobody)("writing the report")
                 write_report(folder, world=run.simulation)
@@ -228,12 +229,18 @@ def _judge(run: Run, criteria: dict[str, Criterion], state: State) -> tuple[Verd
 def _filming(run: Run, spec: Spec, folder: RunFolder | None, video: bool | str | None) -> Filming | None:
     entry = spec.scenario.video
     wanted = entry.always if video is None else bool(video)
-    return Filming(run, entry) if wanted and folder is not None else None
+    if not wanted or folder is None:
+        return None
+    # Whether a run fails is known at its end only, and the workers of a batch use all cores already.
+    after = video == "failed"
+    return Filming(run, entry, folder, beside=not after, longest=_FAILURE_S if after else math.inf)
 
 
-def _is_filmed(video: bool | str | None, document: dict[str, Any]) -> bool:
-    """Not when somebody is waiting for the end, and only failures if so asked."""
-    return document["state"] != "interrupted" and not (video == "failed" and document["success"])
+def _is_filmed(filming: Filming, video: bool | str | None, document: dict[str, Any]) -> bool:
+    """Only failures if so asked; and nothing is begun when somebody waits for the end."""
+    if document["state"] == "interrupted":
+        return filming.is_beside
+    return not (video == "failed" and document["success"])
 
 
 def _report_progress(stage: Callable[[str], None], progress: CompilationProgress) -> None:
