@@ -13,7 +13,7 @@ from pathlib import Path
 import roboyard
 from roboyard.cli import health_extras, health_network
 from roboyard.cli.health_finding import Finding
-from roboyard.errors import RoboyardError
+from roboyard.errors import ConfigError, MissingExtraError, RoboyardError
 
 _SHOWN = 4
 _RUN_GIB = 0.5
@@ -157,16 +157,18 @@ def _pictures() -> Finding:
 
 
 def _video() -> Finding:
-    import imageio_ffmpeg
+    from roboyard.scenarios.video.mp4 import find_ffmpeg
 
     advice = "`pip install --force-reinstall imageio-ffmpeg`, or let IMAGEIO_FFMPEG_EXE name an ffmpeg"
     try:
-        path = imageio_ffmpeg.get_ffmpeg_exe()
-        if os.access(path, os.X_OK):
-            return Finding("video", True, f"ffmpeg {imageio_ffmpeg.get_ffmpeg_version()}")
-        return Finding("video", False, f"{path} cannot be run: no films", advice)
-    except (OSError, RuntimeError) as error:
-        return Finding("video", False, f"no ffmpeg works ({error}): no films", advice)
+        path = find_ffmpeg()
+    except MissingExtraError as error:
+        return Finding("video", None, "no ffmpeg: no videos", f"`pip install 'roboyard[{error.extra}]'`")
+    except (OSError, ConfigError) as error:
+        return Finding("video", False, f"no ffmpeg works ({error}): no videos", advice)
+    if os.access(path, os.X_OK):
+        return Finding("video", True, f"ffmpeg, {path}")
+    return Finding("video", False, f"{path} cannot be run: no videos", advice)
 
 
 def _sockets() -> Finding:
