@@ -90,6 +90,10 @@ def run_scenario(
     control = control or Control()
     repeated = _read_inputs(inputs)
     criteria, until = read_criteria(spec)
+    if video is True:
+        from roboyard.scenarios.video.mp4 import find_ffmpeg
+
+        find_ffmpeg()  # who asks for a video learns before the run that none can be written
     folder = _folder(spec, out, runs) if keep else None
     with interruptible(control), ExitStack() as stack:
         get_kernels_ready = partial(compile_kernels, tell=stage, stopped=lambda: control.stopping)
@@ -219,10 +223,6 @@ def _judge(run: Run, criteria: dict[str, Criterion], state: State) -> tuple[Verd
 def _filming(run: Run, spec: Spec, folder: RunFolder | None, video: bool | str | None) -> Filming | None:
     entry = spec.scenario.video
     wanted = entry.always if video is None else bool(video)
-    if video is True:
-        from roboyard.scenarios.video.mp4 import find_ffmpeg
-
-        find_ffmpeg()  # who asks for a video is told before the run that none can be written
     return Filming(run, entry) if wanted and folder is not None else None
 
 

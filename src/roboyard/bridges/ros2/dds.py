@@ -12,7 +12,7 @@ from contextlib import suppress
 from ctypes import c_bool, c_int32
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from threading import Lock, Thread
 from types import new_class
 from typing import Any, Final
@@ -41,12 +41,10 @@ try:
     from cyclonedds.sub import DataReader
     from cyclonedds.topic import Topic
 except ImportError as error:
-    try:
-        _installed = version("cyclonedds")
-    except PackageNotFoundError:
+    if isinstance(error, ModuleNotFoundError) and error.name == "cyclonedds":
         raise MissingExtraError("ROS 2", "ros2") from error
     raise BridgeError(
-        f"cyclonedds {_installed} lacks what the bridge to ROS 2 needs: {error}",
+        f"cyclonedds {version('cyclonedds')} lacks what the bridge to ROS 2 needs: {error}",
         valid="pip install 'cyclonedds>=11.0.1,<12'",
     ) from error
 
