@@ -125,6 +125,10 @@ class Recorder:
         self.count = saved["count"]
         self._channels = {(topic, node): None for topic, node, taken in saved["channels"] if not taken}
 
+    def add_metadata(self, metadata: Mapping[str, str]) -> None:
+        """Add what was not known about the run when the recording began. Raises RecordingError."""
+        self._writer.add_metadata(metadata)
+
     def close(self) -> None:
         """Stop recording and finish the file; harmless when already closed.
 
