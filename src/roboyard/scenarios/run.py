@@ -357,13 +357,8 @@ class Run:
             self.bus.close()
         finally:
             if self.recorder is not None:
-                self._record_renderer(self.recorder)
-                self.recorder.close()
-
-    def _record_renderer(self, recorder: Recorder) -> None:
-        """Name in the recording what has drawn its pictures, which only now is known to have drawn any."""
-        if self.simulation.looks.used:
-            recorder.add_metadata({"renderer": self.simulation.looks.renderer})
+                looks = self.simulation.looks  # only now is it known whether anything was drawn
+                self.recorder.close({"renderer": looks.renderer} if looks.used else None)
 
     def report(self, folder: str | Path | None = None) -> Path:
         """End the run and write recording, metrics and report into ``folder`` (new or empty).
