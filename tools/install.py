@@ -1,7 +1,7 @@
 """Install the package in place with some of its extras, in the versions of requirements.lock.
 
-``.venv/bin/python tools/install.py video test`` installs into the environment whose interpreter runs it. pip spends most
-of its time on compiling each installed module to bytecode, on unpacking one wheel after the other, and on an
+``.venv/bin/python tools/install.py video test`` installs into the environment whose interpreter runs it. pip spends
+most of its time on compiling each installed module to bytecode, on unpacking one wheel after the other, and on an
 environment of its own for building the package. Here modules are compiled when they are first imported; two pips unpack
 what the lock file names, without resolving it again; and the package is built with what the lock file names for it. At
 last pip looks once at the whole, and adds what another Python version or an edited pyproject.toml needs besides.

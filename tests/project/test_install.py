@@ -75,7 +75,7 @@ def test_the_closure_follows_extras_and_markers() -> None:
         "bolt": {}, "tyre": {}, "codec": {}, "maker": {"requires_dist": ["bolt", "glue"]}, "glue": {},
     }  # fmt: skip
     needs = LOCK.who_needs("robot", ["video"], ["maker"], found)
-    base = dict.fromkeys(["robot", "arm", "wheel", "bolt", "tyre"], ["base"])
+    base = {name: ["base"] for name in ("robot", "arm", "wheel", "bolt", "tyre")}
     assert needs == base | {"film": ["video"], "codec": ["video"], "maker": ["build"], "glue": ["build"]}
 
 

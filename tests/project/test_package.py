@@ -40,7 +40,10 @@ def test_every_requirement_is_locked_within_its_bounds() -> None:
 
 def test_the_metadata_gives_ranges() -> None:
     """Whoever installs Roboyard beside other packages can resolve both; exact versions are the lock file's."""
-    for text in (*PROJECT["dependencies"], *(text for one in PROJECT["optional-dependencies"].values() for text in one)):
+    for text in (
+        *PROJECT["dependencies"],
+        *(text for one in PROJECT["optional-dependencies"].values() for text in one),
+    ):
         assert not any(part.operator in ("==", "===") for part in Requirement(text).specifier), text
 
 

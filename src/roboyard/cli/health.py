@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import roboyard
 from roboyard.cli import health_extras, health_network
 from roboyard.cli.health_finding import Finding
 from roboyard.errors import ConfigError, MissingExtraError, RoboyardError

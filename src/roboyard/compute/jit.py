@@ -28,6 +28,7 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 Examples = Callable[[], Iterable[tuple[Any, ...]]]
 
+
 def _find_internals() -> tuple[Any, Any]:
     """Classes of numba that its documentation does not promise, by which compiled code is kept.
 

@@ -55,7 +55,12 @@ class BatchFolder:
 
     def write(self, results: list[Result], summary: Mapping[str, Any]) -> None:
         """Write the one file that tells all: a baseline to compare with."""
-        told = {**self._header, "made": provenance().metadata(), "summary": summary, "results": [asdict(result) for result in results]}
+        told = {
+            **self._header,
+            "made": provenance().metadata(),
+            "summary": summary,
+            "results": [asdict(result) for result in results],
+        }
         RunFolder(self.path).write_json(self.path / SUMMARY, {"format": FORMAT, **told})
 
     def write_report(self, page: str) -> None:

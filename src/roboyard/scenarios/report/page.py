@@ -225,7 +225,9 @@ def _metrics(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _provenance(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = document.get("provenance", {})
     rows = [(name, str(version)) for name, version in found.get("versions", {}).items()]
-    rows += [(key.replace("_", " "), str(found[key])) for key in ("lock", "cpu_class", "cpu", "renderer") if key in found]
+    rows += [
+        (key.replace("_", " "), str(found[key])) for key in ("lock", "cpu_class", "cpu", "renderer") if key in found
+    ]
     other = compare_with_lock(found.get("versions", {}))
     return [*rows, ("not as tested", other)] if other else rows
 
