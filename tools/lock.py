@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.lock"
-HEADER = """# Versions that were tested together, and what needs each: base install, extras, or the build of the package.
+HEADER = """# Versions that were tested together, and what needs each: base install, extras, or build of the package.
 # Made by `make lock`; the other make commands install these versions, and pip takes this file as constraints.
 """
 BASE, BUILD = "base", "build"
