@@ -104,7 +104,7 @@ $(MARKS)/%: pyproject.toml requirements.lock | $(BIN)/python
 	@echo "installing roboyard with $(EXTRAS) into $(VENV)"
 	@if command -v uv >/dev/null; then \
 		uv pip install --quiet --python $(BIN)/python --constraints requirements.lock \
-			$(EXTRAS:%=--editable '.[%]'); \
+			$(EXTRAS:%=--editable '.[%]') && $(BIN)/python tools/bytecode.py; \
 	else \
 		$(BIN)/python tools/install.py $(EXTRAS); \
 	fi

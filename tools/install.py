@@ -2,9 +2,10 @@
 
 ``.venv/bin/python tools/install.py video test`` installs into the environment whose interpreter runs it. pip spends
 most of its time on compiling each installed module to bytecode, on unpacking one wheel after the other, and on an
-environment of its own for building the package. Here modules are compiled when they are first imported; two pips unpack
-what the lock file names, without resolving it again; and the package is built with what the lock file names for it. At
-last pip looks once at the whole, and adds what another Python version or an edited pyproject.toml needs besides.
+environment of its own for building the package. Here modules are compiled when they are first imported, or by
+`tools/bytecode.py` where that would not be kept; two pips unpack what the lock file names, without resolving it again;
+and the package is built with what the lock file names for it. At last pip looks once at the whole, and adds what
+another Python version or an edited pyproject.toml needs besides.
 """
 
 import re
@@ -50,9 +51,11 @@ def main(extras: Sequence[str]) -> int:
         status = install_locked(locked(LOCK.read_text("utf-8"), extras), Path(folder))
     if status:
         return status
+    compiling = subprocess.Popen([sys.executable, str(ROOT / "tools" / "bytecode.py")])
     target = f"{ROOT}[{','.join(extras)}]" if extras else str(ROOT)
     command = [*PIP, "--no-build-isolation", "--constraint", str(LOCK), "--editable", target]
-    return subprocess.run(command, check=False).returncode
+    status = subprocess.run(command, check=False).returncode
+    return compiling.wait() or status
 
 
 if __name__ == "__main__":

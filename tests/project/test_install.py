@@ -1,6 +1,9 @@
 """What `make` installs: the lock file names who needs what, and the installer takes exactly that."""
 
+import ast
 import importlib.util
+import os
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -24,7 +27,7 @@ def tool(name: str) -> ModuleType:
     return module
 
 
-INSTALL, LOCK = tool("install"), tool("lock")
+INSTALL, LOCK, BYTECODE = tool("install"), tool("lock"), tool("bytecode")
 TEXT = (ROOT / "requirements.lock").read_text("utf-8")
 
 
@@ -85,3 +88,30 @@ def test_a_pip_that_fails_ends_the_install(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(INSTALL, "PIP", [sys.executable, str(program)])
     assert INSTALL.install_locked(["a==1"], tmp_path) == 1
     assert INSTALL.main(["video"]) == 1
+
+
+def test_imports_in_functions_are_seen_and_the_own_are_not() -> None:
+    tree = ast.parse(
+        "import os\nfrom roboyard.bus import Bus\nfrom . import near\ndef f():\n from a.b import c\n import d"
+    )
+    assert set(BYTECODE.imported(tree)) == {"a.b", "a.b.c", "d"}
+
+
+@pytest.mark.parametrize("switched_off", [True, False])
+def test_bytecode_is_kept_where_python_would_not(switched_off: bool, tmp_path: Path) -> None:
+    source, others = tmp_path / "source", tmp_path / "others"
+    for folder in (source, others):
+        folder.mkdir()
+    (source / "module.py").write_text("def f():\n    import wanted\n    import broken\n")
+    for name, text in (("wanted", ""), ("broken", "raise RuntimeError('no display')"), ("idle", "")):
+        (others / f"{name}.py").write_text(text)
+    code = (
+        f"import sys, pathlib; sys.path.insert(0, {str(ROOT / 'tools')!r}); import bytecode; "
+        f"sys.exit(bytecode.main(pathlib.Path({str(source)!r})))"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != BYTECODE.SWITCH}
+    environment |= {"PYTHONPATH": str(others)} | ({BYTECODE.SWITCH: "1"} if switched_off else {})
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+    kept = {file.name.partition(".")[0] for file in others.rglob("*.pyc")}
+    assert "idle" not in kept
+    assert ("wanted" in kept) == switched_off
