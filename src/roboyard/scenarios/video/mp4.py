@@ -29,7 +29,7 @@ def find_ffmpeg() -> str:
         found = os.environ.get("IMAGEIO_FFMPEG_EXE") or shutil.which("ffmpeg")
         if found:
             return found
-        otherwise = "an ffmpeg in PATH, or IMAGEIO_FFMPEG_EXE set to one"
+        otherwise = "an ffmpeg in PATH or named by IMAGEIO_FFMPEG_EXE"
         raise MissingExtraError("writing a video", "video", otherwise=otherwise) from error
     try:
         return str(imageio_ffmpeg.get_ffmpeg_exe())
