@@ -92,17 +92,18 @@ $(BIN)/python:
 	else echo "make: no Python from 3.11 to 3.13 was found; PYTHON=/path/to/python names one" >&2; exit 2; fi
 
 # One mark for each set of extras. `lint` needs what `test` has too: the checkers read the tests.
-$(MARKS)/base: EXTRAS :=
-$(MARKS)/test: EXTRAS := [test]
-$(MARKS)/dev: EXTRAS := [test,dev]
-$(MARKS)/docs: EXTRAS := [docs]
-$(MARKS)/e2e: EXTRAS := [e2e]
-$(MARKS)/bench: EXTRAS := [bench,gym,ros2]
+$(MARKS)/base: EXTRAS := video
+$(MARKS)/test: EXTRAS := test
+$(MARKS)/dev: EXTRAS := test dev
+$(MARKS)/docs: EXTRAS := docs
+$(MARKS)/e2e: EXTRAS := video e2e
+$(MARKS)/bench: EXTRAS := bench gym mesh ros2
 $(MARKS)/%: pyproject.toml requirements.lock | $(BIN)/python
-	@echo "installing roboyard$(EXTRAS) into $(VENV)"
+	@echo "installing roboyard with $(EXTRAS) into $(VENV)"
 	@if command -v uv >/dev/null; then \
-		uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraints requirements.lock --editable '.$(EXTRAS)'; \
+		uv pip install --quiet --python $(BIN)/python --constraints requirements.lock \
+			$(EXTRAS:%=--editable '.[%]') && $(BIN)/python tools/bytecode.py; \
 	else \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.$(EXTRAS)'; \
+		$(BIN)/python tools/install.py $(EXTRAS); \
 	fi
 	@mkdir -p $(@D) && touch $@

@@ -13,6 +13,7 @@ import pytest
 
 from roboyard.compute import kernel, registered_kernels
 from roboyard.compute.kernel_folders import KEPT_FOLDERS, kernel_folder
+from roboyard.errors import RunError
 
 
 @kernel(examples=lambda: [(np.zeros(3),)])
@@ -370,3 +371,12 @@ def test_functions_are_left_alone_where_jit_is_off(mirror) -> None:
     main = mirror.folder / "main.py"
     main.write_text(main.read_text().replace("sum(run.stats.cache_hits.values())", "hasattr(run, 'stats')"))
     assert mirror(NUMBA_DISABLE_JIT="1")[0] == {"kernel": 20.0, "plain": 20.0, "hits": False}
+
+
+def test_a_numba_without_the_internals_that_kernels_need_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from roboyard.compute.jit import _find_internals
+
+    monkeypatch.delattr("numba.core.caching.IndexDataCacheFile._load_index")
+    monkeypatch.delattr("numba.core.compiler.CompileResult")
+    with pytest.raises(RunError, match=r"numba 0.* lacks .*_load_index, compiler.CompileResult._rebuild.*'numba>="):
+        _find_internals()

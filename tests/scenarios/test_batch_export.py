@@ -61,7 +61,7 @@ def test_places_that_cannot_be_are_told_before_anything_runs(tmp_path: Path, mon
     with pytest.raises(InputError, match="--junit.*a folder"):
         check_place(tmp_path, "--junit")
     monkeypatch.setattr(batch_export, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pyarrow.*pip install 'roboyard\[batch\]'"):
+    with pytest.raises(InputError, match=r"Parquet.*pip install 'roboyard\[batch\]'"):
         check_export(tmp_path / "t.parquet")
 
 

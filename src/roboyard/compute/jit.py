@@ -17,19 +17,48 @@ from pathlib import Path
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numba
-from numba.core.caching import IndexDataCacheFile
-from numba.core.compiler import CompileResult
+import numba.core.caching
+import numba.core.compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numpy.typing import NDArray
 
 from roboyard.compute.kernel_folders import is_locked, kernel_folder, lock_folder
 from roboyard.compute.kernel_key import kernel_key
 from roboyard.compute.wall_clock import wall_seconds
+from roboyard.errors import RunError
 
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 Examples = Callable[[], Iterable[tuple[Any, ...]]]
+
+
+def _find_internals() -> tuple[Any, Any]:
+    """Classes of numba that its documentation does not promise, by which compiled code is kept.
+
+    Raises:
+        RunError: This version of numba has them no more, or they lack a method that is called here.
+    """
+    needed = {
+        "caching.IndexDataCacheFile": ("load", "save", "flush", "_load_index", "_data_path"),
+        "compiler.CompileResult": ("_rebuild", "_reduce"),
+        "dispatcher.Dispatcher": ("compile", "get_call_template"),
+    }
+    found, missing = [], []
+    for name, methods in needed.items():
+        module, _, class_name = name.partition(".")
+        internal = getattr(getattr(numba.core, module, None), class_name, None)
+        found.append(internal)
+        missing += [f"{name}.{method}" for method in methods if not hasattr(internal, method)]
+    if missing:
+        raise RunError(
+            f"numba {numba.__version__} lacks internals by which kernels are kept: {', '.join(missing)}",
+            valid="pip install 'numba>=0.66,<0.69'",
+        )
+    return found[0], found[1]
+
+
+IndexDataCacheFile, CompileResult = _find_internals()
 
 # What reading a damaged pickle may raise, says its documentation, beside the file system's own errors.
 _FILE_TROUBLE = (

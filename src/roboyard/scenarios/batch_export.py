@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from roboyard.config import atomic_path
-from roboyard.errors import InputError
+from roboyard.errors import InputError, MissingExtraError
 from roboyard.scenarios.run_folder import RunFolder, unwritable
 
 if TYPE_CHECKING:
@@ -35,10 +35,7 @@ def check_export(path: str | Path) -> None:
     if path.suffix not in _WRITERS:
         raise InputError(f"cannot export to {path}", where="--export", valid="a name in .csv or .parquet")
     if path.suffix == ".parquet" and find_spec("pyarrow") is None:
-        raise InputError(
-            "Parquet needs pyarrow, which is not installed", where="--export",
-            valid="pip install 'roboyard[batch]', or a name in .csv",
-        )  # fmt: skip
+        raise MissingExtraError("Parquet", "batch", where="--export", otherwise="a name in .csv")
     check_place(path, "--export")
 
 

@@ -33,6 +33,7 @@ from roboyard.scenarios.faults.by_hand import FaultsByHand
 from roboyard.scenarios.faults.deeds import deed_by_hand
 from roboyard.scenarios.filming import Filming
 from roboyard.scenarios.outcome import Outcome
+from roboyard.scenarios.provenance import compare_with_here
 from roboyard.scenarios.report import write_report
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_folder import RunFolder, given_folder, new_folder
@@ -96,8 +97,12 @@ def run_scenario(
     """
     limit_blas_threads(1)
     control = control or Control()
-    repeated = _read_inputs(inputs)
+    repeated, origin = _read_inputs(inputs)
     criteria, until = read_criteria(spec)
+    if video is True:
+        from roboyard.scenarios.video.mp4 import find_ffmpeg
+
+        find_ffmpeg()  # who asks for a video learns before the run that none can be written
     folder = _folder(spec, out, runs) if keep else None
     with interruptible(control), ExitStack() as stack:
         stack.enter_context(listen_to_first_calls(partial(_report_first_call, stage or _nobody)))
@@ -111,7 +116,7 @@ def run_scenario(
         states = folder.path if folder is not None else Path()
         run.bus.add(ClockNode(control=control, states=states), "clock")
         run.bus.add(FaultsByHand(deeds=(), events=run.events, make=partial(deed_by_hand, run)), "faults_by_hand")
-        notes = _restore(run, spec, from_state, folder)
+        notes = [*origin, *_restore(run, spec, from_state, folder)]
         run.bus.inputs.schedule(item for item in repeated if from_state is None or item[0] > run.bus.now_ns)
         # before anybody can call, for nobody is answered meanwhile
         report_progress = partial(_report_progress, stage or _nobody)
@@ -160,11 +165,13 @@ def seldom_collected() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _read_inputs(path: str | Path | None) -> list[tuple[int, Input]]:
+def _read_inputs(path: str | Path | None) -> tuple[list[tuple[int, Input]], list[str]]:
+    """What others gave to a recorded run, and in what that run was made differently."""
     if path is None:
-        return []
+        return [], []
     with open_recording(path) as recording:
-        return inputs_of(recording)
+        other = compare_with_here({key: str(value) for key, value in recording.metadata.items()})
+        return inputs_of(recording), [f"{path}: {other}"] if other else []
 
 
 def _folder(spec: Spec, out: str | Path | None, runs: str | Path) -> RunFolder:

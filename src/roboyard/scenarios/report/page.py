@@ -11,6 +11,7 @@ from roboyard import __version__
 from roboyard.scenarios.depth_looks import Look
 from roboyard.scenarios.floor import Floor
 from roboyard.scenarios.metrics.evaluation import RUN_METRICS
+from roboyard.scenarios.provenance import compare_with_lock
 from roboyard.scenarios.report.section import Section
 from roboyard.scenarios.report.story import Story
 
@@ -228,9 +229,11 @@ def _metrics(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _provenance(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = document.get("provenance", {})
     rows = [(name, str(version)) for name, version in found.get("versions", {}).items()]
-    return rows + [
+    rows += [
         (key.replace("_", " "), str(found[key])) for key in ("lock", "cpu_class", "cpu", "renderer") if key in found
     ]
+    other = compare_with_lock(found.get("versions", {}))
+    return [*rows, ("not as tested", other)] if other else rows
 
 
 def number(value: Any) -> str:
