@@ -1,8 +1,8 @@
 """A cache on disk for what is slow to parse: an entry's key is a hash of everything that it was made from.
 
-Entries are JSON, so reading one runs nobody's code.  A change of any input, or of the code that parses it, makes another
-key; a stale entry cannot be found.  The cache only saves time: whatever is wrong with its folder or with an entry, the
-caller parses as if there were no entry.
+Entries are JSON, so reading one runs nobody's code.  A change of any input, or of the code that parses it, makes
+another key; a stale entry cannot be found.  The cache only saves time: whatever is wrong with its folder or with an
+entry, the caller parses as if there were no entry.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ContentCache:
             self._folder.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self._folder, suffix=".part")
             try:
-                with open(handle, "wb") as file:
+                with os.fdopen(handle, "wb") as file:
                     file.write(hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload)
                 os.replace(name, self._path(key))  # noqa: PTH105 - readers see the old entry or the whole new one
             except BaseException:
