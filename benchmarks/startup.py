@@ -41,7 +41,7 @@ main()
 
 def verbs(folder: Path) -> list[tuple[str, str, float]]:
     """Command lines, the imports that are their limit, and how many seconds each may take."""
-    library = Path(str(resources.files("roboyard.scenarios.library")))
+    library = Path(str(resources.files("roboyard.scenarios"))) / "library"
     return [
         ("list", PLAIN, 1.0),
         ("list nodes", PLAIN, 1.0),
@@ -61,8 +61,7 @@ def make_files(folder: Path) -> None:
     cells = np.full((100, 200), FREE, dtype=np.int8)
     cells[30:, 60] = cells[:70, 140] = OCCUPIED
     save_map(folder / "walls.yaml", OccupancyGrid(cells, GridFrame(0.05, cells.shape)))
-    roboyard = [sys.executable, "-m", "roboyard"]
-    subprocess.run([*roboyard, "run", "rover-drive", "--smoke", "-q", "--out", str(folder / "run")], check=False)
+    measured(["-m", "roboyard", "run", "rover-drive", "--smoke", "--quiet", "--out", str(folder / "run")], folder)
 
 
 def measured(arguments: Sequence[str], folder: Path) -> tuple[float, float]:
