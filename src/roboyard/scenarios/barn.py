@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import binary_dilation, convolve
 
 from roboyard.compute import expect_kernels
 from roboyard.compute.kernel_folders import cache_root
@@ -122,6 +121,8 @@ def numbers(path: Path) -> list[int]:
 
 def grown(number: int) -> BarnWorld:
     """A world of our making: cells filled at random, smoothed by their neighbours, and kept if there is a way."""
+    from scipy.ndimage import convolve
+
     rng = np.random.default_rng([0xBA54, number])
     while True:
         field = rng.random((SIDE, SIDE)) < rng.choice([0.15, 0.2, 0.25, 0.3])
@@ -141,6 +142,8 @@ def grown(number: int) -> BarnWorld:
 
 def _shortest(field: NDArray[np.bool_]) -> NDArray[np.float64] | None:
     """Cells (m, 2), column and row, of the shortest way up through a field that leaves room for a robot."""
+    from scipy.ndimage import binary_dilation
+
     padded = np.pad(field, ((_ROOM + 1, _ROOM + 1), (0, 0)))
     solid = binary_dilation(padded, iterations=_ROOM)
     costs = Costmap(np.where(solid, LETHAL, 0).astype(np.uint8), GridFrame(1.0, solid.shape))

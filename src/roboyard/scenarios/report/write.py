@@ -13,8 +13,6 @@ from roboyard.scenarios.depth_looks import look_again
 from roboyard.scenarios.floor import Floor, floor_of
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.metrics.mapping import Plan
-from roboyard.scenarios.report.page import render
-from roboyard.scenarios.report.parts import PARTS
 from roboyard.scenarios.report.section import Part, Section, Source
 from roboyard.scenarios.report.story import Story, read_story
 from roboyard.scenarios.run_folder import RunFolder
@@ -40,6 +38,8 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
         InputError: the folder holds no metrics, or they are damaged.
         RunError: the report cannot be written.
     """
+    from roboyard.scenarios.report.page import render  # not before the run that is told of
+
     document = folder.read_metrics()
     stories: list[Story] = []
     log: list[tuple[float, str, str, str]] = []
@@ -73,6 +73,8 @@ def _sections(
     log: list[tuple[float, str, str, str]],
 ) -> list[Section]:
     """What the parts of the report have to show of each robot; what cannot be drawn is said in ``log``."""
+    from roboyard.scenarios.report.parts import PARTS
+
     sections: list[Section] = []
     plan = _plan(world)
     for story, robot in zip(stories, robots.values(), strict=True):
