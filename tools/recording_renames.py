@@ -115,6 +115,12 @@ class Renames:
             self.names[section] for section in ("nodes", "frames", "parameters")
         )
 
+    @property
+    def is_active(self) -> bool:
+        """Whether anything of a recording is called otherwise."""
+        sections = ("topics", "types", "nodes", "frames", "parameters", "metadata", "scenarios")
+        return bool(self.fields or self.values or self.texts) or any(self.names[section] for section in sections)
+
     def new_name(self, section: str, old: str) -> str:
         """The new name of a scenario, topic, …; sections are `NAMES`."""
         return self.names[section].new_name(old)
