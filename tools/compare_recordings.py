@@ -30,7 +30,7 @@ from roboyard.compute import usable_cores
 from roboyard.errors import InputError, RecordingError, RoboyardError
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE, RENAMES = ROOT / "src", Path(__file__).resolve().parent / "renames.toml"
+RENAMES = Path(__file__).resolve().parent / "renames.toml"
 EQUAL, DIFFERENT, FAILED = "equal", "different", "failed"
 SHOWN = 6
 """Topics and metrics that are told of a scenario that differs; --json tells all."""
@@ -235,7 +235,7 @@ def run(given: argparse.Namespace) -> int:
         scratch = stack.enter_context(scratch_folder(store))
         runner = SmokeRunner(scratch, given.workers, given.timeout, note)
         old = stack.enter_context(opened(given.old, given.old_python or given.python))
-        old_home = home_of(old, SOURCE, given.seed, store, scratch)
+        old_home = home_of(old, renames.command("old", "environment"), given.seed, store, scratch)
         old_names = list_scenarios(old, renames.command("old", "list"))
 
         def old_job(name: str) -> Job:
@@ -245,7 +245,7 @@ def run(given: argparse.Namespace) -> int:
             return record(runner, [old_job(name) for name in given.scenarios or old_names], given.json)
         new = stack.enter_context(opened(given.new, given.python))
         new_seed = given.seed if given.new_seed is None else given.new_seed
-        new_home = home_of(new, SOURCE, new_seed, store, scratch)
+        new_home = home_of(new, renames.command("new", "environment"), new_seed, store, scratch)
         new_names = list_scenarios(new, renames.command("new", "list"))
         plan = plan_scenarios(old_names, new_names, given.scenarios, renames)
         old_of = {b: a for a, b in plan.pairs.items()}

@@ -26,6 +26,13 @@ EXCLUDED = ("scenarios", "topics", "fields", "metadata", "metrics")
 """What may be left out of a comparison."""
 RUN = ("run", "{scenario}", "--smoke", "--seed", "{seed}", "--out", "{folder}", "--no-video", "--json")
 LIST = ("list", "scenarios", "--json")
+PROBE = (
+    "-c",
+    "from roboyard.scenarios.provenance import cpu_class, lock_hash; print(lock_hash(), cpu_class(), sep='\\n')",
+)
+COMMANDS = {"run": RUN, "list": LIST, "environment": PROBE}
+"""Words after ``roboyard`` that run a scenario and list all, and words after ``python`` that print versions and kind of
+processor, by which runs are kept."""
 NODE_FIELDS = frozenset({"rcl_interfaces/msg/Log.name", "rcl_interfaces/msg/ParameterEvent.node"})
 """Fields that hold a node's name."""
 FRAME_FIELDS = frozenset({"frame_id", "child_frame_id"})
@@ -159,13 +166,8 @@ class Renames:
         return any(fnmatchcase(name, pattern) for pattern in self.excluded[kind])
 
     def command(self, side: str, what: str) -> tuple[str, ...]:
-        """Words after ``roboyard`` that run a scenario ("run") or list all ("list") at a side, "old" or "new"."""
-        return self.commands.get(side, {}).get(what, RUN if what == "run" else LIST)
-
-    def met(self) -> set[str]:
-        """Entries for which a name was met."""
-        tables = [*self.names.values(), *self.fields.values(), *self.values.values()]
-        return {f"{table.section}: {key}" for table in tables for key in table.met}
+        """How a side, "old" or "new", is asked for something; see `COMMANDS`."""
+        return self.commands.get(side, {}).get(what, COMMANDS[what])
 
     def unmet(self) -> list[str]:
         """Entries for which no name was met."""
@@ -211,7 +213,7 @@ def parse_renames(document: Mapping[str, Any], where: str = "renames") -> Rename
     commands = _mapping(document.get("commands", {}), f"{where}: [commands]")
     _only(commands, ("old", "new"), f"{where}: [commands]")
     for side, entries in commands.items():
-        _only(_mapping(entries, f"{where}: [commands.{side}]"), ("run", "list"), f"{where}: [commands.{side}]")
+        _only(_mapping(entries, f"{where}: [commands.{side}]"), tuple(COMMANDS), f"{where}: [commands.{side}]")
     return Renames(
         where,
         {name: NameTable(name, _strings(document.get(name, {}), f"{where}: [{name}]"), where) for name in NAMES},

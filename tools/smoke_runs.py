@@ -29,10 +29,6 @@ FILES = ("recording.mcap", "metrics.json", "scenario.yaml")
 OWN_SEED = "own"
 """The seed that each scenario names itself, in names of folders."""
 _SCRATCH = ".scratch-"
-_PROBE = """
-from roboyard.scenarios.provenance import cpu_class, lock_hash
-print(lock_hash(), cpu_class(), sep="\\n")
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +82,12 @@ def default_store() -> Path:
     return (Path(xdg) if xdg.startswith("/") else Path.home() / ".cache") / "roboyard" / "recordings"
 
 
-def home_of(revision: Revision, tool_source: Path, seed: int | None, store: Path, scratch: Path) -> Path:
+def home_of(revision: Revision, words: Sequence[str], seed: int | None, store: Path, scratch: Path) -> Path:
     """The folder that keeps runs of a revision by this environment, machine and seed.
 
     Args:
         revision: Of the runs.
-        tool_source: Source that the probe is imported from: this tool's, since others may call it otherwise.
+        words: Of a Python that prints what else a recording's bytes depend on.
         seed: Of the runs.
         store: Where all of them are kept.
         scratch: Taken instead where a working tree has changes, which no name tells apart.
@@ -101,12 +97,11 @@ def home_of(revision: Revision, tool_source: Path, seed: int | None, store: Path
     """
     if not revision.is_clean:
         return scratch / f"tree-{OWN_SEED if seed is None else seed}"
-    metadata = revision.environment["PYTHONPATH"].split(os.pathsep)[0]
-    environment = {**revision.environment, "PYTHONPATH": os.pathsep.join([metadata, str(tool_source)])}
-    done = _call([str(revision.python), "-P", "-c", _PROBE], environment)
+    done = _call([str(revision.python), "-P", *words], revision.environment)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
-        raise InputError(f"{revision.python} cannot run Roboyard: {reason}", valid="a Python of Roboyard's environment")
+        valid = "a Python of Roboyard's environment; [commands] in the table of renames says how it is asked"
+        raise InputError(f"{revision.python} cannot run Roboyard at {revision.label}: {reason}", valid=valid)
     machine = hashlib.sha256(done.stdout.encode()).hexdigest()[:10]
     return store / f"{revision.commit[:12]}-{machine}-seed-{OWN_SEED if seed is None else seed}"
 

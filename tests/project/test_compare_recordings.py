@@ -399,6 +399,8 @@ def repository(tmp_path: Path, tool: ModuleType, monkeypatch: pytest.MonkeyPatch
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "__main__.py").write_text(FAKE)
+    (package / "scenarios").mkdir()
+    (package / "scenarios" / "provenance.py").write_text("cpu_class = lock_hash = str\n")
     (place / "pyproject.toml").write_text('[project]\nname = "roboyard"\nversion = "0.1.0"\n')
     messages = [Sent("/log", "other", k) for k in range(1, 5)]
     for name in ("same", "changed", "broken", "gone"):
@@ -501,6 +503,23 @@ def test_renamed_scenarios_and_another_seed(
     code, out, _ = call(tool, capsys, *words, "--new-seed", "1")
     assert code == 1
     assert "metrics.json seed: 0 → 1" in out
+
+
+def test_commands_that_are_called_otherwise_stand_in_the_table(
+    tool: ModuleType, repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main = repository / "src/roboyard/__main__.py"
+    main.write_text(main.read_text().replace('"list"', '"catalog"'))
+    git(repository, "mv", "src/roboyard/scenarios/provenance.py", "src/roboyard/scenarios/origin.py")
+    git(repository, "commit", "-q", "-a", "-m", "third")
+    words = ("first", "--scenarios", "same", "--keep", str(tmp_path / "kept"))
+    code, _, err = call(tool, capsys, *words)
+    assert code == 2
+    assert "[commands]" in err
+    table = tmp_path / "renames.toml"
+    asked = "from roboyard.scenarios.origin import cpu_class; print(cpu_class())"
+    table.write_text(f'[commands.new]\nlist = ["catalog"]\nenvironment = ["-c", "{asked}"]\n')
+    assert call(tool, capsys, *words, "--renames", str(table))[0] == 0
 
 
 def test_bad_input_is_told(
