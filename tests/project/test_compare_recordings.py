@@ -474,6 +474,8 @@ def test_two_revisions_are_compared(
     assert (code, ran(tmp_path)) == (0, [])
     assert "not compared, topics: /log" in out
     assert call(tool, capsys, "first", "first", *keep, "--scenarios", "changed", "gone")[0] == 0
+    assert call(tool, capsys, "first", *keep, "--scenarios", "same", "gone")[0] == 1  # something is lost
+    assert call(tool, capsys, "first", *keep, "--scenarios", "same", "fresh")[0] == 0  # something is new
 
 
 def test_a_working_tree_with_changes_is_run_each_time(
