@@ -11,6 +11,7 @@ ROOM ?=
 # One more than the cores of a small machine: many tests wait for programs and clocks.
 WORKERS ?= 3
 NAMES ?=
+OLD ?=
 REPEATS ?= 3
 OPTIONS ?=
 SYSTEMS := rover-homecoming akrobat-free scitos-free cell-collaboration youbot-loop
@@ -23,7 +24,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: help demo view gallery benchmarks test test-slow test-ros acceptance nightly bytecode lint docs serve-docs lock \
+.PHONY: help demo view gallery benchmarks compare test test-slow test-ros acceptance nightly bytecode lint docs serve-docs lock \
 	format clean
 
 help: ## what can be made
@@ -40,6 +41,10 @@ gallery: $(MARKS)/e2e ## the gallery's pictures and clips anew, from real runs (
 
 benchmarks: $(MARKS)/bench ## docs/benchmarks.md anew (NAMES="bus ik" for some, REPEATS=5, OPTIONS="--dir DIR")
 	$(BIN)/python tools/bench.py $(NAMES) --repeats $(REPEATS) $(if $(OPTIONS),-- $(OPTIONS))
+
+compare: $(MARKS)/base ## all smoke variants here against OLD=REVISION, message by message (OPTIONS="--scenarios rover-drive")
+	@[ -n "$(OLD)" ] || { echo "make: OLD is missing (OLD=REVISION, a commit, branch or tag)" >&2; exit 2; }
+	$(BIN)/python tools/compare_recordings.py $(OLD) $(OPTIONS)
 
 test: $(MARKS)/test bytecode ## the quick tests (ROOM=geometry for one room's)
 	$(BIN)/python -m pytest -n $(WORKERS) tests/$(ROOM)
