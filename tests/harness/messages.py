@@ -1,14 +1,20 @@
-"""Messages of any type, from the fields its definition lists."""
+"""Hypothesis strategies: messages of any type from the fields that its definition lists, poses, polygons."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
+from roboyard.geometry import SE2, SE3
 from roboyard.messages import action_type, message_type, names, service_type
 from roboyard.messages.layout import definition_of
 from roboyard.messages.structure import DTYPES, EMPTY_MEMBER
 
 
-def all_wire_types():
+def all_wire_types() -> list[str]:
     """Names of everything that travels: messages, and the parts of services and actions."""
     types = names("msg")
     for name in names("srv"):
@@ -24,13 +30,14 @@ def all_wire_types():
     return types
 
 
-def messages(name):
+def messages(name: str) -> st.SearchStrategy[Any]:
     """Messages of a type, all fields drawn."""
     fields = {f.attribute: values(f) for f in definition_of(name).fields if f.name != EMPTY_MEMBER}
     return st.builds(message_type(name), **fields)
 
 
-def values(field):
+def values(field: Any) -> st.SearchStrategy[Any]:
+    """What a field may hold."""
     if field.kind == "one":
         return single(field)
     low, high = (field.size, field.size) if field.kind == "array" else (0, min(field.size or 3, 3))
@@ -40,7 +47,7 @@ def values(field):
     return st.lists(single(field), min_size=low, max_size=high)
 
 
-def numbers(raw, dtype, low):
+def numbers(raw: bytes, dtype: np.dtype[Any], low: int) -> np.ndarray:
     """An array of whatever the bytes give: every bit pattern may come, NaN aside."""
     if dtype.kind == "b":
         return (np.frombuffer(raw[:: 8 if low else 1][: max(low, 3)], np.uint8) & 1).astype(bool)
@@ -49,7 +56,8 @@ def numbers(raw, dtype, low):
     return np.nan_to_num(array, nan=0.5) if dtype.kind == "f" else array
 
 
-def single(field):
+def single(field: Any) -> st.SearchStrategy[Any]:
+    """What one element of a field may be."""
     if field.nested:
         return messages(field.type)
     if field.type == "string":
@@ -66,3 +74,34 @@ def single(field):
         return st.floats(allow_nan=False)
     limits = np.iinfo(DTYPES[field.type])
     return st.integers(int(limits.min), int(limits.max))
+
+
+def coordinates(limit: float = 3.0) -> st.SearchStrategy[float]:
+    """Finite coordinates within a limit [m]."""
+    return st.floats(-limit, limit)
+
+
+def planar_poses(limit: float = 3.0) -> st.SearchStrategy[SE2]:
+    """Poses in the plane with any heading."""
+    return st.builds(SE2, coordinates(limit), coordinates(limit), st.floats(-math.pi, math.pi))
+
+
+def poses(limit: float = 3.0) -> st.SearchStrategy[SE3]:
+    """Poses in space with any roll, pitch and yaw."""
+    three = st.tuples(coordinates(limit), coordinates(limit), coordinates(limit))
+    angles = st.tuples(*[st.floats(-math.pi, math.pi)] * 3)
+    return st.builds(SE3.from_xyz_rpy, three, angles)
+
+
+@st.composite
+def star_polygons(draw: st.DrawFn, *, corners: tuple[int, int] = (3, 12), radius: tuple[float, float] = (0.1, 2.0)):
+    """Simple polygons (n, 2) round the origin, counter-clockwise: corners at increasing angles, at any distances.
+
+    No two neighbours are half a turn apart, so that the origin lies inside.
+    """
+    n = draw(st.integers(*corners))
+    shifts = draw(st.lists(st.floats(0.0, 0.9), min_size=n, max_size=n))
+    radii = draw(st.lists(st.floats(*radius), min_size=n, max_size=n))
+    # a corner in each of n equal sectors; the gap of two neighbours is below 2 sectors: half a turn from n = 4 on
+    angles = 2.0 * np.pi * (np.arange(n) + np.array(shifts) * (0.5 if n == 3 else 1.0)) / n
+    return np.array(radii)[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
