@@ -141,6 +141,7 @@ class BusHarness:
         self.bus = Bus(seed=seed, start_ns=start_ns, debug=debug) if bus is None else bus
         self.logs: list[Record] = []
         self._traffic: dict[str, Traffic] = {}
+        self._published: list[tuple[str, Received]] = []
         self._publishers: dict[tuple[str, str, bool], Publisher] = {}
         self._client: Node | None = None
         self._action_clients: dict[str, Any] = {}
@@ -150,7 +151,9 @@ class BusHarness:
             self.bus.add(node, name)
 
     def _on_published(self, topic: Any, message: Any, source: str, time_ns: int) -> None:
-        self._traffic.setdefault(topic.name, Traffic()).append(Received(time_ns, message, source))
+        received = Received(time_ns, message, source)
+        self._traffic.setdefault(topic.name, Traffic()).append(received)
+        self._published.append((topic.name, received))
 
     # -- nodes -----------------------------------------------------------------------------------------------------
     def add(self, node: N, name: str, **options: Any) -> N:
@@ -320,14 +323,12 @@ class BusHarness:
         return restored
 
     def wire(self, *, after_ns: int = -1) -> list[tuple[int, str, str, bytes]]:
-        """Everything published after a moment: (time [ns], topic, source, bytes), in order of time and topic."""
-        rows = [
+        """Everything published after a moment: (time [ns], topic, source, bytes), in the order of publishing."""
+        return [
             (item.time_ns, topic, item.source, serialize(item.message))
-            for topic, traffic in self._traffic.items()
-            for item in traffic
+            for topic, item in self._published
             if item.time_ns > after_ns
         ]
-        return sorted(rows, key=lambda row: (row[0], row[1]))
 
 
 def check_snapshot_continues(

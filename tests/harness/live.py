@@ -100,6 +100,17 @@ class LiveBus:
             self.in_run(held.set)  # looks no more
             raise TimeoutError(f"the condition did not hold within {timeout} s") from self._error
 
+    def wait_for_time(self, seconds: float, timeout: float = 60.0) -> None:
+        """Wait until the run's clock has come to a moment [s].
+
+        Raises:
+            TimeoutError: it did not in time [s of the wall clock].
+        """
+        reached = Event()
+        self.in_run(lambda: self.bus.executor.at(round(seconds * 1e9), reached.set), timeout)
+        if not reached.wait(timeout):
+            raise TimeoutError(f"the run did not come to {seconds} s within {timeout} s") from self._error
+
     def stop(self) -> None:
         """End the run and close everything; a second call does nothing. Raises the error that ended the run, if any."""
         if self._stopped:

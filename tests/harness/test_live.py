@@ -43,6 +43,8 @@ def test_live_bus_is_reachable_until_it_stops() -> None:
             assert next(connection.messages(10.0)).message.data > 50
         live.wait_until(lambda: live.bus.nodes["/counter"].count >= 60)
         assert live.in_run(lambda: live.bus.nodes["/counter"].count) >= 60
+        live.wait_for_time(7.0)
+        assert live.in_run(lambda: live.bus.now_ns) >= 7 * 10**9
         with RemoteBus("bench") as remote, connect("bench") as connection:
             assert "/counter" in {node["name"] for node in connection.graph()["nodes"]}
             assert remote.now_ns > 0

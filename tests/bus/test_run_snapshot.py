@@ -1,4 +1,4 @@
-"""A whole run, rover and physics and noise included, goes on from a saved state bit by bit."""
+"""A whole run, rover and physics and noise included, that is loaded goes on bit by bit."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from roboyard.messages import serialize
 END_NS = 3 * 10**9
 
 
-class Driver(ry.Node):
-    """Drives in curves, and falls silent now and then, so that the arbiter's time-out strikes."""
+class CurveDriver(ry.Node):
+    """Drives in curves, and stops publishing now and then, so that the arbiter's time-out passes."""
 
     fields = ("count",)
 
@@ -30,29 +30,31 @@ class Driver(ry.Node):
             self.out.publish(command)
 
 
-def start() -> tuple[ry.Run, list[tuple[int, str, str, bytes]]]:
+def start_run() -> tuple[ry.Run, list[tuple[int, str, str, bytes]]]:
     run, seen = ry.Run("arena", seed=7), []
     run.add("rover", at=(0, 0, 0)).bring_up()
-    run.bus.add(Driver(), "teleop")
+    run.bus.add(CurveDriver(), "teleop")
     run.bus.tap(lambda topic, message, node, time_ns: seen.append((time_ns, topic.name, node, serialize(message))))
     return run, seen
 
 
 @pytest.fixture(scope="module")
 def whole() -> list[tuple[int, str, str, bytes]]:
-    run, seen = start()
+    run, seen = start_run()
     run.bus.executor.run_until(END_NS)
     run.close()
     return seen
 
 
-@pytest.mark.parametrize("moment_ns", [1_000_000_000, 1_503_000_000, 2_000_000_001])
-def test_a_run_goes_on_from_a_saved_state_bit_by_bit(whole: list[tuple[int, str, str, bytes]], moment_ns: int) -> None:
-    first, _ = start()
+@pytest.mark.parametrize(
+    "moment_ns", [1_000_000_000, 1_503_000_000, 2_000_000_001], ids=["1 s", "between steps", "1 ns later"]
+)
+def test_loaded_run_goes_on_bit_by_bit(whole: list[tuple[int, str, str, bytes]], moment_ns: int) -> None:
+    first, _ = start_run()
     first.bus.executor.run_until(moment_ns)
     saved = pickle.loads(pickle.dumps(first.bus.save()))
     first.close()
-    second, seen = start()
+    second, seen = start_run()
     seen.clear()
     second.bus.load(saved)
     second.bus.executor.run_until(END_NS)
