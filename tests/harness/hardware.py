@@ -41,6 +41,7 @@ class FakeHardware:
         read_error: Raised by the next reads, if any.
         write_error: Raised by the next writes, if any.
         written: Every command, in order.
+        history: True positions at the beginning and after each command.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class FakeHardware:
         self.read_error: Exception | None = None
         self.write_error: Exception | None = None
         self.written: list[WrittenCommand] = []
+        self.history: list[NDArray[np.float64]] = [self._position.copy()]
 
     # -- what tests look at ----------------------------------------------------------------------------------------
     @property
@@ -85,6 +87,13 @@ class FakeHardware:
         """True speeds now [rad/s or m/s]."""
         self._advance()
         return self._velocity.copy()
+
+    @property
+    def set_points(self) -> dict[str, float]:
+        """The newest set-point of each joint that was commanded."""
+        return {
+            joint: float(value) for item in self.written for joint, value in zip(item.joints, item.values, strict=True)
+        }
 
     def place(self, joint: str, position: float) -> None:
         """Put a joint somewhere by hand; it keeps its set-point there [rad or m]."""
@@ -125,6 +134,7 @@ class FakeHardware:
             if command.mode == "effort":
                 self._effort[index] = value
         self._settle()
+        self.history.append(self._position.copy())
 
     # -- motion ----------------------------------------------------------------------------------------------------
     def _index(self, joint: str) -> int:

@@ -68,6 +68,8 @@ def test_without_time_constant_joints_are_there_at_once() -> None:
         (0, "velocity", ("b",)),
         (0, "position", ("a",)),
     ]
+    assert hardware.set_points == {"a": 1.0, "b": 2.0}
+    assert [row.tolist() for row in hardware.history] == [[0.5, 0.0], [0.5, 0.0], [1.0, 0.0]]
 
 
 def test_stuck_joints_stay_and_offsets_show_in_readings_only() -> None:

@@ -57,7 +57,7 @@ def matrix(joint: Joint, q: float) -> np.ndarray:
 
 
 @given(trees(), st.lists(st.floats(-4.0, 4.0), min_size=6, max_size=6))
-def test_agrees_with_products_of_matrices(model: Model, values: list[float]) -> None:
+def test_link_poses_agree_with_products_of_matrices(model: Model, values: list[float]) -> None:
     positions = {f"j{i}": value for i, value in enumerate(values)}
     found = ForwardKinematics(model).link_poses(positions)
     parents = {joint.child: joint for joint in model.joints}
@@ -71,7 +71,7 @@ def test_agrees_with_products_of_matrices(model: Model, values: list[float]) -> 
 
 
 @given(trees(), st.lists(st.floats(-4.0, 4.0), min_size=6, max_size=6))
-def test_published_transforms_make_up_the_same_tree(model: Model, values: list[float]) -> None:
+def test_transforms_of_a_model_make_up_the_same_tree(model: Model, values: list[float]) -> None:
     positions = {f"j{i}": value for i, value in enumerate(values)}
     kinematics = ForwardKinematics(model)
     edges = {child: (T, parent) for T, parent, child in kinematics.joint_transforms(positions)}
@@ -97,7 +97,7 @@ def two_links(**fields: object) -> Model:
     return Model("m", (Link("a", I), Link("b", I), Link("c", I)), (joint,))
 
 
-def test_a_mimicking_joint_follows_through_a_chain() -> None:
+def test_mimicking_joint_follows_through_a_chain() -> None:
     axis = (Axis((1.0, 0.0, 0.0)),)
     joints = (
         Joint("lead", "prismatic", "a", "b", I, I, axis),
@@ -110,7 +110,7 @@ def test_a_mimicking_joint_follows_through_a_chain() -> None:
     assert [found[n].x for n in "bcd"] == pytest.approx([0.5, 1.1, -1.1])
 
 
-def test_a_universal_joint_turns_about_its_axes_in_turn() -> None:
+def test_universal_joint_turns_about_its_axes_in_turn() -> None:
     model = two_links(type="universal", axes=(Axis((0.0, 0.0, 1.0)), Axis((0.0, 1.0, 0.0))))
     kinematics = ForwardKinematics(model)
     assert kinematics.inputs == ("j", "j_2")
@@ -119,7 +119,7 @@ def test_a_universal_joint_turns_about_its_axes_in_turn() -> None:
     assert pose.almost_equal(expected, 1e-12)
 
 
-def test_sensor_frames_that_are_no_links_are_fixed_frames() -> None:
+def test_sensor_frames_without_link_are_fixed_frames() -> None:
     T = SE3.from_xyz_rpy((0.1, 0.0, 0.2))
 
     def sensor(name: str, frame: str) -> Sensor:

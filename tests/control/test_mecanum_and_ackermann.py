@@ -45,7 +45,7 @@ def test_mecanum_wheels_turn_as_their_rollers_allow() -> None:
 
 
 @given(CARS, st.floats(-1.0, 1.0))
-def test_the_axes_of_all_wheels_meet_in_one_point(car: AckermannDrive, share: float) -> None:
+def test_ackermann_wheel_axes_meet_in_one_point(car: AckermannDrive, share: float) -> None:
     curvature = share * car.largest_curvature
     left, right = car.steering(curvature)
     for angle, pin in ((left, 0.5), (right, -0.5)):
@@ -56,7 +56,7 @@ def test_the_axes_of_all_wheels_meet_in_one_point(car: AckermannDrive, share: fl
 
 
 @given(CARS, st.floats(-1e3, 1e3), SPEED)
-def test_no_wheel_steers_beyond_the_limit(car: AckermannDrive, wz: float, vx: float) -> None:
+def test_ackermann_steering_keeps_its_limit(car: AckermannDrive, wz: float, vx: float) -> None:
     angles = car.steering(car.curvature(PlanarTwist(vx, 0.0, wz)))
     assert max(map(abs, angles)) <= car.steering_limit + 1e-9
 
@@ -71,7 +71,7 @@ def test_ackermann_backward_undoes_forward(car: AckermannDrive, share: float, sp
 
 
 @given(CARS, st.floats(-0.9, 0.9), SPEED)
-def test_steered_wheels_roll_as_fast_as_their_middles_move(car: AckermannDrive, share: float, speed: float) -> None:
+def test_steered_wheels_roll_as_fast_as_they_move(car: AckermannDrive, share: float, speed: float) -> None:
     curvature = share * car.largest_curvature
     turn = speed * curvature
     rims = car.wheel_speeds(speed, curvature)
@@ -85,14 +85,14 @@ def test_steered_wheels_roll_as_fast_as_their_middles_move(car: AckermannDrive, 
         assert heading[0] * velocity[1] - heading[1] * velocity[0] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_standing_it_steers_ready_to_turn() -> None:
+def test_standing_ackermann_drive_steers_ready_to_turn() -> None:
     car = AckermannDrive(0.3, 1.0, 1.2, 1.0)
     assert car.curvature(PlanarTwist(0.0, 0.0, -0.1)) == -car.largest_curvature
     assert car.curvature(PlanarTwist()) == 0.0
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
-def test_impossible_lengths_are_refused(bad: float) -> None:
+def test_invalid_drive_lengths_are_refused(bad: float) -> None:
     with pytest.raises(ConfigError):
         MecanumDrive(bad, 1.0, 1.0)
     with pytest.raises(ConfigError):

@@ -23,7 +23,7 @@ def points(order: int, seed: int, count: int = 5, joints: int = 3) -> list[WayPo
 
 
 @given(st.integers(0, 2), st.integers(0, 10_000))
-def test_it_passes_its_points_and_is_as_smooth_as_they_say(order: int, seed: int) -> None:
+def test_trajectory_passes_its_points_smoothly(order: int, seed: int) -> None:
     given_points = points(order, seed)
     path = Trajectory(given_points)
     for point in given_points[:-1]:
@@ -39,7 +39,7 @@ def test_it_passes_its_points_and_is_as_smooth_as_they_say(order: int, seed: int
 
 
 @given(st.integers(0, 2), st.integers(0, 10_000), st.floats(0.02, 0.98))
-def test_velocity_and_acceleration_are_the_derivatives(order: int, seed: int, share: float) -> None:
+def test_velocity_and_acceleration_are_derivatives(order: int, seed: int, share: float) -> None:
     given_points = points(order, seed, count=2)
     path = Trajectory(given_points)
     time, h = path.start + share * (path.end - path.start), 1e-5
@@ -49,14 +49,14 @@ def test_velocity_and_acceleration_are_the_derivatives(order: int, seed: int, sh
 
 
 @given(st.integers(0, 2), st.integers(0, 10_000), st.floats(0.0, 0.999))
-def test_one_moment_is_to_the_last_bit_that_of_many(order: int, seed: int, share: float) -> None:
+def test_single_sample_equals_batch_bit_for_bit(order: int, seed: int, share: float) -> None:
     path = Trajectory(points(order, seed))
     time = path.start + share * (path.end - path.start)
     for one, several in zip(path.sample(time), path.samples(np.array([time])), strict=True):
         assert np.array_equal(one, several[0])
 
 
-def test_it_agrees_with_scipys_hermite_spline() -> None:
+def test_trajectory_agrees_with_scipy_hermite_spline() -> None:
     from scipy.interpolate import BPoly, CubicHermiteSpline
 
     given_points = points(2, 7)
@@ -70,7 +70,7 @@ def test_it_agrees_with_scipys_hermite_spline() -> None:
     assert np.array([plain.sample(t).position for t in where]) == pytest.approx(cubic(where))
 
 
-def test_before_the_start_it_waits() -> None:
+def test_trajectory_waits_before_its_start() -> None:
     path = Trajectory([WayPoint(1.0, np.array([2.0])), WayPoint(2.0, np.array([3.0]))])
     assert path.sample(0.0).position == [2.0]
     assert path.sample(1.5).position == [2.5]
@@ -89,13 +89,13 @@ def test_before_the_start_it_waits() -> None:
         ([WayPoint(0.0, np.zeros(1), np.zeros(2))], "velocities"),
     ],
 )
-def test_impossible_points_are_refused(bad: list[WayPoint], message: str) -> None:
+def test_invalid_trajectory_points_are_refused(bad: list[WayPoint], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Trajectory(bad)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_samples_are_the_same_one_by_one_and_together(count: int) -> None:
+def test_samples_one_by_one_equal_samples_together(count: int) -> None:
     rng = np.random.default_rng(count)
     spline = Trajectory([WayPoint(0.5 * k, rng.normal(size=3), rng.normal(size=3)) for k in range(count)])
     times = np.linspace(spline.start, spline.end, 7)[:-1]
@@ -107,7 +107,7 @@ def test_samples_are_the_same_one_by_one_and_together(count: int) -> None:
 
 
 @given(st.integers(2, 8), st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_all_pieces_at_once_are_those_one_after_the_other(count: int, size: int, seed: int) -> None:
+def test_pieces_at_once_equal_pieces_in_sequence(count: int, size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     times = np.cumsum(rng.uniform(0.01, 1.0, count))
     points = [WayPoint(float(t), rng.normal(size=size), rng.normal(size=size)) for t in times]

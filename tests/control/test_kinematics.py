@@ -25,7 +25,7 @@ drives = st.builds(
 
 
 @given(drives, speeds, speeds)
-def test_forward_undoes_inverse(drive: DifferentialDrive, vx: float, wz: float) -> None:
+def test_differential_forward_undoes_inverse(drive: DifferentialDrive, vx: float, wz: float) -> None:
     twist = drive.body_twist(drive.wheel_speeds(PlanarTwist(vx, 0.0, wz)))
     assert twist.vx == pytest.approx(vx, abs=1e-12)
     assert twist.wz == pytest.approx(wz, abs=1e-12)
@@ -33,13 +33,13 @@ def test_forward_undoes_inverse(drive: DifferentialDrive, vx: float, wz: float) 
 
 
 @given(drives, speeds, speeds)
-def test_inverse_undoes_forward(drive: DifferentialDrive, left: float, right: float) -> None:
+def test_differential_inverse_undoes_forward(drive: DifferentialDrive, left: float, right: float) -> None:
     again = drive.wheel_speeds(drive.body_twist(np.array([left, right])))
     np.testing.assert_allclose(again, [left, right], atol=1e-12)
 
 
 @given(drives, speeds, speeds)
-def test_rigid_body_velocity_at_the_wheels(drive: DifferentialDrive, vx: float, wz: float) -> None:
+def test_wheel_speeds_are_rigid_body_velocities(drive: DifferentialDrive, vx: float, wz: float) -> None:
     """Independent: each side's way is the velocity of its (slip-widened) wheel point on the turning body."""
     half = drive.slip_factor * drive.track / 2.0
     for y, speed, scale in zip(
@@ -52,7 +52,7 @@ def test_rigid_body_velocity_at_the_wheels(drive: DifferentialDrive, vx: float, 
         assert speed * drive.wheel_radius * scale == pytest.approx(velocity[0], abs=1e-12)
 
 
-def test_the_formulas_of_the_thesis() -> None:
+def test_wheel_speeds_agree_with_the_thesis() -> None:
     """V_lin = v/r, V_rot = ω·k·c/(2r); k = 1.26402, the rover's numbers."""
     r, c, k, v, w = 0.1, 0.35, 1.26402, 0.7, -0.9
     left, right = DifferentialDrive(r, c, k).wheel_speeds(PlanarTwist(v, 0.0, w))
@@ -61,7 +61,7 @@ def test_the_formulas_of_the_thesis() -> None:
 
 
 @given(drives, speeds, speeds, st.floats(0.1, 50.0))
-def test_wheel_limit_keeps_the_arc(drive: DifferentialDrive, vx: float, wz: float, limit: float) -> None:
+def test_wheel_speed_limit_keeps_the_arc(drive: DifferentialDrive, vx: float, wz: float, limit: float) -> None:
     wanted = drive.wheel_speeds(PlanarTwist(vx, 0.0, wz))
     slowed = slow_to_wheel_limit(wanted, limit)
     assert np.max(np.abs(slowed)) <= limit * (1 + 1e-12)
@@ -72,11 +72,11 @@ def test_wheel_limit_keeps_the_arc(drive: DifferentialDrive, vx: float, wz: floa
 
 @pytest.mark.parametrize("bad", [0.0, -0.1, math.nan, math.inf])
 @pytest.mark.parametrize("name", ["wheel_radius", "track", "slip_factor", "left_radius_scale"])
-def test_impossible_drives_are_refused(name: str, bad: float) -> None:
+def test_invalid_drive_parameters_are_refused(name: str, bad: float) -> None:
     with pytest.raises(ConfigError, match=name):
         DifferentialDrive(**({"wheel_radius": 0.1, "track": 0.35} | {name: bad}))
 
 
-def test_fulfils_the_contract() -> None:
+def test_differential_drive_fulfills_the_protocol() -> None:
     drive: WheelKinematics = DifferentialDrive(0.1, 0.35)
     assert len(drive.wheel_speeds(PlanarTwist())) == len(drive.wheels)

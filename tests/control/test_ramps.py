@@ -44,7 +44,7 @@ def slack(limit: RampLimits) -> float:
 
 
 @given(limits, targets)
-def test_speed_and_acceleration_never_exceed_their_limits(limit: RampLimits, plan: list[tuple[float, int]]) -> None:
+def test_ramp_keeps_speed_and_acceleration_limits(limit: RampLimits, plan: list[tuple[float, int]]) -> None:
     slowing = limit.deceleration or limit.acceleration
     for _, before, after, _, _ in drive(Ramp(limit), plan):
         assert abs(after) <= limit.speed + 1e-12
@@ -57,14 +57,14 @@ def test_speed_and_acceleration_never_exceed_their_limits(limit: RampLimits, pla
 
 
 @given(limits, targets)
-def test_never_overshoots(limit: RampLimits, plan: list[tuple[float, int]]) -> None:
+def test_ramp_never_overshoots(limit: RampLimits, plan: list[tuple[float, int]]) -> None:
     for target, before, after, _, _ in drive(Ramp(limit), plan):
         low, high = min(before, target), max(before, target)
         assert low - 1e-12 <= after <= high + 1e-12
 
 
 @given(jerky, targets)
-def test_jerk_acceleration_and_speed_limits_hold(limit: RampLimits, plan: list[tuple[float, int]]) -> None:
+def test_jerk_limited_ramp_keeps_all_limits(limit: RampLimits, plan: list[tuple[float, int]]) -> None:
     slowing = limit.deceleration or limit.acceleration
     for _, before, after, a_before, a_after in drive(Ramp(limit), plan):
         assert abs(after) <= limit.speed + 1e-9
@@ -90,7 +90,7 @@ def test_jerk_limited_ramp_does_not_overshoot_a_standing_target(limit: RampLimit
 
 
 @given(limits, st.floats(-4.0, 4.0))
-def test_reaches_the_target_in_the_least_time(limit: RampLimits, wanted: float) -> None:
+def test_ramp_reaches_target_in_least_time(limit: RampLimits, wanted: float) -> None:
     ramp, target = Ramp(limit), limit.shape(wanted)
     needed = math.ceil(abs(target) / (limit.acceleration * DT) - 1e-9)
     for _ in range(needed):
@@ -106,14 +106,14 @@ def test_mirrored_targets_give_mirrored_ramps(limit: RampLimits, plan: list[tupl
         assert a == -b
 
 
-def test_braking_may_be_stronger_than_accelerating() -> None:
+def test_ramp_may_brake_harder_than_it_accelerates() -> None:
     ramp = Ramp(RampLimits(speed=2.0, acceleration=1.0, deceleration=4.0))
     up = sum(1 for _ in iter(lambda: ramp.step(1.0, DT), 1.0))
     down = sum(1 for _ in iter(lambda: ramp.step(0.0, DT), 0.0))
     assert up == pytest.approx(4 * down, abs=5)
 
 
-def test_shape() -> None:
+def test_ramp_has_the_expected_shape() -> None:
     limit = RampLimits(speed=0.2, reverse_speed=0.1, deadband=0.01, minimum=0.05)
     assert [limit.shape(v) for v in (0.0, 0.005, 0.02, 0.1, 5.0, -0.02, -5.0)] == [0, 0, 0.05, 0.1, 0.2, -0.05, -0.1]
     assert RampLimits(reverse_speed=0.0).shape(-1.0) == 0.0
@@ -122,6 +122,6 @@ def test_shape() -> None:
 @pytest.mark.parametrize(
     "bad", [{"acceleration": 0.0}, {"jerk": -1.0}, {"speed": math.nan}, {"speed": 0.1, "minimum": 0.2}]
 )
-def test_impossible_limits_are_refused(bad: dict[str, float]) -> None:
+def test_invalid_ramp_limits_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ConfigError):
         RampLimits(**bad)

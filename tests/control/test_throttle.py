@@ -12,7 +12,7 @@ SECOND = 1_000_000_000
 
 
 @given(st.integers(1, 100), st.integers(1, 200))
-def test_the_rate_is_kept_and_reached(rate: int, stream: int) -> None:
+def test_throttle_keeps_and_reaches_its_rate(rate: int, stream: int) -> None:
     throttle = Throttle(rate)
     passed = [i for i in range(10 * stream + 1) if throttle.passes(i * SECOND // stream)]
     assert passed[0] == 0
@@ -21,7 +21,7 @@ def test_the_rate_is_kept_and_reached(rate: int, stream: int) -> None:
 
 
 @given(st.lists(st.integers(0, 5 * SECOND), min_size=1).map(sorted), st.integers(1, 50))
-def test_what_does_not_pass_came_within_a_period(moments: list[int], rate: int) -> None:
+def test_throttle_drops_only_within_a_period(moments: list[int], rate: int) -> None:
     """However moments come; so after a gap the next passes at once."""
     throttle, period = Throttle(rate), round(SECOND / rate)
     last = None
@@ -33,19 +33,19 @@ def test_what_does_not_pass_came_within_a_period(moments: list[int], rate: int) 
             assert moment - last < period
 
 
-def test_zero_lets_everything_pass() -> None:
+def test_throttle_with_rate_zero_passes_everything() -> None:
     throttle = Throttle(0.0)
     assert all(throttle.passes(time) for time in (0, 0, 1, 1, 5))
 
 
-def test_a_clock_that_starts_anew_begins_anew() -> None:
+def test_throttle_starts_anew_when_the_clock_jumps_back() -> None:
     throttle = Throttle(1.0)
     assert throttle.passes(100 * SECOND)
     assert throttle.passes(0)
     assert not throttle.passes(SECOND // 2)
 
 
-def test_saved_state_goes_on_alike() -> None:
+def test_loaded_throttle_goes_on_alike() -> None:
     one, other = Throttle(20.0), Throttle(20.0)
     for i in range(7):
         one.passes(i * SECOND // 50)
@@ -55,6 +55,6 @@ def test_saved_state_goes_on_alike() -> None:
 
 
 @pytest.mark.parametrize("rate", [20.0])
-def test_twenty_of_fifty_hertz_are_twenty(rate: float) -> None:
+def test_throttle_passes_twenty_of_fifty_hertz(rate: float) -> None:
     throttle = Throttle(rate)
     assert sum(throttle.passes(i * SECOND // 50) for i in range(500)) == 200
