@@ -40,7 +40,7 @@ items = st.lists(st.tuples(times, st.sampled_from(["/a", "/b/c"]), st.sampled_fr
 
 
 @given(items)
-def test_what_is_read_is_what_was_written(tmp_path_factory: pytest.TempPathFactory, written: list[Any]) -> None:
+def test_read_messages_are_those_written(tmp_path_factory: pytest.TempPathFactory, written: list[Any]) -> None:
     path = tmp_path_factory.mktemp("mcap") / "r.mcap"
     named = [(t, f"{topic}/{type(m).__name__}", publisher, m) for t, topic, publisher, m in written]
     with McapWriter(path, {"a": "1", "ü": "2"}) as writer:
@@ -59,14 +59,14 @@ def test_what_is_read_is_what_was_written(tmp_path_factory: pytest.TempPathFacto
         assert (recording.start_ns, recording.end_ns) == (expected[0][0], expected[-1][0])
 
 
-def test_a_time_range_and_topics_are_picked(recording_file: Path, items: list[Any]) -> None:
+def test_reader_picks_time_range_and_topics(recording_file: Path, items: list[Any]) -> None:
     with open_recording(recording_file) as recording:
         found = list(recording.messages(["/scan", "/words"], start_ns=700_000_000, end_ns=2 * 10**9))
     expected = [i for i in items if i[1] in ("/scan", "/words") and 700_000_000 <= i[0] <= 2 * 10**9]
     assert [(m.time_ns, m.topic, m.message) for m in found] == [(i[0], i[1], i[3]) for i in expected]
 
 
-def test_topics_tell_count_rate_publishers_and_latching(recording_file: Path) -> None:
+def test_topic_info_has_count_rate_publishers_latching(recording_file: Path) -> None:
     with open_recording(recording_file) as recording:
         topics = recording.topics
     assert list(topics) == ["/cmd_vel", "/scan", "/tf_static", "/words"]
@@ -79,17 +79,17 @@ def test_topics_tell_count_rate_publishers_and_latching(recording_file: Path) ->
     assert "float32[] ranges" in topics["/scan"].schema
 
 
-def test_an_unknown_topic_is_named_with_its_neighbours(recording_file: Path) -> None:
+def test_unknown_topic_is_named_with_similar_names(recording_file: Path) -> None:
     with open_recording(recording_file) as recording, pytest.raises(RoboyardError, match="/scan"):
         recording.messages(["/scann"])
 
 
-def test_an_unknown_type_is_refused(tmp_path: Path) -> None:
+def test_writer_refuses_unknown_type(tmp_path: Path) -> None:
     with McapWriter(tmp_path / "r.mcap") as writer, pytest.raises((MessageError, RoboyardError)):
         writer.channel("/a", "no_msgs/msg/Such")
 
 
-def test_nothing_is_overwritten_unasked(recording_file: Path) -> None:
+def test_writer_does_not_overwrite_unasked(recording_file: Path) -> None:
     before = recording_file.read_bytes()
     with pytest.raises(RecordingError, match="exists"):
         McapWriter(recording_file)
@@ -98,12 +98,12 @@ def test_nothing_is_overwritten_unasked(recording_file: Path) -> None:
     assert recording_file.stat().st_size < len(before)
 
 
-def test_a_folder_that_does_not_exist_is_one_clear_error(tmp_path: Path) -> None:
+def test_missing_folder_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="cannot be created"):
         McapWriter(tmp_path / "none" / "r.mcap")
 
 
-def test_a_chunk_is_handed_over_every_simulated_second(tmp_path: Path) -> None:
+def test_chunk_is_written_every_simulated_second(tmp_path: Path) -> None:
     path = tmp_path / "r.mcap"
     writer = McapWriter(path)
     channel = writer.channel("/words", "std_msgs/msg/String", "/n")
@@ -129,7 +129,7 @@ write_items(sys.argv[1], some_messages())
 """
 
 
-def test_bytes_depend_on_nothing_but_the_messages(tmp_path: Path, recording_file: Path) -> None:
+def test_bytes_depend_on_messages_only(tmp_path: Path, recording_file: Path) -> None:
     written = [recording_file.read_bytes()]
     for seed in ("1", "2"):
         folder = tmp_path / seed
@@ -169,7 +169,7 @@ class SmallDisk(io.RawIOBase):
         """Keep the content for the test."""
 
 
-def test_a_full_disk_ends_the_recording_once_and_keeps_what_was_written(tmp_path: Path, items: list[Any]) -> None:
+def test_full_disk_keeps_what_was_written(tmp_path: Path, items: list[Any]) -> None:
     disk = SmallDisk(1 << 30)
     fill(disk, items)
     size = len(disk.file.getvalue())
@@ -227,7 +227,7 @@ except RecordingError as error:
 """
 
 
-def test_a_file_size_limit_is_one_clear_error(tmp_path: Path) -> None:
+def test_file_size_limit_is_one_error(tmp_path: Path) -> None:
     path = tmp_path / "r.mcap"
     command = [sys.executable, "-c", LIMITED, str(path), str(ROOT)]
     run = subprocess.run(command, check=True, capture_output=True, text=True)

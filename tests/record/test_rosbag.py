@@ -61,7 +61,9 @@ def write_rosbag2(path: Path, items: list[Any], plugin: StoragePlugin, version: 
 
 @pytest.mark.parametrize("version", [8, 9])
 @pytest.mark.parametrize("plugin", [StoragePlugin.SQLITE3, StoragePlugin.MCAP])
-def test_rosbag2_folders_and_their_files(tmp_path: Path, items: list[Any], plugin: StoragePlugin, version: int) -> None:
+def test_rosbag2_folders_and_their_files_are_read(
+    tmp_path: Path, items: list[Any], plugin: StoragePlugin, version: int
+) -> None:
     folder = tmp_path / "bag"
     write_rosbag2(folder, items, plugin, version)
     shifted = [(time_ns + 10**18, topic, message) for time_ns, topic, message in expected(items)]
@@ -79,7 +81,7 @@ def test_rosbag2_folders_and_their_files(tmp_path: Path, items: list[Any], plugi
         ]
 
 
-def test_a_folder_of_mcap_files_whose_recorder_was_killed(tmp_path: Path, items: list[Any]) -> None:
+def test_rosbag2_of_a_killed_recorder_is_read(tmp_path: Path, items: list[Any]) -> None:
     folder = tmp_path / "bag"
     folder.mkdir()
     for number in range(12):  # split as ros2 bag record does; no metadata.yaml, the last file torn
@@ -93,7 +95,7 @@ def test_a_folder_of_mcap_files_whose_recorder_was_killed(tmp_path: Path, items:
         assert any("bag_11" in warning for warning in recording.warnings)
 
 
-def test_a_damaged_database_is_one_clear_error(tmp_path: Path, items: list[Any]) -> None:
+def test_damaged_database_is_one_error(tmp_path: Path, items: list[Any]) -> None:
     write_rosbag2(tmp_path / "bag", items, StoragePlugin.SQLITE3)
     file = tmp_path / "bag" / "bag.db3"
     data = bytearray(file.read_bytes())
@@ -192,7 +194,7 @@ def test_rosbag1_becomes_ros2_messages(tmp_path: Path, compression: str | None) 
     assert [m.time_ns for m in part] == [10**18 + 5 * 10**8, 10**18 + 6 * 10**8]
 
 
-def test_an_unindexed_rosbag1_is_one_clear_error(tmp_path: Path) -> None:
+def test_unindexed_rosbag1_is_one_error(tmp_path: Path) -> None:
     path = tmp_path / "old.bag"
     write_rosbag1(path)
     data = path.read_bytes()
@@ -202,7 +204,7 @@ def test_an_unindexed_rosbag1_is_one_clear_error(tmp_path: Path) -> None:
             read(path)
 
 
-def test_any_recording_converts_to_ours(tmp_path: Path, items: list[Any]) -> None:
+def test_other_recordings_convert_to_mcap(tmp_path: Path, items: list[Any]) -> None:
     write_rosbag1(tmp_path / "old.bag")
     write_rosbag2(tmp_path / "bag", items, StoragePlugin.SQLITE3)
     for name in ("old.bag", "bag"):
@@ -215,7 +217,7 @@ def test_any_recording_converts_to_ours(tmp_path: Path, items: list[Any]) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rosbag1", "lz4", "bz2", "sqlite"])
-def test_damaged_bytes_never_do_worse_than_a_recording_error(tmp_path: Path, items: list[Any], kind: str) -> None:
+def test_damaged_rosbag_raises_only_recording_errors(tmp_path: Path, items: list[Any], kind: str) -> None:
     if kind == "sqlite":
         write_rosbag2(tmp_path / "bag", items[:20], StoragePlugin.SQLITE3)
         path = tmp_path / "bag" / "bag.db3"
@@ -235,7 +237,7 @@ def test_damaged_bytes_never_do_worse_than_a_recording_error(tmp_path: Path, ite
     assert refused > 5
 
 
-def test_a_conversion_that_meets_damage_keeps_what_was_before(tmp_path: Path, items: list[Any]) -> None:
+def test_conversion_keeps_messages_before_damage(tmp_path: Path, items: list[Any]) -> None:
     import apsw
 
     write_rosbag2(tmp_path / "bag", items, StoragePlugin.SQLITE3)

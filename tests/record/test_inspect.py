@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.record.samples import run
+from tests.record.samples import record_robot
 
 from roboyard.bus import TransformError
 from roboyard.errors import RoboyardError
@@ -25,11 +25,11 @@ from roboyard.record import (
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
-    run(tmp_path / "r.mcap")
+    record_robot(tmp_path / "r.mcap")
     return tmp_path / "r.mcap"
 
 
-def test_info_in_short(recorded: Path) -> None:
+def test_info_sums_the_recording_up(recorded: Path) -> None:
     with open_recording(recorded) as recording:
         short = info(recording)
         assert short.messages == sum(1 for _ in recording.raw()) == sum(topic.count for topic in topic_list(recording))
@@ -40,7 +40,7 @@ def test_info_in_short(recorded: Path) -> None:
     assert [topic.name for topic in short.topics] == sorted(topic.name for topic in short.topics)
 
 
-def test_rates_sizes_and_echo(recorded: Path) -> None:
+def test_topic_rates_bandwidth_and_echo(recorded: Path) -> None:
     with open_recording(recorded) as recording:
         rate = topic_hz(recording, "/tf")
         assert rate.mean == pytest.approx(50.0)
@@ -55,13 +55,13 @@ def test_rates_sizes_and_echo(recorded: Path) -> None:
             topic_hz(recording, "/rover/skan")
 
 
-def test_nodes_and_what_they_publish(recorded: Path) -> None:
+def test_node_list_names_published_topics(recorded: Path) -> None:
     with open_recording(recorded) as recording:
         nodes = {node.name: node.publishes for node in node_list(recording)}
     assert nodes["/rover/robot"] == ("/rover/scan", "/tf", "/tf_static")
 
 
-def test_the_tree_and_transforms_in_it(recorded: Path) -> None:
+def test_tf_tree_and_transforms(recorded: Path) -> None:
     with open_recording(recorded) as recording:
         frames = {frame.name: frame for frame in tf_tree(recording)}
         assert {name: frame.parent for name, frame in frames.items()} == {

@@ -61,7 +61,7 @@ def test_compressed_rosbag2_reads_as_plain(tmp_path: Path, items: list[Any], mod
 
 
 @pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, ".gz"), (zstd, ".zst"), (zstd, ".zstd")])
-def test_any_compressed_file_reads_as_the_file(tmp_path: Path, recording_file: Path, pack: Any, suffix: str) -> None:
+def test_compressed_file_reads_as_the_plain_file(tmp_path: Path, recording_file: Path, pack: Any, suffix: str) -> None:
     packed = tmp_path / f"packed.mcap{suffix}"
     packed.write_bytes(pack(recording_file.read_bytes()))
     assert read(packed) == read(recording_file)
@@ -75,7 +75,7 @@ def test_any_compressed_file_reads_as_the_file(tmp_path: Path, recording_file: P
 
 @settings(max_examples=20, deadline=None)
 @given(share=st.floats(0.0, 1.0))
-def test_a_cut_compressed_file_gives_a_beginning(tmp_path_factory: pytest.TempPathFactory, share: float) -> None:
+def test_cut_compressed_file_gives_its_beginning(tmp_path_factory: pytest.TempPathFactory, share: float) -> None:
     folder = tmp_path_factory.mktemp("cut")
     write_items(folder / "r.mcap", some_messages())
     whole = read(folder / "r.mcap")
@@ -88,7 +88,7 @@ def test_a_cut_compressed_file_gives_a_beginning(tmp_path_factory: pytest.TempPa
     assert found == whole[: len(found)]
 
 
-def test_files_of_a_folder_in_several_forms_are_one(tmp_path: Path, items: list[Any]) -> None:
+def test_folder_of_mixed_files_is_one_recording(tmp_path: Path, items: list[Any]) -> None:
     folder = tmp_path / "bag"
     folder.mkdir()
     for number in range(12):
@@ -106,7 +106,7 @@ def test_files_of_a_folder_in_several_forms_are_one(tmp_path: Path, items: list[
         assert any("bag_12.mcap was left out: is empty" in warning for warning in recording.warnings)
 
 
-def test_databases_without_metadata_are_one(tmp_path: Path, items: list[Any]) -> None:
+def test_databases_without_metadata_are_one_recording(tmp_path: Path, items: list[Any]) -> None:
     bag, odd = tmp_path / "bag", tmp_path / "a #1?%20 bag"
     for number, part in enumerate((items[:40], items[40:])):
         write_rosbag2(tmp_path / f"part{number}", part, None)
@@ -122,7 +122,7 @@ def test_databases_without_metadata_are_one(tmp_path: Path, items: list[Any]) ->
         assert any("not merged" in warning for warning in recording.warnings)
 
 
-def test_bombs_are_refused_and_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decompression_bombs_are_refused_and_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("roboyard.record.compressed._ALWAYS", 1 << 24)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     bomb = tmp_path / "bomb.db3.zstd"
@@ -140,7 +140,7 @@ def test_bombs_are_refused_and_leave_nothing(tmp_path: Path, monkeypatch: pytest
     assert [path.name for path in tmp_path.iterdir()] == ["bomb.db3.zstd"]
 
 
-def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+def test_pipe_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(RecordingError, match="neither file nor folder"):
         open_recording(tmp_path / "pipe")

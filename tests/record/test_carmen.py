@@ -28,7 +28,7 @@ def laser(text: str) -> LaserLine:
     return entry
 
 
-def test_front_laser() -> None:
+def test_front_laser_line_becomes_scan_and_odometry() -> None:
     scan = laser(FLASER)
     assert scan.time_ns == 1134864629_895182000
     assert scan.ranges.tolist() == pytest.approx([1.0, 2.0, 3.0, 81.91])
@@ -40,12 +40,12 @@ def test_front_laser() -> None:
 
 
 @pytest.mark.parametrize(("beams", "degrees"), [(180, 1.0), (181, 1.0), (360, 0.5), (361, 0.5)])
-def test_angles_between_beams(beams: int, degrees: float) -> None:
+def test_beam_angles_span_the_field_of_view(beams: int, degrees: float) -> None:
     scan = laser(f"FLASER {beams} {'1 ' * beams} {TAIL}\n")
     assert math.degrees(scan.angle_increment) == pytest.approx(degrees)
 
 
-def test_parameters_place_the_lasers() -> None:
+def test_carmen_parameters_place_the_lasers() -> None:
     text = (
         "PARAM robot_frontlaser_offset 0.3 nohost 0\nPARAM robot_rearlaser_offset -0.2 nohost 0\n"
         f"PARAM robot_front_laser_max 50 nohost 0\n{FLASER}R{FLASER[1:]}"
@@ -55,7 +55,7 @@ def test_parameters_place_the_lasers() -> None:
     assert (rear.name, rear.laser, rear.range_max) == ("rear_scan", (-0.2, 0.0, math.pi), 80.0)
 
 
-def test_robot_laser_states_its_angles() -> None:
+def test_robot_laser_line_states_its_angles() -> None:
     scan = laser(
         "ROBOTLASER1 0 -1.5 3.0 0.5 30.0 0.01 0 3 1.0 2.0 3.0 2 7 8"
         " 1.0 2.0 1.5707963267948966 1.0 1.7 1.5707963267948966 0.5 0.1 0 0 0 12.5 host 0.1\n"
@@ -67,14 +67,14 @@ def test_robot_laser_states_its_angles() -> None:
     assert scan.time_ns == 12_500_000_000
 
 
-def test_a_scan_written_twice_counts_once() -> None:
+def test_scan_written_twice_counts_once() -> None:
     robot = "ROBOTLASER1 0 -1.5 3.0 0.5 30.0 0.01 0 1 1.0 0 1 2 0 1 2 0 0 0 0 0 0 12.5 host 0.1\n"
     log = parse([robot, "FLASER 1 1.0 1 2 0 1 2 0 12.5 host 0.1\n"] * 3)
     assert [entry.angle_min for entry in log.entries if isinstance(entry, LaserLine)] == [-1.5] * 3
     assert any("3 scans without angles" in warning for warning in log.warnings)
 
 
-def test_stamps_keep_their_digits() -> None:
+def test_carmen_stamps_keep_their_digits() -> None:
     assert nanoseconds("1134864629.895182") == 1134864629895182000
     assert nanoseconds("1.13486e+09") == 1134860000 * 10**9
     assert nanoseconds("0.086295") == 86_295_000
@@ -104,27 +104,27 @@ def test_stamps_keep_their_digits() -> None:
         ("flaser 1 2", "no known kind"),
     ],
 )
-def test_a_bad_line_is_named_by_its_number(line: str, says: str) -> None:
+def test_bad_carmen_line_is_named_by_its_number(line: str, says: str) -> None:
     text = f"# header\n{FLASER}{line}\n{FLASER}"
     with pytest.raises(RecordingError, match=says) as caught:
         parse(text.splitlines(keepends=True), "my.log")
     assert str(caught.value).startswith("my.log:3: ")
 
 
-def test_stamps_below_zero_count_as_of_the_line_before() -> None:
+def test_negative_stamps_take_the_time_of_the_line_before() -> None:
     log = parse([f"FLASER 1 {k}.0 0 0 0 0 0 0 {stamp} h 1\n" for k, stamp in enumerate(("-0.04", "3", "-0.12", "4"))])
     assert [entry.time_ns for entry in log.entries] == [0, 3 * 10**9, 3 * 10**9, 4 * 10**9]
     assert any("2 stamps" in warning for warning in log.warnings)
 
 
-def test_a_torn_last_line_is_left_out() -> None:
+def test_torn_last_carmen_line_is_dropped() -> None:
     log = parse([FLASER, FLASER[:20]], "my.log")
     assert len(log.entries) == 1
     assert any("torn" in warning for warning in log.warnings)
 
 
 @given(st.lists(st.tuples(*[st.floats(-5, 5)] * 3), min_size=2, max_size=30), st.integers(1, 4), st.data())
-def test_chaining_a_corrected_log_gives_back_the_odometry(
+def test_odometry_is_chained_from_a_corrected_log(
     poses: list[tuple[float, float, float]], period: int, data: st.DataObject
 ) -> None:
     true = [SE2(*pose) for pose in poses]
@@ -148,7 +148,7 @@ def test_chaining_a_corrected_log_gives_back_the_odometry(
             assert entry.odometry == odometry[entry.time_ns // 10**9 - 1]
 
 
-def test_as_a_recording(tmp_path: Path) -> None:
+def test_carmen_log_reads_as_a_recording(tmp_path: Path) -> None:
     path = tmp_path / "robot.clf.gz"
     text = "".join(
         f"ODOM {x} 0 0 0.5 0.1 0 {x} host 0\nFLASER 3 1 2 3 {x} 0 0 {x} 0 0 {x}.5 host 0\n" for x in range(4)
@@ -174,7 +174,7 @@ def test_as_a_recording(tmp_path: Path) -> None:
         assert [len(data) > 0 for _, _, data in recording.raw()] == [True] * 21
 
 
-def test_a_cut_gzip_gives_what_is_whole(tmp_path: Path) -> None:
+def test_cut_gzip_gives_its_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "robot.clf.gz"
     lines = "".join(f"ODOM {x / 7} {x / 3} 0 0.5 0.1 0 {x} host 0\n" for x in range(20_000))
     data = gzip.compress(lines.encode())
@@ -187,7 +187,7 @@ def test_a_cut_gzip_gives_what_is_whole(tmp_path: Path) -> None:
 # -- real logs ---------------------------------------------------------------------------------------------------------
 
 
-def test_intel_agrees_with_its_arrays(external_data: Path) -> None:
+def test_intel_log_agrees_with_its_arrays(external_data: Path) -> None:
     arrays = np.load(external_data / "slam" / "intel.npz")
     with open_recording(external_data / "slam" / "intel.clf.gz") as recording:
         scans = list(recording.messages(["/scan"]))
@@ -216,7 +216,7 @@ def test_intel_agrees_with_its_arrays(external_data: Path) -> None:
         ("csail-corrected.log.gz", 406, True),
     ],
 )
-def test_public_logs(external_data: Path, name: str, scans: int, corrected: bool) -> None:
+def test_public_carmen_logs_are_read(external_data: Path, name: str, scans: int, corrected: bool) -> None:
     with open_recording(external_data / "slam" / name) as recording:
         assert recording.topics["/scan"].count == scans
         assert ("/corrected_pose" in recording.topics) is corrected
@@ -225,7 +225,7 @@ def test_public_logs(external_data: Path, name: str, scans: int, corrected: bool
         assert recording.topics["/odom"].count >= scans
 
 
-def test_odometry_chained_from_the_corrected_log_is_that_of_the_raw_log(external_data: Path) -> None:
+def test_chained_odometry_equals_the_raw_log(external_data: Path) -> None:
     ends: list[Any] = []
     for name in ("intel.clf.gz", "intel-corrected.log.gz"):
         with open_recording(external_data / "slam" / name) as recording:
@@ -233,12 +233,12 @@ def test_odometry_chained_from_the_corrected_log_is_that_of_the_raw_log(external
     assert math.hypot(ends[0].x - ends[1].x, ends[0].y - ends[1].y) < 0.5  # of several hundred metres
 
 
-def test_another_laser_format_is_refused(external_data: Path) -> None:
+def test_other_laser_format_is_refused(external_data: Path) -> None:
     with pytest.raises(RecordingError, match=r"exp1\.dat\.gz:1: no known kind of line"):
         open_recording(external_data / "slam" / "exp1.dat.gz")
 
 
-def test_lines_whose_stamps_were_rounded_away_keep_their_order(tmp_path: Path) -> None:
+def test_lines_with_equal_stamps_keep_their_order(tmp_path: Path) -> None:
     path = tmp_path / "rounded.log"
     path.write_text("".join(f"ODOM {i / 16} 0 0 0 0 0 1.13486e+09 pippo 1.13486e+09\n" for i in range(50)))
     with open_recording(path) as recording:
@@ -260,7 +260,7 @@ def _odometry_of(path: Path, text: str) -> tuple[list[SE2], list[int], list[str]
 
 
 @pytest.mark.parametrize("stamped", [True, False])
-def test_a_slam_programs_corrections_are_no_odometry(tmp_path: Path, stamped: bool) -> None:
+def test_slam_corrections_are_no_odometry(tmp_path: Path, stamped: bool) -> None:
     """The wheels say 1 m from scan to scan; the estimate turned and went 0.8 m.  With stamps, and all of them lost."""
     text, estimate = "", SE2()
     for k in range(12):
@@ -274,7 +274,7 @@ def test_a_slam_programs_corrections_are_no_odometry(tmp_path: Path, stamped: bo
     assert all(step.almost_equal(SE2(1.0, 0.0, 0.0), 1e-9) for step in steps)
 
 
-def test_where_a_slam_program_kept_no_odometry_its_estimate_stands(tmp_path: Path) -> None:
+def test_slam_estimate_stands_in_for_missing_odometry(tmp_path: Path) -> None:
     text, estimate = "", SE2()
     for k in range(12):
         estimate = estimate @ SE2(2.0, 0.0, 0.3 if k % 2 else -0.5)
@@ -288,7 +288,7 @@ def test_where_a_slam_program_kept_no_odometry_its_estimate_stands(tmp_path: Pat
     assert all(after - before >= 2e9 for before, after in itertools.pairwise(times[1:]))  # 2 m at 1 m/s
 
 
-def test_a_log_is_never_believed_without_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_carmen_values_beyond_limits_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("roboyard.record.carmen_log.MAX_ENTRIES", 10)
     monkeypatch.setattr("roboyard.record.carmen._MAX_TEXT", 2000)
     line = "ODOM 1 0 0 0 0 0 1 host 1\n"

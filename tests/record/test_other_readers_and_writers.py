@@ -28,7 +28,7 @@ def read(path: Path, **options: Any) -> Expected:
 # -- our file, their readers -------------------------------------------------------------------------------------------
 
 
-def test_the_mcap_package_reads_our_file(recording_file: Path, items: list[Any]) -> None:
+def test_mcap_package_reads_our_file(recording_file: Path, items: list[Any]) -> None:
     from mcap.reader import make_reader
     from mcap.stream_reader import StreamReader
 
@@ -52,7 +52,7 @@ def test_the_mcap_package_reads_our_file(recording_file: Path, items: list[Any])
     assert metadata == {"rosbag2": {"ROS_DISTRO": "jazzy"}, "roboyard": {"seed": "7", "scenario": "test"}}
 
 
-def test_the_message_indexes_find_each_message(recording_file: Path) -> None:
+def test_message_indexes_find_each_message(recording_file: Path) -> None:
     from mcap.reader import make_reader
 
     with recording_file.open("rb") as file:
@@ -81,7 +81,7 @@ def test_rosbags_reads_our_file(recording_file: Path, items: list[Any]) -> None:
 @pytest.mark.parametrize("compression", ["NONE", "LZ4", "ZSTD"])
 @pytest.mark.parametrize("use_chunking", [True, False])
 @pytest.mark.parametrize("indexed", [True, False])
-def test_files_of_the_mcap_package(
+def test_files_of_the_mcap_package_are_read(
     tmp_path: Path, items: list[Any], compression: str, use_chunking: bool, indexed: bool
 ) -> None:
     from mcap.writer import CompressionType, IndexType, Writer
@@ -115,7 +115,7 @@ def test_files_of_the_mcap_package(
         assert recording.topics["/scan"].frequency == pytest.approx(10.0)
 
 
-def test_files_of_foxglove(tmp_path: Path, items: list[Any]) -> None:
+def test_files_of_foxglove_are_read(tmp_path: Path, items: list[Any]) -> None:
     foxglove = pytest.importorskip("foxglove")
     from foxglove.mcap import MCAPWriteOptions
 

@@ -36,7 +36,7 @@ def one_message_file(
     writer.finish()
 
 
-def test_an_unknown_type_is_read_by_the_definition_in_the_file(tmp_path: Path) -> None:
+def test_unknown_type_is_read_by_the_files_definition(tmp_path: Path) -> None:
     definition = (
         "std_msgs/Header header\nthings_msgs/Part[] parts\n"
         + "=" * 80
@@ -61,7 +61,7 @@ def test_an_unknown_type_is_read_by_the_definition_in_the_file(tmp_path: Path) -
     assert type(again) is type(message)
 
 
-def test_a_type_that_differs_from_ours_is_read_by_the_files_own_definition(tmp_path: Path) -> None:
+def test_differing_type_is_read_by_the_files_definition(tmp_path: Path) -> None:
     definition = "string data\nuint8 extra\n"
     store = get_typestore(Stores.EMPTY)
     store.register(get_types_from_msg(definition, "std_msgs/msg/String"))
@@ -86,7 +86,7 @@ def test_a_type_that_differs_from_ours_is_read_by_the_files_own_definition(tmp_p
         ("std_msgs/msg/String", "string data\n", b"", "cdr", "no std_msgs/msg/String"),
     ],
 )
-def test_bad_types_and_bytes_are_clear_errors(
+def test_bad_types_and_bytes_are_recording_errors(
     tmp_path: Path, name: str, definition: str, data: bytes, encoding: str, says: str
 ) -> None:
     path = tmp_path / "r.mcap"
@@ -95,7 +95,7 @@ def test_bad_types_and_bytes_are_clear_errors(
         read(path)
 
 
-def test_other_encodings_are_listed_and_refused_when_asked_for(tmp_path: Path) -> None:
+def test_other_encodings_are_listed_and_refused(tmp_path: Path) -> None:
     path = tmp_path / "r.mcap"
     one_message_file(path, "x", "{}", b"{}", "json")
     with open_recording(path) as recording:
@@ -106,7 +106,7 @@ def test_other_encodings_are_listed_and_refused_when_asked_for(tmp_path: Path) -
             recording.messages(["/a"])
 
 
-def test_a_type_of_its_own_survives_conversion(tmp_path: Path) -> None:
+def test_own_type_survives_conversion(tmp_path: Path) -> None:
     """With its definition and its bytes, also beside the type of that name which Roboyard knows."""
     definition = "string data\nuint8 extra\n"
     store = get_typestore(Stores.EMPTY)
@@ -125,7 +125,7 @@ def test_a_type_of_its_own_survives_conversion(tmp_path: Path) -> None:
     assert new.read_bytes() == again.read_bytes()
 
 
-def test_conversion_names_what_it_leaves_out(tmp_path: Path) -> None:
+def test_conversion_names_dropped_topics(tmp_path: Path) -> None:
     path = tmp_path / "r.mcap"
     one_message_file(path, "x", "{}", b"{}", "json")
     done = convert(path, tmp_path / "new.mcap")
@@ -134,7 +134,7 @@ def test_conversion_names_what_it_leaves_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["tf2_msgs/msg/TFMessage", "std_msgs/msg/UInt8"])
-def test_what_is_no_transform_is_one_clear_error(tmp_path: Path, name: str) -> None:
+def test_invalid_transform_is_one_error(tmp_path: Path, name: str) -> None:
     path = tmp_path / "r.mcap"
     one_message_file(path, name, "uint8 data\n", b"\0\1\0\0\1", topic="/tf")
     with open_recording(path) as recording, pytest.raises(RecordingError, match="/tf carries no transforms"):

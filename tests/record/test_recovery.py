@@ -44,7 +44,7 @@ def chunk_ends(path: Path) -> list[tuple[int, int]]:
     return found
 
 
-def test_cut_anywhere_every_whole_chunk_is_read(tmp_path: Path, items: list[Any]) -> None:
+def test_cut_file_gives_every_whole_chunk(tmp_path: Path, items: list[Any]) -> None:
     whole = tmp_path / "whole.mcap"
     write_items(whole, [item for item in items if item[1] == "/words"][::4])
     data, everything, ends = whole.read_bytes(), read(whole), chunk_ends(whole)
@@ -61,7 +61,7 @@ def test_cut_anywhere_every_whole_chunk_is_read(tmp_path: Path, items: list[Any]
         assert found == everything[:expected], size
 
 
-def test_a_mended_file_has_everything_whole(tmp_path: Path, recording_file: Path) -> None:
+def test_repaired_file_has_everything_whole(tmp_path: Path, recording_file: Path) -> None:
     data, everything = recording_file.read_bytes(), read(recording_file)
     (_, _), (end, count), _ = chunk_ends(recording_file)
     torn, mended = tmp_path / "torn.mcap", tmp_path / "mended.mcap"
@@ -77,13 +77,13 @@ def test_a_mended_file_has_everything_whole(tmp_path: Path, recording_file: Path
         assert recording.metadata["seed"] == "7"
 
 
-def test_mending_a_whole_file_changes_nothing_that_is_read(tmp_path: Path, recording_file: Path) -> None:
+def test_repairing_a_whole_file_keeps_its_messages(tmp_path: Path, recording_file: Path) -> None:
     mended = tmp_path / "mended.mcap"
     assert recover(recording_file, mended).warnings == ()
     assert mended.read_bytes() == recording_file.read_bytes()
 
 
-def test_mending_never_writes_over_its_source(recording_file: Path) -> None:
+def test_repair_never_overwrites_its_source(recording_file: Path) -> None:
     before = recording_file.read_bytes()
     with pytest.raises(RecordingError, match="itself"):
         recover(recording_file, recording_file, overwrite=True)
@@ -100,7 +100,7 @@ def test_mending_never_writes_over_its_source(recording_file: Path) -> None:
     assert recording_file.read_bytes() == before
 
 
-def test_a_damaged_chunk_is_named_and_mending_keeps_the_others(tmp_path: Path, recording_file: Path) -> None:
+def test_repair_drops_only_the_damaged_chunk(tmp_path: Path, recording_file: Path) -> None:
     data, everything = bytearray(recording_file.read_bytes()), read(recording_file)
     (_, first), (end, second), _ = chunk_ends(recording_file)
     data[end - 20] ^= 0xFF
@@ -114,7 +114,7 @@ def test_a_damaged_chunk_is_named_and_mending_keeps_the_others(tmp_path: Path, r
 
 
 @given(st.data())
-def test_flipped_bytes_never_do_worse_than_a_recording_error(
+def test_flipped_bytes_raise_only_recording_errors(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("flip")
@@ -149,7 +149,7 @@ def test_flipped_bytes_never_do_worse_than_a_recording_error(
         (b"SQLite format 3\0" + bytes(100), "damaged|Cannot open|rosbag2"),
     ],
 )
-def test_what_is_no_recording_is_refused_clearly(tmp_path: Path, content: bytes, says: str) -> None:
+def test_other_files_are_refused(tmp_path: Path, content: bytes, says: str) -> None:
     path = tmp_path / "file.mcap"
     path.write_bytes(content)
     with pytest.raises(RecordingError, match=says) as caught:
@@ -157,7 +157,7 @@ def test_what_is_no_recording_is_refused_clearly(tmp_path: Path, content: bytes,
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_file_and_an_empty_folder_are_refused_clearly(tmp_path: Path) -> None:
+def test_missing_file_and_empty_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="does not exist"):
         open_recording(tmp_path / "none.mcap")
     with pytest.raises(RecordingError, match="holds no recording"):
@@ -170,7 +170,7 @@ def file_with_chunk(path: Path, size: int, compression: str, data: bytes, crc: i
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lz4", "", "brotli"])
-def test_bombs_and_lies_in_chunks_are_left_out(tmp_path: Path, compression: str) -> None:
+def test_chunks_with_false_sizes_are_dropped(tmp_path: Path, compression: str) -> None:
     import lz4.frame
 
     bomb = bytes(10 << 20)
@@ -183,7 +183,7 @@ def test_bombs_and_lies_in_chunks_are_left_out(tmp_path: Path, compression: str)
             assert any("was left out" in warning for warning in recording.warnings)
 
 
-def test_a_wrong_checksum_is_noticed(tmp_path: Path) -> None:
+def test_wrong_checksum_is_noticed(tmp_path: Path) -> None:
     schema = mcap.Schema(1, "std_msgs/msg/String", "ros2msg", b"string data\n").encode()
     channel = mcap.Channel(1, 1, "/a", "cdr", {}).encode()
     text = b"\0\1\0\0" + struct.pack("<I", 3) + b"hi\0"
@@ -211,7 +211,7 @@ for number in itertools.count():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_after_a_kill_at_most_one_simulated_second_is_lost(tmp_path: Path, seed: int) -> None:
+def test_killed_recording_loses_at_most_one_second(tmp_path: Path, seed: int) -> None:
     path, mended = tmp_path / "killed.mcap", tmp_path / "mended.mcap"
     command = [sys.executable, "-c", WRITER, str(path), str(ROOT)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
