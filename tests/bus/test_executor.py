@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roboyard.bus import pacing
 from roboyard.bus.executor import LAST, LATE, SENSOR, TIMER, Executor
 from roboyard.errors import RunError
 
@@ -39,7 +40,7 @@ def test_running_in_pieces_equals_running_at_once(plan: list[tuple[int, int]], s
 
 
 @given(events)
-def test_advancers_see_every_moment_once_and_before_its_events(plan: list[tuple[int, int]]) -> None:
+def test_advancers_see_each_moment_once_before_its_events(plan: list[tuple[int, int]]) -> None:
     executor, log = Executor(), []
     executor.on_advance(lambda time_ns: log.append(("advance", time_ns)))
     for time_ns, priority in plan:
@@ -54,7 +55,7 @@ def test_advancers_see_every_moment_once_and_before_its_events(plan: list[tuple[
         assert time_ns == latest
 
 
-def test_rest_is_told_once_a_run_ends_and_before_each_wait_for_the_wall() -> None:
+def test_rest_is_called_at_the_end_and_before_each_wait() -> None:
     executor, log = Executor(), []
     off = executor.on_rest(lambda: log.append(executor.now_ns))
     for time_ns in (0, 10_000_000, 20_000_000):
@@ -72,7 +73,7 @@ def test_rest_is_told_once_a_run_ends_and_before_each_wait_for_the_wall() -> Non
     assert log[-1] == 80_000_000
 
 
-def test_a_cancelled_event_does_not_happen() -> None:
+def test_canceled_event_does_not_happen() -> None:
     executor, seen = Executor(), []
     event = executor.at(5, lambda: seen.append(1))
     event.cancel()
@@ -81,7 +82,7 @@ def test_a_cancelled_event_does_not_happen() -> None:
     assert seen == []
 
 
-def test_an_event_in_the_past_happens_now() -> None:
+def test_event_in_the_past_happens_now() -> None:
     executor, seen = Executor(), []
     executor.run_until(10)
     executor.at(3, lambda: seen.append(executor.now_ns))
@@ -102,7 +103,7 @@ def test_step_runs_one_instant_even_when_paused() -> None:
     assert executor.paused
 
 
-def test_pause_holds_the_clock_until_somebody_resumes() -> None:
+def test_pause_holds_the_clock_until_resumed() -> None:
     executor = Executor()
     executor.paused = True
     executor.at(5, lambda: None)
@@ -111,7 +112,7 @@ def test_pause_holds_the_clock_until_somebody_resumes() -> None:
     assert executor.now_ns == 5
 
 
-def test_a_paused_clock_that_stands_at_the_end_is_done() -> None:
+def test_paused_run_at_its_end_returns() -> None:
     executor, seen = Executor(), []
     executor.at(5, lambda: setattr(executor, "paused", True))
     executor.at(5, lambda: seen.append(executor.now_ns))
@@ -119,7 +120,7 @@ def test_a_paused_clock_that_stands_at_the_end_is_done() -> None:
     assert seen == [5]
 
 
-def test_until_is_looked_at_when_an_instant_is_complete() -> None:
+def test_until_is_checked_when_an_instant_is_complete() -> None:
     executor, seen = Executor(), []
     for time_ns in (1, 2, 2, 3):
         executor.at(time_ns, lambda: seen.append(executor.now_ns))
@@ -155,14 +156,35 @@ def test_seek_goes_forward_over_nothing_only() -> None:
             executor.seek(bad)
 
 
-def test_pacing_takes_wall_time() -> None:
-    from roboyard.bus.pacing import wall_seconds
+class FakeWallClock:
+    """The clock on the wall and the event that a paced run waits for; waiting is all that moves it."""
 
+    def __init__(self) -> None:
+        self.now_ns = 0
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
+
+    def monotonic(self) -> float:
+        return self.now_ns * 1e-9
+
+    def wait(self, seconds: float) -> bool:
+        self.now_ns += round(seconds * 1e9)
+        return False
+
+
+def test_paced_run_waits_for_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeWallClock()
+    monkeypatch.setattr(pacing, "time", clock)
     executor = Executor()
+    executor.wake = clock  # type: ignore[assignment]
     executor.pacer.factor = 2.0
-    start = wall_seconds()
+    moments: list[float] = []
+    for tenth in (0.25, 0.5, 1.0):
+        executor.at(round(tenth * 1e8), lambda: moments.append(clock.monotonic()))
     executor.run_for(0.1)
-    assert wall_seconds() - start >= 0.049
+    assert moments == pytest.approx([0.0125, 0.025, 0.05])
+    assert clock.monotonic() == pytest.approx(0.05)
 
 
 class Mirror:
@@ -179,7 +201,7 @@ class Mirror:
         self.executor.ready.append((self, message, "/other"))
 
 
-def test_messages_that_go_round_for_ever_are_noticed_and_can_be_stopped() -> None:
+def test_endless_message_loop_is_an_error_and_can_be_stopped() -> None:
     executor = Executor()
     mirror = Mirror(executor)
     executor.ready.append((mirror, "x", "/me"))
@@ -190,7 +212,7 @@ def test_messages_that_go_round_for_ever_are_noticed_and_can_be_stopped() -> Non
     assert executor.now_ns == 0
 
 
-def test_timers_set_again_for_now_are_noticed() -> None:
+def test_endless_timer_loop_is_an_error() -> None:
     executor = Executor()
 
     def again() -> None:
@@ -201,7 +223,7 @@ def test_timers_set_again_for_now_are_noticed() -> None:
         executor.run_until(10)
 
 
-def test_long_chains_at_one_instant_are_no_loop() -> None:
+def test_long_message_chain_at_one_instant_is_no_error() -> None:
     executor, seen = Executor(), []
 
     class Relay:

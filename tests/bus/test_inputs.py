@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from threading import Thread
+from collections import Counter
+from threading import Event, Thread
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness.bus import BusHarness
 
 import roboyard as ry
 from roboyard.bus.inputs import INSTANT_LIMIT, TOPIC, Input
@@ -14,8 +16,8 @@ from roboyard.errors import InputError
 from roboyard.messages import serialize
 
 
-class Echo(ry.Node):
-    """Answers every word thrice: in the same instant, by a service, and a little later."""
+class EchoNode(ry.Node):
+    """Answers every word three times: in the same instant, by a service, and a little later."""
 
     def setup(self) -> None:
         self.out = self.publisher("echo", ry.msg.String)
@@ -43,12 +45,12 @@ inputs = st.one_of(st.text("abc", max_size=2).map(word), st.just(ASK), st.just(B
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.lists(inputs, max_size=4)), max_size=6))
-def test_a_run_repeated_from_its_recorded_inputs_is_the_same(given_: list[tuple[int, list[Input]]]) -> None:
+def test_run_repeated_from_recorded_inputs_is_the_same(given_: list[tuple[int, list[Input]]]) -> None:
     def run(live: bool, recorded: list[tuple[int, Input]]) -> tuple[list[object], list[tuple[int, Input]]]:
         seen: list[object] = []
         taken: list[tuple[int, Input]] = []
-        with ry.Bus() as bus:
-            bus.add(Echo(), "echo")
+        with BusHarness((EchoNode(), "echo")) as harness:
+            bus = harness.bus
 
             def tap(topic: object, m: object, node: str, time_ns: int) -> None:
                 seen.append((time_ns, topic.name, node, serialize(m)))
@@ -59,7 +61,7 @@ def test_a_run_repeated_from_its_recorded_inputs_is_the_same(given_: list[tuple[
             bus.inputs.schedule(recorded)
             for tenth, items in given_ if live else ():
                 bus.executor.at(tenth * 10**8, lambda items=items: [bus.inputs.push(item) for item in items] and None)
-            bus.executor.run_for(1.0)
+            harness.run_for(1.0)
         return seen, taken
 
     first, recorded = run(True, [])
@@ -67,67 +69,62 @@ def test_a_run_repeated_from_its_recorded_inputs_is_the_same(given_: list[tuple[
     assert run(False, recorded) == (first, recorded)
 
 
-def test_a_flood_cannot_hold_up_the_clock_nor_questions() -> None:
-    with ry.Bus() as bus:
-        bus.add(Echo(), "echo")
-        ended, answered = [], []
+def test_input_flood_holds_up_neither_clock_nor_queries(harness: BusHarness) -> None:
+    harness.add(EchoNode(), "echo")
+    bus, ended, answered = harness.bus, Event(), []
 
-        def flood() -> None:
-            while not ended:
-                bus.inputs.push(word("x"))
-
-        thread = Thread(target=flood)
-        thread.start()
-        try:
-            bus.executor.at(5 * 10**8, lambda: bus.inputs.query(lambda: answered.append(bus.now_ns)))
-            bus.executor.run_for(1.0)
-        finally:
-            ended.append(True)
-            thread.join()
-        assert answered == [5 * 10**8]
-        counts: dict[int, int] = {}
-        bus.tap(lambda topic, m, node, t: counts.update({t: counts.get(t, 0) + 1}) if topic.name == TOPIC else None)
-        bus.executor.run_for(2.0)
-        assert max(counts.values(), default=0) <= INSTANT_LIMIT
-        assert bus.inputs.taken > INSTANT_LIMIT
-
-
-def test_while_the_clock_stands_every_input_is_taken() -> None:
-    with ry.Bus() as bus:
-        bus.add(Echo(), "echo")
-        for _ in range(3 * INSTANT_LIMIT):
+    def flood() -> None:
+        while not ended.is_set():
             bus.inputs.push(word("x"))
-        bus.inputs.query(lambda: setattr(bus.executor, "paused", False))
-        bus.executor.paused = True
-        bus.executor.run_for(0.01)
-        assert bus.inputs.taken == 3 * INSTANT_LIMIT
+
+    thread = Thread(target=flood)
+    thread.start()
+    try:
+        harness.at(0.5, lambda: bus.inputs.query(lambda: answered.append(bus.now_ns)))
+        harness.run_for(1.0)
+    finally:
+        ended.set()
+        thread.join()
+    assert answered == [5 * 10**8]
+    begin_ns = harness.now_ns
+    harness.run_for(2.0)
+    counts = Counter(item.time_ns for item in harness.published(TOPIC) if item.time_ns > begin_ns)
+    assert max(counts.values(), default=0) <= INSTANT_LIMIT
+    assert bus.inputs.taken > INSTANT_LIMIT
+
+
+def test_paused_run_takes_every_input(harness: BusHarness) -> None:
+    bus = harness.bus
+    harness.add(EchoNode(), "echo")
+    for _ in range(3 * INSTANT_LIMIT):
+        bus.inputs.push(word("x"))
+    bus.inputs.query(lambda: setattr(bus.executor, "paused", False))
+    bus.executor.paused = True
+    harness.run_for(0.01)
+    assert bus.inputs.taken == 3 * INSTANT_LIMIT
 
 
 @pytest.mark.parametrize("topic", [TOPIC, "/clock"])
-def test_nobody_outside_writes_the_runs_own_topics(topic: str) -> None:
-    with ry.Bus() as bus:
-        bus.inputs.push(Input("publish", topic, "std_msgs/msg/String", "/me", serialize(ry.msg.String())))
-        bus.executor.run_for(0.1)
-        assert (bus.inputs.taken, bus.inputs.refused) == (0, 1)
+def test_inputs_to_topics_of_the_run_are_refused(harness: BusHarness, topic: str) -> None:
+    harness.bus.inputs.push(Input("publish", topic, "std_msgs/msg/String", "/me", serialize(ry.msg.String())))
+    harness.deliver()
+    assert (harness.bus.inputs.taken, harness.bus.inputs.refused) == (0, 1)
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\nb", "x" * 1000, "\0"])
-def test_names_are_printable_and_short(text: str) -> None:
+def test_input_names_must_be_printable_and_short(text: str) -> None:
     for place in ({"target": text}, {"type": text}, {"source": text}):
         values = {"kind": "publish", "target": "/a", "type": "b", "source": "c", "data": b""} | place
         with pytest.raises(InputError, match="printable"):
             Input(**values)
 
 
-def test_a_transform_that_is_none_is_reported_and_ignored() -> None:
-    with ry.Bus() as bus:
-        lines: list[str] = []
-        bus.log_sinks.append(lambda record: lines.append(record.text))
-        item = ry.msg.TransformStamped(child_frame_id="base")
-        item.header.frame_id, item.transform.rotation.w = "odom", 0.0
-        data = serialize(ry.msg.TFMessage(transforms=[item]))
-        bus.inputs.push(Input("publish", "/tf", "tf2_msgs/msg/TFMessage", "/me", data))
-        bus.executor.run_for(0.1)
-        assert bus.transforms.frames() == {}
-        assert len(lines) == 1
-        assert "transform from 'odom' to 'base' ignored" in lines[0]
+def test_invalid_transform_is_logged_and_ignored(harness: BusHarness) -> None:
+    item = ry.msg.TransformStamped(child_frame_id="base")
+    item.header.frame_id, item.transform.rotation.w = "odom", 0.0
+    data = serialize(ry.msg.TFMessage(transforms=[item]))
+    harness.bus.inputs.push(Input("publish", "/tf", "tf2_msgs/msg/TFMessage", "/me", data))
+    harness.run_for(0.1)
+    assert harness.bus.transforms.frames() == {}
+    assert len(harness.log_lines) == 1
+    assert "transform from 'odom' to 'base' ignored" in harness.log_lines[0]

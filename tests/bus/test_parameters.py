@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness.bus import BusHarness
 
 import roboyard as ry
 from roboyard.bus.parameter_values import from_value, to_value
 from roboyard.errors import ConfigError, UnknownNameError
 
+Parameter = ry.msg.rcl_interfaces.Parameter
 
-class Wall(ry.Node):
+
+class WallFollower(ry.Node):
     """Keeps a distance."""
 
     distance: float = ry.param(0.5, unit="m", low=0.1, high=5.0, doc="distance to the wall")
@@ -27,9 +30,9 @@ class Wall(ry.Node):
             raise ConfigError("seven is unlucky", where=self.full_name)
 
 
-def test_defaults_and_keywords() -> None:
-    assert (Wall().distance, Wall(distance=2).distance, Wall().gains) == (0.5, 2.0, (1.0, 2.0))
-    assert isinstance(Wall(distance=2).distance, float)
+def test_parameters_take_defaults_and_keywords() -> None:
+    assert (WallFollower().distance, WallFollower(distance=2).distance, WallFollower().gains) == (0.5, 2.0, (1.0, 2.0))
+    assert isinstance(WallFollower(distance=2).distance, float)
 
 
 @pytest.mark.parametrize(
@@ -46,12 +49,12 @@ def test_defaults_and_keywords() -> None:
         ({"robot": 3}, "resource 'robot' is a int"),
     ],
 )
-def test_bad_values_say_what_where_and_what_would_be_right(given_: dict[str, object], message: str) -> None:
+def test_bad_parameter_values_give_reason_and_range(given_: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        Wall(**given_)
+        WallFollower(**given_)
 
 
-def test_a_missing_resource_is_named() -> None:
+def test_missing_resource_is_named() -> None:
     class Needs(ry.Node):
         hardware = ry.resource(dict)
 
@@ -59,54 +62,38 @@ def test_a_missing_resource_is_named() -> None:
         Needs()
 
 
-def test_run_time_changes_are_checked_vetoed_and_announced() -> None:
-    with ry.Bus() as bus:
-        node = bus.add(Wall(), "wall")
-        events = []
-        bus.tap(
-            lambda topic, message, source, time_ns: events.append(message) if topic.name == "/parameter_events" else 0
-        )
-        node.set_parameter("distance", 1)
-        assert node.distance == 1.0
-        assert [(e.node, e.changed_parameters[0].name) for e in events] == [("/wall", "distance")]
-        for name, value in (("distance", 7.0), ("count", 7), ("frame", "map")):
-            before = node.parameters()
-            with pytest.raises(ConfigError):
-                node.set_parameter(name, value)
-            assert node.parameters() == before
-        with pytest.raises(UnknownNameError, match="there are: distance"):
-            node.set_parameter("nothing", 1)
+def test_parameter_changes_are_checked_and_announced(harness: BusHarness) -> None:
+    node = harness.add(WallFollower(), "wall")
+    node.set_parameter("distance", 1)
+    assert node.distance == 1.0
+    events = harness.published("/parameter_events").messages
+    assert [(e.node, e.changed_parameters[0].name) for e in events] == [("/wall", "distance")]
+    for name, value in (("distance", 7.0), ("count", 7), ("frame", "map")):
+        before = node.parameters()
         with pytest.raises(ConfigError):
-            node.distance = 2.0  # type: ignore[misc]
+            node.set_parameter(name, value)
+        assert node.parameters() == before
+    with pytest.raises(UnknownNameError, match="there are: distance"):
+        node.set_parameter("nothing", 1)
+    with pytest.raises(ConfigError):
+        node.distance = 2.0  # type: ignore[misc]
 
 
-def test_services_list_get_describe_and_set() -> None:
-    class Asker(ry.Node):
-        def setup(self) -> None:
-            self.answers: dict[str, object] = {}
-
-        def ask(self, service: str, kind: object, **fields: object) -> None:
-            client = self.service_client(f"/wall/{service}", kind)
-            client.call(kind.Request(**fields)).then(lambda f: self.answers.__setitem__(service, f.result))
-
-    with ry.Bus() as bus:
-        wall, asker = bus.add(Wall(), "wall"), bus.add(Asker(), "asker")
-        make = ry.msg.rcl_interfaces.Parameter
-        asker.ask("list_parameters", ry.srv.ListParameters)
-        asker.ask("get_parameters", ry.srv.GetParameters, names=["distance", "nothing"])
-        asker.ask("describe_parameters", ry.srv.DescribeParameters, names=["distance", "count", "frame"])
-        changes = [make(name="distance", value=to_value(2.0)), make(name="distance", value=to_value(99.0))]
-        asker.ask("set_parameters", ry.srv.SetParameters, parameters=changes)
-        bus.executor.run_until(0)
-        answers = asker.answers
-        assert answers["list_parameters"].result.names == sorted(wall.parameters())
-        assert [from_value(v) for v in answers["get_parameters"].values] == [0.5, None]
-        described = answers["describe_parameters"].descriptors
-        assert described[0].floating_point_range[0].to_value == 5.0
-        assert described[2].read_only
-        assert [r.successful for r in answers["set_parameters"].results] == [True, False]
-        assert "out of range" in answers["set_parameters"].results[1].reason
-        assert wall.distance == 2.0
+def test_parameter_services_list_get_describe_and_set(harness: BusHarness) -> None:
+    wall = harness.add(WallFollower(), "wall")
+    listed = harness.call("/wall/list_parameters", ry.srv.ListParameters)
+    assert listed.result.names == sorted(wall.parameters())
+    got = harness.call("/wall/get_parameters", ry.srv.GetParameters, names=["distance", "nothing"])
+    assert [from_value(v) for v in got.values] == [0.5, None]
+    names = ["distance", "count", "frame"]
+    described = harness.call("/wall/describe_parameters", ry.srv.DescribeParameters, names=names).descriptors
+    assert described[0].floating_point_range[0].to_value == 5.0
+    assert described[2].read_only
+    changes = [Parameter(name="distance", value=to_value(value)) for value in (2.0, 99.0)]
+    results = harness.call("/wall/set_parameters", ry.srv.SetParameters, parameters=changes).results
+    assert [r.successful for r in results] == [True, False]
+    assert "out of range" in results[1].reason
+    assert wall.distance == 2.0
 
 
 values = st.one_of(
@@ -118,11 +105,11 @@ values = st.one_of(
 
 
 @given(values)
-def test_parameter_values_survive_the_message(value: object) -> None:
+def test_parameter_values_survive_their_message(value: object) -> None:
     assert from_value(to_value(value)) == value
 
 
-class Bounded(ry.Node):
+class BoundedNode(ry.Node):
     """Tuples with limits."""
 
     gains: tuple[float, ...] = ry.param((1.0, 2.0), low=0.0, high=5.0)
@@ -134,26 +121,25 @@ class Bounded(ry.Node):
     ("name", "value"),
     [("gains", (1.0, 9.0)), ("gains", (1.0, float("nan"))), ("whole", 2**63), ("names", ({},)), ("names", ("a", 1))],
 )
-def test_what_no_message_can_hold_is_refused_before_it_is_set(name: str, value: object) -> None:
-    with ry.Bus() as bus:
-        node = bus.add(Bounded(), "node")
-        before = node.parameters()
-        with pytest.raises(ConfigError, match=f"/node, parameter '{name}'"):
-            node.set_parameter(name, value)
-        assert node.parameters() == before
+def test_parameter_values_without_message_form_are_refused(harness: BusHarness, name: str, value: object) -> None:
+    node = harness.add(BoundedNode(), "node")
+    before = node.parameters()
+    with pytest.raises(ConfigError, match=f"/node, parameter '{name}'"):
+        node.set_parameter(name, value)
+    assert node.parameters() == before
 
 
 @given(st.lists(st.one_of(st.integers(0, 5), st.floats(0.0, 5.0)), max_size=5))
-def test_whole_numbers_become_real_where_those_are_wanted(values: list[float]) -> None:
-    with ry.Bus() as bus:
-        node = bus.add(Bounded(), "node")
+def test_integers_become_floats_in_float_parameters(values: list[float]) -> None:
+    with BusHarness() as harness:
+        node = harness.add(BoundedNode(), "node")
         node.set_parameter("gains", values)
         assert node.gains == tuple(float(value) for value in values)
         assert all(type(value) is float for value in node.gains)
 
 
 @pytest.mark.parametrize("default", [None, [1.0], {}, object()])
-def test_defaults_that_no_parameter_can_have_show_at_once(default: object) -> None:
+def test_impossible_parameter_defaults_fail_in_the_class(default: object) -> None:
     with pytest.raises((TypeError, RuntimeError)):  # before Python 3.12 the one is wrapped in the other
 
         class _Odd(ry.Node):
@@ -162,18 +148,16 @@ def test_defaults_that_no_parameter_can_have_show_at_once(default: object) -> No
 
 @given(st.lists(st.tuples(st.sampled_from(["distance", "count", "side"]), st.integers(-1, 8)), max_size=4))
 def test_set_atomically_sets_all_or_none(changes: list[tuple[str, int]]) -> None:
-    with ry.Bus() as bus:
-        wall, asker = bus.add(Wall(), "wall"), bus.add(ry.Node(), "asker")
-        make = ry.msg.rcl_interfaces.Parameter
+    with BusHarness() as harness:
+        wall = harness.add(WallFollower(), "wall")
         before = wall.parameters()
-        client = asker.service_client("/wall/set_parameters_atomically", ry.srv.SetParametersAtomically)
-        request = ry.srv.SetParametersAtomically.Request(
-            parameters=[make(name=name, value=to_value(value)) for name, value in changes]
+        answer = harness.call(
+            "/wall/set_parameters_atomically",
+            ry.srv.SetParametersAtomically,
+            parameters=[Parameter(name=name, value=to_value(value)) for name, value in changes],
         )
-        answer = client.call(request)
-        bus.executor.run_until(0)
         allowed = {"distance": range(1, 6), "count": [n for n in range(11) if n != 7], "side": ()}
         fits = all(value in allowed[name] for name, value in changes)
-        assert answer.result.result.successful == fits
+        assert answer.result.successful == fits
         assert wall.parameters() == (before | dict(changes) if fits else before)
-        assert fits or answer.result.result.reason
+        assert fits or answer.result.reason

@@ -6,29 +6,28 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from threading import Event, Thread
 
 import pytest
+from tests.harness.live import LiveBus
 
 import roboyard as ry
 from roboyard.bus import Status
-from roboyard.bus.socket import RemoteBus, SocketServer, connect
+from roboyard.bus.socket import RemoteBus, connect
 from roboyard.errors import RunError
 
 Fibonacci = ry.action.Fibonacci
 
 
-class Robot(ry.Node):
+class FibonacciServer(ry.Node):
     """Counts up to the goal's order, one a tenth of a second."""
 
     def setup(self) -> None:
         self.server = self.action_server("count", Fibonacci, self.on_goal)
-        self.tag = self.publisher("tag", ry.msg.String, latched=True)
-        self.tag.publish(ry.msg.String(data="the tag"))
-        self.later: list[str] = []
+        self.label = self.publisher("label", ry.msg.String, latched=True)
+        self.label.publish(ry.msg.String(data="the label"))
         self.timer(0.1, self.tick)
         self.sequence: list[int] = []
 
@@ -50,45 +49,22 @@ class Robot(ry.Node):
                 goal.feedback(Fibonacci.Feedback(sequence=self.sequence.copy()))
 
 
-@pytest.fixture(autouse=True)
-def private_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-
-
 @pytest.fixture
-def run() -> Iterator[ry.Bus]:
-    """A live run in a thread, at ten times real time, that began 100 s ago."""
-    bus = ry.Bus()
-    bus.add(Robot(), "robot")
-    bus.executor.run_for(100.0)
-    server = SocketServer(bus, "yard")
-    bus.executor.pacer.factor = 10.0
-    thread = Thread(target=lambda: bus.executor.run_until(10**16))
-    thread.start()
-    yield bus
-    bus.executor.stop()
-    thread.join()
-    server.close()
-    bus.close()
+def live() -> Iterator[LiveBus]:
+    """A live run that began 100 s ago."""
+    with LiveBus((FibonacciServer(), "robot"), factor=10.0, warm_up=100.0) as live:
+        yield live
 
 
-def in_run(bus: ry.Bus, question: object) -> object:
-    """Ask on the run's own thread."""
-    answers, done = [], Event()
-    bus.inputs.query(lambda: (answers.append(question()), done.set()))
-    assert done.wait(10.0)
-    return answers[0]
-
-
-class Client(ry.Node):
-    """Sends goals, notes what it hears, and leaves when all are done."""
+class GoalSender(ry.Node):
+    """Sends goals, and keeps feedback, labels and the moments of its timer."""
 
     def setup(self) -> None:
         self.client = self.action_client("count", Fibonacci)
         self.feedback: list[int] = []
         self.goals = [self.send(order) for order in (3, 500)]
-        self.tags: list[str] = []
-        self.subscribe("tag", ry.msg.String, lambda message: self.tags.append(message.data))
+        self.labels: list[str] = []
+        self.subscribe("label", ry.msg.String, lambda message: self.labels.append(message.data))
         self.clock: list[float] = []
         self.timer(0.5, lambda: self.clock.append(self.now))
 
@@ -98,41 +74,41 @@ class Client(ry.Node):
         )
 
 
-def follow(bus: RemoteBus, until: object) -> None:
+def spin_until(bus: RemoteBus, until: Callable[[], bool]) -> None:
     bus.spin(timeout=20.0, until=until)
     assert until()
 
 
-def test_actions_reach_over_the_socket(run: ry.Bus) -> None:
+def test_goals_reach_the_run_over_the_socket(live: LiveBus) -> None:
     for attempt in range(2):  # the second comes from another connection and must not be taken for the first
         with RemoteBus("yard") as bus:
-            client = bus.add(Client(), "client")
+            client = bus.add(GoalSender(), "client")
             assert client.client.available()
-            follow(bus, lambda client=client: all(goal.done() for goal in client.goals))
+            spin_until(bus, lambda client=client: all(goal.done() for goal in client.goals))
             reached, refused = client.goals
             assert reached.succeeded, attempt
             assert list(reached.result.sequence) == [0, 1, 2]
             assert client.feedback == [1, 2, 3]
             assert refused.accepted is False
             assert refused.reason == "only up to 100"
-            assert client.tags == ["the tag"]
+            assert client.labels == ["the label"]
             client.goals.append(client.send(50))
-            follow(bus, lambda client=client: len(client.feedback) > 5)
+            spin_until(bus, lambda client=client: len(client.feedback) > 5)
             client.goals[-1].cancel()
-            follow(bus, client.goals[-1].done)
+            spin_until(bus, client.goals[-1].done)
             assert client.goals[-1].status is Status.CANCELED
             assert client.goals[-1].reason == "as you wish"
 
 
-def test_a_remote_clock_begins_where_the_run_is(run: ry.Bus) -> None:
+def test_remote_clock_begins_where_the_run_is(live: LiveBus) -> None:
     with RemoteBus() as bus:
-        client = bus.add(Client(), "client")
-        follow(bus, lambda: len(client.clock) >= 3)
+        client = bus.add(GoalSender(), "client")
+        spin_until(bus, lambda: len(client.clock) >= 3)
         assert client.clock[0] >= 100.4
         assert all(later - earlier == pytest.approx(0.5) for earlier, later in pairwise(client.clock))
 
 
-def test_names_are_unique_over_all_processes_and_free_again(run: ry.Bus) -> None:
+def test_node_names_are_unique_over_processes_and_freed(live: LiveBus) -> None:
     for _ in range(2):
         with RemoteBus() as one, RemoteBus() as two:
             with pytest.raises(RunError, match="a node /robot takes part in the run already"):
@@ -142,11 +118,11 @@ def test_names_are_unique_over_all_processes_and_free_again(run: ry.Bus) -> None
                 two.add(ry.Node(), "guest")
 
 
-def test_latched_messages_health_and_log_of_a_remote_node_arrive(run: ry.Bus) -> None:
-    heard: list[tuple[str, str]] = []
-    run.tap(
+def test_remote_latched_messages_health_and_log_arrive(live: LiveBus) -> None:
+    received: list[tuple[str, str]] = []
+    live.bus.tap(
         lambda topic, m, node, t: (
-            heard.append((topic.name, m.msg if topic.name == "/rosout" else m.status[0].name))
+            received.append((topic.name, m.msg if topic.name == "/rosout" else m.status[0].name))
             if topic.name in ("/rosout", "/diagnostics")
             else None
         )
@@ -160,21 +136,21 @@ def test_latched_messages_health_and_log_of_a_remote_node_arrive(run: ry.Bus) ->
             connection.graph()
 
             def late() -> list[str]:
-                return [p.last.data for p in run.topics["/map"].publishers if p.last is not None]
+                return [p.last.data for p in live.bus.topics["/map"].publishers if p.last is not None]
 
-            assert in_run(run, late) == ["a map"]
-    in_run(run, lambda: None)
-    assert ("/rosout", "here I am") in heard
-    assert ("/diagnostics", "/guest") in heard
+            assert live.in_run(late) == ["a map"]
+    live.in_run(lambda: None)
+    assert ("/rosout", "here I am") in received
+    assert ("/diagnostics", "/guest") in received
 
 
-def test_a_follower_of_an_actions_topics_hears_that_its_server_left(run: ry.Bus) -> None:
+def test_remote_goal_is_aborted_when_its_server_leaves(live: LiveBus) -> None:
     with RemoteBus() as bus:
-        client = bus.add(Client(), "client")
+        client = bus.add(GoalSender(), "client")
         goal = client.send(90)
-        follow(bus, lambda: len(client.feedback) > 3)
-        in_run(run, lambda: run.remove(run.nodes["/robot"]))
-        follow(bus, goal.done)
+        spin_until(bus, lambda: len(client.feedback) > 3)
+        live.in_run(lambda: live.bus.remove(live.bus.nodes["/robot"]))
+        spin_until(bus, goal.done)
         assert goal.status is Status.ABORTED
         assert "went away" in str(goal.error)
         assert goal.reason == "its server went away"
@@ -185,14 +161,14 @@ import sys
 import roboyard as ry
 from roboyard.bus.socket import SocketServer
 
-class Talker(ry.Node):
+class BlobPublisher(ry.Node):
     def setup(self):
         self.out = self.publisher("blob", ry.msg.UInt8MultiArray)
         self.service("never", ry.srv.Trigger, lambda request: ry.bus.Future("never"))
         self.timer(0.01, lambda: self.out.publish(ry.msg.UInt8MultiArray(data=bytes(300_000))))
 
 bus = ry.Bus()
-bus.add(Talker(), "talker")
+bus.add(BlobPublisher(), "publisher")
 server = SocketServer(bus, "doomed")
 bus.executor.pacer.factor = 1.0
 print("up", flush=True)
@@ -200,7 +176,7 @@ bus.executor.run_until(10**16)
 """
 
 
-def test_followers_of_a_run_that_is_killed_end_in_order(tmp_path: Path) -> None:
+def test_remote_nodes_end_in_order_when_the_run_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "import roboyard.bus\n" + RUN], stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
@@ -211,7 +187,7 @@ def test_followers_of_a_run_that_is_killed_end_in_order(tmp_path: Path) -> None:
                 guest.subscribe("blob", ry.msg.UInt8MultiArray, lambda message: got.append(len(message.data)))
                 got: list[int] = []
                 call = guest.service_client("never", ry.srv.Trigger).call(ry.srv.Trigger.Request())
-                follow(bus, lambda: len(got) > 5)
+                spin_until(bus, lambda: len(got) > 5)
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait()
                 assert all(len(message.message.data) == 300_000 for message in connection.messages(5.0))

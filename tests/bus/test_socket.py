@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import struct
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from threading import Thread
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.harness.live import LiveBus
 
 import roboyard as ry
 from roboyard.bus.inputs import Input
-from roboyard.bus.socket import Connection, RemoteBus, SocketServer, connect, live_runs
+from roboyard.bus.socket import Connection, RemoteBus, connect
 from roboyard.bus.socket.frames import FrameReader
-from roboyard.bus.socket.outbox import ANSWERS, MESSAGE_BYTES, Outbox
-from roboyard.bus.socket.registry import directory
-from roboyard.errors import InputError, RunError, UnknownNameError
+from roboyard.errors import InputError, RunError
 from roboyard.messages import serialize
 
 
-class Robot(ry.Node):
+class CommandedRobot(ry.Node):
     """in: cmd   out: count"""
 
     speed: float = ry.param(1.0, low=0.0, high=2.0)
@@ -51,59 +46,26 @@ class Robot(ry.Node):
         self.count.publish(ry.msg.Int32(data=self.ticks))
 
 
-@pytest.fixture(autouse=True)
-def private_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-
-
-class Live:
-    """A run in a thread, at twenty times real time."""
+class LiveRobot(LiveBus):
+    """A live run with a robot."""
 
     def __init__(self) -> None:
-        self.bus = ry.Bus()
-        self.robot = self.bus.add(Robot(), "robot")
-        self.server = SocketServer(self.bus, "yard")
-        self.bus.executor.pacer.factor = 20.0
-        self.thread = Thread(target=lambda: self.bus.executor.run_until(10**16))
-        self.thread.start()
-
-    def stop(self) -> None:
-        self.bus.executor.stop()
-        self.thread.join()
-        self.server.close()
-        self.bus.close()
+        self.robot = CommandedRobot()
+        super().__init__((self.robot, "robot"))
 
 
 @pytest.fixture
-def live() -> Iterator[Live]:
-    run = Live()
-    yield run
-    run.stop()
+def live() -> Iterator[LiveRobot]:
+    with LiveRobot() as live:
+        yield live
 
 
-def test_a_run_is_listed_while_it_lives(live: Live) -> None:
-    assert [(run.name, run.pid) for run in live_runs()] == [("yard", os.getpid())]
-    assert live.server.run.socket.stat().st_mode & 0o777 == 0o600
-    assert directory().stat().st_mode & 0o777 == 0o700
-    with pytest.raises(UnknownNameError, match=r"no live run 'other' \(live: yard"):
-        connect("other")
-
-
-def test_nothing_live_is_said_so() -> None:
+def test_connect_without_live_run_says_so() -> None:
     with pytest.raises(InputError, match="no run is live"):
         connect()
 
 
-def test_what_a_dead_process_left_is_cleared() -> None:
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    entry = directory() / f"{dead.pid}-0.json"
-    entry.write_text(json.dumps({"name": "ghost", "pid": dead.pid}))
-    assert live_runs() == []
-    assert not entry.exists()
-
-
-def test_subscribing_brings_latched_and_new_messages_with_their_source(live: Live) -> None:
+def test_subscription_brings_latched_and_new_messages(live: LiveRobot) -> None:
     with connect() as connection:
         connection.subscribe("/map")
         connection.subscribe("/count")
@@ -115,7 +77,7 @@ def test_subscribing_brings_latched_and_new_messages_with_their_source(live: Liv
         assert all(m.time_ns == m.message.data * 100_000_000 for m in numbers)
 
 
-def test_publishing_and_calling_enter_through_the_input_port(live: Live) -> None:
+def test_messages_and_calls_enter_through_the_input_port(live: LiveRobot) -> None:
     with connect("yard") as connection:
         connection.publish("/cmd", ry.msg.String(data="go"), source="operator")
         answer = connection.call("/greet", ry.srv.Trigger, ry.srv.Trigger.Request())
@@ -127,7 +89,7 @@ def test_publishing_and_calling_enter_through_the_input_port(live: Live) -> None
     assert live.bus.topics["/inputs"].count == 3
 
 
-def test_the_graph_tells_nodes_and_topics_and_control_pauses(live: Live) -> None:
+def test_graph_lists_nodes_and_control_pauses(live: LiveRobot) -> None:
     with connect() as connection:
         picture = connection.graph()
         assert {"/robot", "/roboyard"} == {node["name"] for node in picture["nodes"]}
@@ -144,7 +106,7 @@ def test_the_graph_tells_nodes_and_topics_and_control_pauses(live: Live) -> None
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200), st.sampled_from(["raw", "framed", "json"]))
-def test_garbage_on_the_socket_does_not_disturb_the_run(live: Live, data: bytes, how: str) -> None:
+def test_random_bytes_do_not_disturb_the_run(live: LiveRobot, data: bytes, how: str) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         sock.connect(str(live.server.run.socket))
         if how == "framed":
@@ -157,7 +119,7 @@ def test_garbage_on_the_socket_does_not_disturb_the_run(live: Live, data: bytes,
         assert connection.graph()["nodes"]
 
 
-def test_malformed_messages_are_refused_logged_and_counted(live: Live) -> None:
+def test_malformed_messages_are_refused_and_counted(live: LiveRobot) -> None:
     with connect() as connection:
         connection.publish_raw("/cmd", "std_msgs/msg/String", b"\x00\x01\x00\x00\xff\xff\xff\x7f")
         connection.publish_raw("/cmd", "no_msgs/msg/Such", b"")
@@ -167,13 +129,11 @@ def test_malformed_messages_are_refused_logged_and_counted(live: Live) -> None:
     assert live.robot.commands == []
 
 
-def test_a_slow_reader_loses_messages_not_the_run(live: Live) -> None:
+def test_slow_reader_loses_messages_not_the_run(live: LiveRobot) -> None:
     live.bus.executor.pacer.factor = 0.0
-    with Connection(live.server.run) as lazy, connect() as other:
+    with Connection(live.server.run) as lazy:
         lazy.subscribe("/count")
-        start = other.graph()["time_ns"]
-        while other.graph()["time_ns"] < start + 2_000 * 10**9:
-            pass
+        live.wait_for_time(live.in_run(lambda: live.bus.now_ns) * 1e-9 + 2_000.0)
         numbers = [received.message.data for received, _ in zip(lazy.messages(5.0), range(5_000), strict=False)]
     assert numbers == sorted(set(numbers))
     assert numbers[-1] - numbers[0] > len(numbers)
@@ -183,7 +143,7 @@ def test_recorded_inputs_repeat_the_run_exactly() -> None:
     def run(live_inputs: bool, recorded: list[tuple[int, Input]]) -> tuple[list[object], list[tuple[int, Input]]]:
         inputs: list[tuple[int, Input]] = []
         with ry.Bus() as bus:
-            robot = bus.add(Robot(), "robot")
+            robot = bus.add(CommandedRobot(), "robot")
 
             def tap(topic: object, m: object, node: str, time_ns: int) -> None:
                 if topic.name == "/inputs":
@@ -230,7 +190,7 @@ bus.spin(timeout=10)
 """
 
 
-def test_a_node_in_another_process_takes_part(live: Live) -> None:
+def test_node_in_another_process_takes_part(live: LiveRobot) -> None:
     subprocess.run([sys.executable, "-c", REMOTE], check=True, timeout=60)
     texts = [text for text, source, _ in live.robot.commands if source == "/echo"]
     assert "hello" in texts
@@ -241,12 +201,11 @@ def test_a_node_in_another_process_takes_part(live: Live) -> None:
     assert abs((last_count - first_count) / 5 - (last_ticks - first_ticks)) <= 1
 
 
-def test_a_remote_bus_needs_a_run() -> None:
+def test_remote_bus_needs_a_run() -> None:
     with pytest.raises(InputError, match="no run is live"):
         RemoteBus()
 
 
-# -- what harms nobody ---------------------------------------------------------------------------------------------
 def frame(header: bytes, payload: bytes = b"") -> bytes:
     return struct.pack("!II", len(header), len(payload)) + header + payload
 
@@ -269,8 +228,8 @@ def frame(header: bytes, payload: bytes = b"") -> bytes:
         (frame(b'{"op": "join", "node": "/robot"}'), "takes part in the run already"),
     ],
 )
-def test_who_sends_nonsense_is_told_what_is_wrong(
-    live: Live, sent: bytes, said: str, capfd: pytest.CaptureFixture[str]
+def test_bad_frames_are_answered_with_what_is_wrong(
+    live: LiveRobot, sent: bytes, said: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         sock.settimeout(10.0)
@@ -286,110 +245,11 @@ def test_who_sends_nonsense_is_told_what_is_wrong(
     assert capfd.readouterr().err == ""
 
 
-@given(st.lists(st.tuples(st.dictionaries(st.text(max_size=3), st.integers(), max_size=3), st.binary(max_size=50))),
-       st.lists(st.integers(1, 40), min_size=1))  # fmt: skip
-def test_frames_arrive_whole_however_they_are_cut(sent: list[tuple[dict[str, int], bytes]], cuts: list[int]) -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        data, wanted = b"", [({**header, "op": "x"}, payload) for header, payload in sent]
-        for header, payload in wanted:
-            data += frame(json.dumps(header).encode(), payload)
-        reader, got = FrameReader(ours), []
-        ours.settimeout(0.0)
-        at, turn = 0, 0
-        while at < len(data):
-            size = cuts[turn % len(cuts)]
-            theirs.sendall(data[at : at + size])
-            at, turn = at + size, turn + 1
-            with suppress(BlockingIOError):  # as a time-out in the middle of a frame
-                while True:
-                    got.append(reader.receive())
-        theirs.close()
-        assert got == wanted
-        assert reader.receive() is None
-
-
-def test_a_client_that_does_not_read_costs_little_memory() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        outbox = Outbox(ours, "out")
-        for number in range(200):
-            outbox.message({"op": "message", "number": number}, bytes(1_000_000))
-        for number in range(50):
-            outbox.answer({"op": "done", "id": number})
-        assert sum(len(payload) for _, payload, _ in outbox._waiting) <= MESSAGE_BYTES
-        outbox.finish()
-        theirs.settimeout(10.0)
-        reader, answers, numbers = FrameReader(theirs), [], []
-        while (got := reader.receive()) is not None:
-            (answers.append(got[0]["id"]) if got[0]["op"] == "done" else numbers.append(got[0]["number"]))
-            if len(answers) == 50 and numbers[-1] == 199:
-                break
-        assert answers == list(range(50))
-        assert numbers == sorted(set(numbers))
-        assert len(numbers) + outbox.lost == 200
-        outbox.join(5.0)
-
-
-def test_who_asks_for_ever_and_never_reads_is_let_go() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        outbox = Outbox(ours, "out")
-        for _ in range(3 * ANSWERS):
-            outbox.answer({"op": "graph", "graph": "x" * 1000})
-        assert outbox.closed
-
-
-def test_the_answer_to_stop_always_arrives() -> None:
+def test_answer_to_stop_always_arrives() -> None:
     for _ in range(20):
-        run = Live()
+        live = LiveBus()
         with connect() as connection:
-            thread = Thread(target=lambda run=run: (run.thread.join(), run.stop()))
-            thread.start()
+            closing = Thread(target=lambda live=live: (live.thread.join(), live.stop()))
+            closing.start()
             assert connection.control("stop")["time"] >= 0
-            thread.join()
-
-
-def test_two_runs_of_one_name_are_told_apart_by_their_process(live: Live, tmp_path: Path) -> None:
-    script = (
-        "import roboyard as ry\nfrom roboyard.bus.socket import SocketServer\nwith ry.Bus() as bus:\n"
-        "    server = SocketServer(bus, 'yard')\n    print('up', flush=True)\n    input()\n    server.close()"
-    )
-    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        other.stdout.readline()
-        with pytest.raises(InputError, match=f"several runs 'yard' are live.*process id.*pid {other.pid}"):
-            connect("yard")
-        with pytest.raises(InputError, match="several runs are live"):
-            connect()
-        with connect(str(os.getpid())) as connection:
-            assert connection.graph()["nodes"]
-        other.stdin.write(b"\n")
-        other.stdin.flush()
-        other.wait(30)
-    assert connect("yard").close() is None
-
-
-@pytest.mark.parametrize("kind", ["missing", "a file", "too long"])
-def test_an_odd_runtime_folder_is_no_hindrance(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    base = {"missing": tmp_path / "none", "a file": tmp_path / "file", "too long": tmp_path / ("x" * 120)}[kind]
-    if kind == "a file":
-        base.write_text("")
-    elif kind == "too long":
-        base.mkdir()
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(base))
-    with tempfile.TemporaryDirectory() as short:
-        monkeypatch.setattr(tempfile, "tempdir", short)
-        with ry.Bus() as bus:
-            server = SocketServer(bus, "yard")
-            assert server.run.socket.is_relative_to(short)
-            assert [run.name for run in live_runs()] == ["yard"]
-            server.close()
-        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("y" * 120)))
-        with ry.Bus() as bus, pytest.raises(RunError, match="no folder for the run's socket"):
-            SocketServer(bus, "yard")
-
-
-def test_a_socket_left_by_a_process_of_the_same_number_is_no_hindrance() -> None:
-    (directory() / f"{os.getpid()}-0.sock").write_text("")
-    with ry.Bus() as bus:
-        SocketServer(bus, "yard").close()
+            closing.join()

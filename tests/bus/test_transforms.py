@@ -36,7 +36,7 @@ def test_lookup_equals_the_product_along_the_tree(left: list[SE3], right: list[S
 
 
 @given(poses, poses, st.floats(0.0, 1.0))
-def test_between_samples_it_interpolates(start: SE3, end: SE3, s: float) -> None:
+def test_lookup_interpolates_between_samples(start: SE3, end: SE3, s: float) -> None:
     buffer = TransformBuffer()
     buffer.insert(start, "odom", "base", 1_000)
     buffer.insert(end, "odom", "base", 2_000)
@@ -45,7 +45,7 @@ def test_between_samples_it_interpolates(start: SE3, end: SE3, s: float) -> None
     assert buffer.lookup("odom", "base", moment).almost_equal(want, 1e-9)
 
 
-def test_samples_may_come_out_of_order() -> None:
+def test_samples_out_of_order_give_the_same_lookups() -> None:
     shuffled, ordered = TransformBuffer(), TransformBuffer()
     for index in (0, 5, 2, 4, 1, 3, 5):
         shuffled.insert(SE3.from_xyz_rpy((index, 0, 0)), "a", "b", index * 10)
@@ -55,7 +55,7 @@ def test_samples_may_come_out_of_order() -> None:
         assert shuffled.lookup("a", "b", moment) == ordered.lookup("a", "b", moment)
 
 
-def test_errors_name_frames_times_and_trees() -> None:
+def test_lookup_errors_name_frames_times_and_trees() -> None:
     buffer = TransformBuffer()
     buffer.insert(SE3.identity(), "odom", "base", 1_000_000_000)
     buffer.insert(SE3.identity(), "odom", "base", 2_000_000_000)
@@ -73,7 +73,7 @@ def test_errors_name_frames_times_and_trees() -> None:
     assert not buffer.can_lookup("base", "other")
 
 
-def test_static_frames_hold_at_any_moment_and_old_samples_are_forgotten() -> None:
+def test_static_frames_hold_always_and_old_samples_go() -> None:
     buffer = TransformBuffer(seconds=1.0)
     buffer.insert(SE3.from_xyz_rpy((1, 0, 0)), "base", "laser", 0, static=True)
     for index in range(1000):
@@ -84,7 +84,7 @@ def test_static_frames_hold_at_any_moment_and_old_samples_are_forgotten() -> Non
     assert 1.0 <= (last - first) / 1e9 <= 4.0
 
 
-def test_a_buffer_survives_saving() -> None:
+def test_saved_buffer_gives_the_same_lookups() -> None:
     buffer, again = TransformBuffer(), TransformBuffer()
     buffer.insert(SE3.from_xyz_rpy((1, 2, 3), (0.1, 0.2, 0.3)), "a", "b", 5)
     buffer.insert(SE3.from_xyz_rpy((1, 0, 0)), "b", "c", 0, static=True)
@@ -114,7 +114,7 @@ def test_interpolation_agrees_with_scipys_slerp(start: SE3, end: SE3, moments: l
         np.testing.assert_allclose(got, buffer.lookup("map", "odom").matrix() @ want, atol=1e-6)
 
 
-def test_errors_name_what_was_asked_for() -> None:
+def test_lookup_errors_name_the_requested_frames() -> None:
     buffer = TransformBuffer()
     buffer.insert(SE3.identity(), "odom", "base", 10**9)
     buffer.insert(SE3.identity(), "base", "laser", 0, static=True)

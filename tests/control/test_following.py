@@ -48,7 +48,7 @@ def made(present: JointSample, order: int, random: np.random.Generator, due_ns: 
 @settings(max_examples=6)
 @given(st.integers(0, 2), st.integers(0, 10_000), st.lists(st.sampled_from(EVENTS), min_size=2, max_size=4))
 @example(0, 306, ["slow", "none", "pause"])  # slow already where an interval begins
-def test_no_limit_is_exceeded_whatever_happens(order: int, seed: int, events: list[str]) -> None:
+def test_path_following_keeps_limits_through_interruptions(order: int, seed: int, events: list[str]) -> None:
     random = np.random.default_rng(seed)
     try:
         follower = made(REST, order, random, 0)
@@ -79,7 +79,7 @@ def test_no_limit_is_exceeded_whatever_happens(order: int, seed: int, events: li
 
 @settings(max_examples=10)
 @given(st.integers(0, 2), st.integers(0, 10_000), st.floats(0.1, 2.0))
-def test_it_stops_on_its_path_and_goes_on_to_the_same_goal(order: int, seed: int, when: float) -> None:
+def test_path_following_stops_on_path_and_resumes(order: int, seed: int, when: float) -> None:
     random = np.random.default_rng(seed)
     try:
         follower = made(REST, order, random, 0)
@@ -96,7 +96,7 @@ def test_it_stops_on_its_path_and_goes_on_to_the_same_goal(order: int, seed: int
     assert position == pytest.approx(path.goal)
 
 
-def test_what_is_within_limits_takes_the_time_it_says() -> None:
+def test_feasible_trajectory_keeps_its_timing() -> None:
     goal = WayPoint(3.0, np.array([1.0, -0.5, 0.2]), np.zeros(N), np.zeros(N))
     path, wait = joined(REST, [goal], 0.0, bounds(), NAMES)
     follower = Follower(Course(Trajectory(path), REST.velocity, bounds(), NAMES), FREE, wait, 0)
@@ -108,7 +108,7 @@ def test_what_is_within_limits_takes_the_time_it_says() -> None:
     assert follower.look(3_000_000_000, goal.position) == "done"
 
 
-def test_it_is_judged_by_what_was_commanded_for_now() -> None:
+def test_following_error_refers_to_the_present_command() -> None:
     path, wait = joined(REST, [WayPoint(2.0, np.ones(N), np.zeros(N))], 0.0, bounds(stated=False), NAMES)
     course = Course(Trajectory(path), REST.velocity, bounds(stated=False), NAMES)
     ahead = Follower(course, FREE, wait, 20_000_000)
@@ -118,7 +118,7 @@ def test_it_is_judged_by_what_was_commanded_for_now() -> None:
         assert ahead.place == pytest.approx(max(k * 0.01 - 0.02, 0.0), abs=1e-9)
 
 
-def test_corners_between_lines_are_stops_where_accelerations_are_stated_and_jumps_where_not() -> None:
+def test_path_corners_stop_only_with_acceleration_limits() -> None:
     corner = [WayPoint(1.0, np.full(N, 0.5)), WayPoint(2.0, np.zeros(N))]
     spent = []
     for stated in (True, False):
@@ -135,7 +135,7 @@ def test_corners_between_lines_are_stops_where_accelerations_are_stated_and_jump
     assert spent[0] == pytest.approx(quickest, abs=0.05)
 
 
-def test_points_of_the_past_are_left_out_and_those_of_the_future_waited_for() -> None:
+def test_past_points_are_dropped_and_future_start_awaited() -> None:
     given_points = [WayPoint(1.0, np.ones(N), np.zeros(N)), WayPoint(3.0, np.full(N, 0.5), np.zeros(N))]
     path, wait = joined(REST, given_points, -1.5, bounds(), NAMES)
     assert [point.time for point in path] == pytest.approx([0.0, 1.5])
@@ -145,7 +145,7 @@ def test_points_of_the_past_are_left_out_and_those_of_the_future_waited_for() ->
     assert wait == 2.0
 
 
-def test_a_first_point_beside_the_joints_is_gone_to_in_time_that_is_added() -> None:
+def test_approach_to_the_first_point_adds_time() -> None:
     given_points = [WayPoint(0.0, np.full(N, 0.03), np.zeros(N)), WayPoint(1.0, np.full(N, 0.1), np.zeros(N))]
     path, _ = joined(REST, given_points, 0.0, bounds(), NAMES)
     assert len(path) == 3
@@ -153,7 +153,7 @@ def test_a_first_point_beside_the_joints_is_gone_to_in_time_that_is_added() -> N
     assert (path[0].position == 0.0).all()
 
 
-def test_bounds_are_those_of_the_description_and_of_what_is_stated_beside_it() -> None:
+def test_bounds_combine_description_and_stated_rates() -> None:
     joint = Joint(
         "a", "revolute", "base", "arm", SE3.identity(), SE3.identity(), (Axis((0, 0, 1), Limits(-1.0, 2.0, 5.0, 3.0)),)
     )

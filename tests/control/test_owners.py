@@ -8,7 +8,7 @@ from roboyard.control.owners import JointOwners
 from roboyard.errors import InputError
 
 
-def test_nobody_takes_joints_from_one_that_moves_them() -> None:
+def test_moving_owner_keeps_its_joints() -> None:
     owners = JointOwners()
     owners.take("/a", ("x", "y"))
     with pytest.raises(InputError, match="being moved by /a"):
@@ -17,7 +17,7 @@ def test_nobody_takes_joints_from_one_that_moves_them() -> None:
     assert owners.owns("/a", ("y", "x"))
 
 
-def test_at_rest_the_next_one_takes_them_and_the_earlier_one_lets_go() -> None:
+def test_owner_at_rest_releases_joints_to_the_next() -> None:
     owners = JointOwners()
     owners.take("/a", ("x",))
     owners.rest("/a")
@@ -30,7 +30,7 @@ def test_at_rest_the_next_one_takes_them_and_the_earlier_one_lets_go() -> None:
     owners.take("/a", ("x",))
 
 
-def test_who_holds_takes_only_what_nobody_has() -> None:
+def test_holding_owner_takes_only_free_joints() -> None:
     owners = JointOwners()
     owners.hold("/a", ("x",))
     owners.hold("/b", ("x", "y"))
@@ -40,7 +40,7 @@ def test_who_holds_takes_only_what_nobody_has() -> None:
     assert owners.owns("/b", ("x", "y"))
 
 
-def test_a_stop_reaches_whoever_moves_one_of_the_joints_and_nobody_else() -> None:
+def test_stop_reaches_the_moving_owner_only() -> None:
     owners, told = JointOwners(), []
     for source in ("/a", "/b", "/c"):
         owners.join(source, lambda source=source: told.append(source))
@@ -51,7 +51,7 @@ def test_a_stop_reaches_whoever_moves_one_of_the_joints_and_nobody_else() -> Non
     assert told == ["/a"]
 
 
-def test_a_pause_is_of_joints() -> None:
+def test_pause_belongs_to_joints() -> None:
     owners = JointOwners()
     owners.pause(("x", "y"), True)
     owners.pause(("y",), False)

@@ -17,7 +17,7 @@ DTS = st.sampled_from([0.002, 0.01, 0.05])
 
 @settings(max_examples=100, deadline=None)
 @given(st.floats(-2.0, 2.5), st.floats(-3.0, 3.0), DTS)
-def test_from_rest_it_reaches_any_target_in_the_time_of_the_trapezoid_and_never_passes_it(start, target, dt) -> None:
+def test_target_from_rest_takes_the_trapezoid_time(start, target, dt) -> None:
     goal = min(max(target, LIMITS.lower), LIMITS.upper)
     way = abs(goal - start)
     v, a = LIMITS.speed, LIMITS.acceleration
@@ -36,7 +36,7 @@ def test_from_rest_it_reaches_any_target_in_the_time_of_the_trapezoid_and_never_
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.floats(-3.0, 3.0), st.integers(1, 200)), min_size=1, max_size=6), DTS)
-def test_whatever_is_wanted_in_whatever_order_no_limit_is_passed(orders, dt) -> None:
+def test_reaching_keeps_limits_for_any_commands(orders, dt) -> None:
     now = Reach(0.3)
     for to_position, value, steps in orders:
         for _ in range(steps):
@@ -48,6 +48,6 @@ def test_whatever_is_wanted_in_whatever_order_no_limit_is_passed(orders, dt) -> 
 
 
 @pytest.mark.parametrize("bad", [(1.0, -1.0, 1.0, 1.0), (-1.0, 1.0, 0.0, 1.0), (-1.0, 1.0, 1.0, math.nan)])
-def test_limits_that_make_no_sense_are_refused(bad) -> None:
+def test_invalid_reaching_limits_are_refused(bad) -> None:
     with pytest.raises(ConfigError):
         ReachLimits(*bad)

@@ -35,7 +35,7 @@ def typed(hand: KeyHand, key: str, *times: float) -> None:
 
 
 # -- keys ------------------------------------------------------------------------------------------------------------
-def test_a_tap_is_held_through_the_delay_and_a_repeating_key_ends_soon_after_its_last() -> None:
+def test_tapped_key_is_held_and_repeated_key_ends_soon() -> None:
     hand = KeyHand(0.5, 1.0, first=0.7, repeat=0.2)
     typed(hand, "w", 0.0)
     assert hand.twist(0.69) == PlanarTwist(0.5, 0.0, 0.0)
@@ -45,7 +45,7 @@ def test_a_tap_is_held_through_the_delay_and_a_repeating_key_ends_soon_after_its
     assert hand.twist(1.77) is None
 
 
-def test_of_two_keys_the_earlier_is_held_as_long_as_the_later_repeats() -> None:
+def test_earlier_key_is_held_while_the_later_repeats() -> None:
     hand = KeyHand(0.5, 1.0)
     typed(hand, "w", 0.0, 0.5, 0.53)
     typed(hand, "a", 0.6, 1.1, 1.13)
@@ -60,7 +60,7 @@ def test_opposite_keys_replace_each_other() -> None:
     assert hand.twist(0.2) == PlanarTwist(-0.5, 0.0, 0.0)
 
 
-def test_a_stop_lets_go_at_once_and_speeds_change() -> None:
+def test_stop_key_releases_at_once_and_speeds_change() -> None:
     hand = KeyHand(0.5, 1.0)
     typed(hand, "q", 0.0)
     assert hand.twist(0.01) == PlanarTwist(0.5, 0.0, 1.0)
@@ -72,7 +72,7 @@ def test_a_stop_lets_go_at_once_and_speeds_change() -> None:
     assert hand.twist(0.4).vx == pytest.approx(0.55)
 
 
-def test_where_releases_are_told_a_key_is_held_until_then() -> None:
+def test_reported_key_release_ends_the_hold() -> None:
     hand, keys = KeyHand(0.5, 1.0), KeyDecoder()
     for event in keys.feed("\x1b[119u\x1b[97;1:1u\x1b[119;1:2u"):
         hand.take(event, 0.0)
@@ -83,7 +83,7 @@ def test_where_releases_are_told_a_key_is_held_until_then() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("wasdqezc+- x"), st.floats(0.0, 0.5)), max_size=40))
-def test_whatever_is_typed_the_robot_stops_when_typing_ends_and_is_never_faster_than_told(presses) -> None:
+def test_typing_keeps_speed_limits_and_stops_at_its_end(presses) -> None:
     hand, now = KeyHand(0.5, 1.0), 0.0
     for key, pause in presses:
         now += pause
@@ -105,14 +105,14 @@ def test_whatever_is_typed_the_robot_stops_when_typing_ends_and_is_never_faster_
         ("\x1b\x1b[A", ["up"]),
     ],
 )
-def test_keys_are_found_however_the_text_is_cut(text, keys) -> None:
+def test_key_decoder_finds_keys_in_any_pieces(text, keys) -> None:
     for cut in range(len(text) + 1):
         decoder = KeyDecoder()
         assert [event.key for event in [*decoder.feed(text[:cut]), *decoder.feed(text[cut:])]] == keys
 
 
 @given(st.text(max_size=60))
-def test_no_text_upsets_the_decoder(text) -> None:
+def test_key_decoder_accepts_any_text(text) -> None:
     decoder, one = KeyDecoder(), KeyDecoder()
     assert decoder.feed(text) == [event for character in text for event in one.feed(character)]
 
@@ -125,7 +125,7 @@ def pad(*events: tuple[str, int, int]) -> PadState:
 
 
 @pytest.mark.parametrize("name", map_names())
-def test_every_map_moves_only_while_its_deadman_is_held(name) -> None:
+def test_gamepad_maps_move_only_with_their_deadman(name) -> None:
     means = find_map(name)
     deadman = means.deadman.any[0]
     state = pad(("axis", means.forward.axis, -32767), ("axis", means.turn.axis, -32767))
@@ -137,7 +137,7 @@ def test_every_map_moves_only_while_its_deadman_is_held(name) -> None:
 
 
 @given(st.integers(-32768, 32767))
-def test_an_axis_rises_from_its_deadzone_without_a_jump(value) -> None:
+def test_gamepad_axis_rises_continuously_from_deadzone(value) -> None:
     means = find_map("generic")
     state = pad(("axis", 1, value), ("button", 4, 1))
     speed = means.twist(state, 1.0, 1.0).vx
@@ -146,12 +146,12 @@ def test_an_axis_rises_from_its_deadzone_without_a_jump(value) -> None:
     assert abs(speed) == pytest.approx(max(0.0, min(abs(value) / 32767, 1.0) - 0.1) / 0.9, abs=1e-4)
 
 
-def test_events_are_decoded_as_the_kernel_writes_them() -> None:
+def test_gamepad_events_are_decoded_as_the_kernel_writes() -> None:
     data = EVENT.pack(7, -32767, 0x82, 1) + EVENT.pack(8, 1, 0x01, 4) + EVENT.pack(9, 1, 0x40, 0)
     assert list(decode(data)) == [JoystickEvent("axis", 1, -32767), JoystickEvent("button", 4, 1)]
 
 
-def test_a_device_is_read_in_whatever_pieces_it_writes_and_found_gone(tmp_path: Path) -> None:
+def test_gamepad_device_is_read_in_pieces_and_found_gone(tmp_path: Path) -> None:
     path = tmp_path / "js0"
     os.mkfifo(path)
     writer = os.open(path, os.O_RDWR)
@@ -167,7 +167,7 @@ def test_a_device_is_read_in_whatever_pieces_it_writes_and_found_gone(tmp_path: 
             joystick.read()
 
 
-def test_what_is_no_gamepad_is_said(tmp_path: Path) -> None:
+def test_device_that_is_no_gamepad_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no gamepad"):
         Joystick(tmp_path / "js7")
     with pytest.raises(UnknownNameError, match="ps3"):
@@ -184,7 +184,7 @@ def test_what_is_no_gamepad_is_said(tmp_path: Path) -> None:
         "forward: {axis: 1}\nturn: {axis: 0}\ndeadman: {any: [4]}\nlights: on", "forward: {axis: .nan}",
     ],
 )  # fmt: skip
-def test_a_map_without_sense_is_refused(text, tmp_path: Path) -> None:
+def test_invalid_gamepad_map_is_refused(text, tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match="mine.yaml"):
@@ -192,7 +192,7 @@ def test_a_map_without_sense_is_refused(text, tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_upset_a_gamepad(data) -> None:
+def test_gamepad_decoder_accepts_any_bytes(data) -> None:
     state = PadState()
     state.take(decode(data[: len(data) - len(data) % 8]))
     try:
@@ -203,7 +203,7 @@ def test_no_bytes_upset_a_gamepad(data) -> None:
 
 
 # -- arms --------------------------------------------------------------------------------------------------------------
-def test_digits_choose_a_joint_and_every_press_is_a_step_of_its_target() -> None:
+def test_digit_keys_choose_a_joint_to_step() -> None:
     hand = KeyJoints(step=0.1)
     assert hand.wish() is None
     for key in "3rrf":
@@ -216,7 +216,7 @@ def test_digits_choose_a_joint_and_every_press_is_a_step_of_its_target() -> None
     assert hand.wish() is None, "what was pressed for another joint is forgotten"
 
 
-def test_a_stick_moves_the_chosen_joint_only_while_the_arms_deadman_is_held() -> None:
+def test_gamepad_moves_chosen_joint_only_with_deadman() -> None:
     means = find_map("ps3").joints
     assert means is not None
     pad, arm = PadState(), PadArm(means, speed=0.2)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.messages.strategies import messages
+from tests.harness.messages import messages
 
 import roboyard as ry
 from roboyard.errors import MessageError

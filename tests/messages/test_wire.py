@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, get_typestore
-from tests.messages.strategies import all_wire_types, messages
+from tests.harness.messages import all_wire_types, messages
 
 from roboyard.errors import MessageError
 from roboyard.messages import deserialize, message_type, msg, names, serialize

@@ -1,4 +1,4 @@
-"""Messages, nodes and small recordings that the tests of the record room share."""
+"""Messages, nodes and small recordings that the tests of this room share."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.harness.bus import BusHarness, Traffic
 
 import roboyard as ry
-from roboyard.bus import Bus
 from roboyard.geometry import SE3
 from roboyard.messages import serialize, stamp, type_name
 from roboyard.record import McapWriter, Recorder
@@ -39,8 +39,8 @@ def write_items(output: Any, items: list[Item], **options: Any) -> None:
             writer.write(channel, time_ns, serialize(message))
 
 
-class Robot(ry.Node):
-    """out: scan odom tf"""
+class SensorRobot(ry.Node):
+    """out: scan image tf"""
 
     def setup(self) -> None:
         """Publish at 10 and 50 Hz."""
@@ -51,39 +51,40 @@ class Robot(ry.Node):
         self.broadcast(SE3.from_xyz_rpy((0.2, 0, 0.1)), "base_link", "laser", static=True)
 
     def measure(self) -> None:
-        """A scan and a picture."""
+        """Publish a scan and a picture."""
         self.scan.publish(ry.msg.LaserScan(ranges=self.random.random(8).astype(np.float32)))
         self.image.publish(ry.msg.Image(data=np.zeros(3, np.uint8)))
 
     def move(self) -> None:
-        """Where it is: 1 m/s."""
+        """Publish where it is: it drives at 1 m/s."""
         self.broadcast(SE3.from_xyz_rpy((self.now, 0, 0)), "odom", "base_link")
 
 
-class Listener(ry.Node):
-    """in: scan"""
+class PositionSampler(ry.Node):
+    """Looks the laser's position up at 20 Hz, never at an instant at which the robot publishes."""
 
     def setup(self) -> None:
-        """Keep what comes."""
-        self.heard: list[tuple[int, str, Any]] = []
-        self.subscribe("/rover/scan", ry.msg.LaserScan, self.on_scan, with_source=True)
-        self.where: list[float] = []
-        self.timer(0.0501, self.look)  # never at an instant at which the robot publishes
+        """Begin to look."""
+        self.positions: list[float] = []
+        self.timer(0.0501, self.look_up)
 
-    def on_scan(self, message: Any, source: str) -> None:
-        """Keep it."""
-        self.heard.append((self.now_ns, source, message))
-
-    def look(self) -> None:
-        """Keep the position."""
+    def look_up(self) -> None:
+        """Keep the position, once it is known."""
         if self.transforms.can_lookup("odom", "laser"):
-            self.where.append(self.transforms.lookup("odom", "laser").x)
+            self.positions.append(self.transforms.lookup("odom", "laser").x)
 
 
-def run(path: Path, seconds: float = 2.0, **options: Any) -> Listener:
-    with Bus(seed=3) as bus:
-        with Recorder(bus, path, metadata={"seed": "3"}, **options):
-            bus.add(Robot(), "robot", namespace="rover")
-            listener = bus.add(Listener(), "listener")
-            bus.executor.run_for(seconds)
-        return listener
+def make_subscribers(harness: BusHarness) -> tuple[Traffic, PositionSampler]:
+    """What subscribers of the robot get: its scans, and sampled positions."""
+    sampler = harness.add(PositionSampler(), "sampler")
+    return harness.record("/rover/scan", ry.msg.LaserScan), sampler
+
+
+def record_robot(path: Path, seconds: float = 2.0, **options: Any) -> tuple[Traffic, PositionSampler]:
+    """Record the robot; returns what subscribers got meanwhile."""
+    with BusHarness(seed=3) as harness:
+        with Recorder(harness.bus, path, metadata={"seed": "3"}, **options):
+            harness.add(SensorRobot(), "robot", namespace="rover")
+            subscribers = make_subscribers(harness)
+            harness.run_for(seconds)
+        return subscribers

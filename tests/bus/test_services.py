@@ -1,0 +1,65 @@
+"""Services answer each call once, through the queue, or say why they do not."""
+
+from __future__ import annotations
+
+import pytest
+from tests.harness.bus import BusHarness
+
+import roboyard as ry
+from roboyard.bus import Future, NodeError
+from roboyard.errors import InputError, MessageError, UnknownNameError
+
+AddTwoInts = ry.srv.AddTwoInts
+
+
+class Adder(ry.Node):
+    """Adds, but refuses 13, and has a bug at 99."""
+
+    def setup(self) -> None:
+        self.service("add", AddTwoInts, self.add)
+
+    def add(self, request: object) -> object:
+        if request.a == 13:
+            raise InputError("thirteen is not served")
+        if request.a == 99:
+            raise KeyError("bug")
+        return AddTwoInts.Response(sum=request.a + request.b)
+
+
+def start_adding(harness: BusHarness, a: int, b: int) -> Future:
+    return harness.start_call("/add", AddTwoInts, a=a, b=b)
+
+
+def test_service_calls_are_answered_through_the_queue() -> None:
+    with BusHarness((Adder(), "adder")) as harness:
+        answers = [start_adding(harness, n, 1) for n in range(5)]
+        assert not any(answer.done() for answer in answers)
+        harness.deliver()
+        assert [answer.result.sum for answer in answers] == [1, 2, 3, 4, 5]
+
+
+def test_service_errors_tell_missing_refusal_and_bug_apart(harness: BusHarness) -> None:
+    alone = start_adding(harness, 1, 1)
+    harness.deliver()
+    with pytest.raises(UnknownNameError, match="nobody serves /add"):
+        _ = alone.result
+    harness.add(Adder(), "adder")
+    refused = start_adding(harness, 13, 1)
+    harness.deliver()
+    with pytest.raises(InputError, match="thirteen"):
+        _ = refused.result
+    with pytest.raises(MessageError, match="takes a example_interfaces/srv/AddTwoInts request"):
+        harness.start_call("/add", AddTwoInts, ry.msg.String())
+    with pytest.raises(InputError, match="served by /adder already"):
+        harness.add(ry.Node(), "other").service("add", AddTwoInts, lambda r: None)
+    start_adding(harness, 99, 1)
+    with pytest.raises(NodeError, match="node /adder, service /add"):
+        harness.deliver()
+
+
+def test_service_refuses_other_types(harness: BusHarness) -> None:
+    node = harness.add(ry.Node(), "node")
+    for wrong in (3, None, ry.msg.Twist, ry.action.Fibonacci, "std_srvs/srv/Trigger"):
+        for make in (lambda t: node.service("x", t, print), lambda t: node.service_client("x", t)):
+            with pytest.raises(MessageError, match="node /node: .* is no service"):
+                make(wrong)

@@ -1,0 +1,72 @@
+"""Frames arrive whole however a stream cuts them, and what is not read is bounded."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from contextlib import suppress
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.bus.socket.frames import FrameReader
+from roboyard.bus.socket.outbox import ANSWERS, MESSAGE_BYTES, Outbox
+
+
+def frame(header: bytes, payload: bytes = b"") -> bytes:
+    return struct.pack("!II", len(header), len(payload)) + header + payload
+
+
+@given(st.lists(st.tuples(st.dictionaries(st.text(max_size=3), st.integers(), max_size=3), st.binary(max_size=50))),
+       st.lists(st.integers(1, 40), min_size=1))  # fmt: skip
+def test_frames_arrive_whole_however_they_are_cut(sent: list[tuple[dict[str, int], bytes]], cuts: list[int]) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        data, wanted = b"", [({**header, "op": "x"}, payload) for header, payload in sent]
+        for header, payload in wanted:
+            data += frame(json.dumps(header).encode(), payload)
+        reader, got = FrameReader(ours), []
+        ours.settimeout(0.0)
+        at, turn = 0, 0
+        while at < len(data):
+            size = cuts[turn % len(cuts)]
+            theirs.sendall(data[at : at + size])
+            at, turn = at + size, turn + 1
+            with suppress(BlockingIOError):  # as a time-out in the middle of a frame
+                while True:
+                    got.append(reader.receive())
+        theirs.close()
+        assert got == wanted
+        assert reader.receive() is None
+
+
+def test_outbox_of_a_client_that_does_not_read_is_bounded() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        outbox = Outbox(ours, "out")
+        for number in range(200):
+            outbox.message({"op": "message", "number": number}, bytes(1_000_000))
+        for number in range(50):
+            outbox.answer({"op": "done", "id": number})
+        assert sum(len(payload) for _, payload, _ in outbox._waiting) <= MESSAGE_BYTES
+        outbox.finish()
+        theirs.settimeout(10.0)
+        reader, answers, numbers = FrameReader(theirs), [], []
+        while (got := reader.receive()) is not None:
+            (answers.append(got[0]["id"]) if got[0]["op"] == "done" else numbers.append(got[0]["number"]))
+            if len(answers) == 50 and numbers[-1] == 199:
+                break
+        assert answers == list(range(50))
+        assert numbers == sorted(set(numbers))
+        assert len(numbers) + outbox.lost == 200
+        outbox.join(5.0)
+
+
+def test_outbox_closes_when_answers_are_never_read() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        outbox = Outbox(ours, "out")
+        for _ in range(3 * ANSWERS):
+            outbox.answer({"op": "graph", "graph": "x" * 1000})
+        assert outbox.closed

@@ -1,0 +1,191 @@
+"""A bus that runs in a thread behind its socket, and the command line in this process or as one of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+from types import TracebackType
+from typing import Any, TypeVar
+
+from roboyard.bus import Bus, Node
+from roboyard.bus.socket import SocketServer
+
+T = TypeVar("T")
+PROGRAM = Path(sys.executable).with_name("roboyard")
+END_NS = 10**16
+
+
+class LiveBus:
+    """A bus that runs in a thread, paced, and reachable by other processes under a name.
+
+    Args:
+        nodes: (node, name) pairs that join before it runs.
+        name: Of the run.
+        factor: Simulated seconds per second; 0: as fast as it goes.
+        warm_up: Simulated time that passes before anybody can reach it [s].
+
+    Attributes:
+        bus: The bus; while it runs, only `in_run` may touch it.
+        server: Its socket.
+    """
+
+    def __init__(
+        self, *nodes: tuple[Node, str], name: str = "yard", factor: float = 20.0, warm_up: float = 0.0
+    ) -> None:
+        self.bus = Bus()
+        for node, node_name in nodes:
+            self.bus.add(node, node_name)
+        if warm_up:
+            self.bus.executor.run_for(warm_up)
+        self.server = SocketServer(self.bus, name)
+        self.bus.executor.pacer.factor = factor
+        self._stopped = False
+        self._error: BaseException | None = None
+        self.thread = Thread(target=self._run, name=f"live bus {name}")
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.bus.executor.run_until(END_NS)
+        except BaseException as error:  # noqa: BLE001 - `stop` raises it in the test's thread
+            self._error = error
+
+    def in_run(self, question: Callable[[], T], timeout: float = 30.0) -> T:
+        """Call ``question()`` in the run's thread, between two instants, and return its answer.
+
+        Raises:
+            TimeoutError: the run did not come to it in time [s of the wall clock].
+        """
+        answer: list[T] = []
+        errors: list[BaseException] = []
+        done = Event()
+
+        def ask() -> None:
+            try:
+                answer.append(question())
+            except BaseException as error:  # noqa: BLE001 - raised again in the test's thread
+                errors.append(error)
+            done.set()
+
+        self.bus.inputs.query(ask)
+        if not done.wait(timeout):
+            raise TimeoutError(f"the live bus did not answer within {timeout} s") from self._error
+        if errors:
+            raise errors[0]
+        return answer[0]
+
+    def wait_until(self, condition: Callable[[], object], timeout: float = 30.0) -> None:
+        """Wait until ``condition()``, looked at in the run's thread after every 10 ms of simulated time, holds.
+
+        Raises:
+            TimeoutError: it did not in time [s of the wall clock].
+        """
+        held = Event()
+
+        def look() -> None:
+            if condition():
+                held.set()
+            elif not held.is_set():
+                self.bus.executor.at(self.bus.now_ns + 10_000_000, look)
+
+        self.in_run(look, timeout)
+        if not held.wait(timeout):
+            self.in_run(held.set)  # looks no more
+            raise TimeoutError(f"the condition did not hold within {timeout} s") from self._error
+
+    def wait_for_time(self, seconds: float, timeout: float = 60.0) -> None:
+        """Wait until the run's clock has come to a moment [s].
+
+        Raises:
+            TimeoutError: it did not in time [s of the wall clock].
+        """
+        reached = Event()
+        self.in_run(lambda: self.bus.executor.at(round(seconds * 1e9), reached.set), timeout)
+        if not reached.wait(timeout):
+            raise TimeoutError(f"the run did not come to {seconds} s within {timeout} s") from self._error
+
+    def stop(self) -> None:
+        """End the run and close everything; a second call does nothing. Raises the error that ended the run, if any."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self.bus.executor.stop()
+        self.thread.join()
+        self.server.close()
+        self.bus.close()
+        if self._error is not None:
+            raise self._error
+
+    def __enter__(self) -> LiveBus:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+@dataclass(frozen=True)
+class CliResult:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The JSON document in the last line of its output."""
+        return json.loads(self.out.splitlines()[-1])
+
+    @property
+    def error(self) -> str:
+        """The one line that a failed command says; fails if there is none, several, or a traceback."""
+        (line,) = [line for line in self.err.splitlines() if line.startswith("error:")]
+        assert "Traceback" not in self.out + self.err
+        return line
+
+
+class _Stream(io.TextIOWrapper):
+    """Text in memory with a ``buffer``, as the standard streams have, which says that it is no terminal."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", errors="backslashreplace", write_through=True)
+
+    def text(self) -> str:
+        self.flush()
+        return self.buffer.getvalue().decode("utf-8", "backslashreplace")  # type: ignore[attr-defined]
+
+
+def run_cli(*words: object) -> CliResult:
+    """Run a command line in this process; its output is returned instead of shown."""
+    from roboyard.cli.main import run
+
+    out, err = _Stream(), _Stream()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = run([str(word) for word in words])
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    return CliResult(code, out.text(), err.text())
+
+
+def spawn_cli(*words: object, timeout: float = 120.0, env: Mapping[str, str] | None = None) -> CliResult:
+    """Run a command line as a process of its own, without a terminal, and wait for its end."""
+    done = subprocess.run(
+        [str(PROGRAM), *map(str, words)],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=timeout,
+        check=False,
+        env=None if env is None else dict(env),
+    )
+    return CliResult(done.returncode, done.stdout, done.stderr)

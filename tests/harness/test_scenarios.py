@@ -1,0 +1,76 @@
+"""Built scenarios run; a cached run is made once and guarded against changes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.harness.scenarios import ScenarioBuilder, recording_digest, run_cached, short_scenario
+
+from roboyard.errors import RoboyardError
+from roboyard.record import open_recording
+from roboyard.scenarios import check_scenario, run_scenario
+
+
+def test_builder_writes_what_load_spec_reads(tmp_path: Path) -> None:
+    builder = (
+        ScenarioBuilder(duration=2.0)
+        .robot("second", at=(0.0, 2.0, 0.0))
+        .drive(0.4, 0.2, duration=1.0)
+        .drive(-0.1)
+        .with_fault("sensor_noisy", at=0.3, for_="1 s", sensor="imu", stddev=0.1)
+        .criterion("drives", "path_length > 0.1")
+        .set(seed=11)
+    )
+    spec = builder.load(tmp_path)
+    assert spec.scenario.duration == 2.0
+    assert set(spec.scenario.robots) == {"rover", "second"}
+    assert list(spec.scenario.criteria) == ["drives"]
+    assert len(spec.scenario.faults) == 1
+    assert check_scenario(builder.write(tmp_path)).scenario is not None
+
+
+def test_builder_does_not_hide_mistakes(tmp_path: Path) -> None:
+    with pytest.raises(RoboyardError, match="swiftness"):
+        run_scenario(short_scenario().criterion("x", "swiftness > 1").load(tmp_path), keep=False, serve=False)
+
+
+def test_short_scenario_succeeds_and_its_digest_repeats(tmp_path: Path) -> None:
+    spec = short_scenario().load(tmp_path)
+    digests = set()
+    for name in ("first", "second"):
+        assert run_scenario(spec, out=tmp_path / name, report=False, serve=False).success
+        digests.add(recording_digest(tmp_path / name))
+    assert len(digests) == 1
+    other = short_scenario().set(seed=99).write(tmp_path / "other.yaml")
+    from roboyard.scenarios import load_spec
+
+    run_scenario(load_spec(other), out=tmp_path / "third", report=False, serve=False)
+    assert recording_digest(tmp_path / "third") not in digests
+
+
+def test_run_cached_runs_once_and_is_complete() -> None:
+    run = run_cached()
+    assert run_cached() is run
+    assert run.outcome.success
+    assert set(run.outcome.files) >= {"recording", "metrics", "report"}
+    with open_recording(run.path) as recording:
+        assert recording.complete
+        assert json.loads((run.path / "metrics.json").read_text())["recorded"] == recording.count
+    assert run_cached("", 0.4).outcome.metrics["sim_seconds"] == pytest.approx(0.4)
+
+
+def test_run_cached_fails_when_a_test_changed_it(tmp_path: Path) -> None:
+    run = run_cached("", 0.3)
+    copy = run.copy_to(tmp_path / "copy")
+    (copy / "metrics.json").write_text("{}")
+    assert run_cached("", 0.3) is run
+    extra = run.path / "extra.txt"
+    extra.write_text("")
+    with pytest.raises(AssertionError, match=r"a test changed the shared run .*extra\.txt"):
+        run_cached("", 0.3)
+    extra.unlink()
+    assert run_cached("", 0.3) is run
+    shutil.rmtree(copy)

@@ -1,0 +1,78 @@
+"""Questions to a recording, and their answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.record.samples import record_robot
+
+from roboyard.bus import TransformError
+from roboyard.errors import RoboyardError
+from roboyard.messages import serialize
+from roboyard.record import (
+    info,
+    node_list,
+    open_recording,
+    tf_echo,
+    tf_tree,
+    topic_bw,
+    topic_echo,
+    topic_hz,
+    topic_list,
+)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    record_robot(tmp_path / "r.mcap")
+    return tmp_path / "r.mcap"
+
+
+def test_info_sums_the_recording_up(recorded: Path) -> None:
+    with open_recording(recorded) as recording:
+        short = info(recording)
+        assert short.messages == sum(1 for _ in recording.raw()) == sum(topic.count for topic in topic_list(recording))
+    assert short.format == "mcap"
+    assert short.size == recorded.stat().st_size
+    assert short.duration == pytest.approx(2.0)
+    assert short.nodes == ("/roboyard", "/rover/robot")
+    assert [topic.name for topic in short.topics] == sorted(topic.name for topic in short.topics)
+
+
+def test_topic_rates_bandwidth_and_echo(recorded: Path) -> None:
+    with open_recording(recorded) as recording:
+        rate = topic_hz(recording, "/tf")
+        assert rate.mean == pytest.approx(50.0)
+        assert (rate.shortest, rate.longest) == pytest.approx((0.02, 0.02))
+        assert topic_hz(recording, "/tf_static").mean is None
+        bandwidth = topic_bw(recording, "/rover/scan")
+        size = len(serialize(next(recording.messages(["/rover/scan"])).message))
+        assert (bandwidth.smallest, bandwidth.largest, bandwidth.bytes) == (size, size, 21 * size)
+        assert bandwidth.per_second == pytest.approx(21 * size / 2.0)
+        assert [m.time_ns for m in topic_echo(recording, "/rover/scan", count=2, start_ns=10**9)] == [10**9, 11 * 10**8]
+        with pytest.raises(RoboyardError, match="/rover/scan"):
+            topic_hz(recording, "/rover/skan")
+
+
+def test_node_list_names_published_topics(recorded: Path) -> None:
+    with open_recording(recorded) as recording:
+        nodes = {node.name: node.publishes for node in node_list(recording)}
+    assert nodes["/rover/robot"] == ("/rover/scan", "/tf", "/tf_static")
+
+
+def test_tf_tree_and_transforms(recorded: Path) -> None:
+    with open_recording(recorded) as recording:
+        frames = {frame.name: frame for frame in tf_tree(recording)}
+        assert {name: frame.parent for name, frame in frames.items()} == {
+            "odom": None,
+            "base_link": "odom",
+            "laser": "base_link",
+        }
+        assert frames["base_link"].rate == pytest.approx(50.0)
+        assert (frames["laser"].static, frames["base_link"].static) == (True, False)
+        assert frames["laser"].publisher == "/rover/robot"
+        assert tf_echo(recording, "odom", "laser", 1_010_000_000).x == pytest.approx(1.21)
+        assert tf_echo(recording, "laser", "odom").x == pytest.approx(-2.2)
+        with pytest.raises(TransformError):
+            tf_echo(recording, "odom", "laser", 9 * 10**9)

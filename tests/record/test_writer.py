@@ -1,0 +1,238 @@
+"""What is written is what is read; bytes depend on nothing else; a full disk ends a recording in order."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import roboyard as ry
+from roboyard.errors import MessageError, RecordingError, RoboyardError
+from roboyard.messages import serialize, type_name
+from roboyard.record import McapWriter, open_recording
+
+ROOT = Path(__file__).parents[2]
+
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+floats = st.floats(allow_nan=False, width=64)
+vectors = st.builds(lambda x, y, z: ry.msg.Vector3(x, y, z), floats, floats, floats)
+messages = st.one_of(
+    st.builds(lambda data: ry.msg.String(data=data), texts),
+    st.builds(lambda linear, angular: ry.msg.Twist(linear, angular), vectors, vectors),
+    st.builds(
+        lambda ranges: ry.msg.LaserScan(ranges=ranges),
+        hnp.arrays(np.float32, st.integers(0, 50), elements=st.floats(0, 100, width=32)),
+    ),
+    st.builds(lambda n: ry.msg.JointState(name=n, position=np.arange(len(n), dtype=float)), st.lists(texts)),
+    st.builds(lambda: ry.msg.Bool(data=True)),
+)
+times = st.integers(0, 5 * 10**9)
+items = st.lists(st.tuples(times, st.sampled_from(["/a", "/b/c"]), st.sampled_from(["", "/n", "/m/n"]), messages))
+
+
+@given(items)
+def test_read_messages_are_those_written(tmp_path_factory: pytest.TempPathFactory, written: list[Any]) -> None:
+    path = tmp_path_factory.mktemp("mcap") / "r.mcap"
+    named = [(t, f"{topic}/{type(m).__name__}", publisher, m) for t, topic, publisher, m in written]
+    with McapWriter(path, {"a": "1", "ü": "2"}) as writer:
+        for time_ns, topic, publisher, message in named:
+            writer.write(writer.channel(topic, type_name(type(message)), publisher), time_ns, serialize(message))
+    with open_recording(path) as recording:
+        found = list(recording.messages())
+        assert recording.complete
+        assert recording.warnings == []
+        assert recording.metadata == {"a": "1", "ü": "2"}
+        assert recording.count == len(written)
+    expected = sorted(named, key=lambda item: item[0])  # stable: messages of one instant keep their order
+    assert [(m.time_ns, m.topic, m.publisher) for m in found] == [item[:3] for item in expected]
+    assert all(m.message == item[3] for m, item in zip(found, expected, strict=True))
+    if expected:
+        assert (recording.start_ns, recording.end_ns) == (expected[0][0], expected[-1][0])
+
+
+def test_reader_picks_time_range_and_topics(recording_file: Path, items: list[Any]) -> None:
+    with open_recording(recording_file) as recording:
+        found = list(recording.messages(["/scan", "/words"], start_ns=700_000_000, end_ns=2 * 10**9))
+    expected = [i for i in items if i[1] in ("/scan", "/words") and 700_000_000 <= i[0] <= 2 * 10**9]
+    assert [(m.time_ns, m.topic, m.message) for m in found] == [(i[0], i[1], i[3]) for i in expected]
+
+
+def test_topic_info_has_count_rate_publishers_latching(recording_file: Path) -> None:
+    with open_recording(recording_file) as recording:
+        topics = recording.topics
+    assert list(topics) == ["/cmd_vel", "/scan", "/tf_static", "/words"]
+    assert topics["/cmd_vel"].publishers == ("/navigator", "/teleop")
+    assert topics["/scan"].count == 30
+    assert topics["/scan"].frequency == pytest.approx(10.0)
+    assert topics["/tf_static"].latched
+    assert not topics["/scan"].latched
+    assert topics["/tf_static"].frequency is None
+    assert "float32[] ranges" in topics["/scan"].schema
+
+
+def test_unknown_topic_is_named_with_similar_names(recording_file: Path) -> None:
+    with open_recording(recording_file) as recording, pytest.raises(RoboyardError, match="/scan"):
+        recording.messages(["/scann"])
+
+
+def test_writer_refuses_unknown_type(tmp_path: Path) -> None:
+    with McapWriter(tmp_path / "r.mcap") as writer, pytest.raises((MessageError, RoboyardError)):
+        writer.channel("/a", "no_msgs/msg/Such")
+
+
+def test_writer_does_not_overwrite_unasked(recording_file: Path) -> None:
+    before = recording_file.read_bytes()
+    with pytest.raises(RecordingError, match="exists"):
+        McapWriter(recording_file)
+    assert recording_file.read_bytes() == before
+    McapWriter(recording_file, overwrite=True).close()
+    assert recording_file.stat().st_size < len(before)
+
+
+def test_missing_folder_is_one_error(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="cannot be created"):
+        McapWriter(tmp_path / "none" / "r.mcap")
+
+
+def test_chunk_is_written_every_simulated_second(tmp_path: Path) -> None:
+    path = tmp_path / "r.mcap"
+    writer = McapWriter(path)
+    channel = writer.channel("/words", "std_msgs/msg/String", "/n")
+    for tenth in range(35):
+        writer.write(channel, tenth * 10**8, serialize(ry.msg.String(data=str(tenth))))
+        with open_recording(path) as recording:  # while it is being written
+            assert recording.count == tenth // 10 * 10
+            assert not recording.complete
+    writer.advance(4 * 10**9)
+    with open_recording(path) as recording:
+        assert recording.count == 35
+    writer.close()
+    writer.close()
+    with open_recording(path) as recording:
+        assert recording.complete
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from tests.record.samples import some_messages, write_items
+write_items(sys.argv[1], some_messages())
+"""
+
+
+def test_bytes_depend_on_messages_only(tmp_path: Path, recording_file: Path) -> None:
+    written = [recording_file.read_bytes()]
+    for seed in ("1", "2"):
+        folder = tmp_path / seed
+        folder.mkdir()
+        path = folder / f"{seed}.mcap"
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "HOME": str(folder)}
+        command = [sys.executable, "-c", PROGRAM, str(path), str(ROOT)]
+        subprocess.run(command, env=environment, cwd=folder, check=True)
+        written.append(path.read_bytes())
+    assert written[0] == written[1] == written[2]
+    assert str(tmp_path).encode() not in written[0]
+
+
+class SmallDisk(io.RawIOBase):
+    """A file on a disk with little room."""
+
+    name = "small"
+
+    def __init__(self, room: int) -> None:
+        self.file = io.BytesIO()
+        self.room = room
+
+    def write(self, data: Any) -> int:
+        """Write as much as fits, as POSIX does, and fail when nothing does."""
+        fits = min(len(data), self.room - self.file.tell())
+        if fits <= 0:
+            raise OSError(28, "No space left on device")
+        return self.file.write(bytes(data)[:fits])
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self.file.seek(offset, whence)
+
+    def truncate(self, size: int | None = None) -> int:
+        return self.file.truncate(size)
+
+    def close(self) -> None:
+        """Keep the content for the test."""
+
+
+def test_full_disk_keeps_what_was_written(tmp_path: Path, items: list[Any]) -> None:
+    disk = SmallDisk(1 << 30)
+    fill(disk, items)
+    size = len(disk.file.getvalue())
+    for room in range(0, size, 97):
+        disk = SmallDisk(room)
+        errors = fill(disk, items)
+        assert len(errors) == 1, room
+        assert "No space left" in str(errors[0])
+        data = disk.file.getvalue()
+        assert len(data) <= room
+        if not data:
+            continue
+        path = tmp_path / "r.mcap"
+        path.write_bytes(data)
+        with open_recording(path) as recording:
+            found = [(m.time_ns, m.topic, m.message) for m in recording.messages()]
+            kept = recording.end_ns
+        expected = [(i[0], i[1], i[3]) for i in items[: len(found)]]
+        assert found == expected
+        if found:
+            assert f"until {kept / 1e9:.3f} s" in str(errors[0])
+
+
+def fill(disk: SmallDisk, items: list[Any]) -> list[RecordingError]:
+    """Write the items; give the errors."""
+    errors: list[RecordingError] = []
+    try:
+        writer = McapWriter(disk)
+    except RecordingError as error:
+        return [error]
+    for time_ns, topic, publisher, message in items:
+        channel = writer.channel(topic, type_name(type(message)), publisher)
+        try:
+            writer.write(channel, time_ns, serialize(message))
+        except RecordingError as error:
+            errors.append(error)
+    try:
+        writer.close()
+    except RecordingError as error:
+        errors.append(error)
+    return errors
+
+
+LIMITED = """
+import resource, sys
+sys.path.insert(0, sys.argv[2])
+from tests.record.samples import some_messages, write_items
+from roboyard.errors import RecordingError
+messages = some_messages(seconds=20)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    write_items(sys.argv[1], messages)
+except RecordingError as error:
+    print(error)
+"""
+
+
+def test_file_size_limit_is_one_error(tmp_path: Path) -> None:
+    path = tmp_path / "r.mcap"
+    command = [sys.executable, "-c", LIMITED, str(path), str(ROOT)]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "File too large" in run.stdout
+    assert run.stdout.count("\n") == 1
+    assert run.stderr == ""
+    with open_recording(path) as recording:
+        assert len(list(recording.messages())) > 30
