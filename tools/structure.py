@@ -154,7 +154,7 @@ def format_table(survey: Survey, violations: Sequence[Violation], room: str | No
     counts, sizes, largest = count_violations(list(violations)), survey.sizes(), survey.largest_cycles()
     rooms = sorted({*sizes, *(item.room for item in violations)}) if room is None else [room]
     columns = [counts.get(name, {}) for name in CHECK_NAMES]
-    table = [["room", "files", "lines", "knot", *(check.column for check in CHECKS)]]
+    table = [["room", "files", "lines", "largest", *(check.column for check in CHECKS)]]
     for name in rooms:
         numbers = [*sizes.get(name, (0, 0)), largest.get(name, 0), *(column.get(name, 0) for column in columns)]
         table.append([name, *(str(number) if number else "·" for number in numbers)])
@@ -169,7 +169,11 @@ def format_table(survey: Survey, violations: Sequence[Violation], room: str | No
         )
         for row in table
     ]
-    text += ["", "knot   modules of the largest import cycle", *(f"{check.column:6} {check.title}" for check in CHECKS)]
+    text += [
+        "",
+        "largest  modules of the largest import cycle",
+        *(f"{check.column:7}  {check.title}" for check in CHECKS),
+    ]
     if n_files:
         share = 100 * sum(counts.get("single_importer", {}).values()) / n_files
         text.append(f"{share:.0f} % of the files have one importer.")

@@ -65,7 +65,7 @@ def violations(name: str, text: str) -> list[str]:
     # One module of the executor paces a run to the wall clock; nothing else knows what time it is.  One module of the
     # view makes tokens that nobody can guess; nothing of a run depends on them.
     found = breaches(tree, clock_allowed=name == "bus/pacing.py", secrets_allowed=name == "view/access.py")
-    lines = [f"{name}:{line}: {what}" for line, what in found]
+    lines = [f"{name}:{line}: {breach}" for line, breach in found]
     if not ast.get_docstring(tree):
         lines.append(f"{name}:1: no docstring (a sentence that says what the module is for)")
     n_lines = len(text.splitlines())
@@ -139,11 +139,11 @@ def test_allowed_code_is_not_found(code: str) -> None:
 
 
 def test_no_registry_host_is_named() -> None:
-    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
+    result = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if result.returncode:
         pytest.skip("not a git clone")
     hosts = ("pypi" + ".org", "pythonhosted" + ".org", "registry." + "npmjs", "deb." + "debian.org")
-    for name in done.stdout.splitlines():
+    for name in result.stdout.splitlines():
         path = ROOT / name
         if path.suffix in (".png", ".mp4", ".gz", ".mcap", ".stl", ".dae") or not path.is_file():
             continue

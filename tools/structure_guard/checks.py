@@ -158,7 +158,8 @@ def _find_test_identifiers(survey: Survey) -> Iterator[Violation]:
 def _identifiers(survey: Survey, check: str, modules: list[Module]) -> Iterator[Violation]:
     for module in modules:
         for item in module.facts.definitions:
-            words = survey.vocabulary.find_in_identifier(item.name, module.room, item.kind)
+            is_test = item.kind == "function" and item.name.startswith(TEST_PREFIX) and module.path.startswith("tests/")
+            words = survey.vocabulary.find_in_identifier(item.name, module.room, "test" if is_test else item.kind)
             if words:
                 name = f"{item.scope}.{item.name}" if item.scope else item.name
                 message = f"{item.kind} {name}: {_describe(words)}"

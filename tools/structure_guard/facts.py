@@ -248,6 +248,10 @@ class _Reader:
         if isinstance(node.value, str) and REFERENCE.fullmatch(node.value):
             self.facts.references.append((node.lineno, node.value))
 
+    def expression(self, node: ast.Expr, scope: _Scope) -> None:
+        if not isinstance(node.value, ast.Constant):  # a docstring refers to modules and does not use them
+            self.visit(node.value, scope)
+
     def leaf(self, node: ast.AST, scope: _Scope) -> None:
         pass
 
@@ -273,6 +277,7 @@ _HANDLERS: dict[type[ast.AST], Callable[..., None]] = {
     ast.GeneratorExp: _Reader.comprehension,
     ast.Raise: _Reader.raise_,
     ast.Constant: _Reader.constant,
+    ast.Expr: _Reader.expression,
     ast.Load: _Reader.leaf,
     ast.Store: _Reader.leaf,
 }

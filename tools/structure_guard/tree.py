@@ -59,9 +59,10 @@ class Module:
 class SourceTree:
     """Texts of all files that are checked, by their path relative to the repository's root."""
 
-    def __init__(self, texts: Mapping[str, str], cache: Path | None = None) -> None:
+    def __init__(self, texts: Mapping[str, str], cache: Path | None = None, *, writes_cache: bool = False) -> None:
         self.texts = dict(sorted(texts.items()))
         self._cache = cache
+        self._writes_cache = writes_cache
 
     @classmethod
     def from_disk(cls, root: Path) -> SourceTree:
@@ -74,7 +75,7 @@ class SourceTree:
                 texts[path.relative_to(root).as_posix()] = path.read_text("utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 raise SourceError(f"{path}: cannot be read: {error}") from None
-        return cls(texts, root / CACHE)
+        return cls(texts, root / CACHE, writes_cache=True)
 
     @classmethod
     def from_revision(cls, root: Path, revision: str) -> SourceTree:
@@ -104,7 +105,7 @@ class SourceTree:
     @cached_property
     def _all_modules(self) -> list[Module]:
         paths = [path for path in self.texts if path.endswith(".py") and not path.startswith("docs/")]
-        found = _extract_all({path: self.texts[path] for path in paths}, self._cache)
+        found = _extract_all({path: self.texts[path] for path in paths}, self._cache, self._writes_cache)
         return [_make_module(path, found[path]) for path in paths]
 
 
@@ -162,7 +163,7 @@ def _git(root: Path, *arguments: str) -> bytes:
     return done.stdout
 
 
-def _extract_all(texts: Mapping[str, str], cache: Path | None) -> dict[str, Facts]:
+def _extract_all(texts: Mapping[str, str], cache: Path | None, writes_cache: bool) -> dict[str, Facts]:
     """Facts of all files; those that are not cached are extracted by a process for each core."""
     version = hashlib.sha256(Path(facts_module.__file__).read_bytes()).hexdigest()
     keys = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in texts.items()}
@@ -173,7 +174,7 @@ def _extract_all(texts: Mapping[str, str], cache: Path | None) -> dict[str, Fact
             if isinstance(found, str):
                 raise SourceError(f"{path}:{found}")
             stored[keys[path]] = found
-        if cache is not None:
+        if cache is not None and writes_cache:
             _write_cache(cache, version, {key: stored[key] for key in keys.values()})
     return {path: stored[key] for path, key in keys.items()}
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_KINDS = frozenset({"function", "class", "parameter", "variable", "attribute", "module"})
-_SECTIONS = frozenset({"allowed", "parts", "names", "spelling", "module_names", "headings", "phrases", "messages"})
+_KINDS = frozenset({"function", "class", "parameter", "variable", "attribute", "module", "test"})
+_PATTERNS = ("headings", "phrases", "messages")
+_SECTIONS = frozenset({"allowed", "test_functions", "parts", "names", "spelling", "module_names", *_PATTERNS})
 _PARTICIPLE = re.compile(r"^[a-z]+(ing|ed)$")
 
 
@@ -44,6 +45,7 @@ class Vocabulary:
     parts: Mapping[str, Entry]
     names: Mapping[str, Entry]
     allowed: frozenset[tuple[str, ...]]
+    allowed_in_tests: frozenset[str]
     allowed_modules: frozenset[str]
     banned_modules: frozenset[str]
     patterns: Mapping[str, tuple[tuple[re.Pattern[str], str], ...]]
@@ -64,25 +66,28 @@ class Vocabulary:
                 parts=_read_entries(data, "parts") | _read_entries(data, "spelling"),
                 names=_read_entries(data, "names"),
                 allowed=frozenset(tuple(item.split("_")) for item in data.get("allowed", {}).get("compounds", ())),
+                allowed_in_tests=frozenset(data.get("test_functions", {}).get("allowed", ())),
                 allowed_modules=frozenset(modules.get("allowed", ())),
                 banned_modules=frozenset(modules.get("banned", ())),
                 patterns={
                     section: tuple((re.compile(key, re.IGNORECASE), use) for key, use in data.get(section, {}).items())
-                    for section in ("headings", "phrases", "messages")
+                    for section in _PATTERNS
                 },
             )
         except (ValueError, AttributeError, TypeError, re.error) as error:
             raise VocabularyError(f"{path}: {error}") from None
 
     def find_in_identifier(self, name: str, room: str, kind: str) -> dict[str, str]:
-        """Banned words of an identifier with their replacements."""
+        """Banned words of an identifier with their replacements; the kind of a test function is `test`."""
         parts = split_identifier(name)
         found: dict[str, str] = {}
         if any(part in self.parts for part in parts):
             hidden = self._hidden(parts)
             for position, part in enumerate(parts):
                 entry = self.parts.get(part)
-                if entry is not None and position not in hidden and entry.applies(room, kind):
+                if entry is None or position in hidden or (kind == "test" and part in self.allowed_in_tests):
+                    continue
+                if entry.applies(room, kind):
                     found[part] = entry.replacement
         whole = self.names.get("_".join(parts))
         if whole is not None and not found and whole.applies(room, kind):
