@@ -102,7 +102,7 @@ def update_baseline(path: Path, counts: Counts) -> Comparison:
         return Comparison((), (), ())
     comparison = compare(load_baseline(path), counts)
     if comparison.risen:
-        raise BaselineError(f"{path}: cannot be raised: {'; '.join(map(str, comparison.risen))} (mend what is new)")
+        raise BaselineError(f"{path}: cannot be raised: {'; '.join(map(str, comparison.risen))} (remove the new violations)")
     write_baseline(path, counts)
     return comparison
 
