@@ -24,8 +24,8 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: help demo view gallery benchmarks compare test test-slow test-ros acceptance nightly bytecode lint docs serve-docs lock \
-	format clean
+.PHONY: help demo view gallery benchmarks compare test test-slow test-ros acceptance nightly bytecode lint structure docs \
+	serve-docs lock format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -67,11 +67,15 @@ nightly: $(MARKS)/base ## every scenario whole, five runs each, and one report i
 bytecode: | $(BIN)/python
 	@$(BIN)/python -m compileall -q src
 
-lint: $(MARKS)/dev ## style, types, and which room may import which
+lint: $(MARKS)/dev ## style, types, which room may import which, and that no count of `make structure` rose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/structure.py
+
+structure: | $(BIN)/python ## cycles, names, sizes and signatures of each room, counted (tools/structure.py --help)
+	@$(BIN)/python tools/structure.py --table
 
 format: $(MARKS)/dev ## let ruff lay out and mend what it can
 	$(BIN)/ruff check --fix .
@@ -88,7 +92,7 @@ lock: $(MARKS)/base ## resolve all dependencies anew into requirements.lock
 	$(BIN)/python tools/lock.py
 
 clean: ## remove the environment and what was built; runs/ stays
-	rm -rf $(VENV) site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .structure_cache
 
 $(BIN)/python:
 	@if command -v uv >/dev/null; then uv venv --quiet --seed --python $(or $(PYTHON),3.12) $(VENV); \

@@ -6,20 +6,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from robojogged.bus import Bus, Node
-from robojogged.control.limits import JointRates
-from robojogged.control.nodes import (
+
+from roboyard.bus import Bus, Node
+from roboyard.control.limits import JointRates
+from roboyard.control.nodes import (
     JointCommandNode,
     JointMovesNode,
     JointTrajectoryNode,
     JointValuesNode,
 )
-from robojogged.control.nodes.moving import MovingNode
-from robojogged.control.owners import JointOwners
-from robojogged.description.model import Axis, Joint, Limits, Link, Model
-from robojogged.geometry import SE3
-from robojogged.hardware.interface import CommandMode, JointCommand, JointReadings
-from robojogged.messages import action, msg, srv
+from roboyard.control.nodes.moving import MovingNode
+from roboyard.control.owners import JointOwners
+from roboyard.description.model import Axis, Joint, Limits, Link, Model
+from roboyard.geometry import SE3
+from roboyard.hardware.interface import CommandMode, JointCommand, JointReadings
+from roboyard.messages import action, msg, srv
 
 NAMES = ("turn", "slide")
 SPEED, ACCELERATION = 1.0, 2.0
