@@ -90,6 +90,7 @@ def test_smoke_runs_are_byte_identical(name: str, fresh_processes: FreshProcesse
     middle = spec.scenario.duration / 2.0 + 0.0123
     state = tmp_path / "state"
     here = run_scenario(spec, out=tmp_path / "here", save_states=[(middle, state)], report=False, serve=False)
+    assert here.state == "done", here.error
     later = run_scenario(spec, out=tmp_path / "later", from_state=state, report=False, serve=False)
     fresh_processes.wait()
     digests = {run: recording_digest(tmp_path / run) for run in ("fresh", "here", "later")}
