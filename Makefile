@@ -10,6 +10,10 @@ MARKS := $(VENV)/.installed
 ROOM ?=
 # One more than the cores of a small machine: many tests wait for programs and clocks.
 WORKERS ?= 3
+# How many random examples the laws are tried with: quick, ci (as the tests say) or nightly (ten times as many).
+PROFILE ?= quick
+# Workers take whole stretches of the tests, so of few rooms; one that is done takes half of what another has left.
+PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 NAMES ?=
 REPEATS ?= 3
 OPTIONS ?=
@@ -43,11 +47,11 @@ benchmarks: $(MARKS)/bench ## docs/benchmarks.md anew (NAMES="bus ik" for some, 
 
 test: $(MARKS)/test bytecode ## the quick tests (ROOM=geometry for one room's)
 	$(BIN)/python -m roboyard.compute.warm
-	$(BIN)/python -m pytest -n $(WORKERS) tests/$(ROOM)
+	$(BIN)/python $(PYTEST) --hypothesis-profile $(PROFILE) tests/$(ROOM)
 
 test-slow: $(MARKS)/test bytecode ## the slow tests
 	$(BIN)/python -m roboyard.compute.warm
-	$(BIN)/python -m pytest -n $(WORKERS) -m slow tests/$(ROOM)
+	$(BIN)/python $(PYTEST) -m slow tests/$(ROOM)
 
 test-ros: $(MARKS)/test bytecode ## the bridges with programs that others wrote, as far as they can be installed here
 	$(BIN)/python tools/ros_peers.py
@@ -57,7 +61,8 @@ acceptance: $(MARKS)/base ## every scenario's short variant, then the five syste
 	$(BIN)/roboyard batch all --smoke --runs 2 --no-video
 	$(BIN)/roboyard batch $(SYSTEMS) --runs 3 --no-video
 
-nightly: $(MARKS)/base ## every scenario whole, five runs each, and one report in runs/: hours
+nightly: $(MARKS)/test ## all laws with ten times the examples, every scenario whole five times, and a report in runs/: hours
+	$(BIN)/python $(PYTEST) --hypothesis-profile nightly -m "slow or not slow" --timeout 7200 tests
 	$(BIN)/roboyard batch all --runs 5
 
 # Once for all the programs that tests start, which may be forbidden to keep what they compile.
