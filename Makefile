@@ -10,6 +10,10 @@ MARKS := $(VENV)/.installed
 ROOM ?=
 # One more than the cores of a small machine: many tests wait for programs and clocks.
 WORKERS ?= 3
+# How many random examples the laws are tried with: quick, ci (as the tests say) or nightly (ten times as many).
+PROFILE ?= quick
+# Workers take whole stretches of the tests, so of few rooms; one that is done takes half of what another has left.
+PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 NAMES ?=
 OLD ?=
 REPEATS ?= 3
@@ -47,10 +51,10 @@ compare: $(MARKS)/base ## all smoke variants here against OLD=REVISION, message 
 	$(BIN)/python tools/compare_recordings.py $(OLD) $(OPTIONS)
 
 test: $(MARKS)/test bytecode ## the quick tests (ROOM=geometry for one room's)
-	$(BIN)/python -m pytest -n $(WORKERS) tests/$(ROOM)
+	$(BIN)/python $(PYTEST) --hypothesis-profile $(PROFILE) tests/$(ROOM)
 
 test-slow: $(MARKS)/test bytecode ## the slow tests
-	$(BIN)/python -m pytest -n $(WORKERS) -m slow tests/$(ROOM)
+	$(BIN)/python $(PYTEST) -m slow tests/$(ROOM)
 
 test-ros: $(MARKS)/test bytecode ## the bridges with programs that others wrote, as far as they can be installed here
 	$(BIN)/python tools/ros_peers.py
@@ -60,7 +64,8 @@ acceptance: $(MARKS)/base ## every scenario's short variant, then the five syste
 	$(BIN)/roboyard batch all --smoke --runs 2 --no-video
 	$(BIN)/roboyard batch $(SYSTEMS) --runs 3 --no-video
 
-nightly: $(MARKS)/base ## every scenario whole, five runs each, and one report in runs/: hours
+nightly: $(MARKS)/test ## all laws with ten times the examples, every scenario whole five times, and a report in runs/: hours
+	$(BIN)/python $(PYTEST) --hypothesis-profile nightly -m "slow or not slow" --timeout 7200 tests
 	$(BIN)/roboyard batch all --runs 5
 
 # Once for all the programs that tests start, which may be forbidden to keep what they compile.

@@ -1,15 +1,22 @@
-"""What all tests share: Hypothesis without time limits, and the way to data that is not part of the project."""
+"""What all tests share: Hypothesis' profiles, which files are read, and where external data lies."""
 
 import os
 import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from tests.harness.profiles import pytest_collection_modifyitems, register_profiles
 
-# No deadline: a loaded machine is no failure. In CI the same examples each time, so that a change is judged by itself.
-settings.register_profile("roboyard", deadline=None, derandomize=os.environ.get("CI") == "true")
-settings.load_profile("roboyard")
+__all__ = ["pytest_collection_modifyitems"]
+
+register_profiles()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without a slow test where only those are asked for: each worker imports all that it reads."""
+    if config.option.markexpr != "slow" or not collection_path.name.startswith("test_"):
+        return None
+    return True if "mark.slow" not in collection_path.read_text("utf-8") else None
 
 
 # A shell that starts the tests in the background has them, and every program they start, pass over Ctrl-C.

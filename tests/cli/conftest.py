@@ -1,47 +1,21 @@
 """The command run in this process or as a process of its own, a live run to look at, and a recording of it."""
 
-import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
+from tests.harness.live import PROGRAM, CliResult, run_cli
 
 import roboyard as ry
 from roboyard.bus.socket import SocketServer
-from roboyard.cli.main import run
 from roboyard.geometry import SE3
 from roboyard.record import Recorder
 
-PROGRAM = Path(sys.executable).with_name("roboyard")
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out.splitlines()[-1])
-
-    @property
-    def error(self) -> str:
-        """The one line that a failed command says."""
-        (line,) = [line for line in self.err.splitlines() if line.startswith("error:")]
-        assert "Traceback" not in self.out + self.err
-        return line
-
-
-Command = Callable[..., Done]
+Command = Callable[..., CliResult]
 
 
 @pytest.fixture(autouse=True)
@@ -57,33 +31,26 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
+def command() -> Command:
     """Runs a command line in this process."""
-
-    def call(*words: object) -> Done:
-        capsys.readouterr()
-        code = run([str(word) for word in words])
-        out, err = capsys.readouterr()
-        return Done(code, out, err)
-
-    return call
+    return run_cli
 
 
 @pytest.fixture
 def shell() -> Command:
     """Runs a command line as its own process, without a terminal."""
 
-    def call(*words: object, **options: Any) -> Done:
+    def call(*words: object, **options: Any) -> CliResult:
         done = subprocess.run(
             [str(PROGRAM), *map(str, words)],
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
-            timeout=120,
+            timeout=600,
             check=False,
             **options,
         )
-        return Done(done.returncode, done.stdout, done.stderr)
+        return CliResult(done.returncode, done.stdout, done.stderr)
 
     return call
 

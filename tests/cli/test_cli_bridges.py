@@ -1,21 +1,18 @@
 """Bridges from the command line: what is said at the end, ports, and nodes that others take the place of."""
 
-import json
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import PROGRAM
+from tests.harness.live import CliResult, run_cli
 
 from roboyard.cli.bridging import Bridging, leave_out
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.scenarios import Run
 
 
-def run(*words: str) -> "subprocess.CompletedProcess[str]":
-    command = [str(PROGRAM), "run", "rover-drive", "--duration", "1", *words]
-    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+def run(*words: str) -> CliResult:
+    return run_cli("run", "rover-drive", "--duration", "1", *words)
 
 
 @pytest.mark.slow
@@ -23,7 +20,7 @@ def test_what_crossed_is_told_and_the_pace_kept(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     done = run("--foxglove", "--bridge-port", str(port), "--json", "--out", str(tmp_path / "run"))
-    notes = json.loads(done.stdout.splitlines()[-1])["notes"]
+    notes = done.json["notes"]
     assert f"foxglove, ws://127.0.0.1:{port}: 0 sent, 0 received" in notes
     assert any(note.startswith("1 × real time: at most ") for note in notes)
 
@@ -33,9 +30,9 @@ def test_a_taken_port_leaves_nothing_behind(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run("--rosbridge", "--bridge-port", str(port), "--out", str(tmp_path / "run"))
-    assert done.returncode == 2
-    assert f"port {port} cannot be served" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.code == 2
+    assert f"port {port} cannot be served" in done.err
+    assert "Traceback" not in done.err
     assert not (tmp_path / "run").exists()
 
 

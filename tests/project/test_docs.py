@@ -12,7 +12,6 @@ import io
 import os
 import re
 import shlex
-import subprocess
 import sys
 import textwrap
 import types
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.harness.live import run_cli, spawn_cli
 
 import roboyard as ry
 
@@ -45,6 +45,8 @@ SLOW_PAGES = {
     "worlds",
 }
 """Whose Python takes more than a few seconds."""
+AS_PROGRAMS = {"README.md"}
+"""Whose commands are processes, as for a reader; others' run in this one, for each start imports everything anew."""
 
 
 @dataclass(frozen=True)
@@ -100,11 +102,8 @@ def run_page(text: str, name: str) -> None:
             printed = ""
         for command in commands_of(block):
             expected = int(block.note.removeprefix("exit ")) if block.note.startswith("exit ") else 0
-            program = Path(sys.executable).with_name("roboyard")
-            done = subprocess.run(
-                [str(program), *command], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
-            )
-            assert done.returncode == expected, f"{name}:{block.line}: {command}\n{done.stdout}\n{done.stderr}"
+            done = spawn_cli(*command, timeout=280.0) if name in AS_PROGRAMS else run_cli(*command)
+            assert done.code == expected, f"{name}:{block.line}: {command}\n{done.out}\n{done.err}"
     for name_of in [key for key, value in vars(module).items() if isinstance(value, ry.Run)]:
         del module.__dict__[name_of]  # not all of it: kernels that the page made are called again
     gc.collect()

@@ -62,11 +62,10 @@ def breaches(
 def violations(name: str, text: str) -> list[str]:
     """Everything that a module of the package must not hold, one line each; `name` is its path in the package."""
     tree = ast.parse(text)
-    # Two modules know the wall clock: the one that names it, and that of the executor that paces a run to it.  One module of the
-    # view makes tokens that nobody can guess; nothing of a run depends on them.
-    found = breaches(
-        tree, clock_allowed=name in ("bus/pacing.py", "compute/wall_clock.py"), secrets_allowed=name == "view/access.py"
-    )
+    # Two modules know the wall clock: the one that names it, and that of the executor that paces a run to it.  One
+    # module of the view makes tokens that nobody can guess; nothing of a run depends on them.
+    is_clock = name in ("bus/pacing.py", "compute/wall_clock.py")
+    found = breaches(tree, clock_allowed=is_clock, secrets_allowed=name == "view/access.py")
     lines = [f"{name}:{line}: {breach}" for line, breach in found]
     if not ast.get_docstring(tree):
         lines.append(f"{name}:1: no docstring (a sentence that says what the module is for)")
