@@ -103,8 +103,9 @@ def to_data(definition: Definition) -> list[Any]:
 def from_data(data: list[Any]) -> Definition:
     """The inverse of ``to_data``, also after a way through JSON."""
     name, fields, constants = data
-    return Definition(
-        name,
-        tuple(Field(*rest, tuple(default) if isinstance(default, list) else default) for *rest, default in fields),
-        tuple(Constant(*constant) for constant in constants),
-    )
+    return Definition(name, tuple(map(_field, fields)), tuple(Constant(*constant) for constant in constants))
+
+
+def _field(data: list[Any]) -> Field:
+    name, type_name, kind, size, bound, default = data
+    return Field(name, type_name, kind, size, bound, tuple(default) if isinstance(default, list) else default)
