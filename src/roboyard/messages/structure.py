@@ -105,6 +105,9 @@ def from_data(data: list[Any]) -> Definition:
     name, fields, constants = data
     return Definition(
         name,
-        tuple(Field(*rest, tuple(default) if isinstance(default, list) else default) for *rest, default in fields),
+        tuple(
+            Field(label, type_, kind, size, bound, tuple(default) if isinstance(default, list) else default)
+            for label, type_, kind, size, bound, default in fields
+        ),
         tuple(Constant(*constant) for constant in constants),
     )
