@@ -79,7 +79,7 @@ def test_the_bridge_to_ros_2_names_its_extra(monkeypatch: pytest.MonkeyPatch) ->
     block(monkeypatch, "cyclonedds")
     forget(monkeypatch, "roboyard.bridges.ros2")
     with pytest.raises(MissingExtraError, match=r"ROS 2 needs the extra 'ros2'.*roboyard\[ros2\]"):
-        import_extra("roboyard.bridges.ros2", "none", "never shown")
+        import_extra("roboyard.bridges.ros2.bridge", "none", "never shown")
 
 
 def test_a_cyclonedds_without_what_the_bridge_calls_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def test_a_cyclonedds_without_what_the_bridge_calls_is_named(monkeypatch: pytest
     forget(monkeypatch, "roboyard.bridges.ros2")
     found = distribution("cyclonedds").version
     with pytest.raises(InputError, match=rf"cyclonedds {found} lacks .*ddspy_write.*pip install 'cyclonedds"):
-        import_extra("roboyard.bridges.ros2", "none", "never shown")
+        import_extra("roboyard.bridges.ros2.bridge", "none", "never shown")
 
 
 def test_groot_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,8 @@ SOURCE = Path(__file__).parents[2] / "src" / "roboyard"
 
 IN_PLACE = {
     "bus/socket/registry.py": "an entry of a live run, made new",
+    "cli/revisions.py": "unpacks a revision into a temporary folder",
+    "compute/kernel_folders.py": "a file that is only locked",
     "config/atomic_file.py": "the atomic write itself",
     "mapping/graph_file.py": "writes to an atomic path",
     "mapping/map_pictures.py": "writes to an atomic path",
