@@ -218,12 +218,12 @@ def test_verdicts_turn_round_with_the_sides_and_soften_with_the_tolerance(
     assert there.ratio is not None
     turned = sorted(1.0 / ratio for ratio in back.ratios)
     assert sorted(there.ratios) == pytest.approx(turned)
-    if there.verdict(tolerance) == "slower":
-        assert back.verdict(max(0.0, tolerance - 1e-9)) == "faster"
+    if there.classify(tolerance) == "slower":
+        assert back.classify(max(0.0, tolerance - 1e-9)) == "faster"
     else:
-        assert there.verdict(tolerance + more) != "slower"
+        assert there.classify(tolerance + more) != "slower"
     (same,) = compared(old, old, unit).figures
-    assert same.verdict(0.0) == "same"
+    assert same.classify(0.0) == "same"
 
 
 @given(st.lists(POSITIVE, min_size=5, max_size=12), st.floats(1.05, 10.0))
@@ -232,7 +232,7 @@ def test_times_that_grow_and_rates_that_fall_are_slower(values: list[float], fac
     (rate,) = compared(values, [value / factor for value in values], "1/s").figures
     for one in (time, rate):
         assert one.ratio == pytest.approx(factor)
-        assert one.verdict(0.03) == "slower"
+        assert one.classify(0.03) == "slower"
 
 
 def test_a_revision_has_its_own_files_and_metadata(log: Path, tmp_path: Path) -> None:

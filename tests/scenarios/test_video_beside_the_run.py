@@ -111,7 +111,7 @@ def test_a_run_that_is_stopped_leaves_a_video_that_plays(
 
     def stop(progress: Progress) -> None:
         if progress.time >= 1.0:
-            while processes[0].drawn < 5:  # of ten that can be drawn by now
+            while processes[0].n_frames < 5:  # of ten that can be drawn by now
                 assert processes[0]._answer is None
                 time.sleep(0.01)
             control.stop()
@@ -162,7 +162,7 @@ def test_a_run_that_is_killed_leaves_no_process_and_a_video_that_plays(scenario:
         filming.RenderProcess, filming.usable_cores = Watched, lambda: 2
         def wait(progress):
             if progress.time >= 1.0:
-                while made[0].drawn < 5:
+                while made[0].n_frames < 5:
                     time.sleep(0.01)
                 print(made[0].pid, flush=True)
                 time.sleep(600)

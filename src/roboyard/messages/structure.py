@@ -105,6 +105,6 @@ def from_data(data: list[Any]) -> Definition:
     name, fields, constants = data
     return Definition(
         name,
-        tuple(Field(*rest, tuple(default) if isinstance(default, list) else default) for *rest, default in fields),
+        tuple(Field(*values, tuple(default) if isinstance(default, list) else default) for *values, default in fields),
         tuple(Constant(*constant) for constant in constants),
     )

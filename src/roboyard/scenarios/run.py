@@ -359,8 +359,8 @@ class Run:
             self.bus.close()
         finally:
             if self.recorder is not None:
-                looks = self.simulation.looks  # only now is it known whether anything was drawn
-                self.recorder.close({"renderer": looks.renderer} if looks.used else None)
+                appearance = self.simulation.looks  # only now is it known whether anything was drawn
+                self.recorder.close({"renderer": appearance.renderer} if appearance.used else None)
 
     def report(self, folder: str | Path | None = None) -> Path:
         """End the run and write recording, metrics and report into ``folder`` (new or empty).
