@@ -165,7 +165,7 @@ MESSAGES: dict[str, Callable[[float], Any]] = {
 
 @pytest.mark.parametrize("value", BAD)
 @pytest.mark.parametrize("name", list(MESSAGES))
-def test_what_foreign_nodes_send_is_looked_at(name: str, value: float) -> None:
+def test_messages_of_external_nodes_are_checked(name: str, value: float) -> None:
     assert nonfinite_number(MESSAGES[name](value))
     assert not nonfinite_number(MESSAGES[name](0.5))
 
@@ -262,7 +262,7 @@ nodes: {evil: {use: "evil.py:Evil", robot: rover}}
 
 
 @pytest.mark.parametrize("kind", ["future", "nan", "inf"])
-def test_a_run_beside_an_evil_node_is_judged_and_reported(kind: str, tmp_path: Path) -> None:
+def test_a_run_with_an_evil_node_is_evaluated_and_reported(kind: str, tmp_path: Path) -> None:
     (tmp_path / "evil.py").write_text(EVIL)
     path = tmp_path / "evil.yaml"
     path.write_text(SCENARIO)

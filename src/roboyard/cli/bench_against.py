@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Literal
 
-from roboyard.bus.pacing import wall_seconds
 from roboyard.cli.revisions import Revision
 from roboyard.compute import usable_cores
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError
 
 CONFIDENCE = 0.9
@@ -178,7 +178,7 @@ class _Series:
 
 
 def _series(runs: Sequence[Sequence[BenchmarkReport]]) -> list[_Series]:
-    """Figures of several runs: by place, since a name may tell what was measured, too; else by name."""
+    """Figures of several runs: by index, since a name may contain what was measured; else by name."""
     if len({len(run) for run in runs}) == 1:
         columns: Iterable[Sequence[BenchmarkReport]] = zip(*runs, strict=True)
     else:
@@ -205,8 +205,9 @@ def _matched(old: list[_Series], new: list[_Series]) -> tuple[list[FigureCompari
             waiting.remove(same)
             pairs[index] = same
     unmatched = [index for index in range(len(new)) if index not in pairs]
-    if len(unmatched) == len(waiting) and all(new[p].unit == one.unit for p, one in zip(unmatched, waiting, strict=True)):
-        pairs.update(zip(unmatched, waiting, strict=True))
+    by_index = list(zip(unmatched, waiting, strict=False))
+    if len(unmatched) == len(waiting) and all(new[index].unit == one.unit for index, one in by_index):
+        pairs.update(by_index)
         unmatched, waiting = [], []
     found = [_figure(pairs[index], series) for index, series in enumerate(new) if index in pairs]
     only = {"old": [one.name for one in waiting], "new": [new[index].name for index in unmatched]}

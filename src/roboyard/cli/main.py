@@ -1,4 +1,4 @@
-"""The entry point: runs a verb, and turns whatever happens into one line and an exit code."""
+"""The entry point: runs a command, and turns each error into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -22,12 +22,19 @@ def main() -> None:
 
 @cache
 def _command(name: str | None = None) -> Any:
-    """The command with one verb, or with all of them."""
+    """The program with one command, or with all of them."""
     return typer.main.get_command(make_app(None if name is None else [name]))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line; gives its exit code."""
+    """Run one command line.
+
+    Args:
+        arguments: Its words, without the name of the program.
+
+    Returns:
+        The exit code, see `failures`.
+    """
     as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
     try:
         command = _command(arguments[0] if arguments and is_command(arguments[0]) else None)

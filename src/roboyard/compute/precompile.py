@@ -2,7 +2,7 @@
 
 Whatever is going to call a kernel says so with `expect_kernels` when it is made: a simulation, a costmap, a planner.
 Processes of their own then compile what is not cached, while the world is still being built.  `wait_for_kernels` waits
-for them before a clock starts.  Nobody has to call it: a kernel's first call waits for the process that compiles it.
+for them before a clock starts.  The call is optional: a kernel's first call waits for the process that compiles it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class CompilationProgress:
 Report = Callable[[CompilationProgress], None]
 
 _expected: dict[str, Kernel[..., Any]] = {}
-"""Kernels that somebody is going to call and that are not known to be cached, by name."""
+"""Kernels that this process is going to call and that are not known to be cached, by name."""
 _ready: set[str] = set()
 """Names of expected kernels whose code is cached, or compiled in this process."""
 
@@ -260,7 +260,7 @@ class _Compilers:
 
     def wait(self, report: Report | None, is_stopped: Callable[[], bool]) -> None:
         """Wait until everything queued is done or all processes are gone, then end the processes."""
-        reported: CompilationProgress | None = None
+        reported: tuple[int, str] | None = None
         while True:
             with self._change:
                 is_alive = any(process.poll() is None for process in self._processes)
@@ -270,8 +270,9 @@ class _Compilers:
                 progress = self._progress()
             if is_stopped():
                 break
-            if report is not None and (reported is None or (reported.n_finished, reported.name) != (progress.n_finished, progress.name)):
-                reported = progress
+            state = progress.n_finished, progress.name
+            if report is not None and state != reported:
+                reported = state
                 report(progress)
         self.close()
 

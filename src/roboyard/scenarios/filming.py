@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from roboyard.bus.pacing import wall_seconds
 from roboyard.compute import usable_cores
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import RoboyardError, RunError
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_folder import RunFolder
@@ -29,9 +29,9 @@ class Filming:
         run: Not started yet.
         entry: How the video shall look.
         folder: Of the run.
-        concurrent: Draw while the run goes on; needs a second core.
-        max_duration: The video goes so much faster than the scenario says that it takes no longer than this [s]; not for one
-            that is drawn beside, whose end nobody knows.
+        concurrent: Draw during the run; needs a second core.
+        max_duration: Longest video [s]: a longer run is shown faster than the scenario says.  Frames that are drawn
+            during the run ignore it, since the run's end is not known yet.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Filming:
 
     @property
     def is_concurrent(self) -> bool:
-        """Whether frames are drawn while the run goes on."""
+        """Whether frames are drawn during the run."""
         return self._process is not None
 
     def write(self, report: Callable[[str], None], is_stopped: Callable[[], bool]) -> list[str]:
@@ -88,7 +88,11 @@ class Filming:
         notes = [self._note] if self._note else []
         try:
             write_video(
-                self._folder.video, self._film.takes, robot=self._robot, settings=self._settings(speed), progress=report_frame
+                self._folder.video,
+                self._film.takes,
+                robot=self._robot,
+                settings=self._settings(speed),
+                progress=report_frame,
             )
         except _StopError:
             pass
@@ -97,7 +101,7 @@ class Filming:
         return notes
 
     def close(self) -> None:
-        """End the process that draws, if it still goes on, and remove what it has not completed."""
+        """End the process that draws, if it still runs, and remove what it has not completed."""
         if self._process is not None:
             self._process.close()
             self._process = None
@@ -147,4 +151,4 @@ class _ProgressLine:
 
 
 class _StopError(Exception):
-    """Somebody does not want to wait for the rest."""
+    """The user does not want to wait for the remaining frames."""

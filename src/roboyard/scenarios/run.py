@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import Bus, Graph, Node, Publisher, graph
-from roboyard.bus.pacing import wall_seconds
 from roboyard.compute import wait_for_kernels
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.description import Model, World, load_model, load_world
 from roboyard.errors import InputError, RunError, UnknownNameError
 from roboyard.grids.terrain import Terrain

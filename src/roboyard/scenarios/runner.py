@@ -76,7 +76,7 @@ def run_scenario(
         runs: Where new folders are made.
         keep: False leaves nothing on disk (and writes no report).
         report: False leaves the report out.
-        video: Make a video, drawn by a second process while the run goes on (after the run where there is one core);
+        video: Make a video, drawn by a second process during the run (after the run where there is one core);
             "failed": only of a run that is no success, half a minute at most, drawn after it; None: if the scenario
             always wants one.
         inputs: A recording (or a run's folder) whose inputs from outside are repeated.
@@ -229,8 +229,8 @@ def _judge(run: Run, criteria: dict[str, Criterion], state: State) -> tuple[Verd
     metrics = run.evaluation.flat(totals(run))
     if state != "done":
         return tuple(Verdict(name, c.text, None, (), state) for name, c in criteria.items())
-    rejection_reasons = run.evaluation.rejection_reasons()
-    return tuple(criterion.judge(metrics, name, rejection_reasons) for name, criterion in criteria.items())
+    rejections = run.evaluation.rejection_reasons()
+    return tuple(criterion.judge(metrics, name, rejections) for name, criterion in criteria.items())
 
 
 def _filming(run: Run, spec: Spec, folder: RunFolder | None, video: bool | str | None) -> Filming | None:

@@ -31,7 +31,7 @@ def warm(
 
     if bool(scenarios) == everything:
         selection = "scenarios and --all" if everything else "neither a scenario nor --all"
-        raise InputError(f"{selection} given: nothing was compiled", valid="names of scenarios, or --all alone")
+        raise InputError(f"{selection} given, so no kernel was compiled", valid="names of scenarios, or --all alone")
     specs = [load_spec(name) for name in scenarios or ()]
 
     def report(progress: object) -> None:

@@ -36,7 +36,7 @@ class MovingNode(Node):
     Subclasses listen, and call ``go`` and ``run``.  The newest command of a joint counts; a velocity ends when it is
     older than ``timeout``.  Everything is refused while another source moves the joints (see `JointOwners`); then
     joint_targets is published again, so that a client does not reckon with the refused command.  A joint at rest that
-    something moved farther than ``start_tolerance`` from its set-point starts from where it is.
+    something moved farther than ``start_tolerance`` from its set-point starts from its measured position.
     """
 
     hardware: Hardware = resource(Hardware)
@@ -52,7 +52,7 @@ class MovingNode(Node):
     )
 
     def setup(self) -> None:
-        """Check the joints, hold them where they are, and listen."""
+        """Check the joints, hold them at their measured positions, and subscribe."""
         if not self.joints:
             raise ConfigError("no joints", where=self.full_name, valid="parameter joints: names of the group")
         check_modes(self.hardware, self.joints, "position", self.full_name)

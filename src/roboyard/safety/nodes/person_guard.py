@@ -242,7 +242,7 @@ class PersonGuardNode(Node):
         self._remember(self.tracked_topic, time_ns, BodyCapsules.joined(found))
 
     def _is_from_future(self, source: str, time_ns: int) -> bool:
-        """Whether what somebody saw cannot be of that time; it would be taken for the newest for too long."""
+        """Whether a measurement is stamped in the future; it would be used as the newest one for too long."""
         is_future = is_ahead(time_ns, self.now_ns)
         if is_future:
             self.log.error(f"left out {source}: stamped in the future", every=5.0)

@@ -282,7 +282,7 @@ class Evaluation:
         return found
 
     def rejection_reasons(self) -> dict[str, str]:
-        """Why criteria must not rest on metrics, by the names that criteria use; see `MessageChecker.rejection_reasons`.
+        """Why criteria must not use metrics, by the names that criteria use; see `MessageChecker.rejection_reasons`.
 
         It speaks also of metrics that could not be computed when they were last asked for.
         """

@@ -1,4 +1,4 @@
-"""Messages that metrics cannot be computed from: found before any collector sees them, counted, and told once."""
+"""Messages that metrics cannot be computed from: found before any collector gets them, counted, and reported once."""
 
 from __future__ import annotations
 

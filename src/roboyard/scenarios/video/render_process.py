@@ -1,4 +1,4 @@
-"""Draws a video in a second process while the run goes on.
+"""Draws a video in a second process during the run.
 
 The run sends models and states through a socket pair as they arise.  The process draws each frame as soon as no later
 state can change it, so the frames are those of `write_video`.  It never outlives the run: when its end of the socket
@@ -31,7 +31,7 @@ from roboyard.simulation.scene import Posture
 _NICENESS: Final = 5
 """The run goes first where the cores do not suffice for both."""
 _POLL_PERIOD: Final = 0.1
-"""How often a waiting run looks whether somebody wants it to end [s]."""
+"""How often a waiting run looks whether the user wants it to end [s]."""
 
 RenderOutcome = Literal["done", "failed", "died"]
 
@@ -130,7 +130,7 @@ class RenderProcess:
         return self._outcome
 
     def close(self) -> None:
-        """End the process if it still goes on, and remove what it has not completed."""
+        """End the process if it still runs, and remove what it has not completed."""
         if self._process.poll() is None and self._outcome is None:
             self._process.kill()
         self._messages.put(None)
@@ -175,7 +175,7 @@ class RenderProcess:
 
 
 def _partial_file(path: Path) -> Path:
-    """Where a video lies until it is complete: ffmpeg would go on writing to a file that is drawn anew."""
+    """Where a video lies until it is complete: ffmpeg would continue to write to a file that is drawn anew."""
     return path.with_name(f".{path.name}.part")
 
 
@@ -213,7 +213,7 @@ def _send_to_run(connection: Connection, message: tuple[str, Any]) -> None:
 
 
 def _draw_all(inbox: queue.SimpleQueue[tuple[Any, ...]], progress: Callable[[int], None]) -> str:
-    """Draw until the last frame, or until told to stop; give the file its name if there is a frame in it."""
+    """Draw until the last frame or the message "stop"; give the file its name if there is a frame in it."""
     kind, *values = inbox.get()
     if kind != "video":
         return ""
