@@ -90,8 +90,17 @@ def _show(name: str, result: BenchmarkComparison, tolerance: float) -> None:
     heading(name)
     for side, reason in result.errors.items():
         say(f"  the {side} revision could not be measured: {reason}")
-    rows = [(one.name, _format_median(one.old), _format_median(one.new), one.unit, *_ratio(one), one.classify(tolerance))
-            for one in result.figures]  # fmt: skip
+    rows = [
+        (
+            one.name,
+            _format_median(one.old),
+            _format_median(one.new),
+            one.unit,
+            *_ratio(one),
+            one.classify(tolerance),
+        )
+        for one in result.figures
+    ]
     if rows:
         table(("figure", "old", "new", "unit", "ratio", "spread", "verdict"), rows, right=("old", "new", "ratio"))
     for side, names in result.only.items():
