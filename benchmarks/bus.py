@@ -14,7 +14,7 @@ import numpy as np
 
 import roboyard as ry
 from roboyard.bus import TransformBuffer
-from roboyard.bus.pacing import perf_ns
+from roboyard.compute.wall_clock import perf_ns
 from roboyard.geometry import SE3
 from roboyard.messages.convert import tf_message
 

@@ -34,7 +34,7 @@ def make_disturbed(*disturbances: tuple[float, int]) -> tuple[BusHarness, Traffi
     return harness, received
 
 
-def test_message_loss_takes_its_share() -> None:
+def test_message_loss_drops_its_fraction() -> None:
     harness, received = make_disturbed((0.3, 0))
     harness.run_for(20.0)
     topic = harness.bus.topics["/words"]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roboyard.bus import pacing
 from roboyard.bus.executor import LAST, LATE, SENSOR, TIMER, Executor
+from roboyard.compute import wall_clock
 from roboyard.errors import RunError
 
 events = st.lists(st.tuples(st.integers(0, 50), st.sampled_from([SENSOR, TIMER, LATE, LAST])), max_size=40)
@@ -173,9 +173,9 @@ class FakeWallClock:
         return False
 
 
-def test_paced_run_waits_for_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_with_a_real_time_factor_waits_for_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = FakeWallClock()
-    monkeypatch.setattr(pacing, "time", clock)
+    monkeypatch.setattr(wall_clock, "time", clock)
     executor = Executor()
     executor.wake = clock  # type: ignore[assignment]
     executor.pacer.factor = 2.0

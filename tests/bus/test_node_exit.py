@@ -11,38 +11,38 @@ from roboyard.messages import srv
 
 
 class Exits(ry.Node):
-    """Calls ``sys.exit`` on one occasion."""
+    """Calls ``sys.exit`` on one trigger."""
 
-    def __init__(self, occasion: str, code: object = 0) -> None:
+    def __init__(self, trigger: str, code: object = 0) -> None:
         super().__init__()
-        self.occasion = occasion
+        self.trigger = trigger
         self.code = code
 
     def setup(self) -> None:
-        occasion = self.occasion
-        self.subscribe("word", ry.msg.String, self.leave if occasion == "topic" else lambda message: None)
-        if occasion == "setup":
+        trigger = self.trigger
+        self.subscribe("word", ry.msg.String, self.leave if trigger == "topic" else lambda message: None)
+        if trigger == "setup":
             self.leave()
-        elif occasion == "timer":
+        elif trigger == "timer":
             self.timer(0.1, self.leave)
-        elif occasion == "one-shot":
+        elif trigger == "one-shot":
             self.after(0.1, self.leave)
-        elif occasion == "topic":
+        elif trigger == "topic":
             word = self.publisher("word", ry.msg.String)
             self.after(0.1, lambda: word.publish(ry.msg.String(data="go")))
-        elif occasion == "service":
+        elif trigger == "service":
             self.service("leave", srv.Trigger, self.leave)
             client = self.service_client("leave", srv.Trigger)
             self.after(0.1, lambda: client.call(srv.Trigger.Request()) and None)
-        elif occasion == "response":
+        elif trigger == "response":
             self.service("answer", srv.Trigger, lambda request: srv.Trigger.Response())
             client = self.service_client("answer", srv.Trigger)
             self.after(0.1, lambda: client.call(srv.Trigger.Request()).then(self.leave))
-        elif occasion == "offloaded":
+        elif trigger == "offloaded":
             self.offload(sys.exit, self.code, latency=0.1, then=lambda work: None)
 
     def close(self) -> None:
-        if self.occasion == "close":
+        if self.trigger == "close":
             self.leave()
 
     def leave(self, *_: object) -> None:
@@ -50,12 +50,12 @@ class Exits(ry.Node):
 
 
 @pytest.mark.parametrize(
-    "occasion", ["setup", "timer", "one-shot", "topic", "service", "response", "offloaded", "close"]
+    "trigger", ["setup", "timer", "one-shot", "topic", "service", "response", "offloaded", "close"]
 )
-def test_sys_exit_in_a_node_is_an_error_that_names_the_node(occasion: str) -> None:
+def test_sys_exit_in_a_node_is_an_error_that_names_the_node(trigger: str) -> None:
     def run() -> None:
         with ry.Bus() as bus:
-            bus.add(Exits(occasion), "leaver")
+            bus.add(Exits(trigger), "leaver")
             bus.executor.run_for(1.0)
 
     with pytest.raises(NodeError, match=r"node /leaver, .*: called sys\.exit\(0\) \(.*until") as caught:

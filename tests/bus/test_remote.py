@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.harness.live import LiveBus
+from tests.harness.live_bus import LiveBus
 
 import roboyard as ry
 from roboyard.bus import Status

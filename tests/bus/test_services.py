@@ -38,7 +38,7 @@ def test_service_calls_are_answered_through_the_queue() -> None:
         assert [answer.result.sum for answer in answers] == [1, 2, 3, 4, 5]
 
 
-def test_service_errors_tell_missing_refusal_and_bug_apart(harness: BusHarness) -> None:
+def test_service_errors_distinguish_missing_refusal_and_bug(harness: BusHarness) -> None:
     alone = start_adding(harness, 1, 1)
     harness.deliver()
     with pytest.raises(UnknownNameError, match="nobody serves /add"):

@@ -13,7 +13,7 @@ from threading import Thread
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.harness.live import LiveBus
+from tests.harness.live_bus import LiveBus
 
 import roboyard as ry
 from roboyard.bus.inputs import Input

@@ -41,7 +41,7 @@ def test_frames_arrive_whole_however_they_are_cut(sent: list[tuple[dict[str, int
         assert reader.receive() is None
 
 
-def test_outbox_of_a_client_that_does_not_read_is_bounded() -> None:
+def test_send_queue_of_a_client_that_does_not_read_is_bounded() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         outbox = Outbox(ours, "out")
@@ -63,7 +63,7 @@ def test_outbox_of_a_client_that_does_not_read_is_bounded() -> None:
         outbox.join(5.0)
 
 
-def test_outbox_closes_when_answers_are_never_read() -> None:
+def test_send_queue_closes_when_answers_are_never_read() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         outbox = Outbox(ours, "out")

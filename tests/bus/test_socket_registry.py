@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.harness.live import LiveBus
+from tests.harness.live_bus import LiveBus
 
 import roboyard as ry
 from roboyard.bus.socket import SocketServer, connect, live_runs

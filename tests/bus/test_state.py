@@ -17,7 +17,7 @@ from roboyard.geometry import SE3
 from roboyard.scenarios.state.codec import decode, encode
 
 
-class RandomWalker(ry.Node):
+class RandomWalk(ry.Node):
     """Walks at random and publishes where it is."""
 
     fields = ("position", "trail")
@@ -61,7 +61,7 @@ class PositionListener(ry.Node):
 
 
 def make_walk() -> BusHarness:
-    return BusHarness((RandomWalker(), "walker"), (PositionListener(), "listener"), seed=5)
+    return BusHarness((RandomWalk(), "walker"), (PositionListener(), "listener"), seed=5)
 
 
 @given(st.integers(0, 2_900_000_000))
@@ -229,7 +229,7 @@ def test_server_with_a_goal_prevents_saving_until_it_ends(harness: BusHarness) -
     assert set(harness.bus.save()["nodes"]) == {"/roboyard", "/server", "/test"}
 
 
-def test_restored_one_shot_timer_does_not_prevent_saving(harness: BusHarness) -> None:
+def test_restored_timer_without_repetition_does_not_prevent_saving(harness: BusHarness) -> None:
     node = harness.add(ry.Node(), "node")
     node.after(1.0, print, restored=True)
     canceled = node.after(1.0, print)

@@ -8,7 +8,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from tests.harness.live import PROGRAM, CliResult, run_cli
+from tests.harness.live_bus import PROGRAM, CliResult, run_cli
 
 import roboyard as ry
 from roboyard.bus.socket import SocketServer

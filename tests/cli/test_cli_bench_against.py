@@ -107,7 +107,7 @@ def test_both_revisions_are_measured_in_turn(command: Command, log: Path) -> Non
     assert "slower by more than 3 %, with all of the spread: quick: a" in done.out
 
 
-def test_a_side_that_cannot_be_measured_is_told(command: Command, log: Path) -> None:
+def test_a_side_that_cannot_be_measured_is_reported(command: Command, log: Path) -> None:
     put("lost", error="the planner is gone")
     put("moved", [figure("path of 12", 1.0, "ms"), figure("kept", 1.0, "ms")])
     put("fewer", [figure("kept", 1.0, "ms"), figure("dropped", 1.0, "s")])
@@ -137,7 +137,7 @@ def test_a_side_that_cannot_be_measured_is_told(command: Command, log: Path) -> 
     assert command("bench", "moved", "--against", "first", "--repeats", "1").code == 0
 
 
-def test_bad_input_is_told(command: Command, log: Path) -> None:
+def test_bad_input_is_reported(command: Command, log: Path) -> None:
     put("quick", [figure("a", 1.0, "ms")])
     commit("first")
     for words, said in (
@@ -157,11 +157,11 @@ def test_bad_input_is_told(command: Command, log: Path) -> None:
     assert "no folder src/roboyard" in done.error
 
 
-def test_a_folder_without_git_is_told(command: Command, tmp_path: Path) -> None:
+def test_a_folder_without_git_is_reported(command: Command, tmp_path: Path) -> None:
     put("quick", [figure("a", 1.0, "ms")])
-    done = command("bench", "quick", "--against", "HEAD")
-    assert done.code == 2
-    assert "clone of Roboyard's repository" in done.error
+    process = command("bench", "quick", "--against", "HEAD")
+    assert process.code == 2
+    assert "clone of Roboyard's repository" in process.error
 
 
 @given(st.lists(POSITIVE, min_size=1, max_size=40), POSITIVE)
@@ -192,7 +192,7 @@ def test_the_interval_holds_the_median_and_has_its_confidence(values: list[float
         ("", "", (False, False)),
     ],
 )
-def test_units_and_targets_tell_what_is_faster(unit: str, target: str, expected: tuple[bool, bool]) -> None:
+def test_units_and_targets_decide_what_is_faster(unit: str, target: str, expected: tuple[bool, bool]) -> None:
     assert speed_of(unit, target) == expected
 
 
@@ -210,7 +210,7 @@ PAIRS = st.lists(st.tuples(POSITIVE, POSITIVE), min_size=1, max_size=12)
 
 
 @given(PAIRS, st.sampled_from(["ms", "1/s"]), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
-def test_verdicts_turn_round_with_the_sides_and_soften_with_the_tolerance(
+def test_results_are_inverted_with_the_sides_and_soften_with_the_tolerance(
     pairs: list[tuple[float, float]], unit: str, tolerance: float, more: float
 ) -> None:
     old, new = zip(*pairs, strict=True)
@@ -218,12 +218,12 @@ def test_verdicts_turn_round_with_the_sides_and_soften_with_the_tolerance(
     assert there.ratio is not None
     turned = sorted(1.0 / ratio for ratio in back.ratios)
     assert sorted(there.ratios) == pytest.approx(turned)
-    if there.verdict(tolerance) == "slower":
-        assert back.verdict(max(0.0, tolerance - 1e-9)) == "faster"
+    if there.classify(tolerance) == "slower":
+        assert back.classify(max(0.0, tolerance - 1e-9)) == "faster"
     else:
-        assert there.verdict(tolerance + more) != "slower"
+        assert there.classify(tolerance + more) != "slower"
     (same,) = compared(old, old, unit).figures
-    assert same.verdict(0.0) == "same"
+    assert same.classify(0.0) == "same"
 
 
 @given(st.lists(POSITIVE, min_size=5, max_size=12), st.floats(1.05, 10.0))
@@ -232,7 +232,7 @@ def test_times_that_grow_and_rates_that_fall_are_slower(values: list[float], fac
     (rate,) = compared(values, [value / factor for value in values], "1/s").figures
     for one in (time, rate):
         assert one.ratio == pytest.approx(factor)
-        assert one.verdict(0.03) == "slower"
+        assert one.classify(0.03) == "slower"
 
 
 def test_a_revision_has_its_own_files_and_metadata(log: Path, tmp_path: Path) -> None:
@@ -253,8 +253,8 @@ def test_a_revision_has_its_own_files_and_metadata(log: Path, tmp_path: Path) ->
         root = first.root
         for revision, version in ((first, "7.8"), (tree, "7.9")):
             words = [str(revision.python), "-c", ask]
-            done = subprocess.run(words, env=dict(revision.environment), capture_output=True, text=True, check=True)
-            assert done.stdout.split(" ", 1) == [version, "['roboyard.odd:Node']\n"]
+            process = subprocess.run(words, env=dict(revision.environment), capture_output=True, text=True, check=True)
+            assert process.stdout.split(" ", 1) == [version, "['roboyard.odd:Node']\n"]
         assert (root / "src/roboyard/__main__.py").read_text() == FAKE
     assert not root.exists()
     write_metadata(Path("pyproject.toml"), tmp_path / "metadata")

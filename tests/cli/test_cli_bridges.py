@@ -4,7 +4,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from tests.harness.live import CliResult, run_cli
+from tests.harness.live_bus import CliResult, run_cli
 
 from roboyard.cli.bridging import Bridging, leave_out
 from roboyard.errors import InputError, UnknownNameError

@@ -69,9 +69,9 @@ def test_a_command_names_the_extra_that_it_needs(
     block(monkeypatch, module)
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("IMAGEIO_FFMPEG_EXE", raising=False)
-    done = command(*(str(notched) if word == "FILE" else word for word in words))
-    assert done.code == 2, done.err
-    assert f"needs the extra '{extra}', which is not installed (pip install 'roboyard[{extra}]'" in done.error
+    process = command(*(str(notched) if word == "FILE" else word for word in words))
+    assert process.code == 2, process.err
+    assert f"needs the extra '{extra}', which is not installed (pip install 'roboyard[{extra}]'" in process.error
     assert not Path("made").exists()
 
 

@@ -208,7 +208,7 @@ def test_on_a_narrow_terminal_the_last_column_goes_on_below_itself(
         assert " ".join(line[len("names") :].strip() for line in lines[start:]).split() == words
 
 
-def test_where_nothing_can_be_redrawn_progress_is_told_now_and_then(
+def test_where_nothing_can_be_redrawn_progress_is_reported_now_and_then(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0

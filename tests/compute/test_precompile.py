@@ -149,7 +149,7 @@ def without_examples(x: float) -> float:
     return x
 
 
-def test_first_calls_are_told_once_with_their_types() -> None:
+def test_first_calls_are_reported_once_with_their_types() -> None:
     told: list[FirstCall] = []
 
     @kernel
@@ -187,7 +187,7 @@ def test_assign_copies_as_numpy_does() -> None:
         assert np.isnan(target[shape:]).all()
 
 
-def test_read_only_view_shares_memory_and_cannot_be_written() -> None:
+def test_read_only_view_has_the_same_memory_and_cannot_be_written() -> None:
     array = np.zeros(3)
     view = read_only(array)
     array[0] = 1.0

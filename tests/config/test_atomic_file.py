@@ -44,7 +44,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, old: bytes | None) ->
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
-def test_an_error_in_the_middle_leaves_what_was_there(tmp_path: Path, error: type[BaseException]) -> None:
+def test_an_error_while_writing_leaves_what_was_there(tmp_path: Path, error: type[BaseException]) -> None:
     path = tmp_path / "file"
     path.write_bytes(OLD)
 
@@ -59,7 +59,7 @@ def test_an_error_in_the_middle_leaves_what_was_there(tmp_path: Path, error: typ
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_kill_in_the_middle_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_kill_while_writing_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(OLD)
     code = (
@@ -150,7 +150,7 @@ def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path: Path, name: st
     assert (tmp_path / name).read_bytes() == b"new"
 
 
-def _write_picture(path: Path) -> None:
+def _write_image(path: Path) -> None:
     from roboyard.mapping.map_pictures import write_picture
 
     write_picture(path, np.zeros((20, 20), dtype=np.uint8))
@@ -191,8 +191,8 @@ def _write_table(path: Path) -> None:
 @pytest.mark.parametrize(
     ("write", "name"),
     [
-        (_write_picture, "map.pgm"),
-        (_write_picture, "map.png"),
+        (_write_image, "map.pgm"),
+        (_write_image, "map.png"),
         (_write_lines, "graph.g2o"),
         (_write_place, "place.npz"),
         (_write_stl, "mesh.stl"),

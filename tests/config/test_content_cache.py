@@ -58,7 +58,7 @@ def test_a_damaged_entry_is_none(folder: Path, damage: str) -> None:
     assert cache.read(key) == VALUE
 
 
-def test_a_folder_that_cannot_be_written_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     cache = ContentCache("things")

@@ -100,7 +100,7 @@ def test_gripper_goal_ends_stalled_on_an_object(harness: BusHarness, allowed: bo
     assert fingers.target == 0.0, "they go on pressing"
 
 
-def test_gripper_goals_beyond_the_joint_range_are_refused(harness: BusHarness) -> None:
+def test_gripper_goals_outside_the_joint_range_are_refused(harness: BusHarness) -> None:
     fingers = make_gripper(harness)
     goal = send(harness, 0.09)
     nothing = send(harness, math.nan)

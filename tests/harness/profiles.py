@@ -42,7 +42,7 @@ def scaled(examples: int, profile: str) -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Scale the examples of all collected laws; the items of a parametrized one share their settings."""
     profile = settings.get_current_profile_name()
-    done: set[int] = set()
+    finished: set[int] = set()
     for item in items:
         test: Any = getattr(item, "obj", None)
         if not getattr(test, "is_hypothesis_test", False):
@@ -51,8 +51,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             owner, name = item.getparent(pytest.Class).obj, "settings"  # type: ignore[union-attr]
         else:
             owner, name = getattr(test, "__func__", test), "_hypothesis_internal_use_settings"
-        if id(owner) in done:
+        if id(owner) in finished:
             continue
-        done.add(id(owner))
+        finished.add(id(owner))
         written: settings = getattr(owner, name)
         setattr(owner, name, settings(written, max_examples=scaled(written.max_examples, profile)))

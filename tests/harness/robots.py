@@ -99,8 +99,8 @@ class GridWorld:
         corners = np.asarray(outline, dtype=np.float64)
         edges = np.roll(corners, -1, axis=0) - corners
         steps = max(math.ceil(2.0 * np.linalg.norm(edges, axis=1).max() / self.resolution), 1)
-        shares = np.arange(steps)[:, None, None] / steps
-        return not self.is_free(pose @ (corners + shares * edges).reshape(-1, 2))
+        fractions = np.arange(steps)[:, None, None] / steps
+        return not self.is_free(pose @ (corners + fractions * edges).reshape(-1, 2))
 
     def ranges(self, pose: SE2, angles: ArrayLike, range_max: float = 8.0) -> NDArray[np.float64]:
         """Distances [m] from a pose to the walls at angles from its heading; infinite beyond ``range_max``."""
@@ -204,10 +204,10 @@ class KinematicRobot(Node):
         T_odom_base = self.T_map_odom.inverse() @ self.pose
         speeds = ([self.twist[0], self.twist[1], 0.0], [0.0, 0.0, self.twist[2]])
         if self.publish_transforms:
-            places = [(T_odom_base.to_se3(), "odom", "base_link")]
+            transforms = [(T_odom_base.to_se3(), "odom", "base_link")]
             if self.publish_map_frame:
-                places.insert(0, (self.T_map_odom.to_se3(), "map", "odom"))
-            self.broadcast_all(places)
+                transforms.insert(0, (self.T_map_odom.to_se3(), "map", "odom"))
+            self.broadcast_all(transforms)
         for publisher, pose, frame in ((self._odom, T_odom_base, "odom"), (self._truth, self.pose, "map")):
             publisher.publish(odometry_to_msg(pose, *speeds, frame=frame, child="base_link", time_ns=self.now_ns))
 

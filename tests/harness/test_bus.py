@@ -193,7 +193,7 @@ def test_transforms_are_set_directly_or_published(harness: BusHarness) -> None:
     assert (len(harness.published("/tf")), len(harness.published("/tf_static"))) == (1, 1)
 
 
-def test_a_foreign_bus_stays_open() -> None:
+def test_an_external_bus_stays_open() -> None:
     with Bus() as bus:
         with BusHarness(bus=bus) as harness:
             harness.send("/cmd_vel", twist(0.1, 0.2, 0.3))
@@ -226,7 +226,7 @@ def test_snapshot_law_holds_for_fake_servers(moment: float) -> None:
     check_snapshot_continues(make_counting, [moment], 4.0, observe=observe)
 
 
-def test_snapshot_law_fails_for_a_node_that_forgets() -> None:
+def test_snapshot_law_fails_for_a_node_that_loses_state() -> None:
     with pytest.raises(AssertionError, match=r"saved at 0.55 s, the bus goes on with other messages"):
         check_snapshot_continues(lambda: BusHarness((Counter(fields=()), "counter")), [0.55], 1.0)
 

@@ -105,13 +105,13 @@ def test_joints_are_jogged_by_name(cell: Cell) -> None:
 @pytest.mark.parametrize("speed", [-0.4, 0.4])
 @pytest.mark.parametrize("how", ["joint", "tool"])
 def test_after_a_trajectory_it_goes_on_from_where_the_joints_are(cell: Cell, how: str, speed: float) -> None:
-    begin = cell.joints()
+    start = cell.joints()
     cell.jog({"joint_6": -speed}, 0.3)  # the servo node has had the joints before
     cell.run.run_for(0.6)
     follow = action.FollowJointTrajectory
     client = cell.hand.action_client("arm/follow_joint_trajectory", follow)
     point = msg.JointTrajectoryPoint(
-        positions=begin + np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.3]),
+        positions=start + np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.3]),
         velocities=np.zeros(6), time_from_start=msg.Duration(sec=2),
     )  # fmt: skip
     goal = client.send(follow.Goal(trajectory=msg.JointTrajectory(joint_names=list(cell.chain.joints), points=[point])))
@@ -124,12 +124,12 @@ def test_after_a_trajectory_it_goes_on_from_where_the_joints_are(cell: Cell, how
         else:
             cell.twist((0.0, 0.0, 0.1 * speed), seconds=0.05)
         seen.append((cell.joints() - before, cell.tip().translation - T.translation))
-    ways = np.array([joints[5] if how == "joint" else tip[2] for joints, tip in seen]) * np.sign(speed)
-    assert ways.min() > -2e-3
-    assert ways[-1] > (0.05 if how == "joint" else 0.005)
+    distances = np.array([joints[5] if how == "joint" else tip[2] for joints, tip in seen]) * np.sign(speed)
+    assert distances.min() > -2e-3
+    assert distances[-1] > (0.05 if how == "joint" else 0.005)
     assert np.abs([joints[:5] for joints, _ in seen]).max() < (5e-3 if how == "joint" else 0.1)
     cell.run.run_for(0.6)
-    point.positions = begin
+    point.positions = start
     goal = client.send(follow.Goal(trajectory=msg.JointTrajectory(joint_names=list(cell.chain.joints), points=[point])))
     cell.run.run_for(2.5)
     assert goal.succeeded, "back for the other tests"

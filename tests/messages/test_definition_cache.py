@@ -83,7 +83,7 @@ def test_definitions_survive_json() -> None:
         assert from_data(json.loads(json.dumps(to_data(definition)))) == definition
 
 
-def test_a_file_that_is_wrong_is_said_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_file_is_reported_when_it_is_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     from roboyard.errors import MessageError
 
     texts = module._own_texts() | {"own_msgs/msg/Wrong": "no type at all\n"}

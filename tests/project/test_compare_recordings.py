@@ -241,7 +241,7 @@ def test_another_order_at_one_moment_is_named(messages: list[Sent], data: st.Dat
 
 
 @given(recorded())
-def test_renamed_things_are_the_same_under_their_table_and_its_inverse(messages: list[Sent]) -> None:
+def test_renamed_objects_are_the_same_under_their_table_and_its_inverse(messages: list[Sent]) -> None:
     renamed = [new_words(one) for one in messages]
     assert not compare(messages, renamed, RENAMES, new_is_new=True).differences
     assert not compare(renamed, messages, INVERSE, old_is_new=True).differences
@@ -301,7 +301,7 @@ def test_metadata_is_compared_with_the_scenarios_name(tmp_path: Path, tool: Modu
     assert any("metadata lock" in line for line in found.notes)
 
 
-def test_metrics_and_verdicts_are_compared_under_renames(tool: ModuleType) -> None:
+def test_metrics_and_results_are_compared_under_renames(tool: ModuleType) -> None:
     from metrics_diff import compare_metrics
     from recording_renames import parse_renames, read_renames
 
@@ -346,7 +346,7 @@ def test_metrics_and_verdicts_are_compared_under_renames(tool: ModuleType) -> No
         ("topics\n", "no TOML"),
     ],
 )
-def test_a_bad_table_is_told(text: str, said: str, tmp_path: Path, tool: ModuleType) -> None:
+def test_a_bad_table_is_reported(text: str, said: str, tmp_path: Path, tool: ModuleType) -> None:
     from recording_renames import read_renames
 
     from roboyard.errors import InputError
@@ -385,10 +385,10 @@ seed = int(words[words.index("--seed") + 1])
 
 def git(repository: Path, *words: str) -> str:
     who = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@b"}
-    done = subprocess.run(
+    process = subprocess.run(
         ["git", *words], cwd=repository, env={**os.environ, **who}, capture_output=True, text=True, check=True
     )
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 @pytest.fixture
@@ -524,7 +524,7 @@ def test_commands_that_are_called_otherwise_stand_in_the_table(
     assert call(tool, capsys, *words, "--renames", str(table))[0] == 0
 
 
-def test_bad_input_is_told(
+def test_bad_input_is_reported(
     tool: ModuleType, repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keep = ["--keep", str(tmp_path / "kept")]
@@ -588,16 +588,16 @@ def test_a_real_scenario_run_twice_is_equal(tool: ModuleType, tmp_path: Path) ->
 
     if not (ROOT / ".git").exists():
         pytest.skip("not a git clone")
-    done: dict[str, SmokeRun] = {}
+    process: dict[str, SmokeRun] = {}
     with open_working_tree(ROOT) as tree:
         seeds = {"a": 0, "b": 0, "other": 1}
         jobs = [Job(tree, RUN, "rover-drive", seed, tmp_path / name) for name, seed in seeds.items()]
-        SmokeRunner(tmp_path, 1, 280.0, print).run(jobs, lambda job, found: done.update({job.home.name: found}))
-    assert all(one.error is None for one in done.values())
+        SmokeRunner(tmp_path, 1, 280.0, print).run(jobs, lambda job, found: process.update({job.home.name: found}))
+    assert all(one.error is None for one in process.values())
     for table in (read_renames(tool.RENAMES), parse_renames({"frames": {"nowhere": "somewhere"}})):
         table.excluded["metrics"] = read_renames(tool.RENAMES).excluded["metrics"]
-        result = tool.compare_runs(done["a"], done["b"], table, 0.0)
+        result = tool.compare_runs(process["a"], process["b"], table, 0.0)
         assert result.verdict == tool.EQUAL, result
-        result = tool.compare_runs(done["a"], done["other"], table, 0.0)
+        result = tool.compare_runs(process["a"], process["other"], table, 0.0)
         assert result.verdict == tool.DIFFERENT
         assert result.differences[0].topic

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.harness.live import run_cli, spawn_cli
+from tests.harness.live_bus import run_cli, spawn_cli
 
 import roboyard as ry
 

@@ -90,7 +90,7 @@ def test_a_pip_that_fails_ends_the_install(monkeypatch: pytest.MonkeyPatch, tmp_
     assert INSTALL.main(["video"]) == 1
 
 
-def test_imports_in_functions_are_seen_and_the_own_are_not() -> None:
+def test_imports_in_functions_are_found_and_those_of_the_package_are_not() -> None:
     tree = ast.parse(
         "import os\nfrom roboyard.bus import Bus\nfrom . import near\ndef f():\n from a.b import c\n import d"
     )

@@ -78,11 +78,11 @@ def test_a_list_assembles_no_world_and_imports_no_node(kind: str) -> None:
         (["check", "world", "empty"], {"numpy", "mujoco", "numba", "scipy"}),
     ],
 )
-def test_a_verb_imports_only_what_it_uses(verb: list[str], allowed: set[str]) -> None:
+def test_a_command_imports_only_what_it_uses(verb: list[str], allowed: set[str]) -> None:
     assert imported("-m", "roboyard", *verb) & (COMPILED | {"numpy", "rosbags", "jinja2"}) <= allowed | {"rosbags"}
 
 
-def test_a_verb_imports_no_other_verb() -> None:
+def test_a_command_imports_no_other_command() -> None:
     found = {name for name in modules("-m", "roboyard", "list", "robots") if name.startswith("roboyard.cli.verbs.")}
     assert found == {"roboyard.cli.verbs.listing"}
 

@@ -155,7 +155,7 @@ def test_replay_renames_and_excludes_topics(recorded: Path) -> None:
             Replay(harness.bus, recording, rename={"/none": "/x"})
 
 
-def test_replay_from_the_middle_begins_with_latched(recorded: Path) -> None:
+def test_replay_from_a_later_time_begins_with_latched(recorded: Path) -> None:
     with open_recording(recorded) as recording, BusHarness() as harness:
         replay = Replay(harness.bus, recording, start_ns=10**9, end_ns=15 * 10**8)
         scans, positions = make_subscribers(harness)

@@ -228,7 +228,7 @@ def test_invalid_monitor_config_is_refused(make) -> None:
 
 
 # -- surroundings ----------------------------------------------------------------------------------------------------
-def test_hidden_points_are_remembered_until_seen_again() -> None:
+def test_hidden_points_are_remembered_until_observed_again() -> None:
     seen = Surroundings({"scan": 0.5}, memory=3.0)
     ahead = {"first": -1.5, "last": 1.5, "reach": 5.0}
     seen.see("scan", View(SE2(), np.array([[1.0, 0.0]]), **ahead), 0)

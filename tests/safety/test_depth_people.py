@@ -70,7 +70,7 @@ def test_cells_hold_every_point_of_squares_with_enough(count: int, side: float) 
 
 
 @given(st.floats(1.5, 4.0), st.floats(-0.5, 0.5))
-def test_columns_hold_seen_points_and_hidden_depth(x: float, y: float) -> None:
+def test_columns_hold_observed_points_and_hidden_depth(x: float, y: float) -> None:
     (seen,) = after_learning().see(Shot(1.0, picture(board(x, y)), RAYS, EYE), *NOBODY) or []
     columns = seen.columns
     middles, lengths = columns.middle_lines()
@@ -125,7 +125,7 @@ GROUPS = find_groups("iisy")
 JOINTS = GROUPS.chain("arm").joints
 
 
-def test_depth_tracker_drops_invalid_pictures(harness: BusHarness) -> None:
+def test_depth_tracker_drops_invalid_images(harness: BusHarness) -> None:
     node = harness.add(DepthPeopleTrackerNode(description=GROUPS.model, joints=JOINTS), "tracker")
     output = harness.published("/tracked_people")
 

@@ -32,11 +32,11 @@ ON_DEMAND = {"roboyard.grids.registration._fill_cloud", "roboyard.grids.registra
 
 def unexpected_kernels(scenarios: list[str], folder: Path) -> list[list[str]]:
     """Scenario and name of each kernel that runs call without having said so."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", RUN_ALL, *scenarios], capture_output=True, text=True, check=False, cwd=folder
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    result = json.loads(done.stdout.splitlines()[-1])
+    assert process.returncode == 0, process.stderr[-2000:]
+    result = json.loads(process.stdout.splitlines()[-1])
     assert result["expected"] > 10
     return [item for item in result["unexpected"] if item[1] not in ON_DEMAND]
 

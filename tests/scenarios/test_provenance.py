@@ -36,7 +36,7 @@ def test_a_recording_says_what_its_bytes_depend_on(tmp_path: Path) -> None:
     assert compare_with_here(found) == ""
 
 
-def test_a_recording_names_what_drew_its_pictures(tmp_path: Path) -> None:
+def test_a_recording_names_what_drew_its_images(tmp_path: Path) -> None:
     with ry.Run("arena", out=tmp_path / "run") as run:
         assert run.simulation.looks.studio is not None  # as the first picture asks for it
         wanted = run.simulation.looks.renderer
@@ -65,7 +65,7 @@ def test_each_difference_is_named_with_both_sides() -> None:
     assert "\n" not in line
 
 
-def test_a_lock_that_alone_differs_is_said_too() -> None:
+def test_a_lock_that_alone_differs_is_reported_too() -> None:
     assert "other versions of further packages" in compare_with_here(provenance().metadata() | {"lock": "other"})
 
 
@@ -73,7 +73,7 @@ def test_what_an_older_recording_does_not_say_is_not_compared() -> None:
     assert compare_with_here({"version.numpy": provenance().versions["numpy"]}) == ""
 
 
-def test_pictures_that_one_run_did_not_draw_are_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_that_one_run_did_not_draw_are_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     assert compare_with_here(provenance("gl").metadata()) == ""
     drawn = differences(provenance("gl").metadata(), provenance("rays").metadata())
     assert drawn == ("the renderer gl (here rays)",)
@@ -99,7 +99,7 @@ def test_the_package_carries_the_lock_file() -> None:
     assert len(locked_versions()) > 50
 
 
-def test_inputs_of_a_run_made_elsewhere_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inputs_of_a_run_of_another_machine_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ry.Run("arena", out=tmp_path / "run") as run:
         run.run_for(0.1)
     file = tmp_path / "run" / "recording.mcap"
@@ -111,7 +111,7 @@ def test_inputs_of_a_run_made_elsewhere_are_told_of(tmp_path: Path, monkeypatch:
     assert line.endswith("(here 9.9): bytes may differ")
 
 
-def test_a_report_made_elsewhere_is_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_of_another_machine_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from roboyard.cli.main import run as command
 
     with ry.Run("arena", out=tmp_path / "run") as run:

@@ -71,7 +71,7 @@ def test_a_wrong_stamp_changes_no_metric_and_is_counted(at: int, stamp_s: float,
     assert "odom_rmse" in rows[0]["metrics"]["a"]
     assert len(told) == 1
     assert TOPICS.odometry in told[0]
-    assert found.doubts() == {}, "nothing is missing"
+    assert found.rejection_reasons() == {}, "nothing is missing"
 
 
 def test_a_part_of_the_run_in_which_all_stamps_are_wrong_does_not_look_good() -> None:
@@ -84,11 +84,11 @@ def test_a_part_of_the_run_in_which_all_stamps_are_wrong_does_not_look_good() ->
         found.take(TOPICS.odometry, odometry(time_ns + wrong, circle(k * 0.02)), time_ns)
     metrics = found.flat({})
     assert metrics["odom_rmse"] == pytest.approx(0.0, abs=1e-9)
-    verdict = Criterion("odom_rmse < 0.5").judge(metrics, "knows", found.doubts())
+    verdict = Criterion("odom_rmse < 0.5").judge(metrics, "knows", found.rejection_reasons())
     assert verdict.passed is False
     assert "not measured from 2 s to 3.98 s" in verdict.reason
     assert "/odom" in verdict.reason
-    assert Criterion("a.path_length >= 0").judge(metrics, "drives", found.doubts()).passed
+    assert Criterion("a.path_length >= 0").judge(metrics, "drives", found.rejection_reasons()).passed
 
 
 def test_odometry_that_always_comes_from_the_future_is_not_measured() -> None:
@@ -105,7 +105,7 @@ def test_odometry_that_always_comes_from_the_future_is_not_measured() -> None:
     for k in range(50):
         found.take(TOPICS.truth, odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
         found.take(TOPICS.odometry, odometry(k * STEP_NS + 10**9, circle(k * 0.02)), k * STEP_NS)
-    verdict = Criterion("odom_rmse < 0.5").judge(found.flat({}), "knows", found.doubts())
+    verdict = Criterion("odom_rmse < 0.5").judge(found.flat({}), "knows", found.rejection_reasons())
     assert (verdict.passed, found.rejected()[0]["count"]) == (False, 50)
     assert verdict.reason.startswith("not measured: odom_rmse; odom_rmse: messages on /odom stamped in the future")
 
@@ -139,7 +139,7 @@ def test_a_number_that_is_not_finite_leaves_metrics_finite_and_fails_criteria(
     assert found.by_robot()["a"] == good()
     assert [(row["topic"], row["reason"], row["count"]) for row in found.rejected()] == [(topic, "not finite", 3)]
     name = "filtered_rmse" if topic == TOPICS.filtered else "odom_rmse"
-    verdict = Criterion(f"{name} < 0.5").judge(metrics, "knows", found.doubts())
+    verdict = Criterion(f"{name} < 0.5").judge(metrics, "knows", found.rejection_reasons())
     assert verdict.passed is False
     assert topic in verdict.reason
     assert "(3)" in verdict.reason
@@ -165,7 +165,7 @@ MESSAGES: dict[str, Callable[[float], Any]] = {
 
 @pytest.mark.parametrize("value", BAD)
 @pytest.mark.parametrize("name", list(MESSAGES))
-def test_what_foreign_nodes_send_is_looked_at(name: str, value: float) -> None:
+def test_messages_of_external_nodes_are_checked(name: str, value: float) -> None:
     assert nonfinite_number(MESSAGES[name](value))
     assert not nonfinite_number(MESSAGES[name](0.5))
 
@@ -183,9 +183,9 @@ def test_a_message_that_a_collector_cannot_read_costs_its_metrics_only() -> None
 
     found = evaluation_of(spoil)
     assert found.rejected()[0]["reason"] == "malformed"
-    metrics, doubts = found.flat({}), found.doubts()
-    assert not Criterion("location_rmse < 1").judge(metrics, "", doubts).passed
-    assert Criterion("odom_rmse < 1").judge(metrics, "", doubts).passed
+    metrics, reasons = found.flat({}), found.rejection_reasons()
+    assert not Criterion("location_rmse < 1").judge(metrics, "", reasons).passed
+    assert Criterion("odom_rmse < 1").judge(metrics, "", reasons).passed
 
 
 def test_a_metric_that_overflows_is_none() -> None:
@@ -196,7 +196,7 @@ def test_a_metric_that_overflows_is_none() -> None:
     found = evaluation_of(spoil)
     metrics = found.flat({})
     json.dumps(metrics, allow_nan=False)
-    verdict = Criterion("odom_rmse > 0").judge(metrics, "", found.doubts())
+    verdict = Criterion("odom_rmse > 0").judge(metrics, "", found.rejection_reasons())
     assert verdict.passed is False
     assert "inf" in verdict.reason
 
@@ -262,7 +262,7 @@ nodes: {evil: {use: "evil.py:Evil", robot: rover}}
 
 
 @pytest.mark.parametrize("kind", ["future", "nan", "inf"])
-def test_a_run_beside_an_evil_node_is_judged_and_reported(kind: str, tmp_path: Path) -> None:
+def test_a_run_with_an_evil_node_is_evaluated_and_reported(kind: str, tmp_path: Path) -> None:
     (tmp_path / "evil.py").write_text(EVIL)
     path = tmp_path / "evil.yaml"
     path.write_text(SCENARIO)

@@ -40,7 +40,7 @@ def test_nothing_is_imported(module: str) -> None:
     assert module not in sys.modules
 
 
-def test_what_the_source_does_not_tell_is_none(module: str) -> None:
+def test_what_the_source_does_not_show_is_none(module: str) -> None:
     assert read_class_docstring(module, "Absent") is None
     assert read_class_docstring(module, "Foreign") is None
     assert read_class_docstring("no_such_module_anywhere", "Plain") is None

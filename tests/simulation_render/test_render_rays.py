@@ -163,7 +163,7 @@ def test_an_empty_world_is_sky_only():
     assert picture[0, 0, 0] < picture[-1, 0, 0]  # bluer overhead
 
 
-def test_the_light_at_a_point_does_not_depend_on_the_points_beside_it():
+def test_the_light_at_a_point_does_not_depend_on_the_points_next_to_it():
     # Points are shaded in blocks: whole ones, the rest of one, and single points must come out alike.
     random = np.random.default_rng(3)
     count = 2 * BLOCK + 17

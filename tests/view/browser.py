@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from roboyard.bus.pacing import wall_seconds
+from roboyard.compute.wall_clock import wall_seconds
 
 CHROMIUM = Path("/usr/bin/chromium")
 SOFTWARE = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]

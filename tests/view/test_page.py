@@ -8,8 +8,8 @@ import pytest
 from tests.view.browser import Page, browser
 from tests.view.conftest import Stage
 
-from roboyard.bus.pacing import wall_seconds
 from roboyard.bus.topics import Topic
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.scenarios import Control, Run, load_spec, run_scenario
 from roboyard.view import Player, Server, View
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.view.conftest import Client, Stage
 
-from roboyard.bus.pacing import wall_seconds
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.geometry import SE2
 from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_se2

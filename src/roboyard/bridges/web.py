@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -82,19 +83,32 @@ class Peer:
                     await self._connection.send(data)
 
 
+@dataclass(frozen=True, slots=True)
+class PeerHandlers:
+    """Functions that a server calls on its loop's thread.
+
+    Attributes:
+        on_connect: Called with each new peer.
+        on_receive: Awaited with a peer and each text or byte string that it sends, in order.
+        on_disconnect: Called with each peer whose connection has ended.
+    """
+
+    on_connect: Callable[[Peer], None]
+    on_receive: Callable[[Peer, str | bytes], Awaitable[None]]
+    on_disconnect: Callable[[Peer], None]
+
+
 class WebServer:
-    """Serves peers one after the other's beginning.
+    """Accepts WebSocket connections and serves each peer in a task of its own.
 
     Args:
-        loop: Where it lives.
-        gateway: For counts and complaints.
+        loop: Event loop that the server runs on.
+        gateway: Counts refused connections and ended ones, and logs why.
         host: Address to listen on.
-        port: Where; 0: any that is free.
+        port: Port to listen on; 0: any that is free.
         access: Decides who may connect.
-        came: Told of a new peer.
-        hear: Told of each thing a peer says.
-        left: Told that a peer has gone.
-        protocols: Sub-protocols of which a peer must offer one; none: whatever it offers.
+        handlers: Called when a peer connects, sends, and disconnects.
+        protocols: Sub-protocols of which a peer must offer one; empty: a peer need not offer any.
     """
 
     def __init__(
@@ -104,9 +118,7 @@ class WebServer:
         host: str,
         port: int,
         access: WebAccess,
-        came: Callable[[Peer], None],
-        hear: Callable[[Peer, str | bytes], Awaitable[None]],
-        left: Callable[[Peer], None],
+        handlers: PeerHandlers,
         protocols: Sequence[str] = (),
     ) -> None:
         self.port = port
@@ -114,7 +126,7 @@ class WebServer:
         self._gateway = gateway
         self._host = host
         self._access = access
-        self._came, self._hear, self._left = came, hear, left
+        self._handlers = handlers
         self._protocols = [Subprotocol(name) for name in protocols]
         self._server: Server | None = None
         self._peers = 0
@@ -168,15 +180,15 @@ class WebServer:
         peer = Peer(connection, self._count, self._loop, self._gateway)
         writing = self._loop.begin(peer.write())
         try:
-            self._came(peer)
-            async for said in connection:
-                await self._hear(peer, said)
+            self._handlers.on_connect(peer)
+            async for data in connection:
+                await self._handlers.on_receive(peer, data)
         except ConnectionClosed:
             self._gateway.count("connections ended")
         finally:
             self._peers -= 1
             writing.cancel()
-            self._left(peer)
+            self._handlers.on_disconnect(peer)
 
 
 def json_number(value: Any) -> Any:

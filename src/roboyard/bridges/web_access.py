@@ -99,12 +99,12 @@ class WebAccess:
 
 
 def _refusal_of_origin(origin: str) -> str:
-    shown = ascii(origin[:_MAX_SHOWN])
+    quoted_origin = ascii(origin[:_MAX_SHOWN])
     if _fault_of(origin):
         advice = "open the page from a web server and allow its origin: --allow-origin http://HOST:PORT"
     else:
         advice = f"if you trust it: --allow-origin {origin[:_MAX_SHOWN]}"
-    return f"a web page of the origin {shown} wanted to connect and was refused ({advice})"
+    return f"a web page of the origin {quoted_origin} wanted to connect and was refused ({advice})"
 
 
 def _host_name(header: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from threading import Event as WakeEvent
 from typing import Any, Protocol
 
-from roboyard.bus.pacing import Pacer, idle
+from roboyard.compute.wall_clock import Pacer, idle
 from roboyard.errors import RunError
 
 Callback = Callable[[], None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from roboyard.bus.pacing import perf_ns
+from roboyard.compute.wall_clock import perf_ns
 from roboyard.errors import RunError, describe_exception
 
 _EXIT_ADVICE = "a callback returns; `duration` or `until` of the scenario, or /set_simulation_state, ends the run"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from roboyard.bus.futures import Future
 from roboyard.bus.meter import NodeError
-from roboyard.bus.pacing import perf_ns
 from roboyard.compute import Pool, ThreadPool
+from roboyard.compute.wall_clock import perf_ns
 from roboyard.errors import InputError
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ def copied(node: Node, name: str) -> Any:
     try:
         return copy.deepcopy(getattr(node, name))
     except (Exception, SystemExit) as error:
-        why = describe_exception(error) if isinstance(error, SystemExit) else error
+        reason = describe_exception(error) if isinstance(error, SystemExit) else error
         raise RunError(
-            f"cannot be saved: attribute '{name}': {why}",
+            f"cannot be saved: attribute '{name}': {reason}",
             where=f"node {node.full_name}",
             valid="plain data",
         ) from error

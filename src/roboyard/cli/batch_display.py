@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from roboyard.bus.pacing import wall_seconds
 from roboyard.cli import terminal
+from roboyard.compute.wall_clock import wall_seconds
 
 if TYPE_CHECKING:
     from roboyard.scenarios.batch_worker import Result

@@ -18,18 +18,18 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Literal
 
-from roboyard.bus.pacing import wall_seconds
 from roboyard.cli.revisions import Revision
 from roboyard.compute import usable_cores
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError
 
 CONFIDENCE = 0.9
 """The median of all pairs that could be measured lies within a figure's interval with at least this probability."""
-Verdict = Literal["slower", "faster", "same", "unclear", "changed", "not measured"]
+ComparisonResult = Literal["slower", "faster", "same", "unclear", "changed", "not measured"]
 _TIME = re.compile(r"[nµum]?s( .*)?|% of a core")
 _RATE = re.compile(r"(?!m/s|rad/s|°/s).*(/s|Hz)|[x×] real time")
 _BOUND = re.compile(r"\s*([<>])=?\s*[-+.\deE]+\s*")
-Answer = Mapping[str, Any]
+BenchmarkReport = Mapping[str, Any]
 """What ``roboyard bench --json`` prints."""
 
 
@@ -64,7 +64,7 @@ class FigureComparison:
         """Between what the median lies; see `median_interval`."""
         return median_interval(self.ratios) if self.ratios else None
 
-    def verdict(self, tolerance: float) -> Verdict:
+    def classify(self, tolerance: float) -> ComparisonResult:
         """How the new revision compares.
 
         ``slower`` means that the whole interval lies above 1 + tolerance, ``faster`` that it lies below 1 / (1 +
@@ -96,7 +96,7 @@ class FigureComparison:
             "ratios": self.ratios,
             "ratio": self.ratio,
             "interval": self.interval,
-            "verdict": self.verdict(tolerance),
+            "verdict": self.classify(tolerance),
         }
 
 
@@ -134,7 +134,7 @@ def median_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def compare_benchmark(
-    measure: Callable[[str], Answer | str], name: str, pairs: int, progress: Callable[[str], None]
+    measure: Callable[[str], BenchmarkReport | str], name: str, pairs: int, progress: Callable[[str], None]
 ) -> BenchmarkComparison:
     """Measure a benchmark in pairs.
 
@@ -145,21 +145,21 @@ def compare_benchmark(
         progress: Takes a line.
     """
     found = BenchmarkComparison()
-    runs: dict[str, list[Sequence[Answer]]] = {"old": [], "new": []}
-    begin = wall_seconds()
+    runs: dict[str, list[Sequence[BenchmarkReport]]] = {"old": [], "new": []}
+    start = wall_seconds()
     for pair in range(pairs + 1):  # the first is not counted
-        passed = wall_seconds() - begin
+        passed = wall_seconds() - start
         left = f", about {passed * (pairs + 1 - pair) / pair:.0f} s left" if pair else ""
         progress(f"measuring {name}: {f'pair {pair} of {pairs}' if pair else 'once without counting'}{left} …")
         for side in ("new", "old") if pair and pair % 2 == 0 else ("old", "new"):
-            answer = measure(side)
-            if isinstance(answer, str):
-                found.errors[side] = answer
+            report = measure(side)
+            if isinstance(report, str):
+                found.errors[side] = report
                 continue
             if pair:
-                runs[side].append(answer["figures"][name])
+                runs[side].append(report["figures"][name])
             else:
-                found.skipped += [f"{side}: {item['what']}: {item['why']}" for item in answer.get("skipped", ())]
+                found.skipped += [f"{side}: {item['what']}: {item['why']}" for item in report.get("skipped", ())]
         if found.errors:
             return found
     old, new = (_series(runs[side]) for side in ("old", "new"))
@@ -177,10 +177,10 @@ class _Series:
     values: tuple[float | None, ...]
 
 
-def _series(runs: Sequence[Sequence[Answer]]) -> list[_Series]:
-    """Figures of several runs: by place, since a name may tell what was measured, too; else by name."""
+def _series(runs: Sequence[Sequence[BenchmarkReport]]) -> list[_Series]:
+    """Figures of several runs: by index, since a name may contain what was measured; else by name."""
     if len({len(run) for run in runs}) == 1:
-        columns: Iterable[Sequence[Answer]] = zip(*runs, strict=True)
+        columns: Iterable[Sequence[BenchmarkReport]] = zip(*runs, strict=True)
     else:
         tables = [{one["name"]: one for one in run} for run in runs]
         columns = [[table[name] for table in tables] for name in tables[0] if all(name in table for table in tables)]
@@ -199,17 +199,18 @@ def _matched(old: list[_Series], new: list[_Series]) -> tuple[list[FigureCompari
     """Figures of both sides in the new one's order: by name and unit, else by place where as many are left."""
     pairs: dict[int, _Series] = {}
     waiting = list(old)
-    for place, series in enumerate(new):
+    for index, series in enumerate(new):
         same = next((one for one in waiting if (one.name, one.unit) == (series.name, series.unit)), None)
         if same is not None:
             waiting.remove(same)
-            pairs[place] = same
-    rest = [place for place in range(len(new)) if place not in pairs]
-    if len(rest) == len(waiting) and all(new[p].unit == one.unit for p, one in zip(rest, waiting, strict=True)):
-        pairs.update(zip(rest, waiting, strict=True))
-        rest, waiting = [], []
-    found = [_figure(pairs[place], series) for place, series in enumerate(new) if place in pairs]
-    only = {"old": [one.name for one in waiting], "new": [new[place].name for place in rest]}
+            pairs[index] = same
+    unmatched = [index for index in range(len(new)) if index not in pairs]
+    by_index = list(zip(unmatched, waiting, strict=False))
+    if len(unmatched) == len(waiting) and all(new[index].unit == one.unit for index, one in by_index):
+        pairs.update(by_index)
+        unmatched, waiting = [], []
+    found = [_figure(pairs[index], series) for index, series in enumerate(new) if index in pairs]
+    only = {"old": [one.name for one in waiting], "new": [new[index].name for index in unmatched]}
     return found, {side: names for side, names in only.items() if names}
 
 
@@ -235,9 +236,9 @@ def speed_of(unit: str, target: str = "") -> tuple[bool, bool]:
     return is_time or is_rate, more
 
 
-def measure_at(revision: Revision, name: str, words: Sequence[str]) -> Answer | str:
+def measure_at(revision: Revision, name: str, words: Sequence[str]) -> BenchmarkReport | str:
     """What a benchmark prints at a revision, in a process of its own; or why it gives nothing."""
-    done = subprocess.run(  # noqa: S603 - our own command
+    process = subprocess.run(  # noqa: S603 - our own command
         revision.command(["bench", name, *words, "--json"]),
         cwd=revision.root,
         env=dict(revision.environment),
@@ -247,14 +248,14 @@ def measure_at(revision: Revision, name: str, words: Sequence[str]) -> Answer | 
         check=False,
     )
     try:
-        answer = json.loads(done.stdout.splitlines()[-1])
-        if answer["figures"][name]:
-            return dict(answer)
+        report = json.loads(process.stdout.splitlines()[-1])
+        if report["figures"][name]:
+            return dict(report)
         return "it gives no figures"
     except (IndexError, KeyError, TypeError, ValueError):
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        said = next((line for line in lines if line.startswith("error:")), (lines or [""])[-1])
-        return said.removeprefix("error:").strip() or f"it ended with exit code {done.returncode}"
+        lines = [line for line in process.stderr.splitlines() if line.strip()]
+        message = next((line for line in lines if line.startswith("error:")), (lines or [""])[-1])
+        return message.removeprefix("error:").strip() or f"it ended with exit code {process.returncode}"
 
 
 def busy_note() -> str | None:

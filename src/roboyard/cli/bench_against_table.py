@@ -83,15 +83,24 @@ def bench_against(
 
 
 def _slower(result: BenchmarkComparison, tolerance: float) -> list[FigureComparison]:
-    return [one for one in result.figures if one.verdict(tolerance) == "slower"]
+    return [one for one in result.figures if one.classify(tolerance) == "slower"]
 
 
 def _show(name: str, result: BenchmarkComparison, tolerance: float) -> None:
     heading(name)
     for side, reason in result.errors.items():
         say(f"  the {side} revision could not be measured: {reason}")
-    rows = [(one.name, _middle(one.old), _middle(one.new), one.unit, *_ratio(one), one.verdict(tolerance))
-            for one in result.figures]  # fmt: skip
+    rows = [
+        (
+            one.name,
+            _format_median(one.old),
+            _format_median(one.new),
+            one.unit,
+            *_ratio(one),
+            one.classify(tolerance),
+        )
+        for one in result.figures
+    ]
     if rows:
         table(("figure", "old", "new", "unit", "ratio", "spread", "verdict"), rows, right=("old", "new", "ratio"))
     for side, names in result.only.items():
@@ -100,9 +109,9 @@ def _show(name: str, result: BenchmarkComparison, tolerance: float) -> None:
         note(f"skipped {line}")
 
 
-def _middle(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return number(median(known) if known else None)
+def _format_median(values: Sequence[float | None]) -> str:
+    measured = [value for value in values if value is not None]
+    return number(median(measured) if measured else None)
 
 
 def _ratio(one: FigureComparison) -> tuple[str, str]:

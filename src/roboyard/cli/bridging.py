@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from roboyard.bridges import Bridge
-    from roboyard.bus.pacing import Pacer
+    from roboyard.compute.wall_clock import Pacer
     from roboyard.scenarios import Run
 
 

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from roboyard.bus.pacing import wall_seconds
 from roboyard.cli import terminal
 from roboyard.cli.keys import Keys
+from roboyard.compute.wall_clock import wall_seconds
 
 if TYPE_CHECKING:
     from roboyard.bus import Bus
@@ -107,7 +107,7 @@ class Display:
         terminal.note(f"{self._name}: {what}")
 
     def tick(self) -> None:
-        """The run goes on; where nothing can be redrawn a line is written now and then."""
+        """Show that the run continues: where the terminal cannot be redrawn, write a line at intervals."""
         if not self._drawn and not self._quiet and wall_seconds() >= self._due:
             self._due = wall_seconds() + _QUIET_PERIOD
             terminal.note(self._line())

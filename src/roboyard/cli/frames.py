@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from roboyard.bus.pacing import wall_seconds
 from roboyard.cli.lookup import FileSource, LiveSource, Source
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.record.recording import Connection, Decode, Raw, Recording
 
 if TYPE_CHECKING:

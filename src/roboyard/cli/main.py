@@ -1,4 +1,4 @@
-"""The entry point: runs a verb, and turns whatever happens into one line and an exit code."""
+"""The entry point: runs a command, and turns each error into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from roboyard.cli.failures import report
-from roboyard.cli.verbs import is_verb, make_app
+from roboyard.cli.verbs import is_command, make_app
 
 
 def main() -> None:
@@ -21,16 +21,23 @@ def main() -> None:
 
 
 @cache
-def _command(verb: str | None = None) -> Any:
-    """The command with one verb, or with all of them."""
-    return typer.main.get_command(make_app(None if verb is None else [verb]))
+def _command(name: str | None = None) -> Any:
+    """The program with one command, or with all of them."""
+    return typer.main.get_command(make_app(None if name is None else [name]))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line; gives its exit code."""
+    """Run one command line.
+
+    Args:
+        arguments: Its words, without the name of the program.
+
+    Returns:
+        The exit code, see `failures`.
+    """
     as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
     try:
-        command = _command(arguments[0] if arguments and is_verb(arguments[0]) else None)
+        command = _command(arguments[0] if arguments and is_command(arguments[0]) else None)
         with command.make_context("roboyard", list(arguments)) as context:
             command.invoke(context)
         sys.stdout.flush()

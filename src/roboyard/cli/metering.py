@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from itertools import islice, pairwise
 from typing import Any
 
-from roboyard.bus.pacing import wall_seconds
 from roboyard.cli.lookup import Source
 from roboyard.cli.terminal import size
+from roboyard.compute.wall_clock import wall_seconds
 
 Seen = Sequence[tuple[int, int]]
 """Time [ns] and size [bytes] of messages."""

@@ -79,7 +79,7 @@ def draw_motion(file: Path, scene: PlanningScene, found: Plan, world: World | No
     image = Image.fromarray(whole.astype(np.uint8))
     ImageDraw.Draw(image).line(_seen(camera, tips), fill=_LINE, width=3)
     try:
-        with atomic_path(file, keep_suffix=True) as temporary:
+        with atomic_path(file, has_target_suffix=True) as temporary:
             image.save(temporary)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", where=str(file)) from error

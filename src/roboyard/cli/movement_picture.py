@@ -55,7 +55,7 @@ def draw_movement(file: Path, walker: Walker, movement: Movement, played: Played
         parts[str(j)].set(ylabel=f"{name} [°]")
     parts["2"].set_xlabel("time [s]; dotted: limits")
     try:
-        with atomic_path(file, keep_suffix=True) as temporary:
+        with atomic_path(file, has_target_suffix=True) as temporary:
             figure.savefig(temporary, dpi=100)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(file), valid="a file in a folder") from None

@@ -54,7 +54,7 @@ def draw(file: Path, leaves: Leaves, title: str) -> None:
     axes.set_axis_off()
     axes.set_title(title)
     try:
-        with atomic_path(file, keep_suffix=True) as temporary:
+        with atomic_path(file, has_target_suffix=True) as temporary:
             figure.savefig(temporary, dpi=120)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", where=str(file)) from error

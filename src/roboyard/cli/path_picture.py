@@ -67,7 +67,7 @@ def draw(
     axes.set_ylabel("y [m]")
     figure.legend(loc="outside lower center", ncols=4, fontsize=8)  # beside the map, which may be narrow
     try:
-        with atomic_path(file, keep_suffix=True) as temporary:
+        with atomic_path(file, has_target_suffix=True) as temporary:
             figure.savefig(temporary, dpi=110)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", where=str(file)) from error

@@ -81,7 +81,7 @@ def draw_reach(file: Path, chain: Chain, reach: Reach) -> None:
             figure.colorbar(image, ax=axes, shrink=0.8)
     figure.suptitle(f"{chain.robot}: where {chain.tip} gets to, in the frame of {chain.base} (+)")
     try:
-        with atomic_path(file, keep_suffix=True) as temporary:
+        with atomic_path(file, has_target_suffix=True) as temporary:
             figure.savefig(temporary, dpi=90)
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be written: {error}", where=str(file)) from error

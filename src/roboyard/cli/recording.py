@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from roboyard.bus.pacing import wall_seconds
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import MessageError, RunError
 from roboyard.record import McapWriter
 

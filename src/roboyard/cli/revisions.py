@@ -53,13 +53,13 @@ class Revision:
         return [str(self.python), "-P", "-m", "roboyard", *words]
 
 
-def find_repository(place: Path) -> Path:
-    """Folder of the git working tree that holds ``place``.
+def find_repository(path: Path) -> Path:
+    """Folder of the git working tree that holds ``path``.
 
     Raises:
         InputError: there is none, or git is not installed.
     """
-    return Path(_git(place, "rev-parse", "--show-toplevel").strip())
+    return Path(_git(path, "rev-parse", "--show-toplevel").strip())
 
 
 def resolve_commit(repository: Path, name: str) -> str:
@@ -107,11 +107,11 @@ def open_working_tree(repository: Path, python: Path | None = None) -> Iterator[
         yield _revision("the working tree", commit, is_clean, repository, Path(folder), python)
 
 
-def _revision(name: str, commit: str, is_clean: bool, tree: Path, beside: Path, python: Path | None) -> Revision:
+def _revision(name: str, commit: str, is_clean: bool, tree: Path, scratch: Path, python: Path | None) -> Revision:
     source = tree / "src"
     if not (source / "roboyard").is_dir():
         raise InputError(f"revision {name} has no folder src/roboyard", where=str(tree), valid=_NEEDS)
-    metadata, data = beside / "metadata", beside / "data"
+    metadata, data = scratch / "metadata", scratch / "data"
     write_metadata(tree / "pyproject.toml", metadata)
     data.mkdir()
     environment = {
@@ -163,20 +163,20 @@ def write_metadata(project: Path, folder: Path) -> None:
 def _extract(repository: Path, commit: str, tree: Path) -> None:
     """Write the files of a commit; unlike `git worktree` this leaves nothing in the repository if we are killed."""
     archive = ["git", "-C", str(repository), "archive", "--format=tar", commit]
-    with subprocess.Popen(archive, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as giving:  # noqa: S603 - own words
-        done = subprocess.run(["tar", "-x", "-C", str(tree)], stdin=giving.stdout, capture_output=True, check=False)  # noqa: S603, S607
-        _, said = giving.communicate()
-    if giving.returncode or done.returncode:
-        reason = " ".join((said or done.stderr).decode(errors="replace").split())
+    with subprocess.Popen(archive, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as git:  # noqa: S603 - own words
+        tar = subprocess.run(["tar", "-x", "-C", str(tree)], stdin=git.stdout, capture_output=True, check=False)  # noqa: S603, S607
+        _, errors = git.communicate()
+    if git.returncode or tar.returncode:
+        reason = " ".join((errors or tar.stderr).decode(errors="replace").split())
         raise RunError(f"commit {commit[:10]} cannot be unpacked: {reason}", where=str(tree))
 
 
-def _git(place: Path, *words: str) -> str:
+def _git(path: Path, *words: str) -> str:
     try:
-        done = subprocess.run(["git", "-C", str(place), *words], capture_output=True, text=True, check=False)  # noqa: S603, S607
+        process = subprocess.run(["git", "-C", str(path), *words], capture_output=True, text=True, check=False)  # noqa: S603, S607
     except OSError as error:
         raise InputError(f"git cannot be called: {error.strerror}", valid="git, and " + _NEEDS) from None
-    if done.returncode:
-        said = " ".join(done.stderr.split()) or f"git {words[0]} ended with {done.returncode}"
-        raise InputError(said, where=str(place), valid=_NEEDS)
-    return done.stdout
+    if process.returncode:
+        message = " ".join(process.stderr.split()) or f"git {words[0]} ended with {process.returncode}"
+        raise InputError(message, where=str(path), valid=_NEEDS)
+    return process.stdout

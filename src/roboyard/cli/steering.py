@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from roboyard.bus.pacing import wall_seconds
 from roboyard.cli import terminal
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError, RunError, UnknownNameError
 
 if TYPE_CHECKING:

@@ -107,7 +107,7 @@ def _write_gif(file: Path, pictures: Iterator[NDArray[np.uint8]], rate: float) -
 
     first, *others = (Image.fromarray(picture).quantize(128, dither=Image.Dither.NONE) for picture in pictures)
     # whole hundredths of a second, as the format has it, which Pillow cuts off
-    with atomic_path(file, keep_suffix=True) as temporary:
+    with atomic_path(file, has_target_suffix=True) as temporary:
         first.save(temporary, save_all=True, append_images=others, duration=10 * round(100.0 / rate), loop=0)
 
 
@@ -115,7 +115,7 @@ def _write_mp4(file: Path, pictures: Iterator[NDArray[np.uint8]], rate: float) -
     from roboyard.scenarios.video.mp4 import Mp4Writer
 
     size = round(_DPI * _SIZE[0]), round(_DPI * _SIZE[1])
-    with atomic_path(file, keep_suffix=True) as temporary, Mp4Writer(temporary, *size, rate) as film:
+    with atomic_path(file, has_target_suffix=True) as temporary, Mp4Writer(temporary, *size, rate) as film:
         for picture in pictures:
             film.add(picture)
 

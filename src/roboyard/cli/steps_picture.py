@@ -85,7 +85,7 @@ def draw_steps(file: Path, plan: StepPlan, rig: Rig, ground: Ground, goal: tuple
     tilt.set_ylim(0.0, None)
     tilt.set_ylabel("until it tips [°]", color="C0")
     try:
-        with atomic_path(file, keep_suffix=True) as temporary:
+        with atomic_path(file, has_target_suffix=True) as temporary:
             figure.savefig(temporary, dpi=90)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(file), valid="a file in a folder") from None

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from roboyard.bus.pacing import wall_seconds
+from roboyard.compute.wall_clock import wall_seconds
 
 if TYPE_CHECKING:
     from roboyard.walking.steps.plan import StepPlan

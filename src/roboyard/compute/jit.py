@@ -152,7 +152,7 @@ def examples_of(compiled: Kernel[..., Any]) -> Examples | None:
 def listen_to_first_calls(listener: Callable[[FirstCall], None]) -> Iterator[None]:
     """Call ``listener`` after each first call of a kernel inside the context, from Python and with the types given.
 
-    Kernels that only other kernels call are compiled or read with their callers, and not told of.
+    Kernels that only other kernels call are compiled or read with their callers, and are not reported.
     """
     _first_call_listeners.append(listener)
     try:

@@ -77,7 +77,7 @@ def _prune(base: Path, name: str, keep: Path) -> None:
 
 
 _LOCK_FILE = "lock"
-_LOCK_PATIENCE = 600.0
+_LOCK_TIMEOUT = 600.0
 """How long a process waits for another one's code before it compiles itself [s]: the other one may be suspended."""
 _LOCK_POLL = 0.02
 
@@ -95,7 +95,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
         yield
         return
     with file:
-        pause, end = threading.Event(), wall_seconds() + _LOCK_PATIENCE
+        pause, end = threading.Event(), wall_seconds() + _LOCK_TIMEOUT
         while not _try_lock(file.fileno()) and wall_seconds() < end:
             pause.wait(_LOCK_POLL)
         yield

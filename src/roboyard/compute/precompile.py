@@ -2,7 +2,7 @@
 
 Whatever is going to call a kernel says so with `expect_kernels` when it is made: a simulation, a costmap, a planner.
 Processes of their own then compile what is not cached, while the world is still being built.  `wait_for_kernels` waits
-for them before a clock starts.  Nobody has to call it: a kernel's first call waits for the process that compiles it.
+for them before a clock starts.  The call is optional: a kernel's first call waits for the process that compiles it.
 """
 
 from __future__ import annotations
@@ -49,26 +49,26 @@ class CompilationProgress:
     """How far the compilation of expected kernels has come.
 
     Attributes:
-        done: Kernels that are ready, of those that were missing.
+        n_finished: Kernels that are ready, of those that were missing.
         total: Kernels that were missing.
         name: The kernel that was started last.
         seconds_left: Estimated from the sizes of what is done and of what is not [s]; None while nothing is done.
     """
 
-    done: int
+    n_finished: int
     total: int
     name: str
     seconds_left: float | None
 
     def __str__(self) -> str:
         left = "" if self.seconds_left is None else f", about {max(1, round(self.seconds_left))} s left"
-        return f"{min(self.done + 1, self.total)} of {self.total} ({self.name.removeprefix('roboyard.')}){left}"
+        return f"{min(self.n_finished + 1, self.total)} of {self.total} ({self.name.removeprefix('roboyard.')}){left}"
 
 
 Report = Callable[[CompilationProgress], None]
 
 _expected: dict[str, Kernel[..., Any]] = {}
-"""Kernels that somebody is going to call and that are not known to be cached, by name."""
+"""Kernels that this process is going to call and that are not known to be cached, by name."""
 _ready: set[str] = set()
 """Names of expected kernels whose code is cached, or compiled in this process."""
 
@@ -123,8 +123,8 @@ def wait_for_kernels(
         # Workers of a batch have the same list: each compiles what the others do not compile at this moment.
         name = next((name for name, kernel in left.items() if not is_being_compiled(kernel)), next(iter(left)))
         if report is not None:
-            done = sum(sizes.values()) - sum(sizes[other] for other in left)
-            rate = (wall_seconds() - start) / done if done else None
+            n_finished = sum(sizes.values()) - sum(sizes[other] for other in left)
+            rate = (wall_seconds() - start) / n_finished if n_finished else None
             seconds = None if rate is None else rate * sum(sizes[other] for other in left)
             report(CompilationProgress(total - len(left), total, name, seconds))
         kernel = left.pop(name)
@@ -249,18 +249,18 @@ class _Compilers:
             try:
                 process.stdin.write(f"{module} {name}\n")
                 process.stdin.flush()
-                is_answered = bool(process.stdout.readline())
+                has_response = bool(process.stdout.readline())
             except (OSError, ValueError):  # it was ended
-                is_answered = False
+                has_response = False
             with self._change:
                 self._finished.add(name)
                 self._change.notify_all()
-            if not is_answered:
+            if not has_response:
                 return
 
     def wait(self, report: Report | None, is_stopped: Callable[[], bool]) -> None:
         """Wait until everything queued is done or all processes are gone, then end the processes."""
-        told: CompilationProgress | None = None
+        reported: tuple[int, str] | None = None
         while True:
             with self._change:
                 is_alive = any(process.poll() is None for process in self._processes)
@@ -270,16 +270,17 @@ class _Compilers:
                 progress = self._progress()
             if is_stopped():
                 break
-            if report is not None and (told is None or (told.done, told.name) != (progress.done, progress.name)):
-                told = progress
+            state = progress.n_finished, progress.name
+            if report is not None and state != reported:
+                reported = state
                 report(progress)
         self.close()
 
     def _progress(self) -> CompilationProgress:
         """Sizes say how long the rest takes: a kernel's own code, since what it calls is counted for itself."""
-        done = sum(self._sizes[name] for name in self._finished)
-        left = sum(self._sizes.values()) - done
-        seconds = (wall_seconds() - self._start) * left / done if done else None
+        n_finished = sum(self._sizes[name] for name in self._finished)
+        left = sum(self._sizes.values()) - n_finished
+        seconds = (wall_seconds() - self._start) * left / n_finished if n_finished else None
         return CompilationProgress(len(self._finished), len(self._sizes), self._latest, seconds)
 
     def close(self) -> None:
@@ -308,10 +309,10 @@ def _serve() -> None:
             import_module(module)
             kernel = registered_kernels()[name][0]
             compile_examples(kernel, _required_examples(kernel))
-            answer = name
+            response = name
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller meets it when it compiles by itself
-            answer = f"failed: {name}: {error!r}".replace("\n", " ")
-        sys.stdout.write(answer + "\n")
+            response = f"failed: {name}: {error!r}".replace("\n", " ")
+        sys.stdout.write(response + "\n")
         sys.stdout.flush()
 
 

@@ -28,7 +28,7 @@ def write_atomic(path: Path | str, content: str | bytes) -> None:
 
 
 @contextmanager
-def atomic_path(path: Path | str, *, keep_suffix: bool = False) -> Iterator[Path]:
+def atomic_path(path: Path | str, *, has_target_suffix: bool = False) -> Iterator[Path]:
     """A path to write to in place of ``path``; the file there replaces ``path`` when the block ends without an error.
 
     The temporary file lies in the same folder and is flushed to the disk before it replaces the old file. It has the
@@ -36,7 +36,7 @@ def atomic_path(path: Path | str, *, keep_suffix: bool = False) -> Iterator[Path
 
     Args:
         path: The file to replace, or to make.
-        keep_suffix: Whether the temporary file ends as ``path`` does, for libraries that choose a format by it.
+        has_target_suffix: Whether the temporary file ends as ``path`` does, for libraries that choose a format by it.
 
     Raises:
         OSError: The disk is full, or the file or its folder cannot be written; it names ``path``.
@@ -49,7 +49,7 @@ def atomic_path(path: Path | str, *, keep_suffix: bool = False) -> Iterator[Path
             return
         if mode is not None and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied", str(path))
-        temporary = _create_temporary(target, target.suffix if keep_suffix else "")
+        temporary = _create_temporary(target, target.suffix if has_target_suffix else "")
         try:
             yield temporary
             _flush(temporary)

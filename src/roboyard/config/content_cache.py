@@ -1,6 +1,6 @@
 """A cache on disk for what is slow to parse: an entry's key is a hash of everything that it was made from.
 
-Entries are JSON, so reading one runs nobody's code.  A change of any input, or of the code that parses it, makes
+Entries are JSON, so reading one runs no code.  A change of any input, or of the code that parses it, makes
 another key; a stale entry cannot be found.  The cache only saves time: whatever is wrong with its folder or with an
 entry, the caller parses as if there were no entry.
 """

@@ -59,7 +59,7 @@ class JointMoves:
         self._speeds: list[tuple[float, int] | None] = [None] * len(self._reach)
 
     def is_at_rest(self, index: int) -> bool:
-        """Whether a joint is told to stand where it goes to."""
+        """Whether a joint's set-point rests at its target."""
         return self._speeds[index] is None and self._reach[index] == Reach(self._targets[index])
 
     def start_at(self, index: int, position: float) -> None:
@@ -81,7 +81,7 @@ class JointMoves:
         self._speeds = [(0.0, -1)] * len(self._reach)
 
     def step(self, now_ns: int, dt: float, paused: bool) -> bool:
-        """Go on for ``dt`` seconds, or towards rest while ``paused``; whether a velocity ended."""
+        """Advance the set-points by ``dt`` seconds, or brake them while ``paused``; return whether a velocity ended."""
         ended = False
         for index, limits in enumerate(self._limits):
             now, speed = self._reach[index], self._speeds[index]

@@ -141,7 +141,7 @@ class Library:
     # -- what comes with us ------------------------------------------------------------------------------------------
     def _load_index(self) -> None:
         """Find the standard definitions and our own: read from the cache, or parsed and put there."""
-        texts = _own_texts()
+        texts = _package_texts()
         cache = ContentCache("messages")
         key = content_key(
             [*_parser_sources(), *(part.encode() for name, text in sorted(texts.items()) for part in (name, text))]
@@ -173,7 +173,7 @@ class Library:
         self._admit(self._parse(text, name) if data is None else list(map(from_data, data)), name)
 
 
-def _own_texts() -> dict[str, str]:
+def _package_texts() -> dict[str, str]:
     """The texts of our own files by full name."""
     found: dict[str, str] = {}
     for package in files(__package__).joinpath("definitions").iterdir():
@@ -185,11 +185,11 @@ def _own_texts() -> dict[str, str]:
 
 def _parser_sources() -> list[bytes]:
     """The code that parses definitions, and the standard definitions, which rosbags holds as code."""
-    own = [files(__package__).joinpath(f"{module}.py").read_bytes() for module in ("library", "text", "structure")]
+    local = [files(__package__).joinpath(f"{module}.py").read_bytes() for module in ("library", "text", "structure")]
     rosbags = find_spec("rosbags")
     folders = rosbags.submodule_search_locations if rosbags is not None else None
-    foreign = [file for folder in folders or () for file in sorted(Path(folder, "typesys").rglob("*.py"))]
-    return [*own, *(file.read_bytes() for file in foreign)]
+    external = [file for folder in folders or () for file in sorted(Path(folder, "typesys").rglob("*.py"))]
+    return [*local, *(file.read_bytes() for file in external)]
 
 
 def interface_of(name: str) -> str:

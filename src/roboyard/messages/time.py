@@ -8,7 +8,7 @@ from roboyard.errors import MessageError
 from roboyard.messages.classes import message_class
 
 _SECOND = 1_000_000_000
-_AHEAD = 100_000_000
+_MAX_CLOCK_DIFFERENCE_NS = 100_000_000
 
 
 def stamp(nanoseconds: int) -> Any:
@@ -43,7 +43,7 @@ def is_ahead(stamp_ns: int, now_ns: int) -> bool:
         stamp_ns: Of a message [ns].
         now_ns: Of the clock of whoever takes it [ns].
     """
-    return stamp_ns > now_ns + _AHEAD
+    return stamp_ns > now_ns + _MAX_CLOCK_DIFFERENCE_NS
 
 
 _time_class: type[Any] | None = None

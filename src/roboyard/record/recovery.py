@@ -78,7 +78,7 @@ def _replacement(out: Path, *, overwrite: bool) -> Iterator[Path]:
         return
     written = out
     try:
-        with atomic_path(out, keep_suffix=True) as written:
+        with atomic_path(out, has_target_suffix=True) as written:
             yield written
     except RecordingError as error:
         if error.where == str(written):

@@ -108,7 +108,7 @@ def store(package: RobotPackage, calibration: DriveCalibration) -> Path:
     A calibration that was kept before is replaced in one step, or stays as it was.
 
     Raises:
-        RunError: it can be written nowhere, or not where an older one lies that runs would go on to use.
+        RunError: it can be written nowhere, or not where an older one lies that runs would continue to use.
     """
     beside, own = places(package)
     for path in (own,) if is_installed(package) else (beside, own):

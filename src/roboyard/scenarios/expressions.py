@@ -133,17 +133,17 @@ class Criterion:
                 hint = near(name, list(known))
                 raise self._error(f"no metric {name!r} in {self.text!r}{hint}", f"metrics: {', '.join(known)}")
 
-    def judge(self, metrics: Mapping[str, Any], name: str = "", doubts: Mapping[str, str] | None = None) -> Verdict:
+    def judge(self, metrics: Mapping[str, Any], name: str = "", rejections: Mapping[str, str] | None = None) -> Verdict:
         """Evaluate over ``metrics``.
 
-        A metric that was not measured (None) fails the criterion with that reason, and so does one of ``doubts``.
+        A metric that was not measured (None) fails the criterion with that reason, and so does one of ``rejections``.
 
         Args:
             metrics: By name.
             name: The criterion's.
-            doubts: Why metrics must not be relied on, by their names.
+            rejections: Why metrics must not be relied on, by their names.
         """
-        reasons = [f"{key}: {doubts[key]}" for key in self.names if doubts and key in doubts]
+        reasons = [f"{key}: {rejections[key]}" for key in self.names if rejections and key in rejections]
         used = tuple((key, metrics.get(key)) for key in self.names)
         missing = [key for key, value in used if value is None]
         if missing:

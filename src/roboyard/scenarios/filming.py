@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from roboyard.bus.pacing import wall_seconds
 from roboyard.compute import usable_cores
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import RoboyardError, RunError
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_folder import RunFolder
 from roboyard.scenarios.schema import VideoEntry
 from roboyard.scenarios.video import Film, VideoSettings, write_video
-from roboyard.scenarios.video.render_process import Answer, RenderProcess
+from roboyard.scenarios.video.render_process import RenderOutcome, RenderProcess
 
-_MOST_APART_NS = 50_000_000
+_MAX_STATE_PERIOD_NS = 50_000_000
 """States are kept at least this often [ns]; pictures between them are interpolated."""
 
 
@@ -29,41 +29,41 @@ class Filming:
         run: Not started yet.
         entry: How the video shall look.
         folder: Of the run.
-        beside: Draw while the run goes on; needs a second core.
-        longest: The video goes so much faster than the scenario says that it takes no longer than this [s]; not for one
-            that is drawn beside, whose end nobody knows.
+        concurrent: Draw during the run; needs a second core.
+        max_duration: Longest video [s]: a longer run is shown faster than the scenario says.  Frames that are drawn
+            during the run ignore it, since the run's end is not known yet.
     """
 
     def __init__(
-        self, run: Run, entry: VideoEntry, folder: RunFolder, *, beside: bool, longest: float = math.inf
+        self, run: Run, entry: VideoEntry, folder: RunFolder, *, concurrent: bool, max_duration: float = math.inf
     ) -> None:
-        self._run, self._entry, self._folder, self._longest = run, entry, folder, longest
+        self._run, self._entry, self._folder, self._max_duration = run, entry, folder, max_duration
         self._robot = next((name for name in run.robots), None)
         self._film = Film()
-        self._period_ns = min(_MOST_APART_NS, max(1, round(1e9 * entry.speed / entry.fps)))
+        self._period_ns = min(_MAX_STATE_PERIOD_NS, max(1, round(1e9 * entry.speed / entry.fps)))
         self._due_ns = 0
         self._process: RenderProcess | None = None
         self._note = ""
-        if beside:
+        if concurrent:
             try:
                 if usable_cores() < 2:
                     raise RunError("drawing beside it needs a second core")
                 self._process = RenderProcess(folder.video, self._robot, self._settings(entry.speed))
             except RoboyardError as error:
                 self._note = f"the video was drawn after the run: {error}"
-        run.bus.executor.on_advance(self._look)
-        self._look(run.bus.now_ns)
+        run.bus.executor.on_advance(self._on_advance)
+        self._on_advance(run.bus.now_ns)
 
     @property
-    def is_beside(self) -> bool:
-        """Whether frames are drawn while the run goes on."""
+    def is_concurrent(self) -> bool:
+        """Whether frames are drawn during the run."""
         return self._process is not None
 
-    def write(self, stage: Callable[[str], None], is_stopped: Callable[[], bool]) -> list[str]:
+    def write(self, report: Callable[[str], None], is_stopped: Callable[[], bool]) -> list[str]:
         """Complete the video, and put it into the run's folder.
 
         Args:
-            stage: Called with a line about how far it is.
+            report: Called with a line about how far it is.
             is_stopped: Looked at after every frame; True ends the video there, and what there is can be played.
 
         Returns:
@@ -71,24 +71,28 @@ class Filming:
         """
         self._film.snap(self._run.simulation)
         if self._process is not None:
-            answer, error = self._finish_beside(self._process, stage, is_stopped)
-            if answer == "done":
+            outcome, error = self._finish_concurrent(self._process, report, is_stopped)
+            if outcome == "done":
                 return []
-            if answer == "failed" or is_stopped():
+            if outcome == "failed" or is_stopped():
                 return [f"no video: {error}"]
             self._note = f"the video was drawn after the run: {error}"
-        speed = max(self._entry.speed, self._run.bus.now_ns / 1e9 / self._longest)
-        line = _ProgressLine(stage)
+        speed = max(self._entry.speed, self._run.bus.now_ns / 1e9 / self._max_duration)
+        line = _ProgressLine(report)
 
-        def tell(done: int, total: int) -> None:
-            line.tell(done, total)
+        def report_frame(done: int, total: int) -> None:
+            line.update(done, total)
             if is_stopped():
                 raise _StopError
 
         notes = [self._note] if self._note else []
         try:
             write_video(
-                self._folder.video, self._film.takes, robot=self._robot, settings=self._settings(speed), progress=tell
+                self._folder.video,
+                self._film.takes,
+                robot=self._robot,
+                settings=self._settings(speed),
+                progress=report_frame,
             )
         except _StopError:
             pass
@@ -97,22 +101,22 @@ class Filming:
         return notes
 
     def close(self) -> None:
-        """End the process that draws, if it still goes on, and remove what it has not completed."""
+        """End the process that draws, if it still runs, and remove what it has not completed."""
         if self._process is not None:
             self._process.close()
             self._process = None
 
-    def _finish_beside(
-        self, process: RenderProcess, stage: Callable[[str], None], is_stopped: Callable[[], bool]
-    ) -> tuple[Answer, str]:
+    def _finish_concurrent(
+        self, process: RenderProcess, report: Callable[[str], None], is_stopped: Callable[[], bool]
+    ) -> tuple[RenderOutcome, str]:
         """How drawing beside the run ended, and why there is no video."""
         process.update(self._film)
-        line, total = _ProgressLine(stage), self._total()
-        answer = process.finish(lambda drawn: line.tell(drawn, total), is_stopped)
+        line, total = _ProgressLine(report), self._total()
+        outcome = process.finish(lambda n_frames: line.update(n_frames, total), is_stopped)
         self.close()
-        return answer, process.error
+        return outcome, process.error
 
-    def _look(self, time_ns: int) -> None:
+    def _on_advance(self, time_ns: int) -> None:
         if time_ns >= self._due_ns:
             self._due_ns = (time_ns // self._period_ns + 1) * self._period_ns
             self._film.snap(self._run.simulation)
@@ -124,27 +128,27 @@ class Filming:
         return VideoSettings(entry.width, entry.height, entry.fps, speed, entry.view)
 
     def _total(self) -> int:
-        takes = self._film.growing
-        span = takes[-1].times[-1] - takes[0].times[0]
+        segments = self._film.growing
+        span = segments[-1].times[-1] - segments[0].times[0]
         return math.floor(span * self._entry.fps / self._entry.speed + 1e-9) + 1
 
 
 class _ProgressLine:
     """Says how many frames are drawn, and how long the rest takes at the pace since the run's end."""
 
-    def __init__(self, stage: Callable[[str], None]) -> None:
-        self._stage = stage
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
         self._start: tuple[float, int] | None = None
-        stage("drawing the video")
+        report("drawing the video")
 
-    def tell(self, drawn: int, total: int) -> None:
+    def update(self, n_frames: int, total: int) -> None:
         now = wall_seconds()
         if self._start is None:
-            self._start = now, drawn
-        since, fresh = now - self._start[0], drawn - self._start[1]
-        left = f", about {since / fresh * (total - drawn):.0f} s left" if fresh and since > 1.0 else ""
-        self._stage(f"drawing the video: frame {drawn} of {total}{left}")
+            self._start = now, n_frames
+        since, n_new = now - self._start[0], n_frames - self._start[1]
+        left = f", about {since / n_new * (total - n_frames):.0f} s left" if n_new and since > 1.0 else ""
+        self._report(f"drawing the video: frame {n_frames} of {total}{left}")
 
 
 class _StopError(Exception):
-    """Somebody does not want to wait for the rest."""
+    """The user does not want to wait for the remaining frames."""

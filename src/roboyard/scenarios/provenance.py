@@ -64,30 +64,30 @@ def provenance(renderer: str = "none") -> Provenance:
     return Provenance(versions, lock_hash(), cpu_class(), _cpu_name(), renderer)
 
 
-def differences(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+def differences(previous: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
     """In what two runs were made differently, each as "numpy 2.2.6 (here 2.4.6)".
 
     Args:
-        then: `Provenance.metadata` of one, also from a recording; what it does not say is not compared.
+        previous: `Provenance.metadata` of one, also from a recording; what it does not say is not compared.
         now: Of the other, that of this process for example.
     """
-    both = [key for key in then if key in now and then[key] != now[key]]
+    both = [key for key in previous if key in now and previous[key] != now[key]]
     named = [key for key in both if key.startswith(_VERSION) or key in ("cpu_class", "renderer")]
     if not named and "lock" in both:
         return ("other versions of further packages",)
-    return tuple(f"{_key_text(key)} {then[key]} (here {now[key]})" for key in named)
+    return tuple(f"{_key_text(key)} {previous[key]} (here {now[key]})" for key in named)
 
 
-def compare_with_here(then: Mapping[str, str]) -> str:
+def compare_with_here(previous: Mapping[str, str]) -> str:
     """One line that says in what a recording was made differently from what would be made here; "" if in nothing.
 
     Args:
-        then: `Provenance.metadata` of the run, or a recording's metadata.
+        previous: `Provenance.metadata` of the run, or a recording's metadata.
     """
-    here = provenance().metadata()
-    if "none" in (then.get("renderer"), here["renderer"]):  # one of the two has drawn nothing
-        del here["renderer"]
-    found = differences(then, here)
+    current = provenance().metadata()
+    if "none" in (previous.get("renderer"), current["renderer"]):  # one of the two has drawn nothing
+        del current["renderer"]
+    found = differences(previous, current)
     return f"made with {', '.join(found)}: bytes may differ" if found else ""
 
 
@@ -102,8 +102,8 @@ def lock_file() -> Path | None:
     import roboyard
 
     package = Path(roboyard.__file__).resolve().parent
-    places = (package / "requirements.lock", package.parents[1] / "requirements.lock")
-    return next((path for path in places if path.is_file()), None)
+    candidates = (package / "requirements.lock", package.parents[1] / "requirements.lock")
+    return next((path for path in candidates if path.is_file()), None)
 
 
 def locked_versions() -> dict[str, str]:

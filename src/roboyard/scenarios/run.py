@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import Bus, Graph, Node, Publisher, graph
-from roboyard.bus.pacing import wall_seconds
 from roboyard.compute import wait_for_kernels
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.description import Model, World, load_model, load_world
 from roboyard.errors import InputError, RunError, UnknownNameError
 from roboyard.grids.terrain import Terrain
@@ -359,8 +359,8 @@ class Run:
             self.bus.close()
         finally:
             if self.recorder is not None:
-                looks = self.simulation.looks  # only now is it known whether anything was drawn
-                self.recorder.close({"renderer": looks.renderer} if looks.used else None)
+                appearance = self.simulation.looks  # only now is it known whether anything was drawn
+                self.recorder.close({"renderer": appearance.renderer} if appearance.used else None)
 
     def report(self, folder: str | Path | None = None) -> Path:
         """End the run and write recording, metrics and report into ``folder`` (new or empty).

@@ -76,7 +76,7 @@ def run_scenario(
         runs: Where new folders are made.
         keep: False leaves nothing on disk (and writes no report).
         report: False leaves the report out.
-        video: Make a video, drawn by a second process while the run goes on (after the run where there is one core);
+        video: Make a video, drawn by a second process during the run (after the run where there is one core);
             "failed": only of a run that is no success, half a minute at most, drawn after it; None: if the scenario
             always wants one.
         inputs: A recording (or a run's folder) whose inputs from outside are repeated.
@@ -229,8 +229,8 @@ def _judge(run: Run, criteria: dict[str, Criterion], state: State) -> tuple[Verd
     metrics = run.evaluation.flat(totals(run))
     if state != "done":
         return tuple(Verdict(name, c.text, None, (), state) for name, c in criteria.items())
-    doubts = run.evaluation.doubts()
-    return tuple(criterion.judge(metrics, name, doubts) for name, criterion in criteria.items())
+    rejections = run.evaluation.rejection_reasons()
+    return tuple(criterion.judge(metrics, name, rejections) for name, criterion in criteria.items())
 
 
 def _filming(run: Run, spec: Spec, folder: RunFolder | None, video: bool | str | None) -> Filming | None:
@@ -240,25 +240,25 @@ def _filming(run: Run, spec: Spec, folder: RunFolder | None, video: bool | str |
         return None
     # Whether a run fails is known at its end only, and the workers of a batch use all cores already.
     after = video == "failed"
-    return Filming(run, entry, folder, beside=not after, longest=_FAILURE_S if after else math.inf)
+    return Filming(run, entry, folder, concurrent=not after, max_duration=_FAILURE_S if after else math.inf)
 
 
-def _is_filmed(filming: Filming, video: bool | str | None, document: dict[str, Any]) -> bool:
+def _is_filmed(video_maker: Filming, video: bool | str | None, document: dict[str, Any]) -> bool:
     """Only failures if so asked; and nothing is begun when somebody waits for the end."""
     if document["state"] == "interrupted":
-        return filming.is_beside
+        return video_maker.is_concurrent
     return not (video == "failed" and document["success"])
 
 
-def _report_progress(stage: Callable[[str], None], progress: CompilationProgress) -> None:
-    stage(f"compiling kernels: {progress}; once only")
+def _report_progress(report: Callable[[str], None], progress: CompilationProgress) -> None:
+    report(f"compiling kernels: {progress}; once only")
 
 
-def _report_first_call(stage: Callable[[str], None], call: FirstCall) -> None:
+def _report_first_call(report: Callable[[str], None], call: FirstCall) -> None:
     """Say why a run stood still: a kernel was not expected, or was called while the world was still being built."""
     if not call.is_cached and call.seconds > _NOTICED_S:
         name = call.name.removeprefix("roboyard.")
-        stage(f"waited {call.seconds:.1f} s for the kernel {name} to be compiled; once only")
+        report(f"waited {call.seconds:.1f} s for the kernel {name} to be compiled; once only")
 
 
 def _nobody(_: str) -> None:

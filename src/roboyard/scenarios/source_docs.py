@@ -15,7 +15,7 @@ _MAX_REEXPORTS = 5
 
 
 def read_class_docstring(module: str, name: str) -> str | None:
-    """The docstring of a class as its source has it; "" if it has none, None if the source does not tell.
+    """The docstring of a class as its source has it; "" if it has none, None if the source does not show it.
 
     Args:
         module: Full name of a module that defines the class, or imports it at its top level.

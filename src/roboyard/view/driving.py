@@ -11,7 +11,7 @@ import asyncio
 from typing import Any
 
 from roboyard.bus import Bus
-from roboyard.bus.pacing import wall_seconds
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError
 from roboyard.messages import msg
 from roboyard.messages.convert import header

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from roboyard.bus import Bus
 from roboyard.bus.log import Record
-from roboyard.bus.pacing import wall_seconds
 from roboyard.bus.topics import Topic
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.scenarios import Control, Run

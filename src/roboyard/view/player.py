@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from roboyard.bus.pacing import wall_seconds
 from roboyard.bus.transforms import TransformBuffer, TransformError
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.messages import nanoseconds

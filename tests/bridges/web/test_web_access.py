@@ -17,7 +17,7 @@ from roboyard.cli.bridging import Bridging
 from roboyard.errors import InputError
 
 LOCAL = ["127.0.0.1:8765"]
-FOREIGN = [
+EXTERNAL = [
     "null",
     "",
     "file://",
@@ -47,7 +47,7 @@ def connected(where: str, protocol: str | None, headers: dict[str, str]) -> Clie
     return connect(where, subprotocols=offered, additional_headers=headers, compression=None)
 
 
-@pytest.mark.parametrize("origin", FOREIGN)
+@pytest.mark.parametrize("origin", EXTERNAL)
 def test_a_page_of_another_origin_is_refused(origin: str) -> None:
     assert WebAccess("127.0.0.1").refusal([origin], LOCAL)
     assert WebAccess("0.0.0.0").refusal([origin], ["robot.example:8765"])
@@ -121,7 +121,7 @@ def test_origins_are_allowed_to_servers_of_web_pages_only() -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "10.0.0.1:8765", "", "[::1"]
 )
-def test_a_name_of_somebody_elses_that_leads_here_is_refused(host: str) -> None:
+def test_an_external_host_name_that_leads_here_is_refused(host: str) -> None:
     for bound in ("127.0.0.1", "localhost", "::1", "127.0.0.2"):
         assert "--bridge-host" in WebAccess(bound).refusal([], [host])
         assert WebAccess(bound).refusal([], [])
@@ -140,7 +140,7 @@ def test_any_port_of_this_machine_may_lead_here(host: str) -> None:
 def test_a_refused_page_gets_403_and_the_log_names_its_origin_once(live: Live, bridge: str) -> None:
     server = getattr(live, bridge)
     protocol = "foxglove.sdk.v1" if bridge == "foxglove" else None
-    for origin in (*FOREIGN, "http://sandbox.example:3000", "http://sandbox.example:3000"):
+    for origin in (*EXTERNAL, "http://sandbox.example:3000", "http://sandbox.example:3000"):
         with pytest.raises(InvalidStatus) as refused:
             connected(server.where, protocol, {"Origin": origin})
         assert refused.value.response.status_code == 403
@@ -148,7 +148,7 @@ def test_a_refused_page_gets_403_and_the_log_names_its_origin_once(live: Live, b
     assert live.wait(lambda: any(wanted in line for line in live.lines))
     assert len([line for line in live.lines if wanted in line]) == 1
     assert any("origin 'null'" in line for line in live.lines)
-    assert server.counts["refused"] == len(FOREIGN) + 2
+    assert server.counts["refused"] == len(EXTERNAL) + 2
     assert not live.wheels.heard
 
 

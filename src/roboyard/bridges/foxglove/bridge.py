@@ -17,7 +17,7 @@ from roboyard.bridges.gateway import Gateway, Seen
 from roboyard.bridges.loop import Loop
 from roboyard.bridges.parameters import like, request_of
 from roboyard.bridges.values import from_json
-from roboyard.bridges.web import Peer, WebServer, json_number
+from roboyard.bridges.web import Peer, PeerHandlers, WebServer, json_number
 from roboyard.bridges.web_access import WebAccess
 from roboyard.bus import Bus
 from roboyard.errors import InputError, MessageError, RoboyardError
@@ -78,10 +78,10 @@ class FoxgloveBridge:
         self._gateway = Gateway(bus, self.name, self._patterns, echo=True)
         self.counts = self._gateway.counts
         self._loop = Loop("roboyard-foxglove")
+        handlers = PeerHandlers(self._came, self._hear, self._left)
         self._server = WebServer(
-            self._loop, self._gateway, self._host, self._port, self._access, self._came, self._hear, self._left,
-            wire.PROTOCOLS,
-        )  # fmt: skip
+            self._loop, self._gateway, self._host, self._port, self._access, handlers, wire.PROTOCOLS
+        )
         seen = self._gateway.look()
         try:
             self._loop.wait(self._begin(seen), 10.0)

@@ -22,7 +22,7 @@ from roboyard.bridges.ros2.topics import Read, Written
 from roboyard.bus import Bus
 from roboyard.bus.actions.status import endpoint
 from roboyard.bus.inputs import ASKED
-from roboyard.bus.pacing import perf_ns
+from roboyard.compute.wall_clock import perf_ns
 from roboyard.errors import MessageError, RoboyardError, RunError
 from roboyard.messages import message_type, nanoseconds, serialize
 

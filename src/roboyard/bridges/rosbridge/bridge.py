@@ -20,7 +20,7 @@ from roboyard.bridges.loop import Loop
 from roboyard.bridges.parameters import like, request_of
 from roboyard.bridges.rosbridge import rosapi
 from roboyard.bridges.values import from_json, to_json
-from roboyard.bridges.web import Peer, WebServer, json_number
+from roboyard.bridges.web import Peer, PeerHandlers, WebServer, json_number
 from roboyard.bridges.web_access import WebAccess
 from roboyard.bus import Bus
 from roboyard.bus.actions.status import endpoint
@@ -95,9 +95,8 @@ class RosbridgeBridge:
         self._gateway = Gateway(bus, self.name, self._patterns, echo=True)
         self.counts = self._gateway.counts
         self._loop = Loop("roboyard-rosbridge")
-        self._server = WebServer(
-            self._loop, self._gateway, self._host, self._port, self._access, self._came, self._hear, self._left
-        )
+        handlers = PeerHandlers(self._came, self._hear, self._left)
+        self._server = WebServer(self._loop, self._gateway, self._host, self._port, self._access, handlers)
         try:
             self._loop.wait(self._server.open(), 10.0)
         except BridgeError:

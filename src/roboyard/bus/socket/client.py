@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from roboyard.bus.pacing import wall_seconds
 from roboyard.bus.socket import frames, registry
 from roboyard.bus.socket.registry import LiveRun
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import MessageError, RunError
 from roboyard.messages import deserialize, serialize, type_name
 

@@ -74,7 +74,7 @@ class RemoteBus(Bus):
     def spin(self, timeout: float | None = None, until: Callable[[], bool] | None = None) -> None:
         """Follow the run until it ends.
 
-        A node that calls ``sys.exit`` ends this process; the run goes on without its nodes.
+        A node that calls ``sys.exit`` ends this process; the run continues without its nodes.
 
         Args:
             timeout: Come back when it is silent for this long [s of wall time]; None waits for ever.

@@ -17,10 +17,10 @@ from roboyard.bus.executor import LAST
 from roboyard.bus.futures import Future
 from roboyard.bus.graph import graph
 from roboyard.bus.inputs import Input, Kind
-from roboyard.bus.pacing import wall_seconds
 from roboyard.bus.socket import frames, registry
 from roboyard.bus.socket.outbox import Outbox
 from roboyard.bus.topics import Topic
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError, MessageError, RoboyardError
 from roboyard.messages import serialize
 

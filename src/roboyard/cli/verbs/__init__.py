@@ -12,7 +12,7 @@ import typer
 from roboyard import __version__
 from roboyard.cli.grammar import HEADINGS, group
 
-_VERBS: tuple[dict[str, str], ...] = (
+_COMMANDS: tuple[dict[str, str], ...] = (
     {"list": "listing.list_things", "run": "run.run", "drive": "drive.drive", "batch": "batch.batch",
      "compare": "compare.compare", "report": "report.report", "map": "map.map_", "convert": "convert.convert",
      "check": "check.app", "calibrate": "calibrate.app", "plan": "plan.app", "show": "show.app", "new": "new.app"},
@@ -35,28 +35,28 @@ _ADDED: dict[str, dict[str, str]] = {
 """Commands of groups that have modules of their own."""
 
 
-def make_app(verbs: Collection[str] | None = None) -> typer.Typer:
+def make_app(commands: Collection[str] | None = None) -> typer.Typer:
     """The command with some of its verbs, or with all; to read what options all of them take needs a tenth of a second.
 
     Args:
-        verbs: Names; others are ignored.
+        commands: Names; others are ignored.
     """
     app = group("Robots described, simulated, given their software and judged against ground truth.")
     app.callback()(_roboyard)
-    for heading, places in zip(HEADINGS, _VERBS, strict=True):
-        for name in places:
-            if verbs is None or name in verbs:
-                verb = _verb(name)
-                if isinstance(verb, typer.Typer):
-                    app.add_typer(verb, name=name, rich_help_panel=heading)
+    for heading, targets in zip(HEADINGS, _COMMANDS, strict=True):
+        for name in targets:
+            if commands is None or name in commands:
+                command = _load_command(name)
+                if isinstance(command, typer.Typer):
+                    app.add_typer(command, name=name, rich_help_panel=heading)
                 else:
-                    app.command(name, rich_help_panel=heading)(verb)
+                    app.command(name, rich_help_panel=heading)(command)
     return app
 
 
-def is_verb(name: str) -> bool:
+def is_command(name: str) -> bool:
     """Whether there is a verb of this name."""
-    return any(name in places for places in _VERBS)
+    return any(name in targets for targets in _COMMANDS)
 
 
 def _show_version(wanted: bool) -> None:
@@ -74,17 +74,17 @@ def _roboyard(
 
 
 @cache
-def _verb(name: str) -> Callable[..., None] | typer.Typer:
+def _load_command(name: str) -> Callable[..., None] | typer.Typer:
     """The verb of this name, with what other modules add to it."""
-    verb: Callable[..., None] | typer.Typer = _load(next(places[name] for places in _VERBS if name in places))
-    if isinstance(verb, typer.Typer):
-        for command, place in _ADDED.get(name, {}).items():
-            verb.command(command)(_load(place))
-    return verb
+    command: Callable[..., None] | typer.Typer = _load(next(targets[name] for targets in _COMMANDS if name in targets))
+    if isinstance(command, typer.Typer):
+        for subcommand, target in _ADDED.get(name, {}).items():
+            command.command(subcommand)(_load(target))
+    return command
 
 
-def _load(place: str) -> Any:
-    module, _, attribute = place.partition(".")
+def _load(target: str) -> Any:
+    module, _, attribute = target.partition(".")
     return getattr(import_module(f"{__name__}.{module}"), attribute)
 
 

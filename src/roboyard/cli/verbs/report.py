@@ -26,8 +26,8 @@ def report(
 
     page = rewrite_report(folder)
     document = RunFolder(folder).read_metrics()
-    made = document.get("provenance", {})
-    notes = [compare_with_here(document_metadata(made)), compare_with_lock(made.get("versions", {}))]
+    provenance = document.get("provenance", {})
+    notes = [compare_with_here(document_metadata(provenance)), compare_with_lock(provenance.get("versions", {}))]
     notes = list(filter(None, notes))
     if json:
         emit({**document, "report": page, "notes": notes})

@@ -76,8 +76,8 @@ def echo(
 
 def _follow(source: LiveSource, reference: str, frame: str, count: int | None, *, json: bool) -> None:
     from roboyard.bus import TransformBuffer
-    from roboyard.bus.pacing import wall_seconds
     from roboyard.cli.frames import follow
+    from roboyard.compute.wall_clock import wall_seconds
 
     buffer, shown, start = TransformBuffer(), 0, wall_seconds()
     due = start

@@ -30,8 +30,8 @@ def warm(
     from roboyard.scenarios.assemble import assemble
 
     if bool(scenarios) == everything:
-        given = "scenarios and --all" if everything else "neither a scenario nor --all"
-        raise InputError(f"{given} given: nothing was compiled", valid="names of scenarios, or --all alone")
+        selection = "scenarios and --all" if everything else "neither a scenario nor --all"
+        raise InputError(f"{selection} given, so no kernel was compiled", valid="names of scenarios, or --all alone")
     specs = [load_spec(name) for name in scenarios or ()]
 
     def report(progress: object) -> None:

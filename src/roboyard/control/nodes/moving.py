@@ -36,7 +36,7 @@ class MovingNode(Node):
     Subclasses listen, and call ``go`` and ``run``.  The newest command of a joint counts; a velocity ends when it is
     older than ``timeout``.  Everything is refused while another source moves the joints (see `JointOwners`); then
     joint_targets is published again, so that a client does not reckon with the refused command.  A joint at rest that
-    something moved farther than ``start_tolerance`` from its set-point starts from where it is.
+    something moved farther than ``start_tolerance`` from its set-point starts from its measured position.
     """
 
     hardware: Hardware = resource(Hardware)
@@ -52,7 +52,7 @@ class MovingNode(Node):
     )
 
     def setup(self) -> None:
-        """Check the joints, hold them where they are, and listen."""
+        """Check the joints, hold them at their measured positions, and subscribe."""
         if not self.joints:
             raise ConfigError("no joints", where=self.full_name, valid="parameter joints: names of the group")
         check_modes(self.hardware, self.joints, "position", self.full_name)
@@ -63,9 +63,9 @@ class MovingNode(Node):
             self._moves = JointMoves(self._bounds, self.joints, self._actual())
         except ConfigError as error:
             raise ConfigError(error.what, where=self.full_name, valid=error.valid) from None
-        self._told = self.publisher("joint_targets", msg.JointState, latched=True)
+        self._target_publisher = self.publisher("joint_targets", msg.JointState, latched=True)
         self._published, self._published_ns = self._moves.targets, self.now_ns
-        self._tell()
+        self._publish_targets()
         if self.hold:
             self.owners.hold(self.full_name, self.joints)
         offer_stops(self, self.owners, self.joints, self._moves.stop)
@@ -96,41 +96,41 @@ class MovingNode(Node):
     def go(self, positions: Sequence[tuple[int, float]]) -> None:
         """Move joints, by their places in the group, to positions. Raises InputError where another source has them."""
         try:
-            self._take([index for index, _ in positions])
+            self._acquire([index for index, _ in positions])
         except InputError:
-            self._tell()
+            self._publish_targets()
             raise
         for index, position in positions:
             held = self._moves.go(index, position)
             if held != position:
                 self.log.warn(f"{self.joints[index]} goes to its limit {held:.3f}, not to {position:.3f}", every=1.0)
-        self._tell()
+        self._publish_targets()
 
     def run(self, speeds: Sequence[tuple[int, float]]) -> None:
         """Move joints at velocities. Raises InputError where another source has them."""
-        self._take([index for index, _ in speeds])
+        self._acquire([index for index, _ in speeds])
         for index, speed in speeds:
             self._moves.run(index, speed, self.now_ns + round(self.timeout * 1e9))
 
-    def _take(self, indices: Sequence[int]) -> None:
+    def _acquire(self, indices: Sequence[int]) -> None:
         """Take the joints; those of ``indices`` that stand somewhere else than their set-points start from there.
 
         Raises:
             InputError: another source moves the joints; nothing changes.
         """
         self.owners.take(self.full_name, self.joints)
-        actual, wanted = self._actual(), self._moves.position
+        actual, set_points = self._actual(), self._moves.position
         for index in indices:
-            if abs(actual[index] - wanted[index]) > self.start_tolerance and self._moves.is_at_rest(index):
+            if abs(actual[index] - set_points[index]) > self.start_tolerance and self._moves.is_at_rest(index):
                 self._moves.start_at(index, float(actual[index]))
 
     def _actual(self) -> NDArray[np.float64]:
         actual: NDArray[np.float64] = self.hardware.read().position[self._where]
         return actual
 
-    def _tell(self) -> None:
+    def _publish_targets(self) -> None:
         self._published, self._published_ns = self._moves.targets, self.now_ns
-        self._told.publish(
+        self._target_publisher.publish(
             msg.JointState(
                 header=msg.Header(stamp=stamp(self.now_ns)), name=list(self.joints), position=self._moves.targets
             )
@@ -139,12 +139,12 @@ class MovingNode(Node):
     def _tick(self) -> None:
         if not self.owners.owns(self.full_name, self.joints):
             self._moves.be_at(self._actual())  # ready to go on from there
-            moved = float(np.abs(self._moves.targets - self._published).max()) > _TARGET_CHANGE
-            if moved and self.now_ns - self._published_ns >= _TARGET_PERIOD_NS:
-                self._tell()
+            has_changed = float(np.abs(self._moves.targets - self._published).max()) > _TARGET_CHANGE
+            if has_changed and self.now_ns - self._published_ns >= _TARGET_PERIOD_NS:
+                self._publish_targets()
             return
         if self._moves.step(self.now_ns, 1.0 / self.rate, self.owners.paused(self.joints)):
-            self._tell()
+            self._publish_targets()
         self.hardware.write(JointCommand("position", self.joints, self._moves.position))
         if self._moves.arrived:
             self.owners.rest(self.full_name)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from threading import Event, Thread
 from types import TracebackType
 
-from roboyard.bus.pacing import wall_seconds
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import RoboyardError
 from roboyard.hardware.dynamixel.errors import BusGoneError, ServoFaultError
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from roboyard.bus.pacing import wall_seconds
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError, import_extra
 from roboyard.hardware.dynamixel.control_table import STATE, Item, ServoState, decode_state
 from roboyard.hardware.dynamixel.errors import BusGoneError

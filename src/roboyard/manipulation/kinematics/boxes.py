@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.compute.linear import solve_positive
+from roboyard.compute.arrays import solve_positive
 
 Array = NDArray[np.float64]
 

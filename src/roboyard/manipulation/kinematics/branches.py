@@ -218,7 +218,7 @@ def all_parallel(
     backwards: bool,
     rows: Rows,
     goals: Array,
-    near: Array,
+    seeds: Array,
     direction: Array,
     weights: Array,
     tolerance: Array,
@@ -227,10 +227,10 @@ def all_parallel(
     states: NDArray[np.int64],
 ) -> None:
     """As `all_spherical`, for an arm with parallel axes."""
-    n = near.shape[1]
+    n = seeds.shape[1]
     found, turned, T = np.empty((MOST, n)), np.empty(n), np.empty((4, 4))
     for k in range(goals.shape[0]):
-        _asked(backwards, goals[k], near[k], T, turned)
+        _asked(backwards, goals[k], seeds[k], T, turned)
         count = solve_parallel(arm, T, turned, found)
         wish = Wish(goals[k], direction, weights)
-        counts[k], states[k] = _answered(backwards, rows, wish, tolerance, found, count, near[k], out[k])
+        counts[k], states[k] = _answered(backwards, rows, wish, tolerance, found, count, seeds[k], out[k])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from roboyard.chains.rows import Rows, fill_jacobian, place_frames, product, smallest
 from roboyard.compute import kernel
-from roboyard.compute.linear import solve_positive
+from roboyard.compute.arrays import solve_positive
 
 Array = NDArray[np.float64]
 

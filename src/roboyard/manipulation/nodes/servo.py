@@ -46,8 +46,8 @@ class ServoNode(Node):
     Names are MoveIt Servo's.  The newest command counts, whichever its kind.  The arm stops when none comes for
     ``timeout``, and on one that makes no sense: not finite, in an unknown frame, for unknown joints, or while
     another source moves the joints (see `JointOwners`).  An arm at rest that something moved farther than
-    ``start_tolerance`` from its set-points starts from where it is.  A guarded arm stops while the guard is silent.
-    See `tip_speeds` for what arms of five joints leave out.
+    ``start_tolerance`` from its set-points starts from its measured positions.  A guarded arm stops while
+    the guard is silent.  See `tip_speeds` for what arms of five joints leave out.
     """
 
     hardware: Hardware = resource(Hardware)
@@ -224,7 +224,7 @@ class ServoNode(Node):
         return self._servoing.step(scene, self._guarded(want), dt)
 
     def _guarded(self, want: Wanted) -> Wanted:
-        """What of it the guard allows, who is told of it."""
+        """The wanted motion, published for the guard and slowed to the speed that it allows."""
         if self._allowance is None:
             return want
         self._wanted.publish(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from roboyard.bus.pacing import perf_ns
+from roboyard.compute.wall_clock import perf_ns
 from roboyard.errors import InputError, MessageError
 from roboyard.geometry import SE2
 from roboyard.mapping.nodes.log_frames import Samples, stamp_ns

@@ -241,12 +241,12 @@ class PersonGuardNode(Node):
             return
         self._remember(self.tracked_topic, time_ns, BodyCapsules.joined(found))
 
-    def _is_from_future(self, what: str, time_ns: int) -> bool:
-        """Whether what somebody saw cannot be of that time; it would be taken for the newest for too long."""
-        ahead = is_ahead(time_ns, self.now_ns)
-        if ahead:
-            self.log.error(f"left out {what}: stamped in the future", every=5.0)
-        return ahead
+    def _is_from_future(self, source: str, time_ns: int) -> bool:
+        """Whether a measurement is stamped in the future; it would be used as the newest one for too long."""
+        is_future = is_ahead(time_ns, self.now_ns)
+        if is_future:
+            self.log.error(f"left out {source}: stamped in the future", every=5.0)
+        return is_future
 
     def _see(
         self, source: str, time_ns: int, people: Sequence[str], parts: tuple[str, ...], ends: Array, radii: Array

@@ -147,13 +147,13 @@ class Evaluation:
     computed from are counted and left out, see `MessageChecker`.
 
     Args:
-        tell: Called with one line for the first rejected message of each topic and reason.
+        report: Called with one line for the first rejected message of each topic and reason.
     """
 
-    def __init__(self, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(self, report: Callable[[str], None] | None = None) -> None:
         self.robots: dict[str, tuple[Collector, ...]] = {}
         self.messages = 0
-        self.checker = MessageChecker(tell)
+        self.checker = MessageChecker(report)
         self._people: list[str] = []
         self._handlers: dict[str, list[_Listener]] = {}
         self._unmeasured: dict[tuple[str, str], str] = {}
@@ -253,7 +253,7 @@ class Evaluation:
     def by_robot(self, names: Collection[str] | None = None) -> dict[str, dict[str, Value]]:
         """Each robot's metrics; with ``names``, only what their collectors give.
 
-        None where a metric would not be a finite number, or cannot be computed; `doubts` says why.
+        None where a metric would not be a finite number, or cannot be computed; `rejection_reasons` says why.
         """
         wanted = None if names is None else {name.rpartition(".")[2] for name in names}
         return {
@@ -281,15 +281,15 @@ class Evaluation:
                 self._unmeasured[(robot, name)] = f"its value is {value}"
         return found
 
-    def doubts(self) -> dict[str, str]:
-        """Why criteria must not rest on metrics, by the names that criteria use; see `MessageChecker.doubts`.
+    def rejection_reasons(self) -> dict[str, str]:
+        """Why criteria must not use metrics, by the names that criteria use; see `MessageChecker.rejection_reasons`.
 
         It speaks also of metrics that could not be computed when they were last asked for.
         """
         by_robot: dict[str, dict[str, str]] = {}
         for (robot, name), text in self._unmeasured.items():
             by_robot.setdefault(robot, {})[name] = text
-        for robot, found in self.checker.doubts().items():
+        for robot, found in self.checker.rejection_reasons().items():
             by_robot.setdefault(robot, {}).update(found)
         first = by_robot.get(next(iter(self.robots), ""), {})
         return first | {f"{robot}.{name}": text for robot, found in by_robot.items() for name, text in found.items()}

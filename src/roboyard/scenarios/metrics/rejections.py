@@ -1,4 +1,4 @@
-"""Messages that metrics cannot be computed from: found before any collector sees them, counted, and told once."""
+"""Messages that metrics cannot be computed from: found before any collector gets them, counted, and reported once."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from roboyard.scenarios.planar import stamp_ns
 
 Reason = Literal["not finite", "stamped in the future", "stamped too early", "malformed"]
-_AHEAD_NS: Final = 1_000_000
+_MAX_CLOCK_DIFFERENCE_NS: Final = 1_000_000
 """A stamp may be so far ahead of the run's clock: other programs compute times in floating point [ns]."""
-_LONGEST_NS: Final = 1_000_000_000
+_MAX_GAP_NS: Final = 1_000_000_000
 """A metric is not measured over a part of the run if only rejected messages came for longer than this [ns]."""
 
 
@@ -56,11 +56,11 @@ class MessageChecker:
     it, or before that of the newest truth.
 
     Args:
-        tell: Called with one line for the first message of each topic and reason.
+        report: Called with one line for the first message of each topic and reason.
     """
 
-    def __init__(self, tell: Callable[[str], None] | None = None) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[str], None] | None = None) -> None:
+        self._report = report
         self._truth_of: dict[str, str] = {}
         self._first: dict[str, int] = {}
         self._newest: dict[str, int] = {}
@@ -93,7 +93,7 @@ class MessageChecker:
         if truth is None:
             return None
         moment = stamp_ns(message.header)
-        if moment > time_ns + _AHEAD_NS:
+        if moment > time_ns + _MAX_CLOCK_DIFFERENCE_NS:
             return "stamped in the future", f"its stamp is {(moment - time_ns) * 1e-9:.4g} s ahead of the clock"
         if moment < self._newest.get(topic, moment):
             late = (self._newest[topic] - moment) * 1e-9
@@ -122,19 +122,19 @@ class MessageChecker:
         row = self._rows.get((topic, reason))
         if row is None:
             row = self._rows[(topic, reason)] = Rejection(topic, reason, text, 0, time_ns, time_ns)
-            if self._tell is not None:
-                self._tell(f"metrics do not use a message on {topic}: {text}; more of these are only counted")
+            if self._report is not None:
+                self._report(f"metrics do not use a message on {topic}: {text}; more of these are only counted")
         row.count += 1
         row.last_ns = time_ns
         for robot, names in robots.items():
-            known = row.robots.setdefault(robot, [])
-            known += [name for name in names if name not in known]
+            metrics = row.robots.setdefault(robot, [])
+            metrics += [name for name in names if name not in metrics]
         since = self._since.setdefault(topic, time_ns)
         gap = self._gaps.get(topic)
         if gap is None or time_ns - since > gap[1] - gap[0]:
             self._gaps[topic] = since, time_ns
 
-    def doubts(self) -> dict[str, dict[str, str]]:
+    def rejection_reasons(self) -> dict[str, dict[str, str]]:
         """By robot and metric, why a criterion must not rest on the metric.
 
         That is so if it uses a topic with numbers that are not finite, or with messages that nothing can be read from,
@@ -142,13 +142,13 @@ class MessageChecker:
         """
         found: dict[str, dict[str, str]] = {}
         for row in self._rows.values():
-            begin, end = self._gaps[row.topic]
+            start, end = self._gaps[row.topic]
             if row.reason in ("not finite", "malformed"):
                 text = f"messages on {row.topic} rejected ({row.count}): {row.text}"
             elif row.topic not in self._newest:
                 text = f"messages on {row.topic} {row.reason}: all {row.count} of them"
-            elif end - begin > _LONGEST_NS:
-                span = f"{begin * 1e-9:.4g} s to {end * 1e-9:.4g} s"
+            elif end - start > _MAX_GAP_NS:
+                span = f"{start * 1e-9:.4g} s to {end * 1e-9:.4g} s"
                 text = f"not measured from {span}: messages on {row.topic} {row.reason}"
             else:
                 continue

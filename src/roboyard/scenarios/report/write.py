@@ -80,13 +80,13 @@ def _sections(
     for story, robot in zip(stories, robots.values(), strict=True):
         topics = RobotTopics.of(story.robot, robot["namespace"], robot["topics"])
         source = Source(recording, story, topics, floor, plan, robot, world if isinstance(world, Simulation) else None)
-        for section in filter(None, (_drawn(part, source, log) for part in PARTS)):
+        for section in filter(None, (_draw_section(part, source, log) for part in PARTS)):
             title = f"{section.title}: {story.robot}" if len(stories) > 1 else section.title
             sections.append(replace(section, title=title))
     return sections
 
 
-def _drawn(part: Part, source: Source, log: list[tuple[float, str, str, str]]) -> Section | None:
+def _draw_section(part: Part, source: Source, log: list[tuple[float, str, str, str]]) -> Section | None:
     """A part of the report; None, and a line in ``log``, where messages of foreign nodes cannot be drawn."""
     try:
         return part(source)

@@ -71,22 +71,22 @@ def _posture_at(
     model: mujoco.MjModel,
     times: Sequence[float] | Array,
     states: Sequence[Array] | Array,
-    places: Sequence[Array] | Array,
-    turns: Sequence[Array] | Array,
+    positions: Sequence[Array] | Array,
+    rotations: Sequence[Array] | Array,
     time: float,
 ) -> Posture:
     after = bisect_left(times, time)
     if after == 0 or after == len(times):
         row = min(after, len(times) - 1)
-        return Posture(states[row], places[row], turns[row])
+        return Posture(states[row], positions[row], rotations[row])
     before = after - 1
     span, since = float(times[after] - times[before]), time - float(times[before])
     step, between = np.zeros(model.nv), np.array(states[before])
     mujoco.mj_differentiatePos(model, step, span, states[before], states[after])
     mujoco.mj_integratePos(model, between, step, since)
-    share = since / span
-    middle = (1.0 - share) * places[before] + share * places[after]
-    return Posture(between, middle, quaternions.slerp(turns[before], turns[after], share))
+    fraction = since / span
+    position = (1.0 - fraction) * positions[before] + fraction * positions[after]
+    return Posture(between, position, quaternions.slerp(rotations[before], rotations[after], fraction))
 
 
 class Film:
@@ -107,9 +107,9 @@ class Film:
         if self._engine is not simulation.model:
             self._engine = simulation.model
             self.growing.append(GrowingTake(simulation.scene().model))
-        time, take = simulation.time_ns * 1e-9, self.growing[-1]
-        if not take.times or time > take.times[-1]:
-            take.add(time, Posture.of(simulation.data))
+        time, segment = simulation.time_ns * 1e-9, self.growing[-1]
+        if not segment.times or time > segment.times[-1]:
+            segment.add(time, Posture.of(simulation.data))
 
     @property
     def takes(self) -> tuple[Take, ...]:
@@ -128,8 +128,8 @@ def root_body(model: mujoco.MjModel, name: str) -> int:
     """
     owners = [model.body(body).name.split(SEPARATOR)[0] for body in range(model.nbody)]
     if name not in owners[1:]:
-        known = sorted({o for o in owners[1:] if o})
-        raise UnknownNameError(f"no model {name!r} that moves", valid=", ".join(known) or "there is none")
+        movable = sorted({o for o in owners[1:] if o})
+        raise UnknownNameError(f"no model {name!r} that moves", valid=", ".join(movable) or "there is none")
     return owners.index(name, 1)
 
 

@@ -35,7 +35,7 @@ def find_ffmpeg() -> str:
         return str(imageio_ffmpeg.get_ffmpeg_exe())
     except RuntimeError as error:
         remedy = "pip install imageio-ffmpeg, or IMAGEIO_FFMPEG_EXE set to an ffmpeg"
-        raise ConfigError(f"writing a video needs ffmpeg, and there is none: {error}", valid=remedy) from error
+        raise ConfigError(f"writing a video needs ffmpeg, and no program was found: {error}", valid=remedy) from error
 
 
 class Mp4Writer:

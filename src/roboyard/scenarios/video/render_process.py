@@ -1,4 +1,4 @@
-"""Draws a video in a second process while the run goes on.
+"""Draws a video in a second process during the run.
 
 The run sends models and states through a socket pair as they arise.  The process draws each frame as soon as no later
 state can change it, so the frames are those of `write_video`.  It never outlives the run: when its end of the socket
@@ -30,10 +30,10 @@ from roboyard.simulation.scene import Posture
 
 _NICENESS: Final = 5
 """The run goes first where the cores do not suffice for both."""
-_LOOK_PERIOD: Final = 0.1
-"""How often a waiting run looks whether somebody wants it to end [s]."""
+_POLL_PERIOD: Final = 0.1
+"""How often a waiting run looks whether the user wants it to end [s]."""
 
-Answer = Literal["done", "failed", "died"]
+RenderOutcome = Literal["done", "failed", "died"]
 
 
 class RenderProcess:
@@ -45,7 +45,7 @@ class RenderProcess:
         settings: How the video looks.
 
     Attributes:
-        drawn: Number of frames drawn so far.
+        n_frames: Number of frames drawn so far.
         error: Why there is no video, once ``finish`` has answered "failed" or "died".
 
     Raises:
@@ -53,10 +53,10 @@ class RenderProcess:
     """
 
     def __init__(self, path: Path, robot: str | None, settings: VideoSettings) -> None:
-        self.drawn, self.error = 0, ""
+        self.n_frames, self.error = 0, ""
         self._partial = _partial_file(path)
         self._sent = [0, 0]  # takes, and states of the last of them
-        self._answer: Answer | None = None
+        self._outcome: RenderOutcome | None = None
         self._change = threading.Condition()
         self._connection, child_end = Pipe()
         self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -90,20 +90,20 @@ class RenderProcess:
 
     def update(self, film: Film) -> None:
         """Send what has been added to a film since the last call; does not wait for the process."""
-        while self._answer is None:  # else nobody reads it any more
-            takes, states = self._sent
-            if takes and states < len(film.growing[takes - 1].times):
-                take = film.growing[takes - 1]
-                posture = Posture(take.states[states], take.places[states], take.turns[states])
-                self._send("state", take.times[states], posture)
+        while self._outcome is None:  # else nobody reads it any more
+            n_segments, states = self._sent
+            if n_segments and states < len(film.growing[n_segments - 1].times):
+                segment = film.growing[n_segments - 1]
+                posture = Posture(segment.states[states], segment.places[states], segment.turns[states])
+                self._send("state", segment.times[states], posture)
                 self._sent[1] += 1
-            elif takes < len(film.growing):
-                self._send("take", film.growing[takes].model)
-                self._sent = [takes + 1, 0]
+            elif n_segments < len(film.growing):
+                self._send("take", film.growing[n_segments].model)
+                self._sent = [n_segments + 1, 0]
             else:
                 break
 
-    def finish(self, progress: Callable[[int], None], is_stopped: Callable[[], bool]) -> Answer:
+    def finish(self, progress: Callable[[int], None], is_stopped: Callable[[], bool]) -> RenderOutcome:
         """Wait until the video is complete.
 
         Args:
@@ -120,18 +120,18 @@ class RenderProcess:
                 stopped = True
                 self._send("stop")
             with self._change:
-                if self._answer is not None:
+                if self._outcome is not None:
                     break
-                self._change.wait(_LOOK_PERIOD)
-            progress(self.drawn)
-        if self._answer == "died":
+                self._change.wait(_POLL_PERIOD)
+            progress(self.n_frames)
+        if self._outcome == "died":
             status = self._process.wait()
             self.error = f"the process that draws it ended with exit code {status}{self._last_complaint()}"
-        return self._answer
+        return self._outcome
 
     def close(self) -> None:
-        """End the process if it still goes on, and remove what it has not completed."""
-        if self._process.poll() is None and self._answer is None:
+        """End the process if it still runs, and remove what it has not completed."""
+        if self._process.poll() is None and self._outcome is None:
             self._process.kill()
         self._messages.put(None)
         self._process.wait()
@@ -153,19 +153,19 @@ class RenderProcess:
                 return  # the process has ended; the other thread sees that too
 
     def _receive_all(self) -> None:
-        answer: Answer = "died"
+        outcome: RenderOutcome = "died"
         try:
-            while answer == "died":
+            while outcome == "died":
                 kind, value = self._connection.recv()
                 with self._change:
                     if kind == "drawn":
-                        self.drawn = value
+                        self.n_frames = value
                     else:
-                        answer, self.error = kind, value
+                        outcome, self.error = kind, value
         except (EOFError, OSError):
             pass
         with self._change:
-            self._answer = answer
+            self._outcome = outcome
             self._change.notify_all()
 
     def _last_complaint(self) -> str:
@@ -175,7 +175,7 @@ class RenderProcess:
 
 
 def _partial_file(path: Path) -> Path:
-    """Where a video lies until it is complete: ffmpeg would go on writing to a file that is drawn anew."""
+    """Where a video lies until it is complete: ffmpeg would continue to write to a file that is drawn anew."""
     return path.with_name(f".{path.name}.part")
 
 
@@ -191,10 +191,10 @@ def main(descriptor: int) -> None:
     inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
     threading.Thread(target=_receive_into, args=(connection, inbox), daemon=True).start()
     try:
-        answer = "done", _draw_all(inbox, lambda drawn: _tell(connection, ("drawn", drawn)))
+        outcome = "done", _draw_all(inbox, lambda n_frames: _send_to_run(connection, ("drawn", n_frames)))
     except RoboyardError as error:
-        answer = "failed", str(error)
-    _tell(connection, answer)
+        outcome = "failed", str(error)
+    _send_to_run(connection, outcome)
 
 
 def _receive_into(connection: Connection, inbox: queue.SimpleQueue[tuple[Any, ...]]) -> None:
@@ -205,7 +205,7 @@ def _receive_into(connection: Connection, inbox: queue.SimpleQueue[tuple[Any, ..
         inbox.put(("stop",))  # the run has ended without a word
 
 
-def _tell(connection: Connection, message: tuple[str, Any]) -> None:
+def _send_to_run(connection: Connection, message: tuple[str, Any]) -> None:
     try:
         connection.send(message)
     except OSError:
@@ -213,7 +213,7 @@ def _tell(connection: Connection, message: tuple[str, Any]) -> None:
 
 
 def _draw_all(inbox: queue.SimpleQueue[tuple[Any, ...]], progress: Callable[[int], None]) -> str:
-    """Draw until the last frame, or until told to stop; give the file its name if there is a frame in it."""
+    """Draw until the last frame or the message "stop"; give the file its name if there is a frame in it."""
     kind, *values = inbox.get()
     if kind != "video":
         return ""
@@ -230,20 +230,20 @@ def _draw_all(inbox: queue.SimpleQueue[tuple[Any, ...]], progress: Callable[[int
                 if not frames.is_ready():
                     break
                 writer.add(frames.draw())
-                progress(frames.drawn)
+                progress(frames.n_frames)
                 continue
             if kind == "stop":
                 break
             if kind == "end":
                 frames.is_complete = True
             elif kind == "take":
-                take = GrowingTake(values[0])
+                segment = GrowingTake(values[0])
             else:
-                take.add(*values)
-                if len(take.times) == 1:
-                    frames.add_take(take)
+                segment.add(*values)
+                if len(segment.times) == 1:
+                    frames.add_take(segment)
     try:
-        if frames.drawn:
+        if frames.n_frames:
             partial.replace(path)
         else:
             partial.unlink(missing_ok=True)

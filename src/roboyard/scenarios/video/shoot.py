@@ -94,8 +94,8 @@ def write_video(
             while frames.is_ready():
                 writer.add(frames.draw())
                 if progress is not None:
-                    progress(frames.drawn, frames.total)
-        return frames.drawn
+                    progress(frames.n_frames, frames.total)
+        return frames.n_frames
 
 
 class FrameSequence:
@@ -110,7 +110,7 @@ class FrameSequence:
     Attributes:
         takes: With a state at least each; only the last one may grow.
         is_complete: Whoever adds states sets it after the last one.
-        drawn: Number of frames drawn.
+        n_frames: Number of frames drawn.
 
     Raises:
         ConfigError: Impossible settings.
@@ -126,7 +126,7 @@ class FrameSequence:
         self._shot: _Shot | None = None
         self.takes: list[Take | GrowingTake] = []
         self.is_complete = False
-        self.drawn = 0
+        self.n_frames = 0
 
     @property
     def total(self) -> int:
@@ -143,26 +143,26 @@ class FrameSequence:
         if not self.takes:
             return False
         if self.is_complete:
-            return self.drawn < self.total
+            return self.n_frames < self.total
         time = self._time()
-        take = self._take_of(time)
-        if take + 1 < len(self.takes):
+        index = self._segment_index(time)
+        if index + 1 < len(self.takes):
             return True
         # A state at the very time may yet turn out to be the last of its take.
-        return time < self.takes[take].times[-1] and not self._needs_whole(self.takes[take])
+        return time < self.takes[index].times[-1] and not self._needs_whole(self.takes[index])
 
     def draw(self) -> NDArray[np.uint8]:
         """Draw the next frame (height, width, 3); only where it ``is_ready``."""
         time = self._time()
-        number = self._take_of(time)
+        number = self._segment_index(time)
         if self._shot is None or number != self._current:
             self.close()
-            take, settings = self.takes[number], self._settings
-            self._renderer = open_renderer(take.model, settings.width, settings.height, settings.backend)
-            self._shot = _Shot(take, self._renderer, settings, self._chase)
+            segment, settings = self.takes[number], self._settings
+            self._renderer = open_renderer(segment.model, settings.width, settings.height, settings.backend)
+            self._shot = _Shot(segment, self._renderer, settings, self._chase)
             self._current = number
         picture = self._shot.picture(time)
-        self.drawn += 1
+        self.n_frames += 1
         return picture
 
     def close(self) -> None:
@@ -181,30 +181,30 @@ class FrameSequence:
 
     def _time(self) -> float:
         """Simulated time of the next frame [s]."""
-        return float(self.takes[0].times[0]) + self.drawn * self._step
+        return float(self.takes[0].times[0]) + self.n_frames * self._step
 
-    def _take_of(self, time: float) -> int:
+    def _segment_index(self, time: float) -> int:
         """Number of the take in which a time lies that is not before the present take."""
         number = self._current
         while number + 1 < len(self.takes) and time >= self.takes[number + 1].times[0]:
             number += 1
         return number
 
-    def _needs_whole(self, take: Take | GrowingTake) -> bool:
+    def _needs_whole(self, segment: Take | GrowingTake) -> bool:
         """Whether the camera depends on all states of a take: a fixed view shows the whole path of the robot."""
         if self._settings.view not in ("overview", "top") or self._chase.robot is None:
             return False
-        return _position_slice(take.model, root_body(take.model, self._chase.robot)) is not None
+        return _position_slice(segment.model, root_body(segment.model, self._chase.robot)) is not None
 
 
 class _Shot:
     """Takes pictures of one take."""
 
-    def __init__(self, take: Take | GrowingTake, renderer: Renderer, settings: VideoSettings, chase: Chase) -> None:
-        self._take, self._renderer, self._settings, self._chase = take, renderer, settings, chase
-        self._data = mujoco.MjData(take.model)
+    def __init__(self, segment: Take | GrowingTake, renderer: Renderer, settings: VideoSettings, chase: Chase) -> None:
+        self._take, self._renderer, self._settings, self._chase = segment, renderer, settings, chase
+        self._data = mujoco.MjData(segment.model)
         self._body = self._find(chase.robot)
-        self._set(float(take.times[0]))
+        self._set(float(segment.times[0]))
         self._fixed = self._fixed_camera()
 
     def picture(self, time: float) -> NDArray[np.uint8]:
@@ -213,10 +213,10 @@ class _Shot:
             camera = self._fixed or self._whole("overview")
         else:
             camera = self._chase.follow(self._take.model, self._data, self._body, time)
-        picture = self._renderer.render(self._data, camera)
+        image = self._renderer.render(self._data, camera)
         if self._settings.caption:
-            draw_caption(picture, self._chase.robot or "world", self._details(time))
-        return picture
+            draw_caption(image, self._chase.robot or "world", self._details(time))
+        return image
 
     def _find(self, robot: str | None) -> int | None:
         return None if robot is None else root_body(self._take.model, robot)

@@ -94,7 +94,7 @@ def save_strip(clip: Clip, body: Body, path: Path) -> None:
     from roboyard.simulation.render.portrait import check_picture
 
     check_picture(path)
-    with atomic_path(path, keep_suffix=True) as temporary:
+    with atomic_path(path, has_target_suffix=True) as temporary:
         Image.fromarray(clip_strip(clip, body)).save(temporary)
 
 
@@ -105,5 +105,5 @@ def save_animation(clip: Clip, body: Body, path: Path, *, rate: float = 20.0) ->
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} for the picture", valid="a folder that exists")
     first, *others = (Image.fromarray(picture) for picture in clip_frames(clip, body, rate=rate))
-    with atomic_path(path, keep_suffix=True) as temporary:
+    with atomic_path(path, has_target_suffix=True) as temporary:
         first.save(temporary, save_all=True, append_images=others, duration=1000.0 / rate, loop=0)

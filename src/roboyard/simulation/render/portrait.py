@@ -55,7 +55,7 @@ def save_portrait(simulation: Simulation, path: Path, *, width: int = 960, heigh
     # by rays on every machine: whatever is far away is seen too, and edges are smooth
     with _marks_seen(scene.model, scene.data, camera, height), RayRenderer(scene.model, width, height) as renderer:
         pixels = renderer.render(scene.data, camera)
-    with atomic_path(path, keep_suffix=True) as temporary:
+    with atomic_path(path, has_target_suffix=True) as temporary:
         Image.fromarray(pixels).save(temporary)
 
 

@@ -47,13 +47,13 @@ BLOCK = 128
 """Points that are treated together: a constant, so that the compiler knows that rows do not overlap."""
 # Starts of the rows of a block's array.  Given: point, normal, ray direction, openness, looks, the lamp in whose shadow
 # a point lies (-1: none) and the share of that lamp's light that is lost.
-_X, _Y, _Z, _NX, _NY, _NZ, _DX, _DY, _DZ, _OPEN, _GLOSS, _SHARP, _DARK, _SHARE = (BLOCK * row for row in range(14))
+_X, _Y, _Z, _NX, _NY, _NZ, _DX, _DY, _DZ, _OPEN, _GLOSS, _SHARP, _DARK, _SHADE = (BLOCK * row for row in range(14))
 # Of one lamp at each point: direction to it, distance, brightness that arrives.
 _LX, _LY, _LZ, _LENGTH, _BRIGHT = (BLOCK * row for row in range(14, 19))
 # Results of shading.
 _RED, _GREEN, _BLUE, _SHINE = (BLOCK * row for row in range(19, 23))
 # Results of choosing the lamp that matters most: its number (-1: none), its value, the second value, direction, length.
-_LAMP, _BEST, _SECOND, _TX, _TY, _TZ, _FAR = (BLOCK * row for row in range(19, 26))
+_LIGHT, _BEST, _SECOND, _TX, _TY, _TZ, _FAR = (BLOCK * row for row in range(19, 26))
 _ROWS = 26
 
 
@@ -105,14 +105,14 @@ def _choose_block(k: int, lamps: F32, w: F32) -> None:
     for j in range(BLOCK):
         lx, ly, lz = w[_LX + j], w[_LY + j], w[_LZ + j]
         value = w[_BRIGHT + j] * (w[_NX + j] * lx + w[_NY + j] * ly + w[_NZ + j] * lz) * green
-        best, second, lamp = w[_BEST + j], w[_SECOND + j], w[_LAMP + j]
+        best, second, lamp = w[_BEST + j], w[_SECOND + j], w[_LIGHT + j]
         better = value > best
         behind = best if lamp >= ZERO else second
         beaten = value if value > second else second
         tx, ty, tz, far = w[_TX + j], w[_TY + j], w[_TZ + j], w[_FAR + j]
         w[_SECOND + j] = behind if better else beaten
         w[_BEST + j] = value if better else best
-        w[_LAMP + j] = number if better else lamp
+        w[_LIGHT + j] = number if better else lamp
         w[_TX + j] = lx if better else tx
         w[_TY + j] = ly if better else ty
         w[_TZ + j] = lz if better else tz
@@ -138,26 +138,26 @@ def shadow_rays(points: F32, normals: F32, hits: I32, lamps: F32) -> tuple[I32, 
     w = np.zeros(_ROWS * BLOCK, F)
     used = 0
     for first in range(0, count, BLOCK):
-        here = min(BLOCK, count - first)
-        for j in range(here):
+        n_points = min(BLOCK, count - first)
+        for j in range(n_points):
             i = first + j
             w[_X + j], w[_Y + j], w[_Z + j] = points[i, 0], points[i, 1], points[i, 2]
             w[_NX + j], w[_NY + j], w[_NZ + j] = normals[i, 0], normals[i, 1], normals[i, 2]
         for j in range(BLOCK):
             w[_BEST + j] = FAINT
             w[_SECOND + j] = ZERO
-            w[_LAMP + j] = -ONE
+            w[_LIGHT + j] = -ONE
         for k in range(len(lamps)):
             if lamps[k, SHADOW] > ZERO:
                 _light_block(k, lamps, w)
                 _choose_block(k, lamps, w)
-        for j in range(here):
+        for j in range(n_points):
             i = first + j
-            lamp = np.int32(w[_LAMP + j])
-            if hits[i] < 0 or lamp < 0:
+            light = np.int32(w[_LIGHT + j])
+            if hits[i] < 0 or light < 0:
                 continue
             best = w[_BEST + j]
-            key[i] = lamp
+            key[i] = light
             weights[i] = min(ONE, (best - w[_SECOND + j]) / (SEAM * best))
             rows[used] = i
             towards[used, 0], towards[used, 1], towards[used, 2] = w[_TX + j], w[_TY + j], w[_TZ + j]
@@ -170,16 +170,16 @@ def shadow_rays(points: F32, normals: F32, hits: I32, lamps: F32) -> tuple[I32, 
 
 
 @kernel(examples=_block_examples, error_model="numpy")
-def _add_block(k: int, lamps: F32, w: F32) -> None:
+def _add_block(k: int, lights: F32, w: F32) -> None:
     """Add the light of lamp ``k``, and its highlight, at each point of a block."""
-    red, green, blue, number = lamps[k, COLOUR], lamps[k, COLOUR + 1], lamps[k, COLOUR + 2], F(k)
+    red, green, blue, number = lights[k, COLOUR], lights[k, COLOUR + 1], lights[k, COLOUR + 2], F(k)
     for j in range(BLOCK):
         lx, ly, lz = w[_LX + j], w[_LY + j], w[_LZ + j]
         nx, ny, nz = w[_NX + j], w[_NY + j], w[_NZ + j]
         arrives, opened = w[_BRIGHT + j], w[_OPEN + j]
         cosine = nx * lx + ny * ly + nz * lz
         unlit = (cosine <= ZERO) | (arrives <= ZERO)
-        shaded = arrives * (ONE - w[_SHARE + j])
+        shaded = arrives * (ONE - w[_SHADE + j])
         bright = shaded if w[_DARK + j] == number else arrives
         # A little of the openness goes into direct light too: corners stay soft in full sun.
         bright *= DIRECT + (ONE - DIRECT) * opened
@@ -235,28 +235,28 @@ def shade(
     out = np.empty((count, 3), F)
     w = np.zeros(_ROWS * BLOCK, F)
     for first in range(0, count, BLOCK):
-        here, seen = min(BLOCK, count - first), 0
-        for j in range(here):
+        n_points, n_hits = min(BLOCK, count - first), 0
+        for j in range(n_points):
             i = first + j
             opened, nz = openness[i], normals[i, 2]
             w[_X + j], w[_Y + j], w[_Z + j] = points[i, 0], points[i, 1], points[i, 2]
             w[_NX + j], w[_NY + j], w[_NZ + j] = normals[i, 0], normals[i, 1], nz
             w[_DX + j], w[_DY + j], w[_DZ + j] = directions[i, 0], directions[i, 1], directions[i, 2]
-            w[_OPEN + j], w[_DARK + j], w[_SHARE + j] = opened, F(dark_lamp[i]), dark_share[i]
+            w[_OPEN + j], w[_DARK + j], w[_SHADE + j] = opened, F(dark_lamp[i]), dark_share[i]
             sky = (SKY_LEVEL + SKY_TILT * nz) * opened
             w[_RED + j], w[_GREEN + j], w[_BLUE + j] = surround[0, 0] * sky, surround[0, 1] * sky, surround[0, 2] * sky
             w[_SHINE + j] = ZERO
             if hits[i] >= 0:
                 geom = geoms[hits[i]]
                 w[_GLOSS + j], w[_SHARP + j] = looks[geom, 4], looks[geom, 5]
-                seen += 1
+                n_hits += 1
             else:
                 w[_GLOSS + j] = ZERO
-        if seen > 0:
+        if n_hits > 0:
             for k in range(len(lamps)):
                 _light_block(k, lamps, w)
                 _add_block(k, lamps, w)
-        for j in range(here):
+        for j in range(n_points):
             i = first + j
             if hits[i] < 0:
                 up = math.sqrt(min(max(directions[i, 2], ZERO), ONE))

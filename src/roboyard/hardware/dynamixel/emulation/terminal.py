@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from threading import Event, Thread
 from types import TracebackType
 
-from roboyard.bus.pacing import wall_seconds
+from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError, RunError
 from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, UnpluggedError
 

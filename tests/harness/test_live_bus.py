@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.harness.live import LiveBus, run_cli, spawn_cli
+from tests.harness.live_bus import LiveBus, run_cli, spawn_cli
 
 from roboyard.bus import Node, NodeError
 from roboyard.bus.socket import RemoteBus, connect, live_runs

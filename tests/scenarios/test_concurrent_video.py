@@ -88,7 +88,7 @@ def test_the_video_is_that_of_a_run_that_is_drawn_afterwards(
     assert not hidden(tmp_path / "beside")
 
 
-def test_a_process_that_is_killed_costs_no_frame_and_is_told_once(
+def test_a_process_that_is_killed_costs_no_frame_and_is_reported_once(
     scenario: Path, tmp_path: Path, processes: list[RenderProcess]
 ) -> None:
     def kill(progress: Progress) -> None:
@@ -111,7 +111,7 @@ def test_a_run_that_is_stopped_leaves_a_video_that_plays(
 
     def stop(progress: Progress) -> None:
         if progress.time >= 1.0:
-            while processes[0].drawn < 5:  # of ten that can be drawn by now
+            while processes[0].n_frames < 5:  # of ten that can be drawn by now
                 assert processes[0]._answer is None
                 time.sleep(0.01)
             control.stop()
@@ -140,7 +140,7 @@ def test_an_encoder_that_fails_costs_the_video_alone(
     assert not hidden(tmp_path / "out")
 
 
-def test_where_only_failures_are_filmed_nothing_is_drawn_before_the_end(
+def test_where_only_failures_get_a_video_nothing_is_drawn_before_the_end(
     scenario: Path, tmp_path: Path, processes: list[RenderProcess]
 ) -> None:
     assert "video" not in quiet(scenario, tmp_path / "good", video="failed").files
@@ -162,7 +162,7 @@ def test_a_run_that_is_killed_leaves_no_process_and_a_video_that_plays(scenario:
         filming.RenderProcess, filming.usable_cores = Watched, lambda: 2
         def wait(progress):
             if progress.time >= 1.0:
-                while made[0].drawn < 5:
+                while made[0].n_frames < 5:
                     time.sleep(0.01)
                 print(made[0].pid, flush=True)
                 time.sleep(600)

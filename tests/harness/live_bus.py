@@ -63,23 +63,23 @@ class LiveBus:
         Raises:
             TimeoutError: the run did not come to it in time [s of the wall clock].
         """
-        answer: list[T] = []
+        response: list[T] = []
         errors: list[BaseException] = []
-        done = Event()
+        finished = Event()
 
         def ask() -> None:
             try:
-                answer.append(question())
+                response.append(question())
             except BaseException as error:  # noqa: BLE001 - raised again in the test's thread
                 errors.append(error)
-            done.set()
+            finished.set()
 
         self.bus.inputs.query(ask)
-        if not done.wait(timeout):
+        if not finished.wait(timeout):
             raise TimeoutError(f"the live bus did not answer within {timeout} s") from self._error
         if errors:
             raise errors[0]
-        return answer[0]
+        return response[0]
 
     def wait_until(self, condition: Callable[[], object], timeout: float = 30.0) -> None:
         """Wait until ``condition()``, looked at in the run's thread after every 10 ms of simulated time, holds.
@@ -179,7 +179,7 @@ def run_cli(*words: object) -> CliResult:
 
 def spawn_cli(*words: object, timeout: float = 120.0, env: Mapping[str, str] | None = None) -> CliResult:
     """Run a command line as a process of its own, without a terminal, and wait for its end."""
-    done = subprocess.run(
+    process = subprocess.run(
         [str(PROGRAM), *map(str, words)],
         capture_output=True,
         text=True,
@@ -188,4 +188,4 @@ def spawn_cli(*words: object, timeout: float = 120.0, env: Mapping[str, str] | N
         check=False,
         env=None if env is None else dict(env),
     )
-    return CliResult(done.returncode, done.stdout, done.stderr)
+    return CliResult(process.returncode, process.stdout, process.stderr)

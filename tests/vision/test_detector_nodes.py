@@ -38,8 +38,8 @@ def picture(seed: int = 1, noise: float = 1.5) -> np.ndarray:
     return expose(albedo, np.random.default_rng(seed), blur=0.5, noise=noise)
 
 
-class FinderHarness(BusHarness):
-    """A bus with a disc finder, and a camera whose messages a test plays."""
+class DetectorHarness(BusHarness):
+    """A bus with a disc detector, and a camera whose messages a test plays."""
 
     def __init__(self, **parameters: Any) -> None:
         super().__init__(start_ns=START)
@@ -60,9 +60,9 @@ class FinderHarness(BusHarness):
         frames: Any = ((T_BASE_CAMERA, "base", "camera"),),
     ) -> None:
         """Publish that many pictures at 10 Hz, with what belongs to them."""
-        begin_ns = self.now_ns
+        start_ns = self.now_ns
         for k in range(count):
-            time_ns = begin_ns + (k + 1) * 100_000_000
+            time_ns = start_ns + (k + 1) * 100_000_000
             self.bus.executor.run_until(time_ns)
             if info:
                 self.publish("/camera_info", camera_info_to_msg(320, 240, LENS.matrix, "camera", time_ns))
@@ -84,9 +84,9 @@ def result_of(goal: Goal) -> Any:
 
 
 def test_look_answers_in_the_requested_frame() -> None:
-    finder = FinderHarness()
-    goal = finder.start_look(polarity="white", frame_id="base", looks=5)
-    finder.play(6)
+    harness = DetectorHarness()
+    goal = harness.start_look(polarity="white", frame_id="base", looks=5)
+    harness.play(6)
     result = result_of(goal)
     assert result.cause == ""
     assert result.looks == 5
@@ -120,9 +120,9 @@ def test_calibrated_camera_mount_corrects_positions(tmp_path: Path) -> None:
     truth = np.array([T_BASE_CAMERA @ T.translation for T in PLACES])
 
     def errors(**parameters: str) -> np.ndarray:
-        finder = FinderHarness(**parameters)
-        goal = finder.start_look(polarity="white", frame_id="base", looks=5)
-        finder.play(6, frames=frames)
+        harness = DetectorHarness(**parameters)
+        goal = harness.start_look(polarity="white", frame_id="base", looks=5)
+        harness.play(6, frames=frames)
         found = np.array([[p.x, p.y, p.z] for p in result_of(goal).positions])
         return np.array([np.linalg.norm(found - point, axis=1).min() for point in truth])
 
@@ -132,15 +132,15 @@ def test_calibrated_camera_mount_corrects_positions(tmp_path: Path) -> None:
 
 def test_incomplete_hand_eye_parameters_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NodeError, match="both or none"):
-        FinderHarness(hand_eye="mount.yaml")
+        DetectorHarness(hand_eye="mount.yaml")
     with pytest.raises(NodeError, match="cannot be read"):
-        FinderHarness(hand_eye=str(tmp_path / "none.yaml"), hand_eye_link="flange")
+        DetectorHarness(hand_eye=str(tmp_path / "none.yaml"), hand_eye_link="flange")
 
 
 def test_look_finds_pairs_of_discs() -> None:
-    finder = FinderHarness()
-    goal = finder.start_look(mode="pair", looks=3)
-    finder.play(4)
+    harness = DetectorHarness()
+    goal = harness.start_look(mode="pair", looks=3)
+    harness.play(4)
     result = result_of(goal)
     assert len(result.positions) == 1
     assert result.distances[0] == pytest.approx(0.052, abs=5e-4)
@@ -161,10 +161,10 @@ def test_look_finds_pairs_of_discs() -> None:
     ],
 )
 def test_failed_look_gives_its_cause(played: dict[str, Any], goal_fields: dict[str, Any], cause: str) -> None:
-    finder = FinderHarness(timeout=0.8)
-    goal = finder.start_look(looks=3, **goal_fields)
+    harness = DetectorHarness(timeout=0.8)
+    goal = harness.start_look(looks=3, **goal_fields)
     played.pop("frame", None)
-    finder.play(10, **played)
+    harness.play(10, **played)
     result = result_of(goal)
     assert result.cause == cause
     assert result.text
@@ -173,44 +173,44 @@ def test_failed_look_gives_its_cause(played: dict[str, Any], goal_fields: dict[s
 
 
 def test_look_without_camera_ends_camera_silent() -> None:
-    finder = FinderHarness(timeout=0.5)
-    goal = finder.start_look()
-    finder.run_for(1.0)
+    harness = DetectorHarness(timeout=0.5)
+    goal = harness.start_look()
+    harness.run_for(1.0)
     assert result_of(goal).cause == "camera_silent"
 
 
 def test_look_without_depth_assumes_the_diameter() -> None:
-    finder = FinderHarness(depth_topic="")
-    goal = finder.start_look(looks=3)
-    finder.play(4, depth=None)
+    harness = DetectorHarness(depth_topic="")
+    goal = harness.start_look(looks=3)
+    harness.play(4, depth=None)
     result = result_of(goal)
     assert result.cause == ""
     assert not any(result.measured)
 
 
 def test_look_refuses_bad_options() -> None:
-    finder = FinderHarness()
-    goal = finder.start_look(polarity="grey")
-    finder.run_for(0.1)
+    harness = DetectorHarness()
+    goal = harness.start_look(polarity="grey")
+    harness.run_for(0.1)
     assert goal.done()
     assert not goal.succeeded
     assert "white, black" in goal.reason
 
 
 def test_look_can_be_canceled() -> None:
-    finder = FinderHarness()
-    goal = finder.start_look(looks=50)
-    finder.play(3)
+    harness = DetectorHarness()
+    goal = harness.start_look(looks=50)
+    harness.play(3)
     goal.cancel()
-    finder.run_for(0.1)
+    harness.run_for(0.1)
     assert result_of(goal).cause == "canceled"
 
 
 def test_discs_are_published_as_detections_and_pictures() -> None:
-    finder = FinderHarness(rate=5.0)
-    discs = finder.record("/discs", msg.vision_msgs.Detection3DArray)
-    images = finder.record("/discs/image", msg.Image)
-    finder.play(6)
+    harness = DetectorHarness(rate=5.0)
+    discs = harness.record("/discs", msg.vision_msgs.Detection3DArray)
+    images = harness.record("/discs/image", msg.Image)
+    harness.play(6)
     assert 2 <= len(discs) <= 4
     first = discs.messages[0]
     assert len(first.detections) == 2
