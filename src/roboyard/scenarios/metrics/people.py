@@ -119,7 +119,6 @@ class People(Collector):
     )  # fmt: skip
 
     def __init__(self, namespace: str, arm: Arm | None) -> None:
-        expect_kernels(fill_closeness, fill_nearness, place_all)
         self._namespace, self._arm = namespace, arm
         self._rules, self._deceleration = SeparationRules(), np.zeros(0)
         self._handover = self._handed_over = False
@@ -174,6 +173,8 @@ class People(Collector):
 
     def meet_person(self, name: str) -> Mapping[str, Handler]:
         """Somebody's body, as it truly is."""
+        if self._arm is not None and self._arm.joints():
+            expect_kernels(fill_closeness, fill_nearness, place_all)
         return {f"/truth/{name}/body": self.on_body}
 
     def _on_controller(self, message: Any, time_ns: int) -> None:
