@@ -8,6 +8,7 @@ import numpy as np
 
 from roboyard.bus import Future, GoalHandle, Node, param, resource, settings
 from roboyard.chains.masses import fill_along, fill_efforts
+from roboyard.chains.rows import place_all
 from roboyard.compute import expect_kernels
 from roboyard.control.profile import fastest_profile
 from roboyard.description import World
@@ -82,7 +83,7 @@ class MoveGroupNode(Node):
     def setup(self) -> None:
         """Connect."""
         expect_kernels(_fill, touching, distances, free_line, try_straight, grow, shorten, round_corners)
-        expect_kernels(fill_along, fill_efforts, fastest_profile)
+        expect_kernels(fill_along, fill_efforts, fastest_profile, place_all)
         expect_kernels(search_ik)  # of straight lines
         expect_ik(self.groups.chain(self.group or None))
         known = self.world if self.know_world else None
