@@ -15,6 +15,7 @@ PROFILE ?= quick
 # Workers take whole stretches of the tests, so of few rooms; one that is done takes half of what another has left.
 PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 NAMES ?=
+OLD ?=
 REPEATS ?= 3
 OPTIONS ?=
 SYSTEMS := rover-homecoming akrobat-free scitos-free cell-collaboration youbot-loop
@@ -27,8 +28,8 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: help demo view gallery benchmarks test test-slow test-ros acceptance nightly bytecode lint docs serve-docs lock \
-	format clean
+.PHONY: help demo view gallery benchmarks compare test test-slow test-ros acceptance nightly bytecode lint structure docs \
+	serve-docs lock format clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -45,12 +46,14 @@ gallery: $(MARKS)/e2e ## the gallery's pictures and clips anew, from real runs (
 benchmarks: $(MARKS)/bench ## docs/benchmarks.md anew (NAMES="bus ik" for some, REPEATS=5, OPTIONS="--dir DIR")
 	$(BIN)/python tools/bench.py $(NAMES) --repeats $(REPEATS) $(if $(OPTIONS),-- $(OPTIONS))
 
+compare: $(MARKS)/base ## all smoke variants here against OLD=REVISION, message by message (OPTIONS="--scenarios rover-drive")
+	@[ -n "$(OLD)" ] || { echo "make: OLD is missing (OLD=REVISION, a commit, branch or tag)" >&2; exit 2; }
+	$(BIN)/python tools/compare_recordings.py $(OLD) $(OPTIONS)
+
 test: $(MARKS)/test bytecode ## the quick tests (ROOM=geometry for one room's)
-	$(BIN)/python -m roboyard.compute.warm
 	$(BIN)/python $(PYTEST) --hypothesis-profile $(PROFILE) tests/$(ROOM)
 
 test-slow: $(MARKS)/test bytecode ## the slow tests
-	$(BIN)/python -m roboyard.compute.warm
 	$(BIN)/python $(PYTEST) -m slow tests/$(ROOM)
 
 test-ros: $(MARKS)/test bytecode ## the bridges with programs that others wrote, as far as they can be installed here
@@ -69,11 +72,15 @@ nightly: $(MARKS)/test ## all laws with ten times the examples, every scenario w
 bytecode: | $(BIN)/python
 	@$(BIN)/python -m compileall -q src
 
-lint: $(MARKS)/dev ## style, types, and which room may import which
+lint: $(MARKS)/dev ## style, types, which room may import which, and that no count of `make structure` rose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/structure.py
+
+structure: | $(BIN)/python ## cycles, names, sizes and signatures of each room, counted (tools/structure.py --help)
+	@$(BIN)/python tools/structure.py --table
 
 format: $(MARKS)/dev ## let ruff lay out and mend what it can
 	$(BIN)/ruff check --fix .
@@ -90,7 +97,7 @@ lock: $(MARKS)/base ## resolve all dependencies anew into requirements.lock
 	$(BIN)/python tools/lock.py
 
 clean: ## remove the environment and what was built; runs/ stays
-	rm -rf $(VENV) site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .structure_cache
 
 $(BIN)/python:
 	@if command -v uv >/dev/null; then uv venv --quiet --seed --python $(or $(PYTHON),3.12) $(VENV); \
@@ -99,17 +106,18 @@ $(BIN)/python:
 	else echo "make: no Python from 3.11 to 3.13 was found; PYTHON=/path/to/python names one" >&2; exit 2; fi
 
 # One mark for each set of extras. `lint` needs what `test` has too: the checkers read the tests.
-$(MARKS)/base: EXTRAS :=
-$(MARKS)/test: EXTRAS := [test]
-$(MARKS)/dev: EXTRAS := [test,dev]
-$(MARKS)/docs: EXTRAS := [docs]
-$(MARKS)/e2e: EXTRAS := [e2e]
-$(MARKS)/bench: EXTRAS := [bench,gym,ros2]
+$(MARKS)/base: EXTRAS := video
+$(MARKS)/test: EXTRAS := test
+$(MARKS)/dev: EXTRAS := test dev
+$(MARKS)/docs: EXTRAS := docs
+$(MARKS)/e2e: EXTRAS := video e2e
+$(MARKS)/bench: EXTRAS := bench gym mesh ros2
 $(MARKS)/%: pyproject.toml requirements.lock | $(BIN)/python
-	@echo "installing roboyard$(EXTRAS) into $(VENV)"
+	@echo "installing roboyard with $(EXTRAS) into $(VENV)"
 	@if command -v uv >/dev/null; then \
-		uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraints requirements.lock --editable '.$(EXTRAS)'; \
+		uv pip install --quiet --python $(BIN)/python --constraints requirements.lock \
+			$(EXTRAS:%=--editable '.[%]') && $(BIN)/python tools/bytecode.py; \
 	else \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.$(EXTRAS)'; \
+		$(BIN)/python tools/install.py $(EXTRAS); \
 	fi
 	@mkdir -p $(@D) && touch $@

@@ -45,12 +45,12 @@ def relations_of(log: Path) -> Path | None:
 
 def measure(log: Path) -> dict[str, Any]:
     """Map one log; what came of it."""
+    from roboyard.compute import wait_for_kernels
     from roboyard.mapping import GraphSlam, read_relations, relation_errors
     from roboyard.mapping.nodes import read_log
-    from roboyard.scenarios.kernels import compile_kernels
 
     scans = read_log(log)
-    compile_kernels()
+    wait_for_kernels()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     slam, costs = GraphSlam(), []
     started = time.process_time()

@@ -28,6 +28,7 @@ that many times as fast, or as good.
 $ make benchmarks                              # all, one after the other
 $ make benchmarks NAMES="bus ik" REPEATS=5     # only these sections of this page
 $ make benchmarks NAMES=slam OPTIONS="--dir DIR"
+$ roboyard bench engine bus --against HEAD~1   # what a change did: both revisions in turn, ratios with their spread
 ```
 """
 

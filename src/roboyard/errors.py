@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 
 class RoboyardError(Exception):
     """Root of every error Roboyard raises on purpose.
@@ -21,6 +24,15 @@ class RoboyardError(Exception):
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
         return f"{text} ({self.valid})" if self.valid else text
+
+
+def describe_exception(error: BaseException) -> str:
+    """What was raised, as one clause: a Roboyard error's text, a call of ``sys.exit``, or the type and its text."""
+    if isinstance(error, RoboyardError):
+        return str(error)
+    if isinstance(error, SystemExit):
+        return f"called sys.exit({'' if error.code is None else repr(error.code)})"
+    return f"{type(error).__name__}: {error}"
 
 
 class InputError(RoboyardError):
@@ -53,3 +65,49 @@ class RecordingError(InputError):
 
 class RunError(RoboyardError):
     """The run started but cannot go on; the command line exits with 1."""
+
+
+class MissingExtraError(InputError):
+    """A package that an extra of Roboyard brings is not installed; the message names the command that installs it.
+
+    Args:
+        purpose: What needs the extra, as the subject of a sentence, e.g. "writing a video".
+        extra: Name of the extra.
+        where: The place that asked for it: an option, a node's name.
+        otherwise: What helps instead of installing it, "" if nothing does.
+    """
+
+    def __init__(self, purpose: str, extra: str, *, where: str | None = None, otherwise: str = "") -> None:
+        command = f"pip install 'roboyard[{extra}]'"
+        super().__init__(
+            f"{purpose} needs the extra {extra!r}, which is not installed",
+            where=where,
+            valid=f"{command}, or {otherwise}" if otherwise else command,
+        )
+        self.purpose, self.extra, self.otherwise = purpose, extra, otherwise
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_missing_extra, (self.purpose, self.extra, self.where, self.otherwise)
+
+
+def _rebuild_missing_extra(purpose: str, extra: str, where: str | None, otherwise: str) -> MissingExtraError:
+    return MissingExtraError(purpose, extra, where=where, otherwise=otherwise)
+
+
+def import_extra(module: str, extra: str, purpose: str, *, where: str | None = None, otherwise: str = "") -> Any:
+    """Import a module that an extra of Roboyard brings, at the place that uses it.
+
+    Args:
+        module: Its full name.
+        extra: The extra that brings it.
+        purpose: What needs it, as the subject of a sentence, e.g. "writing a video".
+        where: The place that asked for it.
+        otherwise: What helps instead of installing the extra.
+
+    Raises:
+        MissingExtraError: The module, or a module that it imports, is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(purpose, extra, where=where, otherwise=otherwise) from error

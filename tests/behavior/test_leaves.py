@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.behavior.missions import MissionHarness
 
 import roboyard as ry
 from roboyard.behavior import TreeError, load_tree, read_tree
 from roboyard.behavior.nodes import TreeMissionNode
 from roboyard.behavior.nodes.roaming import command_towards
-from roboyard.bus import Bus, Node
+from roboyard.bus import Node
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_to_msg
@@ -67,21 +68,6 @@ class Handy(Node):
         self._odom.publish(odometry)
 
 
-class World:
-    def __init__(self, folder: Path, body: str) -> None:
-        file = folder / "tree.xml"
-        file.write_text(f'<root BTCPP_format="4"><BehaviorTree ID="Main">{body}</BehaviorTree></root>')
-        self.bus = Bus(seed=1)
-        self.robot, self.mission = Handy(), TreeMissionNode(file=str(file), start=0.0)
-        self.bus.add(self.robot, "robot")
-        self.bus.add(self.mission, "mission")
-        self.status: list[str] = []
-        self.bus.subscribe("/mission/status", msg.String, "test", lambda m: self.status.append(m.data))
-
-    def entry(self, name: str) -> Any:
-        return self.mission._tree.blackboard.get(name)
-
-
 ALL = """<Sequence>
   <DockRobot dock_id="home" num_retries="{tries}"/>
   <DockRobot use_dock_id="false" dock_pose="1;2;0.5" navigate_to_staging_pose="false"/>
@@ -95,14 +81,14 @@ ALL = """<Sequence>
 
 
 def test_each_leaf_asks_for_what_its_ports_say(tmp_path: Path) -> None:
-    world = World(tmp_path, ALL)
-    world.robot.finds = [msg.Point(x=0.3, y=0.1, z=0.02), msg.Point(x=0.5, y=0.0, z=0.02)]
-    world.bus.executor.run_for(3.0)
-    assert world.status[-1] == "SUCCESS"
-    assert [name for name, _ in world.robot.asked] == [
+    mission = MissionHarness(tmp_path, ALL, Handy())
+    mission.robot.finds = [msg.Point(x=0.3, y=0.1, z=0.02), msg.Point(x=0.5, y=0.0, z=0.02)]
+    mission.run_for(3.0)
+    assert mission.status[-1] == "SUCCESS"
+    assert [name for name, _ in mission.robot.asked] == [
         "dock_robot", "dock_robot", "undock_robot", "explore", "look", "skills/pick", "skills/place", "skills/place",
     ]  # fmt: skip
-    by_name, by_pose, undock, explore, look, pick, place, at = (goal for _, goal in world.robot.asked)
+    by_name, by_pose, undock, explore, look, pick, place, at = (goal for _, goal in mission.robot.asked)
     assert (by_name.use_dock_id, by_name.dock_id, by_name.navigate_to_staging_pose) == (True, "home", True)
     assert (by_pose.use_dock_id, by_pose.navigate_to_staging_pose) == (False, False)
     assert by_pose.dock_pose.header.frame_id == "map"
@@ -112,15 +98,15 @@ def test_each_leaf_asks_for_what_its_ports_say(tmp_path: Path) -> None:
     assert (look.polarity, look.frame_id) == ("white", "base_link")
     assert (pick.field, place.field, place.at) == ("left", "right", False)
     assert (at.at, at.position.x, at.position.y, at.position.z) == (True, 0.25, -0.1, 0.02)
-    assert (world.entry("tries"), world.entry("count")) == (2, 2)
-    assert world.entry("places")[0] == (0.3, 0.1, 0.02)
+    assert (mission.entry("tries"), mission.entry("count")) == (2, 2)
+    assert mission.entry("places")[0] == (0.3, 0.1, 0.02)
 
 
 def test_what_is_not_seen_is_a_failure_that_says_why(tmp_path: Path) -> None:
-    world = World(tmp_path, '<Look error_msg="{why}"/>')
-    world.bus.executor.run_for(1.0)
-    assert world.status[-1] == "FAILURE"
-    assert "nothing" in world.entry("why")
+    mission = MissionHarness(tmp_path, '<Look error_msg="{why}"/>', Handy())
+    mission.run_for(1.0)
+    assert mission.status[-1] == "FAILURE"
+    assert "nothing" in mission.entry("why")
 
 
 @given(
@@ -145,27 +131,27 @@ def test_a_body_gets_to_any_pose_and_is_never_too_fast(
 @pytest.mark.parametrize("at", [None, 2.05])
 def test_it_walks_to_what_it_sees_from_where_it_stands(tmp_path: Path, at: float | None) -> None:
     body = '<Walk goal="0.4;-0.2;1.2" speed="0.1"/>'
-    world = World(tmp_path, body)
+    mission = MissionHarness(tmp_path, body, Handy())
     goal = SE2(1.0, 2.0, 3.0) @ SE2(0.4, -0.2, 1.2)
     if at is not None:  # saved and taken up again under way
-        world.bus.executor.run_for(at)
-        saved, world = world.bus.save(), World(tmp_path, body)
-        world.bus.load(saved)
-    world.bus.executor.run_for(12.0)
-    left = SE2(*world.robot._pose).inverse() @ goal
-    assert world.status[-1] == "SUCCESS"
+        mission.run_for(at)
+        saved, mission = mission.bus.save(), MissionHarness(tmp_path, body, Handy())
+        mission.bus.load(saved)
+    mission.run_for(12.0)
+    left = SE2(*mission.robot._pose).inverse() @ goal
+    assert mission.status[-1] == "SUCCESS"
     assert math.hypot(left.x, left.y) <= 0.011
     assert abs(left.theta) <= 0.021
-    assert world.robot.commands[-1] == (0.0, 0.0, 0.0)
+    assert mission.robot.commands[-1] == (0.0, 0.0, 0.0)
 
 
 def test_walking_stops_when_the_tree_turns_away_or_time_is_up(tmp_path: Path) -> None:
     for body in ('<Timeout msec="1000"><Walk goal="3;0;0"/></Timeout>', '<Walk goal="3;0;0" time_allowance="1"/>'):
-        world = World(tmp_path, body)
-        world.bus.executor.run_for(2.0)
-        assert world.status[-1] == "FAILURE"
-        assert world.robot.commands[-1] == (0.0, 0.0, 0.0)
-        assert len(world.robot.commands) > 5
+        mission = MissionHarness(tmp_path, body, Handy())
+        mission.run_for(2.0)
+        assert mission.status[-1] == "FAILURE"
+        assert mission.robot.commands[-1] == (0.0, 0.0, 0.0)
+        assert len(mission.robot.commands) > 5
 
 
 def test_a_hexapod_walks_by_a_tree(tmp_path: Path) -> None:
@@ -192,18 +178,18 @@ def test_topics_are_read_and_written(tmp_path: Path) -> None:
       <LastMessage topic="order" type="roboyard_msgs/msg/HomingOrder" field="pose" value="{pose}"/>
       <PublishMessage topic="report" type="roboyard_msgs/msg/HomingReport" fields="number: {number}, outcome: near"/>
     </Sequence>"""
-    world = World(tmp_path, body)
+    mission = MissionHarness(tmp_path, body, Handy())
     reports: list[Any] = []
-    world.bus.subscribe("/report", msg.HomingReport, "test", reports.append)
-    world.bus.executor.run_for(1.0)
-    assert world.status[-1] == "RUNNING"  # nothing was said
+    mission.bus.subscribe("/report", msg.HomingReport, "test", reports.append)
+    mission.run_for(1.0)
+    assert mission.status[-1] == "RUNNING"  # nothing was said
     order = msg.HomingOrder(number=106_500_000_000)
     order.pose.pose = pose_to_msg(SE2(1.0, 2.0, 0.5))
-    world.bus.publisher("/order", msg.HomingOrder, "test").publish(order)
-    world.bus.executor.run_for(1.0)
-    assert world.status[-1] == "SUCCESS"
+    mission.bus.publisher("/order", msg.HomingOrder, "test").publish(order)
+    mission.run_for(1.0)
+    assert mission.status[-1] == "SUCCESS"
     assert [(one.number, one.outcome) for one in reports] == [(106_500_000_000, "near")]
-    assert world.entry("pose").theta == pytest.approx(0.5)
+    assert mission.entry("pose").theta == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_without_unified_planning_it_is_said_how_to_get_it(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "unified_planning.environment", None)
     monkeypatch.setitem(sys.modules, "unified_planning", None)
     domain = Domain((Action("go", {"at": "b"}, {"at": "a"}),))
-    with pytest.raises(InputError, match=r"unified-planning is missing .*roboyard\[planning\]"):
+    with pytest.raises(InputError, match=r"needs the extra 'planning'.*roboyard\[planning\]"):
         plan_by(domain, {"at": "a"}, Goal("g", {"at": "b"}))
 
 

@@ -1,19 +1,18 @@
 """Trees on the bus: goals sent, refused, broken off and taken up again; services; Nav2's controls."""
 
-import json
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from tests.behavior.missions import MissionHarness
 
 from roboyard.behavior import Factory, Status, TreeError, read_tree
-from roboyard.behavior.nodes import TreeMissionNode
-from roboyard.bus import Bus, Node
+from roboyard.bus import Node
 from roboyard.errors import RoboyardError
-from roboyard.messages import action, msg, srv
+from roboyard.messages import action, srv
 
 
-class Robot(Node):
+class NavigatingRobot(Node):
     """Is anywhere a second after it was asked, but refuses what lies behind x = 10."""
 
     fields = ("_due_ns", "asked", "broken_off", "switched")
@@ -57,23 +56,6 @@ class Robot(Node):
         return srv.SetBool.Response(success=True)
 
 
-class World:
-    """A bus with a robot and a mission, and what the mission said."""
-
-    def __init__(self, folder: Path, body: str) -> None:
-        file = folder / "tree.xml"
-        file.write_text(f'<root BTCPP_format="4"><BehaviorTree ID="Main">{body}</BehaviorTree></root>')
-        self.bus = Bus(seed=1)
-        self.robot = Robot()
-        self.mission = TreeMissionNode(file=str(file), start=0.0)
-        self.bus.add(self.robot, "robot")
-        self.bus.add(self.mission, "mission")
-        self.events: list[Any] = []
-        self.status: list[str] = []
-        self.bus.subscribe("/mission/events", msg.String, "test", lambda m: self.events.extend(json.loads(m.data)))
-        self.bus.subscribe("/mission/status", msg.String, "test", lambda m: self.status.append(m.data))
-
-
 TWO = """<Sequence>
   <NavigateToPose goal="1;0;0"/>
   <Script code="there := '2;0;1.57'"/>
@@ -83,43 +65,45 @@ TWO = """<Sequence>
 
 
 def test_goals_are_sent_one_after_the_other(tmp_path: Path) -> None:
-    world = World(tmp_path, TWO)
-    world.bus.executor.run_for(5.0)
-    assert world.robot.asked == [1.0, 2.0]
-    assert world.robot.switched
-    assert world.status == ["RUNNING", "SUCCESS"]
-    assert [1, "Sequence::1", "IDLE", "RUNNING"] in world.events
+    mission = MissionHarness(tmp_path, TWO, NavigatingRobot())
+    mission.run_for(5.0)
+    assert mission.robot.asked == [1.0, 2.0]
+    assert mission.robot.switched
+    assert mission.status == ["RUNNING", "SUCCESS"]
+    assert [1, "Sequence::1", "IDLE", "RUNNING"] in mission.events
 
 
 def test_a_refused_goal_is_a_failure_that_says_why(tmp_path: Path) -> None:
     body = '<Fallback><NavigateToPose goal="11;0;0" error_msg="{why}"/><NavigateToPose goal="3;0;0"/></Fallback>'
-    world = World(tmp_path, body)
-    world.bus.executor.run_for(4.0)
-    assert world.robot.asked == [3.0]
-    assert world.status[-1] == "SUCCESS"
-    assert "too far away" in world.mission._tree.blackboard.get("why")
+    mission = MissionHarness(tmp_path, body, NavigatingRobot())
+    mission.run_for(4.0)
+    assert mission.robot.asked == [3.0]
+    assert mission.status[-1] == "SUCCESS"
+    assert "too far away" in mission.entry("why")
 
 
 def test_a_goal_is_broken_off_when_the_tree_turns_away(tmp_path: Path) -> None:
-    world = World(tmp_path, '<Timeout msec="500"><NavigateToPose goal="1;0;0"/></Timeout>')
-    world.bus.executor.run_for(3.0)
-    assert world.status[-1] == "FAILURE"
-    assert world.robot.broken_off == 1
+    mission = MissionHarness(
+        tmp_path, '<Timeout msec="500"><NavigateToPose goal="1;0;0"/></Timeout>', NavigatingRobot()
+    )
+    mission.run_for(3.0)
+    assert mission.status[-1] == "FAILURE"
+    assert mission.robot.broken_off == 1
 
 
 @pytest.mark.parametrize("at", [0.05, 0.55, 1.35, 2.6])
 def test_a_mission_that_was_saved_goes_on_in_the_same_way(tmp_path: Path, at: float) -> None:
-    straight = World(tmp_path, TWO)
-    straight.bus.executor.run_for(at)
+    straight = MissionHarness(tmp_path, TWO, NavigatingRobot())
+    straight.run_for(at)
     saved = straight.bus.save()
     events = len(straight.events)
-    straight.bus.executor.run_for(4.0 - at)
+    straight.run_for(4.0 - at)
 
-    again = World(tmp_path, TWO)
+    again = MissionHarness(tmp_path, TWO, NavigatingRobot())
     again.bus.load(saved)
-    again.events.clear()
-    again.bus.executor.run_for(4.0 - at)
-    assert again.events == straight.events[events:]
+    events_before = len(again.events)
+    again.run_for(4.0 - at)
+    assert again.events[events_before:] == straight.events[events:]
     assert again.robot.asked == straight.robot.asked
 
 
@@ -133,7 +117,7 @@ def test_a_mission_that_was_saved_goes_on_in_the_same_way(tmp_path: Path, at: fl
 )
 def test_bad_missions_are_refused_when_they_are_added(tmp_path: Path, body: str, says: str) -> None:
     with pytest.raises((TreeError, RoboyardError), match=says):
-        World(tmp_path, body)
+        MissionHarness(tmp_path, body, NavigatingRobot())
 
 
 def test_leaves_on_the_bus_can_be_looked_at_without_one() -> None:

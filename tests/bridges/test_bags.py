@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import roboyard as ry
+from roboyard.bridges import bags
 from roboyard.bridges.bags import BagKind, export
 from roboyard.errors import RecordingError
 from roboyard.messages import serialize
@@ -64,3 +67,25 @@ def test_what_is_there_is_kept_unless_told_otherwise(talk: Path, tmp_path: Path)
         export(tmp_path / "a", tmp_path / "a", "rosbag2", overwrite=True)
     assert (tmp_path / "a" / "a.mcap").is_file()
     assert (tmp_path / "mine" / "letter.txt").is_file()
+
+
+@pytest.mark.parametrize("kind", ["rosbag1", "rosbag2", "rosbag2-mcap"])
+def test_a_bag_that_cannot_be_written_leaves_the_one_before(
+    talk: Path, tmp_path: Path, kind: BagKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / ("a.bag" if kind == "rosbag1" else "a")
+    export(talk, out, kind)
+    (out if out.is_file() else out / "metadata.yaml").write_bytes(b"the old content")
+    files = [out] if out.is_file() else sorted(out.iterdir())
+    before = [file.read_bytes() for file in files]
+    copy = bags._copy
+
+    def fill_the_disk(recording: Any, bag: Any) -> None:
+        copy(recording, bag)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(bags, "_copy", fill_the_disk)
+    with pytest.raises(RecordingError, match=rf"{out}: cannot be written: No space left"):
+        export(talk, out, kind, overwrite=True)
+    assert [file.read_bytes() for file in files] == before
+    assert sorted(tmp_path.iterdir()) == sorted([out, talk])

@@ -16,6 +16,7 @@ import imageio_ffmpeg
 import pytest
 from tests.cli.conftest import Command
 
+import roboyard
 from roboyard.cli import health, health_extras, health_network
 from roboyard.cli.health_finding import Finding
 from roboyard.compute import RayPool
@@ -45,7 +46,7 @@ def test_a_lock_that_differs_is_named(command: Command, monkeypatch: pytest.Monk
     installed = closure("roboyard")
     package = tmp_path / "src" / "roboyard"
     package.mkdir(parents=True)
-    monkeypatch.setattr(health.roboyard, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(roboyard, "__file__", str(package / "__init__.py"))
     lock = tmp_path / "requirements.lock"
     assert health._lock().good is None
     lock.write_text("".join(f"{name.replace('-', '_')}=={version}\n" for name, version in installed.items()))
@@ -60,7 +61,7 @@ def test_a_lock_that_differs_is_named(command: Command, monkeypatch: pytest.Monk
 def test_kernels_are_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
     assert "none compiled yet" in health._kernels().text
-    assert "roboyard.compute.warm" in health._kernels().advice
+    assert "roboyard warm" in health._kernels().advice
     for name in ("roboyard.a.one-0", "roboyard.a.one-1", "roboyard.a.two-0", "other.a.one-0"):
         (tmp_path / "kernels" / name).mkdir(parents=True)
         (tmp_path / "kernels" / name / "code.nbi").touch()

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.cli.conftest import PROGRAM, Command, environment
 from tests.cli.test_cli_keys import at_terminal
@@ -19,7 +20,12 @@ from tests.cli.test_cli_keys import at_terminal
 import roboyard as ry
 from roboyard.bus.socket import SocketServer
 from roboyard.cli.steering import find_reins
+from roboyard.control.nodes import JointMovesNode, JointTrajectoryNode
+from roboyard.control.owners import JointOwners
+from roboyard.description.model import Axis, Joint, Limits, Link, Model
 from roboyard.errors import InputError
+from roboyard.geometry import SE3
+from roboyard.hardware.interface import JointCommand, JointReadings
 from roboyard.messages.time import nanoseconds
 
 EVENT = struct.Struct("<IhBB")
@@ -114,6 +120,55 @@ def test_a_terminal_that_is_closed_stops_the_robot(live: Run, number: int) -> No
         screen.process.send_signal(number)
         assert screen.end() == 0
     until(lambda: live.robot.twists[-1][:2] == (0.0, 0.0))
+
+
+class Arm:
+    """One joint that is where it is told."""
+
+    joint_names = ("turn",)
+
+    def __init__(self) -> None:
+        self.history: list[float] = [0.0]
+
+    def command_modes(self, joint: str) -> tuple[str, ...]:
+        return ("position",)
+
+    def read(self) -> JointReadings:
+        return JointReadings(0, np.array(self.history[-1:]), np.zeros(1), np.zeros(1))
+
+    def write(self, command: JointCommand) -> None:
+        self.history.append(float(command.values[0]))
+
+
+def test_keys_step_a_joint_from_where_a_trajectory_has_left_it(live: Run) -> None:
+    """The bus is a live run's, so that nothing but the joint's own history is looked at."""
+    arm, bus = Arm(), live.bus
+    limits = Axis((0, 0, 1), Limits(-3.0, 3.0, effort=5.0, velocity=1.0))
+    links = tuple(Link(name, SE3.identity()) for name in ("base", "upper"))
+    joint = Joint("turn", "revolute", "base", "upper", SE3.identity(), SE3.identity(), (limits,))
+    parts = {"hardware": arm, "description": Model("arm", links, (joint,)), "owners": JointOwners()}
+
+    def bring_up() -> None:
+        bus.add(JointTrajectoryNode(joints=("turn",), **parts), "jtc")
+        bus.add(JointMovesNode(joints=("turn",), **parts), "moves")
+
+    bus.inputs.query(bring_up)
+    until(lambda: "/jtc" in bus.nodes and "/moves" in bus.nodes)
+    point = ry.msg.JointTrajectoryPoint(
+        positions=np.array([1.0]), velocities=np.zeros(1), time_from_start=ry.msg.Duration(sec=3)
+    )
+    way = ry.msg.JointTrajectory(joint_names=["turn"], points=[point])
+    bus.inputs.query(lambda: bus.publisher("/jtc/joint_trajectory", ry.msg.JointTrajectory, "/t").publish(way))
+    until(lambda: abs(arm.history[-1] - 1.0) < 1e-9)
+    with at_terminal("teleop") as screen:
+        screen.wait_for("driving /cmd_vel of run 'yard'")
+        until(lambda: live.robot.beats)
+        before = len(arm.history)
+        screen.press("r")
+        until(lambda: arm.history[-1] > 1.05 - 2e-3)
+        assert min(arm.history[before:]) > 1.0 - 2e-3
+        screen.press("\x03")
+        assert screen.end() == 0
 
 
 def test_a_run_that_ends_ends_it(own_place: None) -> None:

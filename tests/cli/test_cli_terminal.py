@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from tests.cli.conftest import Command
 
-from roboyard.cli import failures, terminal
+from roboyard.cli import display, failures, terminal
 from roboyard.cli.figures import Figure
 from roboyard.cli.findings import shortened
 from roboyard.cli.metering import bandwidth_of, rate_of
 from roboyard.cli.publishing import type_and_values
 from roboyard.errors import ConfigError, InputError, RecordingError, RunError
+from roboyard.scenarios import Control
 
 
 class Colour(Enum):
@@ -205,3 +206,20 @@ def test_on_a_narrow_terminal_the_last_column_goes_on_below_itself(
         assert all(len(line) <= columns for line in lines)
         start = next(number for number, line in enumerate(lines) if line.startswith("names"))
         assert " ".join(line[len("names") :].strip() for line in lines[start:]).split() == words
+
+
+def test_where_nothing_can_be_redrawn_progress_is_told_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(display, "wall_seconds", lambda: now)
+    shown = display.Display("short", 5.0, Control())
+    shown.stage("drawing the video")
+    for frame in range(120):  # 0.25 s each
+        now += 0.25
+        shown.stage(f"drawing the video: frame {frame} of 120")
+    shown.stage("writing the report")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].endswith("short: drawing the video")
+    assert lines[-1].endswith("short: writing the report")
+    assert [line.rpartition("frame ")[2] for line in lines[1:-1]] == ["39 of 120", "79 of 120", "119 of 120"]

@@ -19,7 +19,7 @@ from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.planning import plan_steps
 from roboyard.walking.steps.problem import Problem
 
-NO_RAY = "Ray is not installed (pip install 'roboyard[batch]')"
+NO_RAY = "a Ray cluster needs the extra 'batch', which is not installed (pip install 'roboyard[batch]')"
 
 
 def square(x: float) -> float:

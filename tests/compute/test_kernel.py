@@ -13,6 +13,7 @@ import pytest
 
 from roboyard.compute import kernel, registered_kernels
 from roboyard.compute.kernel_folders import KEPT_FOLDERS, kernel_folder
+from roboyard.errors import RunError
 
 
 @kernel(examples=lambda: [(np.zeros(3),)])
@@ -140,23 +141,24 @@ def test_a_kernel_whose_helper_in_another_file_changed_is_recompiled(mirror) -> 
 
 EXAMPLES = """
     import json
-    from roboyard.compute import compile_examples, is_kept, kernel
+    from roboyard.compute import kernel
+    from roboyard.compute.jit import compile_examples, is_cached
 
     @kernel
     def thrice(x):
         return 3.0 * x
 
     examples = lambda: [(1.0,)]
-    kept = is_kept(thrice, examples)
-    read = len(thrice.signatures)
+    cached = is_cached(thrice, examples)
+    loaded = len(thrice.signatures)
     result = thrice(2.0)
     compile_examples(thrice, examples)
-    print(json.dumps([kept, read, result, sum(thrice.stats.cache_hits.values())]))
+    print(json.dumps([cached, loaded, result, sum(thrice.stats.cache_hits.values())]))
 """
 
 
 @pytest.mark.slow
-def test_it_is_told_what_is_on_disk_without_reading_it(tmp_path: Path) -> None:
+def test_is_cached_reads_no_code(tmp_path: Path) -> None:
     script = tmp_path / "examples.py"
     script.write_text(textwrap.dedent(EXAMPLES))
 
@@ -369,3 +371,12 @@ def test_functions_are_left_alone_where_jit_is_off(mirror) -> None:
     main = mirror.folder / "main.py"
     main.write_text(main.read_text().replace("sum(run.stats.cache_hits.values())", "hasattr(run, 'stats')"))
     assert mirror(NUMBA_DISABLE_JIT="1")[0] == {"kernel": 20.0, "plain": 20.0, "hits": False}
+
+
+def test_a_numba_without_the_internals_that_kernels_need_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from roboyard.compute.jit import _find_internals
+
+    monkeypatch.delattr("numba.core.caching.IndexDataCacheFile._load_index")
+    monkeypatch.delattr("numba.core.compiler.CompileResult")
+    with pytest.raises(RunError, match=r"numba 0.* lacks .*_load_index, compiler.CompileResult._rebuild.*'numba>="):
+        _find_internals()

@@ -26,6 +26,10 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def leave() -> None:
+    sys.exit(0)
+
+
 def unpicklable() -> object:
     return threading.Lock()
 
@@ -81,6 +85,14 @@ def test_a_killed_worker_costs_only_its_own_call(processes: ProcessPool) -> None
     with pytest.raises(RunError, match="exit code -9 while it ran die"):
         fatal.result()
     assert [f.result() for f in before + after] == [square(x) for x in range(10)] * 2
+
+
+def test_sys_exit_in_a_worker_is_an_error_of_the_call() -> None:
+    with ProcessPool(1) as pool:
+        worker = pool.submit(os.getpid).result()
+        with pytest.raises(RunError, match=r"leave called sys\.exit\(0\)"):
+            pool.submit(leave).result()
+        assert pool.submit(os.getpid).result() == worker
 
 
 def test_what_cannot_be_sent_is_said(processes: ProcessPool) -> None:

@@ -67,7 +67,7 @@ def test_an_arm_that_is_not_kept_from_the_floor_hits_it() -> None:
 def test_without_gymnasium_it_is_said_what_to_install() -> None:
     code = "import sys; sys.modules['gymnasium'] = None; import roboyard.gym"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "gymnasium is missing" in done.stderr
+    assert "roboyard.gym needs the extra 'gym'" in done.stderr
     assert "pip install 'roboyard[gym]'" in done.stderr
 
 

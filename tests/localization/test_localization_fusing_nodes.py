@@ -314,3 +314,29 @@ def test_files_that_do_not_fit_are_errors(tmp_path: Path, text: str, words: str)
         AmclNode(params_file=str(path))
     with pytest.raises(ConfigError, match="cannot be read"):
         ros_parameters(tmp_path / "none.yaml", ("amcl",))
+
+
+def test_a_scan_from_the_future_does_not_stop_amcl() -> None:
+    with World(AmclNode(), "amcl") as world:
+        world.map()
+        world.initial()
+        (_, scan), *_ = drive(room(), START, 1, 0)
+        world.bus.transforms.insert(SE2(0.1, 0.0, 0.0).to_se3(), "base_link", "laser", 0, True)
+        world.scan(scan.__class__(10**13, scan.ranges, scan.angle_min, scan.angle_increment, 0.1, 20.0))
+        assert "future" in world.node.health.text
+        truth = world.drive()
+        assert pose_to_se2(world.got["/amcl_pose"][-1].pose.pose).distance(truth) < 0.1
+
+
+def test_a_pose_to_be_at_from_the_future_does_not_stop_a_filter() -> None:
+    with World(EkfNode(odom0="/odom", odom0_config=[True] * 2 + [False] * 3 + [True] + [False] * 9), "ekf") as world:
+        said = msg.PoseWithCovariance(pose=pose_to_msg(START), covariance=(0.01 * np.eye(6)).ravel())
+        told = msg.PoseWithCovarianceStamped(header=header("odom", 10**13), pose=said)
+        world.say("/set_pose", told)
+        for k in range(20):
+            world.until(k * STEP)
+            message = msg.Odometry(header=header("odom", k * STEP), child_frame_id="base_link")
+            message.pose = msg.PoseWithCovariance(pose=pose_to_msg(SE2(0.1 * k, 0.0, 0.0)), covariance=said.covariance)
+            world.say("/odom", message)
+        world.until(20 * STEP)
+        assert pose_to_se2(world.got["/odometry/filtered"][-1].pose.pose).x > 1.5

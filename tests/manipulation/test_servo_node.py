@@ -11,7 +11,7 @@ import pytest
 from roboyard.bus import Node
 from roboyard.geometry import SE3
 from roboyard.manipulation.servoing import ServoCode
-from roboyard.messages import msg, srv
+from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import header, pose_to_msg
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.state.codec import decode, encode
@@ -100,6 +100,57 @@ def test_joints_are_jogged_by_name(cell: Cell) -> None:
     change = cell.joints() - before
     assert change[5] == pytest.approx(0.4 * 0.65, abs=0.03)
     assert np.abs(change[:5]).max() < 5e-3
+
+
+@pytest.mark.parametrize("speed", [-0.4, 0.4])
+@pytest.mark.parametrize("how", ["joint", "tool"])
+def test_after_a_trajectory_it_goes_on_from_where_the_joints_are(cell: Cell, how: str, speed: float) -> None:
+    begin = cell.joints()
+    cell.jog({"joint_6": -speed}, 0.3)  # the servo node has had the joints before
+    cell.run.run_for(0.6)
+    follow = action.FollowJointTrajectory
+    client = cell.hand.action_client("arm/follow_joint_trajectory", follow)
+    point = msg.JointTrajectoryPoint(
+        positions=begin + np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.3]),
+        velocities=np.zeros(6), time_from_start=msg.Duration(sec=2),
+    )  # fmt: skip
+    goal = client.send(follow.Goal(trajectory=msg.JointTrajectory(joint_names=list(cell.chain.joints), points=[point])))
+    cell.run.run_for(2.5)
+    assert goal.succeeded
+    before, T, seen = cell.joints(), cell.tip(), []
+    for _ in range(6):
+        if how == "joint":
+            cell.jog({"joint_6": speed})
+        else:
+            cell.twist((0.0, 0.0, 0.1 * speed), seconds=0.05)
+        seen.append((cell.joints() - before, cell.tip().translation - T.translation))
+    ways = np.array([joints[5] if how == "joint" else tip[2] for joints, tip in seen]) * np.sign(speed)
+    assert ways.min() > -2e-3
+    assert ways[-1] > (0.05 if how == "joint" else 0.005)
+    assert np.abs([joints[:5] for joints, _ in seen]).max() < (5e-3 if how == "joint" else 0.1)
+    cell.run.run_for(0.6)
+    point.positions = begin
+    goal = client.send(follow.Goal(trajectory=msg.JointTrajectory(joint_names=list(cell.chain.joints), points=[point])))
+    cell.run.run_for(2.5)
+    assert goal.succeeded, "back for the other tests"
+
+
+def test_an_arm_that_something_pushed_away_starts_from_where_it_is(cell: Cell, monkeypatch) -> None:
+    cell.jog({"joint_6": 0.2}, 0.2)
+    cell.run.run_for(1.0)
+    node: Any = cell.run.bus.nodes["/servo"]
+    there = cell.joints() + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.4])
+    written: list[np.ndarray] = []
+    monkeypatch.setattr(node, "_actual", lambda: there)
+    monkeypatch.setattr(node.hardware, "write", lambda command: written.append(np.array(command.values)))
+    cell.jog({"joint_6": 0.2}, 0.2)
+    monkeypatch.undo()  # the drives were off, and are on again
+    told = np.array([values[5] for values in written if len(values) == len(there)])
+    assert len(told) > 10
+    assert told.min() >= there[5] - 1e-9
+    assert told.max() > there[5]
+    node._servoing.be_at(cell.joints())
+    cell.run.run_for(0.5)
 
 
 BAD: dict[str, Any] = {

@@ -150,3 +150,17 @@ def test_it_forgets_when_asked_and_goes_on_as_it_was_saved() -> None:
         other.play(2)
         other.play(1, first=4)
         np.testing.assert_array_equal(once, heights_from_msg(other.maps[-1]).heights)
+
+
+def test_a_cloud_from_the_future_is_left_out_and_later_ones_are_used() -> None:
+    with Bus() as bus:
+        yard = Yard(bus)
+        yard.play(1)
+        yard.clouds.publish(cloud_to_msg(np.zeros((2, 3)), "camera", bus.now_ns + 3600 * 10**9))
+        bus.executor.run_for(0.1)
+        assert yard.node.health is not None
+        assert "future" in yard.node.health.text
+        before = len(yard.maps)
+        yard.play(3, first=5)
+        bus.executor.run_for(0.5)
+        assert len(yard.maps) > before

@@ -238,3 +238,18 @@ def test_a_saved_state_goes_on_bit_by_bit() -> None:
     for ours, theirs in zip(rest[::-1], whole[::-1], strict=False):
         assert np.array_equal(ours.data, theirs.data)
         assert ours.header == theirs.header
+
+
+def test_a_cloud_from_the_future_is_left_out_and_later_ones_are_used() -> None:
+    with Bus() as bus:
+        yard = Yard(bus, publish_period=0.0)
+        yard.play(1)
+        points, colors = wall(2.05)
+        cloud = cloud_to_msg(points, "camera", bus.now_ns + 3600 * 10**9, fields={"rgb": pack_rgb(colors)})
+        yard.clouds.publish(cloud)
+        bus.executor.run_for(0.1)
+        assert yard.node.health is not None
+        assert "future" in yard.node.health.text
+        yard.play(4, first=1)
+        bus.executor.run_for(1.0)
+        assert len(yard.heard["/octomap_full"]) == 5

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from importlib import resources
 
 import pytest
 
@@ -11,18 +12,36 @@ HEAVY = {"numpy", "mujoco", "numba", "scipy", "matplotlib", "rosbags", "lxml", "
          "jinja2", "mcap", "yaml", "imageio_ffmpeg", "cv2", "websockets"}  # fmt: skip
 
 
+LIBRARY = resources.files("roboyard.scenarios.library")
+COMPILED = {"numba", "mujoco", "scipy", "matplotlib", "gtsam", "coal", "ompl", "cv2", "trimesh", "embreex", "PIL"}
+"""What physics, kernels, planners and pictures need."""
+
+
 def imported(*arguments: str) -> set[str]:
     """Top-level names of all modules that a fresh interpreter imports for these arguments."""
+    return {name.partition(".")[0] for name in modules(*arguments)}
+
+
+SHOW = """
+import atexit, runpy, sys
+atexit.register(lambda: print(*sys.modules, sep="\\n", file=sys.stderr))
+kind, what, *sys.argv[1:] = sys.argv[1:]
+exec(what) if kind == "-c" else runpy.run_module(what, run_name="__main__", alter_sys=True)
+"""
+"""Runs what it is given as Python's own options do, and says in the end which modules there are."""
+
+
+def modules(*arguments: str) -> set[str]:
+    """Full names of all modules that a fresh interpreter imports for these arguments and for itself."""
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", *arguments],
+        [sys.executable, "-c", SHOW, *arguments],
         capture_output=True,
         text=True,
         check=False,
         env=dict(os.environ) | {"TERM": "dumb"},
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
-    return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
+    return set(done.stderr.split())
 
 
 def test_the_measure_sees_heavy_imports() -> None:
@@ -38,3 +57,45 @@ def test_help_is_cheap() -> None:
         pytest.skip("the command is not there yet")
     found = imported("-c", "import sys; sys.argv = ['roboyard', '--help']; from roboyard.cli.main import main; main()")
     assert not found & HEAVY
+
+
+@pytest.mark.parametrize("kind", ["", "robots", "worlds", "furniture", "scenarios", "nodes", "sensors", "runs"])
+def test_a_list_assembles_no_world_and_imports_no_node(kind: str) -> None:
+    found = modules("-m", "roboyard", "list", *filter(None, [kind]))
+    assert not {name.partition(".")[0] for name in found} & COMPILED
+    assert not [name for name in found if name.startswith(("roboyard.simulation.", "roboyard.scenarios.assemble"))]
+    assert not [name for name in found if ".nodes." in name]
+
+
+@pytest.mark.parametrize(
+    ("verb", "allowed"),
+    [
+        (["interface", "list"], {"numpy"}),
+        (["interface", "show", "geometry_msgs/msg/Twist"], {"numpy"}),
+        (["topic", "list", "--help"], set()),
+        (["check", "tree", str(LIBRARY / "missions" / "homing.xml")], {"numpy"}),
+        (["show", "tree", str(LIBRARY / "missions" / "homing.xml")], {"numpy"}),
+        (["check", "world", "empty"], {"numpy", "mujoco", "numba", "scipy"}),
+    ],
+)
+def test_a_verb_imports_only_what_it_uses(verb: list[str], allowed: set[str]) -> None:
+    assert imported("-m", "roboyard", *verb) & (COMPILED | {"numpy", "rosbags", "jinja2"}) <= allowed | {"rosbags"}
+
+
+def test_a_verb_imports_no_other_verb() -> None:
+    found = {name for name in modules("-m", "roboyard", "list", "robots") if name.startswith("roboyard.cli.verbs.")}
+    assert found == {"roboyard.cli.verbs.listing"}
+
+
+def test_a_run_of_a_rover_imports_nothing_of_other_robots() -> None:
+    """Nodes, planners and reports are imported for who uses them: arms, legs and cameras are no concern of a rover."""
+    code = (
+        "from roboyard.scenarios import load_spec; from roboyard.scenarios.assemble import assemble;"
+        "assemble(load_spec('rover-homecoming'), record=False).close()"
+    )
+    found = modules("-c", code)
+    assert {"mujoco", "numba"} <= {name.partition(".")[0] for name in found}
+    assert not {name.partition(".")[0] for name in found} & COMPILED - {"mujoco", "numba", "scipy"}
+    others = ("vision.", "manipulation.planning.", "walking.steps.", "mapping.slam", "scenarios.report.page")
+    for unused in (*(f"roboyard.{name}" for name in others), "scipy.interpolate", "scipy.optimize"):
+        assert not [name for name in found if name.startswith(unused)], unused

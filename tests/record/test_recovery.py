@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.full_disk import full_disk
 from tests.record.samples import some_messages, write_items
 
 from roboyard.errors import RecordingError
@@ -98,6 +100,22 @@ def test_repair_never_overwrites_its_source(recording_file: Path) -> None:
             with pytest.raises(RecordingError, match="itself"):
                 write(source, out, overwrite=True)
     assert recording_file.read_bytes() == before
+
+
+@pytest.mark.parametrize("write", [recover, convert])
+def test_replaced_file_stays_until_the_new_one_is_whole(
+    tmp_path: Path, recording_file: Path, write: Callable[..., object]
+) -> None:
+    out = tmp_path / "out.mcap"
+    write(recording_file, out)
+    whole = out.read_bytes()
+    out.write_bytes(b"the old content")
+    with full_disk(500), pytest.raises((OSError, RecordingError), match=str(out)):
+        write(recording_file, out, overwrite=True)
+    assert out.read_bytes() == b"the old content"
+    assert {path.name for path in tmp_path.iterdir()} <= {"out.mcap", recording_file.name}
+    write(recording_file, out, overwrite=True)
+    assert out.read_bytes() == whole
 
 
 def test_repair_drops_only_the_damaged_chunk(tmp_path: Path, recording_file: Path) -> None:

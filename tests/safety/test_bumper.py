@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.harness.bus import BusHarness, twist
 from tests.simulation.builders import static_box
 
 import roboyard as ry
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
-from roboyard.messages import msg, srv
+from roboyard.messages import srv
 from roboyard.safety import BumperConfig, BumperGuard, Bumping, TouchPoint
 from roboyard.simulation.faults import SensorFault
 
@@ -30,7 +31,7 @@ def touch(bearing: float, radius: float = 0.3) -> TouchPoint:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(BEARINGS, min_size=1, max_size=3), st.lists(TWISTS, min_size=1, max_size=10))
-def test_from_a_touch_on_nothing_passes_until_the_bumper_was_open_for_long_enough(bearings, commands) -> None:
+def test_bumper_contact_blocks_until_open_long_enough(bearings, commands) -> None:
     guard = BumperGuard(BumperConfig(clear_time=0.1))
     assert guard.judge(commands[0], 0.02, 0) == commands[0]
     guard.press([touch(one) for one in bearings], 0)
@@ -47,9 +48,7 @@ def test_from_a_touch_on_nothing_passes_until_the_bumper_was_open_for_long_enoug
 
 @settings(max_examples=200, deadline=None)
 @given(BEARINGS, st.lists(st.floats(-1.2, 1.2), max_size=2), TWISTS)
-def test_what_a_release_lets_pass_is_slow_on_the_same_arc_and_leads_all_that_is_pressed_out(
-    first, more, wanted
-) -> None:
+def test_bumper_release_passes_slow_motion_away_only(first, more, wanted) -> None:
     guard = BumperGuard()
     touches = [touch(first), *(touch(first + apart) for apart in more)]  # all about: nothing leads out of those
     guard.press(touches, 0)
@@ -65,7 +64,7 @@ def test_what_a_release_lets_pass_is_slow_on_the_same_arc_and_leads_all_that_is_
 
 @settings(max_examples=60, deadline=None)
 @given(BEARINGS, st.floats(0.05, 1.0))
-def test_one_release_moves_no_place_farther_than_it_may(bearing, speed) -> None:
+def test_bumper_release_is_bounded_in_distance(bearing, speed) -> None:
     guard = BumperGuard(BumperConfig(release_distance=0.1))
     p = touch(bearing)
     guard.press([p], 0)
@@ -80,7 +79,7 @@ def test_one_release_moves_no_place_farther_than_it_may(bearing, speed) -> None:
     assert guard.state is Bumping.BLOCKED
 
 
-def test_a_touch_elsewhere_ends_a_release_and_free_there_is_nothing_to_release() -> None:
+def test_bumper_release_ends_with_another_contact() -> None:
     guard = BumperGuard()
     assert not guard.release(0)
     guard.press([touch(0.0)], 0)
@@ -92,7 +91,7 @@ def test_a_touch_elsewhere_ends_a_release_and_free_there_is_nothing_to_release()
     assert guard.judge(PlanarTwist(-0.1, 0.0, 0.0), 0.02, 3 * STEP) == STANDSTILL
 
 
-def test_a_saved_guard_goes_on_as_it_was() -> None:
+def test_loaded_bumper_guard_goes_on() -> None:
     first = BumperGuard()
     first.press([touch(0.3)], 5)
     first.release(7)
@@ -108,74 +107,76 @@ def test_a_saved_guard_goes_on_as_it_was() -> None:
 
 @pytest.mark.parametrize("name", ["clear_time", "release_speed", "release_distance", "release_time", "elsewhere"])
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
-def test_figures_that_make_no_sense_are_refused(name: str, bad: float) -> None:
+def test_invalid_bumper_config_is_refused(name: str, bad: float) -> None:
     with pytest.raises(ConfigError, match=name):
         BumperConfig(**{name: bad})
 
 
 # -- in physics --------------------------------------------------------------------------------------------------------
-class Yard:
-    """The robot before the corridor's wall, at arm's length."""
+class DrivenBase(BusHarness):
+    """A base in a simulated run, at arm's length before the corridor's wall, that a test drives."""
 
-    def __init__(self, run: Any) -> None:
+    def __init__(self, run: ry.Run) -> None:
+        super().__init__(bus=run.bus)
         self.run = run
         self.robot = run.add("scitos_base", at=(0.0, 0.75, math.pi / 2))
-        self.states: list[str] = []
-        run.bus.subscribe("/bumper_guard/state", msg.String, "/test", lambda m: self.states.append(m.data))
-        self.senders = {name: run.bus.publisher("/cmd_vel", msg.Twist, name) for name in ("/operator", "/navigator")}
 
-    def drive(self, v: float, seconds: float, sender: str = "/operator", w: float = 0.0) -> float:
-        """How far it came."""
+    @property
+    def states(self) -> list[str]:
+        """The guard's states."""
+        return self.published("/bumper_guard/state").data
+
+    def drive(self, v: float, seconds: float, source: str = "/operator", w: float = 0.0) -> float:
+        """Command a velocity for a while; returns how far the base moved [m]."""
         before = self.robot.truth.pose
         for _ in range(round(seconds * 20)):
-            self.senders[sender].publish(msg.Twist(linear=msg.Vector3(x=v), angular=msg.Vector3(z=w)))
+            self.publish("/cmd_vel", twist(v, w), source=source)
             self.run.run_for(0.05)
         after = self.robot.truth.pose
         return math.hypot(after.x - before.x, after.y - before.y)
 
     def release(self) -> Any:
-        call = self.run.bus.service_client("/bumper_guard/release", srv.Trigger, "/test").call(srv.Trigger.Request())
-        self.run.run_for(0.1)
-        return call.result
+        """Ask the guard for a release."""
+        return self.call("/bumper_guard/release", srv.Trigger)
 
 
-def test_the_base_stops_at_a_wall_for_every_source_and_a_release_backs_it_off() -> None:
+def test_base_stops_at_a_wall_and_release_backs_it_off() -> None:
     with ry.Run("corridor", record=False) as run:
-        yard = Yard(run)
-        assert not yard.release().success
-        yard.drive(0.2, 1.5)
-        assert yard.states == ["free", "blocked"]
-        for sender in ("/operator", "/navigator"):
+        base = DrivenBase(run)
+        assert not base.release().success
+        base.drive(0.2, 1.5)
+        assert base.states == ["free", "blocked"]
+        for source in ("/operator", "/navigator"):
             for v, w in ((0.2, 0.0), (-0.2, 0.0), (0.0, 0.7)):
-                assert yard.drive(v, 0.6, sender, w) < 0.002
-        assert yard.release().success
-        assert yard.drive(0.2, 0.5) < 0.002  # into the wall: still nothing
-        assert 0.005 < yard.drive(-0.2, 0.3) <= 0.05 * 0.3 + 0.005
-        yard.drive(-0.2, 1.0)
-        assert yard.states == ["free", "blocked", "released", "free"]
-        assert yard.drive(-0.2, 1.0) > 0.15
+                assert base.drive(v, 0.6, source, w) < 0.002
+        assert base.release().success
+        assert base.drive(0.2, 0.5) < 0.002  # into the wall: still nothing
+        assert 0.005 < base.drive(-0.2, 0.3) <= 0.05 * 0.3 + 0.005
+        base.drive(-0.2, 1.0)
+        assert base.states == ["free", "blocked", "released", "free"]
+        assert base.drive(-0.2, 1.0) > 0.15
 
 
-def test_the_base_drives_on_when_somebody_takes_the_obstacle_away() -> None:
+def test_base_drives_on_when_the_obstacle_is_removed() -> None:
     with ry.Run("empty", record=False) as run:
-        yard = Yard(run)
+        base = DrivenBase(run)
         crate = static_box("crate", (0.4, 0.4, 0.4), SE3.identity()).model
         run.add_object(crate, "crate", at=(0.0, 1.4, 0.2, 0.0, 0.0, 0.0))
-        yard.drive(0.2, 2.5)
-        assert yard.states[-1] == "blocked"
+        base.drive(0.2, 2.5)
+        assert base.states[-1] == "blocked"
         run.remove("crate")
-        yard.drive(0.2, 0.5)
-        assert yard.states[-1] == "free"
-        assert yard.drive(0.2, 1.0) > 0.15
+        base.drive(0.2, 0.5)
+        assert base.states[-1] == "free"
+        assert base.drive(0.2, 1.0) > 0.15
 
 
-def test_a_silent_bumper_blocks() -> None:
+def test_silent_bumper_blocks_the_base() -> None:
     with ry.Run("empty", record=False) as run:
-        yard = Yard(run)
-        yard.drive(0.2, 0.5)
+        base = DrivenBase(run)
+        base.drive(0.2, 0.5)
         run.simulation.faults.begin("dumb", SensorFault("scitos_base", "bumper", "silent"))
-        yard.drive(0.2, 1.0)
-        assert yard.states[-1] == "blocked"
-        assert yard.drive(0.2, 0.5) < 0.003
+        base.drive(0.2, 1.0)
+        assert base.states[-1] == "blocked"
+        assert base.drive(0.2, 0.5) < 0.003
         run.simulation.faults.end("dumb")
-        assert yard.drive(0.2, 1.0) > 0.1
+        assert base.drive(0.2, 1.0) > 0.1

@@ -70,7 +70,7 @@ COMMANDS = st.lists(
 
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, COMMANDS, st.floats(1.0, 3.0))
-def test_whatever_is_commanded_nothing_is_touched(seed, commands, deceleration) -> None:
+def test_monitored_robot_touches_nothing(seed, commands, deceleration) -> None:
     braking = BrakingConfig(1.5, deceleration, 4.0, 2.0 * deceleration, PERIOD)
     for clearance, *_ in _drive(np.random.default_rng(seed), commands, braking, deceleration):
         assert clearance > 0.03  # of a margin of 0.05
@@ -78,14 +78,14 @@ def test_whatever_is_commanded_nothing_is_touched(seed, commands, deceleration) 
 
 @settings(max_examples=8, deadline=None)
 @given(SEEDS, COMMANDS)
-def test_a_base_that_brakes_better_than_believed_stays_clear_too(seed, commands) -> None:
+def test_stronger_brakes_stay_clear_too(seed, commands) -> None:
     for clearance, *_ in _drive(np.random.default_rng(seed), commands, BrakingConfig(1.5, 1.0, 4.0, 2.0, 0.1), 2.0):
         assert clearance > 0.01  # other brakes, another arc
 
 
 @settings(max_examples=8, deadline=None)
 @given(SEEDS)
-def test_a_robot_that_drove_into_a_corner_gets_out_backwards(seed) -> None:
+def test_robot_in_a_corner_gets_out_backwards(seed) -> None:
     rng = np.random.default_rng(seed)
     forth = [PlanarTwist(1.0, 0.0, float(rng.uniform(-0.3, 0.3)))] * 12
     braking = BrakingConfig(1.5, 2.0, 4.0, 4.0, PERIOD)
@@ -97,7 +97,7 @@ def test_a_robot_that_drove_into_a_corner_gets_out_backwards(seed) -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(SEEDS, st.tuples(*[st.floats(-1.5, 1.5)] * 3).map(lambda t: PlanarTwist(*t)))
-def test_a_motion_that_comes_no_nearer_to_anything_always_passes(seed, command) -> None:
+def test_motion_away_from_obstacles_always_passes(seed, command) -> None:
     rng = np.random.default_rng(seed)
     braking = BrakingConfig()
     points = rng.uniform(-1.0, 1.0, (rng.integers(1, 4), 2))
@@ -123,7 +123,7 @@ def test_a_motion_that_comes_no_nearer_to_anything_always_passes(seed, command) 
     assert verdict.twist == command
 
 
-def test_it_stops_at_the_margin_and_says_why() -> None:
+def test_monitor_stops_at_the_margin_with_reason() -> None:
     wall = np.column_stack([np.full(101, 1.25), np.linspace(-1.0, 1.0, 101)])
     monitor = CollisionMonitor(MonitorConfig(FOOTPRINT, braking=BrakingConfig(latency=PERIOD)))
     x, v = 0.0, 0.0
@@ -150,7 +150,7 @@ def _hits_with(gap: float, speed: float, command: float) -> float:
 
 @settings(max_examples=40, deadline=None)
 @given(st.floats(0.26, 0.6), st.floats(0.3, 2.0), st.floats(0.1, 2.0))
-def test_where_it_cannot_stop_any_more_it_brakes_however_thin_the_thing_is(gap, speed, wanted) -> None:
+def test_monitor_brakes_for_thin_obstacles_too_near_to_stop(gap, speed, wanted) -> None:
     post = np.array([[gap, 0.0], [gap, 0.05]])
     braking = BrakingConfig(latency=0.2)
     monitor = CollisionMonitor(MonitorConfig(FOOTPRINT, margin=0.0, braking=braking))
@@ -159,14 +159,14 @@ def test_where_it_cannot_stop_any_more_it_brakes_however_thin_the_thing_is(gap, 
     assert monitor.judge(PlanarTwist(-wanted), PlanarTwist(speed), post).action is Action.NONE
 
 
-def test_a_point_inside_the_outline_does_not_hide_those_before_it() -> None:
+def test_point_inside_the_footprint_hides_no_other() -> None:
     monitor = CollisionMonitor(MonitorConfig(FOOTPRINT))
     ahead, inside = np.array([[0.29, 0.0]]), np.array([[-0.1, 0.0]])
     for points in (ahead, np.vstack([ahead, inside])):
         assert monitor.judge(PlanarTwist(0.3), PlanarTwist(), points).action is Action.STOP
 
 
-def test_in_the_open_everything_passes() -> None:
+def test_commands_pass_without_obstacles() -> None:
     monitor = CollisionMonitor(MonitorConfig(FOOTPRINT))
     command = PlanarTwist(2.0, 0.0, 1.0)
     assert monitor.judge(command, command, np.zeros((0, 2))).twist == command
@@ -193,7 +193,7 @@ AHEAD = np.array([[0.7, 0.0]] * 5)
         (Zone("z", Action.STOP, polygons.regular(1.0)), PlanarTwist(-0.2), 1.0),  # leads away
     ],
 )
-def test_zones_do_what_they_are_for(zone, command, share) -> None:
+def test_zones_stop_slow_and_limit(zone, command, share) -> None:
     monitor = CollisionMonitor(MonitorConfig(FOOTPRINT, margin=0.0, zones=(zone,)))
     verdict = monitor.judge(command, PlanarTwist(), AHEAD)
     assert verdict.share == pytest.approx(share, abs=0.01)
@@ -222,13 +222,13 @@ def test_zones_do_what_they_are_for(zone, command, share) -> None:
         lambda: Surroundings({"scan": 1.0}, memory=math.nan),
     ],
 )
-def test_what_cannot_be_is_refused(make) -> None:
+def test_invalid_monitor_config_is_refused(make) -> None:
     with pytest.raises(ConfigError):
         make()
 
 
 # -- surroundings ----------------------------------------------------------------------------------------------------
-def test_what_is_behind_is_remembered_for_a_while_and_what_is_looked_at_again_is_not() -> None:
+def test_hidden_points_are_remembered_until_seen_again() -> None:
     seen = Surroundings({"scan": 0.5}, memory=3.0)
     ahead = {"first": -1.5, "last": 1.5, "reach": 5.0}
     seen.see("scan", View(SE2(), np.array([[1.0, 0.0]]), **ahead), 0)
@@ -244,7 +244,7 @@ def test_what_is_behind_is_remembered_for_a_while_and_what_is_looked_at_again_is
         seen.see("scam", View(SE2(), np.zeros((0, 2))), 0)
 
 
-def test_points_are_told_as_seen_from_the_base_and_survive_saving() -> None:
+def test_points_are_in_the_base_frame_and_survive_saving() -> None:
     seen = Surroundings({"a": 1.0, "b": 1.0})
     assert set(seen.silent(0)) == {"a", "b"}
     seen.see("a", View(SE2(), np.array([[1.0, 0.0]])), 0)

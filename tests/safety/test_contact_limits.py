@@ -28,7 +28,7 @@ def test_every_region_of_a_body_has_limits() -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("front", [True, False])
-def test_who_is_struck_at_the_allowed_speed_feels_no_more_than_the_limit(part: str, front: bool) -> None:
+def test_contact_at_allowed_speed_keeps_the_force_limit(part: str, front: bool) -> None:
     mass, radius = 8.0, 0.05
     speed = float(contact_speeds((part,), [radius], mass)[0, 0])
     hit = strike(BODY, part, front=front, mass=mass, speed=speed, timestep=0.001)
@@ -38,7 +38,7 @@ def test_who_is_struck_at_the_allowed_speed_feels_no_more_than_the_limit(part: s
 
 
 @given(st.floats(1.0, 500.0), st.floats(1e3, 2e5), st.floats(0.1, 50.0), st.floats(0.1, 80.0), st.floats(1.01, 3.0))
-def test_softer_lighter_and_stronger_may_meet_faster(force, stiffness, robot, person, more) -> None:
+def test_allowed_speed_grows_with_softness_and_limits(force, stiffness, robot, person, more) -> None:
     speed = impact_speed(force, stiffness, robot, person)
     assert impact_speed(force * more, stiffness, robot, person) > speed
     assert impact_speed(force, stiffness * more, robot, person) < speed

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness.bus import BusHarness
 
 import roboyard as ry
-from roboyard.bus import Bus, NodeError
+from roboyard.bus import NodeError
 from roboyard.geometry import SE3, Lens
 from roboyard.grids.registration import slopes
 from roboyard.messages import msg
@@ -69,7 +70,7 @@ def test_cells_hold_every_point_of_squares_with_enough(count: int, side: float) 
 
 
 @given(st.floats(1.5, 4.0), st.floats(-0.5, 0.5))
-def test_columns_hold_what_was_seen_and_what_a_body_has_behind_it(x: float, y: float) -> None:
+def test_columns_hold_seen_points_and_hidden_depth(x: float, y: float) -> None:
     (seen,) = after_learning().see(Shot(1.0, picture(board(x, y)), RAYS, EYE), *NOBODY) or []
     columns = seen.columns
     middles, lengths = columns.middle_lines()
@@ -85,7 +86,7 @@ def test_columns_hold_what_was_seen_and_what_a_body_has_behind_it(x: float, y: f
     assert seen.track.place == pytest.approx((x, y), abs=0.1)
 
 
-def test_what_is_small_low_or_the_robot_itself_is_nobody() -> None:
+def test_small_or_low_objects_and_the_robot_are_no_person() -> None:
     people = after_learning()
     part, mat = (1.5, -0.05, 0.1, 0.9, 1.2), (1.5, -0.3, 0.3, 0.0, 0.1)
     assert people.see(Shot(1.0, picture(part, mat), RAYS, EYE), *NOBODY) == []
@@ -94,7 +95,7 @@ def test_what_is_small_low_or_the_robot_itself_is_nobody() -> None:
     assert len(people.see(Shot(1.2, picture(board(2.0, 0.0)), RAYS, EYE), *NOBODY) or []) == 1
 
 
-def test_who_is_hidden_for_a_moment_goes_on_with_their_body() -> None:
+def test_hidden_person_keeps_track_and_body() -> None:
     people = after_learning()
     for k in range(20):
         found = people.see(Shot(1.0 + 0.1 * k, picture(board(2.5, -0.5 + 0.05 * k)), RAYS, EYE), *NOBODY)
@@ -110,7 +111,7 @@ def test_who_is_hidden_for_a_moment_goes_on_with_their_body() -> None:
     assert people.see(Shot(9.0, picture(), RAYS, EYE), *NOBODY) == []
 
 
-def test_a_camera_that_is_covered_says_nothing_rather_than_that_nobody_is_there() -> None:
+def test_covered_camera_reports_nothing() -> None:
     people = after_learning()
     assert people.see(Shot(1.0, np.full((90, 120), -np.inf, np.float32), RAYS, EYE), *NOBODY) is None
     dazzled = picture()
@@ -124,38 +125,33 @@ GROUPS = find_groups("iisy")
 JOINTS = GROUPS.chain("arm").joints
 
 
-def test_pictures_that_make_no_sense_are_left_out() -> None:
-    bus, out = Bus(), []
-    bus.tap(lambda topic, message, node, time_ns: out.append(message) if topic.name == "/tracked_people" else None)
-    node = bus.add(DepthPeopleTrackerNode(description=GROUPS.model, joints=JOINTS), "tracker")
-    info, image = (
-        bus.publisher(f"/depth/{name}", kind, "/camera")
-        for name, kind in (("camera_info", msg.CameraInfo), ("image", msg.Image))
-    )
-    joints = bus.publisher("/joint_states", msg.JointState, "/joints")
+def test_depth_tracker_drops_invalid_pictures(harness: BusHarness) -> None:
+    node = harness.add(DepthPeopleTrackerNode(description=GROUPS.model, joints=JOINTS), "tracker")
+    output = harness.published("/tracked_people")
 
     def send(pixels: np.ndarray) -> str:
-        info.publish(camera_info_to_msg(120, 90, LENS.matrix, "lens", bus.now_ns))
-        image.publish(image_to_msg(pixels, "lens", bus.now_ns))
-        bus.executor.run_for(0.1)
+        info = camera_info_to_msg(120, 90, LENS.matrix, "lens", harness.now_ns)
+        harness.publish("/depth/camera_info", info, source="/camera")
+        harness.publish("/depth/image", image_to_msg(pixels, "lens", harness.now_ns), source="/camera")
+        harness.run_for(0.1)
         return node.health.text
 
     assert "a picture is left out: frame" in send(picture())
-    bus.transforms.insert(EYE, "base_link", "lens", 0, static=True)
+    harness.set_transform(EYE, "base_link", "lens", static=True)
     assert "no joint states" in send(picture())
-    joints.publish(msg.JointState(name=list(JOINTS), position=np.zeros(6), velocity=np.zeros(6)))
+    harness.publish("/joint_states", msg.JointState(name=list(JOINTS), position=np.zeros(6), velocity=np.zeros(6)))
     assert "32FC1" in send(np.zeros((90, 120), np.uint8))
     assert "(90, 120)" in send(np.zeros((10, 10), np.float32))
     assert "too little" in send(np.full((90, 120), np.nan, np.float32))
-    assert not out
+    assert not output
     assert send(picture()) == send((1000.0 * picture()).astype(np.uint16)) == "0 people"
-    assert len(out) == 2
-    for wrong, told in (({"joints": ()}, "no joints"), ({"place": (1.0,)}, "3 or 6")):
-        with pytest.raises((NodeError, ry.RoboyardError), match=told):
-            Bus().add(DepthPeopleTrackerNode(description=GROUPS.model, **{"joints": JOINTS, **wrong}), "tracker")
+    assert len(output) == 2
+    for wrong, error in (({"joints": ()}, "no joints"), ({"place": (1.0,)}, "3 or 6")):
+        with pytest.raises((NodeError, ry.RoboyardError), match=error):
+            harness.add(DepthPeopleTrackerNode(description=GROUPS.model, **{"joints": JOINTS, **wrong}), "other")
 
 
-def test_the_camera_sees_people_no_farther_from_the_arm_than_they_truly_are(tmp_path: Path) -> None:
+def test_camera_sees_people_no_farther_than_they_are(tmp_path: Path) -> None:
     spec = load_spec("cell-approach", overrides=["seen=depth", "duration=6 s"])
     outcome = run_scenario(spec, out=tmp_path / "run", report=False, serve=False)
     assert outcome.state == "done", outcome.error

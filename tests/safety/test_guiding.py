@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness.bus import BusHarness
 
 import roboyard as ry
-from roboyard.bus import Bus
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.messages import msg
@@ -20,7 +20,7 @@ CONFIGS = st.builds(GuidingConfig, mass=st.floats(0.5, 50.0), damping=st.floats(
 
 
 @given(CONFIGS, st.lists(FORCES, min_size=1, max_size=20), st.floats(0.001, 0.1))
-def test_it_is_never_faster_than_it_may_and_takes_no_more_than_the_hand_gives(config, forces, dt) -> None:
+def test_guiding_keeps_speed_limit_and_takes_no_energy(config, forces, dt) -> None:
     guide = HandGuide(config)
     for force in forces:
         before = 0.5 * config.mass * float(guide.velocity @ guide.velocity)
@@ -35,7 +35,7 @@ def test_it_is_never_faster_than_it_may_and_takes_no_more_than_the_hand_gives(co
 
 
 @given(CONFIGS, FORCES)
-def test_it_comes_to_the_speed_of_force_over_damping(config, force) -> None:
+def test_guiding_speed_is_force_over_damping(config, force) -> None:
     guide = HandGuide(config)
     for _ in range(200):
         guide.step(force, config.mass / config.damping, held=True)
@@ -47,7 +47,7 @@ def test_it_comes_to_the_speed_of_force_over_damping(config, force) -> None:
 
 
 @given(FORCES, st.integers(1, 20))
-def test_steps_of_any_length_come_to_the_same(force, parts) -> None:
+def test_guiding_is_independent_of_the_time_step(force, parts) -> None:
     config = GuidingConfig(speed=5.0)
     whole, split = HandGuide(config), HandGuide(config)
     whole.step(force, 0.1, held=True)
@@ -57,13 +57,13 @@ def test_steps_of_any_length_come_to_the_same(force, parts) -> None:
 
 
 @given(st.dictionaries(st.text(min_size=1), st.floats(-0.2, 3.0), max_size=5))
-def test_who_guides_is_the_nearest_if_they_reach_the_arm(gaps: dict[str, float]) -> None:
+def test_guiding_person_is_the_nearest_within_reach(gaps: dict[str, float]) -> None:
     who = guide(gaps)
     assert (who == "") == (min(gaps.values(), default=9.0) > REACH)
     assert not who or gaps[who] == min(gaps.values())
 
 
-def test_without_the_switch_it_stands_soon() -> None:
+def test_guiding_stops_soon_without_the_switch() -> None:
     guide = HandGuide(GuidingConfig(deceleration=2.0))
     for _ in range(100):
         guide.step((50.0, 0.0, 0.0), 0.02, held=True)
@@ -79,60 +79,56 @@ def push(force: tuple[float, float, float], frame: str) -> object:
     return msg.WrenchStamped(header=msg.Header(frame_id=frame), wrench=msg.Wrench(force=msg.Vector3(*force)))
 
 
-def test_the_node_asks_for_twists_only_while_both_switch_and_force_are_heard() -> None:
-    bus, out = Bus(), []
-    bus.transforms.insert(SE3.from_xyz_rpy((0, 0, 1), (0, 0, np.pi / 2)), "base_link", "hand", 0, static=True)
-    bus.add(HandGuidingNode(wrench_topics=("push",)), "guiding")
-    bus.tap(lambda topic, message, node, time_ns: out.append(message) if "twist" in topic.name else None)
-    force, switch = (
-        bus.publisher("/push", msg.WrenchStamped, "/hand"),
-        bus.publisher("/guiding/enable", msg.Bool, "/hand"),
-    )
+def test_guiding_node_needs_switch_and_force(harness: BusHarness) -> None:
+    harness.set_transform(SE3.from_xyz_rpy((0, 0, 1), (0, 0, np.pi / 2)), "base_link", "hand", static=True)
+    node = harness.add(HandGuidingNode(wrench_topics=("push",)), "guiding")
+    output = harness.published(node.resolve(node.command_topic))
 
     def run(seconds: float, *, held: bool, pushing: bool, value: float = 40.0) -> None:
         for _ in range(round(seconds / 0.1)):
             if held:
-                switch.publish(msg.Bool(data=True))
+                harness.publish("/guiding/enable", msg.Bool(data=True), source="/hand")
             if pushing:
-                force.publish(push((value, 0.0, 0.0), "hand"))
-            bus.executor.run_for(0.1)
+                harness.publish("/push", push((value, 0.0, 0.0), "hand"), source="/hand")
+            harness.run_for(0.1)
 
     run(0.5, held=False, pushing=True)
     run(0.5, held=False, pushing=False)
     run(0.5, held=True, pushing=False)
-    assert not out or not any(one.twist.linear.y for one in out)
+    assert not output or not any(message.twist.linear.y for message in output.messages)
     run(1.0, held=True, pushing=True)
-    twist = out[-1].twist.linear
+    twist = output.last.twist.linear
     assert (twist.x, twist.y) == pytest.approx((0.0, 0.25), abs=1e-9), "in the axes of the base"
-    assert out[-1].header.frame_id == "base_link"
+    assert output.last.header.frame_id == "base_link"
     run(1.0, held=False, pushing=True)
-    count = len(out)
-    assert out[-1].twist.linear.y == 0.0
+    count = len(output)
+    assert output.last.twist.linear.y == 0.0
     run(0.5, held=False, pushing=True)
-    assert len(out) == count
+    assert len(output) == count
     run(0.5, held=True, pushing=True, value=np.nan)
-    assert out[-1].twist.linear.y == 0.0
+    assert output.last.twist.linear.y == 0.0
+    assert any("left out a force" in line and "not finite" in line for line in harness.log_lines)
 
 
-class Hand(ry.Node):
+class GuidingHand(ry.Node):
     """Pushes the tool upwards and back, holding the switch at first."""
 
     def setup(self) -> None:
         self.force = self.publisher("push", msg.WrenchStamped)
         self.switch = self.publisher("guiding/enable", msg.Bool)
-        self.timer(rate=20.0, callback=self.tell)
+        self.timer(rate=20.0, callback=self.publish_force)
 
-    def tell(self) -> None:
+    def publish_force(self) -> None:
         self.force.publish(push((-10.0, 0.0, 20.0), "base_link"))
         if self.now < 1.5:
             self.switch.publish(msg.Bool(data=True))
 
 
-def test_the_iisys_tool_follows_the_hand_and_stands_when_it_lets_go() -> None:
+def test_guided_iisy_follows_the_hand_and_stops() -> None:
     run = ry.Run("empty", record=False)
     arm = run.add("iisy", nodes=["joint_states", "robot_state", "servo"])
     arm.add_node("hand_guiding", "guiding", parameters={"wrench_topics": ["push"]})
-    arm.add_node(Hand(), "hand")
+    arm.add_node(GuidingHand(), "hand")
     tip = arm.true_arm.tip
     run.run_for(0.3)
     begin, places = np.array(tip("arm")[1].xyz), []

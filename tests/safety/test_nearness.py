@@ -60,12 +60,12 @@ SHAPES = st.one_of(
 
 
 @given(SHAPES)
-def test_a_capsule_holds_its_shape(shape) -> None:
+def test_capsule_contains_its_shape(shape) -> None:
     ends, radius = capsule_round(shape)
     assert from_segment(surface(shape, np.random.default_rng(0)), ends).max() <= radius + 1e-9
 
 
-def test_every_link_of_the_arm_is_held_in_any_position() -> None:
+def test_capsules_contain_every_link_in_any_position() -> None:
     rng = np.random.default_rng(1)
     for q in CHAIN.random(rng, 5):
         poses, frames = CHAIN.link_poses(q), CHAIN.frames(q)
@@ -82,7 +82,7 @@ def test_every_link_of_the_arm_is_held_in_any_position() -> None:
                 assert held.all(), link.name
 
 
-def test_planes_and_meshes_that_are_not_there_have_no_capsule() -> None:
+def test_planes_and_missing_meshes_have_no_capsule() -> None:
     with pytest.raises(DescriptionError, match="plane has no capsule"):
         capsule_round(Plane())
     with pytest.raises(DescriptionError):
@@ -91,7 +91,7 @@ def test_planes_and_meshes_that_are_not_there_have_no_capsule() -> None:
 
 @given(POINTS)
 @example(np.reshape([6e-8] + [0.0] * 11, (4, 3)))
-def test_the_nearest_points_of_two_lines_are_the_nearest(points) -> None:
+def test_segment_distance_is_the_least(points) -> None:
     a, b, shares = points[:2], points[2:], np.zeros(2)
     nearest_shares(a, b, shares)
     assert (shares >= 0.0).all()
@@ -104,7 +104,7 @@ def test_the_nearest_points_of_two_lines_are_the_nearest(points) -> None:
 
 
 @pytest.mark.parametrize("power", range(1, 16))
-def test_lines_that_cross_meet_however_small_the_angle(power: int) -> None:
+def test_crossing_segments_meet_at_any_angle(power: int) -> None:
     rng, shares = np.random.default_rng(power), np.zeros(2)
     for _ in range(100):
         along, across, middle = rng.normal(size=(3, 3))
@@ -114,7 +114,7 @@ def test_lines_that_cross_meet_however_small_the_angle(power: int) -> None:
         assert np.linalg.norm(a[0] + shares[0] * (a[1] - a[0]) - b[0] - shares[1] * (b[1] - b[0])) < 1e-12
 
 
-def test_frames_move_as_finite_differences_say() -> None:
+def test_frame_velocities_agree_with_finite_differences() -> None:
     rng, h = np.random.default_rng(2), 1e-6
     for q, rates in zip(CHAIN.random(rng, 10), rng.normal(size=(10, CHAIN.dof)), strict=True):
         frames, after, twists = (np.empty((7, 4, 4)), np.empty((7, 4, 4)), np.empty((7, 6)))
@@ -127,7 +127,7 @@ def test_frames_move_as_finite_differences_say() -> None:
             assert twist[3:] == pytest.approx([turned[2, 1], turned[0, 2], turned[1, 0]], abs=1e-4)
 
 
-def test_gaps_shrink_at_the_directed_speeds_at_most() -> None:
+def test_gap_shrinks_at_most_at_the_directed_speed() -> None:
     rng, h = np.random.default_rng(3), 1e-6
     ends, moving = rng.normal(0.0, 0.8, (12, 2, 3)), rng.normal(size=(12, 2, 3))
     names = ("anna",) * 12
@@ -153,7 +153,7 @@ def test_several_people_are_one_list() -> None:
     assert placed(np.array([[1.0, 0.0, 0.0]]), T)[0] == pytest.approx([1.0, 3.0, 3.0])
 
 
-def test_feet_of_who_walks_go_as_their_pelvis_does() -> None:
+def test_walking_feet_take_the_speed_of_the_pelvis() -> None:
     parts, who = ("pelvis", "left_foot", "right_hand", "left_foot"), ("anna", "anna", "anna", "ben")
     moving = np.arange(24.0).reshape(4, 2, 3)
     people = BodyCapsules(who, parts, np.zeros((4, 2, 3)), np.ones(4), moving)

@@ -54,7 +54,9 @@ RULES = st.builds(
 
 @given(st.integers(0, 10**6), RULES, st.floats(0.0, 0.3), st.floats(0.0, 0.1))
 @settings(deadline=None)
-def test_the_least_pace_is_that_of_all_pairs(seed: int, rules: SeparationRules, since: float, margin: float) -> None:
+def test_least_pace_equals_the_least_of_all_pairs(
+    seed: int, rules: SeparationRules, since: float, margin: float
+) -> None:
     scene = Scene(seed)
     gap, toward, coming, speed = nearness(CHAIN, CAPSULES, scene.q, scene.velocity, scene.people)
     left = gap - drift(rules, coming, since) - scene.heeded.swing - margin
@@ -77,7 +79,7 @@ def test_the_least_pace_is_that_of_all_pairs(seed: int, rules: SeparationRules, 
 
 @given(st.integers(0, 10**6), RULES)
 @settings(deadline=None)
-def test_the_least_spare_is_that_of_all_pairs(seed: int, rules: SeparationRules) -> None:
+def test_least_spare_equals_the_least_of_all_pairs(seed: int, rules: SeparationRules) -> None:
     scene = Scene(seed, 1)
     gap, toward, coming, _ = (a[0] for a in nearness(CHAIN, CAPSULES, scene.q, scene.velocity, scene.people))
     stopping = float(scene.stopping[0])

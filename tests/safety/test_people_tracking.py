@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness.bus import BusHarness
 
-from roboyard.bus import Bus, NodeError
+from roboyard.bus import NodeError
 from roboyard.geometry import SE3
-from roboyard.messages import msg
 from roboyard.messages.convert.scans import scan_to_msg
 from roboyard.record import open_recording
 from roboyard.safety.nodes import PeopleTrackerNode
@@ -24,7 +24,7 @@ THERE = LEGS + np.array([2.0, 0.0])
 
 
 @given(st.lists(st.tuples(st.floats(-3.0, 3.0), st.floats(-3.0, 3.0)), min_size=1, max_size=20), st.floats(0.05, 1.0))
-def test_clusters_part_points_by_gaps(points, apart) -> None:
+def test_clusters_are_separated_by_gaps(points, apart) -> None:
     array = np.array(points)
     found = [array[rows] for rows in clusters(array, apart)]
     assert sorted(map(tuple, np.concatenate(found).tolist())) == sorted(map(tuple, array.tolist()))
@@ -37,7 +37,7 @@ def test_clusters_part_points_by_gaps(points, apart) -> None:
 
 
 @given(st.floats(-1.6, 1.6), st.floats(-1.6, 1.6))
-def test_who_walks_evenly_is_one_track_whose_speed_is_found(vx, vy) -> None:
+def test_even_walk_is_one_track_with_its_speed(vx, vy) -> None:
     tracker = PeopleTracker(TrackingConfig())
     for k in range(75):
         tracks = tracker.update(0.04 * k, LEGS + np.array([2.0 + 0.04 * k * vx, 0.04 * k * vy]))
@@ -48,7 +48,7 @@ def test_who_walks_evenly_is_one_track_whose_speed_is_found(vx, vy) -> None:
     assert tracks[0].radius >= 0.1
 
 
-def test_two_people_stay_two_and_one_who_is_hidden_for_a_moment_comes_back_as_the_same() -> None:
+def test_tracks_stay_apart_and_survive_occlusion() -> None:
     tracker = PeopleTracker(TrackingConfig(keep=0.5))
     for k in range(50):
         far = LEGS + np.array([0.0, 3.0 + 0.04 * k])
@@ -63,7 +63,7 @@ def test_two_people_stay_two_and_one_who_is_hidden_for_a_moment_comes_back_as_th
     assert again.update(2.8, LEGS) == tracker.update(2.8, LEGS)
 
 
-def test_the_background_is_what_was_there_first() -> None:
+def test_background_is_what_was_there_first() -> None:
     background = Background(TrackingConfig(learn=0.5, clearance=0.1))
     wall = np.full(10, 3.0)
     for k in range(11):
@@ -76,7 +76,7 @@ def test_the_background_is_what_was_there_first() -> None:
     assert background.foreground(1.2, wall).all(), "but who comes to where it was is somebody"
 
 
-def test_what_jitters_at_edges_or_far_away_is_background_still() -> None:
+def test_background_tolerates_edge_and_range_noise() -> None:
     steps = np.where(np.arange(40) // 8 % 2 == 0, 2.0, 5.0)
     sure, lenient = (
         Background(TrackingConfig(learn=0.1, grain=grain, blur=blur)) for grain, blur in ((0, 0), (0.01, 2))
@@ -94,35 +94,31 @@ def test_what_jitters_at_edges_or_far_away_is_background_still() -> None:
     assert lenient.foreground(9.0, steps).tolist() == [n == 20 for n in range(40)]
 
 
-def test_bad_scans_are_left_out_and_bad_places_refused() -> None:
-    bus, lines, out = Bus(), [], []
-    bus.log_sinks.append(lambda record: lines.append(record.text))
-    bus.tap(lambda topic, message, node, time_ns: out.append(message) if topic.name == "/tracked_people" else None)
-    bus.add(PeopleTrackerNode(), "tracker")
-    scan = bus.publisher("/scan", msg.LaserScan, "/laser")
+def test_tracker_drops_bad_scans_and_refuses_bad_places(harness: BusHarness) -> None:
+    harness.add(PeopleTrackerNode(), "tracker")
+    output = harness.published("/tracked_people")
 
     def send(step: float) -> None:
-        scan.publish(
-            scan_to_msg(
-                np.full(5, 2.0), angle_min=-1.0, angle_increment=step, range_min=0.1, range_max=9.0, frame="laser",
-                time_ns=bus.now_ns,
-            )
+        scan = scan_to_msg(
+            np.full(5, 2.0), angle_min=-1.0, angle_increment=step, range_min=0.1, range_max=9.0, frame="laser",
+            time_ns=harness.now_ns,
         )  # fmt: skip
-        bus.executor.run_for(0.1)
+        harness.publish("/scan", scan, source="/laser")
+        harness.run_for(0.1)
 
     send(0.5)
-    assert not out
-    assert any("left out a scan" in line for line in lines)
-    bus.transforms.insert(SE3.identity(), "base_link", "laser", 0, static=True)
+    assert not output
+    assert any("left out a scan" in line for line in harness.log_lines)
+    harness.set_transform(SE3.identity(), "base_link", "laser", static=True)
     send(math.nan)
-    assert not out
+    assert not output
     send(0.5)
-    assert len(out) == 1
+    assert len(output) == 1
     with pytest.raises(NodeError, match="3 or 6"):
-        Bus().add(PeopleTrackerNode(place=(1.0,)), "tracker")
+        harness.add(PeopleTrackerNode(place=(1.0,)), "other")
 
 
-def test_the_scanner_sees_people_where_they_truly_are(tmp_path: Path) -> None:
+def test_scanner_sees_people_where_they_are(tmp_path: Path) -> None:
     spec = load_spec("cell-approach", overrides=["seen=scanner", "duration=6 s"])
     outcome = run_scenario(spec, out=tmp_path / "run", report=False, serve=False)
     assert outcome.state == "done", outcome.error

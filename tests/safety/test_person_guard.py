@@ -63,7 +63,7 @@ class Swinging:
     st.lists(st.floats(-0.9, 0.9), min_size=6, max_size=6),
 )  # fmt: skip
 @settings(max_examples=15)
-def test_it_is_never_fast_within_the_protective_distance_of_who_walks_at_random(seed, latency, period, swing) -> None:
+def test_guard_keeps_protective_distance_to_random_walkers(seed, latency, period, swing) -> None:
     """People turn as they like and go up to 1.6 m/s; sensors are late; the arm brakes as it is known to."""
     rng, rules = np.random.default_rng(seed), SeparationRules()
     arm, judge = Swinging(np.array(swing), 1.5), guard(Mode.SSM, rules)
@@ -95,7 +95,7 @@ def test_it_is_never_fast_within_the_protective_distance_of_who_walks_at_random(
 
 
 @pytest.mark.parametrize("sharp", [0.3, 1.0, 3.0, 8.0])
-def test_who_starts_within_the_protective_distance_is_stopped_before_it_counts_as_moving(sharp: float) -> None:
+def test_guard_stops_before_motion_near_a_person_begins(sharp: float) -> None:
     """As when a hand-over ends and the arm draws back: what is beside it leaves no time to get faster first."""
 
     class Starting(Swinging):
@@ -115,7 +115,7 @@ def test_who_starts_within_the_protective_distance_is_stopped_before_it_counts_a
         assert (near.speed[0] <= STANDSTILL).all() or near.gap.min() > 0.5
 
 
-def test_nobody_means_full_pace_and_off_means_it_too() -> None:
+def test_guard_allows_full_pace_without_people_or_when_off() -> None:
     motion = Motion(MIDDLE, np.ones(6))
     assert guard(Mode.SSM).judge(0, motion, NOBODY, 0.0).pace == 1.0
     verdict = guard(Mode.OFF).judge(0, motion, somebody(0.5, 0.0), 0.0)
@@ -125,7 +125,7 @@ def test_nobody_means_full_pace_and_off_means_it_too() -> None:
 
 
 @given(st.floats(0.3, 4.0), st.floats(0.0, 2.0), st.floats(0.0, 1.0), st.floats(0.0, 0.3))
-def test_nearer_faster_and_later_seen_people_never_mean_a_faster_arm(x, speed, more, age) -> None:
+def test_pace_falls_with_nearness_speed_and_latency(x, speed, more, age) -> None:
     motion = Motion(MIDDLE, np.full(6, 0.5))
     before = guard(Mode.SSM).judge(0, motion, somebody(x + more, 0.0, (-speed, 0.0)), age).pace
     assert guard(Mode.SSM).judge(0, motion, somebody(x, 0.0, (-speed, 0.0)), age).pace <= before + 1e-9
@@ -134,7 +134,7 @@ def test_nearer_faster_and_later_seen_people_never_mean_a_faster_arm(x, speed, m
 
 
 @given(st.floats(0.2, 4.0), st.floats(0.1, 1.0))
-def test_contact_limits_allow_at_least_what_separation_allows(x, rate) -> None:
+def test_contact_mode_allows_at_least_separation_mode(x, rate) -> None:
     motion, measured = Motion(MIDDLE, np.full(6, rate)), SeparationRules(person_speed=0.0)
     apart = guard(Mode.SSM, measured).judge(0, motion, somebody(x, 0.0), 0.0).pace
     touching = guard(Mode.PFL, measured).judge(0, motion, somebody(x, 0.0), 0.0).pace
@@ -143,7 +143,7 @@ def test_contact_limits_allow_at_least_what_separation_allows(x, rate) -> None:
     assert handed == touching
 
 
-def test_a_stop_lasts_until_it_has_been_well_for_a_while() -> None:
+def test_protective_stop_lasts_until_clear_for_a_while() -> None:
     judge, motion = guard(Mode.SSM, restart_time=0.3, rise=2.0), Motion(MIDDLE, np.full(6, 0.5))
     paces = []
     for k in range(100):
@@ -157,7 +157,7 @@ def test_a_stop_lasts_until_it_has_been_well_for_a_while() -> None:
     assert paces[-1] == 1.0
 
 
-def test_zones_slow_and_stop_and_are_left_farther_out() -> None:
+def test_guard_zones_slow_and_stop_with_hysteresis() -> None:
     judge = guard(
         Mode.ZONES, slow_radius=2.0, stop_radius=1.0, hysteresis=0.2, slow_pace=0.3, restart_time=0.0, rise=1e3
     )
@@ -168,7 +168,7 @@ def test_zones_slow_and_stop_and_are_left_farther_out() -> None:
     assert paces == pytest.approx([1.0, 1.0, 0.3, 0.3, 0.0, 0.0, 0.3, 0.3, 0.3, 1.0])
 
 
-def test_its_state_can_be_saved() -> None:
+def test_loaded_guard_judges_alike() -> None:
     judge, motion = guard(Mode.SSM), Motion(MIDDLE, np.full(6, 0.5))
     judge.judge(0, motion, somebody(0.6, 0.0), 0.0)
     other = guard(Mode.SSM)
@@ -178,6 +178,6 @@ def test_its_state_can_be_saved() -> None:
         assert both[0] == both[1]
 
 
-def test_a_slow_zone_within_the_stop_zone_is_refused() -> None:
+def test_slow_zone_within_the_stop_zone_is_refused() -> None:
     with pytest.raises(ConfigError, match="slow_radius"):
         GuardConfig(slow_radius=0.5, stop_radius=1.0)

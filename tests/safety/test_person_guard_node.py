@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
+from tests.harness.bus import BusHarness
 
 import roboyard as ry
-from roboyard.bus import Bus, NodeError
+from roboyard.bus import NodeError
 from roboyard.errors import ConfigError
 from roboyard.messages import msg, stamp
 from roboyard.safety.nodes import PersonGuardNode
@@ -24,107 +27,106 @@ def rates() -> object:
     return KnownJoints.of(package, package.load_model()).rates
 
 
-class Bench:
-    """A bus with a guard, an arm that moves evenly, Anna, and what came out."""
+class GuardHarness(BusHarness):
+    """A bus with a guard, an arm that moves evenly, and Anna."""
 
-    def __init__(self, bus: Bus, **parameters: object) -> None:
-        self.bus = bus
+    def __init__(self, **parameters: object) -> None:
+        super().__init__()
         given = {"joints": JOINTS, "people": ("anna",), **parameters}
-        self.node = bus.add(PersonGuardNode(description=GROUPS.model, rates=rates(), **given), "guard")
-        self.paces: list[float] = []
-        self.states: list[object] = []
-        self.lines: list[str] = []
-        self.joints = bus.publisher("/joint_states", msg.JointState, "/joints")
-        self.controller = bus.publisher("/arm/controller_state", msg.JointTrajectoryControllerState, "/arm")
-        self.plan = bus.publisher("/arm/plan", msg.JointTrajectory, "/arm", latched=True)
-        self.body = bus.publisher("/truth/anna/body", msg.PersonBody, "/anna")
-        self.tracks = bus.publisher("/tracks", msg.TrackedPeople, "/tracker")
-        self.handover = bus.publisher("/handover", msg.Bool, "/tree")
-        bus.tap(self._see)
-        bus.log_sinks.append(lambda record: self.lines.append(record.text))
+        self.node = self.add(PersonGuardNode(description=GROUPS.model, rates=rates(), **given), "guard")
 
-    def _see(self, topic, message, node, time_ns) -> None:
-        if topic.name == "/arm/speed_scaling":
-            self.paces.append(message.data)
-        if topic.name == "/guard/state":
-            self.states.append(message)
-
-    def trunk(self, x: float, **said: object) -> object:
+    def make_body(self, x: float, **fields: object) -> object:
+        """Anna's chest at a distance [m]; ``fields`` replace those of the message."""
         pose = msg.Pose(msg.Point(x, 0.0, 0.9), msg.Quaternion(0.0, 0.0, 0.0, 1.0))
         values = {
             "parts": ["chest"], "poses": [pose], "radii": np.array([0.15]), "lengths": np.array([1.2]),
-            "velocities": [msg.Vector3()], "forces": [msg.Vector3()], "regions": [""], **said,
+            "velocities": [msg.Vector3()], "forces": [msg.Vector3()], "regions": [""], **fields,
         }  # fmt: skip
-        return msg.PersonBody(header=msg.Header(stamp=stamp(self.bus.now_ns), frame_id="world"), name="anna", **values)
+        return msg.PersonBody(header=msg.Header(stamp=stamp(self.now_ns), frame_id="world"), name="anna", **values)
 
-    def run(self, seconds: float, x: float | None = 5.0, *, speed: float = 0.4, joints: bool = True, tracked=False):
+    def publish_plan(self, *points: object) -> None:
+        """Publish the arm's plan."""
+        self.publish("/arm/plan", msg.JointTrajectory(joint_names=list(JOINTS), points=list(points)), latched=True)
+
+    def move(self, seconds: float, x: float | None = 5.0, *, speed: float = 0.4, joints: bool = True, tracked=False):
+        """Publish joints that move, and Anna at a distance [m], every 40 ms; None leaves her out."""
         for _ in range(round(seconds / 0.04)):
             if joints:
                 moving = np.full(6, speed)
-                self.joints.publish(msg.JointState(name=list(JOINTS), position=np.array(HOME), velocity=moving))
-                self.controller.publish(msg.JointTrajectoryControllerState(joint_names=list(JOINTS)))
+                state = msg.JointState(name=list(JOINTS), position=np.array(HOME), velocity=moving)
+                self.publish("/joint_states", state)
+                self.publish("/arm/controller_state", msg.JointTrajectoryControllerState(joint_names=list(JOINTS)))
             if x is not None and tracked:
-                header = msg.Header(stamp=stamp(self.bus.now_ns), frame_id="world")
-                self.tracks.publish(msg.TrackedPeople(header=header, people=[self.trunk(x)], uncertainty=0.1))
+                header = msg.Header(stamp=stamp(self.now_ns), frame_id="world")
+                people = msg.TrackedPeople(header=header, people=[self.make_body(x)], uncertainty=0.1)
+                self.publish("/tracks", people)
             elif x is not None:
-                self.body.publish(self.trunk(x))
-            self.bus.executor.run_for(0.04)
+                self.publish("/truth/anna/body", self.make_body(x))
+            self.run_for(0.04)
+
+    @property
+    def speed_scalings(self) -> list[float]:
+        """What the arm may do."""
+        return self.published("/arm/speed_scaling").data
+
+    @property
+    def states(self) -> list[object]:
+        """What the guard published of itself."""
+        return self.published("/guard/state").messages
 
 
 @pytest.fixture
-def bus() -> Bus:
-    return Bus()
+def guard() -> Iterator[GuardHarness]:
+    with GuardHarness() as guard:
+        yield guard
 
 
-def test_who_comes_near_stops_the_arm_and_who_leaves_lets_it_go_on(bus: Bus) -> None:
-    bench = Bench(bus)
-    bench.run(1.0, 8.0)
-    assert set(bench.paces) == {1.0}
-    bench.run(1.0, 0.8)
-    assert bench.paces[-1] == 0.0
-    state = bench.states[-1]
+def test_near_person_stops_the_arm_until_she_leaves(guard: GuardHarness) -> None:
+    guard.move(1.0, 8.0)
+    assert set(guard.speed_scalings) == {1.0}
+    guard.move(1.0, 0.8)
+    assert guard.speed_scalings[-1] == 0.0
+    state = guard.states[-1]
     assert (state.mode, state.stopped, state.stops, state.person, state.body_part) == ("ssm", True, 1, "anna", "chest")
     assert state.separation < state.protective
     assert "from anna's chest" in state.reason
-    assert any("protective stop" in line for line in bench.lines)
-    bench.run(3.0, 8.0)
-    assert bench.paces[-1] == 1.0
-    assert not bench.states[-1].stopped
-    assert bench.states[-1].stops == 1
+    assert any("protective stop" in line for line in guard.log_lines)
+    guard.move(3.0, 8.0)
+    assert guard.speed_scalings[-1] == 1.0
+    assert not guard.states[-1].stopped
+    assert guard.states[-1].stops == 1
 
 
 @pytest.mark.parametrize(
     ("silent", "named"), [({"x": None}, "anna silent"), ({"joints": False}, "joint_states silent")]
 )
-def test_what_falls_silent_stops_the_arm(bus: Bus, silent: dict[str, object], named: str) -> None:
-    bench = Bench(bus)
-    bench.run(1.0, 8.0)
-    bench.run(1.0, **{"x": 8.0, **silent})
-    assert bench.paces[-1] == 0.0
-    assert named in bench.states[-1].reason
-    assert bench.node.health.level == "error"
-    bench.run(3.0, 8.0)
-    assert bench.paces[-1] == 1.0
+def test_silent_input_stops_the_arm(guard: GuardHarness, silent: dict[str, object], named: str) -> None:
+    guard.move(1.0, 8.0)
+    guard.move(1.0, **{"x": 8.0, **silent})
+    assert guard.speed_scalings[-1] == 0.0
+    assert named in guard.states[-1].reason
+    assert guard.node.health.level == "error"
+    guard.move(3.0, 8.0)
+    assert guard.speed_scalings[-1] == 1.0
 
 
-def test_whom_nobody_ever_sees_stops_it_too_but_not_when_it_is_off(bus: Bus) -> None:
-    bench = Bench(bus)
-    bench.run(1.0, None)
-    assert bench.paces[-1] == 0.0
-    bus.nodes["/guard"].set_parameter("mode", "off")
-    bench.run(1.5, 0.6)
-    assert bench.paces[-1] == 1.0
-    assert bench.states[-1].mode == "off"
-    bus.nodes["/guard"].set_parameter("mode", "ssm")
-    bench.run(0.5, 0.6)
-    assert bench.paces[-1] == 0.0
+def test_never_seen_person_stops_the_arm_unless_off(guard: GuardHarness) -> None:
+    guard.move(1.0, None)
+    assert guard.speed_scalings[-1] == 0.0
+    guard.node.set_parameter("mode", "off")
+    guard.move(1.5, 0.6)
+    assert guard.speed_scalings[-1] == 1.0
+    assert guard.states[-1].mode == "off"
+    guard.node.set_parameter("mode", "ssm")
+    guard.move(0.5, 0.6)
+    assert guard.speed_scalings[-1] == 0.0
 
 
-def test_a_plan_that_leads_to_somebody_slows_before_the_arm_is_there(bus: Bus) -> None:
+def test_plan_towards_a_person_slows_the_arm_ahead() -> None:
     """The joints stand, the plan is fast: who knows the plan is warned."""
-    bench = Bench(bus, rules={"person_speed": 0.0})
-    bench.run(0.5, 1.2, speed=0.0)
-    assert bench.paces[-1] == 1.0
+    guard = GuardHarness(rules={"person_speed": 0.0})
+    guard.move(0.5, 1.2, speed=0.0)
+    assert guard.speed_scalings[-1] == 1.0
     turn = np.array([0.0, 1.2, 0.0, 0.0, 0.0, 0.0])
     points = [
         msg.JointTrajectoryPoint(
@@ -132,77 +134,75 @@ def test_a_plan_that_leads_to_somebody_slows_before_the_arm_is_there(bus: Bus) -
         )
         for k in range(2)
     ]
-    bench.plan.publish(msg.JointTrajectory(joint_names=list(JOINTS), points=points))
-    bench.run(0.5, 1.2, speed=0.0)
-    assert bench.paces[-1] < 1.0
-    bench.plan.publish(msg.JointTrajectory(joint_names=list(JOINTS)))
-    bench.run(2.0, 1.2, speed=0.0)
-    assert bench.paces[-1] == 1.0
+    guard.publish_plan(*points)
+    guard.move(0.5, 1.2, speed=0.0)
+    assert guard.speed_scalings[-1] < 1.0
+    guard.publish_plan()
+    guard.move(2.0, 1.2, speed=0.0)
+    assert guard.speed_scalings[-1] == 1.0
 
 
-def test_a_new_plan_is_judged_before_anything_else_happens(bus: Bus) -> None:
-    bench = Bench(bus, rules={"person_speed": 0.0})
-    bench.run(0.5, 0.8, speed=0.0)
-    assert bench.paces[-1] == 1.0
+def test_new_plan_is_judged_at_once() -> None:
+    guard = GuardHarness(rules={"person_speed": 0.0})
+    guard.move(0.5, 0.8, speed=0.0)
+    assert guard.speed_scalings[-1] == 1.0
     points = [
         msg.JointTrajectoryPoint(positions=HOME + k * np.array([1.0, 1.2, 0, 0, 0, 0]), time_from_start=msg.Duration(k))
         for k in range(2)
     ]
-    now_ns = bus.now_ns
-    bench.plan.publish(msg.JointTrajectory(joint_names=list(JOINTS), points=points))
-    bus.executor.run_until(now_ns)
-    assert bench.paces[-1] < 1.0
-    assert bus.now_ns == now_ns
+    now_ns = guard.now_ns
+    guard.publish_plan(*points)
+    guard.deliver()
+    assert guard.speed_scalings[-1] < 1.0
+    assert guard.now_ns == now_ns
 
 
-def test_a_hand_over_lets_it_come_near_slowly_and_ends_by_itself(bus: Bus) -> None:
-    bench = Bench(bus, rules={"person_speed": 0.0}, handover_limit=2.0)
-    bench.run(0.5, 0.55, speed=1.5)
-    assert bench.paces[-1] == 0.0
-    bench.handover.publish(msg.Bool(data=True))
-    bench.run(1.5, 0.55, speed=1.5)
-    assert 0.0 < bench.paces[-1] < 1.0
-    bench.run(1.5, 0.55, speed=1.5)
-    assert bench.paces[-1] == 0.0
+def test_handover_allows_slow_approach_for_a_limited_time() -> None:
+    guard = GuardHarness(rules={"person_speed": 0.0}, handover_limit=2.0)
+    guard.move(0.5, 0.55, speed=1.5)
+    assert guard.speed_scalings[-1] == 0.0
+    guard.publish("/handover", msg.Bool(data=True))
+    guard.move(1.5, 0.55, speed=1.5)
+    assert 0.0 < guard.speed_scalings[-1] < 1.0
+    guard.move(1.5, 0.55, speed=1.5)
+    assert guard.speed_scalings[-1] == 0.0
 
 
-def test_late_sensors_mean_a_slower_arm(bus: Bus) -> None:
-    soon, late = Bench(bus), Bench(Bus(), latency=0.2)
-    for bench in (soon, late):
-        bench.run(2.0, 1.4, speed=0.8)
-    assert 0.0 < late.paces[-1] < soon.paces[-1] < 1.0
+def test_sensor_latency_slows_the_arm(guard: GuardHarness) -> None:
+    late = GuardHarness(latency=0.2)
+    for each in (guard, late):
+        each.move(2.0, 1.4, speed=0.8)
+    assert 0.0 < late.speed_scalings[-1] < guard.speed_scalings[-1] < 1.0
 
 
-def test_tracked_people_count_as_true_ones_do_with_their_doubt(bus: Bus) -> None:
-    bench, tracked = Bench(bus), Bench(Bus(), people=(), tracked_topic="tracks")
-    bench.run(2.0, 1.4, speed=0.8)
-    tracked.run(2.0, 1.4, speed=0.8, tracked=True)
-    assert 0.0 < tracked.paces[-1] < bench.paces[-1]
+def test_tracked_people_count_with_their_uncertainty(guard: GuardHarness) -> None:
+    tracked = GuardHarness(people=(), tracked_topic="tracks")
+    guard.move(2.0, 1.4, speed=0.8)
+    tracked.move(2.0, 1.4, speed=0.8, tracked=True)
+    assert 0.0 < tracked.speed_scalings[-1] < guard.speed_scalings[-1]
 
 
-def test_bodies_that_make_no_sense_are_left_out_and_so_stop_it(bus: Bus) -> None:
-    bench = Bench(bus)
-    bench.run(0.5, 8.0)
+def test_invalid_bodies_are_dropped_and_stop_the_arm(guard: GuardHarness) -> None:
+    guard.move(0.5, 8.0)
     for _ in range(30):
-        bench.body.publish(bench.trunk(8.0, radii=np.array([np.nan])))
-        bench.run(0.04, None)
-    assert bench.paces[-1] == 0.0
-    assert any("left out anna's body" in line and "finite" in line for line in bench.lines)
+        guard.publish("/truth/anna/body", guard.make_body(8.0, radii=np.array([np.nan])))
+        guard.move(0.04, None)
+    assert guard.speed_scalings[-1] == 0.0
+    assert any("left out anna's body" in line and "finite" in line for line in guard.log_lines)
 
 
-def test_its_state_is_saved_and_taken_back(bus: Bus) -> None:
-    bench = Bench(bus)
-    bench.run(0.5, 0.6)
-    other = Bench(Bus())
-    other.run(0.5, 0.6)
-    other.node.load(bench.node.save())
-    for one in (bench, other):
-        one.run(0.2, 0.6)
-    assert other.states[-1].stops == bench.states[-1].stops
+def test_loaded_guard_node_keeps_its_stops(guard: GuardHarness) -> None:
+    guard.move(0.5, 0.6)
+    other = GuardHarness()
+    other.move(0.5, 0.6)
+    other.node.load(guard.node.save())
+    for one in (guard, other):
+        one.move(0.2, 0.6)
+    assert other.states[-1].stops == guard.states[-1].stops
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "error"),
     [
         ({"joints": ()}, "no joints"),
         ({"people": ()}, "nobody to look for"),
@@ -213,6 +213,26 @@ def test_its_state_is_saved_and_taken_back(bus: Bus) -> None:
         ({"tip": "nose"}, "nose"),
     ],
 )
-def test_what_makes_no_sense_is_refused(bus: Bus, wrong: dict[str, object], told: str) -> None:
-    with pytest.raises((ConfigError, NodeError, ry.RoboyardError), match=told):
-        Bench(bus, **wrong)
+def test_invalid_guard_parameters_are_refused(wrong: dict[str, object], error: str) -> None:
+    with pytest.raises((ConfigError, NodeError, ry.RoboyardError), match=error):
+        GuardHarness(**wrong)
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_person_stamped_in_the_future_does_not_freeze_the_guard(tracked: bool) -> None:
+    sources = {"people": (), "tracked_topic": "/tracks"} if tracked else {}
+    with GuardHarness(**sources) as guard:
+        guard.move(1.0, 8.0, tracked=tracked)
+        ahead = msg.Header(stamp=stamp(guard.now_ns + 3600 * 10**9), frame_id="world")
+        body = guard.make_body(8.0)
+        body.header = ahead
+        if tracked:
+            guard.publish("/tracks", msg.TrackedPeople(header=ahead, people=[body], uncertainty=0.1))
+        else:
+            guard.publish("/truth/anna/body", body)
+        guard.move(1.0, 8.0, tracked=tracked)
+        assert guard.speed_scalings[-1] == 1.0
+        assert any("stamped in the future" in line for line in guard.log_lines)
+        guard.move(1.0, 0.8, tracked=tracked)
+        assert guard.speed_scalings[-1] == 0.0
+        assert guard.states[-1].person == "anna"

@@ -24,7 +24,7 @@ PACES = st.floats(0.0, 1.0)
 
 
 @given(RULES, SPEEDS, SPEEDS, TIMES, PACES, st.floats(0.0, 1.0))
-def test_the_distance_grows_with_every_speed_time_and_doubt(rules, person, robot, stopping, pace, more) -> None:
+def test_protective_distance_grows_with_speeds_and_times(rules, person, robot, stopping, pace, more) -> None:
     before = protective_distance(rules, person, robot, stopping, pace)
     assert before >= rules.constant
     later = SeparationRules(rules.reaction_time + more, rules.intrusion, rules.person_uncertainty)
@@ -39,7 +39,7 @@ def test_the_distance_grows_with_every_speed_time_and_doubt(rules, person, robot
 
 
 @given(RULES, SPEEDS, SPEEDS, TIMES, st.floats(-0.5, 8.0))
-def test_the_pace_is_the_largest_that_keeps_the_distance(rules, person, robot, stopping, gap) -> None:
+def test_pace_is_the_largest_that_keeps_the_distance(rules, person, robot, stopping, gap) -> None:
     pace = float(separation_pace(rules, gap, person, robot, stopping))
     assert 0.0 <= pace <= 1.0
     if pace > 0.0:
@@ -57,7 +57,7 @@ def test_the_pace_is_the_largest_that_keeps_the_distance(rules, person, robot, s
 
 
 @given(RULES, SPEEDS, SPEEDS, st.floats(0.01, 2.0))
-def test_who_brakes_at_the_distance_stands_before_they_meet(rules, person, robot, stopping) -> None:
+def test_braking_at_the_distance_stops_before_contact(rules, person, robot, stopping) -> None:
     """Both go on for the reaction time, then the robot brakes evenly: what is left is C + Zd + Zr."""
     gap, dt, speed, time = float(protective_distance(rules, person, robot, stopping)), 1e-3, robot, 0.0
     while speed > 0.0 or time < rules.reaction_time + stopping:
@@ -67,7 +67,7 @@ def test_who_brakes_at_the_distance_stands_before_they_meet(rules, person, robot
     assert gap == pytest.approx(rules.constant, abs=4.0 * (person + robot + 0.1) * dt)
 
 
-def test_iso_values_of_a_plain_case() -> None:
+def test_protective_distance_of_the_iso_example() -> None:
     """1.6 m/s, 0.1 s, half a second to stop from 1 m/s: 0.96 + 0.1 + 0.25 + 0.04 m."""
     assert protective_distance(SeparationRules(), 1.6, 1.0, 0.5) == pytest.approx(1.35)
 
@@ -75,7 +75,7 @@ def test_iso_values_of_a_plain_case() -> None:
 @given(
     st.lists(PACES, min_size=1, max_size=8), st.floats(0.05, 2.0), st.floats(0.0, 0.2), st.floats(0.02, 0.3)
 )  # fmt: skip
-def test_braking_from_the_allowed_pace_keeps_what_is_allowed_farther_on(paces, stopping, delay, spacing) -> None:
+def test_braking_from_allowed_pace_keeps_later_allowances(paces, stopping, delay, spacing) -> None:
     places = spacing * np.arange(len(paces))
     pace, _ = pace_to_brake(np.array(paces), places, stopping, delay)
     assert pace <= paces[0] + 1e-12
@@ -92,12 +92,12 @@ def test_braking_from_the_allowed_pace_keeps_what_is_allowed_farther_on(paces, s
 
 
 @given(SPEEDS, st.floats(-2.0, 2.0), st.floats(0.0, 0.5))
-def test_nobody_comes_farther_than_is_reckoned_with(supposed, measured, since) -> None:
+def test_person_comes_no_farther_than_assumed(supposed, measured, since) -> None:
     rules = SeparationRules(person_speed=supposed)
     assert drift(rules, measured, since) >= max(supposed, measured, 0.0) * since - 1e-12
     assert (rules.coming(np.array([measured]), since) >= (supposed if supposed > 0.0 else measured)).all()
 
 
-def test_joints_stop_one_by_one_and_the_slowest_counts() -> None:
+def test_slowest_joint_decides_the_stopping_time() -> None:
     assert stopping_time(np.array([1.0, -2.0]), np.array([2.0, 1.0])) == pytest.approx(2.0)
     assert stopping_time(np.zeros((3, 2)), np.ones(2)).tolist() == [0.0, 0.0, 0.0]

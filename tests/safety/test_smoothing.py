@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.harness.bus import BusHarness, twist
 
-from roboyard.bus import Bus, NodeError
+from roboyard.bus import NodeError
 from roboyard.control import PlanarLimits, PlanarTwist, RampLimits
 from roboyard.errors import ConfigError
-from roboyard.messages import msg
 from roboyard.safety import SmootherConfig, VelocitySmoother
 from roboyard.safety.nodes import VelocitySmootherNode
 
@@ -28,7 +29,7 @@ AXES = (LIMITS.forward, LIMITS.sideways, LIMITS.turning)
 @settings(max_examples=60, deadline=None)
 @given(st.lists(TWISTS, min_size=1, max_size=3), st.booleans(), st.sampled_from([0.01, 0.02, 0.05]))
 @example([PlanarTwist(-1.0, 0.0, 0.0), PlanarTwist(-2.75, 0.0, 1.0)], True, 0.01)  # forward differs by rounding only
-def test_every_step_keeps_the_limits_and_the_last_one_arrives(commands, keep, dt) -> None:
+def test_smoothed_steps_keep_limits_and_arrive(commands, keep, dt) -> None:
     config = SmootherConfig(LIMITS, keep_curvature=keep)
     now = PlanarTwist()
     for wanted in commands:
@@ -47,7 +48,7 @@ def test_every_step_keeps_the_limits_and_the_last_one_arrives(commands, keep, dt
 
 @settings(max_examples=40, deadline=None)
 @given(TWISTS)
-def test_from_rest_and_to_rest_the_arc_is_that_of_the_command(wanted) -> None:
+def test_smoothed_arc_is_that_of_the_command(wanted) -> None:
     config = SmootherConfig(LIMITS)
     target = config.shape(wanted)
     if all(bool(a) == bool(b) for a, b in zip(target, wanted, strict=True)):  # no dead band, no axis that is not there
@@ -63,7 +64,7 @@ def _crossed(a: PlanarTwist, b: PlanarTwist) -> list[tuple[float, float]]:
     return [(a[i] * b[j], a[j] * b[i]) for i, j in ((0, 1), (0, 2), (1, 2))]
 
 
-def test_silence_means_braking_and_a_measured_speed_is_begun_from() -> None:
+def test_smoother_brakes_in_silence_and_starts_measured() -> None:
     smoother = VelocitySmoother(SmootherConfig(LIMITS, timeout=0.5))
     smoother.command(PlanarTwist(1.0), 0)
     speeds = [smoother.step(k * 20_000_000, 0.02).vx for k in range(120)]
@@ -82,52 +83,45 @@ def test_silence_means_braking_and_a_measured_speed_is_begun_from() -> None:
         lambda: VelocitySmoother(SmootherConfig()).command(PlanarTwist(math.nan), 0),
     ],
 )
-def test_what_cannot_be_is_refused(make) -> None:
+def test_invalid_smoother_config_is_refused(make) -> None:
     with pytest.raises(ConfigError):
         make()
 
 
 # -- node ------------------------------------------------------------------------------------------------------------
-def _run(seconds: float, send, **parameters: object) -> tuple[list[tuple[float, float, float]], list[str]]:
-    out, lines = [], []
-    with Bus() as bus:
-        bus.add(VelocitySmootherNode(**parameters), "smoother")
-        sender = bus.publisher("/cmd_vel_in", msg.Twist, "/teleop")
-        bus.log_sinks.append(lambda record: lines.append(record.text))
-
-        def see(topic, message, node, time_ns) -> None:
-            if topic.name == "/cmd_vel_out":
-                out.append((time_ns * 1e-9, message.linear.x, message.angular.z))
-
-        bus.tap(see)
-        for k in range(round(seconds / 0.1)):
-            command = send(k * 0.1)
-            if command is not None:
-                sender.publish(msg.Twist(linear=msg.Vector3(x=command[0]), angular=msg.Vector3(z=command[1])))
-            bus.executor.run_for(0.1)
-    return out, lines
+def run_smoother(
+    harness: BusHarness, seconds: float, command_at: Callable[[float], tuple[float, float] | None], **parameters: object
+) -> list[tuple[float, float, float]]:
+    """Publish ``command_at(time)`` every 0.1 s; returns what came out: (time [s], v [m/s], w [rad/s])."""
+    harness.add(VelocitySmootherNode(**parameters), "smoother")
+    for k in range(round(seconds / 0.1)):
+        command = command_at(k * 0.1)
+        if command is not None:
+            harness.publish("/cmd_vel_in", twist(*command), source="/teleop")
+        harness.run_for(0.1)
+    output = harness.published("/cmd_vel_out")
+    return [(item.time_ns * 1e-9, item.message.linear.x, item.message.angular.z) for item in output]
 
 
-def test_the_node_ramps_up_brakes_when_nobody_commands_and_then_keeps_quiet() -> None:
-    out, _ = _run(5.0, lambda t: (0.4, 0.8) if t < 1.5 else None, velocity_timeout=0.5)
-    speeds = [v for _, v, _ in out]
+def test_smoother_node_ramps_brakes_and_falls_silent(harness: BusHarness) -> None:
+    output = run_smoother(harness, 5.0, lambda t: (0.4, 0.8) if t < 1.5 else None, velocity_timeout=0.5)
+    speeds = [v for _, v, _ in output]
     assert max(abs(b - a) for a, b in zip([0.0, *speeds], speeds, strict=False)) <= 2.5 / 20 + 1e-9
     assert max(speeds) == pytest.approx(0.4)
-    assert all(w == pytest.approx(2.0 * v, abs=1e-9) for _, v, w in out)
+    assert all(w == pytest.approx(2.0 * v, abs=1e-9) for _, v, w in output)
     assert speeds[-1] == 0.0
-    assert 1.9 < out[-1][0] < 2.5
+    assert 1.9 < output[-1][0] < 2.5
 
 
-def test_the_node_refuses_what_is_not_finite() -> None:
-    out, lines = _run(1.0, lambda t: (math.nan, 0.0))
-    assert not out
-    assert any("not finite" in line for line in lines)
+def test_smoother_node_refuses_non_finite_commands(harness: BusHarness) -> None:
+    assert not run_smoother(harness, 1.0, lambda t: (math.nan, 0.0))
+    assert any("not finite" in line for line in harness.log_lines)
 
 
 @pytest.mark.parametrize(
     "bad", [{"max_velocity": (1.0, 1.0)}, {"max_accel": (-1.0, 0.0, 1.0)}, {"feedback": "NONE"},
             {"max_decel": (1.0, 0.0, 0.0)}, {"smoothing_frequency": 0.0}]
 )  # fmt: skip
-def test_parameters_out_of_range_are_refused(bad) -> None:
-    with pytest.raises((ConfigError, NodeError)), Bus() as bus:
-        bus.add(VelocitySmootherNode(**bad), "smoother")
+def test_smoother_parameters_out_of_range_are_refused(harness: BusHarness, bad: dict[str, object]) -> None:
+    with pytest.raises((ConfigError, NodeError)):
+        harness.add(VelocitySmootherNode(**bad), "smoother")

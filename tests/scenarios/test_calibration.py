@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.full_disk import full_disk
 
-from roboyard.errors import ConfigError, InputError
+from roboyard.errors import ConfigError, InputError, RunError
 from roboyard.scenarios import load_spec
 from roboyard.scenarios.as_run import scenario_as_run
 from roboyard.scenarios.calibrated import DriveCalibration, digest, store, stored, user_folder
@@ -100,6 +102,44 @@ def test_the_next_run_uses_it_until_the_robot_changes(found: Calibrated, tmp_pat
     changed = find_robot(str(path))
     assert changed.node("drive").parameters["wheel_radius"] == 0.11
     assert any("has changed" in finding for finding in changed.findings)
+
+
+def test_a_calibration_that_cannot_be_stored_leaves_the_one_before(
+    found: Calibrated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    (tmp_path / "cart.urdf").write_text(CART)
+    package = find_robot(str(tmp_path / "cart.urdf"), calibrated=False)
+    kept = store(package, found.record)
+    before = kept.read_bytes()
+    newer = replace(found.record, slip_factor=found.record.slip_factor + 0.1)
+    with full_disk(), pytest.raises(RunError, match=rf"{kept}: .*cannot be stored: .*the older one is unchanged"):
+        store(package, newer)
+    assert kept.read_bytes() == before
+    assert not user_folder().exists()  # the older one would hide it there
+    assert stored(package)[0] == found.record
+    assert find_robot(str(tmp_path / "cart.urdf")).node("drive").parameters["slip_factor"] == found.record.slip_factor
+    assert stored(package)[0] != newer
+    store(package, newer)
+    assert stored(package)[0] == newer
+
+
+@pytest.mark.parametrize("damage", [b"", b"robot: ca", b"\x00\xff\x13", b"[1, 2]\n", b"{"])
+def test_a_damaged_calibration_is_one_error_that_says_what_to_do(
+    found: Calibrated, tmp_path: Path, damage: bytes
+) -> None:
+    source = tmp_path / "cart.urdf"
+    source.write_text(CART)
+    kept = store(find_robot(str(source), calibrated=False), found.record)
+    kept.write_bytes(damage)
+    with pytest.raises(ConfigError) as caught:
+        find_robot(str(source))
+    said = str(caught.value)
+    assert said.startswith(f"{kept}: the stored calibration cannot be used: ")
+    assert said.endswith(f"(remove the file, or calibrate anew: roboyard calibrate drive {source})")
+    assert "\n" not in said
+    assert store(find_robot(str(source), calibrated=False), found.record) == kept  # as the advice says
+    assert find_robot(str(source)).findings
 
 
 def test_what_counts_is_what_the_files_describe_together(found: Calibrated, tmp_path: Path) -> None:

@@ -50,10 +50,11 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
     assert "disk is full" in str(unwritable(tmp_path, OSError(errno.ENOSPC, "No space left on device")))
     if Path("/dev/full").exists():
         folder = RunFolder(tmp_path)
-        (tmp_path / ".report.html.part").symlink_to("/dev/full")
+        folder.report.symlink_to("/dev/full")
         with pytest.raises(RunError, match="disk is full"):
             folder.write_text(folder.report, "x" * 100_000)
-        assert not folder.report.exists()
+        assert not folder.report.is_file()
+        assert list(tmp_path.iterdir()) == [folder.report]
 
 
 @dataclass

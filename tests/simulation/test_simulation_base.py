@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 
 from roboyard.description.model import Box, Collision, Inertial, Joint, Link, Model, Placed, Plane, World
-from roboyard.errors import DescriptionError, InputError
+from roboyard.errors import DescriptionError, InputError, RunError
 from roboyard.geometry import SE3
 from roboyard.hardware import Base
 from roboyard.simulation import Simulation
@@ -87,3 +89,16 @@ def test_what_cannot_be_is_refused() -> None:
         yard.add(nailed, base="planar")
     assert list(yard.models) == ["floor", "crate"]
     yard.step(10)
+
+
+def test_an_engine_that_has_other_fields_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from roboyard.simulation import layout
+
+    layout.layout.cache_clear()
+    real = layout._struct
+    bare = type("bare", (ctypes.Structure,), {"_fields_": [("other", ctypes.c_int)]})
+    monkeypatch.setattr(layout, "_struct", lambda name: bare if name == "mjContact" else real(name))
+    with pytest.raises(RunError, match=r"mujoco \d.* does not keep its numbers where .*mujoco-core>="):
+        layout.layout()
+    monkeypatch.undo()
+    assert layout.layout().contact_size > 0

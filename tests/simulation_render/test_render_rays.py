@@ -8,6 +8,19 @@ import pytest
 
 from roboyard.simulation.render import Camera, look_at
 from roboyard.simulation.render.rays import RayRenderer
+from roboyard.simulation.render.shading import (
+    AIM,
+    BLOCK,
+    COLOUR,
+    CUTOFF,
+    FADE,
+    LAMP_COLUMNS,
+    PLACE,
+    SHADOW,
+    SUN,
+    shade,
+    shadow_rays,
+)
 
 from .scenes import BALL_OVER_PLANE, MOVING, compiled
 
@@ -148,3 +161,43 @@ def test_an_empty_world_is_sky_only():
     assert (depth == 0).all()
     assert (picture[..., 2] > 150).all()
     assert picture[0, 0, 0] < picture[-1, 0, 0]  # bluer overhead
+
+
+def test_the_light_at_a_point_does_not_depend_on_the_points_beside_it():
+    # Points are shaded in blocks: whole ones, the rest of one, and single points must come out alike.
+    random = np.random.default_rng(3)
+    count = 2 * BLOCK + 17
+    points = random.uniform(-4, 4, (count, 3)).astype(np.float32)
+    normals, directions = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in random.normal(size=(2, count, 3)))
+    normals, directions = normals.astype(np.float32), directions.astype(np.float32)
+    lamps = np.zeros((4, LAMP_COLUMNS), np.float32)
+    lamps[:, COLOUR : COLOUR + 3] = np.array([0.3, 4.0, 9.0, 1.0])[:, None] * random.uniform(0.9, 1.1, (4, 3))
+    lamps[:, PLACE : PLACE + 3] = (0, 0, 0), (2, 1, 0), (0, 0, 5), (1, 1, 1)
+    lamps[:, AIM + 2], lamps[:, CUTOFF], lamps[:, SHADOW] = -1.0, -1.0, 1.0
+    lamps[0, SUN], lamps[1:3, FADE], lamps[2, CUTOFF], lamps[3, SHADOW] = 1.0, 2.0, 0.3, 0.0
+    hits = np.where(random.random(count) < 0.2, -1, random.integers(0, 3, count)).astype(np.int32)
+    looks = random.uniform(0.1, 1.0, (3, 6)).astype(np.float32)
+    geoms, surround = np.arange(3, dtype=np.int32), random.uniform(0, 1, (3, 3)).astype(np.float32)
+    openness, distances = random.uniform(0, 1, (2, count)).astype(np.float32)
+
+    def lit(rows: np.ndarray) -> tuple[np.ndarray, ...]:
+        chosen, starts, towards, lengths, key, share = shadow_rays(points[rows], normals[rows], hits[rows], lamps)
+        dark = np.where(np.arange(len(rows)) % 2 == 0, key, -1).astype(np.int32) if len(rows) > 1 else key
+        light = shade(
+            points[rows], normals[rows], openness[rows], directions[rows], hits[rows], distances[rows],
+            geoms, looks, dark, share, lamps, surround,
+        )  # fmt: skip
+        return light, key, share, chosen, starts, towards, lengths
+
+    light, key, share, chosen, starts, towards, lengths = lit(np.arange(count))
+    assert set(key[hits < 0]) == {-1}
+    assert {0, 1, 2} <= set(key)  # each lamp that casts shadows matters most somewhere, and the other nowhere
+    assert 3 not in set(key)
+    for row in range(0, count, 2):  # those in shadow above
+        alone = lit(np.array([row]))
+        assert (alone[0][0] == light[row]).all()
+        assert (alone[1][0], alone[2][0]) == (key[row], share[row])
+        for one, all_ in zip(alone[4:], (starts, towards, lengths), strict=True):
+            assert (one == all_[chosen == row]).all()
+    lengths_wanted = np.where(key[chosen] == 0, 1e4, np.linalg.norm(lamps[key[chosen], 1:4] - points[chosen], axis=1))
+    assert lengths == pytest.approx(lengths_wanted, rel=1e-6)

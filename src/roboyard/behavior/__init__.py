@@ -1,15 +1,20 @@
 """Behaviour trees: BehaviorTree.CPP's files, run event for event as BehaviorTree.CPP 4.10 runs them."""
 
-from roboyard.behavior.blackboard import Blackboard
-from roboyard.behavior.errors import ExecutionError, NodeError, PortError, ScriptError, TreeError
-from roboyard.behavior.factory import Factory
-from roboyard.behavior.kinds import Action, Condition, Control, Decorator, GeneratorAction, StatefulAction
-from roboyard.behavior.leaves import StandIn
-from roboyard.behavior.node import TreeNode
-from roboyard.behavior.ports import Port, inout_port, input_port, output_port
-from roboyard.behavior.status import Kind, Status
-from roboyard.behavior.tree import Tree, load_tree, load_trees, read_tree
-from roboyard.behavior.types import PortType, converter
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from roboyard.behavior.blackboard import Blackboard
+    from roboyard.behavior.errors import ExecutionError, NodeError, PortError, ScriptError, TreeError
+    from roboyard.behavior.factory import Factory
+    from roboyard.behavior.kinds import Action, Condition, Control, Decorator, GeneratorAction, StatefulAction
+    from roboyard.behavior.leaves import StandIn
+    from roboyard.behavior.node import TreeNode
+    from roboyard.behavior.ports import Port, inout_port, input_port, output_port
+    from roboyard.behavior.status import Kind, Status
+    from roboyard.behavior.tree import Tree, load_tree, load_trees, read_tree
+    from roboyard.behavior.types import PortType, converter
 
 __all__ = [
     "Action",
@@ -40,3 +45,16 @@ __all__ = [
     "output_port",
     "read_tree",
 ]
+
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "blackboard": ("Blackboard",),
+    "errors": ("ExecutionError", "NodeError", "PortError", "ScriptError", "TreeError"),
+    "factory": ("Factory",),
+    "kinds": ("Action", "Condition", "Control", "Decorator", "GeneratorAction", "StatefulAction"),
+    "leaves": ("StandIn",),
+    "node": ("TreeNode",),
+    "ports": ("Port", "inout_port", "input_port", "output_port"),
+    "status": ("Kind", "Status"),
+    "tree": ("Tree", "load_tree", "load_trees", "read_tree"),
+    "types": ("PortType", "converter"),
+})  # fmt: skip

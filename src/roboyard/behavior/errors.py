@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from roboyard.errors import InputError, RoboyardError
+from roboyard.errors import InputError, RoboyardError, describe_exception
 
 if TYPE_CHECKING:
     from roboyard.behavior.node import TreeNode
@@ -56,7 +56,7 @@ class ExecutionError(RoboyardError):
         cause: The error.
     """
 
-    def __init__(self, node: TreeNode, cause: Exception) -> None:
+    def __init__(self, node: TreeNode, cause: BaseException) -> None:
         self.node = node
         self.cause = cause
         said = words_of(cause)
@@ -71,6 +71,8 @@ def words_of(error: BaseException) -> str:
     """What an error says, in BehaviorTree.CPP's words where it has any."""
     if isinstance(error, (NodeError, TreeError, ExecutionError)):
         return error.words
+    if isinstance(error, SystemExit):
+        return describe_exception(error)
     return str(error) or type(error).__name__
 
 

@@ -173,7 +173,7 @@ class TreeNode:
                 status = self.tick()
             except ExecutionError:
                 raise
-            except Exception as error:  # a leaf is anybody's code
+            except (Exception, SystemExit) as error:  # a leaf is anybody's code
                 raise ExecutionError(self, error) from error
         if scripted:
             status = self._finished(status)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
+import sqlite3
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, Literal, Protocol, get_args
 
 from rosbags.interfaces import (
@@ -50,7 +51,7 @@ def export(source: Path | str, out: Path | str, kind: BagKind, *, overwrite: boo
         source: A recording of any kind, or a run's folder.
         out: The new file or folder.
         kind: Which.
-        overwrite: Replace what is there, if that is a bag.
+        overwrite: Replace what is there, if that is a bag; it stays until the new one is whole.
 
     Raises:
         RecordingError: ``source`` cannot be read, or ``out`` exists or cannot be written.
@@ -59,15 +60,20 @@ def export(source: Path | str, out: Path | str, kind: BagKind, *, overwrite: boo
         raise InputError(f"'{kind}' is no kind of bag", valid=", ".join(get_args(BagKind)))
     out = Path(out)
     with open_recording(source) as recording:
-        _make_room(out, recording.path, overwrite=overwrite)
+        _check_place(out, recording.path, overwrite=overwrite)
         try:
-            bag: _Bag = _Bag1(out) if kind == "rosbag1" else _Bag2(out, mcap=kind == "rosbag2-mcap")
-            try:
-                return _copy(recording, bag)
-            finally:
-                bag.close()
-        except OSError as error:
-            raise RecordingError(f"cannot be written: {error.strerror}", where=str(out)) from error
+            with TemporaryDirectory(dir=out.parent, prefix=".roboyard-bag-") as folder:
+                new = Path(folder) / out.name  # rosbag2 names the files in a bag after its folder
+                bag: _Bag = _Bag1(new) if kind == "rosbag1" else _Bag2(new, mcap=kind == "rosbag2-mcap")
+                try:
+                    copied = _copy(recording, bag)
+                finally:
+                    bag.close()
+                _replace(out, new, Path(folder) / "old")
+                return copied
+        except (OSError, sqlite3.Error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise RecordingError(f"cannot be written: {reason}", where=str(out)) from error
 
 
 def _copy(recording: Recording, bag: _Bag) -> Recovered:
@@ -93,8 +99,20 @@ def _copy(recording: Recording, bag: _Bag) -> Recovered:
     return Recovered(count, start_ns, end_ns, tuple(recording.warnings))
 
 
-def _make_room(out: Path, source: Path, *, overwrite: bool) -> None:
-    """Nothing is at ``out`` afterwards; what is no bag is never removed."""
+def _replace(out: Path, new: Path, old: Path) -> None:
+    """Put ``new`` in the place of ``out``, and what was there at ``old``; raises OSError, and all is as before."""
+    if out.exists():
+        out.rename(old)
+    try:
+        new.rename(out)
+    except OSError:
+        if old.exists():
+            old.rename(out)
+        raise
+
+
+def _check_place(out: Path, source: Path, *, overwrite: bool) -> None:
+    """Refuse a place where something is that is not to be replaced; what is no bag never is."""
     if not out.exists():
         return
     if source.exists() and (out.samefile(source) or out in source.resolve().parents):
@@ -102,10 +120,6 @@ def _make_room(out: Path, source: Path, *, overwrite: bool) -> None:
     bag = (out / "metadata.yaml").is_file() if out.is_dir() else out.suffix == ".bag"
     if not overwrite or not bag:
         raise RecordingError("exists already", where=str(out), valid="a new name, or --overwrite of a bag")
-    if out.is_dir():
-        shutil.rmtree(out)
-    else:
-        out.unlink()
 
 
 class _Bag1:

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
@@ -19,12 +18,11 @@ from websockets.typing import Subprotocol
 from roboyard.bridges.bridge import BridgeError
 from roboyard.bridges.gateway import Gateway
 from roboyard.bridges.loop import BYTES, MESSAGES, Loop
+from roboyard.bridges.web_access import WebAccess
 
 PEERS: Final = 32
 LARGEST: Final = 1 << 26
 """What a peer may say at once [bytes]."""
-_FRIENDS: Final = ("localhost", "127.0.0.1", "::1", "foxglove.dev", "lichtblick-suite.github.io")
-"""Pages from these hosts may connect; programs that are no browsers name no origin."""
 _logger = logging.getLogger("roboyard.bridges")
 _logger.addHandler(logging.NullHandler())
 _logger.propagate = False
@@ -92,6 +90,7 @@ class WebServer:
         gateway: For counts and complaints.
         host: Address to listen on.
         port: Where; 0: any that is free.
+        access: Decides who may connect.
         came: Told of a new peer.
         hear: Told of each thing a peer says.
         left: Told that a peer has gone.
@@ -104,6 +103,7 @@ class WebServer:
         gateway: Gateway,
         host: str,
         port: int,
+        access: WebAccess,
         came: Callable[[Peer], None],
         hear: Callable[[Peer, str | bytes], Awaitable[None]],
         left: Callable[[Peer], None],
@@ -113,6 +113,7 @@ class WebServer:
         self._loop = loop
         self._gateway = gateway
         self._host = host
+        self._access = access
         self._came, self._hear, self._left = came, hear, left
         self._protocols = [Subprotocol(name) for name in protocols]
         self._server: Server | None = None
@@ -148,13 +149,12 @@ class WebServer:
         return next((name for name in self._protocols if name in offered), None)
 
     def _request(self, connection: ServerConnection, request: Request) -> Response | None:
-        origin = request.headers.get("Origin")
-        host = (urlsplit(origin).hostname or "") if origin else ""
-        friendly = not host or any(host == name or host.endswith(f".{name}") for name in (*_FRIENDS, self._host))
-        offered = [name.strip() for name in request.headers.get("Sec-WebSocket-Protocol", "").split(",")]
-        if not friendly:
-            self._gateway.complain("refused", f"a page of {host[:80]} wanted to connect")
-            return connection.respond(HTTPStatus.FORBIDDEN, "pages of other hosts may not connect\n")
+        headers = request.headers
+        refusal = self._access.refusal(headers.get_all("Origin"), headers.get_all("Host"))
+        if refusal:
+            self._gateway.complain("refused", refusal)
+            return connection.respond(HTTPStatus.FORBIDDEN, f"{refusal}\n")
+        offered = [name.strip() for line in headers.get_all("Sec-WebSocket-Protocol") for name in line.split(",")]
         if self._protocols and not set(self._protocols) & set(offered):
             self._gateway.complain("refused", f"a peer offers {', '.join(offered)[:80] or 'no sub-protocol'}")
             return connection.respond(HTTPStatus.BAD_REQUEST, f"offer one of: {', '.join(self._protocols)}\n")

@@ -1,16 +1,21 @@
 """The bus: nodes, topics, services, actions, parameters, transforms, and the one deterministic clock they share."""
 
-from roboyard.bus.actions import ActionClient, ActionServer, GoalFuture, GoalHandle, Status
-from roboyard.bus.bus import Bus
-from roboyard.bus.executor import FAULT, LAST, LATE, SENSOR, TIMER, Executor
-from roboyard.bus.futures import Future
-from roboyard.bus.graph import Graph, graph
-from roboyard.bus.inputs import Input
-from roboyard.bus.meter import NodeError
-from roboyard.bus.node import Node
-from roboyard.bus.parameters import param, resource, settings
-from roboyard.bus.topics import Publisher, Subscription, Topic
-from roboyard.bus.transforms import TransformBuffer, TransformError
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from roboyard.bus.actions import ActionClient, ActionServer, GoalFuture, GoalHandle, Status
+    from roboyard.bus.bus import Bus
+    from roboyard.bus.executor import FAULT, LAST, LATE, SENSOR, TIMER, Executor
+    from roboyard.bus.futures import Future
+    from roboyard.bus.graph import Graph, graph
+    from roboyard.bus.inputs import Input
+    from roboyard.bus.meter import NodeError
+    from roboyard.bus.node import Node
+    from roboyard.bus.parameters import param, resource, settings
+    from roboyard.bus.topics import Publisher, Subscription, Topic
+    from roboyard.bus.transforms import TransformBuffer, TransformError
 
 __all__ = [
     "FAULT",
@@ -40,3 +45,17 @@ __all__ = [
     "resource",
     "settings",
 ]
+
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "actions": ("ActionClient", "ActionServer", "GoalFuture", "GoalHandle", "Status"),
+    "bus": ("Bus",),
+    "executor": ("FAULT", "LAST", "LATE", "SENSOR", "TIMER", "Executor"),
+    "futures": ("Future",),
+    "graph": ("Graph", "graph"),
+    "inputs": ("Input",),
+    "meter": ("NodeError",),
+    "node": ("Node",),
+    "parameters": ("param", "resource", "settings"),
+    "topics": ("Publisher", "Subscription", "Topic"),
+    "transforms": ("TransformBuffer", "TransformError"),
+})  # fmt: skip

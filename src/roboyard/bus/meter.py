@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from roboyard.bus.pacing import perf_ns
-from roboyard.errors import RoboyardError, RunError
+from roboyard.errors import RunError, describe_exception
+
+_EXIT_ADVICE = "a callback returns; `duration` or `until` of the scenario, or /set_simulation_state, ends the run"
 
 
 class NodeError(RunError):
-    """A node's callback raised; says which node, on what, and at what simulated time.
+    """A node's callback raised, or called ``sys.exit``; says which node, on what, and at what simulated time.
 
     Attributes:
         node: Full name of the node.
@@ -22,8 +24,12 @@ class NodeError(RunError):
         self.node = node
         self.occasion = occasion
         self.time_ns = time_ns
-        reason = str(cause) if isinstance(cause, RoboyardError) else f"{type(cause).__name__}: {cause}"
-        super().__init__(reason, where=f"node {node}, {occasion}, at {time_ns / 1e9:.6f} s")
+        exits = isinstance(cause, SystemExit)
+        super().__init__(
+            describe_exception(cause),
+            where=f"node {node}, {occasion}, at {time_ns / 1e9:.6f} s",
+            valid=_EXIT_ADVICE if exits else None,
+        )
 
 
 def timer_occasion(seconds: float, callback: Callable[[], None], name: str | None) -> str:
@@ -67,14 +73,14 @@ class Meter:
         """Run ``callback(*args)`` on this meter's account.
 
         Raises:
-            NodeError: it raised.
+            NodeError: it raised, or called ``sys.exit``.
         """
         start = perf_ns()
         try:
             return callback(*args)
         except NodeError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise NodeError(self.node, self.occasion, self.clock(), error) from error
         finally:
             spent = perf_ns() - start

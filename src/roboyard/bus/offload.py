@@ -95,7 +95,7 @@ class Offload:
             self._stops.pop(stop, None)
             try:
                 result, spent_ns = running.result()
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise NodeError(node, f"offloaded {name}", executor.now_ns, error) from error
             self.note(node, name, latency_ns, spent_ns)
             work.resolve(result)

@@ -1,4 +1,4 @@
-"""The only place where the core meets the wall clock: pacing, waiting for outsiders, and measuring callbacks."""
+"""Holds a run back to the wall clock, and waits for outsiders."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ import time
 from collections.abc import Callable
 from threading import Event
 
+from roboyard.compute.wall_clock import perf_ns as perf_ns
+from roboyard.compute.wall_clock import wall_seconds as wall_seconds
 from roboyard.errors import InputError
-
-perf_ns = time.perf_counter_ns
-"""Monotonic wall time [ns]: for measuring how long callbacks take; never enters a message."""
-
-wall_seconds = time.monotonic
-"""Monotonic wall time [s]: for time-outs towards other processes; never enters a message."""
 
 _IDLE_SECONDS = 0.05
 _MAX_LAG_SECONDS = 1.0

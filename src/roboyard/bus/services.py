@@ -38,7 +38,7 @@ class Reply(Future):
             super().deliver(message, source)
         except NodeError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise NodeError(self._node, self.what, self._bus.now_ns, error) from error
 
 

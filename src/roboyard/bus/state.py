@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from roboyard.errors import RoboyardError, RunError
+from roboyard.errors import RoboyardError, RunError, describe_exception
 from roboyard.messages import deserialize, serialize
 
 if TYPE_CHECKING:
@@ -27,9 +27,12 @@ def copied(node: Node, name: str) -> Any:
     """
     try:
         return copy.deepcopy(getattr(node, name))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        why = describe_exception(error) if isinstance(error, SystemExit) else error
         raise RunError(
-            f"cannot be saved: attribute '{name}': {error}", where=f"node {node.full_name}", valid="plain data"
+            f"cannot be saved: attribute '{name}': {why}",
+            where=f"node {node.full_name}",
+            valid="plain data",
         ) from error
 
 
@@ -119,8 +122,8 @@ def _save_node(node: Node) -> Any:
         return node.save()
     except RoboyardError:
         raise
-    except Exception as error:
-        raise RunError(f"cannot be saved: {type(error).__name__}: {error}", where=f"node {node.full_name}") from error
+    except (Exception, SystemExit) as error:
+        raise RunError(f"cannot be saved: {describe_exception(error)}", where=f"node {node.full_name}") from error
 
 
 def _latching(bus: Bus) -> list[Publisher]:

@@ -25,6 +25,7 @@ class Bridging:
         port: Where Foxglove or rosbridge listen; None: where they usually do.
         external: Nodes that are left out, since others take their places.
         patience: How long a call of what they served may take [simulated s].
+        allow_origins: Origins of web pages that may connect to Foxglove or rosbridge, besides the known ones.
         opened: The bridges of the last run.
         pacer: What kept the last run to the wall's clock.
     """
@@ -35,6 +36,7 @@ class Bridging:
     port: int | None = None
     external: Sequence[str] = ()
     patience: float = 30.0
+    allow_origins: Sequence[str] = ()
     opened: list[Bridge] = field(default_factory=list)
     pacer: Pacer | None = None
 
@@ -47,6 +49,7 @@ class Bridging:
         port: int | None,
         external: Sequence[str],
         patience: float | None = None,
+        allow_origins: Sequence[str] = (),
     ) -> Bridging:
         """Of the command line's options. Raises InputError."""
         from roboyard.errors import InputError
@@ -59,7 +62,15 @@ class Bridging:
             )
         if patience is not None and not external:
             raise InputError(f"--external-wait {patience:g} waits for nobody", valid="with --external NODE")
-        return cls(kinds, topics, host, port, external, 30.0 if patience is None else patience)
+        if allow_origins and not served:
+            raise InputError(
+                f"--allow-origin {allow_origins[0]} is for servers of web pages", valid="with --foxglove or --rosbridge"
+            )
+        if allow_origins:
+            from roboyard.bridges.web_access import check_origin
+
+            allow_origins = tuple(map(check_origin, allow_origins))
+        return cls(kinds, topics, host, port, external, 30.0 if patience is None else patience, allow_origins)
 
     def attach(self) -> list[Callable[[Run], AbstractContextManager[object]]]:
         """For `run_scenario`: nodes are left out, then there are new bridges, one for each kind."""
@@ -98,8 +109,14 @@ class Bridging:
             master = os.environ.get("ROS_MASTER_URI") or MASTER
             return Ros1Bridge(master, topics=self.topics, host=self.host, descriptions=robots)
         if kind == "foxglove":
-            return FoxgloveBridge(topics=self.topics, host=self.host, port=self.port or FOXGLOVE, descriptions=robots)
-        return RosbridgeBridge(topics=self.topics, host=self.host, port=self.port or ROSBRIDGE, descriptions=robots)
+            return FoxgloveBridge(
+                topics=self.topics, host=self.host, port=self.port or FOXGLOVE, allow_origins=self.allow_origins,
+                descriptions=robots,
+            )  # fmt: skip
+        return RosbridgeBridge(
+            topics=self.topics, host=self.host, port=self.port or ROSBRIDGE, allow_origins=self.allow_origins,
+            descriptions=robots,
+        )  # fmt: skip
 
     def told(self) -> list[str]:
         """A line for each bridge, what crossed it, and one about real time."""

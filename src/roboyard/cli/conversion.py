@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from roboyard.config import write_atomic
 from roboyard.description import Model, World, load_model, load_world
 from roboyard.description.model import Geometry, Mesh
 from roboyard.errors import DescriptionError, InputError
@@ -105,7 +106,7 @@ def _write_stl(surface: tuple[Any, Any], target: Path) -> None:
     import trimesh
 
     vertices, faces = surface
-    target.write_bytes(trimesh.Trimesh(vertices, faces, process=False).export(file_type="stl"))
+    write_atomic(target, trimesh.Trimesh(vertices, faces, process=False).export(file_type="stl"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ def convert(name: str, to: Format, out: Path | None, kind: Kind | None, *, repai
             written = write_urdf(thing, files)
         else:
             written = (write_sdf if to == "sdf" else write_mjcf)(thing, files)
-        out.write_text(written.text, "utf-8")
+        write_atomic(out, written.text)
         again = load_world(out) if isinstance(thing, World) else load_model(out)
     except OSError as error:
         raise InputError(f"{out} cannot be written: {error.strerror}") from None

@@ -94,10 +94,17 @@ class Display:
         self._pace.look(bus.now_ns)
 
     def stage(self, what: str) -> None:
-        """Say what goes on besides the clock, e.g. "writing the report"."""
+        """Say what goes on besides the clock, e.g. "writing the report".
+
+        "drawing the video: frame 7 of 60" goes on with "drawing the video"; where nothing can be redrawn, such a line
+        is written now and then.
+        """
+        continues = ":" in what and what.partition(":")[0] == self._stage.partition(":")[0]
         self._stage = what
-        if not self._drawn and not self._quiet:
-            terminal.note(f"{self._name}: {what}")
+        if self._drawn or self._quiet or (continues and wall_seconds() < self._due):
+            return
+        self._due = wall_seconds() + _QUIET_PERIOD
+        terminal.note(f"{self._name}: {what}")
 
     def tick(self) -> None:
         """The run goes on; where nothing can be redrawn a line is written now and then."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 import typer
 
 from roboyard.cli import terminal
-from roboyard.errors import InputError, MendableError, RoboyardError
+from roboyard.errors import InputError, MendableError, RoboyardError, describe_exception
 
 DONE, NOT_HELD, BAD_INPUT, BUG, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 130, 141
 """Exit codes. 70 is EX_SOFTWARE of sysexits.h; 130 and 141 are what shells show for Ctrl-C and a closed pipe."""
@@ -49,6 +49,8 @@ def _judge(error: BaseException) -> tuple[int, str]:
         return int(error.exit_code), ""
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return INTERRUPTED, ""
+    if isinstance(error, SystemExit):  # the verbs raise typer.Exit
+        return NOT_HELD, f"code that this command loaded {describe_exception(error)}"
     if isinstance(error, BrokenPipeError):
         _forget_output()
         return PIPE_CLOSED, ""

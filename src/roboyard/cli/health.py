@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import roboyard
 from roboyard.cli import health_extras, health_network
 from roboyard.cli.health_finding import Finding
-from roboyard.errors import RoboyardError
+from roboyard.errors import ConfigError, MissingExtraError, RoboyardError
 
 _SHOWN = 4
 _RUN_GIB = 0.5
@@ -79,14 +77,13 @@ def _packages() -> Finding:
 
 def _lock() -> Finding:
     """Whether what is installed is what was tested together; the same lock gives the same bytes."""
-    from roboyard.scenarios.provenance import closure, lock_hash
+    from roboyard.scenarios.provenance import closure, lock_file, lock_hash, locked_versions
 
     own = f"hash {lock_hash()[:12]} of what is installed"
-    path = Path(roboyard.__file__).resolve().parents[2] / "requirements.lock"
-    if not path.is_file():
+    path = lock_file()
+    if path is None:
         return Finding("lock", None, f"{own}; runs agree byte for byte where it is the same")
-    wanted = dict(re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", path.read_text(), re.MULTILINE))
-    wanted = {_normal(name): version for name, version in wanted.items()}
+    wanted = locked_versions()
     other = [
         f"{name} {version} (tested: {wanted[name]})"
         for name, version in sorted(closure("roboyard").items())
@@ -94,13 +91,10 @@ def _lock() -> Finding:
     ]
     if other:
         shown = ", ".join(other[:_SHOWN]) + (f" and {len(other) - _SHOWN} more" if len(other) > _SHOWN else "")
-        advice = f"`pip install -c {path} -e {path.parent}` for the bytes that others get"
+        package = f"-e {path.parent}" if path.parent.joinpath("pyproject.toml").is_file() else "roboyard"
+        advice = f"`pip install -c {path} {package}` for the bytes that others get"
         return Finding("lock", None, f"{own}; not as tested together: {shown}", advice)
     return Finding("lock", True, f"{own}, all as in {path.name}")
-
-
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _cores() -> Finding:
@@ -127,9 +121,9 @@ def _memory_gib(field: str) -> float:
 
 
 def _kernels() -> Finding:
-    from roboyard.compute.kernel_folders import cache_base
+    from roboyard.compute.kernel_folders import cache_root
 
-    base = cache_base()
+    base = cache_root()
     place = next(folder for folder in (base, *base.parents) if folder.exists())
     if not os.access(place, os.W_OK):
         text = f"{base} cannot be written: every process compiles anew"
@@ -138,7 +132,12 @@ def _kernels() -> Finding:
     if kept:
         return Finding("kernels", True, f"{len(kept)} compiled, in {base}")
     text = f"none compiled yet, in {base}: the first run takes longer"
-    return Finding("kernels", None, text, "`python -m roboyard.compute.warm` compiles them ahead")
+    return Finding(
+        "kernels",
+        None,
+        text,
+        "`roboyard warm --all` compiles them ahead, `roboyard warm SCENARIO` those of one scenario",
+    )
 
 
 def _pictures() -> Finding:
@@ -157,16 +156,18 @@ def _pictures() -> Finding:
 
 
 def _video() -> Finding:
-    import imageio_ffmpeg
+    from roboyard.scenarios.video.mp4 import find_ffmpeg
 
     advice = "`pip install --force-reinstall imageio-ffmpeg`, or let IMAGEIO_FFMPEG_EXE name an ffmpeg"
     try:
-        path = imageio_ffmpeg.get_ffmpeg_exe()
-        if os.access(path, os.X_OK):
-            return Finding("video", True, f"ffmpeg {imageio_ffmpeg.get_ffmpeg_version()}")
-        return Finding("video", False, f"{path} cannot be run: no films", advice)
-    except (OSError, RuntimeError) as error:
-        return Finding("video", False, f"no ffmpeg works ({error}): no films", advice)
+        path = find_ffmpeg()
+    except MissingExtraError as error:
+        return Finding("video", None, "no ffmpeg: no videos", f"`pip install 'roboyard[{error.extra}]'`")
+    except (OSError, ConfigError) as error:
+        return Finding("video", False, f"no ffmpeg works ({error}): no videos", advice)
+    if os.access(path, os.X_OK):
+        return Finding("video", True, f"ffmpeg, {path}")
+    return Finding("video", False, f"{path} cannot be run: no videos", advice)
 
 
 def _sockets() -> Finding:

@@ -24,24 +24,35 @@ PURPOSES: Final[Mapping[str, str]] = {
     "groot": "Groot2",
     "gym": "reinforcement learning",
     "hardware": "real servos",
+    "mesh": "convex pieces and cuts of meshes",
     "planning": "planners of others for tasks",
     "ros2": "--ros2",
     "test": "the tests",
+    "video": "videos of runs",
 }
 """What each extra is for."""
 
 
 def extras() -> Finding:
     """Which optional parts are there."""
+    from packaging.requirements import Requirement
+
     package = distribution("roboyard")
     missing: dict[str, list[str]] = {name: [] for name in package.metadata.get_all("Provides-Extra") or ()}
-    for requirement in package.requires or ():
-        match = _EXTRA.match(requirement)
-        if match and match[2] in missing:
-            try:
-                distribution(match[1])
-            except PackageNotFoundError:
-                missing[match[2]].append(match[1])
+    included: dict[str, set[str]] = {}
+    for text in package.requires or ():
+        match = _EXTRA.match(text)
+        if match is None or match[2] not in missing:
+            continue
+        if match[1] == "roboyard":  # an extra that includes others
+            included[match[2]] = Requirement(text).extras
+            continue
+        try:
+            distribution(match[1])
+        except PackageNotFoundError:
+            missing[match[2]].append(match[1])
+    for name, others in included.items():
+        missing[name] += [lack for other in others for lack in missing[other]]
     there = ", ".join(name for name, lacks in missing.items() if not lacks) or "none"
     absent = {name: PURPOSES.get(name, "") for name, lacks in missing.items() if lacks}
     if not absent:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from roboyard.config import atomic_path
+
 if TYPE_CHECKING:
     from roboyard.description import World
     from roboyard.manipulation.planning import Plan
@@ -77,7 +79,8 @@ def draw_motion(file: Path, scene: PlanningScene, found: Plan, world: World | No
     image = Image.fromarray(whole.astype(np.uint8))
     ImageDraw.Draw(image).line(_seen(camera, tips), fill=_LINE, width=3)
     try:
-        image.save(file)
+        with atomic_path(file, keep_suffix=True) as temporary:
+            image.save(temporary)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", where=str(file)) from error
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from roboyard.config import atomic_path
+
 if TYPE_CHECKING:
     from roboyard.walking.movement import Movement, Played
     from roboyard.walking.walker import Walker
@@ -53,6 +55,7 @@ def draw_movement(file: Path, walker: Walker, movement: Movement, played: Played
         parts[str(j)].set(ylabel=f"{name} [°]")
     parts["2"].set_xlabel("time [s]; dotted: limits")
     try:
-        figure.savefig(file, dpi=100)
+        with atomic_path(file, keep_suffix=True) as temporary:
+            figure.savefig(temporary, dpi=100)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(file), valid="a file in a folder") from None

@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from roboyard.config import atomic_path
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -52,7 +54,8 @@ def draw(file: Path, leaves: Leaves, title: str) -> None:
     axes.set_axis_off()
     axes.set_title(title)
     try:
-        figure.savefig(file, dpi=120)
+        with atomic_path(file, keep_suffix=True) as temporary:
+            figure.savefig(temporary, dpi=120)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", where=str(file)) from error
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path as File
 from typing import TYPE_CHECKING
 
+from roboyard.config import atomic_path
+
 if TYPE_CHECKING:
     from roboyard.geometry import SE2
     from roboyard.navigation import Costmap, Path
@@ -65,6 +67,7 @@ def draw(
     axes.set_ylabel("y [m]")
     figure.legend(loc="outside lower center", ncols=4, fontsize=8)  # beside the map, which may be narrow
     try:
-        figure.savefig(file, dpi=110)
+        with atomic_path(file, keep_suffix=True) as temporary:
+            figure.savefig(temporary, dpi=110)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", where=str(file)) from error

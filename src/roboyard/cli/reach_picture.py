@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.config import atomic_path
 from roboyard.manipulation import Chain
 
 Array = NDArray[np.float64]
@@ -80,6 +81,7 @@ def draw_reach(file: Path, chain: Chain, reach: Reach) -> None:
             figure.colorbar(image, ax=axes, shrink=0.8)
     figure.suptitle(f"{chain.robot}: where {chain.tip} gets to, in the frame of {chain.base} (+)")
     try:
-        figure.savefig(file, dpi=90)
+        with atomic_path(file, keep_suffix=True) as temporary:
+            figure.savefig(temporary, dpi=90)
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be written: {error}", where=str(file)) from error

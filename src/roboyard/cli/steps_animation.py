@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from roboyard.walking.walker import Walker
 
     Array = NDArray[np.float64]
+from roboyard.config import atomic_path, write_atomic
 
 _PERIOD = 0.08
 """Between two pictures [s]; what is shown is as fast as it is walked."""
@@ -106,13 +107,15 @@ def _write_gif(file: Path, pictures: Iterator[NDArray[np.uint8]], rate: float) -
 
     first, *others = (Image.fromarray(picture).quantize(128, dither=Image.Dither.NONE) for picture in pictures)
     # whole hundredths of a second, as the format has it, which Pillow cuts off
-    first.save(file, save_all=True, append_images=others, duration=10 * round(100.0 / rate), loop=0)
+    with atomic_path(file, keep_suffix=True) as temporary:
+        first.save(temporary, save_all=True, append_images=others, duration=10 * round(100.0 / rate), loop=0)
 
 
 def _write_mp4(file: Path, pictures: Iterator[NDArray[np.uint8]], rate: float) -> None:
     from roboyard.scenarios.video.mp4 import Mp4Writer
 
-    with Mp4Writer(file, round(_DPI * _SIZE[0]), round(_DPI * _SIZE[1]), rate) as film:
+    size = round(_DPI * _SIZE[0]), round(_DPI * _SIZE[1])
+    with atomic_path(file, keep_suffix=True) as temporary, Mp4Writer(temporary, *size, rate) as film:
         for picture in pictures:
             film.add(picture)
 
@@ -127,9 +130,7 @@ def _write_html(file: Path, pictures: Iterator[NDArray[np.uint8]], rate: float) 
         _write_mp4(film, pictures, rate)
         said = base64.b64encode(film.read_bytes()).decode()
     video = f'<video controls autoplay loop muted src="data:video/mp4;base64,{said}"></video>'
-    file.write_text(
-        f'<!doctype html>\n<meta charset="utf-8">\n<title>{html.escape(file.stem)}</title>\n{video}\n', "utf-8"
-    )
+    write_atomic(file, f'<!doctype html>\n<meta charset="utf-8">\n<title>{html.escape(file.stem)}</title>\n{video}\n')
 
 
 _WRITERS = {".gif": _write_gif, ".mp4": _write_mp4, ".html": _write_html}

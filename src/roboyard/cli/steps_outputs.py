@@ -81,7 +81,9 @@ def check_file(option: str, file: Path | None, endings: tuple[str, ...]) -> None
 
 def write_text(file: Path, text: str) -> None:
     """Write a file. Raises InputError."""
+    from roboyard.config import write_atomic
+
     try:
-        file.write_text(text, "utf-8")
+        write_atomic(file, text)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(file), valid="a file in a folder") from None

@@ -6,6 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from roboyard.config import atomic_path
+
 if TYPE_CHECKING:
     from roboyard.walking.steps.ground import Ground
     from roboyard.walking.steps.plan import StepPlan
@@ -83,7 +85,8 @@ def draw_steps(file: Path, plan: StepPlan, rig: Rig, ground: Ground, goal: tuple
     tilt.set_ylim(0.0, None)
     tilt.set_ylabel("until it tips [°]", color="C0")
     try:
-        figure.savefig(file, dpi=90)
+        with atomic_path(file, keep_suffix=True) as temporary:
+            figure.savefig(temporary, dpi=90)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(file), valid="a file in a folder") from None
 

@@ -38,7 +38,7 @@ def show_verdict(document: Mapping[str, Any]) -> None:
     for name, found in document["criteria"].items():
         passed = found["passed"]
         mark = "?" if passed is None else paint("✓", "32", sys.stdout) if passed else paint("✗", "31", sys.stdout)
-        say(f"  {mark} {name}: {found['expression']}{_values(found)}")
+        say(f"  {mark} {name}: {found['expression']}{_values(found)}{_reason(found)}")
 
 
 def show_numbers(document: Mapping[str, Any]) -> None:
@@ -61,6 +61,11 @@ _ENDINGS = {"done": "criteria not held", "failed": "failed", "killed": "killed"}
 def _values(found: Mapping[str, Any]) -> str:
     shown = ", ".join(f"{key} = {_short(value)}" for key, value in dict(found["values"]).items())
     return f"  ({shown})" if shown else ""
+
+
+def _reason(found: Mapping[str, Any]) -> str:
+    """Why a criterion was not held or could not be judged, if there is more to say than its values."""
+    return f", {found['reason']}" if found["reason"] and found["passed"] is False else ""
 
 
 def _short(value: Any) -> str:

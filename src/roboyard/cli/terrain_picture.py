@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from roboyard.config import atomic_path
+
 if TYPE_CHECKING:
     from roboyard.grids.terrain import Terrain
 
@@ -36,6 +38,7 @@ def draw_terrain(file: Path, terrain: Terrain, title: str) -> None:
     cut.plot(x, middle, color="0.2", linewidth=0.8)
     cut.set(xlabel="x [m]", ylabel="height at the middle [m]")
     try:
-        figure.savefig(file, dpi=100)
+        with atomic_path(file, keep_suffix=True) as temporary:
+            figure.savefig(temporary, dpi=100)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(file), valid="a file in a folder") from None

@@ -8,29 +8,52 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from roboyard.compute.blas import limit_blas_threads
     from roboyard.compute.cluster import RayPool
-    from roboyard.compute.jit import Kernel, compile_examples, is_kept, kernel, registered_kernels
+    from roboyard.compute.jit import (
+        FirstCall,
+        Kernel,
+        kernel,
+        listen_to_first_calls,
+        read_only,
+        registered_kernels,
+    )
+    from roboyard.compute.kernel_folders import cache_root
     from roboyard.compute.pools import Pool, ProcessPool, ThreadPool, open_pool, usable_cores
+    from roboyard.compute.precompile import (
+        CompilationProgress,
+        expect_kernels,
+        expected_kernels,
+        precompile,
+        wait_for_kernels,
+    )
 
 __all__ = [
+    "CompilationProgress",
+    "FirstCall",
     "Kernel",
     "Pool",
     "ProcessPool",
     "RayPool",
     "ThreadPool",
-    "compile_examples",
-    "is_kept",
+    "cache_root",
+    "expect_kernels",
+    "expected_kernels",
     "kernel",
     "limit_blas_threads",
+    "listen_to_first_calls",
     "open_pool",
+    "precompile",
+    "read_only",
     "registered_kernels",
     "usable_cores",
+    "wait_for_kernels",
 ]
 
 _HOMES = {
     "Kernel": "jit",
     "kernel": "jit",
-    "compile_examples": "jit",
-    "is_kept": "jit",
+    "FirstCall": "jit",
+    "listen_to_first_calls": "jit",
+    "read_only": "jit",
     "registered_kernels": "jit",
     "limit_blas_threads": "blas",
     "RayPool": "cluster",
@@ -39,6 +62,12 @@ _HOMES = {
     "ThreadPool": "pools",
     "open_pool": "pools",
     "usable_cores": "pools",
+    "CompilationProgress": "precompile",
+    "cache_root": "kernel_folders",
+    "expect_kernels": "precompile",
+    "expected_kernels": "precompile",
+    "precompile": "precompile",
+    "wait_for_kernels": "precompile",
 }
 
 

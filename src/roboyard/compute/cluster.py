@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, Final, ParamSpec, TypeVar
 
 from roboyard.compute.pools import Pool, checked_workers
-from roboyard.errors import InputError, RunError
+from roboyard.errors import InputError, RunError, describe_exception, import_extra
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,10 +45,7 @@ class RayPool(Pool):
             _ask(address)
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # it would warn of what will be
-        try:
-            ray: Any = import_module("ray")
-        except ImportError:
-            raise InputError("Ray is not installed", where="cluster", valid="pip install 'roboyard[batch]'") from None
+        ray = import_extra("ray", "batch", "a Ray cluster", where="cluster")
         count, quiet = checked_workers(workers), {"log_to_driver": False, "logging_level": "ERROR"}
         if address == HERE:
             ray.init(num_cpus=count, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
@@ -127,6 +124,8 @@ def _call(function: Callable[..., Any], kwargs: dict[str, Any], *args: Any) -> t
     """A call on a worker: whether it went well, and its result or error, which Ray would wrap."""
     try:
         return True, function(*args, **kwargs)
+    except SystemExit as error:  # it would end the worker
+        return False, RunError(f"{getattr(function, '__qualname__', function)} {describe_exception(error)}")
     except Exception as error:  # noqa: BLE001 - whatever a call raises is its caller's
         return False, error
 

@@ -10,22 +10,55 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from functools import cached_property
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numba
-from numba.core.caching import IndexDataCacheFile
-from numba.core.compiler import CompileResult
+import numba.core.caching
+import numba.core.compiler
+from numba.core.compiler_lock import global_compiler_lock
+from numpy.typing import NDArray
 
-from roboyard.compute.kernel_folders import kernel_folder
+from roboyard.compute.kernel_folders import is_locked, kernel_folder, lock_folder
 from roboyard.compute.kernel_key import kernel_key
+from roboyard.compute.wall_clock import wall_seconds
+from roboyard.errors import RunError
 
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 Examples = Callable[[], Iterable[tuple[Any, ...]]]
+
+
+def _find_internals() -> tuple[Any, Any]:
+    """Classes of numba that its documentation does not promise, by which compiled code is kept.
+
+    Raises:
+        RunError: This version of numba has them no more, or they lack a method that is called here.
+    """
+    needed = {
+        "caching.IndexDataCacheFile": ("load", "save", "flush", "_load_index", "_data_path"),
+        "compiler.CompileResult": ("_rebuild", "_reduce"),
+        "dispatcher.Dispatcher": ("compile", "get_call_template"),
+    }
+    found, missing = [], []
+    for name, methods in needed.items():
+        module, _, class_name = name.partition(".")
+        internal = getattr(getattr(numba.core, module, None), class_name, None)
+        found.append(internal)
+        missing += [f"{name}.{method}" for method in methods if not hasattr(internal, method)]
+    if missing:
+        raise RunError(
+            f"numba {numba.__version__} lacks internals by which kernels are kept: {', '.join(missing)}",
+            valid="pip install 'numba>=0.66,<0.69'",
+        )
+    return found[0], found[1]
+
+
+IndexDataCacheFile, CompileResult = _find_internals()
 
 # What reading a damaged pickle may raise, says its documentation, beside the file system's own errors.
 _FILE_TROUBLE = (
@@ -50,7 +83,25 @@ class Kernel(Protocol, Generic[P, R_co]):
         ...
 
 
+@dataclass(frozen=True)
+class FirstCall:
+    """A kernel that Python code called for the first time in this process, or with new types.
+
+    Attributes:
+        name: `module.qualname` of the kernel.
+        is_cached: Whether its code was read from the cache; else it was compiled, with all kernels that it calls.
+        seconds: Wall time that this took.
+    """
+
+    name: str
+    is_cached: bool
+    seconds: float
+
+
 _registry: dict[str, tuple[Kernel[..., Any], Examples | None]] = {}
+_first_call_listeners: list[Callable[[FirstCall], None]] = []
+_depth = 0
+"""How many compilations this process is inside of; guarded by numba's compiler lock."""
 
 
 def registered_kernels() -> dict[str, tuple[Kernel[..., Any], Examples | None]]:
@@ -64,10 +115,50 @@ def compile_examples(compiled: Kernel[..., Any], examples: Examples) -> None:
         compiled.compile(signature)  # type: ignore[attr-defined]
 
 
-def is_kept(compiled: Kernel[..., Any], examples: Examples) -> bool | None:
-    """Whether a kernel's code for the types of its examples is on disk; None: it cannot be kept there."""
+def is_cached(compiled: Kernel[..., Any], examples: Examples) -> bool | None:
+    """Return whether compiled code for the types of the examples is on disk; None if it cannot be kept there."""
     cache: _KernelCache = compiled._cache  # type: ignore[attr-defined]
-    return all(map(cache.holds, _signatures(examples))) if cache.cache_path else None
+    return all(map(cache.has, _signatures(examples))) if cache.cache_path else None
+
+
+def is_being_compiled(compiled: Kernel[..., Any]) -> bool:
+    """Return whether another process compiles a kernel at this moment."""
+    path: str = compiled._cache.cache_path  # type: ignore[attr-defined]
+    return bool(path) and is_locked(Path(path))
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view of an array.
+
+    numba compiles a kernel once for arrays that can be written and once more for those that cannot; with this its
+    callers agree on one of them.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def kernel_name(compiled: Kernel[..., Any]) -> str:
+    """Return `module.qualname` of a kernel."""
+    return f"{compiled.py_func.__module__}.{compiled.py_func.__qualname__}"
+
+
+def examples_of(compiled: Kernel[..., Any]) -> Examples | None:
+    """Return the function that gives a kernel's examples, if it has one."""
+    return _registry[kernel_name(compiled)][1]
+
+
+@contextmanager
+def listen_to_first_calls(listener: Callable[[FirstCall], None]) -> Iterator[None]:
+    """Call ``listener`` after each first call of a kernel inside the context, from Python and with the types given.
+
+    Kernels that only other kernels call are compiled or read with their callers, and not told of.
+    """
+    _first_call_listeners.append(listener)
+    try:
+        yield
+    finally:
+        _first_call_listeners.remove(listener)
 
 
 def _signatures(examples: Examples) -> Iterator[tuple[Any, ...]]:
@@ -96,6 +187,7 @@ class _KernelCache:
 
     def __init__(self, compiled: Any) -> None:
         self._compiled = compiled
+        self._is_locked = False
 
     @cached_property
     def _files(self) -> Any:
@@ -113,8 +205,8 @@ class _KernelCache:
         """For numba's statistics."""
         return "" if self._files is None else str(self._files._cache_path)
 
-    def holds(self, signature: Any) -> bool:
-        """Whether code for argument types is on disk, where it can be kept at all."""
+    def has(self, signature: Any) -> bool:
+        """Return whether code for argument types is on disk, where it can be kept at all."""
         key = _index_key(signature, self._compiled.targetctx.codegen())
         try:
             name = self._files._load_index().get(key)
@@ -149,10 +241,50 @@ class _KernelCache:
         except _FILE_TROUBLE as error:
             _warn_once(str(error))
 
+    @contextmanager
+    def lock(self, signature: Any) -> Iterator[None]:
+        """Keep other processes from compiling this kernel inside the context, unless its code is cached."""
+        if self._files is None or self._is_locked or self.has(signature):
+            yield
+            return
+        with lock_folder(Path(self.cache_path)):
+            self._is_locked = True  # a kernel that calls itself with other types
+            try:
+                yield
+            finally:
+                self._is_locked = False
+
     def flush(self) -> None:
         """Forget all code, as `recompile` asks."""
         if self._files is not None:
             self._files.flush()
+
+
+def _compile_once(compiled: Any, compile_now: Callable[[Any], Any], signature: Any) -> Any:
+    """Compile a kernel unless another process does so at this moment: then wait for its code and read it.
+
+    numba's lock is taken before the file's: a process then holds the locks of a kernel and of the kernels that it calls
+    in the order of the calls, as all others do, and no two processes wait for each other.
+    """
+    global _depth
+    types = tuple(signature) if isinstance(signature, (tuple, list)) else signature
+    existing = compiled.overloads.get(types) if isinstance(types, tuple) else None
+    if existing is not None:
+        return existing.entry_point
+    with global_compiler_lock:
+        start, misses = wall_seconds(), sum(compiled.stats.cache_misses.values())
+        _depth += 1
+        try:
+            with compiled._cache.lock(types):
+                entry_point = compile_now(signature)
+        finally:
+            _depth -= 1
+        if _depth == 0 and _first_call_listeners:
+            is_cached = sum(compiled.stats.cache_misses.values()) == misses
+            event = FirstCall(kernel_name(compiled), is_cached, wall_seconds() - start)
+            for listener in tuple(_first_call_listeners):
+                listener(event)
+    return entry_point
 
 
 def _of_plain_types(template: Callable[..., Any]) -> Callable[..., Any]:
@@ -193,8 +325,8 @@ def kernel(
 
     Args:
         function: Takes and gives numbers, arrays and tuples of them.
-        examples: Returns argument tuples of the types the kernel will meet. `python -m roboyard.compute.warm` compiles
-            for these types beforehand (nothing is run); without it the first call compiles.
+        examples: Returns argument tuples of the types the kernel will meet. `expect_kernels` has it compiled for these
+            types ahead of its first call (nothing is run); otherwise the first call compiles.
         leaf: It makes no arrays, so no references are counted inside. numba counts each array of every tuple that is
             handed on, which takes longer than a short function's work.
         options: Further options of `numba.njit`, e.g. `error_model="numpy"`. ``forceinline=True`` puts it into whatever
@@ -215,6 +347,7 @@ def kernel(
         compiled = numba.njit(nogil=True, fastmath=False, parallel=False, **options)(function)
         if compiled is not function:  # NUMBA_DISABLE_JIT leaves the function as it is
             compiled._cache = _KernelCache(compiled)
+            compiled.compile = partial(_compile_once, compiled, compiled.compile)
             compiled.get_call_template = _of_plain_types(compiled.get_call_template)
             _registry[f"{function.__module__}.{function.__qualname__}"] = (compiled, examples)
         return cast("Kernel[P, R]", compiled)

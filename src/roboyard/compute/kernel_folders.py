@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+
+from roboyard.compute.wall_clock import wall_seconds
 
 KEPT_FOLDERS = 8
 """How many folders of one kernel stay; each edit of what it is compiled from makes a new one."""
@@ -25,7 +31,7 @@ def machine_text() -> str:
     return " ".join([*versions, binding.get_host_cpu_name(), str(binding.get_host_cpu_features().flatten())])
 
 
-def cache_base() -> Path:
+def cache_root() -> Path:
     """The folder that holds those of all kernels: `$NUMBA_CACHE_DIR`, else `roboyard/kernels` in the XDG cache."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
@@ -39,16 +45,19 @@ def cache_base() -> Path:
 def kernel_folder(name: str, key: str) -> Path:
     """Make, mark as just used, and return the folder for a kernel on this machine; old ones of its name are removed.
 
+    A folder that exists and cannot be written is returned as it is: code can be read from it.
+
     Raises:
-        OSError: It cannot be made or written.
+        OSError: It cannot be made.
     """
     digest = hashlib.sha256(f"{key} {machine_text()}".encode()).hexdigest()[:24]
     name = name.replace("<", "").replace(">", "")
-    base = cache_base()
+    base = cache_root()
     folder = base / f"{name}-{digest}"
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    os.utime(folder)  # the order of use, for pruning; no clock is read
+    with suppress(OSError):  # in a cache that cannot be written
+        os.utime(folder)  # the order of use, for pruning; no clock is read
     if is_new:
         _prune(base, name, keep=folder)
     return folder
@@ -65,3 +74,48 @@ def _prune(base: Path, name: str, keep: Path) -> None:
     for _, old in sorted(aged, reverse=True)[KEPT_FOLDERS:]:
         if old != keep.name:
             shutil.rmtree(base / old, ignore_errors=True)
+
+
+_LOCK_FILE = "lock"
+_LOCK_PATIENCE = 600.0
+"""How long a process waits for another one's code before it compiles itself [s]: the other one may be suspended."""
+_LOCK_POLL = 0.02
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Keep other processes from compiling into a folder; the operating system unlocks it when this process dies.
+
+    Where files cannot be locked, the context is entered all the same: two processes then compile the same code, and
+    the later one replaces it.
+    """
+    try:
+        file = (folder / _LOCK_FILE).open("ab")
+    except OSError:
+        yield
+        return
+    with file:
+        pause, end = threading.Event(), wall_seconds() + _LOCK_PATIENCE
+        while not _try_lock(file.fileno()) and wall_seconds() < end:
+            pause.wait(_LOCK_POLL)
+        yield
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether a process compiles into a folder at this moment."""
+    try:
+        with (folder / _LOCK_FILE).open("rb") as file:
+            return not _try_lock(file.fileno())
+    except OSError:
+        return False
+
+
+def _try_lock(descriptor: int) -> bool:
+    """Lock an open file; False if another process holds it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # this file system has no locks
+    return True

@@ -44,6 +44,23 @@ def kernel_key(compiled: Any) -> str:
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()
 
 
+def called_kernels(compiled: Any) -> list[Any]:
+    """Return all kernels that a kernel calls, directly or through others."""
+    found: dict[int, Any] = {}
+    left = [compiled]
+    while left:
+        for _, value in _names(left.pop().py_func):
+            if hasattr(value, "py_func") and id(value) not in found:
+                found[id(value)] = value
+                left.append(value)
+    return list(found.values())
+
+
+def code_size(compiled: Any) -> int:
+    """Return the size of a kernel's bytecode, without that of the kernels it calls [bytes]."""
+    return len(compiled.py_func.__code__.co_code)
+
+
 def _name(thing: Any) -> str:
     return f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', type(thing).__qualname__)}"
 

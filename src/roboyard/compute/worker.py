@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from roboyard.errors import RunError
+from roboyard.errors import RunError, describe_exception
 
 # Fresh interpreters: a forked child would inherit threads, locks and graphics contexts in whatever state they are.
 _spawn = multiprocessing.get_context("spawn")
@@ -32,8 +32,10 @@ def _serve(connection: Connection, preload: tuple[str, ...]) -> None:
             function, arguments, keywords = connection.recv()
         except (EOFError, OSError):
             return
+        except SystemExit as error:  # of a module that the call needs
+            answer: tuple[bool, Any] = (False, RunError(f"a module of the call {describe_exception(error)}"))
         except Exception as error:  # noqa: BLE001 - e.g. a module that cannot be imported here: the caller's to know
-            answer: tuple[bool, Any] = (False, error)
+            answer = (False, error)
         else:
             answer = _call(function, arguments, keywords)
         try:
@@ -45,6 +47,8 @@ def _serve(connection: Connection, preload: tuple[str, ...]) -> None:
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[bool, Any]:
     try:
         return True, function(*arguments, **keywords)
+    except SystemExit as error:  # it would end this process, and the caller's if it were raised there
+        return False, RunError(f"{getattr(function, '__qualname__', function)} {describe_exception(error)}")
     except Exception as error:  # noqa: BLE001 - handed to the caller
         error.add_note("in a worker process:\n" + "".join(traceback.format_exception(error)).rstrip())
         return False, error

@@ -58,6 +58,14 @@ class JointMoves:
         self._targets: list[float] = [one.position for one in self._reach]
         self._speeds: list[tuple[float, int] | None] = [None] * len(self._reach)
 
+    def is_at_rest(self, index: int) -> bool:
+        """Whether a joint is told to stand where it goes to."""
+        return self._speeds[index] is None and self._reach[index] == Reach(self._targets[index])
+
+    def start_at(self, index: int, position: float) -> None:
+        """Go on with one joint from ``position`` at rest: something else moved it."""
+        self._reach[index], self._targets[index], self._speeds[index] = Reach(position), position, None
+
     def go(self, index: int, position: float) -> float:
         """Move a joint to ``position``, or as near as its range allows: what is returned."""
         limits = self._limits[index]

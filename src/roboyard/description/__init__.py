@@ -3,57 +3,62 @@
 `load_model` and `load_world` are the way in; ``model.py`` and ``sensors.py`` hold the records that come out.
 """
 
-from roboyard.description.load import load_model, load_world, survey_model, survey_world
-from roboyard.description.model import (
-    Axis,
-    Box,
-    Capsule,
-    Collision,
-    Cone,
-    Cylinder,
-    Dynamics,
-    Element,
-    Ellipsoid,
-    Finding,
-    Geometry,
-    Heightmap,
-    Inertial,
-    Joint,
-    JointInterface,
-    JointType,
-    Light,
-    Limits,
-    Link,
-    Material,
-    Mending,
-    Mesh,
-    Mimic,
-    Model,
-    Physics,
-    Placed,
-    Plane,
-    Plugin,
-    Polyline,
-    Rgba,
-    Safety,
-    Sphere,
-    Surface,
-    Vec3,
-    Visual,
-    World,
-)
-from roboyard.description.resources import Resources
-from roboyard.description.sensors import (
-    ContactSpec,
-    EncoderSpec,
-    ImuSpec,
-    LidarSpec,
-    Noise,
-    OtherSpec,
-    Sensor,
-    SensorSpec,
-    TruthSpec,
-)
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from roboyard.description.load import load_model, load_world, survey_model, survey_world
+    from roboyard.description.model import (
+        Axis,
+        Box,
+        Capsule,
+        Collision,
+        Cone,
+        Cylinder,
+        Dynamics,
+        Element,
+        Ellipsoid,
+        Finding,
+        Geometry,
+        Heightmap,
+        Inertial,
+        Joint,
+        JointInterface,
+        JointType,
+        Light,
+        Limits,
+        Link,
+        Material,
+        Mending,
+        Mesh,
+        Mimic,
+        Model,
+        Physics,
+        Placed,
+        Plane,
+        Plugin,
+        Polyline,
+        Rgba,
+        Safety,
+        Sphere,
+        Surface,
+        Vec3,
+        Visual,
+        World,
+    )
+    from roboyard.description.resources import Resources
+    from roboyard.description.sensors import (
+        ContactSpec,
+        EncoderSpec,
+        ImuSpec,
+        LidarSpec,
+        Noise,
+        OtherSpec,
+        Sensor,
+        SensorSpec,
+        TruthSpec,
+    )
 
 __all__ = [
     "Axis",
@@ -107,3 +112,14 @@ __all__ = [
     "survey_model",
     "survey_world",
 ]
+
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "load": ("load_model", "load_world", "survey_model", "survey_world"),
+    "model": ("Axis", "Box", "Capsule", "Collision", "Cone", "Cylinder", "Dynamics", "Element", "Ellipsoid",
+        "Finding", "Geometry", "Heightmap", "Inertial", "Joint", "JointInterface", "JointType", "Light", "Limits",
+        "Link", "Material", "Mending", "Mesh", "Mimic", "Model", "Physics", "Placed", "Plane", "Plugin", "Polyline",
+        "Rgba", "Safety", "Sphere", "Surface", "Vec3", "Visual", "World"),
+    "resources": ("Resources",),
+    "sensors": ("ContactSpec", "EncoderSpec", "ImuSpec", "LidarSpec", "Noise", "OtherSpec", "Sensor", "SensorSpec",
+        "TruthSpec"),
+})  # fmt: skip

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import kernel, read_only
 from roboyard.geometry import SE3, Lens
 
 F32 = NDArray[np.float32]
@@ -41,7 +41,8 @@ def registered_depth(depth: F32, depth_lens: Lens, colour_lens: Lens, T_colour_d
         intrinsics = np.array([colour_lens.fx, colour_lens.fy, colour_lens.cx, colour_lens.cy])
         # Half a depth pixel, seen through the colour camera's lens.
         half = 0.5 * colour_lens.fx / depth_lens.fx, 0.5 * colour_lens.fy / depth_lens.fy
-        _register(depth, rays, rotation, place, intrinsics, np.array(colour_lens.distortion), *half, out)
+        lens = intrinsics, np.array(colour_lens.distortion), *half
+        _register(read_only(depth), read_only(rays), rotation, place, *lens, out)
         return out
     good = np.isfinite(depth) & (depth > 0.0)
     points = (np.concatenate([rays, np.ones((*depth.shape, 1), np.float32)], axis=2) * depth[..., None])[good]
@@ -82,9 +83,9 @@ def organised_cloud(depth: F32, rays: F32, colour: U8 | None) -> NDArray[np.void
         colour = _BLACK
     elif colour.ndim == 2:
         colour = np.repeat(colour[:, :, None], 3, axis=2)
-    _fill_cloud(
-        depth, rays, colour, out.view(np.float32).reshape(*depth.shape, 4), out.view(np.uint32).reshape(*depth.shape, 4)
-    )
+    shape = *depth.shape, 4
+    points, packed = out.view(np.float32).reshape(shape), out.view(np.uint32).reshape(shape)
+    _fill_cloud(read_only(depth), read_only(rays), read_only(colour), points, packed)
     return out
 
 
@@ -93,7 +94,8 @@ _BLACK = np.zeros((0, 0, 3), np.uint8)
 
 def _cloud_examples() -> list[tuple[object, ...]]:
     depth, cloud = np.zeros((1, 1), np.float32), np.zeros((1, 1, 4), np.float32)
-    return [(depth, np.zeros((1, 1, 2), np.float32), _BLACK, cloud, cloud.view(np.uint32))]
+    rays = np.zeros((1, 1, 2), np.float32)
+    return [(read_only(depth), read_only(rays), read_only(_BLACK), cloud, cloud.view(np.uint32))]
 
 
 @kernel(examples=_cloud_examples, error_model="numpy")
@@ -116,10 +118,9 @@ def _fill_cloud(depth: F32, rays: F32, colour: U8, out: F32, packed: NDArray[np.
 
 
 def _register_examples() -> list[tuple[object, ...]]:
-    picture = np.zeros((1, 1), np.float32)
-    return [
-        (picture, np.zeros((1, 1, 2), np.float32), np.eye(3), np.zeros(3), np.ones(4), np.zeros(5), 0.5, 0.5, picture)
-    ]
+    picture, rays = np.zeros((1, 1), np.float32), np.zeros((1, 1, 2), np.float32)
+    camera = np.eye(3), np.zeros(3), np.ones(4), np.zeros(5)
+    return [(read_only(picture), read_only(rays), *camera, 0.5, 0.5, picture)]
 
 
 @kernel(examples=_register_examples, error_model="numpy")

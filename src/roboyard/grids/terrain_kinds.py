@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter
 
 from roboyard.config.describe import near as similar
 from roboyard.errors import InputError, UnknownNameError
@@ -28,6 +27,8 @@ def _flat(rows: int, columns: int, relief: float, share: float, rng: np.random.G
 
 
 def _rough(rows: int, columns: int, relief: float, share: float, rng: np.random.Generator) -> Array:
+    from scipy.ndimage import gaussian_filter
+
     hills = gaussian_filter(rng.standard_normal((rows + 1, columns + 1)), _SWELL)
     along, across = np.arange(columns + 1), np.arange(rows + 1)
     rim = np.minimum.outer(np.minimum(across, across[::-1]), np.minimum(along, along[::-1]))

@@ -7,12 +7,12 @@ Importing this room registers ``roboyard/RoverNavigation-v0``, ``roboyard/Hexapo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from roboyard.errors import ConfigError
+from roboyard.errors import MissingExtraError
 
 try:
     from gymnasium.envs.registration import register, registry
 except ImportError as error:
-    raise ConfigError(f"gymnasium is missing ({error})", valid="pip install 'roboyard[gym]'") from None
+    raise MissingExtraError("roboyard.gym", "gym") from error
 
 if TYPE_CHECKING:
     from roboyard.gym.commands import Command, JointSpeeds, JointTargets, Twist

@@ -3,23 +3,28 @@
 Everything here works on arrays; a description gives chains by `build_chain`, or by its `Groups`.
 """
 
-from roboyard.chains import Chain, build_chain
-from roboyard.manipulation.groups import Gripper, Group, Groups, Tool, guess_groups, load_groups
-from roboyard.manipulation.kinematics import (
-    Aim,
-    Cause,
-    IkBatch,
-    IkSettings,
-    IkSolution,
-    Nearest,
-    ServoSettings,
-    ServoStep,
-    form_of,
-    servo_step,
-    servo_to,
-    solve_ik,
-    solve_ik_batch,
-)
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from roboyard.chains import Chain, build_chain
+    from roboyard.manipulation.groups import Gripper, Group, Groups, Tool, guess_groups, load_groups
+    from roboyard.manipulation.kinematics import (
+        Aim,
+        Cause,
+        IkBatch,
+        IkSettings,
+        IkSolution,
+        Nearest,
+        ServoSettings,
+        ServoStep,
+        form_of,
+        servo_step,
+        servo_to,
+        solve_ik,
+        solve_ik_batch,
+    )
 
 __all__ = [
     "Aim",
@@ -44,3 +49,10 @@ __all__ = [
     "solve_ik",
     "solve_ik_batch",
 ]
+
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "groups": ("Gripper", "Group", "Groups", "Tool", "guess_groups", "load_groups"),
+    "kinematics": ("Aim", "Cause", "IkBatch", "IkSettings", "IkSolution", "Nearest", "ServoSettings", "ServoStep",
+        "form_of", "servo_step", "servo_to", "solve_ik", "solve_ik_batch"),
+    "roboyard.chains": ("Chain", "build_chain"),
+})  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import kernel, read_only
 from roboyard.config import field as setting
 from roboyard.description import Capsule
 from roboyard.errors import InputError
@@ -111,7 +111,7 @@ def _part(name: str, told: Array, rounded: tuple[float, ...]) -> Obstacle:
 
 
 @kernel(
-    examples=lambda: [(np.zeros(7), np.zeros((1, 10)), np.zeros(3), 1.5, 0.02, 0.3, 0.01, np.zeros((1, 9)))],
+    examples=lambda: [(np.zeros(7), np.zeros((1, 10)), read_only(np.zeros(3)), 1.5, 0.02, 0.3, 0.01, np.zeros((1, 9)))],
 )
 def round_parts(
     pose: Array, rows: Array, foot: Array, within: float, room: float, ahead: float, fine: float, out: Array

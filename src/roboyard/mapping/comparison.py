@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import binary_dilation, distance_transform_edt
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
@@ -52,6 +51,8 @@ def compare(grid: OccupancyGrid, solid: NDArray[np.bool_], frame: GridFrame, T_w
     Raises:
         InputError: the map holds no occupied or no free cell, or the plan no surface.
     """
+    from scipy.ndimage import binary_dilation
+
     occupied, free = grid.cells >= _OCCUPIED, (grid.cells != UNKNOWN) & (grid.cells <= _FREE)
     if not occupied.any() or not free.any() or not solid.any() or solid.all():
         raise InputError("a map or plan without walls or without room cannot be compared", valid="both of both")
@@ -80,6 +81,8 @@ def compare(grid: OccupancyGrid, solid: NDArray[np.bool_], frame: GridFrame, T_w
 
 def _distances(points: NDArray[np.float64], solid: NDArray[np.bool_], frame: GridFrame) -> NDArray[np.float64]:
     """How far points (n, 2) in the plan's own frame are from the nearest true surface [m]."""
+    from scipy.ndimage import distance_transform_edt
+
     outside, inside = distance_transform_edt(~solid), distance_transform_edt(solid)
     # both count from the middles of cells: the border between them is half a cell away
     to_surface = np.maximum(np.where(solid, inside, outside) - 0.5, 0.0) * frame.resolution

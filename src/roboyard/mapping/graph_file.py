@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.config import atomic_path
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.mapping.growing_graph import Edge, Node
@@ -93,7 +94,7 @@ def write_place(path: str | Path, place: MappedPlace) -> Path:
     }
     target = Path(path)
     try:
-        with target.open("wb") as file:
+        with atomic_path(target) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", where=str(target)) from error

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
+from roboyard.grids.rays import add_evidence
 from roboyard.mapping.anywhere import find_anywhere
 from roboyard.mapping.graph_config import GraphSlamConfig
 from roboyard.mapping.graph_file import MappedPlace, read_place, write_place
@@ -42,6 +44,7 @@ class GraphSlam:
     """
 
     def __init__(self, config: GraphSlamConfig | None = None) -> None:
+        expect_kernels(add_evidence)
         self.config = config or GraphSlamConfig()
         self._warnings: list[str] = []
         self._counts: dict[str, int] = {}

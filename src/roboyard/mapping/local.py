@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.mapping.matching.cells import CellMap
 from roboyard.mapping.matching.correlative import Tables, Window, search
-from roboyard.mapping.matching.refine import Match, RefineConfig, apart, refine
+from roboyard.mapping.matching.refine import Match, RefineConfig, apart, gauss_newton, refine
 from roboyard.mapping.matching.sight import seen_through
 from roboyard.mapping.motion import Belief
 from roboyard.mapping.preparation import Prepared
@@ -90,6 +91,7 @@ class LocalMatcher:
     """
 
     def __init__(self, config: LocalConfig | None = None, refining: RefineConfig | None = None) -> None:
+        expect_kernels(gauss_newton)
         self.config = config or LocalConfig()
         self.refining = refining or RefineConfig()
         self._usual_fit = 0.0

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard import config
+from roboyard.config import write_atomic
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
 from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
@@ -145,14 +146,10 @@ def save_map(
     write_picture(picture, shades[::-1], None if opacity is None else opacity[::-1])
     pose = grid.frame.T_map_grid
     info = MapInfo(picture.name, grid.frame.resolution, (pose.x, pose.y, pose.theta), high, low, False, mode)
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_text(_yaml(info), encoding="utf-8")
-        partial.replace(path)
+        write_atomic(path, _yaml(info))
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from error
-    finally:
-        partial.unlink(missing_ok=True)
     return path
 
 

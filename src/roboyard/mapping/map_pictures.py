@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.config import atomic_path
 from roboyard.errors import InputError
 
 MAX_CELLS: Final = 80_000_000
@@ -70,21 +71,18 @@ def write_picture(path: Path, shades: NDArray[np.uint8], opacity: NDArray[np.uin
     if suffix not in (".pgm", ".png") or (opacity is not None and suffix != ".png"):
         valid = ".pgm or .png" if opacity is None else ".png, since parts are transparent"
         raise InputError(f"a map cannot be written as '{suffix}'", where=str(path), valid=valid)
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        if suffix == ".pgm":
-            rows, columns = shades.shape
-            partial.write_bytes(b"P5\n%d %d\n255\n" % (columns, rows) + np.ascontiguousarray(shades).tobytes())
-        else:
-            from PIL import Image
+        with atomic_path(path) as temporary:
+            if suffix == ".pgm":
+                rows, columns = shades.shape
+                temporary.write_bytes(b"P5\n%d %d\n255\n" % (columns, rows) + np.ascontiguousarray(shades).tobytes())
+            else:
+                from PIL import Image
 
-            data = shades if opacity is None else np.dstack([shades, opacity])
-            Image.fromarray(np.ascontiguousarray(data)).save(partial, format="PNG")
-        partial.replace(path)
+                data = shades if opacity is None else np.dstack([shades, opacity])
+                Image.fromarray(np.ascontiguousarray(data)).save(temporary, format="PNG")
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", where=str(path)) from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _read_pgm(path: Path) -> Picture:

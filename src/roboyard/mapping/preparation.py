@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import expect_kernels, kernel
 from roboyard.mapping.scan import Scan
 
 _EQUAL = 0.006
@@ -70,6 +70,7 @@ class Preparation:
     """
 
     def __init__(self, config: PreparationConfig | None = None) -> None:
+        expect_kernels(find_arc, scan_points, thin)
         self.config = config or PreparationConfig()
         self._nothing: dict[tuple[str, int], int] = {}  # how often an arc was seen, by laser and value [cm]
 

@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+from roboyard.config import write_atomic
 from roboyard.errors import InputError
 from roboyard.mapping.outcome import METRICS, REPORT, Judged, Mapped, judge, metrics, write_files
 from roboyard.mapping.report_figures import cost_figure, error_figure, map_figure, odometry_figure, spread_figure
@@ -38,7 +39,7 @@ def write_mapped(mapped: Mapped, folder: Path, version: str = "") -> tuple[dict[
     ):
         paths[name] = folder / file
         try:
-            paths[name].write_text(text, encoding="utf-8")
+            write_atomic(paths[name], text)
         except OSError as error:
             raise InputError(f"cannot be written: {error.strerror}", where=str(paths[name])) from error
     return found, paths

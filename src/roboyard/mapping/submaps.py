@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.geometry import SE2
-from roboyard.mapping.matching.cells import CellMap
+from roboyard.mapping.matching.cells import CellMap, insert_points
 from roboyard.mapping.preparation import Prepared
 
 
@@ -84,6 +85,7 @@ class SubmapChain:
     """
 
     def __init__(self, config: SubmapConfig, reach: float) -> None:
+        expect_kernels(insert_points)
         self.config = config
         self.half = reach + config.margin
         self.all: list[Submap] = []

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from roboyard.config import atomic_path
 from roboyard.errors import InputError
 
 MAX_LINE: Final = 1 << 16
@@ -53,15 +54,11 @@ def write_lines(path: Path | str, lines: Iterable[str]) -> None:
         InputError: it cannot be written.
     """
     path = Path(path)
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        with partial.open("w", encoding="utf-8", newline="\n") as file:
+        with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{line}\n" for line in lines)
-        partial.replace(path)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def numbers(words: list[str], count: int, where: str, valid: str) -> list[float]:

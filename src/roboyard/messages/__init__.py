@@ -3,23 +3,28 @@
 ``ry.msg.Twist``, ``ry.srv.SetBool``, ``ry.action.NavigateToPose``; arrays and poses: `convert`.
 """
 
-from roboyard.messages import action, msg, srv
-from roboyard.messages.cdr import deserialize, serialize
-from roboyard.messages.classes import type_name
-from roboyard.messages.freezing import fingerprint, freeze
-from roboyard.messages.schema import schema, type_hash
-from roboyard.messages.time import duration, nanoseconds, stamp
-from roboyard.messages.types import (
-    ActionType,
-    ServiceType,
-    action_type,
-    full_name,
-    message_type,
-    names,
-    register,
-    register_folder,
-    service_type,
-)
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from roboyard.messages import action, msg, srv
+    from roboyard.messages.cdr import deserialize, serialize
+    from roboyard.messages.classes import type_name
+    from roboyard.messages.freezing import fingerprint, freeze
+    from roboyard.messages.schema import schema, type_hash
+    from roboyard.messages.time import duration, nanoseconds, stamp
+    from roboyard.messages.types import (
+        ActionType,
+        ServiceType,
+        action_type,
+        full_name,
+        message_type,
+        names,
+        register,
+        register_folder,
+        service_type,
+    )
 
 __all__ = [
     "ActionType",
@@ -45,3 +50,13 @@ __all__ = [
     "type_hash",
     "type_name",
 ]
+
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "cdr": ("deserialize", "serialize"),
+    "classes": ("type_name",),
+    "freezing": ("fingerprint", "freeze"),
+    "schema": ("schema", "type_hash"),
+    "time": ("duration", "nanoseconds", "stamp"),
+    "types": ("ActionType", "ServiceType", "action_type", "full_name", "message_type", "names", "register",
+        "register_folder", "service_type"),
+}, submodules=("action", "msg", "srv"))  # fmt: skip

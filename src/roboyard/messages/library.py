@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from roboyard.config.content_cache import ContentCache, content_key
 from roboyard.errors import MessageError
 from roboyard.messages.names import near
-from roboyard.messages.structure import EMPTY_MEMBER, Constant, Definition, Field
+from roboyard.messages.structure import EMPTY_MEMBER, Constant, Definition, Field, from_data, to_data
 from roboyard.messages.text import check_name, make_definition, parse_msg, parse_parts
 
 SERVICE_PARTS = ("Request", "Response")
@@ -27,7 +29,8 @@ class Library:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self._definitions: dict[str, Definition] = {}
-        self._unread: dict[str, Any] = {}  # full name of a message, service or action -> its file
+        self._unread: dict[str, str] = {}  # full name of a message, service or action -> its text
+        self._parsed: dict[str, Any] = {}  # the same names -> their definitions as plain data, where they are cached
         self._jazzy: dict[str, Any] = {}
         self._interfaces: set[str] = set()  # services and actions read
         self._load_index()
@@ -137,21 +140,56 @@ class Library:
 
     # -- what comes with us ------------------------------------------------------------------------------------------
     def _load_index(self) -> None:
+        """Find the standard definitions and our own: read from the cache, or parsed and put there."""
+        texts = _own_texts()
+        cache = ContentCache("messages")
+        key = content_key(
+            [*_parser_sources(), *(part.encode() for name, text in sorted(texts.items()) for part in (name, text))]
+        )
+        found = cache.read(key)
+        if found is None:
+            found = self._plain_definitions(texts)
+            cache.write(key, found)
+        self._jazzy, self._parsed = found["standard"], found["own"]
+        self._unread = {name: text for name, text in texts.items() if name not in self._jazzy}
+
+    def _plain_definitions(self, texts: dict[str, str]) -> dict[str, Any]:
+        """All definitions that come with this package, as plain data."""
         from rosbags.typesys.stores import ros2_jazzy
 
-        self._jazzy = ros2_jazzy.FIELDDEFS
-        for package in files(__package__).joinpath("definitions").iterdir():
-            for folder in package.iterdir():
-                for file in folder.iterdir():
-                    name = f"{package.name}/{folder.name}/{file.name.rsplit('.', 1)[0]}"
-                    if name not in self._jazzy:
-                        self._unread[name] = file
+        own: dict[str, Any] = {}
+        for name, text in texts.items():
+            if name not in ros2_jazzy.FIELDDEFS:
+                try:
+                    own[name] = [to_data(item) for item in self._parse(text, name)]
+                except MessageError:
+                    continue  # said when somebody asks for it
+        return {"standard": ros2_jazzy.FIELDDEFS, "own": own}
 
     def _read(self, name: str) -> None:
         """Take in one of our own files, and before it the types it refers to."""
-        file = self._unread.pop(name)
-        definitions = self._parse(file.read_text("utf-8"), name)
-        self._admit(definitions, name)
+        text = self._unread.pop(name)
+        data = self._parsed.get(name)
+        self._admit(self._parse(text, name) if data is None else list(map(from_data, data)), name)
+
+
+def _own_texts() -> dict[str, str]:
+    """The texts of our own files by full name."""
+    found: dict[str, str] = {}
+    for package in files(__package__).joinpath("definitions").iterdir():
+        for folder in package.iterdir():
+            for file in folder.iterdir():
+                found[f"{package.name}/{folder.name}/{file.name.rsplit('.', 1)[0]}"] = file.read_text("utf-8")
+    return found
+
+
+def _parser_sources() -> list[bytes]:
+    """The code that parses definitions, and the standard definitions, which rosbags holds as code."""
+    own = [files(__package__).joinpath(f"{module}.py").read_bytes() for module in ("library", "text", "structure")]
+    rosbags = find_spec("rosbags")
+    folders = rosbags.submodule_search_locations if rosbags is not None else None
+    foreign = [file for folder in folders or () for file in sorted(Path(folder, "typesys").rglob("*.py"))]
+    return [*own, *(file.read_bytes() for file in foreign)]
 
 
 def interface_of(name: str) -> str:

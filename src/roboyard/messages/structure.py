@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["one", "array", "sequence"]
 Scalar: TypeAlias = bool | int | float | str
@@ -92,3 +92,20 @@ class Definition:
         return [(f.name, f.text()) for f in self.fields] == [(f.name, f.text()) for f in other.fields] and [
             (c.name, c.type, c.value) for c in self.constants
         ] == [(c.name, c.type, c.value) for c in other.constants]
+
+
+def to_data(definition: Definition) -> list[Any]:
+    """A definition as plain lists, for JSON."""
+    fields = [[f.name, f.type, f.kind, f.size, f.bound, f.default] for f in definition.fields]
+    return [definition.name, fields, [[c.name, c.type, c.value] for c in definition.constants]]
+
+
+def from_data(data: list[Any]) -> Definition:
+    """The inverse of ``to_data``, also after a way through JSON."""
+    name, fields, constants = data
+    return Definition(name, tuple(map(_field, fields)), tuple(Constant(*constant) for constant in constants))
+
+
+def _field(data: list[Any]) -> Field:
+    name, type_name, kind, size, bound, default = data
+    return Field(name, type_name, kind, size, bound, tuple(default) if isinstance(default, list) else default)

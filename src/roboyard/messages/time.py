@@ -8,6 +8,7 @@ from roboyard.errors import MessageError
 from roboyard.messages.classes import message_class
 
 _SECOND = 1_000_000_000
+_AHEAD = 100_000_000
 
 
 def stamp(nanoseconds: int) -> Any:
@@ -31,6 +32,18 @@ def duration(nanoseconds: int) -> Any:
 def nanoseconds(time: Any) -> int:
     """Nanoseconds of a Time or Duration."""
     return int(time.sec) * _SECOND + int(time.nanosec)
+
+
+def is_ahead(stamp_ns: int, now_ns: int) -> bool:
+    """Whether a stamp is so far in the future of a clock that no difference between two machines' clocks explains it.
+
+    A node that waits for such a stamp, or takes it for the newest, uses nothing else until then.
+
+    Args:
+        stamp_ns: Of a message [ns].
+        now_ns: Of the clock of whoever takes it [ns].
+    """
+    return stamp_ns > now_ns + _AHEAD
 
 
 _time_class: type[Any] | None = None

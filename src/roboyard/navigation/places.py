@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.ndimage import label
 
 from roboyard.geometry import SE2
 from roboyard.grids import FREE, OccupancyGrid, distance_to
@@ -29,6 +28,8 @@ def reachable_places(
     Returns:
         ``count`` poses in the map; none if the robot does not stand on free ground with that room about it.
     """
+    from scipy.ndimage import label
+
     clear = distance_to(grid.cells != FREE, grid.frame.resolution) > room
     parts, _ = label(clear)
     cell = grid.frame.cells(start.xy)

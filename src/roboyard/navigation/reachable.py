@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
@@ -17,7 +16,9 @@ def joined(passable: NDArray[np.bool_], frame: GridFrame, place: SE2) -> NDArray
 
     Ways go over four neighbours: none leads across an obstacle's corner.
     """
-    labels, _ = ndimage.label(passable)
+    from scipy.ndimage import label
+
+    labels, _ = label(passable)
     row, column = frame.cells(place.xy)
     return np.asarray(labels == labels[row, column])
 

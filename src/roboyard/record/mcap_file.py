@@ -93,6 +93,17 @@ class McapFile:
         self._counts.setdefault(channel.id, 0)
         return encoded
 
+    def append_metadata(self, item: mcap.Metadata) -> None:
+        """Write a metadata record between chunks.
+
+        Raises:
+            RecordingError: the file cannot be written.
+        """
+        encoded = item.encode()
+        index = mcap.metadata_index(self.size, len(encoded), item.name)
+        self._append(encoded)
+        self._metadata.append(index)
+
     def append_chunk(self, chunk: mcap.Chunk, messages: Mapping[int, list[int]]) -> None:
         """Write a chunk and its message indexes in one go.
 

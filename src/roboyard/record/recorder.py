@@ -125,14 +125,19 @@ class Recorder:
         self.count = saved["count"]
         self._channels = {(topic, node): None for topic, node, taken in saved["channels"] if not taken}
 
-    def close(self) -> None:
+    def close(self, metadata: Mapping[str, str] | None = None) -> None:
         """Stop recording and finish the file; harmless when already closed.
+
+        Args:
+            metadata: What about the run was not known when the recording began.
 
         Raises:
             RecordingError: the file could not be written, and the run did not say so yet.
         """
         self._stop()
         self._raise()
+        if metadata:
+            self._writer.add_metadata(metadata)
         self._writer.close()
 
     def __enter__(self) -> Recorder:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from roboyard.config import atomic_path
 from roboyard.errors import RecordingError
 from roboyard.messages import serialize
 from roboyard.record import mcap_format as mcap
@@ -56,10 +59,33 @@ def recover(path: Path | str, out: Path | str, *, overwrite: bool = False) -> Re
             raise RecordingError(f"is a {opened.format} recording", where=str(path), valid="an MCAP file")
         warnings = list(opened.contents.problems)
         contents = opened.contents
-        target = McapFile(Path(out), contents.metadata, profile=contents.profile, overwrite=overwrite)
-        _copy(opened, target, warnings)
-        target.close()
+        with _replacement(Path(out), overwrite=overwrite) as written:
+            target = McapFile(written, contents.metadata, profile=contents.profile, overwrite=overwrite)
+            _copy(opened, target, warnings)
+            target.close()
         return Recovered(target.messages, *target.span, tuple(warnings))
+
+
+@contextmanager
+def _replacement(out: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Where to write: ``out`` itself if it is new, else a file that replaces the old one once it is whole.
+
+    Raises:
+        RecordingError: ``out`` cannot be written.
+    """
+    if not (overwrite and out.is_file()):
+        yield out
+        return
+    written = out
+    try:
+        with atomic_path(out, keep_suffix=True) as written:
+            yield written
+    except RecordingError as error:
+        if error.where == str(written):
+            error.where = str(out)
+        raise
+    except OSError as error:
+        raise RecordingError(f"cannot be written: {error.strerror}", where=str(out)) from error
 
 
 def _copy(source: McapRecording, target: McapFile, warnings: list[str]) -> None:
@@ -100,12 +126,18 @@ def save(recording: Recording, out: Path | str, *, overwrite: bool = False) -> R
     Messages whose type differs from ROS 2 Jazzy's, or is not known there, keep it, with the recording's definition.
 
     Raises:
-        RecordingError: a message cannot be read (those before it are kept), or ``out`` exists or cannot be written.
+        RecordingError: a message cannot be read (those before it are kept, unless an old file would go for them), or
+            ``out`` exists or cannot be written.
     """
+    with _replacement(Path(out), overwrite=overwrite) as written:
+        return _save(recording, written, Path(out), overwrite=overwrite)
+
+
+def _save(recording: Recording, written: Path, out: Path, *, overwrite: bool) -> Recovered:
     copiers: dict[Connection, _Copier] = {}
     count = 0
     start_ns, end_ns = recording.start_ns, recording.end_ns
-    with McapWriter(Path(out), recording.metadata, overwrite=overwrite) as writer:
+    with McapWriter(written, recording.metadata, overwrite=overwrite) as writer:
         chosen = [connection for connection in recording.connections if connection.encoding in ("cdr", "ros1")]
         for connection in recording.connections:
             if connection.encoding not in ("cdr", "ros1") and connection.count:
@@ -119,12 +151,12 @@ def save(recording: Recording, out: Path | str, *, overwrite: bool = False) -> R
                 copier.write(writer, time_ns, data)
                 count += 1
         except RecordingError as error:
-            if error.where == str(out):
+            if error.where == str(written):
                 raise
             if not count:
                 writer.discard()
                 raise
-            kept = f"the {count} messages before it are in {out}"
+            kept = f"the {count} messages before it are in {out}" if written == out else f"{out} is unchanged"
             raise RecordingError(error.what, where=error.where, valid=kept) from error
     if not count:
         start_ns = end_ns = 0

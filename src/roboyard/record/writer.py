@@ -171,6 +171,15 @@ class McapWriter:
         if self._file.is_open:
             self._file.append_chunk(chunk, messages)
 
+    def add_metadata(self, metadata: Mapping[str, str]) -> None:
+        """Add to what the file says about its run; the values of before stay in a file that is cut short.
+
+        Raises:
+            RecordingError: the file cannot be written; every whole chunk stays readable.
+        """
+        if self._file.is_open:
+            self._file.append_metadata(mcap.Metadata(METADATA_NAME, dict(sorted(metadata.items()))))
+
     def close(self) -> None:
         """Write the last chunk and the index, and close the file; harmless when already closed.
 

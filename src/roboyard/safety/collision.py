@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
-from roboyard.safety.braking import BrakingConfig
+from roboyard.safety.braking import BrakingConfig, least_clearances
 from roboyard.safety.zones import Action, Zone, outline
 
 _HALVINGS = 8
@@ -79,6 +80,7 @@ class CollisionMonitor:
     """
 
     def __init__(self, config: MonitorConfig) -> None:
+        expect_kernels(least_clearances)
         self.config = config
         self._radius = float(np.hypot(*config.footprint.T).max())
 

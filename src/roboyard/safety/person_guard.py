@@ -12,14 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.chains import Chain
+from roboyard.compute import expect_kernels
 from roboyard.config import field
+from roboyard.control.trajectories import sample_ahead
 from roboyard.errors import ConfigError
 from roboyard.safety import separation as ssm
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.contact_limits import contact_speeds
 from roboyard.safety.guiding import guide
 from roboyard.safety.nearness import SWINGING, BodyCapsules, nearness
-from roboyard.safety.paces import Heeded, Seen, least_spare, paces_on
+from roboyard.safety.paces import Heeded, Seen, fill_paces, find_spare, least_spare, paces_on
 from roboyard.safety.separation import SeparationRules
 from roboyard.simulation.people.skeleton import segment
 
@@ -153,6 +155,7 @@ class PersonGuard:
         self, chain: Chain, capsules: LinkCapsules, deceleration: Array, mass: float,
         mode: Mode = Mode.SSM, config: GuardConfig = _USUAL, rules: SeparationRules = _RULES,
     ) -> None:  # fmt: skip
+        expect_kernels(fill_paces, find_spare, sample_ahead)
         self.mode = mode
         self._chain, self._capsules = chain, capsules.moving()
         self._deceleration, self._mass = deceleration, mass

@@ -4,8 +4,9 @@
 `compare_scenario` in several ways.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.scenarios.batch import BatchResult, run_batch
@@ -20,26 +21,6 @@ if TYPE_CHECKING:
     from roboyard.scenarios.runner import run_scenario
     from roboyard.scenarios.schema import Scenario
     from roboyard.scenarios.spec import Spec, load_spec, spec_of
-
-_HOMES = {
-    "BatchResult": "batch",
-    "CheckReport": "check",
-    "Comparison": "compare",
-    "Control": "control",
-    "Outcome": "outcome",
-    "Progress": "clock",
-    "RobotHandle": "robot_handle",
-    "Run": "run",
-    "Scenario": "schema",
-    "Spec": "spec",
-    "check_scenario": "check",
-    "compare_scenario": "compare",
-    "load_spec": "spec",
-    "rewrite_report": "rewrite",
-    "run_batch": "batch",
-    "run_scenario": "runner",
-    "spec_of": "spec",
-}
 
 __all__ = [
     "BatchResult",
@@ -61,8 +42,17 @@ __all__ = [
     "spec_of",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "batch": ("BatchResult", "run_batch"),
+    "check": ("CheckReport", "check_scenario"),
+    "clock": ("Progress",),
+    "compare": ("Comparison", "compare_scenario"),
+    "control": ("Control",),
+    "outcome": ("Outcome",),
+    "rewrite": ("rewrite_report",),
+    "robot_handle": ("RobotHandle",),
+    "run": ("Run",),
+    "runner": ("run_scenario",),
+    "schema": ("Scenario",),
+    "spec": ("Spec", "load_spec", "spec_of"),
+})  # fmt: skip

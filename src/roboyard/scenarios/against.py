@@ -12,7 +12,7 @@ import numpy as np
 from roboyard.errors import InputError
 from roboyard.scenarios.batch_folder import RESULTS, SUMMARY, read_header, read_results
 from roboyard.scenarios.batch_worker import Result, run_key
-from roboyard.scenarios.provenance import lock_hash
+from roboyard.scenarios.provenance import compare_with_here, lock_hash
 from roboyard.scenarios.statistics import Rate, wilson
 from roboyard.scenarios.varied import Trial
 
@@ -154,7 +154,8 @@ def read_baseline(
             f"the baseline {given} {there}, and none in common with this batch", where="--against",
             valid=f"a batch with the same --seed{also}",
         )  # fmt: skip
-    notes = ["other versions of packages"] if header.get("lock") != lock_hash() else []
+    other = compare_with_here(header.get("made", {}))
+    notes = [other or "other versions of packages"] if other or header.get("lock") != lock_hash() else []
     if list(header.get("overrides", ())) != list(overrides):
         then, now = (" ".join(f"--set {one}" for one in given) for given in (header.get("overrides", ()), overrides))
         notes.append(f"{then or 'no --set'} then, {now or 'none'} now")

@@ -16,14 +16,19 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import binary_dilation, convolve
 
-from roboyard.compute.kernel_folders import cache_base
+from roboyard.compute import expect_kernels
+from roboyard.compute.kernel_folders import cache_root
+from roboyard.config import write_atomic
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
 from roboyard.navigation import Costmap, GridSearch, NavigationError, Traversal
 from roboyard.navigation.costmap import LETHAL
+from roboyard.navigation.planning.grid_search import trace
+from roboyard.navigation.planning.grid_ways import nearest_obstacle
+from roboyard.navigation.planning.lines import line_cost
+from roboyard.navigation.planning.octile import search
 
 RADIUS, CELL, SIDE = 0.075, 0.15, 30
 """Of a cylinder [m], of a cell [m], and the field's side in cells."""
@@ -77,6 +82,7 @@ def barn_world(name: str, base: Path | None = None) -> BarnWorld:
     Raises:
         InputError: no such file, or no such number in it.
     """
+    expect_kernels(search, trace, nearest_obstacle, line_cost)
     match = _NAME.fullmatch(name)
     if match is None:
         raise InputError(f"no world is called {name!r}", valid="FILE.npz#NUMBER or barn#NUMBER")
@@ -115,6 +121,8 @@ def numbers(path: Path) -> list[int]:
 
 def grown(number: int) -> BarnWorld:
     """A world of our making: cells filled at random, smoothed by their neighbours, and kept if there is a way."""
+    from scipy.ndimage import convolve
+
     rng = np.random.default_rng([0xBA54, number])
     while True:
         field = rng.random((SIDE, SIDE)) < rng.choice([0.15, 0.2, 0.25, 0.3])
@@ -134,6 +142,8 @@ def grown(number: int) -> BarnWorld:
 
 def _shortest(field: NDArray[np.bool_]) -> NDArray[np.float64] | None:
     """Cells (m, 2), column and row, of the shortest way up through a field that leaves room for a robot."""
+    from scipy.ndimage import binary_dilation
+
     padded = np.pad(field, ((_ROOM + 1, _ROOM + 1), (0, 0)))
     solid = binary_dilation(padded, iterations=_ROOM)
     costs = Costmap(np.where(solid, LETHAL, 0).astype(np.uint8), GridFrame(1.0, solid.shape))
@@ -158,13 +168,11 @@ def world_file(name: str, base: Path | None = None) -> Path:
         InputError: as `barn_world`.
     """
     text = _sdf(barn_world(name, base))
-    folder = cache_base().parent / "worlds"
+    folder = cache_root().parent / "worlds"
     path = folder / f"barn-{hashlib.sha256(text.encode()).hexdigest()[:16]}.sdf"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_suffix(f".{np.random.SeedSequence().entropy}")
-        scratch.write_text(text)
-        scratch.replace(path)
+        write_atomic(path, text)
     return path
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from roboyard.errors import InputError
+from roboyard.config import atomic_path
+from roboyard.errors import InputError, MissingExtraError
 from roboyard.scenarios.run_folder import RunFolder, unwritable
 
 if TYPE_CHECKING:
@@ -34,10 +35,7 @@ def check_export(path: str | Path) -> None:
     if path.suffix not in _WRITERS:
         raise InputError(f"cannot export to {path}", where="--export", valid="a name in .csv or .parquet")
     if path.suffix == ".parquet" and find_spec("pyarrow") is None:
-        raise InputError(
-            "Parquet needs pyarrow, which is not installed", where="--export",
-            valid="pip install 'roboyard[batch]', or a name in .csv",
-        )  # fmt: skip
+        raise MissingExtraError("Parquet", "batch", where="--export", otherwise="a name in .csv")
     check_place(path, "--export")
 
 
@@ -108,9 +106,8 @@ def _write_parquet(columns: dict[str, list[Any]], path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    partial = path.with_name(f".{path.name}.part")
-    parquet.write_table(pa.table(columns), partial)
-    partial.replace(path)
+    with atomic_path(path) as temporary:
+        parquet.write_table(pa.table(columns), temporary)
 
 
 _WRITERS: Final[dict[str, Callable[[dict[str, list[Any]], Path], None]]] = {

@@ -10,6 +10,7 @@ from typing import Any, Final, TextIO
 
 from roboyard.errors import InputError
 from roboyard.scenarios.batch_worker import Result
+from roboyard.scenarios.provenance import provenance
 from roboyard.scenarios.run_folder import RunFolder, new_folder, unwritable
 
 RESULTS: Final = "results.jsonl"
@@ -54,7 +55,12 @@ class BatchFolder:
 
     def write(self, results: list[Result], summary: Mapping[str, Any]) -> None:
         """Write the one file that tells all: a baseline to compare with."""
-        told = {**self._header, "summary": summary, "results": [asdict(result) for result in results]}
+        told = {
+            **self._header,
+            "made": provenance().metadata(),
+            "summary": summary,
+            "results": [asdict(result) for result in results],
+        }
         RunFolder(self.path).write_json(self.path / SUMMARY, {"format": FORMAT, **told})
 
     def write_report(self, page: str) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from roboyard.config import dumps, field, load
-from roboyard.errors import RunError
+from roboyard.config import dumps, field, load, write_atomic
+from roboyard.errors import ConfigError, RunError
 from roboyard.scenarios.robot_package import RobotPackage
 
 USES = ("drive", "odometry", "roboyard.control.nodes:DriveNode", "roboyard.localization.nodes:OdometryNode")
@@ -104,32 +105,48 @@ def is_installed(package: RobotPackage) -> bool:
 def store(package: RobotPackage, calibration: DriveCalibration) -> Path:
     """Keep a calibration, so that the robot's next run uses it; gives the file.
 
+    A calibration that was kept before is replaced in one step, or stays as it was.
+
     Raises:
-        RunError: it can be written nowhere.
+        RunError: it can be written nowhere, or not where an older one lies that runs would go on to use.
     """
     beside, own = places(package)
-    trouble: OSError | None = None
     for path in (own,) if is_installed(package) else (beside, own):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(dumps(calibration), encoding="utf-8")
+            write_atomic(path, dumps(calibration))
         except OSError as error:
-            trouble = error
+            older = path.is_file()
+            if path is own or older:  # an older file beside the robot hides a new one in the user's folder
+                unchanged = "the older one is unchanged; " if older else ""
+                raise RunError(
+                    f"the calibration cannot be stored: {error.strerror or error}",
+                    where=str(path),
+                    valid=f"{unchanged}--out DIR, and --no-store",
+                ) from error
         else:
-            return path
-    raise RunError(f"the calibration cannot be stored: {trouble}", valid="--out DIR, and --no-store")
+            break
+    return path
 
 
 def stored(package: RobotPackage) -> tuple[DriveCalibration | None, tuple[str, ...]]:
     """The robot's calibration if one is kept and holds, and what is to be said about it.
 
     Raises:
-        ConfigError: its file says something it may not.
+        ConfigError: its file is damaged, or says something it may not; it names the file and what to do.
     """
     for path in places(package):
         if not path.is_file():
             continue
-        found = load(DriveCalibration, path)
+        try:
+            found = load(DriveCalibration, path)
+        except ConfigError as damage:
+            robot = package.name if is_installed(package) else shlex.quote(str(package.source))
+            raise ConfigError(
+                f"the stored calibration cannot be used: {damage}",
+                where=str(path),
+                valid=f"remove the file, or calibrate anew: roboyard calibrate drive {robot}",
+            ) from damage
         if found.description != digest(package):
             return None, (f"{path.name} is not used: the description has changed since the robot was calibrated",)
         error = found.standard_errors.get("slip_factor")

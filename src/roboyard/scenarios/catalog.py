@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from roboyard.config.describe import near
-from roboyard.errors import ConfigError, InputError, RoboyardError, UnknownNameError
+from roboyard.errors import ConfigError, InputError, RoboyardError, UnknownNameError, describe_exception
 
 if TYPE_CHECKING:
     from roboyard.bus import Node
@@ -285,8 +285,8 @@ def _load(point: EntryPoint) -> Any:
         raise UnknownNameError(f"node {point.name} is not there: {error}", valid="module:Class") from error
     except RoboyardError:
         raise
-    except Exception as error:
-        raise ConfigError(f"node {point.name} cannot be imported: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"node {point.name} cannot be imported: {describe_exception(error)}") from error
 
 
 def _from_file(path: Path, attribute: str) -> Any:
@@ -305,6 +305,6 @@ def _module(path: Path) -> Any:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
-        raise ConfigError(f"cannot be imported: {type(error).__name__}: {error}", where=str(path)) from error
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"cannot be imported: {describe_exception(error)}", where=str(path)) from error
     return module

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from roboyard.errors import RoboyardError
+from roboyard.errors import RoboyardError, describe_exception
 from roboyard.scenarios.control import Control
 from roboyard.scenarios.document import State, totals
 from roboyard.scenarios.expressions import Criterion
@@ -42,7 +42,7 @@ class Ending:
     state: State
     error: str | None = None
     trace: str = ""
-    unexpected: Exception | None = None
+    unexpected: BaseException | None = None
 
 
 def let_run(
@@ -88,9 +88,8 @@ def let_run(
         return Ending("interrupted")
     except RoboyardError as error:
         return Ending("failed", str(error), "".join(traceback.format_exception(error)))
-    except Exception as error:  # noqa: BLE001 - what was recorded is saved first, then it is raised again
-        text = f"{type(error).__name__}: {error}"
-        return Ending("failed", text, "".join(traceback.format_exception(error)), error)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - what was recorded is saved first, then it is raised again
+        return Ending("failed", describe_exception(error), "".join(traceback.format_exception(error)), error)
     return Ending("interrupted" if control.stopping else "done")
 
 

@@ -81,6 +81,7 @@ def make_document(
             }
             for name, robot in run.known_robots.items()
         },
+        "rejected": run.evaluation.rejected(),
         "events": list(run.events),
         **costs(run.graph, run.wall_seconds),
         "provenance": provenance(run.simulation.looks.renderer if any(frames.values()) else "none").to_dict(),

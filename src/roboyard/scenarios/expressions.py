@@ -47,7 +47,7 @@ class Verdict:
         expression: As written.
         passed: Whether it held; None when the run was interrupted before it could be judged.
         values: The metrics it used.
-        reason: Why it could not be evaluated, "" if it could.
+        reason: Why it could not be evaluated, or why its metrics cannot be relied on; "" if neither is so.
     """
 
     name: str
@@ -133,12 +133,23 @@ class Criterion:
                 hint = near(name, list(known))
                 raise self._error(f"no metric {name!r} in {self.text!r}{hint}", f"metrics: {', '.join(known)}")
 
-    def judge(self, metrics: Mapping[str, Any], name: str = "") -> Verdict:
-        """Evaluate over ``metrics``; a metric that was not measured (None) fails the criterion with that reason."""
+    def judge(self, metrics: Mapping[str, Any], name: str = "", doubts: Mapping[str, str] | None = None) -> Verdict:
+        """Evaluate over ``metrics``.
+
+        A metric that was not measured (None) fails the criterion with that reason, and so does one of ``doubts``.
+
+        Args:
+            metrics: By name.
+            name: The criterion's.
+            doubts: Why metrics must not be relied on, by their names.
+        """
+        reasons = [f"{key}: {doubts[key]}" for key in self.names if doubts and key in doubts]
         used = tuple((key, metrics.get(key)) for key in self.names)
         missing = [key for key, value in used if value is None]
         if missing:
-            return Verdict(name, self.text, False, used, f"not measured: {', '.join(missing)}")
+            return Verdict(name, self.text, False, used, "; ".join([f"not measured: {', '.join(missing)}", *reasons]))
+        if reasons:
+            return Verdict(name, self.text, False, used, "; ".join(reasons))
         try:
             return Verdict(name, self.text, bool(self._value(self._tree, metrics)), used)
         except (ZeroDivisionError, OverflowError, TypeError) as error:

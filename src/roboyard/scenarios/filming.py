@@ -1,70 +1,150 @@
-"""Films a run while it goes on, and develops the film afterwards."""
+"""Makes the video of a run: keeps its states, and draws them beside the run or after it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from roboyard.errors import RoboyardError
+from roboyard.bus.pacing import wall_seconds
+from roboyard.compute import usable_cores
+from roboyard.errors import RoboyardError, RunError
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_folder import RunFolder
 from roboyard.scenarios.schema import VideoEntry
 from roboyard.scenarios.video import Film, VideoSettings, write_video
+from roboyard.scenarios.video.render_process import Answer, RenderProcess
 
 _MOST_APART_NS = 50_000_000
 """States are kept at least this often [ns]; pictures between them are interpolated."""
 
 
 class Filming:
-    """Keeps a run's states as its clock moves; drawing them comes later and costs the run nothing.
+    """Keeps a run's states as its clock moves, and has them drawn.
+
+    Beside the run a second process draws into a hidden file, which gets its name when it is complete.  The run never
+    waits for it before its clock stands, and nothing of it reaches the run.  Where that process dies, the video is
+    drawn after the run from the states, which are kept here, too.
 
     Args:
         run: Not started yet.
-        entry: How the film shall look.
+        entry: How the video shall look.
+        folder: Of the run.
+        beside: Draw while the run goes on; needs a second core.
+        longest: The video goes so much faster than the scenario says that it takes no longer than this [s]; not for one
+            that is drawn beside, whose end nobody knows.
     """
 
-    def __init__(self, run: Run, entry: VideoEntry) -> None:
-        self._run, self._entry = run, entry
+    def __init__(
+        self, run: Run, entry: VideoEntry, folder: RunFolder, *, beside: bool, longest: float = math.inf
+    ) -> None:
+        self._run, self._entry, self._folder, self._longest = run, entry, folder, longest
+        self._robot = next((name for name in run.robots), None)
         self._film = Film()
         self._period_ns = min(_MOST_APART_NS, max(1, round(1e9 * entry.speed / entry.fps)))
         self._due_ns = 0
+        self._process: RenderProcess | None = None
+        self._note = ""
+        if beside:
+            try:
+                if usable_cores() < 2:
+                    raise RunError("drawing beside it needs a second core")
+                self._process = RenderProcess(folder.video, self._robot, self._settings(entry.speed))
+            except RoboyardError as error:
+                self._note = f"the video was drawn after the run: {error}"
         run.bus.executor.on_advance(self._look)
         self._look(run.bus.now_ns)
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether frames are drawn while the run goes on."""
+        return self._process is not None
+
+    def write(self, stage: Callable[[str], None], is_stopped: Callable[[], bool]) -> list[str]:
+        """Complete the video, and put it into the run's folder.
+
+        Args:
+            stage: Called with a line about how far it is.
+            is_stopped: Looked at after every frame; True ends the video there, and what there is can be played.
+
+        Returns:
+            Notes: why there is no video, or why it was not drawn beside the run.
+        """
+        self._film.snap(self._run.simulation)
+        if self._process is not None:
+            answer, error = self._finish_beside(self._process, stage, is_stopped)
+            if answer == "done":
+                return []
+            if answer == "failed" or is_stopped():
+                return [f"no video: {error}"]
+            self._note = f"the video was drawn after the run: {error}"
+        speed = max(self._entry.speed, self._run.bus.now_ns / 1e9 / self._longest)
+        line = _ProgressLine(stage)
+
+        def tell(done: int, total: int) -> None:
+            line.tell(done, total)
+            if is_stopped():
+                raise _StopError
+
+        notes = [self._note] if self._note else []
+        try:
+            write_video(
+                self._folder.video, self._film.takes, robot=self._robot, settings=self._settings(speed), progress=tell
+            )
+        except _StopError:
+            pass
+        except RoboyardError as error:  # the run has been judged without its video
+            notes.append(f"no video: {error}")
+        return notes
+
+    def close(self) -> None:
+        """End the process that draws, if it still goes on, and remove what it has not completed."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+    def _finish_beside(
+        self, process: RenderProcess, stage: Callable[[str], None], is_stopped: Callable[[], bool]
+    ) -> tuple[Answer, str]:
+        """How drawing beside the run ended, and why there is no video."""
+        process.update(self._film)
+        line, total = _ProgressLine(stage), self._total()
+        answer = process.finish(lambda drawn: line.tell(drawn, total), is_stopped)
+        self.close()
+        return answer, process.error
 
     def _look(self, time_ns: int) -> None:
         if time_ns >= self._due_ns:
             self._due_ns = (time_ns // self._period_ns + 1) * self._period_ns
             self._film.snap(self._run.simulation)
+            if self._process is not None:
+                self._process.update(self._film)
 
-    def write(self, folder: RunFolder, enough: Callable[[], bool], longest: float = math.inf) -> str:
-        """Write the film into the run's folder.
-
-        Args:
-            folder: Of the run.
-            longest: The film goes so much faster than the scenario says that it takes no longer than this [s].
-            enough: Looked at after every picture; True ends the film there, and what there is can be played.
-
-        Returns:
-            Why there is no film, "" if there is one.
-        """
-        self._film.snap(self._run.simulation)
+    def _settings(self, speed: float) -> VideoSettings:
         entry = self._entry
-        speed = max(entry.speed, self._run.bus.now_ns / 1e9 / longest)
-        settings = VideoSettings(entry.width, entry.height, entry.fps, speed, entry.view)
+        return VideoSettings(entry.width, entry.height, entry.fps, speed, entry.view)
 
-        def told(done: int, wanted: int) -> None:
-            if enough():
-                raise _EnoughError
-
-        robot = next((name for name in self._run.robots), None)
-        try:
-            write_video(folder.video, self._film.takes, robot=robot, settings=settings, progress=told)
-        except _EnoughError:
-            pass
-        except RoboyardError as error:  # a film is a bonus: the run has been judged without it
-            return f"no video: {error}"
-        return ""
+    def _total(self) -> int:
+        takes = self._film.growing
+        span = takes[-1].times[-1] - takes[0].times[0]
+        return math.floor(span * self._entry.fps / self._entry.speed + 1e-9) + 1
 
 
-class _EnoughError(Exception):
+class _ProgressLine:
+    """Says how many frames are drawn, and how long the rest takes at the pace since the run's end."""
+
+    def __init__(self, stage: Callable[[str], None]) -> None:
+        self._stage = stage
+        self._start: tuple[float, int] | None = None
+        stage("drawing the video")
+
+    def tell(self, drawn: int, total: int) -> None:
+        now = wall_seconds()
+        if self._start is None:
+            self._start = now, drawn
+        since, fresh = now - self._start[0], drawn - self._start[1]
+        left = f", about {since / fresh * (total - drawn):.0f} s left" if fresh and since > 1.0 else ""
+        self._stage(f"drawing the video: frame {drawn} of {total}{left}")
+
+
+class _StopError(Exception):
     """Somebody does not want to wait for the rest."""

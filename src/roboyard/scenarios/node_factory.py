@@ -8,7 +8,7 @@ from typing import Any
 
 from roboyard.bus import Node
 from roboyard.config import UnitError, parse_quantity
-from roboyard.errors import ConfigError
+from roboyard.errors import ConfigError, describe_exception
 from roboyard.scenarios.catalog import node_class
 
 
@@ -66,6 +66,8 @@ def make_node(
         if not where:
             raise
         raise ConfigError(str(error), where=where) from error
+    except SystemExit as error:
+        raise ConfigError(f"the constructor of {use} {describe_exception(error)}", where=where or None) from error
 
 
 def _in_si(value: Any, default: Any, unit: str, where: str) -> Any:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from roboyard.compute import expect_kernels
 from roboyard.config import field
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2, SE3
@@ -19,6 +20,8 @@ from roboyard.simulation.people import Physique, make_body
 from roboyard.simulation.people.body import SHIRT
 from roboyard.simulation.people.clip import Clip
 from roboyard.simulation.people.library import find_clip
+from roboyard.simulation.people.limbs import stretch
+from roboyard.simulation.people.skeleton import place_parts
 from roboyard.simulation.people.ways import Ways
 
 if TYPE_CHECKING:
@@ -86,6 +89,7 @@ def add_person(run: Run, name: str, entry: PersonEntry) -> PersonNode:
         ConfigError: nobody is of such a size.
         InputError and its kinds: the name is taken, or a clip's file is not there or broken.
     """
+    expect_kernels(stretch, place_parts)
     clips = clip_finder(entry.clips, run.base)
     for errand in entry.errands:
         for clip in (errand.show, errand.clip):

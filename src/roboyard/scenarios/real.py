@@ -12,7 +12,7 @@ from typing import Any
 from roboyard.bus import Bus, NodeError
 from roboyard.bus.log import Record
 from roboyard.bus.socket import SocketServer
-from roboyard.compute import limit_blas_threads
+from roboyard.compute import limit_blas_threads, wait_for_kernels
 from roboyard.control.owners import JointOwners
 from roboyard.description import Model
 from roboyard.errors import InputError
@@ -27,7 +27,6 @@ from roboyard.record import Recorder
 from roboyard.scenarios.catalog import find_robot
 from roboyard.scenarios.control import Control, interruptible
 from roboyard.scenarios.crew import Crew
-from roboyard.scenarios.kernels import compile_kernels
 from roboyard.scenarios.offers import Offers
 from roboyard.scenarios.provenance import provenance
 from roboyard.scenarios.robot_groups import KnownJoints
@@ -188,7 +187,6 @@ def drive_robot(
     """
     limit_blas_threads(1)
     control = control or Control()
-    compile_kernels(load=True)  # before anything moves, for it takes its time
     with interruptible(control), ExitStack() as stack:
         bus = stack.enter_context(Bus())
         if log is not None:
@@ -207,6 +205,7 @@ def drive_robot(
             crew = RealCrew(bus, robot, hardware, loop)
             crew.add_node(ServoBusNode(hardware=hardware, loop=loop), "servo_bus")
             crew.bring_up(*robot.package.select())
+            wait_for_kernels(load=True)  # before the nodes command anything, for it takes its time
             stack.callback(SocketServer(bus, robot.package.name).close)
             control.bind(bus)
             bus.executor.pacer.factor = 1.0

@@ -130,6 +130,7 @@ def _document(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
             }
             for name, metrics in robots.items()
         },
+        "rejected": evaluation.rejected(),
         "nodes": [],
         "jobs": [],
         "topics": [],

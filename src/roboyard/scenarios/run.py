@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import Bus, Graph, Node, Publisher, graph
 from roboyard.bus.pacing import wall_seconds
+from roboyard.compute import wait_for_kernels
 from roboyard.description import Model, World, load_model, load_world
 from roboyard.errors import InputError, RunError, UnknownNameError
 from roboyard.grids.terrain import Terrain
@@ -110,7 +111,7 @@ class Run:
         self.terrain: Terrain | None = None
         self.furniture: dict[str, FurnitureNode] = {}
         self.people: dict[str, PersonNode] = {}
-        self.evaluation = Evaluation()
+        self.evaluation = Evaluation(self.bus.log.warn)
         self.wall_seconds, self.start_ns, self._attached = 0.0, 0, ExitStack()
         self.events: list[dict[str, Any]] = []
         self.folder: RunFolder | None = None
@@ -333,6 +334,7 @@ class Run:
         """Run up to ``time_ns`` [ns]; see ``until``."""
         if self._closed:
             raise RunError("the run has ended", valid="a new Run")
+        wait_for_kernels()
         start = wall_seconds()
         try:
             return self.bus.executor.run_until(time_ns, until)
@@ -357,7 +359,8 @@ class Run:
             self.bus.close()
         finally:
             if self.recorder is not None:
-                self.recorder.close()
+                looks = self.simulation.looks  # only now is it known whether anything was drawn
+                self.recorder.close({"renderer": looks.renderer} if looks.used else None)
 
     def report(self, folder: str | Path | None = None) -> Path:
         """End the run and write recording, metrics and report into ``folder`` (new or empty).

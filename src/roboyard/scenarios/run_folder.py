@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from roboyard.config import write_atomic
 from roboyard.errors import InputError, RunError
 
 RECORDING, METRICS, REPORT, SCENARIO, VIDEO, ERROR = (
@@ -90,15 +90,9 @@ class RunFolder:
         Raises:
             RunError: the disk is full or the folder cannot be written.
         """
-        temporary = path.with_name(f".{path.name}.part")
         try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
+            write_atomic(path, text)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise unwritable(path, error) from error
 
     def write_json(self, path: Path, data: Any) -> None:

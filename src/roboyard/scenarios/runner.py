@@ -13,7 +13,13 @@ from typing import Any, Final, Literal
 from roboyard.bus import Input
 from roboyard.bus.log import Record
 from roboyard.bus.socket import SocketServer
-from roboyard.compute import limit_blas_threads
+from roboyard.compute import (
+    CompilationProgress,
+    FirstCall,
+    limit_blas_threads,
+    listen_to_first_calls,
+    wait_for_kernels,
+)
 from roboyard.errors import InputError
 from roboyard.record import inputs_of, open_recording
 from roboyard.scenarios.as_run import scenario_as_run
@@ -26,14 +32,16 @@ from roboyard.scenarios.expressions import Criterion, Verdict
 from roboyard.scenarios.faults.by_hand import FaultsByHand
 from roboyard.scenarios.faults.deeds import deed_by_hand
 from roboyard.scenarios.filming import Filming
-from roboyard.scenarios.kernels import compile_kernels
 from roboyard.scenarios.outcome import Outcome
+from roboyard.scenarios.provenance import compare_with_here
 from roboyard.scenarios.report import write_report
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_folder import RunFolder, given_folder, new_folder
 from roboyard.scenarios.spec import Spec
 from roboyard.scenarios.state import restore_run, save_run
 
+_NOTICED_S: Final = 0.1
+"""A run that stands still for longer says why [s of wall time]."""
 _FAILURE_S: Final = 30.0
 """A film of a failure shows where to look; drawing all of a long run would hold a batch up."""
 
@@ -68,7 +76,8 @@ def run_scenario(
         runs: Where new folders are made.
         keep: False leaves nothing on disk (and writes no report).
         report: False leaves the report out.
-        video: Make a film; "failed": only of a run that is no success, half a minute at most; None: if the scenario
+        video: Make a video, drawn by a second process while the run goes on (after the run where there is one core);
+            "failed": only of a run that is no success, half a minute at most, drawn after it; None: if the scenario
             always wants one.
         inputs: A recording (or a run's folder) whose inputs from outside are repeated.
         from_state: A state that this scenario saved: go on from there.  Recording, metrics and report are those of the
@@ -77,7 +86,7 @@ def run_scenario(
         control: The hand on its clock.
         progress: Called every 0.1 simulated seconds.
         log: Called with every line of the log.
-        stage: Called with what is done after the clock stands: "drawing the video", "writing the report".
+        stage: Called with what is done besides the clock: "drawing the video: frame 7 of 60", "writing the report".
         started: Called with the run once it is assembled.
         serve: Whether other processes reach it through a socket.
         attach: Bridges to others, which are open while the clock goes; see `Run.attach`.
@@ -88,12 +97,15 @@ def run_scenario(
     """
     limit_blas_threads(1)
     control = control or Control()
-    repeated = _read_inputs(inputs)
+    repeated, origin = _read_inputs(inputs)
     criteria, until = read_criteria(spec)
+    if video is True:
+        from roboyard.scenarios.video.mp4 import find_ffmpeg
+
+        find_ffmpeg()  # who asks for a video learns before the run that none can be written
     folder = _folder(spec, out, runs) if keep else None
     with interruptible(control), ExitStack() as stack:
-        get_kernels_ready = partial(compile_kernels, tell=stage, stopped=lambda: control.stopping)
-        get_kernels_ready()
+        stack.enter_context(listen_to_first_calls(partial(_report_first_call, stage or _nobody)))
         run = _assemble(spec, folder)
         stack.callback(run.close)
         if log is not None:
@@ -104,13 +116,17 @@ def run_scenario(
         states = folder.path if folder is not None else Path()
         run.bus.add(ClockNode(control=control, states=states), "clock")
         run.bus.add(FaultsByHand(deeds=(), events=run.events, make=partial(deed_by_hand, run)), "faults_by_hand")
-        notes = _restore(run, spec, from_state, folder)
+        notes = [*origin, *_restore(run, spec, from_state, folder)]
         run.bus.inputs.schedule(item for item in repeated if from_state is None or item[0] > run.bus.now_ns)
-        filming = _filming(run, spec, folder, video)
-        get_kernels_ready()  # the nodes', before anybody can call, for nobody is answered meanwhile
+        # before anybody can call, for nobody is answered meanwhile
+        report_progress = partial(_report_progress, stage or _nobody)
+        wait_for_kernels(report=report_progress, is_stopped=lambda: control.stopping)
         if serve:
             stack.callback(SocketServer(run.bus, spec.name).close)
         _attach(run, attach, folder)
+        filming = _filming(run, spec, folder, video)
+        if filming is not None:
+            stack.callback(filming.close)
         if started is not None:
             started(run)
         stack.enter_context(seldom_collected())
@@ -123,10 +139,8 @@ def run_scenario(
         )  # fmt: skip
         if folder is not None:
             _write_numbers(folder, document, ending)
-            if filming is not None and _is_filmed(video, document):
-                (stage or _nobody)("drawing the video")
-                longest = _FAILURE_S if video == "failed" else math.inf
-                notes += filter(None, [filming.write(folder, lambda: control.stopping, longest)])
+            if filming is not None and _is_filmed(filming, video, document):
+                notes += filming.write(stage or _nobody, lambda: control.stopping)
             if report:
                 (stage or _nobody)("writing the report")
                 write_report(folder, world=run.simulation)
@@ -151,11 +165,13 @@ def seldom_collected() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _read_inputs(path: str | Path | None) -> list[tuple[int, Input]]:
+def _read_inputs(path: str | Path | None) -> tuple[list[tuple[int, Input]], list[str]]:
+    """What others gave to a recorded run, and in what that run was made differently."""
     if path is None:
-        return []
+        return [], []
     with open_recording(path) as recording:
-        return inputs_of(recording)
+        other = compare_with_here({key: str(value) for key, value in recording.metadata.items()})
+        return inputs_of(recording), [f"{path}: {other}"] if other else []
 
 
 def _folder(spec: Spec, out: str | Path | None, runs: str | Path) -> RunFolder:
@@ -213,18 +229,36 @@ def _judge(run: Run, criteria: dict[str, Criterion], state: State) -> tuple[Verd
     metrics = run.evaluation.flat(totals(run))
     if state != "done":
         return tuple(Verdict(name, c.text, None, (), state) for name, c in criteria.items())
-    return tuple(criterion.judge(metrics, name) for name, criterion in criteria.items())
+    doubts = run.evaluation.doubts()
+    return tuple(criterion.judge(metrics, name, doubts) for name, criterion in criteria.items())
 
 
 def _filming(run: Run, spec: Spec, folder: RunFolder | None, video: bool | str | None) -> Filming | None:
     entry = spec.scenario.video
     wanted = entry.always if video is None else bool(video)
-    return Filming(run, entry) if wanted and folder is not None else None
+    if not wanted or folder is None:
+        return None
+    # Whether a run fails is known at its end only, and the workers of a batch use all cores already.
+    after = video == "failed"
+    return Filming(run, entry, folder, beside=not after, longest=_FAILURE_S if after else math.inf)
 
 
-def _is_filmed(video: bool | str | None, document: dict[str, Any]) -> bool:
-    """Not when somebody is waiting for the end, and only failures if so asked."""
-    return document["state"] != "interrupted" and not (video == "failed" and document["success"])
+def _is_filmed(filming: Filming, video: bool | str | None, document: dict[str, Any]) -> bool:
+    """Only failures if so asked; and nothing is begun when somebody waits for the end."""
+    if document["state"] == "interrupted":
+        return filming.is_beside
+    return not (video == "failed" and document["success"])
+
+
+def _report_progress(stage: Callable[[str], None], progress: CompilationProgress) -> None:
+    stage(f"compiling kernels: {progress}; once only")
+
+
+def _report_first_call(stage: Callable[[str], None], call: FirstCall) -> None:
+    """Say why a run stood still: a kernel was not expected, or was called while the world was still being built."""
+    if not call.is_cached and call.seconds > _NOTICED_S:
+        name = call.name.removeprefix("roboyard.")
+        stage(f"waited {call.seconds:.1f} s for the kernel {name} to be compiled; once only")
 
 
 def _nobody(_: str) -> None:

@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute.kernel_folders import cache_base
+from roboyard.compute.kernel_folders import cache_root
+from roboyard.config import atomic_path
 
 Floor = Literal["plain", "wood", "terrazzo", "tiles", "carpet"]
 _SIDE = 1024
@@ -33,13 +34,12 @@ def floor_file(floor: Floor) -> Path | None:
         return None
     from PIL import Image
 
-    folder = cache_base().parent / "surfaces"
+    folder = cache_root().parent / "surfaces"
     path = folder / f"{floor}-{hashlib.sha256(pixels.tobytes()).hexdigest()[:16]}.png"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_suffix(f".{np.random.SeedSequence().entropy}")
-        Image.fromarray(pixels).save(scratch, "PNG")
-        scratch.replace(path)
+        with atomic_path(path) as temporary:
+            Image.fromarray(pixels).save(temporary, "PNG")
     return path
 
 

@@ -7,9 +7,10 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.simulation import Simulation
 from roboyard.simulation.floor_plan import FloorPlan, floor_plan
-from roboyard.simulation.surface_voxels import surface_voxels
+from roboyard.simulation.surface_voxels import surface_voxels, voxelise
 
 
 class TrueShapes:
@@ -32,6 +33,7 @@ class TrueShapes:
         self, low: NDArray[np.float64], shape: tuple[int, int, int], resolution: float, tolerance: float
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Voxels that surfaces touch and cross, see `surface_voxels`."""
+        expect_kernels(voxelise)
         scene = self._simulation.scene()
         return surface_voxels(
             scene.model, scene.data, low, shape, resolution, tolerance=tolerance, without=tuple(self._robots)

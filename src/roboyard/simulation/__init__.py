@@ -3,7 +3,9 @@
 `Simulation` is used alone or driven by `roboyard.simulation.nodes`; nothing but the nodes knows the bus.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.simulation.contacts import Episode
@@ -15,19 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Episode", "Handle", "PhysicsSettings", "Simulation", "Touch", "Truth"]
 
-_HOMES = {
-    "Episode": "contacts",
-    "Handle": "handle",
-    "Simulation": "engine",
-    "PhysicsSettings": "settings",
-    "Touch": "touch",
-    "Truth": "truth",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "contacts": ("Episode",),
+    "engine": ("Simulation",),
+    "handle": ("Handle",),
+    "settings": ("PhysicsSettings",),
+    "touch": ("Touch",),
+    "truth": ("Truth",),
+})  # fmt: skip

@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.errors import InputError
 from roboyard.hardware.interface import CommandMode
 from roboyard.simulation import servo_loop as s
@@ -162,9 +163,11 @@ class Servos:
 
     def group(self, model: str, mode: CommandMode, joints: Sequence[str]) -> Group:
         """Servos of some joints, for `go_on`; all of them take the mode."""
+        expect_kernels(s.take_setpoints)
         servos = [self.servos[(model, joint)] for joint in joints]
         ranges = np.array([servo.ranges[mode] for servo in servos]).reshape(-1, 2)
-        return Group(_CODES[mode], np.array([servo.row for servo in servos], np.int64), ranges[:, 0], ranges[:, 1])
+        low, high = np.ascontiguousarray(ranges.T)
+        return Group(_CODES[mode], np.array([servo.row for servo in servos], np.int64), low, high)
 
     def go_on(self, group: Group, values: NDArray[np.float64]) -> bool:
         """Give servos that all are in their mode already, with all their effort, new set-points (n) at once.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import mujoco
 
+from roboyard.compute import expect_kernels
 from roboyard.description.model import Model, World
 from roboyard.errors import InputError, RunError, UnknownNameError
 from roboyard.geometry import SE3
@@ -17,9 +18,11 @@ from roboyard.simulation import stepping
 from roboyard.simulation.actuation import Servos
 from roboyard.simulation.assembly import Entry, Flesh, Placement, assemble
 from roboyard.simulation.base import SimulatedBase
+from roboyard.simulation.contact_loop import contacts_with
 from roboyard.simulation.contacts import ContactWatch, Episode
 from roboyard.simulation.faults import FaultTable
 from roboyard.simulation.flesh import FleshTables
+from roboyard.simulation.friction import evaluate_on, look_ahead
 from roboyard.simulation.handle import Handle
 from roboyard.simulation.hardware import SimulatedHardware
 from roboyard.simulation.holds import Holds
@@ -29,7 +32,8 @@ from roboyard.simulation.running import Running, start
 from roboyard.simulation.scene import Scene
 from roboyard.simulation.sensors import SimulatedSensor, make_sensor
 from roboyard.simulation.settings import PhysicsSettings
-from roboyard.simulation.truth import Truth, truth_of
+from roboyard.simulation.stepping import run
+from roboyard.simulation.truth import Truth, truth_of, velocity_of_body
 
 if TYPE_CHECKING:
     from roboyard.simulation.render.opening import Backend
@@ -73,6 +77,7 @@ class Simulation:
         kinds: Mapping[str, type[SimulatedSensor[Any]]] | None = None,
         renderer: Backend = "auto",
     ) -> None:
+        expect_kernels(look_ahead, evaluate_on, run, contacts_with, velocity_of_body)
         base = settings or PhysicsSettings()
         step = timestep or min(base.timestep, world.physics.max_step_size or base.timestep)
         self.settings = base.with_timestep(step)

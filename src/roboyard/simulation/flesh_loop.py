@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.compute.arrays import assign
 from roboyard.simulation.holds_loop import is_held
 from roboyard.simulation.native import (
     AREF,
@@ -150,7 +151,7 @@ def give_way(
         far = math.sqrt(part[SHIFT] ** 2 + part[SHIFT + 1] ** 2 + part[SHIFT + 2] ** 2)
         size = part[FORCE] ** 2 + part[FORCE + 1] ** 2 + part[FORCE + 2] ** 2
         if size > part[PEAK] ** 2 + part[PEAK + 1] ** 2 + part[PEAK + 2] ** 2:
-            part[PEAK : PEAK + 3] = part[FORCE : FORCE + 3]
+            assign(part[PEAK : PEAK + 3], part[FORCE : FORCE + 3])
         hold = part[HOLD]
         spring = hold * hold
         if far > GIVE:

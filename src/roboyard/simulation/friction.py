@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.compute.arrays import assign
 from roboyard.simulation.flesh_loop import WIDTH, press
 from roboyard.simulation.grain_loop import follow_grain, let_creep
 from roboyard.simulation.holds_loop import WIDTH as HOLD_WIDTH
@@ -150,10 +151,10 @@ def look_ahead(
         warm: The solver's starting point, put back afterwards.
         kept: Room of the same size.
     """
-    kept[:] = warm
+    assign(kept, warm)
     solve(model, data, layout)
     _forces(model, data)
-    warm[:] = kept
+    assign(warm, kept)
 
 
 @kernel

@@ -10,13 +10,14 @@ import ctypes
 import pathlib
 import re
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import mujoco
 from mujoco.introspect import structs
 
 from roboyard.errors import RunError
 
+_VERSIONS: Final = "pip install 'mujoco-core>=4.0,<4.1'"
 _SIMPLE: dict[str, Any] = {
     "int": ctypes.c_int,
     "char": ctypes.c_char,
@@ -126,13 +127,25 @@ def layout() -> Layout:
     """The offsets of this build.
 
     Raises:
-        RunError: the engine's own description does not fit what it does.
+        RunError: the engine's own description does not fit what it does, or this version of it has other fields.
     """
+    quiet_engine()
+    try:
+        found = _offsets()
+    except (AttributeError, KeyError) as error:
+        raise RunError(
+            f"mujoco {mujoco.__version__} does not keep its numbers where compiled code reads them: {error}",
+            valid=_VERSIONS,
+        ) from error
+    _check(found)
+    return found
+
+
+def _offsets() -> Layout:
     data, contact, warning = _struct("mjData"), _struct("mjContact"), _struct("mjWarningStat")
     model, option = _struct("mjModel"), _struct("mjOption")
     position = int(mujoco.mjtWarning.mjWARN_BADQPOS)  # velocity and acceleration follow
-    quiet_engine()
-    found = Layout(
+    return Layout(
         data.ncon.offset,
         data.contact.offset,
         data.narena.offset,
@@ -185,8 +198,6 @@ def layout() -> Layout:
         contact.solref.offset,
         contact.dist.offset,
     )
-    _check(found)
-    return found
 
 
 @lru_cache(maxsize=8)
@@ -265,7 +276,7 @@ def _check(found: Layout) -> None:
     if read != stated:
         raise RunError(
             f"mujoco {mujoco.__version__} lays out its data otherwise than it says ({read} instead of {stated})",
-            valid="the pinned version of mujoco-core",
+            valid=_VERSIONS,
         )
 
 

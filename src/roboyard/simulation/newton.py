@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.compute.arrays import assign
 from roboyard.simulation.constraint_terms import (
     CREEPING,
     ELLIPTIC,
@@ -184,8 +185,8 @@ def _take_over(
 ) -> None:
     """Write a solution where the engine's solver would."""
     rows, nv = jacobian.shape
-    float64s(int64(data + layout[EFC_FORCES]), rows)[:] = force
-    float64s(int64(data + layout[ACCELERATIONS]), nv)[:] = solution
+    assign(float64s(int64(data + layout[EFC_FORCES]), rows), force)
+    assign(float64s(int64(data + layout[ACCELERATIONS]), nv), solution)
     total = float64s(int64(data + layout[CONSTRAINT_FORCES]), nv)
     for i in range(nv):
         total[i] = 0.0
@@ -253,7 +254,7 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> int:
         _limit_creeping(residual, stiffness, dryness, kinds, owners, layout)
     for _ in range(ITERATIONS):
         forces(residual, stiffness, dryness, kinds, owners, layout, force, weight)
-        gradient[:] = inertial
+        assign(gradient, inertial)
         for row in range(rows):
             if force[row] != 0.0:
                 for j in range(nv):
@@ -266,20 +267,22 @@ def start_at_solution(model: int, data: int, layout: NDArray[np.int64]) -> int:
             if _limit_creeping(residual, stiffness, dryness, kinds, owners, layout):
                 continue
         if math.sqrt(squares) * scale < TOLERANCE:
-            start[:] = guess
+            assign(start, guess)
             if creeps:
                 _take_over(data, layout, guess, force, jacobian)
                 return TAKEN_OVER
             return FOUND
 
-        hessian[:] = inertia
+        for j in range(nv):
+            assign(hessian[j], inertia[j])
         for row in range(rows):
             if weight[row] != 0.0:
                 add_square(hessian, weight[row], jacobian[row])
         add_sliding(hessian, jacobian, residual, stiffness, dryness, kinds, owners, layout, along, across)
         if not _factorise(hessian):
             return UNSOLVED
-        direction[:] = -gradient
+        for j in range(nv):
+            direction[j] = -gradient[j]
         _solve(hessian, direction)
 
         straight = bend = 0.0  # of the parabola of inertia along the direction

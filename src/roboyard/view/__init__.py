@@ -3,10 +3,9 @@
 A server of our own on this machine, which checks origin and token of whoever looks, and a page of plain modules.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.view.access import Access
@@ -17,11 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Access", "LiveShow", "Player", "Server", "View"]
 
-_HOMES = {"Access": "access", "LiveShow": "live", "Player": "player", "Server": "server", "View": "session"}
-
-
-def __getattr__(name: str) -> Any:
-    # browsers' protocol, physics and message types are imported with the first use
-    if name not in _HOMES:
-        raise AttributeError(f"module 'roboyard.view' has no attribute '{name}'")
-    return getattr(import_module(f"roboyard.view.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "access": ("Access",),
+    "live": ("LiveShow",),
+    "player": ("Player",),
+    "server": ("Server",),
+    "session": ("View",),
+})  # fmt: skip

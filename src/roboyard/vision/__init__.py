@@ -3,10 +3,9 @@
 Everything here works on arrays; the nodes that connect it to topics are in ``roboyard.vision.nodes``.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.vision.boards import Board
@@ -22,35 +21,6 @@ if TYPE_CHECKING:
     from roboyard.vision.fiducials import Fiducial, find_fiducials
     from roboyard.vision.hand_eye import HandEye, HandEyeError, calibrate_hand_eye
     from roboyard.vision.intrinsics import Intrinsics, calibrate_camera
-
-# Kernels and OpenCV are imported when something of theirs is asked for.
-_HOMES = {
-    "Board": "boards",
-    "Disc": "discs.detect",
-    "DiscConfig": "discs.config",
-    "DiscPair": "discs.pairs",
-    "Fiducial": "fiducials",
-    "HandEye": "hand_eye",
-    "HandEyeError": "hand_eye",
-    "Intrinsics": "intrinsics",
-    "PlacedDisc": "discs.place",
-    "Steady": "discs.looks",
-    "ThesisCamera": "discs.thesis",
-    "ThesisDisc": "discs.thesis",
-    "calibrate_camera": "intrinsics",
-    "calibrate_hand_eye": "hand_eye",
-    "centre_of": "discs.place",
-    "disc_pairs": "discs.pairs",
-    "draw_discs": "discs.drawing",
-    "find_discs": "discs.detect",
-    "find_discs_hough": "discs.hough",
-    "find_fiducials": "fiducials",
-    "place_disc": "discs.place",
-    "place_discs": "discs.place",
-    "read_camera": "camera_file",
-    "steady": "discs.looks",
-    "thesis_discs": "discs.thesis",
-}
 
 __all__ = [
     "Board",
@@ -80,10 +50,18 @@ __all__ = [
     "thesis_discs",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'roboyard.vision' has no attribute '{name}'")
-    value = getattr(import_module(f"roboyard.vision.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "boards": ("Board",),
+    "camera_file": ("read_camera",),
+    "discs.config": ("DiscConfig",),
+    "discs.detect": ("Disc", "find_discs"),
+    "discs.drawing": ("draw_discs",),
+    "discs.hough": ("find_discs_hough",),
+    "discs.looks": ("Steady", "steady"),
+    "discs.pairs": ("DiscPair", "disc_pairs"),
+    "discs.place": ("PlacedDisc", "centre_of", "place_disc", "place_discs"),
+    "discs.thesis": ("ThesisCamera", "ThesisDisc", "thesis_discs"),
+    "fiducials": ("Fiducial", "find_fiducials"),
+    "hand_eye": ("HandEye", "HandEyeError", "calibrate_hand_eye"),
+    "intrinsics": ("Intrinsics", "calibrate_camera"),
+})  # fmt: skip

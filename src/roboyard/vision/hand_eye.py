@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -174,6 +173,8 @@ def _refined(hand: Sequence[SE3], seen: Sequence[SE3], X: SE3, Z: SE3, setup: Se
 
     Positions and directions are weighed by their own spread, found from the residuals of a first round.
     """
+    from scipy.optimize import least_squares
+
     scale = 1.0
 
     def errors(p: Array) -> Array:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.chains.trigonometry import angles_of_line
-from roboyard.compute import kernel
+from roboyard.compute import kernel, read_only
+from roboyard.compute.arrays import assign
 
 Array = NDArray[np.float64]
 
@@ -116,8 +117,8 @@ def leg_solutions(legs: LegRows, i: int, foot: Array, free: float, out: Array) -
 @kernel(
     examples=lambda: [
         (
-            sample_rows(), np.zeros(1, np.int64), np.array([[0.15, 0.0, 0.0]]), np.zeros((1, 3)), np.zeros((1, 3)),
-            np.zeros(1, np.int64),
+            sample_rows(), np.zeros(1, np.int64), read_only(np.array([[0.15, 0.0, 0.0]])), read_only(np.zeros((1, 3))),
+            np.zeros((1, 3)), np.zeros(1, np.int64),
         )
     ]
 )  # fmt: skip
@@ -155,7 +156,7 @@ def nearest_solutions(
             value = far if state == REACHED else beyond
             if state < states[n] or (state == states[n] and value < best):
                 states[n], best = state, value
-                out[n] = found[k]
+                assign(out[n], found[k])
         if states[n] != REACHED and first == which.shape[0]:
             first = n
     return first

@@ -52,9 +52,11 @@ def upright_torques(legs: LegRows, q: Array, loads: Array) -> Array:
     out = np.empty_like(q)
     for k in range(3):
         moved = q.copy()
-        moved[:, k] += _STEP
+        for i in range(len(q)):
+            moved[i, k] += _STEP
         place_feet(legs, which, moved, there)
-        out[:, k] = -(there[:, 2] - here[:, 2]) / _STEP * loads
+        for i in range(len(q)):
+            out[i, k] = -(there[i, 2] - here[i, 2]) / _STEP * loads[i]
     return out
 
 

@@ -9,7 +9,6 @@ from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
 
 from roboyard.errors import InputError, RoboyardError
 from roboyard.walking.walker import Walker
@@ -170,6 +169,8 @@ def _between(places: Array, counts: NDArray[np.int64], between: Between) -> Arra
     if len(places) == 1:
         return places
     if between == "spline":
+        from scipy.interpolate import CubicSpline  # it brings half of SciPy, and few movements are splines
+
         knots = np.concatenate([[0], np.cumsum(counts)]).astype(np.float64)
         curve = CubicSpline(knots, places.reshape(len(places), -1), bc_type="clamped")
         found: Array = curve(np.arange(int(knots[-1]) + 1)).reshape(-1, *places.shape[1:])

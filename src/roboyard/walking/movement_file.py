@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -56,6 +55,8 @@ def load_movement(path: Path) -> Movement:
 
 def movement_text(movement: Movement) -> str:
     """A movement as a file's text; numbers as they are, so that reading gives the same."""
+    from xml.sax.saxutils import quoteattr  # brings an HTTP client and TLS, which readers of movements do not need
+
     made = "" if movement.ticks is None else f" ticks={quoteattr(str(movement.ticks))}"
     lines = ['<?xml version="1.0"?>', f"<movement{made}>"]
     for number, steps in enumerate(movement.steps.tolist()):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.chains import build_chain
+from roboyard.compute import read_only
 from roboyard.config.describe import near as similar
 from roboyard.description import Model
 from roboyard.errors import InputError, UnknownNameError
@@ -185,7 +186,9 @@ class Walker:
         count = places.size // 3
         out, states = np.empty((count, 3)), np.empty(count, np.int64)
         which = self._which(count)
-        first = nearest_solutions(self.rows, which, places.reshape(-1, 3), wanted.reshape(-1, 3), out, states)
+        first = nearest_solutions(
+            self.rows, which, read_only(places.reshape(-1, 3)), read_only(wanted.reshape(-1, 3)), out, states
+        )
         return out.reshape(places.shape), states, first
 
 

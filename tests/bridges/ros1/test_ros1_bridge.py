@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from threading import Thread
 from typing import Any
-from xmlrpc.client import ServerProxy
+from xmlrpc.client import ServerProxy, dumps
 from xmlrpc.server import SimpleXMLRPCServer
 
 import pytest
@@ -203,6 +203,7 @@ def test_a_publisher_that_floods_does_not_hold_the_run_up(scene: Scene) -> None:
         b"GET / HTTP/1.1\r\n\r\n",
         b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
         b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
+        b"POST / HTTP/1.1\r\nOrigin: https://evil.example\r\nContent-Length: 0\r\n\r\n",
         b"POST / HTTP/1.1\r\n" + b"a: b\r\n" * 500,
         b"\xff\xff\xff\xff" + b"x" * 100,
         frame(b"no header at all"),
@@ -225,6 +226,31 @@ def test_nonsense_does_no_harm(scene: Scene, said: bytes) -> None:
     good = scene.connect()
     good.sendall(header(callerid="/me", topic="/speed", type="*", md5sum="*"))
     assert b"callerid=/wheels" in read(good, scene)
+
+
+def test_a_web_page_may_not_call_a_node(scene: Scene) -> None:
+    body = dumps(("/page",), "getPid").encode()
+
+    def answer(headers: bytes) -> bytes:
+        sock = scene.connect()
+        sock.sendall(b"POST / HTTP/1.0\r\n%bContent-Length: %d\r\n\r\n%b" % (headers, len(body), body))
+        sock.setblocking(False)
+        heard = bytearray()
+        ended = False
+
+        def whole() -> bool:
+            nonlocal ended
+            with suppress(BlockingIOError):
+                data = sock.recv(4096)
+                heard.extend(data)
+                ended = not data
+            return ended
+
+        assert scene.run(whole)
+        return bytes(heard)
+
+    assert answer(b"").startswith(b"HTTP/1.1 200")
+    assert answer(b"Origin: https://evil.example\r\n") == b""
 
 
 def test_services_are_called(scene: Scene) -> None:

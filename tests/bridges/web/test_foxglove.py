@@ -182,9 +182,10 @@ def test_pages_of_others_and_other_protocols_are_refused(live: Live) -> None:
         connect(live.foxglove.where, subprotocols=[Subprotocol("other")])
     assert refused.value.response.status_code == 400
     protocols = [Subprotocol("foxglove.sdk.v1")]
-    with pytest.raises(InvalidStatus) as refused:
-        connect(live.foxglove.where, subprotocols=protocols, origin=Origin("https://evil.example"))
-    assert refused.value.response.status_code == 403
+    for origin in ("https://evil.example", "null", "file://", "http://localhost:3000", "http://evil.localhost"):
+        with pytest.raises(InvalidStatus) as refused:
+            connect(live.foxglove.where, subprotocols=protocols, origin=Origin(origin))
+        assert refused.value.response.status_code == 403
     with connect(live.foxglove.where, subprotocols=protocols, origin=Origin("https://app.foxglove.dev")) as good:
         assert json.loads(good.recv())["op"] == "serverInfo"
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.behavior.goals.legs import Legs, least_cost, sample_legs
-from roboyard.compute import kernel
+from roboyard.compute import kernel, read_only
 
 Numbers = NDArray[np.int64]
 Costs = NDArray[np.float64]
@@ -47,7 +47,7 @@ class Ops(NamedTuple):
 
 def _sample_ops() -> Ops:
     table, row = np.zeros((1, 1), np.int64), np.zeros(1, np.int64)
-    bars = np.zeros((1, 1), np.uint64)
+    bars = read_only(np.zeros((1, 1), np.uint64))
     return Ops(table, table, np.zeros(1), np.zeros(2, np.int64), row, row, bars, np.ones(1, np.bool_))
 
 

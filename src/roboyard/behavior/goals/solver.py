@@ -8,7 +8,7 @@ from roboyard.behavior.goals.domain import Domain, Goal, Impossible, Value, Worl
 from roboyard.behavior.goals.pddl import as_pddl
 from roboyard.behavior.goals.planner import Plan
 from roboyard.behavior.goals.problem import Problem, Step
-from roboyard.errors import InputError
+from roboyard.errors import InputError, MissingExtraError
 
 CHEAPEST: Final = "fast-downward-opt"
 """A planner whose plans are the cheapest."""
@@ -55,7 +55,7 @@ def _asked(domain: str, problem: str, engine: str) -> list[str] | None:
         from unified_planning.exceptions import UPException
         from unified_planning.io import PDDLReader
     except ImportError:
-        raise InputError("unified-planning is missing", valid="pip install 'roboyard[planning]'") from None
+        raise MissingExtraError(f"the planner {engine!r}", "planning", where=_WHERE) from None
     environment = get_environment()
     environment.credits_stream = None
     if engine not in environment.factory.engines:

@@ -13,6 +13,7 @@ from roboyard.behavior.factory import Factory
 from roboyard.behavior.goals import Patience, Pursuit, load_tasks
 from roboyard.behavior.goals.file import Place, Way, straight
 from roboyard.behavior.goals.pursuit import Event, rehearsed
+from roboyard.behavior.goals.search import dearest_need, search
 from roboyard.behavior.node import TreeNode
 from roboyard.behavior.nodes.desk import DeskNode
 from roboyard.behavior.nodes.leaves import bind
@@ -21,6 +22,7 @@ from roboyard.behavior.show import as_text
 from roboyard.behavior.status import Status
 from roboyard.behavior.tree import Tree
 from roboyard.bus import param, resource
+from roboyard.compute import expect_kernels
 from roboyard.errors import ConfigError, RoboyardError, RunError
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
@@ -78,6 +80,7 @@ class GoalMissionNode(DeskNode):
 
     def setup(self) -> None:
         """Read the file, and try every action's tree."""
+        expect_kernels(dearest_need, search)
         self.open_desk()
         if not self.file:
             raise ConfigError("no tasks", where=f"{self.full_name}: file", valid="a file of tasks in YAML")

@@ -7,7 +7,7 @@ from threading import Event, Lock, Thread
 from typing import Any
 
 from roboyard.behavior.groot import Monitor, reached
-from roboyard.errors import InputError
+from roboyard.errors import InputError, import_extra
 
 _POLL_MS = 100
 _SILENT = 50
@@ -30,10 +30,7 @@ class GrootServer:
     """
 
     def __init__(self, monitor: Monitor, port: int, heard: Callable[[bool], None]) -> None:
-        try:
-            import zmq
-        except ImportError:
-            raise InputError("Groot2 needs ZeroMQ", valid="pip install 'roboyard[groot]'") from None
+        zmq = import_extra("zmq", "groot", "Groot2")
         self._monitor, self._heard = monitor, heard
         self._context = zmq.Context()
         self._socket: Any = self._context.socket(zmq.REP)

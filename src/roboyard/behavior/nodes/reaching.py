@@ -16,7 +16,6 @@ from roboyard.behavior.ports import input_port, output_port
 from roboyard.behavior.status import FAILURE, SUCCESS, Status
 from roboyard.bus import TransformError
 from roboyard.geometry import SE2, SE3
-from roboyard.manipulation.nodes.motion_messages import pose_constraints
 from roboyard.messages import action, msg, nanoseconds
 from roboyard.messages.convert import pose_to_msg, pose_to_se3
 
@@ -155,6 +154,8 @@ class Reach(SendGoal):
         foot = node.transforms.lookup(frame, node.frame(self.input("foot"))).translation
         goal = action.MoveGroup.Goal()
         pose = level_pose(place, foot.tolist(), self.input("short"), self.input("over"))
+        from roboyard.manipulation.nodes.motion_messages import pose_constraints
+
         goal.request.goal_constraints = [pose_constraints(self.input("tool"), pose_to_msg(pose), frame)]
         goal.request.max_velocity_scaling_factor = self.input("speed")
         if self.input("straight"):

@@ -12,7 +12,6 @@ from roboyard.behavior.nodes.reaching import STRAIGHT
 from roboyard.behavior.nodes.sending import COMMON, SendGoal
 from roboyard.behavior.ports import input_port
 from roboyard.geometry import SE3
-from roboyard.manipulation.nodes.motion_messages import pose_constraints
 from roboyard.messages import action
 from roboyard.messages.convert import pose_to_msg
 
@@ -53,6 +52,8 @@ class MoveTool(SendGoal):
         pose = leaning_pose(above, self.input("yaw"), self.input("tilt"), foot.tolist(), now)
         pose = pose @ SE3(translation=(0.0, 0.0, -self.input("short")))
         goal = action.MoveGroup.Goal()
+        from roboyard.manipulation.nodes.motion_messages import pose_constraints
+
         goal.request.goal_constraints = [pose_constraints(self.input("tool"), pose_to_msg(pose), frame)]
         goal.request.max_velocity_scaling_factor = self.input("speed")
         if self.input("straight"):

@@ -1,5 +1,12 @@
 """Foxglove's WebSocket protocol."""
 
-from roboyard.bridges.foxglove.bridge import PORT, FoxgloveBridge
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from roboyard.bridges.foxglove.bridge import PORT, FoxgloveBridge
 
 __all__ = ["PORT", "FoxgloveBridge"]
+
+__getattr__, __dir__ = lazy_exports(__name__, {"bridge": ("PORT", "FoxgloveBridge")})

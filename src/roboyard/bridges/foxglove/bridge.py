@@ -18,6 +18,7 @@ from roboyard.bridges.loop import Loop
 from roboyard.bridges.parameters import like, request_of
 from roboyard.bridges.values import from_json
 from roboyard.bridges.web import Peer, WebServer, json_number
+from roboyard.bridges.web_access import WebAccess
 from roboyard.bus import Bus
 from roboyard.errors import InputError, MessageError, RoboyardError
 from roboyard.messages import message_type, schema, serialize
@@ -38,7 +39,11 @@ class FoxgloveBridge:
         topics: Patterns of topics that cross; none: all.
         host: Address to listen on.
         port: Where; 0: any that is free.
+        allow_origins: Origins of web pages that may connect, besides `KNOWN_ORIGINS`: "http://localhost:8080".
         descriptions: Robots as URDF, and the files that these name.
+
+    Raises:
+        InputError: One of ``allow_origins`` is no origin.
     """
 
     name = "foxglove"
@@ -49,11 +54,13 @@ class FoxgloveBridge:
         topics: Collection[str] = (),
         host: str = "127.0.0.1",
         port: int = PORT,
+        allow_origins: Collection[str] = (),
         descriptions: Descriptions | None = None,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self.where = f"ws://{host}:{port}"
         self._host, self._port, self._patterns = host, port, topics
+        self._access = WebAccess(host, allow_origins)
         self._descriptions = descriptions or Descriptions()
         self._clients: dict[int, Client] = {}
         self._channels: dict[str, tuple[int, str]] = {}
@@ -72,8 +79,9 @@ class FoxgloveBridge:
         self.counts = self._gateway.counts
         self._loop = Loop("roboyard-foxglove")
         self._server = WebServer(
-            self._loop, self._gateway, self._host, self._port, self._came, self._hear, self._left, wire.PROTOCOLS
-        )
+            self._loop, self._gateway, self._host, self._port, self._access, self._came, self._hear, self._left,
+            wire.PROTOCOLS,
+        )  # fmt: skip
         seen = self._gateway.look()
         try:
             self._loop.wait(self._begin(seen), 10.0)

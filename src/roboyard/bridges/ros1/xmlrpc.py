@@ -119,7 +119,7 @@ async def _read_body(reader: asyncio.StreamReader) -> bytes:
     """Headers of HTTP, then as many bytes as they say.
 
     Raises:
-        MessageError: too many headers, or no sensible length.
+        MessageError: too many headers, no sensible length, or a web page sent it: no node of ROS states an ``Origin``.
     """
     length = None
     for _ in range(_LINES_LIMIT):
@@ -127,6 +127,8 @@ async def _read_body(reader: asyncio.StreamReader) -> bytes:
         if not line:
             break
         key, _, value = line.partition(b":")
+        if key.strip().lower() == b"origin":
+            raise MessageError(f"a web page of the origin {value.strip()[:200].decode('latin-1')!a} may not call nodes")
         if key.strip().lower() == b"content-length":
             text = value.strip().decode("latin-1")
             length = int(text) if text.isdecimal() and len(text) < 12 else -1

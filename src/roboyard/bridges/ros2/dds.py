@@ -1,7 +1,7 @@
 """DDS as this bridge needs it: ready-made CDR in and out.
 
-The only place that knows ``cyclonedds``. Its writing of ready-made bytes is in a private module, so that its version is
-pinned.
+The only place that knows ``cyclonedds``. What writes ready-made bytes is in a private module of it, which another
+version may lack: then the bridge says so.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from contextlib import suppress
 from ctypes import c_bool, c_int32
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from threading import Lock, Thread
 from types import new_class
 from typing import Any, Final
 
 from roboyard.bridges.bridge import BridgeError
+from roboyard.errors import MissingExtraError
 
 try:
     from cyclonedds._clayer import ddspy_take, ddspy_write
@@ -39,7 +41,12 @@ try:
     from cyclonedds.sub import DataReader
     from cyclonedds.topic import Topic
 except ImportError as error:
-    raise BridgeError(f"cyclonedds is missing ({error})", valid="pip install 'roboyard[ros2]'") from None
+    if isinstance(error, ModuleNotFoundError) and error.name == "cyclonedds":
+        raise MissingExtraError("ROS 2", "ros2") from error
+    raise BridgeError(
+        f"cyclonedds {version('cyclonedds')} lacks what the bridge to ROS 2 needs: {error}",
+        valid="pip install 'cyclonedds>=11.0.1,<12'",
+    ) from error
 
 _LOCAL: Final = (
     '<CycloneDDS><Domain><General><Interfaces><NetworkInterface address="127.0.0.1" multicast="true"/></Interfaces>'

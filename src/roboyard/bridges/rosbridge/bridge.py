@@ -21,6 +21,7 @@ from roboyard.bridges.parameters import like, request_of
 from roboyard.bridges.rosbridge import rosapi
 from roboyard.bridges.values import from_json, to_json
 from roboyard.bridges.web import Peer, WebServer, json_number
+from roboyard.bridges.web_access import WebAccess
 from roboyard.bus import Bus
 from roboyard.bus.actions.status import endpoint
 from roboyard.errors import InputError, RoboyardError
@@ -62,7 +63,11 @@ class RosbridgeBridge:
         topics: Patterns of topics that cross; none: all.
         host: Address to listen on.
         port: Where; 0: any that is free.
+        allow_origins: Origins of web pages that may connect, besides `KNOWN_ORIGINS`: "http://localhost:8080".
         descriptions: Robots as URDF.
+
+    Raises:
+        InputError: One of ``allow_origins`` is no origin.
     """
 
     name = "rosbridge"
@@ -73,11 +78,13 @@ class RosbridgeBridge:
         topics: Collection[str] = (),
         host: str = "127.0.0.1",
         port: int = PORT,
+        allow_origins: Collection[str] = (),
         descriptions: Descriptions | None = None,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self.where = f"ws://{host}:{port}"
         self._host, self._port, self._patterns = host, port, topics
+        self._access = WebAccess(host, allow_origins)
         self._descriptions = descriptions or Descriptions()
         self._clients: dict[int, _Client] = {}
         self._listening: set[str] = set()
@@ -88,7 +95,9 @@ class RosbridgeBridge:
         self._gateway = Gateway(bus, self.name, self._patterns, echo=True)
         self.counts = self._gateway.counts
         self._loop = Loop("roboyard-rosbridge")
-        self._server = WebServer(self._loop, self._gateway, self._host, self._port, self._came, self._hear, self._left)
+        self._server = WebServer(
+            self._loop, self._gateway, self._host, self._port, self._access, self._came, self._hear, self._left
+        )
         try:
             self._loop.wait(self._server.open(), 10.0)
         except BridgeError:

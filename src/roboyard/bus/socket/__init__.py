@@ -1,8 +1,20 @@
 """The run's local socket: how the command line, the view and nodes in other processes reach a live run."""
 
-from roboyard.bus.socket.client import Connection, connect
-from roboyard.bus.socket.registry import LiveRun, live_runs
-from roboyard.bus.socket.remote import RemoteBus
-from roboyard.bus.socket.server import SocketServer
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from roboyard.bus.socket.client import Connection, connect
+    from roboyard.bus.socket.registry import LiveRun, live_runs
+    from roboyard.bus.socket.remote import RemoteBus
+    from roboyard.bus.socket.server import SocketServer
 
 __all__ = ["Connection", "LiveRun", "RemoteBus", "SocketServer", "connect", "live_runs"]
+
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "client": ("Connection", "connect"),
+    "registry": ("LiveRun", "live_runs"),
+    "remote": ("RemoteBus",),
+    "server": ("SocketServer",),
+})  # fmt: skip

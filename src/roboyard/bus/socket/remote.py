@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from roboyard.bus.bus import Bus
 from roboyard.bus.futures import Future
+from roboyard.bus.meter import NodeError
 from roboyard.bus.names import check_node_name, normal_namespace
 from roboyard.bus.node import Node
 from roboyard.bus.services import Reply, ServiceClient
@@ -73,10 +74,16 @@ class RemoteBus(Bus):
     def spin(self, timeout: float | None = None, until: Callable[[], bool] | None = None) -> None:
         """Follow the run until it ends.
 
+        A node that calls ``sys.exit`` ends this process; the run goes on without its nodes.
+
         Args:
             timeout: Come back when it is silent for this long [s of wall time]; None waits for ever.
             until: Looked at after everything that comes; True comes back.
         """
+        with _exits_of_nodes():
+            self._follow(timeout, until)
+
+    def _follow(self, timeout: float | None, until: Callable[[], bool] | None) -> None:
         self.executor.run_until(self.now_ns)
         self._ask_for_topics()
         for event in self.connection.events(timeout):
@@ -170,6 +177,17 @@ class RemoteBus(Bus):
             self.connection.publish(topic.name, message, "" if node == _OWN else node, latched=latched)
         except RunError:
             self.ended = True  # while a callback was running; spin ends when it is through
+
+
+@contextmanager
+def _exits_of_nodes() -> Iterator[None]:
+    """Let a node's call of ``sys.exit`` end this process: it belongs to the nodes, and the run is elsewhere."""
+    try:
+        yield
+    except NodeError as error:
+        if isinstance(error.__cause__, SystemExit):
+            raise error.__cause__ from None
+        raise
 
 
 class _RemoteClient(ServiceClient):

@@ -1,52 +1,62 @@
-"""All verbs of the command, each from its own module."""
+"""All verbs of the command, each from its own module, which is imported when the command line names the verb."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Collection
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from roboyard import __version__
 from roboyard.cli.grammar import HEADINGS, group
-from roboyard.cli.verbs import (
-    action,
-    arm,
-    bag,
-    calibrate,
-    check,
-    interface,
-    mesh,
-    new,
-    node,
-    param,
-    plan,
-    service,
-    show,
-    tf,
-    topic,
-)
-from roboyard.cli.verbs.batch import batch
-from roboyard.cli.verbs.bench import bench
-from roboyard.cli.verbs.check_sensor import sensor
-from roboyard.cli.verbs.clip import check_clip, show_clip
-from roboyard.cli.verbs.compare import compare
-from roboyard.cli.verbs.convert import convert
-from roboyard.cli.verbs.doctor import doctor
-from roboyard.cli.verbs.drive import drive
-from roboyard.cli.verbs.listing import list_things
-from roboyard.cli.verbs.live import pause, rate, resume, save, step, stop
-from roboyard.cli.verbs.map import map_
-from roboyard.cli.verbs.movement import check_movement, show_movement
-from roboyard.cli.verbs.plan_steps import check_steps, show_steps, steps
-from roboyard.cli.verbs.replay import replay
-from roboyard.cli.verbs.report import report
-from roboyard.cli.verbs.run import run
-from roboyard.cli.verbs.teleop import teleop
-from roboyard.cli.verbs.terrain import show_terrain
-from roboyard.cli.verbs.view import view
 
-app = group("Robots described, simulated, given their software and judged against ground truth.")
+_VERBS: tuple[dict[str, str], ...] = (
+    {"list": "listing.list_things", "run": "run.run", "drive": "drive.drive", "batch": "batch.batch",
+     "compare": "compare.compare", "report": "report.report", "map": "map.map_", "convert": "convert.convert",
+     "check": "check.app", "calibrate": "calibrate.app", "plan": "plan.app", "show": "show.app", "new": "new.app"},
+    {"teleop": "teleop.teleop", "pause": "live.pause", "resume": "live.resume", "step": "live.step",
+     "rate": "live.rate", "stop": "live.stop", "save": "live.save"},
+    {"topic": "topic.app", "node": "node.app", "service": "service.app", "action": "action.app", "param": "param.app",
+     "tf": "tf.app", "interface": "interface.app"},
+    {"view": "view.view", "replay": "replay.replay", "bag": "bag.app"},
+    {"arm": "arm.app", "mesh": "mesh.app", "bench": "bench.bench", "warm": "warm.warm",
+     "doctor": "doctor.doctor"},
+)  # fmt: skip
+"""Where each verb is, under each of the headings: a module of this package, and a function or a group in it."""
+_ADDED: dict[str, dict[str, str]] = {
+    "check": {"sensor": "check_sensor.sensor", "movement": "movement.check_movement", "clip": "clip.check_clip",
+              "plan": "plan_steps.check_steps"},
+    "plan": {"steps": "plan_steps.steps"},
+    "show": {"movement": "movement.show_movement", "clip": "clip.show_clip", "plan": "plan_steps.show_steps",
+             "terrain": "terrain.show_terrain"},
+}  # fmt: skip
+"""Commands of groups that have modules of their own."""
+
+
+def make_app(verbs: Collection[str] | None = None) -> typer.Typer:
+    """The command with some of its verbs, or with all; to read what options all of them take needs a tenth of a second.
+
+    Args:
+        verbs: Names; others are ignored.
+    """
+    app = group("Robots described, simulated, given their software and judged against ground truth.")
+    app.callback()(_roboyard)
+    for heading, places in zip(HEADINGS, _VERBS, strict=True):
+        for name in places:
+            if verbs is None or name in verbs:
+                verb = _verb(name)
+                if isinstance(verb, typer.Typer):
+                    app.add_typer(verb, name=name, rich_help_panel=heading)
+                else:
+                    app.command(name, rich_help_panel=heading)(verb)
+    return app
+
+
+def is_verb(name: str) -> bool:
+    """Whether there is a verb of this name."""
+    return any(name in places for places in _VERBS)
 
 
 def _show_version(wanted: bool) -> None:
@@ -55,7 +65,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit(0)
 
 
-@app.callback()
 def _roboyard(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
@@ -64,32 +73,22 @@ def _roboyard(
     """Robots described, simulated, given their software and judged against ground truth."""
 
 
-check.app.command("sensor")(sensor)
-check.app.command("movement")(check_movement)
-check.app.command("clip")(check_clip)
-check.app.command("plan")(check_steps)
-plan.app.command("steps")(steps)
-show.app.command("movement")(show_movement)
-show.app.command("clip")(show_clip)
-show.app.command("plan")(show_steps)
-show.app.command("terrain")(show_terrain)
+@cache
+def _verb(name: str) -> Callable[..., None] | typer.Typer:
+    """The verb of this name, with what other modules add to it."""
+    verb: Callable[..., None] | typer.Typer = _load(next(places[name] for places in _VERBS if name in places))
+    if isinstance(verb, typer.Typer):
+        for command, place in _ADDED.get(name, {}).items():
+            verb.command(command)(_load(place))
+    return verb
 
-_VERBS: tuple[dict[str, Callable[..., None] | typer.Typer], ...] = (
-    {"list": list_things, "run": run, "drive": drive, "batch": batch, "compare": compare, "report": report,
-     "check": check.app, "calibrate": calibrate.app, "map": map_, "plan": plan.app, "show": show.app,
-     "convert": convert, "new": new.app},
-    {"teleop": teleop, "pause": pause, "resume": resume, "step": step, "rate": rate, "stop": stop, "save": save},
-    {
-        "topic": topic.app, "node": node.app, "service": service.app, "action": action.app, "param": param.app,
-        "tf": tf.app, "interface": interface.app,
-    },
-    {"view": view, "replay": replay, "bag": bag.app},
-    {"arm": arm.app, "mesh": mesh.app, "bench": bench, "doctor": doctor},
-)  # fmt: skip
 
-for _heading, _verbs in zip(HEADINGS, _VERBS, strict=True):
-    for _name, _verb in _verbs.items():
-        if isinstance(_verb, typer.Typer):
-            app.add_typer(_verb, name=_name, rich_help_panel=_heading)
-        else:
-            app.command(_name, rich_help_panel=_heading)(_verb)
+def _load(place: str) -> Any:
+    module, _, attribute = place.partition(".")
+    return getattr(import_module(f"{__name__}.{module}"), attribute)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        return make_app()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

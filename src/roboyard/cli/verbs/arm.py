@@ -160,6 +160,7 @@ def setup(
 
     from roboyard.cli.arm_setup import draw_pose, set_up
     from roboyard.cli.terminal import columns, emit, fields, heading
+    from roboyard.config import write_atomic
     from roboyard.errors import InputError, RunError
     from roboyard.manipulation import load_groups
     from roboyard.manipulation.groups.writing import groups_text
@@ -180,7 +181,7 @@ def setup(
     text = groups_text(groups, f"Groups of {model.name}, as found by `roboyard arm setup`.")
     if out is not None:
         try:
-            out.write_text(text, encoding="utf-8")
+            write_atomic(out, text)
         except OSError as error:
             raise InputError(f"cannot be written: {error.strerror}", where=str(out)) from error
         if load_groups(out, model).groups.keys() != groups.groups.keys():

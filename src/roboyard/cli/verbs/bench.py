@@ -37,6 +37,15 @@ def bench(
         typer.Option("--plot", metavar="FILE.svg", help="Draw planners over time, for steps; .png also."),
     ] = None,
     nightly: Annotated[bool, typer.Option("--nightly", help="Longer, with more repeats.")] = False,
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="REVISION", help="Compare speed with this git revision's.")
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option("--repeats", metavar="N", min=1, help="How many pairs of runs, with --against.")
+    ] = 5,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", metavar="PERCENT", help="How much slower is no failure, with --against.")
+    ] = 3.0,
     json: JsonOption = False,
 ) -> None:
     """Measure what is promised, beside its peers.
@@ -44,7 +53,10 @@ def bench(
     Needs a source checkout: the benchmarks are files in its folder benchmarks/.
     A peer that is not installed is said and left out.
 
-    Exit code 1 if a target is missed, or nothing could be measured.
+    With --against, both revisions are measured in turn, and figures are compared pair by pair.
+
+    Exit code 1 if a target is missed, or nothing could be measured; with --against if a figure is slower than the
+    tolerance allows, with all of its spread, or a side could not be measured.
     """
     from roboyard.cli.bench_table import show
     from roboyard.cli.figures import INSTALL, benchmarks, measure
@@ -70,6 +82,12 @@ def bench(
         ("plot", plot),
     )
     counts = {name: value for name, value in given if value is not None}
+    if against is not None:
+        from roboyard.cli.bench_against_table import bench_against
+
+        words = [word for name, value in {"dir": folder, **counts}.items() for word in _option(name, value)]
+        words += ["--nightly"] * nightly
+        raise typer.Exit(bench_against(against, names or [], words, repeats, tolerance, as_json=json))
     results: dict[str, Measured] = {}
     for name, path in benchmarks(names or []).items():
         if not json:
@@ -98,3 +116,11 @@ def bench(
             note(f"what is missing comes with: {INSTALL}")
     if missed:
         raise typer.Exit(1)
+
+
+def _option(name: str, value: object) -> list[str]:
+    """An option, with paths that hold in another folder, too."""
+    if value is None:
+        return []
+    is_path = isinstance(value, Path) or (name == "robot" and Path(str(value)).exists())
+    return [f"--{name}", str(Path(str(value)).absolute()) if is_path else str(value)]

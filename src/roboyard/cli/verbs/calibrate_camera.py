@@ -141,9 +141,10 @@ def _picture(path: Path) -> Any:
 
 
 def _write(path: Path, text: str) -> None:
+    from roboyard.config import write_atomic
     from roboyard.errors import InputError
 
     try:
-        path.write_text(text, encoding="utf-8")
+        write_atomic(path, text)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from error

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import enum
 import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from roboyard.cli.grammar import JsonOption
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 class Kind(enum.StrEnum):
@@ -63,7 +66,7 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
 
     if kind is Kind.NODES:
         return [
-            {"name": name, "about": _first_line(catalog.node_class(name).__doc__), "class": point.value}
+            {"name": name, "about": _first_line(_docstring(point)), "class": point.value}
             for name, point in catalog.nodes().items()
         ]
     entries = {
@@ -73,6 +76,14 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
         Kind.SCENARIOS: catalog.scenarios,
     }[kind]()
     return [{"name": e.name, "about": e.about, "path": str(e.path), "origin": e.origin} for e in entries.values()]
+
+
+def _docstring(point: EntryPoint) -> str | None:
+    from roboyard.scenarios.catalog import node_class
+    from roboyard.scenarios.source_docs import read_class_docstring
+
+    found = read_class_docstring(point.module, point.attr)
+    return node_class(point.name).__doc__ if found is None else found
 
 
 def _sentence(text: str) -> str:

@@ -190,6 +190,7 @@ def _goal(scene: PlanningScene, text: str, frame: str) -> Goal:
 def _write(file: Path, found: Plan) -> None:
     import json
 
+    from roboyard.config import write_atomic
     from roboyard.errors import InputError
 
     points = found.trajectory.knots()
@@ -206,6 +207,6 @@ def _write(file: Path, found: Plan) -> None:
         ],
     }
     try:
-        file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        write_atomic(file, json.dumps(content, indent=1) + "\n")
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", where=str(file)) from error

@@ -49,6 +49,7 @@ def tasks(
     from roboyard.behavior.goals import why as reasons
     from roboyard.behavior.goals.solver import plan_by
     from roboyard.cli.terminal import emit, fields, note, say
+    from roboyard.config import write_atomic
     from roboyard.errors import InputError
 
     domain, world, wish = _read(file, problem, goal, settings or [])
@@ -72,7 +73,7 @@ def tasks(
         raise typer.Exit(1) from None
     if out is not None:
         try:
-            out.write_text(as_xml(plan, domain, world), encoding="utf-8")
+            write_atomic(out, as_xml(plan, domain, world))
         except OSError as error:
             raise InputError(f"cannot be written: {error.strerror}", where=str(out)) from None
     others = without(domain, world, plan, blocked=without_these) if why else []
@@ -121,13 +122,14 @@ def _read(
 
 def _write_pddl(folder: Path, domain: Domain, world: dict[str, object], wish: Goal) -> None:
     from roboyard.behavior.goals.pddl import as_pddl
+    from roboyard.config import write_atomic
     from roboyard.errors import InputError
 
     written = as_pddl(domain, world, wish)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "domain.pddl").write_text(written.domain, encoding="utf-8")
-        (folder / "problem.pddl").write_text(written.problem, encoding="utf-8")
+        write_atomic(folder / "domain.pddl", written.domain)
+        write_atomic(folder / "problem.pddl", written.problem)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(folder)) from None
 

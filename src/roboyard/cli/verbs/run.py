@@ -65,6 +65,10 @@ def run(
     bridge_port: Annotated[
         int | None, typer.Option(metavar="N", min=1, max=65535, help="Port of --foxglove or --rosbridge.")
     ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ORIGIN", help="Web pages of this origin may connect to --foxglove or --rosbridge."),
+    ] = None,
     external: Annotated[
         list[str] | None, typer.Option(metavar="NODE", help="Leave this node out; one outside takes its place.")
     ] = None,
@@ -93,7 +97,9 @@ def run(
     overrides = [*(settings or []), *([f"duration={duration!r}"] if duration is not None else [])]
     spec = load_spec(scenario, overrides=overrides, smoke=smoke, robot=robot, world=world).seeded(seed)
     wanted = {"ros2": ros2, "ros1": ros1, "foxglove": foxglove, "rosbridge": rosbridge}
-    bridging = Bridging.of(wanted, bridge_topics or (), bridge_host, bridge_port, external or (), external_wait)
+    bridging = Bridging.of(
+        wanted, bridge_topics or (), bridge_host, bridge_port, external or (), external_wait, allow_origin or ()
+    )
     pace = rate if rate is not None else 1.0 if view or bridging.kinds else 0.0
 
     def once(folder: Path | None, shown: View | None) -> tuple[Outcome, Display, bool]:

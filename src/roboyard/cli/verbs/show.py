@@ -88,6 +88,7 @@ def tree(
     One node a line, with its ports, conditions and scripts; subtrees where they are used.
     Of a run also where each node stands, [RUNNING], or in parentheses what it answered last.
     """
+    from roboyard.config import write_atomic
     from roboyard.errors import InputError
 
     if file is None or recording is not None:
@@ -106,7 +107,7 @@ def tree(
     found = load_tree(file, main=main, mock=mock)
     if out is not None:
         try:
-            out.write_text(as_svg(found), encoding="utf-8")
+            write_atomic(out, as_svg(found))
         except OSError as error:
             raise InputError(f"cannot be written: {error.strerror}", where=str(out)) from None
     if json:

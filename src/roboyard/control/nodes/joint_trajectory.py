@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.bus import Node, param, resource
 from roboyard.bus.actions import GoalHandle
+from roboyard.compute import expect_kernels
 from roboyard.control.following import Course, Follower, Tolerances
 from roboyard.control.joining import joined
 from roboyard.control.limits import JointBounds, JointRates, check_near
@@ -23,7 +24,8 @@ from roboyard.control.nodes.trajectory_messages import (
 )
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
-from roboyard.control.trajectories import JointSample, Trajectory, WayPoint
+from roboyard.control.profile import advance_on_profile, greatest_profile
+from roboyard.control.trajectories import JointSample, Trajectory, WayPoint, sample_piece
 from roboyard.description.model import Model
 from roboyard.errors import ConfigError, InputError
 from roboyard.hardware.interface import Hardware, JointCommand
@@ -76,6 +78,7 @@ class JointTrajectoryNode(Node):
 
     def setup(self) -> None:
         """Check the joints, hold them, and listen."""
+        expect_kernels(advance_on_profile, greatest_profile, sample_piece)
         if not self.joints:
             raise ConfigError("no joints", where=self.full_name, valid="parameter joints: names of the group")
         check_modes(self.hardware, self.joints, "position" if self.mode == "position" else "velocity", self.full_name)

@@ -15,20 +15,28 @@ from roboyard.control.nodes.stopping import offer_stops
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
 from roboyard.description.model import Model
-from roboyard.errors import ConfigError
+from roboyard.errors import ConfigError, InputError
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import msg
 from roboyard.messages.time import stamp
+
+_TARGET_CHANGE = 1e-3
+"""Joints that another source moved by more than this are published as new targets [rad or m]."""
+_TARGET_PERIOD_NS = 100_000_000
+"""Shortest time between two such messages [ns]."""
 
 
 class MovingNode(Node):
     """Moves joints of a group one by one, to positions or at velocities, never with a lurch (see `JointMoves`).
 
     services: ~stop (std_srvs/Trigger), ~pause (std_srvs/SetBool)
-    out: positions to the hardware; joint_targets (sensor_msgs/JointState, latched): where they go to
+    out: positions to the hardware; joint_targets (sensor_msgs/JointState, latched): where they go to; where they are,
+        while another source has them, so that a client may add a step to the newest message
 
     Subclasses listen, and call ``go`` and ``run``.  The newest command of a joint counts; a velocity ends when it is
-    older than ``timeout``.  Everything is refused while another source moves the joints (see `JointOwners`).
+    older than ``timeout``.  Everything is refused while another source moves the joints (see `JointOwners`); then
+    joint_targets is published again, so that a client does not reckon with the refused command.  A joint at rest that
+    something moved farther than ``start_tolerance`` from its set-point starts from where it is.
     """
 
     hardware: Hardware = resource(Hardware)
@@ -39,6 +47,9 @@ class MovingNode(Node):
     rate: float = param(100.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
     timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="an older velocity is over")
     hold: bool = param(True, doc="hold the joints where they stand from the start on", fixed=True)
+    start_tolerance: float = param(
+        0.1, unit="rad or m", low=0.0, high=1e3, doc="a joint at rest farther off its set-point starts where it is"
+    )
 
     def setup(self) -> None:
         """Check the joints, hold them where they are, and listen."""
@@ -53,6 +64,7 @@ class MovingNode(Node):
         except ConfigError as error:
             raise ConfigError(error.what, where=self.full_name, valid=error.valid) from None
         self._told = self.publisher("joint_targets", msg.JointState, latched=True)
+        self._published, self._published_ns = self._moves.targets, self.now_ns
         self._tell()
         if self.hold:
             self.owners.hold(self.full_name, self.joints)
@@ -67,6 +79,7 @@ class MovingNode(Node):
         """State as plain data."""
         return super().save() | {
             "moves": self._moves.save(),
+            "published": (self._published.copy(), self._published_ns),
             "owns": self.owners.owns(self.full_name, self.joints),
             "paused": self.owners.paused(self.joints),
         }
@@ -75,13 +88,18 @@ class MovingNode(Node):
         """Take back what ``save`` gave."""
         super().load(state)
         self._moves.load(state["moves"])
+        self._published, self._published_ns = np.array(state["published"][0]), int(state["published"][1])
         self.owners.pause(self.joints, state["paused"])
         if state["owns"]:
             self.owners.take(self.full_name, self.joints)  # the next tick tells whether they rest
 
     def go(self, positions: Sequence[tuple[int, float]]) -> None:
         """Move joints, by their places in the group, to positions. Raises InputError where another source has them."""
-        self.owners.take(self.full_name, self.joints)
+        try:
+            self._take([index for index, _ in positions])
+        except InputError:
+            self._tell()
+            raise
         for index, position in positions:
             held = self._moves.go(index, position)
             if held != position:
@@ -90,15 +108,28 @@ class MovingNode(Node):
 
     def run(self, speeds: Sequence[tuple[int, float]]) -> None:
         """Move joints at velocities. Raises InputError where another source has them."""
-        self.owners.take(self.full_name, self.joints)
+        self._take([index for index, _ in speeds])
         for index, speed in speeds:
             self._moves.run(index, speed, self.now_ns + round(self.timeout * 1e9))
+
+    def _take(self, indices: Sequence[int]) -> None:
+        """Take the joints; those of ``indices`` that stand somewhere else than their set-points start from there.
+
+        Raises:
+            InputError: another source moves the joints; nothing changes.
+        """
+        self.owners.take(self.full_name, self.joints)
+        actual, wanted = self._actual(), self._moves.position
+        for index in indices:
+            if abs(actual[index] - wanted[index]) > self.start_tolerance and self._moves.is_at_rest(index):
+                self._moves.start_at(index, float(actual[index]))
 
     def _actual(self) -> NDArray[np.float64]:
         actual: NDArray[np.float64] = self.hardware.read().position[self._where]
         return actual
 
     def _tell(self) -> None:
+        self._published, self._published_ns = self._moves.targets, self.now_ns
         self._told.publish(
             msg.JointState(
                 header=msg.Header(stamp=stamp(self.now_ns)), name=list(self.joints), position=self._moves.targets
@@ -108,6 +139,9 @@ class MovingNode(Node):
     def _tick(self) -> None:
         if not self.owners.owns(self.full_name, self.joints):
             self._moves.be_at(self._actual())  # ready to go on from there
+            moved = float(np.abs(self._moves.targets - self._published).max()) > _TARGET_CHANGE
+            if moved and self.now_ns - self._published_ns >= _TARGET_PERIOD_NS:
+                self._tell()
             return
         if self._moves.step(self.now_ns, 1.0 / self.rate, self.owners.paused(self.joints)):
             self._tell()

@@ -6,7 +6,9 @@ from itertools import compress
 from typing import Any
 
 from roboyard.bus import Node, param, resource
+from roboyard.compute import expect_kernels
 from roboyard.control.forward import ForwardKinematics, fixed_transforms
+from roboyard.control.forward_kernels import moved_frames
 from roboyard.control.throttle import Throttle
 from roboyard.description.model import Model
 from roboyard.messages import msg
@@ -28,6 +30,7 @@ class RobotStateNode(Node):
 
     def setup(self) -> None:
         """Publish the fixed frames and listen to the joints."""
+        expect_kernels(moved_frames)
         self._kinematics = ForwardKinematics(self.description)
         self._positions = dict.fromkeys(self._kinematics.inputs, 0.0)
         self._names: list[str] = []  # of the message before, and which of them count

@@ -3,7 +3,9 @@
 Everything works on a `Surface` of arrays; ``files`` reads and writes, ``robot`` puts a URDF together.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.description.mesh_tools.covering import Cover, cover
@@ -19,7 +21,14 @@ if TYPE_CHECKING:
     from roboyard.description.mesh_tools.splitting import by_boxes, by_components, by_planes
     from roboyard.description.mesh_tools.surface import Surface, joined, welded
 
-_HOMES = {
+__all__ = [
+    "Attached", "Cover", "Decomposed", "Fitted", "MassProperties", "Nearness", "Reduced", "Surface", "T_new_old",
+    "as_hull", "by_boxes", "by_components", "by_planes", "closed_surface", "combined", "cover", "decomposed", "fit",
+    "fits", "hausdorff", "joined", "make_robot", "mass_properties", "read_surface", "share_mass", "to_error",
+    "to_triangles", "welded", "write_stl",
+]  # fmt: skip
+
+__getattr__, __dir__ = lazy_exports(__name__, {
     "covering": ("Cover", "cover"),
     "files": ("read_surface", "write_stl"),
     "fitting": ("Fitted", "fit", "fits"),
@@ -32,20 +41,4 @@ _HOMES = {
     "robot": ("Attached", "make_robot", "share_mass"),
     "splitting": ("by_boxes", "by_components", "by_planes"),
     "surface": ("Surface", "joined", "welded"),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-__all__ = [
-    "Attached", "Cover", "Decomposed", "Fitted", "MassProperties", "Nearness", "Reduced", "Surface", "T_new_old",
-    "as_hull", "by_boxes", "by_components", "by_planes", "closed_surface", "combined", "cover", "decomposed", "fit",
-    "fits", "hausdorff", "joined", "make_robot", "mass_properties", "read_surface", "share_mass", "to_error",
-    "to_triangles", "welded", "write_stl",
-]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+})  # fmt: skip

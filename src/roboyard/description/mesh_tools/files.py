@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.config import write_atomic
 from roboyard.description.mesh_tools.surface import Surface, welded
 from roboyard.errors import DescriptionError, InputError
 
@@ -146,4 +147,4 @@ def write_stl(file: Path, surface: Surface) -> None:
     rows["corners"] = surface.triangles
     header = b"binary STL, lengths in metres".ljust(80)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(header + len(rows).to_bytes(4, "little") + rows.tobytes())
+    write_atomic(file, header + len(rows).to_bytes(4, "little") + rows.tobytes())

@@ -9,7 +9,7 @@ import numpy as np
 
 from roboyard.description.mesh_tools.nearness import Nearness, scattered
 from roboyard.description.mesh_tools.surface import Surface
-from roboyard.errors import DescriptionError, InputError
+from roboyard.errors import DescriptionError, InputError, import_extra
 
 MAX_TRIANGLES = 5_000
 """Larger surfaces are reduced before they are taken apart."""
@@ -75,7 +75,7 @@ def decomposed(surface: Surface, most: int = 16, concavity: float = 0.05) -> Dec
     hull = hull_of(surface)
     if most == 1 or (surface.closed and hull.volume <= 1.0001 * surface.volume):
         return _judged(surface, (hull,))
-    import coacd
+    coacd = import_extra("coacd", "mesh", "splitting a mesh into convex pieces")
 
     from roboyard.description.mesh_tools.mending import without_gaps
     from roboyard.description.mesh_tools.reducing import to_triangles

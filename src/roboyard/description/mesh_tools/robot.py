@@ -10,6 +10,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from roboyard.config import write_atomic
 from roboyard.description.mesh_tools.covering import Cover, cover
 from roboyard.description.mesh_tools.files import write_stl
 from roboyard.description.mesh_tools.inertia import MassProperties, mass_properties
@@ -122,7 +123,7 @@ def make_robot(
         texts.append(_joint(parent, child, joints.get(child, Attached()), SE3(translation=away)))
     body = indent("\n".join(texts), "  ")
     text = f'<?xml version="1.0"?>\n<robot name={quoteattr(name)}>\n{body}\n</robot>\n'
-    (folder / f"{name}.urdf").write_text(text, "utf-8")
+    write_atomic(folder / f"{name}.urdf", text)
     return list(made.values())
 
 

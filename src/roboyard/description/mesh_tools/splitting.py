@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.description.mesh_tools.surface import Points, Surface, joined, welded
-from roboyard.errors import DescriptionError
+from roboyard.errors import DescriptionError, import_extra
 
 MAX_PARTS = 500
 """More are no links: the export fell apart into triangles, or screws were not left out."""
@@ -57,7 +57,7 @@ def by_planes(surface: Surface, planes: Sequence[Plane]) -> list[Surface]:
 
 def by_boxes(surface: Surface, boxes: Sequence[Box]) -> list[Surface]:
     """What of a closed surface is in each box, in their order, and last what is in none. Raises DescriptionError."""
-    import manifold3d
+    manifold3d = import_extra("manifold3d", "mesh", "cutting a mesh")
 
     rest, found = _solid(surface), []
     for low, high in boxes:
@@ -70,7 +70,7 @@ def by_boxes(surface: Surface, boxes: Sequence[Box]) -> list[Surface]:
 
 def _solid(surface: Surface) -> Any:
     """The surface as an oriented manifold; several bodies are united first, so that nothing is counted twice."""
-    import manifold3d
+    manifold3d = import_extra("manifold3d", "mesh", "cutting a mesh")
 
     solids = []
     for part in by_components(surface):

@@ -1,5 +1,12 @@
 """MJCF to `Model` and `World`, with MuJoCo's own compilation as the truth for poses, masses and inertia."""
 
-from roboyard.description.mjcf.document import read_model_document, read_world_document
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from roboyard.description.mjcf.document import read_model_document, read_world_document
 
 __all__ = ["read_model_document", "read_world_document"]
+
+__getattr__, __dir__ = lazy_exports(__name__, {"document": ("read_model_document", "read_world_document")})

@@ -1,8 +1,20 @@
 """Writers: a `Model` or `World` as URDF, SDF or MJCF text, with a list of what the format cannot say."""
 
-from roboyard.description.write.mjcf import write_mjcf
-from roboyard.description.write.sdf import write_sdf
-from roboyard.description.write.urdf import write_urdf
-from roboyard.description.write.written import Files, Written
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from roboyard.description.write.mjcf import write_mjcf
+    from roboyard.description.write.sdf import write_sdf
+    from roboyard.description.write.urdf import write_urdf
+    from roboyard.description.write.written import Files, Written
 
 __all__ = ["Files", "Written", "write_mjcf", "write_sdf", "write_urdf"]
+
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "mjcf": ("write_mjcf",),
+    "sdf": ("write_sdf",),
+    "urdf": ("write_urdf",),
+    "written": ("Files", "Written"),
+})  # fmt: skip

@@ -7,12 +7,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from types import TracebackType
 from typing import Any
 
 from roboyard.bus.pacing import wall_seconds
-from roboyard.errors import InputError
+from roboyard.errors import InputError, import_extra
 from roboyard.hardware.dynamixel.control_table import STATE, Item, ServoState, decode_state
 from roboyard.hardware.dynamixel.errors import BusGoneError
 from roboyard.hardware.dynamixel.watch import Missing
@@ -174,12 +173,10 @@ class ServoPort:
 
 def _libraries() -> tuple[Any, tuple[type[Exception], ...]]:
     """The SDK, and all that ports fail with."""
-    try:
-        sdk, serial, termios = (import_module(name) for name in ("dynamixel_sdk", "serial", "termios"))
-    except ImportError as error:
-        raise InputError(
-            "dynamixel-sdk is not installed", where="servos", valid="pip install 'roboyard[hardware]'"
-        ) from error
+    sdk, serial, termios = (
+        import_extra(name, "hardware", "a port of servos", where="servos")
+        for name in ("dynamixel_sdk", "serial", "termios")
+    )
     # pyserial fails with the last three on a port that was lost while it was looked at
     return sdk, (serial.SerialException, OSError, termios.error, ValueError, TypeError, AttributeError)
 

@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.grids import OccupancyGrid
+from roboyard.grids.distance import squared_distances
+from roboyard.grids.likelihood import sum_over_points
+from roboyard.grids.rays import cast_rays
 from roboyard.localization.amcl import resampling
+from roboyard.localization.amcl.alignment import align_all
 from roboyard.localization.amcl.averages import Averages
 from roboyard.localization.amcl.clusters import clusters
 from roboyard.localization.amcl.config import AmclConfig
@@ -52,6 +57,7 @@ class Amcl:
     """
 
     def __init__(self, config: AmclConfig | None = None, rng: np.random.Generator | None = None) -> None:
+        expect_kernels(align_all, cast_rays, sum_over_points, squared_distances)
         self.config = config or AmclConfig()
         self._rng = rng or np.random.default_rng(0)
         self._model: SensorModel | None = None

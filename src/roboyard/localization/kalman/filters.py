@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.errors import RunError
 from roboyard.localization.kalman import kernels
 from roboyard.localization.kalman.state import SIZE, finite, moved, wrapped
@@ -30,6 +31,7 @@ class KalmanFilter(ABC):
     """
 
     def __init__(self, state: Array, covariance: Array) -> None:
+        expect_kernels(kernels.correct)
         self.state: Array = np.array(state, dtype=np.float64)
         self.covariance: Array = np.array(covariance, dtype=np.float64)
 
@@ -87,6 +89,10 @@ class KalmanFilter(ABC):
 
 class Ekf(KalmanFilter):
     """The extended filter: covariances by the model's derivative."""
+
+    def __init__(self, state: Array, covariance: Array) -> None:
+        super().__init__(state, covariance)
+        expect_kernels(kernels.predict)
 
     def _predict(self, dt: float, noise: Array) -> None:
         kernels.predict(self.state, self.covariance, noise, dt)

@@ -1,12 +1,17 @@
 """Nodes that connect localization to topics."""
 
-from roboyard.localization.nodes.amcl import AmclNode
-from roboyard.localization.nodes.kalman import EkfNode, UkfNode
-from roboyard.localization.nodes.odometry import OdometryNode
-from roboyard.localization.nodes.planar import AckermannOdometryNode, MecanumOdometryNode
-from roboyard.localization.nodes.static_transform import StaticTransformNode
-from roboyard.localization.nodes.truth_localization import TruthLocalizationNode
-from roboyard.localization.nodes.truth_odometry import TruthOdometryNode
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from roboyard.localization.nodes.amcl import AmclNode
+    from roboyard.localization.nodes.kalman import EkfNode, UkfNode
+    from roboyard.localization.nodes.odometry import OdometryNode
+    from roboyard.localization.nodes.planar import AckermannOdometryNode, MecanumOdometryNode
+    from roboyard.localization.nodes.static_transform import StaticTransformNode
+    from roboyard.localization.nodes.truth_localization import TruthLocalizationNode
+    from roboyard.localization.nodes.truth_odometry import TruthOdometryNode
 
 __all__ = [
     "AckermannOdometryNode",
@@ -19,3 +24,13 @@ __all__ = [
     "TruthOdometryNode",
     "UkfNode",
 ]
+
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "amcl": ("AmclNode",),
+    "kalman": ("EkfNode", "UkfNode"),
+    "odometry": ("OdometryNode",),
+    "planar": ("AckermannOdometryNode", "MecanumOdometryNode"),
+    "static_transform": ("StaticTransformNode",),
+    "truth_localization": ("TruthLocalizationNode",),
+    "truth_odometry": ("TruthOdometryNode",),
+})  # fmt: skip

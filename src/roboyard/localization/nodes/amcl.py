@@ -20,7 +20,7 @@ from roboyard.localization.nodes.amcl_parameters import AmclParameters
 from roboyard.localization.nodes.odometry import PLANAR
 from roboyard.messages import msg, srv
 from roboyard.messages.convert import grid_origin, grid_to_array, pose_to_se2
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import is_ahead, nanoseconds
 
 _WAITING = 20
 """Scans of a laser that wait for their transform, at most."""
@@ -93,6 +93,9 @@ class AmclNode(AmclParameters):
 
     def _taker(self, topic: str) -> Any:
         def on_scan(scan: Any) -> None:
+            if is_ahead(nanoseconds(scan.header.stamp), self.now_ns):
+                self._drop("scans that are stamped in the future")
+                return
             waiting = self._waiting[topic]
             waiting.append(scan)
             if len(waiting) > _WAITING:

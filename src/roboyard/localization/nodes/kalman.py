@@ -15,7 +15,7 @@ from roboyard.localization.nodes.kalman_inputs import TYPES, Inputs
 from roboyard.localization.nodes.kalman_parameters import EACH, KINDS, KalmanParameters
 from roboyard.messages import msg, srv
 from roboyard.messages.convert import header, odometry_to_msg, pose_to_msg, pose_to_se3, twist_to_arrays
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import is_ahead, nanoseconds
 
 _SILENT = 2.0
 """A source that says nothing for so long is reported [s]."""
@@ -164,8 +164,12 @@ class KalmanNode(KalmanParameters):
         if not np.isfinite(covariance).all() or (np.diag(covariance) < 0.0).any():
             self.log.warn("left out a pose to be at: its covariance is none")
             return
+        time_ns = nanoseconds(message.header.stamp)
+        if is_ahead(time_ns, self.now_ns):
+            self.log.warn("left out a pose to be at: it is stamped in the future")
+            return
         self._restart()
-        self._fusion.set_pose(nanoseconds(message.header.stamp), np.concatenate([T.translation, T.rpy]), covariance)
+        self._fusion.set_pose(time_ns, np.concatenate([T.translation, T.rpy]), covariance)
 
     def _on_command(self, message: Any) -> None:
         twist = message.twist if self.stamped_control else message

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.chains.rows import Rows, place_frames, product, smallest
-from roboyard.compute import kernel
+from roboyard.compute import kernel, read_only
 from roboyard.manipulation.kinematics.parallel import Parallel, solve_parallel
 from roboyard.manipulation.kinematics.refine import Wish, cost_of, example_wish, fill_error, refine
 from roboyard.manipulation.kinematics.spherical import Spherical, solve_spherical
@@ -160,9 +160,9 @@ def _answered(
 
 def _many() -> tuple[Rows, Array, Array, Array, Array, Array, Array, NDArray[np.int64], NDArray[np.int64]]:
     none = np.zeros(1, dtype=np.int64)
-    two = np.ones(2)
+    two, near = np.ones(2), read_only(np.zeros((1, 1)))
     return (
-        smallest(), np.zeros((1, 4, 4)), np.zeros((1, 1)), np.zeros(3), two, two, np.zeros((1, 8, 1)), none, none
+        smallest(), np.zeros((1, 4, 4)), near, np.zeros(3), two, two, np.zeros((1, 8, 1)), none, none
     )  # fmt: skip
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.chains.chain import Chain
-from roboyard.chains.rows import Rows
+from roboyard.chains.rows import Rows, place_frames, place_tips
+from roboyard.compute import expect_kernels, read_only
 from roboyard.config import check
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -39,6 +40,16 @@ _TURNS = 4096
 _SLIDE = 1.0
 """Where a sliding joint without limits is looked for: as far to both sides [m]."""
 _DEFAULT = IkSettings()
+
+
+def expect_ik(chain: Chain) -> None:
+    """Have the kernels compiled ahead that `solve_ik` is going to call for a chain."""
+    expect_kernels(place_frames, place_tips, error_at)
+    form = form_of(chain)
+    if form is None:
+        expect_kernels(search)
+    else:
+        expect_kernels(all_parallel if form.code else all_spherical)
 
 
 def solve_ik(
@@ -136,7 +147,7 @@ def _closed(
     solve: Callable[..., None] = all_parallel if form.code else all_spherical
     out = np.empty((len(goals), MOST, chain.dof))
     counts, states = np.empty(len(goals), dtype=np.int64), np.empty(len(goals), dtype=np.int64)
-    around = np.ascontiguousarray(np.broadcast_to(near, (len(goals), chain.dof)))
+    around = read_only(np.ascontiguousarray(np.broadcast_to(near, (len(goals), chain.dof))))
     solve(
         form.arm,
         form.backwards,

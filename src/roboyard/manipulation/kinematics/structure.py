@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.chains.chain import Chain
 from roboyard.chains.rows import Rows, place_frames, place_tips
+from roboyard.compute import expect_kernels
 from roboyard.manipulation.kinematics.parallel import Parallel, solve_parallel
 from roboyard.manipulation.kinematics.spherical import Spherical, solve_spherical
 
@@ -150,6 +151,7 @@ def _parallel(rows: Rows) -> Parallel | None:
 
 def _proven(arm: Spherical | Parallel, rows: Rows) -> bool:
     """Whether it finds random positions again."""
+    expect_kernels(solve_spherical if isinstance(arm, Spherical) else solve_parallel)
     count = len(rows.lower)
     q = np.random.default_rng(0).uniform(-math.pi, math.pi, (_PROOFS, count))
     poses, out, near = np.empty((_PROOFS, 4, 4)), np.empty((8, count)), np.zeros(count)

@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 
 from roboyard.bus import Future, GoalHandle, Node, param, resource, settings
+from roboyard.chains.masses import fill_along, fill_efforts
+from roboyard.compute import expect_kernels
+from roboyard.control.profile import fastest_profile
 from roboyard.description import World
 from roboyard.errors import RoboyardError, UnknownNameError
 from roboyard.geometry import SE3
+from roboyard.manipulation.collision.boxes_tree import _fill
+from roboyard.manipulation.collision.clearance import distances, free_line, touching
 from roboyard.manipulation.groups import Groups
 from roboyard.manipulation.kinematics import IkSettings, solve_ik
+from roboyard.manipulation.kinematics.search import search as search_ik
+from roboyard.manipulation.kinematics.solve import expect_ik
 from roboyard.manipulation.nodes.motion import Motion, Mover
 from roboyard.manipulation.nodes.motion_messages import sampled, state_message, trajectory_message
 from roboyard.manipulation.nodes.motion_requests import Reader
@@ -21,6 +28,8 @@ from roboyard.manipulation.nodes.scene_keeper import SceneKeeper, place_of
 from roboyard.manipulation.nodes.scene_messages import scene_to_msg
 from roboyard.manipulation.people import PeopleSettings
 from roboyard.manipulation.planning import LineBlocked, Plan, planner_named
+from roboyard.manipulation.planning.shortening import round_corners, shorten
+from roboyard.manipulation.planning.trees import grow, try_straight
 from roboyard.manipulation.searching import Request, search
 from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import pose_stamped, pose_to_se3
@@ -72,6 +81,10 @@ class MoveGroupNode(Node):
 
     def setup(self) -> None:
         """Connect."""
+        expect_kernels(_fill, touching, distances, free_line, try_straight, grow, shorten, round_corners)
+        expect_kernels(fill_along, fill_efforts, fastest_profile)
+        expect_kernels(search_ik)  # of straight lines
+        expect_ik(self.groups.chain(self.group or None))
         known = self.world if self.know_world else None
         self._keeper = keeper = SceneKeeper(
             self, self.groups, self.group, world_frame=self.world_frame, place=place_of(self.place), known=known,

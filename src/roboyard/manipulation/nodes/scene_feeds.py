@@ -11,14 +11,16 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.bus import Node
+from roboyard.compute import expect_kernels
 from roboyard.errors import RoboyardError
 from roboyard.manipulation.collision.building import PART
 from roboyard.manipulation.gripped import gripped, touched_by
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
 from roboyard.manipulation.nodes.scene_messages import parts_named
 from roboyard.manipulation.nodes.thing_feed import ThingFeed
-from roboyard.manipulation.people import PartsOfBody, PeopleSettings, person_at
+from roboyard.manipulation.people import PartsOfBody, PeopleSettings, person_at, round_parts
 from roboyard.manipulation.scene import Pair
+from roboyard.mapping.octree.stream import read_binary
 from roboyard.messages import msg
 from roboyard.messages.convert.poses import vector_to_array
 
@@ -75,7 +77,10 @@ class SceneFeeds:
         node.subscribe("planning_scene", types.PlanningScene, self._on_scene)
         node.subscribe("collision_object", types.CollisionObject, self._on_object)
         node.subscribe("attached_collision_object", types.AttachedCollisionObject, self._on_attached)
+        if bodies_topics:
+            expect_kernels(round_parts)
         if octomap_topic:
+            expect_kernels(read_binary)
             node.subscribe(octomap_topic, msg.octomap_msgs.Octomap, keeper.on_octomap)
         for topic in people_topics:
             node.subscribe(topic, msg.Odometry, partial(self._on_person, topic))

@@ -8,10 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.bus import Node, TransformError, param, resource
+from roboyard.compute import expect_kernels
 from roboyard.description import Model
 from roboyard.errors import MessageError
 from roboyard.geometry import SE3
-from roboyard.manipulation.self_filter import Shapes
+from roboyard.manipulation.self_filter import Shapes, _mark
 from roboyard.messages import msg, nanoseconds
 from roboyard.messages.convert import cloud_points, cloud_to_msg
 
@@ -43,6 +44,7 @@ class SelfFilterNode(Node):
 
     def setup(self) -> None:
         """Connect."""
+        expect_kernels(_mark)
         self._shapes = Shapes.of_model(self.description)
         self._waiting: deque[Any] = deque(maxlen=_MOST_WAITING)
         self._taken_ns = -(10**18)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import Node, param, resource, settings
+from roboyard.compute import expect_kernels
 from roboyard.config.describe import near
 from roboyard.control.limits import JointBounds, JointRates
 from roboyard.control.nodes.stopping import offer_stops
@@ -17,6 +18,7 @@ from roboyard.description import World
 from roboyard.description.model import Model
 from roboyard.errors import InputError, RoboyardError
 from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.manipulation.collision.clearance import free_piece
 from roboyard.manipulation.groups import Groups
 from roboyard.manipulation.nodes.scene_feeds import SceneFeeds
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper, place_of
@@ -43,8 +45,9 @@ class ServoNode(Node):
 
     Names are MoveIt Servo's.  The newest command counts, whichever its kind.  The arm stops when none comes for
     ``timeout``, and on one that makes no sense: not finite, in an unknown frame, for unknown joints, or while
-    another source moves the joints (see `JointOwners`).  A guarded arm stops while the guard is silent.  See
-    `tip_speeds` for what arms of five joints leave out.
+    another source moves the joints (see `JointOwners`).  An arm at rest that something moved farther than
+    ``start_tolerance`` from its set-points starts from where it is.  A guarded arm stops while the guard is silent.
+    See `tip_speeds` for what arms of five joints leave out.
     """
 
     hardware: Hardware = resource(Hardware)
@@ -58,6 +61,9 @@ class ServoNode(Node):
     rate: float = param(100.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
     timeout: float = param(0.2, unit="s", low=0.01, high=60.0, doc="an older command is over")
     speed: float = param(0.5, low=0.01, high=1.0, doc="share of the joints' speeds", fixed=True)
+    start_tolerance: float = param(
+        0.1, unit="rad or m", low=0.0, high=1e3, doc="an arm at rest farther off its set-points starts where it is"
+    )
     world_frame: str = param("", doc="of plans, by /tf; empty: the robot's root link, which stands still", fixed=True)
     know_world: bool = param(False, doc="what stands fast in the world is known beforehand, as a map is", fixed=True)
     place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the root in that world", fixed=True)
@@ -72,6 +78,7 @@ class ServoNode(Node):
 
     def setup(self) -> None:
         """Connect."""
+        expect_kernels(free_piece)
         self._keeper = keeper = SceneKeeper(
             self, self.groups, self.group, world_frame=self.world_frame, place=place_of(self.place),
             known=self.world if self.know_world else None, margin=self.margin, joint_timeout=1.0,
@@ -153,9 +160,14 @@ class ServoNode(Node):
             raise InputError("commands are switched off", valid="pause_servo with false")
         mine = self.owners.owns(self.full_name, self._joints)
         self.owners.take(self.full_name, self._joints)
-        if not mine:
-            self._servoing.be_at(self._actual())
+        actual = self._actual()
+        if not mine or (self._is_at_rest() and np.abs(actual - self._servoing.position).max() > self.start_tolerance):
+            self._servoing.be_at(actual)
         self._until_ns = self.now_ns + round(self.timeout * 1e9)
+
+    def _is_at_rest(self) -> bool:
+        """Whether nothing is asked for and the joints are told to stand."""
+        return self._twist is None and self._speeds is None and self._servoing.standing
 
     def _refuse(self, error: RoboyardError) -> None:
         self.log.error(f"refused a command: {error}", every=1.0)

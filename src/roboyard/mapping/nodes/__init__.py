@@ -1,9 +1,8 @@
 """What connects mapping to recordings and topics."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.mapping.nodes.elevation import ElevationNode
@@ -12,17 +11,6 @@ if TYPE_CHECKING:
     from roboyard.mapping.nodes.map_server import MapSaverNode, MapServerNode
     from roboyard.mapping.nodes.octree import OctreeNode
     from roboyard.mapping.nodes.slam import SlamNode
-
-_HOMES = {
-    "ElevationNode": "elevation",
-    "LogTopics": "log_topics",
-    "MapSaverNode": "map_server",
-    "MapServerNode": "map_server",
-    "OctreeNode": "octree",
-    "ScanLog": "logs",
-    "SlamNode": "slam",
-    "read_log": "logs",
-}
 
 __all__ = [
     "ElevationNode",
@@ -35,10 +23,11 @@ __all__ = [
     "read_log",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'roboyard.mapping.nodes' has no attribute '{name}'")
-    value = getattr(import_module(f"roboyard.mapping.nodes.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "elevation": ("ElevationNode",),
+    "log_topics": ("LogTopics",),
+    "logs": ("ScanLog", "read_log"),
+    "map_server": ("MapSaverNode", "MapServerNode"),
+    "octree": ("OctreeNode",),
+    "slam": ("SlamNode",),
+})  # fmt: skip

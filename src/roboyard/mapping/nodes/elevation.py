@@ -16,6 +16,7 @@ from roboyard.mapping.elevation import ElevationConfig, ElevationMap, Taken
 from roboyard.mapping.nodes.grid_map_messages import CEILING, HEIGHTS, VARIANCE, grid_map_to_msg
 from roboyard.mapping.nodes.octree_messages import cloud_from_msg
 from roboyard.messages import msg, nanoseconds, srv
+from roboyard.messages.time import is_ahead
 
 _PATIENCE_NS: Final = 300_000_000
 """So long a cloud waits for the transform of its moment [ns]."""
@@ -86,9 +87,13 @@ class ElevationNode(Node):
         self._sure = np.asarray(message.pose.covariance, np.float64).reshape(6, 6)
 
     def _on_cloud(self, message: Any) -> None:
+        time_ns = nanoseconds(message.header.stamp)
+        if is_ahead(time_ns, self.now_ns):
+            self.report_health("warn", "a cloud is left out: it is stamped in the future")
+            return
         # a period less a tenth: stamps jitter, and a camera's need not be a multiple of ours
-        if nanoseconds(message.header.stamp) - self._taken_ns >= round(0.9e9 / self.max_rate):
-            self._taken_ns = nanoseconds(message.header.stamp)
+        if time_ns - self._taken_ns >= round(0.9e9 / self.max_rate):
+            self._taken_ns = time_ns
             self._waiting.append(message)
             self._go_on()
 

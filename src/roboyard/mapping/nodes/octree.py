@@ -11,19 +11,27 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.bus import Future, Node, TransformError, param, resource, settings
+from roboyard.compute import expect_kernels
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.grids import OccupancyGrid
+from roboyard.grids.thinning import grouped
 from roboyard.mapping.nodes.map_messages import map_to_msg
 from roboyard.mapping.nodes.octree_messages import centers_to_msg, cloud_from_msg, octree_to_msg
 from roboyard.mapping.octree import Inserted, Leaves, OctreeConfig, OctreeMap, read_octree
+from roboyard.mapping.octree.blocks import morton, unmorton
 from roboyard.mapping.octree.config import SensorModel
 from roboyard.mapping.octree.files import COLORED, PLAIN, write_tree
 from roboyard.mapping.octree.ground import GroundFilter, ground_points
-from roboyard.mapping.octree.placing import place
-from roboyard.mapping.octree.projection import project
+from roboyard.mapping.octree.levels import climb, leaf_numbers
+from roboyard.mapping.octree.octree_map import gather, paint
+from roboyard.mapping.octree.placing import place, placed
+from roboyard.mapping.octree.projection import project, shade
+from roboyard.mapping.octree.rays import count_in, mark_beams, within_reach
+from roboyard.mapping.octree.stream import write_binary, write_full
 from roboyard.messages import msg, nanoseconds, srv
 from roboyard.messages.convert import unpack_rgb
+from roboyard.messages.time import is_ahead
 
 _PATIENCE_NS: Final = 300_000_000
 """So long a cloud waits for the transform of its moment [ns]."""
@@ -98,7 +106,24 @@ class OctreeNode(Node):
 
     def setup(self) -> None:
         """Connect; begin with the file, if there is one."""
+        expect_kernels(
+            grouped,
+            placed,
+            within_reach,
+            mark_beams,
+            count_in,
+            morton,
+            unmorton,
+            climb,
+            leaf_numbers,
+            gather,
+            shade,
+            write_binary,
+            write_full,
+        )
         self._config = OctreeConfig(self.resolution, self.occupied, self.sensor_model)
+        if self.use_colored_map:
+            expect_kernels(paint)
         self._kind = COLORED if self.use_colored_map else PLAIN
         self._check_file()
         self._octree = OctreeMap(self._config)
@@ -137,9 +162,13 @@ class OctreeNode(Node):
 
     # -- clouds --------------------------------------------------------------------------------------------------------
     def _on_cloud(self, message: Any) -> None:
+        time_ns = nanoseconds(message.header.stamp)
+        if is_ahead(time_ns, self.now_ns):
+            self.report_health("warn", "a cloud is left out: it is stamped in the future")
+            return
         # a period less a tenth: stamps jitter, and a camera's need not be a multiple of ours
-        if nanoseconds(message.header.stamp) - self._taken_ns >= round(0.9e9 / self.max_rate):
-            self._taken_ns = nanoseconds(message.header.stamp)
+        if time_ns - self._taken_ns >= round(0.9e9 / self.max_rate):
+            self._taken_ns = time_ns
             self._waiting.append(message)
             self._go_on()
 

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from roboyard.bus import Future, Node, TransformError, param
+from roboyard.compute import expect_kernels
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
 from roboyard.mapping.g2o import write_g2o
 from roboyard.mapping.graph_slam import GraphSlam
 from roboyard.mapping.map_files import save_map
+from roboyard.mapping.matching.correlative import branch_and_bound, fill_tables
+from roboyard.mapping.matching.sight import passed
 from roboyard.mapping.nodes.graph_messages import graph_to_msg, trajectory_to_msg
 from roboyard.mapping.nodes.log_lasers import Faults, Mount, reader
 from roboyard.mapping.nodes.map_messages import map_to_msg
@@ -70,6 +73,7 @@ class SlamNode(Node):
 
     def setup(self) -> None:
         """Connect."""
+        expect_kernels(branch_and_bound, fill_tables, passed)
         self._slam: Slam = make_slam(self.algorithm)
         self._T_map_odom: tuple[float, float, float] | None = None
         self._waiting: deque[Scan] = deque(maxlen=_MOST_WAITING)  # for odometry

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from roboyard.config import write_atomic
 from roboyard.errors import InputError
 from roboyard.mapping.octree.config import OctreeConfig, log_odds
 from roboyard.mapping.octree.leaves import Leaves
@@ -74,14 +75,10 @@ def write_tree(path: Path | str, data: bytes, *, kind: str, resolution: float) -
     suffix = _kind(path)
     nodes = decode_octree(data, kind=kind, binary=suffix == ".bt", resolution=resolution).nodes
     head = header(suffix, kind, nodes, resolution)
-    partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_bytes(head + data)
-        partial.replace(path)
+        write_atomic(path, head + data)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def header(suffix: str, kind: str, nodes: int, resolution: float) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import kernel, read_only
 from roboyard.geometry import SE3
 
 
@@ -32,7 +32,7 @@ def place(
 
 @kernel(
     examples=lambda: [
-        (np.zeros(1, np.float32), np.zeros(1, np.float32), np.zeros(1, np.float32), np.eye(3), np.zeros(3), 0.0, 1.0),
+        (*(np.zeros(1, np.float32),) * 3, np.eye(3), read_only(np.zeros(3)), 0.0, 1.0),
     ]
 )
 def placed(

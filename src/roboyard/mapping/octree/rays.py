@@ -7,13 +7,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import kernel, read_only
 from roboyard.mapping.octree.blocks import ORIGIN, SPREAD
 
 FREE_MARK, HIT_MARK = 1, 2
 
 
-@kernel(examples=lambda: [(np.zeros((1, 3)), np.zeros(3), np.zeros(1, np.bool_), 0.0, 1.0)])
+@kernel(examples=lambda: [(np.zeros((1, 3)), read_only(np.zeros(3)), np.zeros(1, np.bool_), 0.0, 1.0)])
 def within_reach(
     points: NDArray[np.float64], origin: NDArray[np.float64], ground: NDArray[np.bool_], nearest: float, farthest: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -52,7 +52,7 @@ def within_reach(
 
 @kernel(
     examples=lambda: [
-        (np.zeros(3), np.zeros((1, 3)), np.zeros((1, 3), np.int64), 0, 0.1, np.zeros(3, np.int64),
+        (read_only(np.zeros(3)), np.zeros((1, 3)), np.zeros((1, 3), np.int64), 0, 0.1, np.zeros(3, np.int64),
          np.zeros((1, 1, 1), np.int32), np.zeros((1, 3), np.int64), np.zeros((1, 512), np.uint8),
          np.zeros(1, np.uint8), 0),
     ]

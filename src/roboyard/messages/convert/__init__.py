@@ -3,43 +3,48 @@
 Quaternions are w, x, y, z inside and x, y, z, w in messages: they are turned round here, and only here.
 """
 
-from roboyard.messages.convert.clouds import cloud_points, cloud_to_arrays, cloud_to_msg, pack_rgb, unpack_rgb
-from roboyard.messages.convert.grids import grid_origin, grid_to_array, grid_to_msg
-from roboyard.messages.convert.images import (
-    camera_info_to_msg,
-    camera_matrix,
-    image_to_array,
-    image_to_msg,
-    jpeg_to_msg,
-    lens_from_msg,
-)
-from roboyard.messages.convert.markers import points_marker
-from roboyard.messages.convert.people import body_capsules
-from roboyard.messages.convert.poses import (
-    covariance_to_array,
-    covariance_to_msg,
-    header,
-    odometry_to_arrays,
-    odometry_to_msg,
-    path_to_array,
-    path_to_msg,
-    path_to_poses,
-    point_to_msg,
-    pose_stamped,
-    pose_to_msg,
-    pose_to_se2,
-    pose_to_se3,
-    quaternion_to_array,
-    quaternion_to_msg,
-    tf_message,
-    transform_to_msg,
-    transform_to_se3,
-    twist_to_arrays,
-    twist_to_msg,
-    vector_to_array,
-    vector_to_msg,
-)
-from roboyard.messages.convert.scans import scan_angles, scan_points, scan_to_msg, scan_valid
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from roboyard.messages.convert.clouds import cloud_points, cloud_to_arrays, cloud_to_msg, pack_rgb, unpack_rgb
+    from roboyard.messages.convert.grids import grid_origin, grid_to_array, grid_to_msg
+    from roboyard.messages.convert.images import (
+        camera_info_to_msg,
+        camera_matrix,
+        image_to_array,
+        image_to_msg,
+        jpeg_to_msg,
+        lens_from_msg,
+    )
+    from roboyard.messages.convert.markers import points_marker
+    from roboyard.messages.convert.people import body_capsules
+    from roboyard.messages.convert.poses import (
+        covariance_to_array,
+        covariance_to_msg,
+        header,
+        odometry_to_arrays,
+        odometry_to_msg,
+        path_to_array,
+        path_to_msg,
+        path_to_poses,
+        point_to_msg,
+        pose_stamped,
+        pose_to_msg,
+        pose_to_se2,
+        pose_to_se3,
+        quaternion_to_array,
+        quaternion_to_msg,
+        tf_message,
+        transform_to_msg,
+        transform_to_se3,
+        twist_to_arrays,
+        twist_to_msg,
+        vector_to_array,
+        vector_to_msg,
+    )
+    from roboyard.messages.convert.scans import scan_angles, scan_points, scan_to_msg, scan_valid
 
 __all__ = [
     "body_capsules",
@@ -85,3 +90,16 @@ __all__ = [
     "vector_to_array",
     "vector_to_msg",
 ]
+
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "clouds": ("cloud_points", "cloud_to_arrays", "cloud_to_msg", "pack_rgb", "unpack_rgb"),
+    "grids": ("grid_origin", "grid_to_array", "grid_to_msg"),
+    "images": ("camera_info_to_msg", "camera_matrix", "image_to_array", "image_to_msg", "jpeg_to_msg", "lens_from_msg"),
+    "markers": ("points_marker",),
+    "people": ("body_capsules",),
+    "poses": ("covariance_to_array", "covariance_to_msg", "header", "odometry_to_arrays", "odometry_to_msg",
+        "path_to_array", "path_to_msg", "path_to_poses", "point_to_msg", "pose_stamped", "pose_to_msg", "pose_to_se2",
+        "pose_to_se3", "quaternion_to_array", "quaternion_to_msg", "tf_message", "transform_to_msg",
+        "transform_to_se3", "twist_to_arrays", "twist_to_msg", "vector_to_array", "vector_to_msg"),
+    "scans": ("scan_angles", "scan_points", "scan_to_msg", "scan_valid"),
+})  # fmt: skip

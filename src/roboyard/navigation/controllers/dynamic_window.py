@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.navigation.controllers.arrival import Tolerance
@@ -97,6 +98,7 @@ class DynamicWindow(PathFollower):
         config: WindowConfig = WindowConfig(),
         tolerance: Tolerance = Tolerance(),
     ) -> None:
+        expect_kernels(judge_velocities, lattice)
         self._farthest = max(limits.forward, limits.backward, limits.sideways) * config.horizon + config.nose_ahead
         super().__init__(footprint, limits, config.period, max(config.reach, self._farthest), tolerance)
         self._config = config

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.navigation.controllers.arrival import Tolerance
@@ -138,6 +139,7 @@ class Mppi(PathFollower):
         config: MppiConfig = MppiConfig(),
         tolerance: Tolerance = Tolerance(),
     ) -> None:
+        expect_kernels(motion_costs, obstacle_costs, path_costs, pursue, roll_out)
         speed = max(limits.forward, limits.backward, limits.sideways)
         super().__init__(footprint, limits, config.dt, speed * config.steps * config.dt, tolerance)
         self._config = config

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import expect_kernels, kernel
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.geometry import wrap_angle
@@ -83,6 +83,7 @@ class RegulatedPursuit(PathFollower):
         config: PursuitConfig = PursuitConfig(),
         tolerance: Tolerance = Tolerance(),
     ) -> None:
+        expect_kernels(arc_room)
         braking = limits.forward**2 / (2.0 * config.braking * limits.acceleration)
         reach = config.look_max + braking
         super().__init__(footprint, limits, config.period, reach, tolerance)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import label
 
 from roboyard.errors import ConfigError
 from roboyard.grids import GridFrame
@@ -28,6 +27,9 @@ class DenoiseLayer:
         if not 1 <= smallest <= 1000:
             raise ConfigError(f"smallest = {smallest}", where=name, valid="1 to 1000")
         self.name = name
+        from scipy.ndimage import label  # now, and not in the first update of a costmap that is in use
+
+        self._label = label
         self._smallest = smallest
         self._neighbours = np.ones((3, 3)) if diagonal else None
         self._below = np.zeros((0, 0), dtype=np.bool_)
@@ -48,7 +50,7 @@ class DenoiseLayer:
         """See ``Layer``."""
         self._below[bounds.slices] = cells[bounds.slices] == LETHAL
         around = bounds.grown(self._smallest, cells.shape)
-        groups, count = label(self._below[around.slices], structure=self._neighbours)
+        groups, count = self._label(self._below[around.slices], structure=self._neighbours)
         sizes = np.bincount(groups.ravel(), minlength=count + 1)
         small = (sizes < self._smallest)[groups] & (groups > 0)
         part = small[

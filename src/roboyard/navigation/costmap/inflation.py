@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import expect_kernels, kernel
 from roboyard.errors import ConfigError
 from roboyard.grids import GridFrame
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
@@ -37,6 +37,7 @@ class InflationLayer:
         unknown: bool = False,
         name: str = "inflation",
     ) -> None:
+        expect_kernels(inflate)
         if not (0.0 <= inscribed_radius < math.inf and 0.0 <= radius <= 50.0):
             raise ConfigError(f"radii {inscribed_radius} and {radius}", where=name, valid="0 to 50 m")
         if not (math.isfinite(scaling) and scaling > 0.0):

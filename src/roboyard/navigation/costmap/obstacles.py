@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import expect_kernels, kernel
 from roboyard.config import check, field
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
@@ -99,6 +99,7 @@ class ObstacleLayer(OwnCells):
         name: str = "obstacles",
     ) -> None:
         super().__init__(overwrite=overwrite, name=name)
+        expect_kernels(clear)
         self._config = config
 
     def see(self, observations: Sequence[Observation]) -> None:

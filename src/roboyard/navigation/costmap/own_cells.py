@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import expect_kernels, kernel
 from roboyard.errors import InputError
 from roboyard.grids import GridFrame
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
@@ -28,6 +28,7 @@ class OwnCells:
     """Arrays (rows, columns) that it keeps in mind, and what they hold where it knows nothing."""
 
     def __init__(self, *, overwrite: bool, name: str) -> None:
+        expect_kernels(cells_under)
         self.name = name
         self._overwrite = overwrite
         self._cells = self._seen_by = np.zeros((0, 0), dtype=np.uint8)

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import expect_kernels, kernel
 from roboyard.config import check, field
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
@@ -92,6 +92,7 @@ class RangeLayer(OwnCells):
 
     def __init__(self, config: RangeConfig = RangeConfig(), *, overwrite: bool = False, name: str = "ranges") -> None:
         super().__init__(overwrite=overwrite, name=name)
+        expect_kernels(hear_cone)
         self._config = config
         self._probability = np.zeros((0, 0), dtype=np.float64)
 

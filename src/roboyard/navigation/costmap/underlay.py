@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import expect_kernels, kernel
 from roboyard.grids import GridFrame
 from roboyard.navigation.costmap.bounds import Bounds
 from roboyard.navigation.costmap.grid import UNKNOWN
@@ -25,6 +25,7 @@ class Underlay:
     """
 
     def __init__(self, background: int) -> None:
+        expect_kernels(take_dearest)
         self._background = background
         self._values = np.zeros((0, 0), dtype=np.uint8)
         self._frame = self._onto = GridFrame(1.0, (0, 0))

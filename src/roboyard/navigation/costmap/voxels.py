@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import expect_kernels, kernel, read_only
 from roboyard.config import check, field
 from roboyard.errors import ConfigError
 from roboyard.navigation.costmap.bounds import Bounds
@@ -67,6 +67,7 @@ class VoxelLayer(OwnCells):
         name: str = "voxels",
     ) -> None:
         super().__init__(overwrite=overwrite, name=name)
+        expect_kernels(beams_in_grid, clear_voxels, mark_voxels)
         self._config, self._voxels = config or ObstacleConfig(), voxels
         self._marked = np.zeros((0, 0), dtype=np.uint32)
         self._seen = np.zeros((0, 0), dtype=np.uint32)
@@ -84,7 +85,7 @@ class VoxelLayer(OwnCells):
             shares, counts = np.ones(len(seen.points)), np.zeros(len(seen.points), np.bool_)
             size = self._frame.resolution, voxels.resolution_z
             beams_in_grid(
-                seen.origin,
+                read_only(seen.origin),
                 seen.points,
                 seen.hits,
                 pose,
@@ -136,7 +137,7 @@ _MANY = np.zeros((3, 3))
 
 @kernel(
     examples=lambda: [
-        (np.zeros(3), _MANY, np.ones(3, np.bool_), np.zeros(5), 0.05, 0.1, np.zeros(2), np.zeros(2), 0.1,
+        (read_only(np.zeros(3)), _MANY, np.ones(3, np.bool_), np.zeros(5), 0.05, 0.1, np.zeros(2), np.zeros(2), 0.1,
          np.zeros((1, 3)), _MANY.copy(), np.ones(3), np.zeros(3, np.bool_)),
     ]
 )  # fmt: skip

@@ -1,9 +1,14 @@
 """Exploring an unknown place: frontiers, which is next, how much has been seen."""
 
-from roboyard.navigation.exploration.choice import ChoiceConfig, Failure, choose
-from roboyard.navigation.exploration.coverage import coverage, reachable_floor
-from roboyard.navigation.exploration.explorer import Explorer, Progress
-from roboyard.navigation.exploration.frontiers import FrontierConfig, Frontiers, View, find_frontiers
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from roboyard.navigation.exploration.choice import ChoiceConfig, Failure, choose
+    from roboyard.navigation.exploration.coverage import coverage, reachable_floor
+    from roboyard.navigation.exploration.explorer import Explorer, Progress
+    from roboyard.navigation.exploration.frontiers import FrontierConfig, Frontiers, View, find_frontiers
 
 __all__ = [
     "ChoiceConfig",
@@ -18,3 +23,10 @@ __all__ = [
     "find_frontiers",
     "reachable_floor",
 ]
+
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "choice": ("ChoiceConfig", "Failure", "choose"),
+    "coverage": ("coverage", "reachable_floor"),
+    "explorer": ("Explorer", "Progress"),
+    "frontiers": ("FrontierConfig", "Frontiers", "View", "find_frontiers"),
+})  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from roboyard.bus import Future, GoalFuture, GoalHandle, Node, Status, TransformError, param, resource, settings
 from roboyard.bus.actions.status import PREEMPTED
+from roboyard.compute import expect_kernels
 from roboyard.errors import RoboyardError, UnknownNameError
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame, OccupancyGrid
@@ -16,6 +17,7 @@ from roboyard.messages import action, msg
 from roboyard.messages.convert import grid_origin, grid_to_array, pose_stamped
 from roboyard.navigation.errors import PoseUnknown
 from roboyard.navigation.exploration import ChoiceConfig, Explorer, FrontierConfig, Frontiers, find_frontiers
+from roboyard.navigation.exploration.frontier_kernels import components, standing_places, unseen_by_direction
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.nodes.exploration_messages import frontiers_to_msg, status_to_msg
 
@@ -54,6 +56,7 @@ class ExplorerNode(Node):
 
     def setup(self) -> None:
         """Connect."""
+        expect_kernels(components, standing_places, unseen_by_direction)
         self._config = self.frontiers
         if self.own_size and self.outline is not None and len(self.outline):
             shape = Footprint(np.asarray(self.outline))

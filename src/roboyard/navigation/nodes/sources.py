@@ -14,7 +14,7 @@ from roboyard.geometry import SE2, SE3
 from roboyard.grids import thin
 from roboyard.messages import msg
 from roboyard.messages.convert import cloud_points, scan_angles
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import is_ahead, nanoseconds
 from roboyard.navigation.costmap import Observation, RangeReading, Recent
 from roboyard.navigation.driving import EchoSource, PointSource
 
@@ -63,6 +63,10 @@ class Source:
         while self._waiting:
             message = self._waiting[0]
             time_ns = nanoseconds(message.header.stamp)
+            if is_ahead(time_ns, now_ns):
+                self._refused = "a message is stamped in the future"
+                self._waiting.pop(0)
+                continue
             try:
                 T_odom_sensor = transforms.lookup(odom_frame, message.header.frame_id, time_ns)
                 item = self._read(message, T_odom_sensor)

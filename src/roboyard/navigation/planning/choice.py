@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from roboyard.compute import expect_kernels
 from roboyard.navigation.footprint import Footprint
+from roboyard.navigation.planning import hybrid_search, octile
 from roboyard.navigation.planning.base import GlobalPlanner
-from roboyard.navigation.planning.grid_search import GridSearch
+from roboyard.navigation.planning.grid_search import GridSearch, trace
+from roboyard.navigation.planning.grid_ways import nearest_obstacle
 from roboyard.navigation.planning.hybrid import HybridAStar
+from roboyard.navigation.planning.lines import line_cost, pull_taut, way_cost
+from roboyard.navigation.planning.marching import descend, march
 from roboyard.navigation.planning.route_planner import RoutePlanner
 from roboyard.navigation.planning.wave import WavePlanner
 from roboyard.navigation.registered import registered, registered_names
@@ -15,6 +20,9 @@ from roboyard.navigation.registered import registered, registered_names
 GROUP = "roboyard.planners"
 Factory = Callable[[Footprint], GlobalPlanner]
 """What an entry point names: a planner for a robot of that outline."""
+
+
+_GRID_KERNELS = (octile.search, trace, line_cost, nearest_obstacle)
 
 
 def planner_names() -> tuple[str, ...]:
@@ -35,26 +43,31 @@ def planner_named(name: str, footprint: Footprint) -> GlobalPlanner:
 
 def astar(footprint: Footprint) -> GlobalPlanner:
     """Cheapest way over eight neighbours, towards the goal first."""
+    expect_kernels(*_GRID_KERNELS)
     return GridSearch()
 
 
 def dijkstra(footprint: Footprint) -> GlobalPlanner:
     """The same, in all directions."""
+    expect_kernels(*_GRID_KERNELS)
     return GridSearch(directed=False)
 
 
 def navfn(footprint: Footprint) -> GlobalPlanner:
     """Down the potential of a wave from the goal."""
+    expect_kernels(march, descend, way_cost, nearest_obstacle)
     return WavePlanner(taut=False)
 
 
 def wave(footprint: Footprint) -> GlobalPlanner:
     """The same, pulled taut."""
+    expect_kernels(march, descend, pull_taut, way_cost, nearest_obstacle)
     return WavePlanner()
 
 
 def hybrid(footprint: Footprint) -> GlobalPlanner:
     """As a car drives that turns as tightly as it is long."""
+    expect_kernels(hybrid_search.search, march)
     return HybridAStar(footprint, turning_radius=max(2.0 * footprint.circumscribed_radius, 0.1))
 
 
@@ -65,4 +78,5 @@ def route(footprint: Footprint) -> GlobalPlanner:
 
 def lattice(footprint: Footprint) -> GlobalPlanner:
     """With the whole outline, and turning on the spot."""
+    expect_kernels(hybrid_search.search, march)
     return HybridAStar(footprint, turning_radius=0.0)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.compute.arrays import assign
 from roboyard.navigation.planning.ground import Ground, smallest
 
 _LESS = 1.0 - 1e-9
@@ -133,7 +134,7 @@ def _leave_out(ground: Ground, way: NDArray[np.float64]) -> NDArray[np.float64]:
     for i in range(1, n):
         along[i] = along[i - 1] + line_cost(ground, way[i - 1, 0], way[i - 1, 1], way[i, 0], way[i, 1])
     kept = np.empty((n, 2))
-    kept[0] = way[0]
+    assign(kept[0], way[0])
     count, here = 1, 0
     while here < n - 1:
         chosen = here + 1
@@ -144,7 +145,7 @@ def _leave_out(ground: Ground, way: NDArray[np.float64]) -> NDArray[np.float64]:
             if straight <= (along[tried] - along[here]) * (1.0 + 1e-9):
                 chosen, reach = tried, tried
             tried += 1
-        kept[count] = way[chosen]
+        assign(kept[count], way[chosen])
         count += 1
         here = chosen
     return kept[:count].copy()

@@ -17,7 +17,7 @@ from roboyard.grids.registration import slopes
 from roboyard.messages import msg
 from roboyard.messages.convert import image_to_array, lens_from_msg
 from roboyard.messages.convert.poses import header
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import is_ahead, nanoseconds
 from roboyard.safety.capsules import LinkCapsules, placed
 from roboyard.safety.depth_people import DepthPeople, Shot, SightConfig
 from roboyard.safety.nodes.tracked_bodies import columns_to_msg
@@ -83,7 +83,11 @@ class DepthPeopleTrackerNode(Node):
     def _on_joints(self, message: Any) -> None:
         rows = [list(message.name).index(name) for name in self.joints if name in message.name]
         if len(rows) == len(self.joints) and np.isfinite(q := np.array(message.position)[rows]).all():
-            self._q.append((nanoseconds(message.header.stamp), q.tolist()))
+            time_ns = nanoseconds(message.header.stamp)
+            if is_ahead(time_ns, self.now_ns):
+                self.log.warn("left out joint states that are stamped in the future", every=5.0)
+                return
+            self._q.append((time_ns, q.tolist()))
 
     def _on_info(self, message: Any) -> None:
         if self._rays is None:

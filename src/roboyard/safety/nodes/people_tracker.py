@@ -12,7 +12,7 @@ from roboyard.geometry import SE3
 from roboyard.messages import msg
 from roboyard.messages.convert.poses import header
 from roboyard.messages.convert.scans import scan_angles
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import is_ahead, nanoseconds
 from roboyard.safety.body_columns import BodyColumns
 from roboyard.safety.nodes.tracked_bodies import columns_to_msg
 from roboyard.safety.people_tracking import Background, PeopleTracker, Track, TrackingConfig
@@ -61,6 +61,9 @@ class PeopleTrackerNode(Node):
 
     def _on_scan(self, message: Any) -> None:
         time_ns = nanoseconds(message.header.stamp)
+        if is_ahead(time_ns, self.now_ns):
+            self.log.warn("left out a scan that is stamped in the future", every=5.0)
+            return
         angles, ranges = scan_angles(message), np.asarray(message.ranges, dtype=np.float64)
         if not np.isfinite(angles).all():
             self.log.warn("left out a scan whose angles make no sense", every=5.0)

@@ -22,7 +22,7 @@ from roboyard.geometry import SE3
 from roboyard.messages import msg
 from roboyard.messages.convert import body_capsules
 from roboyard.messages.convert.poses import header, vector_to_array
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import is_ahead, nanoseconds
 from roboyard.safety.allowance import going_on
 from roboyard.safety.capsules import LinkCapsules, placed
 from roboyard.safety.nearness import BodyCapsules
@@ -218,9 +218,15 @@ class PersonGuardNode(Node):
         except InputError as error:
             self.log.error(f"left out {name}'s body: {error}", every=5.0)
             return
-        self._see(name, nanoseconds(message.header.stamp), (name,) * len(parts), parts, ends, radii)
+        time_ns = nanoseconds(message.header.stamp)
+        if self._is_from_future(f"{name}'s body", time_ns):
+            return
+        self._see(name, time_ns, (name,) * len(parts), parts, ends, radii)
 
     def _on_tracked(self, message: Any) -> None:
+        time_ns = nanoseconds(message.header.stamp)
+        if self._is_from_future("tracked people", time_ns):
+            return
         wider = max(float(message.uncertainty) - self.rules.person_uncertainty, 0.0)
         found = []
         try:
@@ -233,7 +239,14 @@ class PersonGuardNode(Node):
         except InputError as error:
             self.log.error(f"left out tracked people: {error}", every=5.0)
             return
-        self._remember(self.tracked_topic, nanoseconds(message.header.stamp), BodyCapsules.joined(found))
+        self._remember(self.tracked_topic, time_ns, BodyCapsules.joined(found))
+
+    def _is_from_future(self, what: str, time_ns: int) -> bool:
+        """Whether what somebody saw cannot be of that time; it would be taken for the newest for too long."""
+        ahead = is_ahead(time_ns, self.now_ns)
+        if ahead:
+            self.log.error(f"left out {what}: stamped in the future", every=5.0)
+        return ahead
 
     def _see(
         self, source: str, time_ns: int, people: Sequence[str], parts: tuple[str, ...], ends: Array, radii: Array

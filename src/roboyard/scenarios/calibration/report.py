@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from roboyard.config import dumps
+from roboyard.config import dumps, write_atomic
 from roboyard.scenarios.calibration.drive import Calibrated
 from roboyard.scenarios.run_folder import unwritable
 
@@ -42,7 +42,7 @@ def write_calibration(result: Calibrated, folder: Path) -> dict[str, Path]:
     for name, (file, data) in contents.items():
         paths[name] = folder / file
         try:
-            paths[name].write_bytes(data)
+            write_atomic(paths[name], data)
         except OSError as error:
             raise unwritable(paths[name], error) from error
     return paths

@@ -21,9 +21,11 @@ class Collector(ABC):
 
     Attributes:
         names: Metrics it gives, in the order of ``result``.
+        truth_of: Topics whose messages are compared by their stamps, each with the topic of the truth.
     """
 
     names: tuple[str, ...] = ()
+    truth_of: Mapping[str, str] = {}
 
     @abstractmethod
     def handlers(self) -> Mapping[str, Handler]:

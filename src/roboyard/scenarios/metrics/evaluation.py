@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from roboyard.bus import Topic
+from roboyard.errors import RoboyardError
 from roboyard.scenarios.metrics.aftermath import Aftermath
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.contacts import Contacts
@@ -23,6 +25,7 @@ from roboyard.scenarios.metrics.octree import OctreeQuality, Surfaces
 from roboyard.scenarios.metrics.odometry import OdometryError
 from roboyard.scenarios.metrics.people import People
 from roboyard.scenarios.metrics.reaching import Arm, Reaching
+from roboyard.scenarios.metrics.rejections import MessageChecker
 from roboyard.scenarios.metrics.separation import Separation
 from roboyard.scenarios.metrics.stepping import Stepping
 from roboyard.scenarios.metrics.tasks import TasksDone
@@ -124,17 +127,36 @@ def metric_names(robots: tuple[str, ...]) -> tuple[str, ...]:
     return (*RUN_METRICS, *own, *(f"{robot}.{name}" for robot in robots for name in own))
 
 
+_UNUSABLE = (RoboyardError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What a collector raises for messages that make no sense: foreign nodes may publish anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Listener:
+    """What takes the messages of a topic, for which collector of which robot."""
+
+    robot: str
+    collector: Collector
+    handler: Handler
+
+
 class Evaluation:
     """Listens to a run; give ``tap`` to ``bus.tap``.
 
-    Messages are only looked at, as they are published: nothing in the run can notice.
+    Messages are only looked at, as they are published: nothing in the run can notice.  Those that metrics cannot be
+    computed from are counted and left out, see `MessageChecker`.
+
+    Args:
+        tell: Called with one line for the first rejected message of each topic and reason.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], None] | None = None) -> None:
         self.robots: dict[str, tuple[Collector, ...]] = {}
         self.messages = 0
+        self.checker = MessageChecker(tell)
         self._people: list[str] = []
-        self._handlers: dict[str, list[Handler]] = {}
+        self._handlers: dict[str, list[_Listener]] = {}
+        self._unmeasured: dict[tuple[str, str], str] = {}
 
     def add_robot(
         self,
@@ -160,24 +182,26 @@ class Evaluation:
             legs: Those that it walks on, and its motors.
         """
         collectors = tuple(make(topics, plan, outline, surfaces, legs, sight, arm) for make in COLLECTORS)
-        listening = [collector.handlers() for collector in collectors]
+        listening = [(robot, collector, collector.handlers()) for collector in collectors]
+        for collector in collectors:
+            self.checker.compare_stamps(collector.truth_of)
         for own in (item for item in collectors if isinstance(item, Separation)):
-            for others in self.robots.values():
+            for name, others in self.robots.items():
                 for other in (item for item in others if isinstance(item, Separation)):
-                    listening += [own.meet(other), other.meet(own)]
+                    listening += [(robot, own, own.meet(other)), (name, other, other.meet(own))]
         self.robots[robot] = collectors
-        listening += [collector.meet_person(name) for name in self._people for collector in collectors]
+        listening += [(robot, one, one.meet_person(name)) for name in self._people for one in collectors]
         self._listen(listening)
 
     def add_person(self, name: str) -> None:
         """Somebody is there from now on."""
         self._people.append(name)
-        self._listen([collector.meet_person(name) for found in self.robots.values() for collector in found])
+        self._listen([(robot, one, one.meet_person(name)) for robot, found in self.robots.items() for one in found])
 
-    def _listen(self, listening: Sequence[Mapping[str, Handler]]) -> None:
-        for handlers in listening:
+    def _listen(self, listening: Sequence[tuple[str, Collector, Mapping[str, Handler]]]) -> None:
+        for robot, collector, handlers in listening:
             for name, handler in handlers.items():
-                self._handlers.setdefault(name, []).append(handler)
+                self._handlers.setdefault(name, []).append(_Listener(robot, collector, handler))
 
     def tap(self, topic: Topic, message: Any, node: str, time_ns: int) -> None:
         """See one message."""
@@ -186,19 +210,32 @@ class Evaluation:
     def take(self, topic: str, message: Any, time_ns: int) -> None:
         """See one message, live or from a recording."""
         self.messages += 1
-        handlers = self._handlers.get(topic)
-        if handlers is not None:
-            for handler in handlers:
-                handler(message, time_ns)
+        listeners = self._handlers.get(topic)
+        if listeners is None:
+            return
+        try:
+            fault = self.checker.fault_of(topic, message, time_ns)
+        except _UNUSABLE as error:
+            fault = "malformed", _described(error)
+        if fault is not None:
+            self.checker.reject(topic, *fault, time_ns, _metrics_of(listeners))
+            return
+        self.checker.accept(topic)
+        for listener in listeners:
+            try:
+                listener.handler(message, time_ns)
+            except _UNUSABLE as error:
+                self.checker.reject(topic, "malformed", _described(error), time_ns, _metrics_of([listener]))
 
     def save(self) -> dict[str, Any]:
         """What all collectors know so far, as plain data."""
         robots = {robot: [collector.save() for collector in collectors] for robot, collectors in self.robots.items()}
-        return {"messages": self.messages, "robots": robots}
+        return {"messages": self.messages, "robots": robots, "checker": self.checker.save()}
 
     def load(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`, for the same robots."""
         self.messages = saved["messages"]
+        self.checker.load(saved["checker"])
         for robot, states in saved["robots"].items():
             for collector, state in zip(self.robots[robot], states, strict=True):
                 collector.load(state)
@@ -214,17 +251,52 @@ class Evaluation:
         return [asdict(one) for found in self.robots[robot] if isinstance(found, People) for one in found.approaches]
 
     def by_robot(self, names: Collection[str] | None = None) -> dict[str, dict[str, Value]]:
-        """Each robot's metrics; with ``names``, only what their collectors give."""
+        """Each robot's metrics; with ``names``, only what their collectors give.
+
+        None where a metric would not be a finite number, or cannot be computed; `doubts` says why.
+        """
         wanted = None if names is None else {name.rpartition(".")[2] for name in names}
         return {
             robot: {
                 name: value
                 for collector in collectors
                 if wanted is None or not wanted.isdisjoint(collector.names)
-                for name, value in collector.result().items()
+                for name, value in self._result(robot, collector).items()
             }
             for robot, collectors in self.robots.items()
         }
+
+    def _result(self, robot: str, collector: Collector) -> dict[str, Value]:
+        """What a collector gives, without what is no number."""
+        for name in collector.names:
+            self._unmeasured.pop((robot, name), None)
+        try:
+            found = collector.result()
+        except _UNUSABLE as error:
+            found = dict.fromkeys(collector.names)
+            self._unmeasured.update(dict.fromkeys(((robot, name) for name in found), _described(error)))
+        for name, value in found.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                found[name] = None
+                self._unmeasured[(robot, name)] = f"its value is {value}"
+        return found
+
+    def doubts(self) -> dict[str, str]:
+        """Why criteria must not rest on metrics, by the names that criteria use; see `MessageChecker.doubts`.
+
+        It speaks also of metrics that could not be computed when they were last asked for.
+        """
+        by_robot: dict[str, dict[str, str]] = {}
+        for (robot, name), text in self._unmeasured.items():
+            by_robot.setdefault(robot, {})[name] = text
+        for robot, found in self.checker.doubts().items():
+            by_robot.setdefault(robot, {}).update(found)
+        first = by_robot.get(next(iter(self.robots), ""), {})
+        return first | {f"{robot}.{name}": text for robot, found in by_robot.items() for name, text in found.items()}
+
+    def rejected(self) -> list[dict[str, Any]]:
+        """The messages that no metric was computed from, as metrics.json has it: a row for each topic and reason."""
+        return [row.to_dict() for row in self.checker.rejections]
 
     def beside_people(self, robot: str) -> dict[str, Any] | None:
         """How a robot's arm and people were near each other, see `People.story`; None where nobody was."""
@@ -237,3 +309,15 @@ class Evaluation:
         first = next(iter(robots.values()), {})
         everybody = {f"{robot}.{name}": value for robot, found in robots.items() for name, value in found.items()}
         return {**totals, **first, **everybody}
+
+
+def _metrics_of(listeners: Sequence[_Listener]) -> dict[str, list[str]]:
+    """Names of the metrics that listeners contribute to, by robot."""
+    found: dict[str, list[str]] = {}
+    for listener in listeners:
+        found.setdefault(listener.robot, []).extend(listener.collector.names)
+    return found
+
+
+def _described(error: Exception) -> str:
+    return str(error) if isinstance(error, RoboyardError) else f"{type(error).__name__}: {error}"

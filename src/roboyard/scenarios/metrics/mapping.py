@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.errors import RoboyardError
+from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
 from roboyard.mapping import Trajectory, absolute_error, relative_error
@@ -66,6 +66,8 @@ class MapQuality(Collector):
         if self._path is None or not self._path.poses or not self._times:
             return found
         rows = [(stamp_ns(item.header), position_and_yaw(item.pose)) for item in self._path.poses]
+        if not np.isfinite([pose for _, pose in rows]).all():
+            raise InputError("a pose of the path is not finite", where=self._topics[2], valid="finite numbers")
         believed = Trajectory(np.array([time for time, _ in rows]), np.array([pose for _, pose in rows]))
         truth = Trajectory(np.array(self._times, dtype=np.int64), np.array(self._poses).reshape(-1, 3))
         try:

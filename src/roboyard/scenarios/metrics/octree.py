@@ -8,7 +8,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.errors import RoboyardError
+from roboyard.mapping.octree.agreement import spread
+from roboyard.mapping.octree.stream import read_full
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 
 Surfaces = Callable[
@@ -33,6 +36,7 @@ class OctreeQuality(Collector):
     names = ("octree_iou", "octree_precision", "octree_recall")
 
     def __init__(self, topic: str, surfaces: Surfaces | None) -> None:
+        expect_kernels(spread, read_full)
         self._topic, self._surfaces = topic, surfaces
         self._message: Any = None
         self._found: dict[str, Value] | None = None

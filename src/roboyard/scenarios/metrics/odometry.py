@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import deque
+from bisect import insort
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,7 +30,8 @@ class OdometryError(Collector):
         self.names = tuple(
             f"{prefix}_{name}" for name in ("rmse", "max_error", "final_error", "heading_rmse", "final_heading_error")
         )
-        self._pending: deque[tuple[int, Pose]] = deque(maxlen=_PENDING)
+        self.truth_of = {odometry_topic: truth_topic}
+        self._pending: list[tuple[int, Pose]] = []  # by their stamps
         self._before: tuple[int, Pose] | None = None
         self._align: tuple[float, float, float, float, float] | None = None  # T_world_odom: x, y, cos, sin, angle
         self.count = 0
@@ -44,15 +45,17 @@ class OdometryError(Collector):
     def _on_odometry(self, message: Any, time_ns: int) -> None:
         moment = stamp_ns(message.header)
         pose = position_and_yaw(message.pose.pose)
-        if self._before is not None and self._before[0] == moment and not self._pending:
+        waits = bool(self._pending) and self._pending[0][0] <= moment
+        if self._before is not None and self._before[0] == moment and not waits:
             self._compare(pose, self._before[1])  # the usual case: truth and odometry of the same moment
         else:
-            self._pending.append((moment, pose))
+            insort(self._pending, (moment, pose))
+            del self._pending[_PENDING:]  # what is stamped farthest in the future
 
     def _on_truth(self, message: Any, time_ns: int) -> None:
         moment, truth = stamp_ns(message.header), position_and_yaw(message.pose.pose)
         while self._pending and self._pending[0][0] <= moment:
-            asked, odometry = self._pending.popleft()
+            asked, odometry = self._pending.pop(0)
             if asked == moment:
                 self._compare(odometry, truth)
             elif self._before is not None and asked >= self._before[0]:

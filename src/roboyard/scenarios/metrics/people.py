@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.chains.rows import place_all
+from roboyard.compute import expect_kernels
 from roboyard.messages.convert import body_capsules
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.contact_limits import TRANSIENT, limits_of, patch
 from roboyard.safety.guiding import guide
-from roboyard.safety.nearness import BodyCapsules, closeness, nearness
+from roboyard.safety.nearness import BodyCapsules, closeness, fill_closeness, fill_nearness, nearness
 from roboyard.safety.separation import SeparationRules, stopping_time
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.least import LeastOverTime
@@ -117,6 +119,7 @@ class People(Collector):
     )  # fmt: skip
 
     def __init__(self, namespace: str, arm: Arm | None) -> None:
+        expect_kernels(fill_closeness, fill_nearness, place_all)
         self._namespace, self._arm = namespace, arm
         self._rules, self._deceleration = SeparationRules(), np.zeros(0)
         self._handover = self._handed_over = False

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.chains import Chain
-from roboyard.control.trajectories import Trajectory, WayPoint
+from roboyard.compute import expect_kernels
+from roboyard.control.trajectories import Trajectory, WayPoint, sample_pieces
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE3
 from roboyard.messages.convert import pose_to_se3
@@ -77,6 +78,7 @@ class Reaching(Collector):
     )  # fmt: skip
 
     def __init__(self, namespace: str, arm: Arm | None) -> None:
+        expect_kernels(sample_pieces)
         self._topics = (f"{namespace}/move_group/status", f"{namespace}/display_planned_path")
         self._arm = arm
         self.cause = ""

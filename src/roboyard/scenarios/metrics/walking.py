@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from roboyard.compute import expect_kernels
 from roboyard.description import Model
+from roboyard.errors import InputError
 from roboyard.geometry import wrap_angle
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.motors import Motors
@@ -61,6 +63,8 @@ class Walking(Collector):
     )  # fmt: skip
 
     def __init__(self, truth_topic: str, namespace: str, legged: Legged | None) -> None:
+        if legged is not None:
+            expect_kernels(follow_feet, power_and_saturated)
         self._topic, self._namespace, self._legged = truth_topic, namespace, legged
         self._walked = False
         self._pose: tuple[float, float, float, float, float, float, float] | None = None
@@ -140,6 +144,8 @@ class Walking(Collector):
         if len(self._where) < len(legged.walker.joints):
             return
         if self._begun is not None:
+            if not (np.isfinite(message.effort).all() and np.isfinite(message.velocity).all()):
+                raise InputError("an effort or velocity is not finite", valid="finite numbers, which energy needs")
             power, full = power_and_saturated(legged.motors.rows, self._where, message.effort, message.velocity)
             self._energy += power * (time_ns - self._joints_ns) * 1e-9
             self._samples += len(self._where)

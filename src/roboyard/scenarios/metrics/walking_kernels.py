@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import kernel, read_only
 from roboyard.walking.leg_kernels import LegRows, place_feet, sample_rows
 
 Array = NDArray[np.float64]
@@ -56,7 +56,7 @@ def footing(legs: int) -> Footing:
 
 def _motors() -> list[tuple[object, ...]]:
     one = np.ones(1)
-    return [(MotorRows(one, one, one), np.zeros(1, np.int64), one, one)]
+    return [(MotorRows(one, one, one), np.zeros(1, np.int64), read_only(one), read_only(one))]
 
 
 @kernel(examples=_motors)
@@ -79,7 +79,8 @@ def power_and_saturated(motors: MotorRows, where: NDArray[np.int64], effort: Arr
 
 
 def _feet() -> list[tuple[object, ...]]:
-    return [(sample_rows(), np.zeros(3, np.int64), np.zeros(3), (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0), footing(1), 0.01)]
+    pose = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+    return [(sample_rows(), np.zeros(3, np.int64), read_only(np.zeros(3)), pose, footing(1), 0.01)]
 
 
 @kernel(examples=_feet)

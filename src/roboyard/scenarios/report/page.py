@@ -11,6 +11,7 @@ from roboyard import __version__
 from roboyard.scenarios.depth_looks import Look
 from roboyard.scenarios.floor import Floor
 from roboyard.scenarios.metrics.evaluation import RUN_METRICS
+from roboyard.scenarios.provenance import compare_with_lock
 from roboyard.scenarios.report.section import Section
 from roboyard.scenarios.report.story import Story
 
@@ -96,6 +97,10 @@ def render(
             "scan": figures.scan_figure(main, floor) if main else "",
         },
         sections=sections,
+        rejected=[
+            {**row, "first": f"{row['first']:.2f}", "last": f"{row['last']:.2f}"}
+            for row in document.get("rejected", ())
+        ],
         cameras=cameras_picture(list(looks)) if looks else "",
         looks=[look.text for look in looks],
         main=main.robot if main and len(stories) > 1 else "",
@@ -224,9 +229,11 @@ def _metrics(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _provenance(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = document.get("provenance", {})
     rows = [(name, str(version)) for name, version in found.get("versions", {}).items()]
-    return rows + [
+    rows += [
         (key.replace("_", " "), str(found[key])) for key in ("lock", "cpu_class", "cpu", "renderer") if key in found
     ]
+    other = compare_with_lock(found.get("versions", {}))
+    return [*rows, ("not as tested", other)] if other else rows
 
 
 def number(value: Any) -> str:

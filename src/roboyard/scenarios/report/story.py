@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.record import Recording
 from roboyard.scenarios.metrics import Contacts, RobotTopics
+from roboyard.scenarios.metrics.rejections import MessageChecker
 from roboyard.scenarios.planar import planar, scan_points, stamp_ns, yaw_of
 
 Array = NDArray[np.float64]
@@ -112,7 +113,8 @@ def read_story(recording: Recording, robot: str, namespace: str, topics: dict[st
     """
     names = RobotTopics.of(robot, namespace, topics)
     command = next((name for name in (names.drive, names.command) if name in recording.topics), "")
-    truth, odometry = _Odometry(), _Odometry()
+    truth, odometry, checker = _Odometry(), _Odometry(), MessageChecker()
+    checker.compare_stamps({names.odometry: names.truth})
     commands: list[tuple[float, float, float]] = []
     contacts = Contacts(names.contacts)
     takers: dict[str, Callable[[Any, int], None]] = {
@@ -123,7 +125,8 @@ def read_story(recording: Recording, robot: str, namespace: str, topics: dict[st
     }
     wanted = [name for name in takers if name in recording.topics]
     for item in recording.messages(wanted) if wanted else ():
-        takers[item.topic](item.message, item.time_ns)
+        if checker.fault_of(item.topic, item.message, item.time_ns) is None:
+            takers[item.topic](item.message, item.time_ns)
     true_track = truth.track()
     return Story(
         robot,

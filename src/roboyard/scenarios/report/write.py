@@ -13,9 +13,7 @@ from roboyard.scenarios.depth_looks import look_again
 from roboyard.scenarios.floor import Floor, floor_of
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.metrics.mapping import Plan
-from roboyard.scenarios.report.page import render
-from roboyard.scenarios.report.parts import PARTS
-from roboyard.scenarios.report.section import Section, Source
+from roboyard.scenarios.report.section import Part, Section, Source
 from roboyard.scenarios.report.story import Story, read_story
 from roboyard.scenarios.run_folder import RunFolder
 from roboyard.simulation import Simulation
@@ -40,6 +38,8 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
         InputError: the folder holds no metrics, or they are damaged.
         RunError: the report cannot be written.
     """
+    from roboyard.scenarios.report.page import render  # not before the run that is told of
+
     document = folder.read_metrics()
     stories: list[Story] = []
     log: list[tuple[float, str, str, str]] = []
@@ -53,7 +53,7 @@ def write_report(folder: RunFolder, world: World | Simulation | None = None) -> 
                     for name, robot in document["robots"].items()
                 ]
                 log = _read_log(recording)
-                sections = _sections(recording, stories, document["robots"], floor, world)
+                sections = _sections(recording, stories, document["robots"], floor, world, log)
         except RecordingError as error:
             log.append((0.0, "error", "report", f"the recording cannot be read: {error}"))
     scenario = folder.scenario.read_text("utf-8") if folder.scenario.is_file() else ""
@@ -70,17 +70,31 @@ def _sections(
     robots: dict[str, Any],
     floor: Floor | None,
     world: World | Simulation | None,
+    log: list[tuple[float, str, str, str]],
 ) -> list[Section]:
-    """What the parts of the report have to show of each robot."""
+    """What the parts of the report have to show of each robot; what cannot be drawn is said in ``log``."""
+    from roboyard.scenarios.report.parts import PARTS
+
     sections: list[Section] = []
     plan = _plan(world)
     for story, robot in zip(stories, robots.values(), strict=True):
         topics = RobotTopics.of(story.robot, robot["namespace"], robot["topics"])
         source = Source(recording, story, topics, floor, plan, robot, world if isinstance(world, Simulation) else None)
-        for section in filter(None, (part(source) for part in PARTS)):
+        for section in filter(None, (_drawn(part, source, log) for part in PARTS)):
             title = f"{section.title}: {story.robot}" if len(stories) > 1 else section.title
             sections.append(replace(section, title=title))
     return sections
+
+
+def _drawn(part: Part, source: Source, log: list[tuple[float, str, str, str]]) -> Section | None:
+    """A part of the report; None, and a line in ``log``, where messages of foreign nodes cannot be drawn."""
+    try:
+        return part(source)
+    except RecordingError:
+        raise
+    except (RoboyardError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        log.append((0.0, "warn", "report", f"a part of the report of {source.story.robot} cannot be drawn: {error}"))
+        return None
 
 
 def _floor(world: World | Simulation | None) -> Floor | None:

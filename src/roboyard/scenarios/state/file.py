@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import struct
 from pathlib import Path
 from typing import Any
 
 import zstandard
 
+from roboyard.config import write_atomic
 from roboyard.errors import InputError, RoboyardError, RunError
 from roboyard.scenarios.run_folder import unwritable
 from roboyard.scenarios.state.codec import decode, encode
@@ -33,15 +33,9 @@ def write_state(path: Path, data: Any) -> None:
     if len(text) + len(block) >= _MOST:
         raise RunError(f"the state is larger than {_MOST >> 30} GiB", where=str(path), valid="record less of the run")
     packed = zstandard.ZstdCompressor(level=1).compress(_LENGTH.pack(len(text)) + text + block)
-    temporary = path.with_name(f".{path.name}.part")
     try:
-        with temporary.open("wb") as file:
-            file.write(_MAGIC + hashlib.sha256(packed).digest() + packed)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        write_atomic(path, _MAGIC + hashlib.sha256(packed).digest() + packed)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise unwritable(path, error) from error
 
 

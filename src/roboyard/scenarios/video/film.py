@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import mujoco
@@ -41,51 +42,81 @@ class Take:
 
     def at(self, time: float) -> Posture:
         """Where everything is at a time: between two states along the straight way, outside them the nearest."""
-        after = int(np.searchsorted(self.times, time))
-        if after == 0 or after == len(self.times):
-            row = min(after, len(self.times) - 1)
-            return Posture(self.states[row], self.places[row], self.turns[row])
-        before = after - 1
-        span, since = float(self.times[after] - self.times[before]), time - float(self.times[before])
-        step, between = np.zeros(self.model.nv), np.array(self.states[before])
-        mujoco.mj_differentiatePos(self.model, step, span, self.states[before], self.states[after])
-        mujoco.mj_integratePos(self.model, between, step, since)
-        share = since / span
-        places = (1.0 - share) * self.places[before] + share * self.places[after]
-        return Posture(between, places, quaternions.slerp(self.turns[before], self.turns[after], share))
+        return _posture_at(self.model, self.times, self.states, self.places, self.turns, time)
+
+
+@dataclass(slots=True)
+class GrowingTake:
+    """A take to which states are added while it is drawn; attributes as of `Take`, as lists of rows."""
+
+    model: mujoco.MjModel
+    times: list[float] = field(default_factory=list)
+    states: list[Array] = field(default_factory=list)
+    places: list[Array] = field(default_factory=list)
+    turns: list[Array] = field(default_factory=list)
+
+    def add(self, time: float, posture: Posture) -> None:
+        """Append the state at a time [s] later than all before."""
+        self.times.append(time)
+        self.states.append(posture.joints)
+        self.places.append(posture.places)
+        self.turns.append(posture.turns)
+
+    def at(self, time: float) -> Posture:
+        """The same as `Take.at`, from the states so far."""
+        return _posture_at(self.model, self.times, self.states, self.places, self.turns, time)
+
+
+def _posture_at(
+    model: mujoco.MjModel,
+    times: Sequence[float] | Array,
+    states: Sequence[Array] | Array,
+    places: Sequence[Array] | Array,
+    turns: Sequence[Array] | Array,
+    time: float,
+) -> Posture:
+    after = bisect_left(times, time)
+    if after == 0 or after == len(times):
+        row = min(after, len(times) - 1)
+        return Posture(states[row], places[row], turns[row])
+    before = after - 1
+    span, since = float(times[after] - times[before]), time - float(times[before])
+    step, between = np.zeros(model.nv), np.array(states[before])
+    mujoco.mj_differentiatePos(model, step, span, states[before], states[after])
+    mujoco.mj_integratePos(model, between, step, since)
+    share = since / span
+    middle = (1.0 - share) * places[before] + share * places[after]
+    return Posture(between, middle, quaternions.slerp(turns[before], turns[after], share))
 
 
 class Film:
     """Gathers takes from a running simulation: call ``snap`` as often as the film shall have pictures.
 
     Models that join or leave begin a new take by themselves.
+
+    Attributes:
+        growing: The takes so far; the last one gets the next states.
     """
 
     def __init__(self) -> None:
         self._engine: mujoco.MjModel | None = None  # what physics runs on; the takes hold what is drawn
-        self._models: list[mujoco.MjModel] = []
-        self._times: list[list[float]] = []
-        self._postures: list[list[Posture]] = []
+        self.growing: list[GrowingTake] = []
 
     def snap(self, simulation: Simulation) -> None:
         """Keep the present state; a second snap of the same moment is left out."""
         if self._engine is not simulation.model:
             self._engine = simulation.model
-            self._models.append(simulation.scene().model)
-            self._times.append([])
-            self._postures.append([])
-        time = simulation.time_ns * 1e-9
-        if not self._times[-1] or time > self._times[-1][-1]:
-            self._times[-1].append(time)
-            self._postures[-1].append(Posture.of(simulation.data))
+            self.growing.append(GrowingTake(simulation.scene().model))
+        time, take = simulation.time_ns * 1e-9, self.growing[-1]
+        if not take.times or time > take.times[-1]:
+            take.add(time, Posture.of(simulation.data))
 
     @property
     def takes(self) -> tuple[Take, ...]:
         """All takes so far, in order."""
-        parts = zip(self._models, self._times, self._postures, strict=True)
         return tuple(
-            Take(m, np.array(t), *(np.stack([getattr(p, of) for p in kept]) for of in ("joints", "places", "turns")))
-            for m, t, kept in parts
+            Take(t.model, np.array(t.times), np.stack(t.states), np.stack(t.places), np.stack(t.turns))
+            for t in self.growing
         )
 
 

@@ -1,7 +1,9 @@
-"""Pictures into an MP4 file (H.264), through the ffmpeg that imageio-ffmpeg brings along."""
+"""Pictures into an MP4 file (H.264), through an ffmpeg: the one of the extra `video`, or this machine's own."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -11,24 +13,29 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.errors import ConfigError, RunError
+from roboyard.errors import ConfigError, MissingExtraError, RunError
 
 
 def find_ffmpeg() -> str:
-    """Path of the ffmpeg program.
+    """Path of the ffmpeg program: ``IMAGEIO_FFMPEG_EXE``, else imageio-ffmpeg's, else the one in ``PATH``.
 
     Raises:
-        ConfigError: There is none.
+        MissingExtraError: imageio-ffmpeg is not installed, and there is no other.
+        ConfigError: imageio-ffmpeg has none for this machine.
     """
-    remedy = "pip install imageio-ffmpeg, or IMAGEIO_FFMPEG_EXE set to an ffmpeg"
     try:
         import imageio_ffmpeg
     except ImportError as error:
-        raise ConfigError("writing a video needs the package imageio-ffmpeg", valid=remedy) from error
+        found = os.environ.get("IMAGEIO_FFMPEG_EXE") or shutil.which("ffmpeg")
+        if found:
+            return found
+        otherwise = "an ffmpeg in PATH or named by IMAGEIO_FFMPEG_EXE"
+        raise MissingExtraError("writing a video", "video", otherwise=otherwise) from error
     try:
         return str(imageio_ffmpeg.get_ffmpeg_exe())
     except RuntimeError as error:
-        raise ConfigError("writing a video needs ffmpeg, and there is none", valid=remedy) from error
+        remedy = "pip install imageio-ffmpeg, or IMAGEIO_FFMPEG_EXE set to an ffmpeg"
+        raise ConfigError(f"writing a video needs ffmpeg, and there is none: {error}", valid=remedy) from error
 
 
 class Mp4Writer:

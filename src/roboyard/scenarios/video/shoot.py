@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from types import TracebackType
+from typing import Literal, Self
 
 import mujoco
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from roboyard.errors import ConfigError, RunError
 from roboyard.scenarios.video.caption import draw_caption
 from roboyard.scenarios.video.chase import Chase
-from roboyard.scenarios.video.film import Take, root_body
+from roboyard.scenarios.video.film import GrowingTake, Take, root_body
 from roboyard.scenarios.video.mp4 import Mp4Writer
 from roboyard.simulation.render import (
     Camera,
@@ -83,35 +83,124 @@ def write_video(
         UnknownNameError: No such robot.
     """
     settings = settings or VideoSettings()
-    if not settings.speed > 0.0:
-        raise ConfigError(f"a film at {settings.speed} simulated seconds a second", valid="more than 0")
-    film = [take for take in takes if len(take.times)]
-    if not film:
-        raise RunError("there is nothing to film: no state was kept", where=str(path))
-    step = settings.speed / settings.fps
-    start, end = float(film[0].times[0]), float(film[-1].times[-1])
-    total = math.floor((end - start) / step + 1e-9) + 1
-    done = 0
-    with Mp4Writer(path, settings.width, settings.height, settings.fps) as writer, ExitStack() as stack:
-        chase = Chase(robot)
-        for number, take in enumerate(film):
-            stop = float(film[number + 1].times[0]) if number + 1 < len(film) else math.inf
-            renderer = open_renderer(take.model, settings.width, settings.height, settings.backend)
-            stack.enter_context(renderer)
-            shot = _Shot(take, renderer, settings, chase)
-            while done < total and start + done * step < stop:
-                writer.add(shot.picture(start + done * step))
-                done += 1
+    with FrameSequence(robot, settings) as frames:
+        for take in takes:
+            if len(take.times):
+                frames.add_take(take)
+        if not frames.takes:
+            raise RunError("there is nothing to film: no state was kept", where=str(path))
+        frames.is_complete = True
+        with Mp4Writer(path, settings.width, settings.height, settings.fps) as writer:
+            while frames.is_ready():
+                writer.add(frames.draw())
                 if progress is not None:
-                    progress(done, total)
-            renderer.close()
-    return done
+                    progress(frames.drawn, frames.total)
+        return frames.drawn
+
+
+class FrameSequence:
+    """Draws the frames of a film in order, also while its last take still grows; to be closed, or used with ``with``.
+
+    A frame is drawn once no later state can change it, so that the frames do not depend on when the states came.
+
+    Args:
+        robot: Model that the camera follows and the caption speaks of; None = a view of the whole world.
+        settings: How it looks.
+
+    Attributes:
+        takes: With a state at least each; only the last one may grow.
+        is_complete: Whoever adds states sets it after the last one.
+        drawn: Number of frames drawn.
+
+    Raises:
+        ConfigError: Impossible settings.
+    """
+
+    def __init__(self, robot: str | None, settings: VideoSettings) -> None:
+        if not settings.speed > 0.0:
+            raise ConfigError(f"a film at {settings.speed} simulated seconds a second", valid="more than 0")
+        self._settings, self._chase = settings, Chase(robot)
+        self._step = settings.speed / settings.fps
+        self._current = 0
+        self._renderer: Renderer | None = None
+        self._shot: _Shot | None = None
+        self.takes: list[Take | GrowingTake] = []
+        self.is_complete = False
+        self.drawn = 0
+
+    @property
+    def total(self) -> int:
+        """Number of frames of the states so far."""
+        span = float(self.takes[-1].times[-1]) - float(self.takes[0].times[0])
+        return math.floor(span / self._step + 1e-9) + 1
+
+    def add_take(self, take: Take | GrowingTake) -> None:
+        """Append a take that begins after all states so far."""
+        self.takes.append(take)
+
+    def is_ready(self) -> bool:
+        """Whether the next frame exists and no later state can change it."""
+        if not self.takes:
+            return False
+        if self.is_complete:
+            return self.drawn < self.total
+        time = self._time()
+        take = self._take_of(time)
+        if take + 1 < len(self.takes):
+            return True
+        # A state at the very time may yet turn out to be the last of its take.
+        return time < self.takes[take].times[-1] and not self._needs_whole(self.takes[take])
+
+    def draw(self) -> NDArray[np.uint8]:
+        """Draw the next frame (height, width, 3); only where it ``is_ready``."""
+        time = self._time()
+        number = self._take_of(time)
+        if self._shot is None or number != self._current:
+            self.close()
+            take, settings = self.takes[number], self._settings
+            self._renderer = open_renderer(take.model, settings.width, settings.height, settings.backend)
+            self._shot = _Shot(take, self._renderer, settings, self._chase)
+            self._current = number
+        picture = self._shot.picture(time)
+        self.drawn += 1
+        return picture
+
+    def close(self) -> None:
+        """Free the renderer."""
+        if self._renderer is not None:
+            self._renderer.close()
+        self._renderer = self._shot = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _time(self) -> float:
+        """Simulated time of the next frame [s]."""
+        return float(self.takes[0].times[0]) + self.drawn * self._step
+
+    def _take_of(self, time: float) -> int:
+        """Number of the take in which a time lies that is not before the present take."""
+        number = self._current
+        while number + 1 < len(self.takes) and time >= self.takes[number + 1].times[0]:
+            number += 1
+        return number
+
+    def _needs_whole(self, take: Take | GrowingTake) -> bool:
+        """Whether the camera depends on all states of a take: a fixed view shows the whole path of the robot."""
+        if self._settings.view not in ("overview", "top") or self._chase.robot is None:
+            return False
+        return _position_slice(take.model, root_body(take.model, self._chase.robot)) is not None
 
 
 class _Shot:
     """Takes pictures of one take."""
 
-    def __init__(self, take: Take, renderer: Renderer, settings: VideoSettings, chase: Chase) -> None:
+    def __init__(self, take: Take | GrowingTake, renderer: Renderer, settings: VideoSettings, chase: Chase) -> None:
         self._take, self._renderer, self._settings, self._chase = take, renderer, settings, chase
         self._data = mujoco.MjData(take.model)
         self._body = self._find(chase.robot)
@@ -172,12 +261,16 @@ class _Shot:
     def _track(self) -> NDArray[np.float64] | None:
         """Positions (n, 3) of the robot's root in all states; None where it cannot move about."""
         place = self._place()
-        return None if place is None else self._take.states[:, place]
+        return None if place is None else np.stack([state[place] for state in self._take.states])
 
     def _place(self) -> slice | None:
-        """Where the robot's position stands in a state."""
-        joint = -1 if self._body is None else int(self._take.model.body_jntadr[self._body])
-        if joint < 0 or self._take.model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
-            return None
-        first = int(self._take.model.jnt_qposadr[joint])
-        return slice(first, first + 3)
+        return None if self._body is None else _position_slice(self._take.model, self._body)
+
+
+def _position_slice(model: mujoco.MjModel, body: int) -> slice | None:
+    """Where the position of a robot's root body stands in a state; None where it cannot move about."""
+    joint = int(model.body_jntadr[body])
+    if joint < 0 or model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
+        return None
+    first = int(model.jnt_qposadr[joint])
+    return slice(first, first + 3)

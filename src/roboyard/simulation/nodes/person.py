@@ -10,16 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import GoalHandle, Node, param, resource
+from roboyard.compute import expect_kernels
 from roboyard.geometry import SE2, quaternions
 from roboyard.messages import action, msg
 from roboyard.messages.convert import header, pose_to_msg
 from roboyard.simulation.engine import Simulation
+from roboyard.simulation.flesh_loop import lead_on
 from roboyard.simulation.nodes.deeds import Deeds
 from roboyard.simulation.people.body import Body, pressed_region
 from roboyard.simulation.people.clip import Clip
 from roboyard.simulation.people.hands import Hands
 from roboyard.simulation.people.movement import RefusedError
 from roboyard.simulation.people.person import Person, State
+from roboyard.simulation.people.reaching import bend
 from roboyard.simulation.people.skeleton import PARTS, combined
 from roboyard.simulation.people.ways import Ways
 
@@ -55,6 +58,7 @@ class PersonNode(Node):
 
     def setup(self) -> None:
         """Stand where the person begins."""
+        expect_kernels(combined, lead_on, bend)
         start = (self.place.x, self.place.y, self.place.theta)
         self.person = Person(
             self.body.skeleton, start, self.clips, partial(self.ways.route, name=self.model), self.pace

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.simulation.people.clip import FEET, Clip, blend, placed
+from roboyard.compute import expect_kernels
+from roboyard.simulation.people.clip import FEET, Clip, blend, placed, sample
 from roboyard.simulation.people.feet import RESTS, SETTLED, STRAY, new_feet, stand
 from roboyard.simulation.people.limbs import LEFT_ARM, RIGHT_ARM, stretch
 from roboyard.simulation.people.reaching import Lean, find_lean, grip_of, wrist_for
-from roboyard.simulation.people.skeleton import Skeleton
+from roboyard.simulation.people.skeleton import Skeleton, place_parts
 
 Array = NDArray[np.float64]
 _ANKLES = np.array(FEET)
@@ -52,6 +53,7 @@ class Performer:
     """
 
     def __init__(self, skeleton: Skeleton, clip: Clip, place: tuple[float, float, float]) -> None:
+        expect_kernels(blend, placed, sample, stand, stretch, place_parts)
         self.skeleton, self.clip, self.phase = skeleton, clip, 0.0
         self.place = place
         self.reach: Reach | None = None

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.config import atomic_path
 from roboyard.description.model import Box, Light, Link, Material, Model, Placed, Visual, World
 from roboyard.errors import InputError
 from roboyard.geometry import SE3, quaternions
@@ -93,7 +94,8 @@ def save_strip(clip: Clip, body: Body, path: Path) -> None:
     from roboyard.simulation.render.portrait import check_picture
 
     check_picture(path)
-    Image.fromarray(clip_strip(clip, body)).save(path)
+    with atomic_path(path, keep_suffix=True) as temporary:
+        Image.fromarray(clip_strip(clip, body)).save(temporary)
 
 
 def save_animation(clip: Clip, body: Body, path: Path, *, rate: float = 20.0) -> None:
@@ -103,4 +105,5 @@ def save_animation(clip: Clip, body: Body, path: Path, *, rate: float = 20.0) ->
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} for the picture", valid="a folder that exists")
     first, *others = (Image.fromarray(picture) for picture in clip_frames(clip, body, rate=rate))
-    first.save(path, save_all=True, append_images=others, duration=1000.0 / rate, loop=0)
+    with atomic_path(path, keep_suffix=True) as temporary:
+        first.save(temporary, save_all=True, append_images=others, duration=1000.0 / rate, loop=0)

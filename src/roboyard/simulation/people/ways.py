@@ -11,7 +11,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.grids.distance import distance_to
+from roboyard.compute import expect_kernels
+from roboyard.grids.distance import distance_to, squared_distances
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.flesh_loop import FROM, TO
 from roboyard.simulation.floor_plan import floor_plan, heights_of
@@ -77,6 +78,7 @@ class Ways:
     """The ways of a world; it is cut when they are first asked for, and anew when models come or go."""
 
     def __init__(self, simulation: Simulation) -> None:
+        expect_kernels(squared_distances)
         self._simulation = simulation
         self._cut: tuple[mujoco.MjModel, Cut] | None = None
 

@@ -3,7 +3,9 @@
 `prove` does them all, with anybody's settings; ``roboyard bench truth`` and the tests hold the defaults to bounds.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.simulation.proof.check import Check
@@ -11,12 +13,4 @@ if TYPE_CHECKING:
 
 __all__ = ["PROOFS", "Check", "prove"]
 
-_HOMES = {"Check": "check", "PROOFS": "proofs", "prove": "proofs"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy_exports(__name__, {"check": ("Check",), "proofs": ("PROOFS", "prove")})

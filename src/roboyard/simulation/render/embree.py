@@ -41,7 +41,7 @@ def _library() -> ctypes.CDLL:
     names = [p for p in metadata.files("embreex") or [] if "embree4" in p.name and not p.name.endswith(".py")]
     if not names:
         raise RunError(
-            "the ray caster finds no Embree library in the package embreex", valid="pip install embreex==4.4.0.post1"
+            "the ray caster finds no Embree library in the package embreex", valid="pip install 'embreex>=4.4,<4.5'"
         )
     library = ctypes.CDLL(str(names[0].locate()))
     pointer, number, size = ctypes.c_void_p, ctypes.c_uint, ctypes.c_size_t

@@ -12,13 +12,13 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import expect_kernels, kernel
 from roboyard.errors import ConfigError, RunError
 from roboyard.simulation.render.bodies import geom_colours
 from roboyard.simulation.render.camera import Camera
 from roboyard.simulation.render.gl_probe import gl_platform
 from roboyard.simulation.render.single import Cases
-from roboyard.simulation.render.sky import Sky, paint_sky
+from roboyard.simulation.render.sky import Sky, _paint, paint_sky
 
 FAR = 200.0  # clipping plane [m]
 FACES = 25_000  # of all round things together: as many as cost little
@@ -44,6 +44,7 @@ class GlRenderer:
     backend = "gl"
 
     def __init__(self, model: mujoco.MjModel, width: int, height: int) -> None:
+        expect_kernels(_name, _turn, _paint)
         platform = gl_platform()
         if platform is None:
             raise ConfigError(

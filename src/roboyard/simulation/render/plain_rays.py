@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import ThreadPool, usable_cores
+from roboyard.compute import ThreadPool, expect_kernels, usable_cores
 from roboyard.simulation.render.camera import Camera
 from roboyard.simulation.render.lamps import lamps_of, light_around
 from roboyard.simulation.render.plain_shading import light, look
@@ -34,6 +34,7 @@ class PlainRayRenderer:
     backend = "rays"
 
     def __init__(self, model: mujoco.MjModel, *, threads: int | None = None) -> None:
+        expect_kernels(look)
         self.model = model
         sky = Sky.of(model)
         self._table = tone_table()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import mujoco
 
+from roboyard.config import atomic_path
 from roboyard.description.sdf.placeholders import PLACEHOLDER
 from roboyard.errors import InputError
 from roboyard.simulation.naming import SEPARATOR
@@ -54,7 +55,8 @@ def save_portrait(simulation: Simulation, path: Path, *, width: int = 960, heigh
     # by rays on every machine: whatever is far away is seen too, and edges are smooth
     with _marks_seen(scene.model, scene.data, camera, height), RayRenderer(scene.model, width, height) as renderer:
         pixels = renderer.render(scene.data, camera)
-    Image.fromarray(pixels).save(path)
+    with atomic_path(path, keep_suffix=True) as temporary:
+        Image.fromarray(pixels).save(temporary)
 
 
 @contextmanager

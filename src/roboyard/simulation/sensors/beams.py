@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.simulation.naming import COLLISION, SEEN_ONLY
 from roboyard.simulation.sensors.base import Host
 from roboyard.simulation.sensors.inside import geoms_around
@@ -58,6 +59,7 @@ class Beams:
         high: float,
         reach: float,
     ) -> None:
+        expect_kernels(cast)
         self._host, self._robot, self._reach = host, robot, reach
         self._samples, self._layers, self._first = samples, layers, angle_min
         self._step = (angle_max - angle_min) / max(samples - 1, 1) or 1.0

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from roboyard.compute import expect_kernels
 from roboyard.description.sensors import ContactSpec, Sensor
 from roboyard.errors import DescriptionError
+from roboyard.simulation.contact_loop import touches_at
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
 from roboyard.simulation.touch import Touch, touches_of
 
@@ -27,6 +29,7 @@ class Contact(SimulatedSensor[ContactReading]):
 
     def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
         super().__init__(host, robot, sensor)
+        expect_kernels(touches_at)
         if not isinstance(sensor.spec, ContactSpec):
             raise DescriptionError(f"sensor {sensor.name} is a contact sensor without its description", where=robot)
         self._parts = sensor.spec.collisions

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import expect_kernels, kernel
 from roboyard.description.sensors import ImuSpec, Sensor
 from roboyard.errors import DescriptionError
 from roboyard.simulation.native import object_function
@@ -81,6 +81,7 @@ class Imu(SimulatedSensor[ImuReading]):
 
     def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
         super().__init__(host, robot, sensor)
+        expect_kernels(motion_of_site)
         if not isinstance(sensor.spec, ImuSpec):
             raise DescriptionError(f"sensor {sensor.name} is an imu without an imu's description", where=robot)
         self._orientation = sensor.spec.orientation

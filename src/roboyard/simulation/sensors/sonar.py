@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.description.sensors import SPEED_OF_SOUND, Sensor, SonarSpec
 from roboyard.errors import DescriptionError
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
@@ -55,6 +56,7 @@ class Sonar(SimulatedSensor[SonarReading]):
 
     def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
         super().__init__(host, robot, sensor)
+        expect_kernels(arrivals, patches_of)
         if not isinstance(sensor.spec, SonarSpec):
             raise DescriptionError(f"sensor {sensor.name} is a sonar without a sonar's description", where=robot)
         s = self.spec = sensor.spec

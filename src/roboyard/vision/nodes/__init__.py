@@ -1,22 +1,16 @@
 """What connects vision to topics."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.vision.nodes.disc_finder import DiscFinderNode
     from roboyard.vision.nodes.fiducial_finder import FiducialFinderNode
 
-_HOMES = {"DiscFinderNode": "disc_finder", "FiducialFinderNode": "fiducial_finder"}
-
 __all__ = ["DiscFinderNode", "FiducialFinderNode"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'roboyard.vision.nodes' has no attribute '{name}'")
-    value = getattr(import_module(f"roboyard.vision.nodes.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "disc_finder": ("DiscFinderNode",),
+    "fiducial_finder": ("FiducialFinderNode",),
+})  # fmt: skip

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import Node, param, resource
+from roboyard.compute import expect_kernels
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
 from roboyard.description.model import Model
@@ -19,16 +20,19 @@ from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import msg, srv
+from roboyard.walking.gait_kernels import held_by, tips_at
 from roboyard.walking.gaits import GAITS, Gait, gait_of
 from roboyard.walking.heading import HeadingHold
+from roboyard.walking.leg_kernels import all_finite, nearest_solutions, place_feet
 from roboyard.walking.loads import GRAVITY, LOADING, told_joints
 from roboyard.walking.movement import Between, play
 from roboyard.walking.movement_file import load_movement
 from roboyard.walking.nodes.legged_messages import foot_force, gait_state, legged_odometry, pose_of, tilt_and_heading
-from roboyard.walking.odometry import LeggedOdometry
-from roboyard.walking.stall import StallWatch
+from roboyard.walking.odometry import LeggedOdometry, body_motion, levelled
+from roboyard.walking.stall import StallWatch, longest_stalled
 from roboyard.walking.standing import lying_down, returning, rising
 from roboyard.walking.stepping import Stepper, Steps
+from roboyard.walking.stepping_kernels import fastest, step_on
 from roboyard.walking.walker import Walker
 
 _WALKING = "walking"
@@ -88,6 +92,19 @@ class GaitNode(Node):
 
     def setup(self) -> None:
         """Take the joints, and stand up if asked to."""
+        expect_kernels(
+            held_by,
+            tips_at,
+            all_finite,
+            nearest_solutions,
+            place_feet,
+            told_joints,
+            body_motion,
+            levelled,
+            longest_stalled,
+            fastest,
+            step_on,
+        )
         joints = self.legs.joints
         check_modes(self.hardware, joints, "position", self.full_name)
         names = self.hardware.joint_names

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from roboyard.bus import Future, Node, TransformError, param, resource
 from roboyard.bus.offload import Work
+from roboyard.compute import expect_kernels
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
 from roboyard.description.model import Model
@@ -22,21 +23,28 @@ from roboyard.grids.height_map import HeightMap
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.mapping.nodes.grid_map_messages import heights_from_msg
 from roboyard.messages import msg
+from roboyard.walking.gait_kernels import held_by, tips_at
+from roboyard.walking.leg_kernels import all_finite, nearest_solutions, place_feet
 from roboyard.walking.loads import GRAVITY, LOADING, told_joints
 from roboyard.walking.nodes.gait import softness
 from roboyard.walking.nodes.legged_messages import foot_force, gait_state, legged_odometry, pose_of, tilt_and_heading
 from roboyard.walking.nodes.steps_messages import plan_message, plan_of_message, touchdown_message
-from roboyard.walking.odometry import LeggedOdometry
+from roboyard.walking.odometry import LeggedOdometry, body_motion, levelled
 from roboyard.walking.standing import rising
 from roboyard.walking.steps import replanning as again
 from roboyard.walking.steps.following import Footing, PlanFollower, walk_as_data, walk_of_data
 from roboyard.walking.steps.foresight import Foresight
 from roboyard.walking.steps.ground import Ground
+from roboyard.walking.steps.ground_kernels import body_height, lay_cones, spread_ground
+from roboyard.walking.steps.guide import lay_lengths
+from roboyard.walking.steps.judge import make_room
 from roboyard.walking.steps.past import settled
 from roboyard.walking.steps.plan import StepPlan
-from roboyard.walking.steps.planning import PLANNERS
+from roboyard.walking.steps.planning import PLANNERS, expect_planner
 from roboyard.walking.steps.problem import Problem
 from roboyard.walking.steps.rig import Rig
+from roboyard.walking.steps.rig_kernels import fill_table, knee_turn
+from roboyard.walking.steps.swing import swing_place
 from roboyard.walking.steps.whereabouts import over_feet, over_ground
 from roboyard.walking.walker import Walker
 
@@ -101,6 +109,10 @@ class StepsNode(Node):
 
     def setup(self) -> None:
         """Take the joints, and stand up."""
+        expect_kernels(fill_table, knee_turn, body_height, lay_cones, spread_ground, lay_lengths, swing_place)
+        expect_kernels(all_finite, nearest_solutions, place_feet, body_motion, levelled)
+        expect_kernels(told_joints, held_by, tips_at, make_room)
+        expect_planner(self.planner)
         if len(self.goal) not in (0, 2) or not all(map(math.isfinite, self.goal)):
             raise ConfigError(f"goal {self.goal}", where=self.full_name, valid="[x, y] of the map [m]")
         joints, count = self.legs.joints, len(self.legs.legs)

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, QhullError
 
 from roboyard.walking.steps.plan import StepPlan
 from roboyard.walking.walker import Walker
@@ -212,6 +211,8 @@ def _margins(places: Array, down: NDArray[np.bool_], where: Array) -> tuple[Arra
 
     The angle to a side in space: the body's height above the line between its two feet, square to it, and its distance.
     """
+    from scipy.spatial import ConvexHull, QhullError
+
     out, tilts = np.full(len(places), -np.inf), np.full(len(places), -np.inf)
     known: dict[bytes, tuple[Array, Array, Array] | None] = {}
     for k in range(len(places)):

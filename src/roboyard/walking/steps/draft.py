@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.compute.arrays import assign
 from roboyard.walking.steps.ground_kernels import top_between
 from roboyard.walking.steps.herd import BENT, EVENTS, SET, STEP, Herd, Log, Ways, World, make_log, sample_parts
 from roboyard.walking.steps.swing import HOLD, RISE
@@ -65,12 +66,15 @@ def make_draft() -> Draft:
 def copy_draft(source: Draft, target: Draft) -> None:
     """Make one plan a copy of another."""
     m = source.events[0]
-    target.leg[:m], target.kind[:m], target.place[:m] = source.leg[:m], source.kind[:m], source.place[:m]
-    target.wish[:m] = source.wish[:m]
-    target.mate[:m], target.low[:m], target.high[:m] = source.mate[:m], source.low[:m], source.high[:m]
-    target.at[: m + 2], target.gap[: m + 1], target.top[:m] = source.at[: m + 2], source.gap[: m + 1], source.top[:m]
-    target.quick[:m] = source.quick[:m]
-    target.events[:] = source.events
+    for k in range(m):
+        target.leg[k], target.kind[k], target.mate[k] = source.leg[k], source.kind[k], source.mate[k]
+        assign(target.place[k], source.place[k])
+        assign(target.wish[k], source.wish[k])
+        target.low[k], target.high[k] = source.low[k], source.high[k]
+        target.at[k], target.gap[k], target.top[k] = source.at[k], source.gap[k], source.top[k]
+        target.quick[k] = source.quick[k]
+    target.at[m], target.at[m + 1], target.gap[m] = source.at[m], source.at[m + 1], source.gap[m]
+    assign(target.events, source.events)
 
 
 @kernel(leaf=True, forceinline=True, examples=lambda: [(sample_parts()[0], make_draft(), 0)])
@@ -94,7 +98,8 @@ def unroll(world: World, ways: Ways, herd: Herd, log: Log, i: int, past: Draft, 
             common, row = min(common, log.most[row]), before
             continue
         draft.leg[k], draft.kind[k] = log.leg[row], log.kind[row]
-        draft.place[k], draft.wish[k] = log.place[row], log.wish[row]
+        assign(draft.place[k], log.place[row])
+        assign(draft.wish[k], log.wish[row])
         draft.low[k] = max(log.span[row, 0], log.span[before, 0])
         draft.high[k] = min(log.span[row, 1], log.span[before, 1], common)
         draft.at[k + 1] = log.at[row]

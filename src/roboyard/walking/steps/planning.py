@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from dataclasses import dataclass
 from threading import Event
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
+from roboyard.compute import Kernel, expect_kernels
 from roboyard.compute.cluster import RayPool
 from roboyard.compute.pools import ThreadPool
 from roboyard.config.describe import near
@@ -87,6 +88,11 @@ PLANNERS: Final = {
     "ara-star": StepPlanner(repair, STANCES + 2, repairing.ROWS, repairing.WAYS, STANCES + 2),
 }
 """By name."""
+
+
+def expect_planner(name: str) -> None:
+    """Have the kernels of a planner compiled ahead."""
+    expect_kernels(cast("Kernel[..., None]", PLANNERS[name].spend), copy_draft, key_of)
 
 
 def plan_steps(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.compute.arrays import assign
 from roboyard.walking.steps.draft import (
     Draft,
     copy_draft,
@@ -108,7 +109,8 @@ def start(world: World, search: Search, i: int, key: np.uint64, tries: int) -> b
     Ways are drawn until the body can go along one, so often at most.
     """
     ways, first = search.ways, search.past_size[0]
-    ways.places[i, :first] = search.past_way[:first]
+    for k in range(first):
+        assign(ways.places[i, k], search.past_way[k])
     if not draw_way(world, ways, i, key, tries, first) or not begin(world, ways, search.herd, search.log, i, i):
         return False
     return bool(repeat_past(world, search, i))
@@ -147,10 +149,11 @@ def _look(world: World, limbs: Limbs, search: Search, i: int, way: Array, even: 
         search.tally[BLAMED] = int(about[0])
     elif about[0] < search.cost[0]:
         copy_draft(draft, search.best)
-        search.best_way[: way.shape[0]] = way
+        for k in range(way.shape[0]):
+            assign(search.best_way[k], way[k])
         search.best_size[0] = way.shape[0]
         search.cost[0], search.cost[1] = about[0], estimate
-        search.about[:] = about
+        assign(search.about, about)
     return estimate, why
 
 

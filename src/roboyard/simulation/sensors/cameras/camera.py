@@ -16,7 +16,7 @@ from roboyard.geometry import SE3
 from roboyard.simulation.randomness import generator
 from roboyard.simulation.scene import Posture, Scene
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
-from roboyard.simulation.sensors.cameras.depth_noise import measured_depth
+from roboyard.simulation.sensors.cameras.depth_noise import expect_depth_noise, measured_depth
 from roboyard.simulation.sensors.cameras.light import exposed, grey_of, infrared_of, luminance
 from roboyard.simulation.sensors.cameras.stereo import disparity
 
@@ -81,6 +81,8 @@ class Camera(SimulatedSensor[CameraReading]):
         if not isinstance(sensor.spec, CameraSpec):
             raise DescriptionError(f"sensor {sensor.name} is a camera without a camera's description", where=robot)
         self.spec = sensor.spec
+        if sensor.spec.depth is not None:
+            expect_depth_noise(sensor.spec.depth_noise, sensor.spec.baseline)
 
     def shoot(self) -> Shot:
         """Catch the present state."""

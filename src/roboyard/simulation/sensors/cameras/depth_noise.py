@@ -35,10 +35,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import expect_kernels, kernel
 from roboyard.description.cameras import DepthNoise
 from roboyard.geometry import Lens
-from roboyard.simulation.sensors.cameras.draws import FINE_NORMAL, NORMAL, WORDS, byte_draws, word_draws
+from roboyard.simulation.sensors.cameras.draws import WORDS, byte_draws, normal_bytes, normal_words, word_draws
 
 F32 = NDArray[np.float32]
 
@@ -84,6 +84,15 @@ def sigma(noise: DepthNoise, z: NDArray[np.float64], focal: float = 0.0, baselin
     if noise.model == "stereo":
         return z * z / (focal * baseline) * math.hypot(noise.disparity, SUBPIXEL / math.sqrt(12.0))
     return np.full_like(z, noise.noise.stddev)
+
+
+def expect_depth_noise(noise: DepthNoise, baseline: float) -> None:
+    """Have the kernels of a noise model compiled ahead; see `measured_depth`."""
+    if noise.model in ("ideal", "gaussian"):
+        return
+    expect_kernels(_measure)
+    if baseline if noise.model == "stereo" else noise.baseline:
+        expect_kernels(_shadow)
 
 
 def measured_depth(
@@ -136,7 +145,7 @@ def measured_depth(
     slopes = _ray_slopes(lens)
     out = np.empty((height, width), np.float32)
     _measure(
-        depth, slopes, axial, FINE_NORMAL, lateral, NORMAL, chance, shadow,
+        depth, slopes, axial, normal_words(), lateral, normal_bytes(), chance, shadow,
         np.ones((1, 1), np.float32) if returned is None else returned,
         np.ones((1, 1), np.float32) if luminance is None else luminance,
         _MODELS[noise.model], _LATERAL[noise.model], lens.fx * baseline, noise.disparity,
@@ -212,9 +221,10 @@ def _cosines(
 
 def _measure_examples() -> list[tuple[object, ...]]:
     picture, one = np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32)
-    words = word_draws(np.random.default_rng(0), (1, 1))
+    rng = np.random.default_rng(0)
+    words, lateral = word_draws(rng, (1, 1)), byte_draws(rng, (2, 1, 1))
     return [
-        (picture, np.zeros(2, np.float32), words, FINE_NORMAL, np.zeros((2, 1, 1), np.uint8), NORMAL, words,
+        (picture, np.zeros(2, np.float32), words, normal_words(), lateral, normal_bytes(), words,
          np.zeros((1, 1), np.bool_), one, one, 0, 0.5, 40.0, 0.2, 0.1, 5.0, 0.0, True, picture)
     ]  # fmt: skip
 

@@ -6,31 +6,40 @@ and a tenth of the time.  A word's has 65,536 levels out to 4.3 of them, for dep
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 WORDS = 65536
 """How many words there are."""
 
 
 def _levels(count: int) -> NDArray[np.float32]:
+    from scipy.special import ndtri  # slow to import, and only cameras with noise need it
+
     values = ndtri((np.arange(count) + 0.5) / count)
     found: NDArray[np.float32] = (values / values.std()).astype(np.float32)
     return found
 
 
-NORMAL = _levels(256)
-"""Normal number of each byte."""
-FINE_NORMAL = _levels(WORDS)
-"""Normal number of each word."""
+@cache
+def normal_bytes() -> NDArray[np.float32]:
+    """(256,) the normal number of each byte."""
+    return _levels(256)
+
+
+@cache
+def normal_words() -> NDArray[np.float32]:
+    """(65536,) the normal number of each word."""
+    return _levels(WORDS)
 
 
 def byte_draws(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Random bytes for `NORMAL`."""
+    """Random bytes for `normal_bytes`."""
     return np.frombuffer(rng.bytes(int(np.prod(shape))), np.uint8).reshape(shape)
 
 
 def word_draws(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.uint16]:
-    """Random words for `FINE_NORMAL`."""
+    """Random words for `normal_words`."""
     return np.frombuffer(rng.bytes(2 * int(np.prod(shape))), "<u2").reshape(shape)

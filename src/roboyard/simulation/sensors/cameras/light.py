@@ -9,7 +9,7 @@ from roboyard.compute import kernel
 from roboyard.description.cameras import Exposure
 from roboyard.description.noise import Noise
 from roboyard.geometry import Lens
-from roboyard.simulation.sensors.cameras.draws import NORMAL, byte_draws
+from roboyard.simulation.sensors.cameras.draws import byte_draws, normal_bytes
 
 F32 = NDArray[np.float32]
 U8 = NDArray[np.uint8]
@@ -72,7 +72,7 @@ def exposed(colour: U8, lens: Lens, exposure: Exposure, noise: Noise, rng: np.ra
     out = np.empty_like(colour)
     corner = max(lens.cx, lens.width - 1 - lens.cx) ** 2 + max(lens.cy, lens.height - 1 - lens.cy) ** 2
     _expose(
-        colour, LINEAR, CODED, NORMAL, gain, exposure.vignetting / max(corner, 1.0), lens.cx, lens.cy,
+        colour, LINEAR, CODED, normal_bytes(), gain, exposure.vignetting / max(corner, 1.0), lens.cx, lens.cy,
         exposure.full_well, exposure.read_noise, shot, noise.mean, noise.stddev, white, out,
     )  # fmt: skip
     return out
@@ -110,7 +110,7 @@ def _luminance(colour: U8, linear: F32, out: F32) -> None:
 
 def _expose_examples() -> list[tuple[object, ...]]:
     picture = np.zeros((1, 1, 3), np.uint8)
-    return [(picture, LINEAR, CODED, NORMAL, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, _NONE, 0.0, 0.0, _NONE, picture)]
+    return [(picture, LINEAR, CODED, normal_bytes(), 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, _NONE, 0.0, 0.0, _NONE, picture)]
 
 
 @kernel(examples=_expose_examples, error_model="numpy")

@@ -128,7 +128,7 @@ Arbitration.TestCase.settings = settings(max_examples=120, stateful_step_count=4
 TestArbitration = Arbitration.TestCase
 
 
-def test_equals_keep_until_they_time_out_then_the_waiting_one_inherits() -> None:
+def test_equal_priority_waits_for_timeout_then_inherits() -> None:
     arbiter: Arbiter[str] = Arbiter(CONFIG, STOP)
     assert arbiter.offer("/navigator", "n1", 0).owner == "/navigator"
     refused = arbiter.offer("/homing", "h1", SECOND // 10)
@@ -138,7 +138,7 @@ def test_equals_keep_until_they_time_out_then_the_waiting_one_inherits() -> None
     assert arbiter.offer("/navigator", "n2", 4 * SECOND // 10).output is None
 
 
-def test_an_owner_that_lapsed_queues_up_again_behind_its_equals() -> None:
+def test_lapsed_owner_queues_behind_its_equals() -> None:
     arbiter: Arbiter[str] = Arbiter(CONFIG, STOP)
     arbiter.offer("/navigator", "n1", 0)
     arbiter.offer("/homing", "h1", 1)
@@ -146,20 +146,20 @@ def test_an_owner_that_lapsed_queues_up_again_behind_its_equals() -> None:
     assert (late.output, late.owner) == ("h1", "/homing")
 
 
-def test_stops_once_when_all_fall_silent() -> None:
+def test_arbiter_stops_once_when_all_sources_are_silent() -> None:
     arbiter: Arbiter[str] = Arbiter(CONFIG, STOP)
     arbiter.offer("/teleop", "t", 0)
     assert arbiter.expire(SECOND // 2) == Decision(STOP, None, changed=True, stop=True)
     assert arbiter.expire(SECOND) == Decision(None, None)
 
 
-def test_unknown_publishers_can_be_refused() -> None:
+def test_unknown_sources_can_be_refused() -> None:
     arbiter: Arbiter[str] = Arbiter(ArbitrationConfig((Source("teleop"),), unknown=None), STOP)
     assert arbiter.offer("/stranger", "s", 0) == Decision(None, None)
     assert arbiter.offer("/teleop", "t", 0).output == "t"
 
 
-def test_a_lock_stops_at_once_and_live_sources_return() -> None:
+def test_lock_stops_at_once_and_live_sources_return() -> None:
     arbiter: Arbiter[str] = Arbiter(CONFIG, STOP)
     arbiter.offer("/homing", "h", 0)
     assert arbiter.lock("stop", 255, 1).stop
@@ -168,11 +168,11 @@ def test_a_lock_stops_at_once_and_live_sources_return() -> None:
 
 
 @pytest.mark.parametrize("bad", [{"name": ""}, {"name": "a", "timeout": 0.0}, {"name": "a", "timeout": float("inf")}])
-def test_impossible_sources_are_refused(bad: dict[str, object]) -> None:
+def test_invalid_sources_are_refused(bad: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         Source(**bad)  # type: ignore[arg-type]
 
 
-def test_a_name_twice_is_refused() -> None:
+def test_duplicate_source_name_is_refused() -> None:
     with pytest.raises(ConfigError, match="teleop"):
         ArbitrationConfig((Source("teleop"), Source("teleop", 3)))

@@ -20,7 +20,7 @@ PUSH = np.array([0.0, 0.6, -0.4, 0.0, 0.0, 0.0])
 
 
 @given(st.lists(st.tuples(st.floats(allow_nan=True), st.integers(0, 10)), max_size=20))
-def test_nothing_is_allowed_that_the_guard_did_not_lately_say(told: list[tuple[float, int]]) -> None:
+def test_allowance_expires_without_guard_messages(told: list[tuple[float, int]]) -> None:
     allowance, now, last = Allowance(0.3), 0, None
     assert allowance.share(0) == 0.0
     for share, later in told:
@@ -34,7 +34,7 @@ def test_nothing_is_allowed_that_the_guard_did_not_lately_say(told: list[tuple[f
         last = share, now
 
 
-def test_who_guides_may_be_touched_and_nobody_else() -> None:
+def test_only_the_guiding_person_may_be_touched() -> None:
     motion = Motion(MIDDLE, 0.2 * PUSH, going_on(MIDDLE, 0.2 * PUSH))
     near = somebody(0.75, 0.0)
     for mode in (Mode.SSM, Mode.ZONES):
@@ -52,42 +52,42 @@ def test_who_guides_may_be_touched_and_nobody_else() -> None:
     assert without == with_switch < 0.8, "who does not reach the arm does not guide it"
 
 
-class Driver(ry.Node):
-    """Asks for speeds of joints all the time."""
+class JogPublisher(ry.Node):
+    """Commands speeds of joints all the time."""
 
     def setup(self) -> None:
         self.jog = self.publisher("servo/delta_joint_cmds", msg.JointJog)
-        self.timer(rate=20.0, callback=self.tell)
+        self.timer(rate=20.0, callback=self.publish)
 
-    def tell(self) -> None:
+    def publish(self) -> None:
         back_and_forth = [np.sin(2.0 * self.now), 0.0, 0.0, 0.0, 0.0, 0.0]
         self.jog.publish(msg.JointJog(joint_names=[f"joint_{k}" for k in range(1, 7)], velocities=back_and_forth))
 
 
-class Hand(ry.Node):
+class GuidingHand(ry.Node):
     """Pushes the tool and holds the switch."""
 
     def setup(self) -> None:
         self.force = self.publisher("push", msg.WrenchStamped)
         self.switch = self.publisher("guiding/enable", msg.Bool)
-        self.timer(rate=20.0, callback=self.tell)
+        self.timer(rate=20.0, callback=self.publish)
 
-    def tell(self) -> None:
+    def publish(self) -> None:
         sideways = msg.Vector3(0.0, 40.0 * np.sin(2.0 * self.now), 0.0)
         self.force.publish(msg.WrenchStamped(msg.Header(frame_id="base_link"), msg.Wrench(force=sideways)))
         self.switch.publish(msg.Bool(data=True))
 
 
-def driven(*nodes: str, people: tuple[str, ...] = ("anna",), **guard_says: object) -> ry.Run:
+def make_guarded_arm(*nodes: str, people: tuple[str, ...] = ("anna",), **guard: object) -> ry.Run:
     run = ry.Run("empty", record=False)
     arm = run.add("iisy", nodes=["joint_states", "robot_state"])
     arm.add_node("servo", "servo", parameters={"guarded": True, "speed": 1.0})
     joints = [f"joint_{k}" for k in range(1, 7)]
-    arm.add_node("person_guard", "guard", parameters={"people": list(people), "joints": joints, **guard_says})
+    arm.add_node("person_guard", "guard", parameters={"people": list(people), "joints": joints, **guard})
     return run
 
 
-def speed(run: ry.Run, seconds: float) -> float:
+def largest_speed(run: ry.Run, seconds: float) -> float:
     """Largest of any joint in a while [rad/s]."""
     most = 0.0
     for _ in range(round(seconds / 0.02)):
@@ -105,42 +105,42 @@ def kept() -> Iterator[list[ry.Run]]:
 
 
 @pytest.mark.slow
-def test_a_driven_arm_stands_while_somebody_is_near_and_goes_on_when_they_leave(kept: list[ry.Run]) -> None:
-    run = driven()
+def test_driven_arm_stops_near_people_and_resumes(kept: list[ry.Run]) -> None:
+    run = make_guarded_arm()
     kept.append(run)
     run.add_person("anna", at=(3.5, 0.0, 3.14), body_rate=25.0)
-    run.robots["iisy"].add_node(Driver(), "driver")
-    assert speed(run, 2.0) > 0.8
+    run.robots["iisy"].add_node(JogPublisher(), "driver")
+    assert largest_speed(run, 2.0) > 0.8
     run.remove("anna")
     run.add_person("anna", at=(1.0, 0.0, 3.14), body_rate=25.0)
-    speed(run, 1.0)
-    assert speed(run, 2.0) < 0.02
+    largest_speed(run, 1.0)
+    assert largest_speed(run, 2.0) < 0.02
     run.bus.nodes["/guard"].set_parameter("mode", "off")
-    assert speed(run, 2.0) > 0.8
+    assert largest_speed(run, 2.0) > 0.8
 
 
-def test_a_silent_guard_stops_a_driven_arm(kept: list[ry.Run]) -> None:
-    run = driven()
+def test_silent_guard_stops_a_driven_arm(kept: list[ry.Run]) -> None:
+    run = make_guarded_arm()
     kept.append(run)
     run.add_person("anna", at=(3.5, 0.0, 3.14), body_rate=25.0)
-    run.robots["iisy"].add_node(Driver(), "driver")
-    assert speed(run, 1.0) > 0.5
+    run.robots["iisy"].add_node(JogPublisher(), "driver")
+    assert largest_speed(run, 1.0) > 0.5
     run.bus.remove(run.bus.nodes["/guard"])
-    speed(run, 0.4)
-    assert speed(run, 2.0) < 0.02
+    largest_speed(run, 0.4)
+    assert largest_speed(run, 2.0) < 0.02
 
 
 @pytest.mark.slow
-def test_who_guides_moves_the_arm_until_another_one_comes(kept: list[ry.Run]) -> None:
-    run = driven(people=("anna", "ben"))
+def test_guided_arm_moves_until_another_person_comes(kept: list[ry.Run]) -> None:
+    run = make_guarded_arm(people=("anna", "ben"))
     kept.append(run)
     arm = run.robots["iisy"]
     arm.add_node("hand_guiding", "guiding", parameters={"wrench_topics": ["push"]})
-    arm.add_node(Hand(), "hand")
+    arm.add_node(GuidingHand(), "hand")
     run.add_person("anna", at=(0.8, 0.0, 3.14), body_rate=25.0)
     run.add_person("ben", at=(0.0, 4.0, -1.57), body_rate=25.0)
-    assert speed(run, 2.5) > 0.1
+    assert largest_speed(run, 2.5) > 0.1
     run.remove("ben")
     run.add_person("ben", at=(0.0, 1.0, -1.57), body_rate=25.0)
-    speed(run, 1.0)
-    assert speed(run, 2.0) < 0.02
+    largest_speed(run, 1.0)
+    assert largest_speed(run, 2.0) < 0.02

@@ -1,0 +1,53 @@
+"""``roboyard warm``: compiles kernels ahead, so that a first run does not wait for them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from roboyard.cli.grammar import JsonOption
+
+
+def warm(
+    scenarios: Annotated[
+        list[str] | None, typer.Argument(metavar="SCENARIO", help="Names or files: the kernels that their runs call.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All kernels of the package.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Compile kernels into the cache ahead of a first run: in a Dockerfile, or for the cache of a CI service.
+
+    Clones and environments with the same kernels, versions and processor share the cache.
+    `roboyard doctor` says where it lies.
+    """
+    from contextlib import closing
+
+    from roboyard.cli.terminal import emit, note, say
+    from roboyard.compute import cache_root, expected_kernels, precompile, wait_for_kernels
+    from roboyard.errors import InputError
+    from roboyard.scenarios import load_spec
+    from roboyard.scenarios.assemble import assemble
+
+    if bool(scenarios) == everything:
+        given = "scenarios and --all" if everything else "neither a scenario nor --all"
+        raise InputError(f"{given} given: nothing was compiled", valid="names of scenarios, or --all alone")
+    specs = [load_spec(name) for name in scenarios or ()]
+
+    def report(progress: object) -> None:
+        if not json:
+            note(f"compiling {progress}")
+
+    without: list[str] = []
+    if everything:
+        _, without = precompile(report=report)
+    for spec in specs:
+        with closing(assemble(spec, record=False)):
+            wait_for_kernels(report=report)
+    n_ready = len(expected_kernels())
+    if json:
+        emit({"kernels": n_ready, "without_examples": without, "cache": str(cache_root())})
+        return
+    say(f"{n_ready} kernels ready in {cache_root()}")
+    if without:
+        say(f"compiled at their first call, having no examples: {len(without)}")

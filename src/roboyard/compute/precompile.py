@@ -1,0 +1,319 @@
+"""Compiles kernels ahead of their first call, on all cores, beside the program that is going to call them.
+
+Whatever is going to call a kernel says so with `expect_kernels` when it is made: a simulation, a costmap, a planner.
+Processes of their own then compile what is not cached, while the world is still being built.  `wait_for_kernels` waits
+for them before a clock starts.  Nobody has to call it: a kernel's first call waits for the process that compiles it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from roboyard.compute.jit import (
+    Examples,
+    Kernel,
+    compile_examples,
+    examples_of,
+    is_being_compiled,
+    is_cached,
+    kernel_name,
+    registered_kernels,
+)
+from roboyard.compute.kernel_key import called_kernels, code_size
+from roboyard.compute.pools import usable_cores
+from roboyard.compute.wall_clock import wall_seconds
+
+_PACKAGE: Final = Path(__file__).resolve().parent.parent
+_POLL: Final = 0.05
+"""Wall time between two looks at the compiling processes [s]."""
+_MIN_PART_SIZE: Final = 4000
+"""Bytecode of a called kernel and of all that it calls [bytes] from which it is compiled on its own, before its caller:
+about a second's work, which another core can do."""
+_END: Final = (-1, "", "")
+"""A job that ends the thread that takes it."""
+
+
+@dataclass(frozen=True)
+class CompilationProgress:
+    """How far the compilation of expected kernels has come.
+
+    Attributes:
+        done: Kernels that are ready, of those that were missing.
+        total: Kernels that were missing.
+        name: The kernel that was started last.
+        seconds_left: Estimated from the sizes of what is done and of what is not [s]; None while nothing is done.
+    """
+
+    done: int
+    total: int
+    name: str
+    seconds_left: float | None
+
+    def __str__(self) -> str:
+        left = "" if self.seconds_left is None else f", about {max(1, round(self.seconds_left))} s left"
+        return f"{min(self.done + 1, self.total)} of {self.total} ({self.name.removeprefix('roboyard.')}){left}"
+
+
+Report = Callable[[CompilationProgress], None]
+
+_expected: dict[str, Kernel[..., Any]] = {}
+"""Kernels that somebody is going to call and that are not known to be cached, by name."""
+_ready: set[str] = set()
+"""Names of expected kernels whose code is cached, or compiled in this process."""
+
+
+def expect_kernels(*kernels: Kernel[..., Any]) -> None:
+    """Have kernels compiled in the background that are going to be called, for the types of their examples.
+
+    Returns at once.  Processes of their own, one for each usable core, compile what is not cached.  In a worker
+    process, on one core, or without a cache that can be written, `wait_for_kernels` or the first call compiles.
+
+    Raises:
+        ValueError: A kernel has no examples.
+    """
+    missing: list[Kernel[..., Any]] = []
+    for kernel in kernels:
+        if not hasattr(kernel, "py_func"):  # NUMBA_DISABLE_JIT leaves functions as they are
+            continue
+        name = kernel_name(kernel)
+        if name in _ready or name in _expected:
+            continue
+        if is_cached(kernel, _required_examples(kernel)):
+            _ready.add(name)
+        else:
+            _expected[name] = kernel
+            missing.append(kernel)
+    if missing and _can_compile_in_background():
+        _compilers.submit(missing)
+
+
+def expected_kernels() -> frozenset[str]:
+    """Return the names of all kernels that were expected in this process so far."""
+    return frozenset(_ready | _expected.keys())
+
+
+def wait_for_kernels(
+    *, report: Report | None = None, is_stopped: Callable[[], bool] = lambda: False, load: bool = False
+) -> None:
+    """Wait until all expected kernels are compiled; compile in this process what cannot be compiled in the background.
+
+    Args:
+        report: Called with the progress when it changes.
+        is_stopped: Looked at often: True ends the wait, and the processes in the background.
+        load: Also read the code into this process, so that no first call has to.
+    """
+    if not _expected and not load:
+        return
+    _compilers.wait(report, is_stopped)
+    left = {name: kernel for name, kernel in _expected.items() if not is_cached(kernel, _required_examples(kernel))}
+    _ready.update(_expected.keys() - left.keys())
+    total, start, sizes = len(left), wall_seconds(), {name: total_size(kernel) for name, kernel in left.items()}
+    while left and not is_stopped():
+        # Workers of a batch have the same list: each compiles what the others do not compile at this moment.
+        name = next((name for name, kernel in left.items() if not is_being_compiled(kernel)), next(iter(left)))
+        if report is not None:
+            done = sum(sizes.values()) - sum(sizes[other] for other in left)
+            rate = (wall_seconds() - start) / done if done else None
+            seconds = None if rate is None else rate * sum(sizes[other] for other in left)
+            report(CompilationProgress(total - len(left), total, name, seconds))
+        kernel = left.pop(name)
+        if not is_cached(kernel, _required_examples(kernel)):
+            compile_examples(kernel, _required_examples(kernel))
+        _ready.add(name)
+    for name in _ready:
+        _expected.pop(name, None)
+    if load:
+        kernels = registered_kernels()
+        for name in sorted(_ready):
+            kernel, examples = kernels[name]
+            if examples is not None and not is_stopped():
+                compile_examples(kernel, examples)
+
+
+def precompile(names: Iterable[str] = (), *, report: Report | None = None) -> tuple[int, list[str]]:
+    """Compile kernels with examples on all cores: all of the package's, or those of the modules named.
+
+    Returns:
+        How many kernels are ready, and the names of those that have no examples.
+    """
+    modules = sorted(set(names) or kernel_modules())
+    for module in modules:
+        import_module(module)
+    found = {
+        name: (kernel, examples)
+        for name, (kernel, examples) in registered_kernels().items()
+        if kernel.py_func.__module__ in modules
+    }
+    expect_kernels(*(kernel for kernel, examples in found.values() if examples is not None))
+    wait_for_kernels(report=report)
+    without = [name for name, (_, examples) in found.items() if examples is None]
+    return len(found) - len(without), without
+
+
+def kernel_modules() -> Iterator[str]:
+    """Return the names of all modules of the package that define kernels, found without importing the others."""
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        if "\n@kernel" in path.read_text("utf-8"):
+            yield ".".join(("roboyard", *path.relative_to(_PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def total_size(kernel: Kernel[..., Any]) -> int:
+    """Return the size of the bytecode of a kernel and of all kernels that it calls [bytes]."""
+    return code_size(kernel) + sum(map(code_size, called_kernels(kernel)))
+
+
+def _required_examples(kernel: Kernel[..., Any]) -> Examples:
+    examples = examples_of(kernel)
+    if examples is None:
+        raise ValueError(f"kernel {kernel_name(kernel)} has no examples of its arguments")
+    return examples
+
+
+def _can_compile_in_background() -> bool:
+    """A worker process has others beside it; a single core has nothing to spare."""
+    return usable_cores() > 1 and multiprocessing.parent_process() is None
+
+
+class _Compilers:
+    """Processes that compile kernels by name."""
+
+    def __init__(self) -> None:
+        self._change = threading.Condition()
+        self._queue: queue.PriorityQueue[tuple[int, str, str]] = queue.PriorityQueue()
+        self._sizes: dict[str, int] = {}
+        self._finished: set[str] = set()
+        self._latest = ""
+        self._start = 0.0
+        self._processes: list[subprocess.Popen[str]] = []
+
+    def submit(self, kernels: Iterable[Kernel[..., Any]]) -> None:
+        """Queue kernels and large kernels that they call; those that call little come first."""
+        with self._change:
+            self._processes = [process for process in self._processes if process.poll() is None]
+            for kernel in kernels:
+                for part in (kernel, *called_kernels(kernel)):
+                    self._add(part, is_part=part is not kernel)
+            n_missing = len(self._sizes) - len(self._finished)
+            while len(self._processes) < min(usable_cores(), n_missing):
+                self._start_process()
+
+    def _add(self, kernel: Kernel[..., Any], *, is_part: bool) -> None:
+        name = kernel_name(kernel)
+        if name in self._sizes or not name.startswith("roboyard."):
+            return
+        examples = examples_of(kernel)
+        if examples is None:
+            return
+        size = total_size(kernel)
+        if is_part and (size < _MIN_PART_SIZE or is_cached(kernel, examples)):
+            return
+        if is_cached(kernel, examples) is None:
+            return  # there is no folder through which the code could reach this process
+        if not self._sizes:
+            self._start = wall_seconds()
+        self._sizes[name] = size
+        self._queue.put((size, kernel.py_func.__module__, name))
+
+    def _start_process(self) -> None:
+        command = [sys.executable, "-P", "-m", "roboyard.compute.precompile"]
+        process = subprocess.Popen(  # noqa: S603
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        if not self._processes:
+            atexit.register(self.close)
+        self._processes.append(process)
+        arguments = (process, self._queue)
+        threading.Thread(target=self._feed, args=arguments, name="roboyard-compile", daemon=True).start()
+
+    def _feed(self, process: subprocess.Popen[str], jobs: queue.PriorityQueue[tuple[int, str, str]]) -> None:
+        """Hand one kernel after the other to a process; what a process fails at, this one's caller compiles."""
+        if process.stdin is None or process.stdout is None:
+            return
+        while True:
+            _, module, name = jobs.get()
+            if not name:
+                return
+            with self._change:
+                self._latest = name
+            try:
+                process.stdin.write(f"{module} {name}\n")
+                process.stdin.flush()
+                is_answered = bool(process.stdout.readline())
+            except (OSError, ValueError):  # it was ended
+                is_answered = False
+            with self._change:
+                self._finished.add(name)
+                self._change.notify_all()
+            if not is_answered:
+                return
+
+    def wait(self, report: Report | None, is_stopped: Callable[[], bool]) -> None:
+        """Wait until everything queued is done or all processes are gone, then end the processes."""
+        told: CompilationProgress | None = None
+        while True:
+            with self._change:
+                is_alive = any(process.poll() is None for process in self._processes)
+                if not is_alive or len(self._finished) == len(self._sizes):
+                    break
+                self._change.wait(_POLL)
+                progress = self._progress()
+            if is_stopped():
+                break
+            if report is not None and (told is None or (told.done, told.name) != (progress.done, progress.name)):
+                told = progress
+                report(progress)
+        self.close()
+
+    def _progress(self) -> CompilationProgress:
+        """Sizes say how long the rest takes: a kernel's own code, since what it calls is counted for itself."""
+        done = sum(self._sizes[name] for name in self._finished)
+        left = sum(self._sizes.values()) - done
+        seconds = (wall_seconds() - self._start) * left / done if done else None
+        return CompilationProgress(len(self._finished), len(self._sizes), self._latest, seconds)
+
+    def close(self) -> None:
+        """End the processes; kernels that are being compiled are left out, the cache stays whole."""
+        with self._change:
+            processes, self._processes = self._processes, []
+            for _ in processes:
+                self._queue.put(_END)
+            self._queue = queue.PriorityQueue()
+            self._sizes.clear()
+            self._finished.clear()
+        for process in processes:
+            process.terminate()
+            process.wait()
+
+
+_compilers: Final = _Compilers()
+
+
+def _serve() -> None:
+    """Compile the kernels whose names come in, one a line, and answer each with a line; the parent handles Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for line in sys.stdin:
+        module, name = line.split()
+        try:
+            import_module(module)
+            kernel = registered_kernels()[name][0]
+            compile_examples(kernel, _required_examples(kernel))
+            answer = name
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller meets it when it compiles by itself
+            answer = f"failed: {name}: {error!r}".replace("\n", " ")
+        sys.stdout.write(answer + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _serve()

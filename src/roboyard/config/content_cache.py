@@ -1,0 +1,100 @@
+"""A cache on disk for what is slow to parse: an entry's key is a hash of everything that it was made from.
+
+Entries are JSON, so reading one runs nobody's code.  A change of any input, or of the code that parses it, makes
+another key; a stale entry cannot be found.  The cache only saves time: whatever is wrong with its folder or with an
+entry, the caller parses as if there were no entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+MAX_ENTRIES = 64
+MAX_BYTES = 64_000_000
+_DIGEST_LENGTH = 64
+
+
+def cache_folder() -> Path:
+    """The folder of Roboyard's caches: ``roboyard`` in the XDG cache folder."""
+    # The XDG base directory specification says that a path that is not absolute is to be ignored.
+    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    home = Path(xdg) if xdg.startswith("/") else Path(os.path.expanduser("~")) / ".cache"  # noqa: PTH111 - never raises
+    return home / "roboyard"
+
+
+def content_key(parts: Iterable[bytes]) -> str:
+    """A hash of some contents in their order; moving bytes from one part to the next changes it."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(f"{len(part)}:".encode())
+        digest.update(part)
+    return digest.hexdigest()
+
+
+class ContentCache:
+    """Entries of one kind, in one folder.  Processes may read and write it at the same time.
+
+    Args:
+        kind: Name of the folder.
+        max_entries: So many entries stay, those that were used last.
+        max_bytes: So many bytes stay; a larger entry is not kept at all.
+    """
+
+    def __init__(self, kind: str, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
+        self._folder = cache_folder() / "parsed" / kind
+        self._max_entries, self._max_bytes = max_entries, max_bytes
+
+    def read(self, key: str) -> Any:
+        """Return the value that was written under this key; None if there is none, or it is damaged."""
+        path = self._path(key)
+        try:
+            data = path.read_bytes()
+            payload = data[_DIGEST_LENGTH + 1 :]
+            if data[:_DIGEST_LENGTH] != hashlib.sha256(payload).hexdigest().encode():
+                return None
+            value = json.loads(payload)
+        except (OSError, ValueError, RecursionError):
+            return None
+        with suppress(OSError):
+            os.utime(path)  # the order of use, for pruning; no clock is read
+        return value
+
+    def write(self, key: str, value: Any) -> None:
+        """Keep a value of plain JSON types; does nothing if the folder cannot be written or the value is too large."""
+        payload = json.dumps(value, separators=(",", ":")).encode()
+        if len(payload) > self._max_bytes:
+            return
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self._folder, suffix=".part")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload)
+                os.replace(name, self._path(key))  # noqa: PTH105 - readers see the old entry or the whole new one
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+            self._prune()
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{key}.json"
+
+    def _prune(self) -> None:
+        """Remove the entries that were not used for longest, beyond what may stay."""
+        aged: list[tuple[int, int, Path]] = []
+        for path in self._folder.iterdir():
+            with suppress(FileNotFoundError):  # another process prunes at the same time
+                status = path.stat()
+                aged.append((status.st_mtime_ns, status.st_size, path))
+        kept = 0
+        for count, (_, size, path) in enumerate(sorted(aged, reverse=True), 1):
+            kept += size
+            if count > self._max_entries or kept > self._max_bytes:
+                path.unlink(missing_ok=True)

@@ -1,0 +1,256 @@
+"""Draws a video in a second process while the run goes on.
+
+The run sends models and states through a socket pair as they arise.  The process draws each frame as soon as no later
+state can change it, so the frames are those of `write_video`.  It never outlives the run: when its end of the socket
+closes, it completes the file with the frames drawn so far and ends.  The file is hidden until it is complete.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from roboyard.errors import RoboyardError, RunError
+from roboyard.scenarios.video.film import Film, GrowingTake
+from roboyard.scenarios.video.mp4 import Mp4Writer
+from roboyard.scenarios.video.shoot import FrameSequence, VideoSettings
+from roboyard.simulation.scene import Posture
+
+_NICENESS: Final = 5
+"""The run goes first where the cores do not suffice for both."""
+_LOOK_PERIOD: Final = 0.1
+"""How often a waiting run looks whether somebody wants it to end [s]."""
+
+Answer = Literal["done", "failed", "died"]
+
+
+class RenderProcess:
+    """The process that draws, as the run sees it.
+
+    Args:
+        path: Video file to write; its folder must exist.
+        robot: Model that the camera follows; None = a view of the whole world.
+        settings: How the video looks.
+
+    Attributes:
+        drawn: Number of frames drawn so far.
+        error: Why there is no video, once ``finish`` has answered "failed" or "died".
+
+    Raises:
+        RunError: The process cannot be started.
+    """
+
+    def __init__(self, path: Path, robot: str | None, settings: VideoSettings) -> None:
+        self.drawn, self.error = 0, ""
+        self._partial = _partial_file(path)
+        self._sent = [0, 0]  # takes, and states of the last of them
+        self._answer: Answer | None = None
+        self._change = threading.Condition()
+        self._connection, child_end = Pipe()
+        self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        command = [sys.executable, "-P", "-m", __name__, str(child_end.fileno())]
+        try:
+            # A session of its own: Ctrl-C in the terminal is the run's to handle.
+            self._process = subprocess.Popen(  # noqa: S603
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._complaints,
+                pass_fds=[child_end.fileno()],
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._connection.close()
+            self._complaints.close()
+            raise RunError(f"the process that draws does not start: {error.strerror}", where=command[0]) from error
+        finally:
+            child_end.close()  # else the end of the process would not be noticed
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._send_all, self._receive_all)]
+        for thread in self._threads:
+            thread.start()
+        self._send("video", str(path), robot, settings)
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self._process.pid
+
+    def update(self, film: Film) -> None:
+        """Send what has been added to a film since the last call; does not wait for the process."""
+        while self._answer is None:  # else nobody reads it any more
+            takes, states = self._sent
+            if takes and states < len(film.growing[takes - 1].times):
+                take = film.growing[takes - 1]
+                posture = Posture(take.states[states], take.places[states], take.turns[states])
+                self._send("state", take.times[states], posture)
+                self._sent[1] += 1
+            elif takes < len(film.growing):
+                self._send("take", film.growing[takes].model)
+                self._sent = [takes + 1, 0]
+            else:
+                break
+
+    def finish(self, progress: Callable[[int], None], is_stopped: Callable[[], bool]) -> Answer:
+        """Wait until the video is complete.
+
+        Args:
+            progress: Called again and again with the number of frames drawn.
+            is_stopped: Asked again and again; True completes the video with the frames drawn so far.
+
+        Returns:
+            "done"; "failed": drawing or writing it failed, and would again; "died": the process ended without a word.
+        """
+        self._send("end")
+        stopped = False
+        while True:
+            if not stopped and is_stopped():
+                stopped = True
+                self._send("stop")
+            with self._change:
+                if self._answer is not None:
+                    break
+                self._change.wait(_LOOK_PERIOD)
+            progress(self.drawn)
+        if self._answer == "died":
+            status = self._process.wait()
+            self.error = f"the process that draws it ended with exit code {status}{self._last_complaint()}"
+        return self._answer
+
+    def close(self) -> None:
+        """End the process if it still goes on, and remove what it has not completed."""
+        if self._process.poll() is None and self._answer is None:
+            self._process.kill()
+        self._messages.put(None)
+        self._process.wait()
+        for thread in self._threads:
+            thread.join()
+        self._connection.close()
+        self._complaints.close()
+        with suppress(OSError):
+            self._partial.unlink(missing_ok=True)
+
+    def _send(self, *message: Any) -> None:
+        self._messages.put(pickle.dumps(message))  # a copy of now: nothing that changes later is sent
+
+    def _send_all(self) -> None:
+        while (data := self._messages.get()) is not None:
+            try:
+                self._connection.send_bytes(data)
+            except OSError:
+                return  # the process has ended; the other thread sees that too
+
+    def _receive_all(self) -> None:
+        answer: Answer = "died"
+        try:
+            while answer == "died":
+                kind, value = self._connection.recv()
+                with self._change:
+                    if kind == "drawn":
+                        self.drawn = value
+                    else:
+                        answer, self.error = kind, value
+        except (EOFError, OSError):
+            pass
+        with self._change:
+            self._answer = answer
+            self._change.notify_all()
+
+    def _last_complaint(self) -> str:
+        self._complaints.seek(0)
+        lines = self._complaints.read().decode("utf-8", "replace").strip().splitlines()
+        return f": {lines[-1]}" if lines else ""
+
+
+def _partial_file(path: Path) -> Path:
+    """Where a video lies until it is complete: ffmpeg would go on writing to a file that is drawn anew."""
+    return path.with_name(f".{path.name}.part")
+
+
+def main(descriptor: int) -> None:
+    """The whole life of the process: draw what comes through the socket ``descriptor``."""
+    from roboyard.compute import limit_blas_threads
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    os.nice(_NICENESS)
+    limit_blas_threads(1)
+    connection = Connection(descriptor)
+    inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
+    threading.Thread(target=_receive_into, args=(connection, inbox), daemon=True).start()
+    try:
+        answer = "done", _draw_all(inbox, lambda drawn: _tell(connection, ("drawn", drawn)))
+    except RoboyardError as error:
+        answer = "failed", str(error)
+    _tell(connection, answer)
+
+
+def _receive_into(connection: Connection, inbox: queue.SimpleQueue[tuple[Any, ...]]) -> None:
+    try:
+        while True:
+            inbox.put(connection.recv())
+    except (EOFError, OSError):
+        inbox.put(("stop",))  # the run has ended without a word
+
+
+def _tell(connection: Connection, message: tuple[str, Any]) -> None:
+    try:
+        connection.send(message)
+    except OSError:
+        return  # nobody listens any more: the other thread has said so
+
+
+def _draw_all(inbox: queue.SimpleQueue[tuple[Any, ...]], progress: Callable[[int], None]) -> str:
+    """Draw until the last frame, or until told to stop; give the file its name if there is a frame in it."""
+    kind, *values = inbox.get()
+    if kind != "video":
+        return ""
+    path, robot, settings = Path(values[0]), values[1], values[2]
+    partial = _partial_file(path)
+    with (
+        FrameSequence(robot, settings) as frames,
+        Mp4Writer(partial, settings.width, settings.height, settings.fps) as writer,
+    ):
+        while True:
+            try:
+                kind, *values = inbox.get(block=not (frames.is_complete or frames.is_ready()))
+            except queue.Empty:
+                if not frames.is_ready():
+                    break
+                writer.add(frames.draw())
+                progress(frames.drawn)
+                continue
+            if kind == "stop":
+                break
+            if kind == "end":
+                frames.is_complete = True
+            elif kind == "take":
+                take = GrowingTake(values[0])
+            else:
+                take.add(*values)
+                if len(take.times) == 1:
+                    frames.add_take(take)
+    try:
+        if frames.drawn:
+            partial.replace(path)
+        else:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError(f"the video cannot be written: {error.strerror}", where=str(path)) from error
+    return ""
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,134 @@
+"""A node that calls ``sys.exit`` has failed: the error names it, whatever it was doing and whatever code it gave."""
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+import roboyard as ry
+from roboyard.bus import NodeError
+from roboyard.messages import srv
+
+
+class Exits(ry.Node):
+    """Calls ``sys.exit`` on one occasion."""
+
+    def __init__(self, occasion: str, code: object = 0) -> None:
+        super().__init__()
+        self.occasion = occasion
+        self.code = code
+
+    def setup(self) -> None:
+        occasion = self.occasion
+        self.subscribe("word", ry.msg.String, self.leave if occasion == "topic" else lambda message: None)
+        if occasion == "setup":
+            self.leave()
+        elif occasion == "timer":
+            self.timer(0.1, self.leave)
+        elif occasion == "one-shot":
+            self.after(0.1, self.leave)
+        elif occasion == "topic":
+            word = self.publisher("word", ry.msg.String)
+            self.after(0.1, lambda: word.publish(ry.msg.String(data="go")))
+        elif occasion == "service":
+            self.service("leave", srv.Trigger, self.leave)
+            client = self.service_client("leave", srv.Trigger)
+            self.after(0.1, lambda: client.call(srv.Trigger.Request()) and None)
+        elif occasion == "response":
+            self.service("answer", srv.Trigger, lambda request: srv.Trigger.Response())
+            client = self.service_client("answer", srv.Trigger)
+            self.after(0.1, lambda: client.call(srv.Trigger.Request()).then(self.leave))
+        elif occasion == "offloaded":
+            self.offload(sys.exit, self.code, latency=0.1, then=lambda work: None)
+
+    def close(self) -> None:
+        if self.occasion == "close":
+            self.leave()
+
+    def leave(self, *_: object) -> None:
+        sys.exit(self.code)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "occasion", ["setup", "timer", "one-shot", "topic", "service", "response", "offloaded", "close"]
+)
+def test_sys_exit_in_a_node_is_an_error_that_names_the_node(occasion: str) -> None:
+    def run() -> None:
+        with ry.Bus() as bus:
+            bus.add(Exits(occasion), "leaver")
+            bus.executor.run_for(1.0)
+
+    with pytest.raises(NodeError, match=r"node /leaver, .*: called sys\.exit\(0\) \(.*until") as caught:
+        run()
+    assert caught.value.node == "/leaver"
+
+
+@pytest.mark.parametrize(
+    ("code", "call"), [(None, r"sys\.exit\(\)"), (3, r"sys\.exit\(3\)"), ("bye", r"sys\.exit\('bye'\)")]
+)
+def test_the_error_repeats_the_argument_of_sys_exit(code: object, call: str) -> None:
+    with ry.Bus() as bus:
+        bus.add(Exits("timer", code), "leaver")
+        with pytest.raises(NodeError, match=call):
+            bus.executor.run_for(1.0)
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, GeneratorExit])
+def test_an_interruption_is_not_the_fault_of_a_node(raised: type[BaseException]) -> None:
+    def interrupt() -> None:
+        raise raised
+
+    class Node(ry.Node):
+        def setup(self) -> None:
+            self.timer(0.1, interrupt)
+
+    with ry.Bus() as bus:
+        bus.add(Node(), "node")
+        with pytest.raises(raised):
+            bus.executor.run_for(1.0)
+
+
+class ExitsWhenSaved(ry.Node):
+    """Calls ``sys.exit`` in its ``save``."""
+
+    def save(self) -> dict[str, object]:
+        sys.exit(0)
+
+
+class ExitsWhenCopied(ry.Node):
+    """Has an attribute that calls ``sys.exit`` when it is copied."""
+
+    class Attribute:
+        """The attribute."""
+
+        def __deepcopy__(self, memo: object) -> object:
+            sys.exit(0)
+
+    fields = ("attribute",)
+    attribute = Attribute()
+
+
+@pytest.mark.parametrize("kind", [ExitsWhenSaved, ExitsWhenCopied])
+def test_sys_exit_while_a_node_is_saved_is_an_error_that_names_the_node(kind: type[ry.Node]) -> None:
+    with ry.Bus() as bus:
+        bus.add(kind(), "node")
+        with pytest.raises(ry.RoboyardError, match=r"node /node: cannot be saved: .*called sys\.exit\(0\)"):
+            bus.save()
+
+
+def test_all_other_nodes_are_closed_when_one_exits() -> None:
+    closed: list[str] = []
+
+    def note(name: str) -> Callable[[], None]:
+        return lambda: closed.append(name)
+
+    bus = ry.Bus()
+    for name in ("first", "last"):
+        node = Exits("nothing")
+        node.close = note(name)  # type: ignore[method-assign]
+        bus.add(node, name)
+        if name == "first":
+            bus.add(Exits("close"), "leaver")
+    with pytest.raises(NodeError, match=r"node /leaver, close"):
+        bus.close()
+    assert closed == ["last", "first"]

@@ -1,0 +1,118 @@
+"""The cache of what was parsed: an entry is whole or not there, belongs to its content, and never is a trouble."""
+
+import os
+import stat
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roboyard.config.content_cache import ContentCache, content_key
+
+VALUE = {"names": ["a", "b"], "half": 0.5, "none": None, "large": 2**60}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "roboyard" / "parsed" / "things"
+
+
+def test_what_is_written_is_read() -> None:
+    assert ContentCache("things").read(content_key([b"a"])) is None
+    ContentCache("things").write(content_key([b"a"]), VALUE)
+    assert ContentCache("things").read(content_key([b"a"])) == VALUE
+    assert ContentCache("things").read(content_key([b"b"])) is None
+    assert ContentCache("others").read(content_key([b"a"])) is None
+
+
+@given(st.lists(st.binary(max_size=9), max_size=4), st.lists(st.binary(max_size=9), max_size=4))
+def test_keys_are_equal_where_contents_are(a: list[bytes], b: list[bytes]) -> None:
+    assert (content_key(a) == content_key(b)) == (a == b)
+
+
+@given(a=st.binary(max_size=9), b=st.binary(min_size=1, max_size=9))
+def test_bytes_that_move_to_the_next_part_change_the_key(a: bytes, b: bytes) -> None:
+    assert content_key([a, b]) != content_key([a + b[:1], b[1:]])
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "emptied", "foreign", "nested"])
+def test_a_damaged_entry_is_none(folder: Path, damage: str) -> None:
+    cache, key = ContentCache("things"), content_key([b"a"])
+    cache.write(key, VALUE)
+    (path,) = folder.iterdir()
+    data = path.read_bytes()
+    path.write_bytes(
+        {
+            "cut": data[:-3],
+            "flipped": data.replace(b"0.5", b"0.6"),
+            "emptied": b"",
+            "foreign": b"\x80\x04N.",
+            "nested": b"[" * 100_000,
+        }[damage]
+    )
+    assert cache.read(key) is None
+    cache.write(key, VALUE)
+    assert cache.read(key) == VALUE
+
+
+def test_a_folder_that_cannot_be_written_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    cache = ContentCache("things")
+    cache.write(content_key([b"a"]), VALUE)
+    assert cache.read(content_key([b"a"])) is None
+
+
+def test_a_write_that_fails_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    ContentCache("things").write(content_key([b"a"]), VALUE)
+    assert list(folder.iterdir()) == []
+
+
+def test_entries_used_last_stay(folder: Path) -> None:
+    cache = ContentCache("things", max_entries=3)
+    keys = [content_key([bytes([number])]) for number in range(4)]
+    for number, key in enumerate(keys[:3]):
+        cache.write(key, number)
+        os.utime(folder / f"{key}.json", ns=(number, number))  # in this order, whatever the file system's clock is
+    assert cache.read(keys[0]) == 0
+    cache.write(keys[3], 3)
+    assert [cache.read(key) for key in keys] == [0, None, 2, 3]
+
+
+def test_no_more_bytes_stay_than_may(folder: Path) -> None:
+    cache = ContentCache("things", max_bytes=1000)
+    cache.write(content_key([b"large"]), "x" * 2000)
+    assert not folder.exists()
+    for number in range(5):
+        cache.write(content_key([bytes([number])]), "x" * 400)
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 1000
+
+
+def test_only_its_user_reads_an_entry(folder: Path) -> None:
+    ContentCache("things").write(content_key([b"a"]), VALUE)
+    (path,) = folder.iterdir()
+    assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
+
+
+def _write_and_read(number: int) -> list[object]:
+    cache, key = ContentCache("things", max_entries=2), content_key([b"shared"])
+    found = []
+    for _ in range(50):
+        cache.write(key, [number] * 500)
+        cache.write(content_key([bytes([number])]), number)
+        found.append(cache.read(key))
+    return found
+
+
+def test_two_writers_leave_whole_entries() -> None:
+    with ProcessPoolExecutor(2) as pool:
+        for found in pool.map(_write_and_read, [1, 2]):
+            assert all(one in ([1] * 500, [2] * 500, None) for one in found)
+            assert any(one is not None for one in found)

@@ -1,0 +1,95 @@
+"""Parsed message definitions are kept by content: a second process parses nothing, and nothing stale is read."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from roboyard.messages import library as module
+from roboyard.messages.library import Library
+from roboyard.messages.structure import Definition, from_data, to_data
+
+SHOW = """
+import sys
+from roboyard.messages import library
+lib = library.library()
+has_action = lib.has_interface("nav2_msgs/action/Wait")
+print("rosbags.typesys" in sys.modules, lib.need("sensor_msgs/msg/LaserScan").name, has_action)
+"""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "roboyard" / "parsed" / "messages"
+
+
+def everything(library: Library) -> dict[str, Definition]:
+    for name in [*library.interfaces("srv"), *library.interfaces("action")]:
+        assert library.has_interface(name)
+    names = library.messages()
+    return {name: library.need(name) for name in names} | dict(library._definitions)
+
+
+def test_the_second_library_parses_nothing_and_holds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = everything(Library())
+
+    def parse(*_: object) -> None:
+        raise AssertionError("parsed again")
+
+    monkeypatch.setattr(module, "parse_msg", parse)
+    monkeypatch.setattr(module, "parse_parts", parse)
+    second = everything(Library())
+    assert second == first
+    assert {name: repr(one) for name, one in second.items()} == {name: repr(one) for name, one in first.items()}
+
+
+def test_the_second_process_imports_no_parser(tmp_path: Path) -> None:
+    def call() -> str:
+        return subprocess.run([sys.executable, "-c", SHOW], capture_output=True, text=True, check=True).stdout.strip()
+
+    assert call() == "True sensor_msgs/msg/LaserScan True"
+    assert call() == "False sensor_msgs/msg/LaserScan True"
+
+
+def test_a_changed_definition_is_parsed_anew(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    name, texts = "own_msgs/msg/Level", module._own_texts()
+    for text, field in (("float64 level\n", "level"), ("float64 height\n", "height"), ("float64 level\n", "level")):
+        monkeypatch.setattr(module, "_own_texts", lambda text=text: texts | {name: text})
+        assert [one.name for one in Library().need(name).fields] == [field]
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_the_parser_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    Library()
+    sources = module._parser_sources()
+    monkeypatch.setattr(module, "_parser_sources", lambda: [*sources, b"another version"])
+    Library()
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_a_corrupt_entry_is_ignored(cache: Path) -> None:
+    first = everything(Library())
+    (entry,) = cache.iterdir()
+    entry.write_bytes(entry.read_bytes().replace(b"float64", b"float32"))
+    assert everything(Library()) == first
+
+
+def test_definitions_survive_json() -> None:
+    import json
+
+    for definition in everything(Library()).values():
+        assert from_data(json.loads(json.dumps(to_data(definition)))) == definition
+
+
+def test_a_file_that_is_wrong_is_said_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    from roboyard.errors import MessageError
+
+    texts = module._own_texts() | {"own_msgs/msg/Wrong": "no type at all\n"}
+    monkeypatch.setattr(module, "_own_texts", lambda: texts)
+    for _ in range(2):
+        found = Library()
+        assert found.get("geometry_msgs/msg/Twist") is not None
+        with pytest.raises(MessageError, match="own_msgs/msg/Wrong"):
+            found.need("own_msgs/msg/Wrong")

@@ -1,0 +1,103 @@
+"""A node that calls ``sys.exit`` fails a run in order: complete files, a named node, and an exit code that is not 0."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from roboyard.cli.main import run as run_command
+from roboyard.compute import ThreadPool
+from roboyard.errors import ConfigError, RoboyardError
+from roboyard.record import open_recording
+from roboyard.scenarios import load_spec, run_batch, run_scenario
+
+SCENARIO = """\
+world: empty
+robots: {rover: {model: rover}}
+operator: [{drive: {v: 0.5, for: 10}}]
+duration: 1.5
+criteria: {drives: path_length > 0.2}
+nodes: {leaver: {use: 'leaver.py:Leaver'}}
+"""
+
+NODE = """\
+import sys
+
+from roboyard import Node
+
+
+class Leaver(Node):
+    def setup(self):
+        self.timer(0.4, self.tick)
+
+    def tick(self):
+        sys.exit(0)
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    (tmp_path / "leaver.py").write_text(NODE)
+    path = tmp_path / "short.yaml"
+    path.write_text(SCENARIO)
+    return path
+
+
+def test_the_run_fails_with_complete_files_and_names_the_node(scenario: Path, tmp_path: Path) -> None:
+    outcome = run_scenario(load_spec(scenario), out=tmp_path / "run", serve=False)
+    assert (outcome.state, outcome.success, outcome.exit_code) == ("failed", False, 1)
+    assert outcome.error is not None
+    assert "node /leaver, timer" in outcome.error
+    assert "called sys.exit(0)" in outcome.error
+    assert set(outcome.files) == {"recording", "metrics", "report", "scenario", "error"}
+    document = json.loads(outcome.files["metrics"].read_text())
+    assert document["state"] == "failed"
+    assert document["criteria"]["drives"]["passed"] is None
+    assert "leaver.py" in outcome.files["error"].read_text()
+    with open_recording(tmp_path / "run") as recording:
+        assert recording.complete
+        assert recording.count == document["messages"]
+
+
+def test_the_command_exits_as_for_any_failed_node(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["run", str(scenario), "--out", str(tmp_path / "run"), "--quiet"]) == 1
+    shown = capsys.readouterr()
+    assert "node /leaver" in shown.out + shown.err
+    assert "called sys.exit(0)" in shown.out + shown.err
+
+
+def test_a_batch_counts_such_runs_as_failed(scenario: Path, tmp_path: Path) -> None:
+    with ThreadPool(1) as pool:
+        result = run_batch(str(scenario), 2, base=tmp_path, pool=pool)
+    assert [(item.state, item.success) for item in result.results] == [("failed", False)] * 2
+    assert all("node /leaver" in item.reason and "sys.exit(0)" in item.reason for item in result.results)
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("moment", ["module", "constructor", "setup"])
+def test_a_node_that_exits_before_the_clock_starts_leaves_nothing_behind(
+    scenario: Path, tmp_path: Path, moment: str
+) -> None:
+    code = {
+        "module": NODE + "\nsys.exit(0)\n",
+        "constructor": NODE + "\n    def __init__(self):\n        sys.exit(0)\n",
+        "setup": NODE.replace("self.timer(0.4, self.tick)", "sys.exit(0)"),
+    }[moment]
+    (tmp_path / "leaver.py").write_text(code)
+    with pytest.raises(RoboyardError, match=r"leaver.*sys\.exit\(0\)") as caught:
+        run_scenario(load_spec(scenario), out=tmp_path / "run", serve=False)
+    assert isinstance(caught.value, ConfigError) == (moment != "setup")
+    assert not (tmp_path / "run").exists()
+
+
+def test_files_are_complete_when_the_caller_exits_while_the_run_goes_on(scenario: Path, tmp_path: Path) -> None:
+    (tmp_path / "leaver.py").write_text(NODE.replace("sys.exit(0)", "pass"))
+    with pytest.raises(SystemExit) as caught:  # of the caller's own function, not of a node
+        run_scenario(load_spec(scenario), out=tmp_path / "run", serve=False, progress=lambda progress: sys.exit(7))
+    assert caught.value.code == 7
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["error"] == "called sys.exit(7)"
+    with open_recording(tmp_path / "run") as recording:
+        assert recording.complete

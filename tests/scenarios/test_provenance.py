@@ -1,0 +1,134 @@
+"""What a recording's bytes depend on is in the recording, and what differs is said in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import roboyard as ry
+from roboyard.record import open_recording
+from roboyard.scenarios import provenance as module
+from roboyard.scenarios.provenance import (
+    compare_with_here,
+    compare_with_lock,
+    differences,
+    document_metadata,
+    lock_file,
+    locked_versions,
+    provenance,
+)
+from roboyard.scenarios.report.page import _provenance as rows_of_page
+from roboyard.scenarios.runner import _read_inputs as read_inputs
+
+DECIDING = {"python", "mujoco-core", "numba", "llvmlite", "numpy", "scipy", "rosbags", "zstandard", "pillow",
+            "opencv-python-headless", "embreex"}  # fmt: skip
+
+
+def test_a_recording_says_what_its_bytes_depend_on(tmp_path: Path) -> None:
+    with ry.Run("arena", out=tmp_path / "run") as run:
+        run.run_for(0.1)
+    with open_recording(tmp_path / "run" / "recording.mcap") as recording:
+        found = dict(recording.metadata)
+    assert {f"version.{name}" for name in DECIDING} <= set(found)
+    assert "not installed" not in found.values()
+    assert found["cpu_class"] == provenance().cpu_class
+    assert found["renderer"] == "none"
+    assert compare_with_here(found) == ""
+
+
+def test_a_recording_names_what_drew_its_pictures(tmp_path: Path) -> None:
+    with ry.Run("arena", out=tmp_path / "run") as run:
+        assert run.simulation.looks.studio is not None  # as the first picture asks for it
+        wanted = run.simulation.looks.renderer
+        run.run_for(0.1)
+    with open_recording(tmp_path / "run" / "recording.mcap") as recording:
+        assert recording.metadata["renderer"] == wanted
+        assert recording.metadata["version.numpy"] == provenance().versions["numpy"]
+
+
+def test_nothing_differs_from_itself() -> None:
+    made = provenance("rays").metadata()
+    assert differences(made, made) == ()
+    assert compare_with_here(made) == ""
+    assert compare_with_here({}) == ""
+    assert document_metadata(provenance("rays").to_dict()) == made
+
+
+def test_each_difference_is_named_with_both_sides() -> None:
+    here = provenance().metadata()
+    then = here | {"version.numpy": "0.1", "cpu_class": "x86_64 avx", "lock": "other", "seed": "7"}
+    line = compare_with_here(then)
+    assert line == (
+        f"made with the processor x86_64 avx (here {here['cpu_class']}), numpy 0.1 (here {here['version.numpy']}): "
+        "bytes may differ"
+    )
+    assert "\n" not in line
+
+
+def test_a_lock_that_alone_differs_is_said_too() -> None:
+    assert "other versions of further packages" in compare_with_here(provenance().metadata() | {"lock": "other"})
+
+
+def test_what_an_older_recording_does_not_say_is_not_compared() -> None:
+    assert compare_with_here({"version.numpy": provenance().versions["numpy"]}) == ""
+
+
+def test_pictures_that_one_run_did_not_draw_are_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compare_with_here(provenance("gl").metadata()) == ""
+    drawn = differences(provenance("gl").metadata(), provenance("rays").metadata())
+    assert drawn == ("the renderer gl (here rays)",)
+
+
+def test_versions_that_were_not_tested_together_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    locked = locked_versions()
+    assert locked["numpy"]
+    assert compare_with_lock({"numpy": locked["numpy"], "Python": "3.99", "unknown": "1"}) == ""
+    line = compare_with_lock({"numpy": "0.1", "scipy": locked["scipy"]})
+    assert line == f"made with numpy 0.1 (tested: {locked['numpy']}): bytes may differ"
+    rows = dict(rows_of_page({"provenance": {"versions": {"numpy": "0.1"}}}))
+    assert rows["not as tested"] == line
+    assert "not as tested" not in dict(rows_of_page({"provenance": {"versions": {"numpy": locked["numpy"]}}}))
+    monkeypatch.setattr(module, "lock_file", lambda: None)
+    assert compare_with_lock({"numpy": "0.1"}) == ""
+
+
+def test_the_package_carries_the_lock_file() -> None:
+    path = lock_file()
+    assert path is not None
+    assert path.parent == Path(ry.__file__).resolve().parent
+    assert len(locked_versions()) > 50
+
+
+def test_inputs_of_a_run_made_elsewhere_are_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ry.Run("arena", out=tmp_path / "run") as run:
+        run.run_for(0.1)
+    file = tmp_path / "run" / "recording.mcap"
+    assert read_inputs(file)[1] == []
+    real = module._version
+    monkeypatch.setattr(module, "_version", lambda name: "9.9" if name == "numba" else real(name))
+    (line,) = read_inputs(file)[1]
+    assert line.startswith(f"{file}: made with numba ")
+    assert line.endswith("(here 9.9): bytes may differ")
+
+
+def test_a_report_made_elsewhere_is_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from roboyard.cli.main import run as command
+
+    with ry.Run("arena", out=tmp_path / "run") as run:
+        run.add("rover", at=(0, 0, 0))
+        run.run_for(0.1)
+        run.report()
+    file = tmp_path / "run" / "metrics.json"
+    words = ["report", str(tmp_path / "run")]
+    command(words)
+    assert "bytes may differ" not in capsys.readouterr().err
+    document = json.loads(file.read_text())
+    document["provenance"]["versions"]["scipy"] = "0.1"
+    file.write_text(json.dumps(document))
+    command(words)
+    said = [line for line in capsys.readouterr().err.splitlines() if "bytes may differ" in line]
+    assert len(said) == 2
+    assert all("scipy 0.1" in line for line in said)
+    command([*words, "--json"])
+    assert len(json.loads(capsys.readouterr().out)["notes"]) == 2
+    assert "scipy 0.1 (tested:" in (tmp_path / "run" / "report.html").read_text()

@@ -1,0 +1,285 @@
+"""Messages that metrics cannot be computed from: rejected, counted, told; criteria do not hold on their account."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.scenarios.test_metrics import circle, odometry
+
+from roboyard.geometry import SE2
+from roboyard.messages import message_type, msg
+from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios.expressions import Criterion
+from roboyard.scenarios.metrics import Evaluation, OdometryError, RobotTopics
+from roboyard.scenarios.metrics.rejections import nonfinite_number
+
+STEP_NS = 20_000_000
+TOPICS = RobotTopics.of("a")
+OFFSET = 0.1
+"""What odometry is off in x at all times but the first [m]."""
+
+
+def evaluation_of(
+    spoil: Callable[[Evaluation, int, int], None], steps: int = 150, told: list[str] | None = None
+) -> Evaluation:
+    """Truth and odometry at 50 Hz; ``spoil(evaluation, k, time_ns)`` says what else there is in a step."""
+    found = Evaluation(None if told is None else told.append)
+    found.add_robot("a", TOPICS)
+    for k in range(steps):
+        time_ns, truth = k * STEP_NS, circle(k * 0.02)
+        found.take(TOPICS.truth, odometry(time_ns, truth, 1.0), time_ns)
+        spoil(found, k, time_ns)
+        seen = truth if k == 0 else SE2(truth.x + OFFSET, truth.y, truth.theta)
+        found.take(TOPICS.odometry, odometry(time_ns, seen), time_ns)
+    found.finish(steps * STEP_NS)
+    return found
+
+
+def good() -> dict[str, Any]:
+    return evaluation_of(lambda *_: None).by_robot()["a"]
+
+
+def odometry_collector(evaluation: Evaluation) -> OdometryError:
+    return next(item for item in evaluation.robots["a"] if isinstance(item, OdometryError))
+
+
+@given(
+    at=st.integers(1, 148),
+    stamp_s=st.one_of(st.floats(0.002, 1e6), st.floats(-3.0, -0.001)),
+    error=st.floats(-10.0, 10.0),
+)
+@settings(max_examples=30, deadline=None)
+def test_a_wrong_stamp_changes_no_metric_and_is_counted(at: int, stamp_s: float, error: float) -> None:
+    def spoil(evaluation: Evaluation, k: int, time_ns: int) -> None:
+        if k == at:
+            wrong = max(time_ns + round(stamp_s * 1e9), 0)
+            evaluation.take(TOPICS.odometry, odometry(wrong, SE2(error, 0.0, 0.0)), time_ns)
+
+    told: list[str] = []
+    found = evaluation_of(spoil, told=told)
+    assert found.by_robot()["a"] == good()
+    rows = found.rejected()
+    assert [(row["topic"], row["count"]) for row in rows] == [(TOPICS.odometry, 1)]
+    assert rows[0]["reason"] == ("stamped in the future" if stamp_s > 0.0 else "stamped too early")
+    assert "odom_rmse" in rows[0]["metrics"]["a"]
+    assert len(told) == 1
+    assert TOPICS.odometry in told[0]
+    assert found.doubts() == {}, "nothing is missing"
+
+
+def test_a_part_of_the_run_in_which_all_stamps_are_wrong_does_not_look_good() -> None:
+    found = Evaluation()
+    found.add_robot("a", TOPICS)
+    for k in range(300):
+        time_ns = k * STEP_NS
+        found.take(TOPICS.truth, odometry(time_ns, circle(k * 0.02)), time_ns)
+        wrong = 10**12 if 100 <= k < 200 else 0
+        found.take(TOPICS.odometry, odometry(time_ns + wrong, circle(k * 0.02)), time_ns)
+    metrics = found.flat({})
+    assert metrics["odom_rmse"] == pytest.approx(0.0, abs=1e-9)
+    verdict = Criterion("odom_rmse < 0.5").judge(metrics, "knows", found.doubts())
+    assert verdict.passed is False
+    assert "not measured from 2 s to 3.98 s" in verdict.reason
+    assert "/odom" in verdict.reason
+    assert Criterion("a.path_length >= 0").judge(metrics, "drives", found.doubts()).passed
+
+
+def test_odometry_that_always_comes_from_the_future_is_not_measured() -> None:
+    collector = OdometryError("/truth", "/odom")
+    take = collector.handlers()
+    take["/odom"](odometry(10**15, SE2(9.0, 0.0, 0.0)), 0)  # even where nobody checks stamps, it freezes nothing
+    for k in range(50):
+        take["/truth"](odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
+        take["/odom"](odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
+    assert collector.count == 50
+    assert collector.result()["odom_rmse"] == pytest.approx(0.0, abs=1e-9)
+    found = Evaluation()
+    found.add_robot("a", TOPICS)
+    for k in range(50):
+        found.take(TOPICS.truth, odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
+        found.take(TOPICS.odometry, odometry(k * STEP_NS + 10**9, circle(k * 0.02)), k * STEP_NS)
+    verdict = Criterion("odom_rmse < 0.5").judge(found.flat({}), "knows", found.doubts())
+    assert (verdict.passed, found.rejected()[0]["count"]) == (False, 50)
+    assert verdict.reason.startswith("not measured: odom_rmse; odom_rmse: messages on /odom stamped in the future")
+
+
+def spoiled(message: Any, path: str, value: float) -> Any:
+    *parents, last = path.split(".")
+    part = message
+    for name in parents:
+        part = getattr(part, name)
+    setattr(part, last, value)
+    return message
+
+
+BAD = [math.nan, math.inf, -math.inf]
+PATHS = ["position.x", "position.y", "position.z", "orientation.w", "orientation.x", "orientation.z"]
+
+
+@pytest.mark.parametrize("value", BAD)
+@pytest.mark.parametrize("path", [*(f"pose.pose.{path}" for path in PATHS), "twist.twist.linear.x"])
+@pytest.mark.parametrize("topic", [TOPICS.odometry, TOPICS.filtered, TOPICS.truth])
+def test_a_number_that_is_not_finite_leaves_metrics_finite_and_fails_criteria(
+    topic: str, path: str, value: float
+) -> None:
+    def spoil(evaluation: Evaluation, k: int, time_ns: int) -> None:
+        if k % 50 == 20:
+            evaluation.take(topic, spoiled(odometry(time_ns, SE2()), path, value), time_ns)
+
+    found = evaluation_of(spoil)
+    metrics = found.flat({})
+    json.dumps(metrics, allow_nan=False)
+    assert found.by_robot()["a"] == good()
+    assert [(row["topic"], row["reason"], row["count"]) for row in found.rejected()] == [(topic, "not finite", 3)]
+    name = "filtered_rmse" if topic == TOPICS.filtered else "odom_rmse"
+    verdict = Criterion(f"{name} < 0.5").judge(metrics, "knows", found.doubts())
+    assert verdict.passed is False
+    assert topic in verdict.reason
+    assert "(3)" in verdict.reason
+
+
+def joint_state(**values: float) -> Any:
+    return msg.JointState(name=list(values), position=list(values.values()))
+
+
+MESSAGES: dict[str, Callable[[float], Any]] = {
+    "joints": lambda v: joint_state(one=0.0, two=v),
+    "jog": lambda v: msg.IDAndFloat(id=1, value=v),
+    "located": lambda v: spoiled(msg.PoseWithCovarianceStamped(), "pose.pose.position.x", v),
+    "map": lambda v: spoiled(msg.OccupancyGrid(), "info.origin.position.x", v),
+    "cell size": lambda v: spoiled(msg.OccupancyGrid(), "info.resolution", v),
+    "goal": lambda v: spoiled(message_type("roboyard_msgs/msg/NavigationStatus")(), "goal.position.y", v),
+    "path": lambda v: msg.Path(poses=[msg.PoseStamped(), spoiled(msg.PoseStamped(), "pose.position.x", v)]),
+    "things": lambda v: msg.TFMessage(transforms=[spoiled(msg.TransformStamped(), "transform.translation.x", v)]),
+    "body": lambda v: message_type("roboyard_msgs/msg/PersonBody")(poses=[spoiled(msg.Pose(), "position.x", v)]),
+    "command": lambda v: spoiled(msg.Twist(), "linear.x", v),
+}
+
+
+@pytest.mark.parametrize("value", BAD)
+@pytest.mark.parametrize("name", list(MESSAGES))
+def test_what_foreign_nodes_send_is_looked_at(name: str, value: float) -> None:
+    assert nonfinite_number(MESSAGES[name](value))
+    assert not nonfinite_number(MESSAGES[name](0.5))
+
+
+def test_undefined_efforts_and_velocities_of_joints_are_no_fault() -> None:
+    state = joint_state(one=0.0)
+    state.velocity = state.effort = [math.nan]
+    assert not nonfinite_number(state)
+
+
+def test_a_message_that_a_collector_cannot_read_costs_its_metrics_only() -> None:
+    def spoil(evaluation: Evaluation, k: int, time_ns: int) -> None:
+        if k == 10:
+            evaluation.take(TOPICS.located, msg.Float64(data=1.0), time_ns)
+
+    found = evaluation_of(spoil)
+    assert found.rejected()[0]["reason"] == "malformed"
+    metrics, doubts = found.flat({}), found.doubts()
+    assert not Criterion("location_rmse < 1").judge(metrics, "", doubts).passed
+    assert Criterion("odom_rmse < 1").judge(metrics, "", doubts).passed
+
+
+def test_a_metric_that_overflows_is_none() -> None:
+    def spoil(evaluation: Evaluation, k: int, time_ns: int) -> None:
+        if k == 10:
+            evaluation.take(TOPICS.odometry, odometry(time_ns, SE2(1e200, 0.0, 0.0)), time_ns)
+
+    found = evaluation_of(spoil)
+    metrics = found.flat({})
+    json.dumps(metrics, allow_nan=False)
+    verdict = Criterion("odom_rmse > 0").judge(metrics, "", found.doubts())
+    assert verdict.passed is False
+    assert "inf" in verdict.reason
+
+
+def test_what_was_rejected_goes_on_with_the_state() -> None:
+    def spoil(evaluation: Evaluation, k: int, time_ns: int) -> None:
+        if k in (20, 90):
+            evaluation.take(TOPICS.odometry, odometry(time_ns + 10**9, SE2()), time_ns)
+
+    whole = evaluation_of(spoil)
+    first = evaluation_of(spoil, steps=60)
+    second = Evaluation()
+    second.add_robot("a", TOPICS)
+    second.load(first.save())
+    for k in range(60, 150):
+        time_ns, truth = k * STEP_NS, circle(k * 0.02)
+        second.take(TOPICS.truth, odometry(time_ns, truth, 1.0), time_ns)
+        spoil(second, k, time_ns)
+        second.take(TOPICS.odometry, odometry(time_ns, SE2(truth.x + OFFSET, truth.y, truth.theta)), time_ns)
+    assert second.rejected() == whole.rejected()
+    assert second.by_robot() == whole.by_robot()
+
+
+EVIL = '''\
+import math
+
+import roboyard as ry
+
+
+class Evil(ry.Node):
+    """Publishes odometry that cannot be judged, ten times a second."""
+
+    kind: str = ry.param("future")
+
+    def setup(self):
+        self.odom = self.publisher("odom", ry.msg.Odometry)
+        self.joints = self.publisher("joint_states", ry.msg.JointState)
+        self.pose = self.publisher("amcl_pose", ry.msg.PoseWithCovarianceStamped)
+        self.timer(period=0.1, callback=self.tick)
+
+    def tick(self):
+        ahead = 3600 if self.kind == "future" else 0
+        bad = {"nan": math.nan, "inf": math.inf, "future": 0.0}[self.kind]
+        for out, message in ((self.odom, ry.msg.Odometry()), (self.pose, ry.msg.PoseWithCovarianceStamped())):
+            message.header.frame_id = "odom" if out is self.odom else "map"
+            message.header.stamp.sec = self.now_ns // 10**9 + ahead
+            message.header.stamp.nanosec = self.now_ns % 10**9
+            message.pose.pose.position.x = bad
+            message.pose.pose.orientation.w = 1.0
+            out.publish(message)
+        if self.kind != "future":
+            self.joints.publish(ry.msg.JointState(name=["left_wheel_joint"], position=[bad]))
+'''
+
+SCENARIO = """\
+world: empty
+robots: {rover: {model: rover}}
+operator: [{drive: {v: 0.5, for: 10}}]
+duration: 2
+criteria: {drives: path_length > 0.2, knows: odom_rmse < 0.5}
+nodes: {evil: {use: "evil.py:Evil", robot: rover}}
+"""
+
+
+@pytest.mark.parametrize("kind", ["future", "nan", "inf"])
+def test_a_run_beside_an_evil_node_is_judged_and_reported(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "evil.py").write_text(EVIL)
+    path = tmp_path / "evil.yaml"
+    path.write_text(SCENARIO)
+    lines: list[str] = []
+    spec = load_spec(path, overrides=[f"nodes.evil.parameters.kind={kind}"])
+    outcome = run_scenario(spec, out=tmp_path / "run", serve=False, log=lambda record: lines.append(record.text))
+    document = json.loads(outcome.files["metrics"].read_text(), parse_constant=pytest.fail)
+    assert document["state"] == "done"
+    assert document["criteria"]["drives"]["passed"]
+    rows = {row["topic"]: row for row in document["rejected"]}
+    assert rows["/odom"]["count"] >= 19
+    assert rows["/odom"]["reason"] == ("stamped in the future" if kind == "future" else "not finite")
+    assert sum("metrics do not use a message on /odom" in line for line in lines) == 1
+    assert document["criteria"]["knows"]["passed"] is (kind == "future")  # between its messages all was measured
+    assert outcome.exit_code == (0 if kind == "future" else 1)
+    assert document["odom_rmse"] < 0.05
+    page = outcome.files["report"].read_text()
+    assert "Messages that no metric uses" in page
+    if kind != "future":
+        assert "/odom" in document["criteria"]["knows"]["reason"]
