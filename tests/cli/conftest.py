@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from tests.harness.live_bus import PROGRAM, CliResult, run_cli
+from tests.harness.workers import forked_workers
 
 import roboyard as ry
 from roboyard.bus.socket import SocketServer
 from roboyard.geometry import SE3
 from roboyard.record import Recorder
 
+__all__ = ["PROGRAM", "forked_workers"]
 Command = Callable[..., CliResult]
 
 

@@ -230,7 +230,7 @@ def test_a_full_disk(shell: Command, command: Command, scenario: Path) -> None:
     assert "cannot be written" in done.out + done.err
     assert "Traceback" not in done.out + done.err
     assert command("bag", "info", "out", "--json").json["messages"] > 0
-    shell("run", scenario, "--out", "other", "--no-video")
+    command("run", scenario, "--out", "other", "--no-video")
     done = shell("bag", "recover", "other", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (999, 999)))
     assert done.code == 1
     assert "cannot be written" in done.error
@@ -318,7 +318,7 @@ def test_a_replay_is_a_live_run(command: Command, recording: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_batch_goes_on_where_it_was(command: Command, scenario: Path) -> None:
+def test_a_batch_goes_on_where_it_was(command: Command, scenario: Path, forked_workers: None) -> None:
     words = ("batch", scenario, "--workers", "1", "--out", "out", "--set", "duration=0.2", "--set", "criteria={}")
     done = command(*words, "--runs", "2")
     assert done.code == 0, done
@@ -330,7 +330,7 @@ def test_a_batch_goes_on_where_it_was(command: Command, scenario: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_batch_with_failures(command: Command, scenario: Path) -> None:
+def test_a_batch_with_failures(command: Command, scenario: Path, forked_workers: None) -> None:
     words = ("--workers", "1", "--runs", "2", "--set", "duration=0.2", "--set", "criteria={far: path_length > 9}")
     done = command("batch", scenario, *words)
     assert done.code == 1
@@ -339,7 +339,7 @@ def test_a_batch_with_failures(command: Command, scenario: Path) -> None:
     assert Path("runs/short-batch-001/seed-000001/report.html").is_file()
 
 
-def test_a_batch_varies_compares_and_tells_others(command: Command, scenario: Path) -> None:
+def test_a_batch_varies_compares_and_tells_others(command: Command, scenario: Path, forked_workers: None) -> None:
     words = ("batch", scenario, "--workers", "1", "--set", "criteria={}", "--keep", "none")
     varied = ("--vary", "duration=range:0.1,0.3,2", "--design", "grid", "--runs", "1")
     done = command(*words, *varied, "--out", "first", "--export", "t.csv", "--junit", "j.xml", "--json")
@@ -388,7 +388,7 @@ def test_several_scenarios_that_cannot_begin(command: Command, words: list[str],
 
 
 @pytest.mark.slow
-def test_several_scenarios(command: Command) -> None:
+def test_several_scenarios(command: Command, forked_workers: None) -> None:
     done = command(
         "batch", "rover-drive", "corridor-free", "-n", "1", "--smoke", "--no-video", "--seed", "7", "--json", "-q"
     )
