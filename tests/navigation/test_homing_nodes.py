@@ -110,7 +110,7 @@ def homing() -> Iterator[HomingHarness]:
         yield homing
 
 
-def test_out_round_the_corner_silence_and_home(homing: HomingHarness) -> None:
+def test_silence_after_a_drive_brings_the_robot_home(homing: HomingHarness) -> None:
     homing.drive(6, vx=1.0)
     homing.drive(1.5, wz=1.0)
     homing.drive(4, vx=1.0)
@@ -127,7 +127,7 @@ def test_out_round_the_corner_silence_and_home(homing: HomingHarness) -> None:
     assert {report.outcome for report in homing.reports} == {"reached"}
 
 
-def test_the_operator_cancels_in_the_same_instant_and_later_silence_goes_on_from_there(homing: HomingHarness) -> None:
+def test_operator_cancels_homing_at_once_until_next_silence(homing: HomingHarness) -> None:
     homing.drive(8, vx=1.0)
     homing.run_for(7)
     assert homing.navigating
@@ -146,7 +146,7 @@ def test_the_operator_cancels_in_the_same_instant_and_later_silence_goes_on_from
     assert homing.status.phase == "home"
 
 
-def test_a_flapping_link_still_comes_home(homing: HomingHarness) -> None:
+def test_homing_with_a_flapping_link_comes_home(homing: HomingHarness) -> None:
     homing.drive(6, vx=1.0)
     for _ in range(12):
         homing.run_for(5)
@@ -156,7 +156,7 @@ def test_a_flapping_link_still_comes_home(homing: HomingHarness) -> None:
     assert math.hypot(homing.robot.x, homing.robot.y) < 0.15
 
 
-def test_an_unreachable_point_is_approached_and_told_and_the_next_is_taken(homing: HomingHarness) -> None:
+def test_unreachable_point_is_approached_and_reported(homing: HomingHarness) -> None:
     homing.drive(6, vx=1.0)
     homing.robot.blocked = [(3.0, 0.0)]
     cells = [[0] * 90 for _ in range(40)]
@@ -173,7 +173,7 @@ def test_an_unreachable_point_is_approached_and_told_and_the_next_is_taken(homin
     assert any("was not reached" in line for line in homing.log_lines)
 
 
-def test_a_controller_started_anew_in_mid_return_goes_on(homing: HomingHarness) -> None:
+def test_restarted_controller_continues_the_return(homing: HomingHarness) -> None:
     homing.drive(8, vx=1.0)
     homing.run_for(7)
     assert homing.navigating
@@ -189,7 +189,7 @@ def test_a_controller_started_anew_in_mid_return_goes_on(homing: HomingHarness) 
     assert homing.status.skipped == 0
 
 
-def test_a_controller_that_was_away_when_the_operator_came_back_ends_the_goal_of_the_one_before(
+def test_restarted_controller_cancels_a_goal_of_a_lost_link(
     homing: HomingHarness,
 ) -> None:
     homing.drive(8, vx=1.0)
@@ -203,7 +203,7 @@ def test_a_controller_that_was_away_when_the_operator_came_back_ends_the_goal_of
     assert not homing.navigating
 
 
-def test_without_a_navigator_it_waits_for_one(homing: HomingHarness) -> None:
+def test_controller_without_navigator_waits(homing: HomingHarness) -> None:
     homing.drive(3, vx=1.0)
     homing.bus.remove(homing.robot)
     homing.run_for(20)
@@ -211,7 +211,7 @@ def test_without_a_navigator_it_waits_for_one(homing: HomingHarness) -> None:
     assert any("nobody serves" in line for line in homing.log_lines)
 
 
-def test_the_robots_own_commands_and_old_messages_are_no_operator(homing: HomingHarness) -> None:
+def test_own_commands_and_stale_messages_count_as_no_operator(homing: HomingHarness) -> None:
     homing.drive(3, vx=1.0)
     homing.publish("/joy", msg.Joy(header=msg.Header(stamp=stamp(homing.now_ns))), source="/teleop")
     old = stamp(homing.now_ns)
@@ -225,7 +225,7 @@ def test_the_robots_own_commands_and_old_messages_are_no_operator(homing: Homing
     assert homing.status.link == "back"
 
 
-def test_a_map_that_comes_later_takes_the_trail_along(homing: HomingHarness) -> None:
+def test_trail_moves_into_a_map_that_arrives_later(homing: HomingHarness) -> None:
     homing.drive(4, vx=1.0)
     for tenth in range(31):
         homing.at(4.0 + 0.1 * tenth, lambda: homing.publish_transforms((SE2(5.0, 5.0, math.pi / 2), "map", "odom")))
@@ -237,7 +237,7 @@ def test_a_map_that_comes_later_takes_the_trail_along(homing: HomingHarness) -> 
     assert places[3] == pytest.approx((5.0, 8.0), abs=0.2)
 
 
-def test_a_mission_goes_on_first() -> None:
+def test_mission_is_finished_before_homing() -> None:
     with HomingHarness(on_loss="finish-task") as homing:
         homing.drive(2, vx=1.0)
         goal = homing.start_goal("/navigate_to_pose", Navigate, pose=pose_stamped(SE2(2.0, 9.0, 0.0), "odom", 0))
@@ -250,7 +250,7 @@ def test_a_mission_goes_on_first() -> None:
         assert math.hypot(homing.robot.x, homing.robot.y) < 0.15
 
 
-def test_a_saved_state_goes_on_as_if_nothing_had_been() -> None:
+def test_saved_homing_continues_unchanged() -> None:
     def make() -> HomingHarness:
         homing = HomingHarness()
         homing.drive(6, vx=1.0)
@@ -263,6 +263,6 @@ def test_a_saved_state_goes_on_as_if_nothing_had_been() -> None:
     check_snapshot_continues(make, [12.03], 27.0, observe=observe)
 
 
-def test_a_home_that_is_no_pose_is_refused() -> None:
+def test_invalid_home_pose_is_refused() -> None:
     with BusHarness() as harness, pytest.raises((ConfigError, NodeError), match="home_pose"):
         harness.add(TeleopTrackerNode(home_pose=(1.0, 2.0)), "teleop_tracker")

@@ -14,7 +14,7 @@ from roboyard.messages.time import duration
 from roboyard.navigation.nodes import MissionNode
 
 
-def test_a_goal_is_reached_and_told_about() -> None:
+def test_goal_is_reached_with_feedback_and_status() -> None:
     with NavigatorHarness() as harness:
         robot = harness.robot
         goal = harness.navigate(4.0, 1.0, 1.0, timeout=40.0)
@@ -27,7 +27,7 @@ def test_a_goal_is_reached_and_told_about() -> None:
         assert states[-1] == "succeeded"
 
 
-def test_a_newer_goal_takes_over_and_a_cancelled_robot_stands() -> None:
+def test_newer_goal_preempts_and_cancel_stops_the_robot() -> None:
     with NavigatorHarness() as harness:
         robot = harness.robot
         first = harness.start_navigation(4.0, 1.0)
@@ -59,7 +59,7 @@ def test_a_newer_goal_takes_over_and_a_cancelled_robot_stands() -> None:
         (goal_pose(math.nan, 2.0), "goal_invalid", "no pose"),
     ],
 )
-def test_goals_that_cannot_be_are_refused_with_the_cause(goal, cause: str, words: str) -> None:
+def test_impossible_goals_are_refused_with_the_cause(goal, cause: str, words: str) -> None:
     with NavigatorHarness() as harness:
         robot = harness.robot
         future = harness.send_goal("/navigate_to_pose", action.NavigateToPose, pose=goal, timeout=2.0)
@@ -71,7 +71,7 @@ def test_goals_that_cannot_be_are_refused_with_the_cause(goal, cause: str, words
         assert robot.pose == START
 
 
-def test_a_goal_in_the_robots_own_frame_is_meant_from_where_it_stands() -> None:
+def test_goal_in_the_base_frame_is_relative_to_the_robot() -> None:
     with NavigatorHarness() as harness:
         robot = harness.robot
         goal = harness.navigate(1.0, 0.0, 0.0, "base_link", timeout=20.0)
@@ -82,7 +82,7 @@ def test_a_goal_in_the_robots_own_frame_is_meant_from_where_it_stands() -> None:
 @pytest.mark.parametrize(
     ("lost", "cause"), [("publish_scans", "sensor_silent"), ("publish_transforms", "pose_unknown")]
 )
-def test_a_robot_that_hears_nothing_stops_in_time_says_so_and_gives_up(lost: str, cause: str) -> None:
+def test_robot_without_sensor_data_stops_and_fails_its_goal(lost: str, cause: str) -> None:
     with NavigatorHarness(hold_time=2.0) as harness:
         robot = harness.robot
         goal = harness.start_navigation(5.0, 1.0)
@@ -105,7 +105,7 @@ def test_a_robot_that_hears_nothing_stops_in_time_says_so_and_gives_up(lost: str
         assert again.succeeded
 
 
-def test_a_sensor_that_comes_back_in_time_costs_the_goal_nothing() -> None:
+def test_sensor_data_that_return_in_time_keep_the_goal() -> None:
     with NavigatorHarness() as harness:
         robot = harness.robot
         goal = harness.start_navigation(4.0, 1.0)
@@ -117,7 +117,7 @@ def test_a_sensor_that_comes_back_in_time_costs_the_goal_nothing() -> None:
         assert goal.succeeded
 
 
-def test_simple_motions_and_paths_are_actions_too() -> None:
+def test_motions_and_paths_are_actions() -> None:
     with NavigatorHarness() as harness:
         robot = harness.robot
         spin = harness.send_goal("/spin", action.Spin, target_yaw=1.5, timeout=20.0)
@@ -156,13 +156,13 @@ def test_simple_motions_and_paths_are_actions_too() -> None:
         ("follow_path", action.FollowPath, {"path": path_to_msg(np.zeros((0, 3)), "map", 0)}),
     ],
 )
-def test_motions_that_make_no_sense_are_refused(name: str, kind, goal: dict) -> None:
+def test_invalid_motion_goals_are_refused(name: str, kind, goal: dict) -> None:
     with NavigatorHarness() as harness:
         future = harness.send_goal(f"/{name}", kind, **goal, timeout=1.0)
         assert future.error is not None
 
 
-def test_a_plan_that_cannot_be_has_its_number() -> None:
+def test_failed_plan_has_its_error_code() -> None:
     with NavigatorHarness() as harness:
         plan = harness.send_goal(
             "/compute_path_to_pose",
@@ -174,7 +174,7 @@ def test_a_plan_that_cannot_be_has_its_number() -> None:
         assert plan.result.error_code == action.ComputePathToPose.Result.GOAL_OUTSIDE_MAP
 
 
-def test_goals_by_topic_missions_and_clearing() -> None:
+def test_missions_topic_goals_and_costmap_clearing() -> None:
     with NavigatorHarness() as harness:
         robot = harness.robot
         mission = MissionNode(goals=(3.0, 2.0, 0.0, 50.0, 0.0, 0.0, 3.0, 1.0, 0.0), start=1.0)
@@ -197,7 +197,7 @@ def test_goals_by_topic_missions_and_clearing() -> None:
 
 
 @pytest.mark.parametrize("name", ["navigate_to_pose", "move_base"])
-def test_a_mission_waits_for_a_robot_that_does_not_know_yet_where_it_is(name: str) -> None:
+def test_mission_waits_for_localization(name: str) -> None:
     with NavigatorHarness() as harness:
         robot = harness.robot
         robot.publish_transforms = False
@@ -212,7 +212,7 @@ def test_a_mission_waits_for_a_robot_that_does_not_know_yet_where_it_is(name: st
         assert math.dist(robot.pose.xy, (3.0, 2.0)) < 0.12
 
 
-def test_a_mission_without_goals_goes_to_places_of_the_map() -> None:
+def test_mission_without_goals_visits_places_of_the_map() -> None:
     with NavigatorHarness() as harness:
         robot = harness.robot
         harness.add(MissionNode(places=2), "mission")
@@ -225,7 +225,7 @@ def test_a_mission_without_goals_goes_to_places_of_the_map() -> None:
         harness.add(MissionNode(), "mission")
 
 
-def test_without_a_map_goals_and_what_is_told_of_them_are_in_odometrys_frame() -> None:
+def test_navigation_without_map_uses_the_odometry_frame() -> None:
     with NavigatorHarness(global_frame="odom", map_topic="") as harness:
         robot = harness.robot
         poses = [goal_pose(2.0, 3.0, 0.0, "odom"), goal_pose(50.0, 0.0, 0.0, "odom")]
@@ -236,7 +236,7 @@ def test_without_a_map_goals_and_what_is_told_of_them_are_in_odometrys_frame() -
         assert math.dist(robot.pose.xy, (2.0, 3.0)) < 0.12
 
 
-def test_what_is_put_on_the_way_is_driven_round_or_told_about() -> None:
+def test_new_obstacle_is_avoided_or_reported() -> None:
     with NavigatorHarness() as harness:
         robot = harness.robot
         goal = harness.start_navigation(4.5, 2.9)
@@ -255,7 +255,7 @@ def test_what_is_put_on_the_way_is_driven_round_or_told_about() -> None:
         assert harness.statuses[-1].recoveries >= 1
 
 
-def test_a_saved_bus_goes_on_with_the_same_bits() -> None:
+def test_saved_navigator_continues_bit_for_bit() -> None:
     def make() -> NavigatorHarness:
         mppi = {"use": "mppi", "settings": {"batch": 100, "steps": 16}}
         harness = NavigatorHarness(settings={"controller": mppi})
@@ -265,7 +265,7 @@ def test_a_saved_bus_goes_on_with_the_same_bits() -> None:
     check_snapshot_continues(make, [3.0], 5.0, observe=NavigatorHarness.check_moved)
 
 
-def test_waypoints_are_visited_and_those_that_cannot_be_are_named() -> None:
+def test_waypoints_are_visited_and_missed_ones_reported() -> None:
     with NavigatorHarness(settings={"recovery": {"rounds": 1, "steps": ("clear_all",)}}) as harness:
         robot = harness.robot
         poses = [goal_pose(2.0, 3.0), goal_pose(50.0, 0.0), goal_pose(3.0, 1.0)]
@@ -278,7 +278,7 @@ def test_waypoints_are_visited_and_those_that_cannot_be_are_named() -> None:
 
 
 @pytest.mark.parametrize(("limit", "share", "fastest"), [(0.25, False, 0.25), (50.0, True, 0.3), (0.0, False, 0.6)])
-def test_speed_limits_are_kept(limit: float, share: bool, fastest: float) -> None:
+def test_navigator_keeps_speed_limits(limit: float, share: bool, fastest: float) -> None:
     with NavigatorHarness() as harness:
         robot = harness.robot
         harness.publish("/speed_limit", msg.SpeedLimit(speed_limit=limit, percentage=share))

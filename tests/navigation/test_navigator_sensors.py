@@ -1,6 +1,5 @@
 """The navigator's costmaps by configuration: clouds, sonars, speed zones; each changes what the robot does."""
 
-
 import numpy as np
 import pytest
 from tests.harness.bus import BusHarness, check_snapshot_continues
@@ -31,7 +30,7 @@ SONAR = {"use": "ranges", "sources": [{"topic": "sonar"}], "clear_footprint": Fa
         (["obstacles", "depth"], {"obstacles": LASER, "depth": DEPTH | {"points": {"min_height": 0.2}}}, False),
     ],
 )
-def test_what_only_another_sensor_sees_is_in_the_costmaps_and_driven_round(names, layers, avoids: bool) -> None:
+def test_obstacle_of_one_sensor_is_marked_and_avoided(names, layers, avoids: bool) -> None:
     with SensorHarness(costmap_settings(*names, **layers)) as harness:
         harness.record("/local_costmap/costmap", msg.OccupancyGrid)  # costmaps are published to subscribers only
         harness.record("/global_costmap/costmap", msg.OccupancyGrid)
@@ -51,7 +50,7 @@ def test_what_only_another_sensor_sees_is_in_the_costmaps_and_driven_round(names
         assert harness.drove_over_the_bar() != avoids
 
 
-def test_it_is_told_who_saw_what_closes_the_way() -> None:
+def test_failure_names_the_sensor_of_the_blocking_obstacle() -> None:
     with SensorHarness(
         costmap_settings("obstacles", "depth", obstacles=LASER, depth=DEPTH) | {"denoise": 1}, sensor_timeout=1.0
     ) as harness:
@@ -66,7 +65,7 @@ def test_it_is_told_who_saw_what_closes_the_way() -> None:
         assert not harness.drove_over_the_bar()
 
 
-def test_a_silent_camera_stops_the_robot_unless_it_may_be_silent() -> None:
+def test_silent_camera_stops_the_robot_by_its_timeout() -> None:
     for timeout, stands in ((None, True), (100.0, False)):
         source = {"topic": "depth/points", "kind": "cloud"} | ({} if timeout is None else {"timeout": timeout})
         layers = {"obstacles": LASER, "depth": DEPTH | {"sources": [source]}}
@@ -82,7 +81,7 @@ def test_a_silent_camera_stops_the_robot_unless_it_may_be_silent() -> None:
             assert ("depth/points" in harness.navigator.health.text) == stands
 
 
-def test_zones_slow_it_down_where_they_lie_and_nowhere_else() -> None:
+def test_speed_zones_slow_the_robot_only_inside() -> None:
     with SensorHarness({"speed_zones": {"base": 10.0, "multiplier": 0.5}}) as harness:
         robot = harness.robot
         robot.bar.walls[:] = False
@@ -98,7 +97,7 @@ def test_zones_slow_it_down_where_they_lie_and_nowhere_else() -> None:
         assert track[track[:, 0] > 3.6, 1].max() > 0.5
 
 
-def test_a_speed_mask_that_would_stop_it_is_left_out_with_the_reason() -> None:
+def test_speed_mask_of_zero_speed_is_ignored_with_a_warning() -> None:
     with SensorHarness({"speed_zones": {"base": -30.0}}) as harness:
         logs = harness.record("/rosout", msg.Log)
         harness.publish_speed_mask(20, (2.5, 3.5))
@@ -106,7 +105,7 @@ def test_a_speed_mask_that_would_stop_it_is_left_out_with_the_reason() -> None:
         assert any("speed mask" in log.msg and "20" in log.msg for log in logs.messages)
 
 
-def test_controllers_keep_out_too() -> None:
+def test_local_costmap_contains_keepout_zones() -> None:
     """The local costmap knows where people forbid to go, wherever odometry's frame lies."""
     surroundings = Surroundings(CostmapSettings(), Footprint(CORNERS))
     forbidden = np.zeros((80, 120), dtype=np.int8)
@@ -123,7 +122,7 @@ def test_controllers_keep_out_too() -> None:
 
 
 @pytest.mark.parametrize("frees", [True, False])
-def test_nothing_stands_under_the_robot_itself(frees: bool) -> None:
+def test_footprint_is_cleared_under_the_robot(frees: bool) -> None:
     layer = {"use": "obstacles", "sources": [{"topic": "scan"}], "clear_footprint": frees}
     settings = load(CostmapSettings, {"layers": {"obstacles": layer}}, where="test")
     surroundings = Surroundings(settings, Footprint(CORNERS * 1.3), CORNERS)
@@ -137,7 +136,7 @@ def test_nothing_stands_under_the_robot_itself(frees: bool) -> None:
     assert values[1] == 254
 
 
-def test_no_sensor_has_the_last_word_on_what_another_one_sees() -> None:
+def test_laser_does_not_clear_obstacles_of_the_camera() -> None:
     """A camera sees a post that the laser's beams pass over; it comes five times as seldom."""
     layer = {"use": "obstacles", "sources": [{"topic": "scan"}, {"topic": "depth/points", "kind": "cloud"}],
              "points": {"min_height": 0.05}}  # fmt: skip
@@ -151,7 +150,7 @@ def test_no_sensor_has_the_last_word_on_what_another_one_sees() -> None:
         assert min(found) > 10
 
 
-def test_a_saved_bus_goes_on_with_the_same_bits_whatever_it_senses() -> None:
+def test_saved_sensor_layers_continue_bit_for_bit() -> None:
     depth = DEPTH | {"sources": [{"topic": "depth/points", "kind": "cloud", "persistence": 0.7}]}
     costmap = costmap_settings("obstacles", "depth", "sonar", obstacles=LASER, sonar=SONAR, depth=depth)
 
@@ -181,13 +180,13 @@ def test_a_saved_bus_goes_on_with_the_same_bits_whatever_it_senses() -> None:
         ({"local_layers": ["obstacles", "obstacles"]}, "each once"),
     ],
 )
-def test_layers_that_cannot_be_are_refused_with_place_and_remedy(costmap: dict, words: str) -> None:
+def test_invalid_layers_are_refused_with_location_and_remedy(costmap: dict, words: str) -> None:
     with pytest.raises(ConfigError, match=words) as error:
         NavigatorNode(settings={"costmap": costmap})
     assert "costmap" in str(error.value)
 
 
-def test_layers_that_are_switched_off_are_as_if_they_were_not_there() -> None:
+def test_disabled_layers_subscribe_to_nothing() -> None:
     off = DEPTH | {"enabled": False}
     node = NavigatorNode(settings={"costmap": {
         "layers": {"obstacles": LASER, "depth": off}, "local_layers": ["obstacles", "depth", "keepout"],

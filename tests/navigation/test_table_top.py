@@ -74,7 +74,7 @@ class TableRobot(SensorRobot):
 
 
 @pytest.mark.parametrize("use", ["voxels", "obstacles"])
-def test_it_drives_round_a_table_top_that_only_its_camera_sees(use: str) -> None:
+def test_table_top_seen_by_the_camera_only_is_avoided(use: str) -> None:
     layer = TABLE if use == "voxels" else {k: v for k, v in TABLE.items() if k != "voxels"} | {"use": "obstacles"}
     for names, layers, avoids in (
         (["obstacles"], {"obstacles": LASER}, False),
@@ -86,7 +86,7 @@ def test_it_drives_round_a_table_top_that_only_its_camera_sees(use: str) -> None
             assert harness.drove_over_the_bar() != avoids
 
 
-def test_the_plate_is_marked_where_it_is_and_cleared_when_it_is_gone() -> None:
+def test_table_top_is_marked_and_cleared_after_removal() -> None:
     def lethal() -> np.ndarray:
         costs = harness.navigator._surroundings.world_costs()
         points = costs.frame.points(np.argwhere(costs.cells == 254))
@@ -105,7 +105,7 @@ def test_the_plate_is_marked_where_it_is_and_cleared_when_it_is_gone() -> None:
 
 
 @pytest.mark.slow
-def test_the_projection_of_an_octree_can_be_the_map() -> None:
+def test_octree_projection_serves_as_the_map() -> None:
     costmap = costmap_settings("obstacles", obstacles=LASER)
     settings = {"planner": {"use": "wave", "settings": {"traversal": {"allow_unknown": True}}}}
     octree = OctreeNode(
@@ -122,7 +122,7 @@ def test_the_projection_of_an_octree_can_be_the_map() -> None:
         assert not harness.drove_over_the_bar()
 
 
-def test_thinned_clouds_mark_what_all_points_mark_within_a_cell() -> None:
+def test_downsampled_cloud_marks_within_a_cell_of_all_points() -> None:
     points = picture(SE2(1.0, 2.0, 0.1), table=True)
     T = SE2(1.0, 2.0, 0.1).to_se3() @ MOUNT
     every = cloud_observation("camera", organised_cloud(points, 0), T)
