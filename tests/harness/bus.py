@@ -127,6 +127,7 @@ class BusHarness:
     Attributes:
         bus: The bus.
         logs: Every log record so far.
+        restored_goals: The goals under way in a state that was loaded.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class BusHarness:
         self._owned = bus is None
         self.bus = Bus(seed=seed, start_ns=start_ns, debug=debug) if bus is None else bus
         self.logs: list[Record] = []
+        self.restored_goals: list[GoalFuture] = []
         self._traffic: dict[str, Traffic] = {}
         self._published: list[tuple[str, Received]] = []
         self._publishers: dict[tuple[str, str, bool], Publisher] = {}
@@ -233,7 +235,9 @@ class BusHarness:
         if self._client is None:
             self._client = self.bus.add(Node(), TEST.strip("/"))
         if action not in self._action_clients:
-            self._action_clients[action] = self._client.action_client(action, type_)
+            self._action_clients[action] = self._client.action_client(
+                action, type_, on_restored=self.restored_goals.append
+            )
         feedback: list[Any] = []
         message = type_.Goal(**fields) if goal is None else goal
         return Goal(self._action_clients[action].send(message, feedback=feedback.append), feedback)

@@ -139,6 +139,7 @@ class KinematicRobot(Node):
         rate: Of motion, odometry and transforms [Hz].
         scan_rate: Of scans [Hz].
         T_map_odom: Where the odometry's frame lies; a test may move it.
+        map_msg: The OccupancyGrid that it publishes; None: the map that knows every wall.
 
     Attributes:
         pose: True pose in the map.
@@ -162,6 +163,7 @@ class KinematicRobot(Node):
         rate: float = 20.0,
         scan_rate: float = 10.0,
         T_map_odom: SE2 | None = None,
+        map_msg: Any = None,
     ) -> None:
         super().__init__()
         self.world, self.pose, self.outline = world, SE2() if pose is None else pose, outline
@@ -171,7 +173,7 @@ class KinematicRobot(Node):
         self.track: list[tuple[float, float, float, float]] = []
         self.collisions = 0
         self.publish_scans = self.publish_transforms = self.publish_map_frame = True
-        self._rate, self._scan_rate = rate, scan_rate
+        self._rate, self._scan_rate, self._map_msg = rate, scan_rate, map_msg
 
     def setup(self) -> None:
         """Connect, and publish the first pose."""
@@ -181,7 +183,7 @@ class KinematicRobot(Node):
         if self.world is not None:
             self._scan = self.publisher("scan", msg.LaserScan)
             self._map = self.publisher("map", msg.OccupancyGrid, latched=True)
-            self._map.publish(self.world.occupancy_msg())
+            self._map.publish(self.world.occupancy_msg() if self._map_msg is None else self._map_msg)
             self.timer(rate=self._scan_rate, callback=self._publish_scan, start=True)
         self.timer(rate=self._rate, callback=self._step, start=True)
 

@@ -31,7 +31,7 @@ def submaps(graph: GrowingGraph, *anchors: int) -> Whereabouts:
     return Whereabouts().of(graph, begun, list(range(len(begun))))
 
 
-def test_drift_grows_with_the_way_and_the_doubt() -> None:
+def test_drift_grows_with_distance_and_uncertainty() -> None:
     drift, graph = straight({})
     off = drift.of(graph, 19, submaps(graph, 19, 9))
     np.testing.assert_allclose(off.drift, [0.5, 0.5 + 1.0 + 0.1])
@@ -39,20 +39,20 @@ def test_drift_grows_with_the_way_and_the_doubt() -> None:
     assert not off.turned.any()
 
 
-def test_a_turn_that_nobody_saw_swings_all_that_lies_before_it_by_its_distance() -> None:
+def test_unseen_turn_rotates_earlier_poses() -> None:
     drift, graph = straight({7: 0.3})
     off = drift.of(graph, 19, submaps(graph, 2, 6, 7, 12))
     np.testing.assert_allclose(off.swing, [0.3 * 12.0, 0.3 * 12.0, 0.0, 0.0])
     np.testing.assert_allclose(off.turned, [0.3, 0.3, 0.0, 0.0])
 
 
-def test_turns_in_a_row_add_up_and_others_like_independent_errors() -> None:
+def test_consecutive_turns_add_up_and_others_in_quadrature() -> None:
     drift, graph = straight({4: 0.1, 5: 0.2, 6: 0.1, 12: 0.3})
     turned = drift.of(graph, 19, submaps(graph, 0)).turned
     assert turned == pytest.approx(np.hypot(0.4, 0.3))
 
 
-def test_a_loop_tells_what_was_turned_unseen() -> None:
+def test_loop_closure_reveals_an_unseen_turn() -> None:
     drift, graph = straight({7: 0.3})
     drift.tied(18, graph.nodes[18], 1, graph.nodes[1])
     off = drift.of(graph, 19, submaps(graph, 1, 3, 12))

@@ -47,7 +47,7 @@ def exact() -> ElevationMap:
 
 
 @pytest.mark.parametrize("ground", [waves, level])
-def test_the_truth_lies_within_what_it_says_of_its_errors(ground: Heights) -> None:
+def test_true_heights_lie_within_the_stated_variance(ground: Heights) -> None:
     noise, random = SensorProcessor(), np.random.default_rng(4)
     map_ = ElevationMap(ElevationConfig(sensor_processor=noise))
     for k in range(8):
@@ -63,7 +63,7 @@ def test_the_truth_lies_within_what_it_says_of_its_errors(ground: Heights) -> No
     assert np.abs(off.mean()) < 0.002
 
 
-def test_each_cloud_makes_it_surer_and_none_surer_than_may_be() -> None:
+def test_clouds_lower_the_variance_down_to_its_bound() -> None:
     map_, T = ElevationMap(), looking(0.0, 0.0, 0.3)
     cloud = seen(level, T)
     before = np.full(map_.config.shape, np.inf)
@@ -76,7 +76,7 @@ def test_each_cloud_makes_it_surer_and_none_surer_than_may_be() -> None:
     assert (before[known] >= map_.config.min_variance).all()
 
 
-def test_errors_grow_with_the_distance() -> None:
+def test_height_errors_grow_with_distance() -> None:
     map_, T = ElevationMap(ElevationConfig(min_variance=1e-12)), looking(0.0, 0.0, 0.5)
     one = seen(level, T)
     for row, column in ((80, 60), (20, 60)):
@@ -90,7 +90,7 @@ def test_errors_grow_with_the_distance() -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 1000))
-def test_neither_the_order_of_points_nor_that_of_clouds_matters(seed: int) -> None:
+def test_elevation_is_independent_of_the_order_of_points(seed: int) -> None:
     random = np.random.default_rng(seed)
     noise = SensorProcessor()
     looks = [looking(0.05 * k, 0.0, 0.3) for k in range(3)]
@@ -106,7 +106,7 @@ def test_neither_the_order_of_points_nor_that_of_clouds_matters(seed: int) -> No
     np.testing.assert_allclose(one.variance, other.variance, rtol=1e-9)
 
 
-def test_an_edge_stays_an_edge() -> None:
+def test_elevation_keeps_edges() -> None:
     map_ = exact()
     for k in range(4):
         T = looking(0.1 * k, 0.0, 0.35)
@@ -122,7 +122,7 @@ def test_an_edge_stays_an_edge() -> None:
     assert (np.abs(x[side] - 0.8) < 0.04).all()
 
 
-def test_what_is_not_seen_in_a_pit_stays_a_hole_that_is_known_to_be_deep() -> None:
+def test_unseen_pit_stays_a_hole_with_a_height_bound() -> None:
     map_, T = exact(), looking(0.0, 0.0, 0.3, down=0.6)
     map_.insert(seen(pit, T), T)
     x, y = middles(map_)
@@ -132,7 +132,7 @@ def test_what_is_not_seen_in_a_pit_stays_a_hole_that_is_known_to_be_deep() -> No
     assert np.nanmin(map_.elevation[np.isfinite(map_.elevation)]) > -0.5
 
 
-def test_what_has_gone_is_removed_and_what_has_come_is_believed_when_it_insists() -> None:
+def test_removed_and_new_objects_update_the_elevation() -> None:
     def block(x: Array, y: Array) -> Array:
         return np.where((np.abs(x - 0.72) < 0.08) & (np.abs(y) < 0.08), 0.08, 0.0)
 
@@ -154,7 +154,7 @@ def test_what_has_gone_is_removed_and_what_has_come_is_believed_when_it_insists(
     np.testing.assert_allclose(map_.elevation[on], 0.08, atol=2e-3)
 
 
-def test_a_robot_that_is_less_sure_where_it_is_is_less_sure_of_heights() -> None:
+def test_pose_uncertainty_raises_height_variance() -> None:
     map_, T = ElevationMap(), looking(0.0, 0.0, 0.3)
     map_.insert(seen(waves, T), T)
     known, x = np.isfinite(map_.variance), middles(map_)[0]
@@ -179,7 +179,7 @@ def test_a_robot_that_is_less_sure_where_it_is_is_less_sure_of_heights() -> None
         map_.grow(SE3.identity(), -np.eye(6))
 
 
-def test_the_window_goes_with_the_robot_and_keeps_what_stays_in_it() -> None:
+def test_elevation_window_moves_and_keeps_its_overlap() -> None:
     map_, T = exact(), looking(0.0, 0.0, 0.3)
     map_.insert(seen(waves, T), T)
 
@@ -200,7 +200,7 @@ def test_the_window_goes_with_the_robot_and_keeps_what_stays_in_it() -> None:
     assert not known(map_)
 
 
-def test_points_at_the_rim_of_a_cell_are_not_enough() -> None:
+def test_points_at_the_border_of_a_cell_do_not_suffice() -> None:
     map_ = exact()
     rim = np.column_stack([np.full(50, 0.401), np.linspace(0.001, 0.039, 50), np.full(50, -0.3)])
     T = SE3.from_xyz_rpy((0.0, 0.0, 0.3), (0.0, 0.0, 0.0))
@@ -210,7 +210,7 @@ def test_points_at_the_rim_of_a_cell_are_not_enough() -> None:
     assert np.isfinite(map_.elevation).sum() == 1
 
 
-def test_the_same_clouds_make_the_same_map_to_the_bit_also_after_it_was_saved() -> None:
+def test_elevation_repeats_and_continues_bit_for_bit() -> None:
     looks = [looking(0.03 * k, 0.0, 0.3) for k in range(4)]
     clouds = [noisy(seen(waves, T), SensorProcessor(), np.random.default_rng(k)) for k, T in enumerate(looks)]
     one, other = ElevationMap(), ElevationMap()
@@ -227,7 +227,7 @@ def test_the_same_clouds_make_the_same_map_to_the_bit_also_after_it_was_saved() 
     assert all(a.tobytes() == b.tobytes() for a, b in zip(one.layers, other.layers, strict=True))
 
 
-def test_a_picture_takes_milliseconds() -> None:
+def test_elevation_insert_of_an_image_is_fast() -> None:
     map_, T = ElevationMap(), looking(0.0, 0.0, 0.3)
     cloud = seen(waves, T, (240, 320)).astype(np.float32)
     map_.insert(cloud, T)
@@ -239,7 +239,7 @@ def test_a_picture_takes_milliseconds() -> None:
     assert min(took) < 0.03  # far more than on any machine it was tried on
 
 
-def test_what_is_no_cloud_and_no_configuration_is_refused() -> None:
+def test_invalid_clouds_and_settings_are_refused() -> None:
     with pytest.raises(InputError, match="shape"):
         ElevationMap().insert(np.zeros((3, 4)), SE3.identity())
     with pytest.raises(ConfigError, match="ascending"):

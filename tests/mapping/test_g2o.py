@@ -31,7 +31,7 @@ def some_graph(seed: int, n: int = 12) -> PoseGraph:
 
 
 @given(seed=seeds)
-def test_what_is_written_comes_back(seed: int, tmp_path_factory) -> None:
+def test_g2o_roundtrip_keeps_the_graph(seed: int, tmp_path_factory) -> None:
     graph = some_graph(seed)
     folder = tmp_path_factory.mktemp("graph")
     write_g2o(folder / "g", graph)
@@ -44,7 +44,7 @@ def test_what_is_written_comes_back(seed: int, tmp_path_factory) -> None:
 
 
 @given(seeds, st.tuples(st.floats(-5, 5), st.floats(-5, 5), st.floats(-3, 3)))
-def test_a_graph_that_fits_has_no_error_wherever_it_lies(seed: int, T: tuple[float, float, float]) -> None:
+def test_consistent_graph_has_zero_error_in_any_frame(seed: int, T: tuple[float, float, float]) -> None:
     graph = some_graph(seed)
     moved = PoseGraph(graph.times_ns, compose(T, graph.poses), graph.pairs, graph.measurements, graph.information,
                       graph.loops)  # fmt: skip
@@ -66,7 +66,7 @@ def at_the_measured_pose(graph: PoseGraph) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ["INTEL", "MITb"])
-def test_gtsam_sees_the_same_error_in_what_is_written(name: str, external_data: Path, tmp_path: Path) -> None:
+def test_gtsam_computes_the_same_graph_error(name: str, external_data: Path, tmp_path: Path) -> None:
     graph = read_g2o(external_data / "slam" / "g2o" / f"input_{name}_g2o.g2o.gz")
     factors, values = seen_by_gtsam(graph, tmp_path / "g")
     assert (factors.size(), values.size()) == (len(graph.pairs), len(graph.poses))
@@ -76,7 +76,7 @@ def test_gtsam_sees_the_same_error_in_what_is_written(name: str, external_data: 
     assert error == pytest.approx(2.0 * factors.error(values), rel=1e-9)
 
 
-def test_a_graph_solved_by_gtsam_has_the_error_that_gtsam_sees(external_data: Path, tmp_path: Path) -> None:
+def test_graph_solved_by_gtsam_has_gtsams_error(external_data: Path, tmp_path: Path) -> None:
     graph = read_g2o(external_data / "slam" / "g2o" / "input_INTEL_g2o.g2o.gz")
     factors, values = seen_by_gtsam(graph, tmp_path / "g")
     rough = gtsam.NonlinearFactorGraph()
@@ -109,13 +109,13 @@ def test_a_graph_solved_by_gtsam_has_the_error_that_gtsam_sees(external_data: Pa
         ("hello\n", "'hello' is no line"),
     ],
 )
-def test_what_is_no_graph(text: str, words: str, tmp_path: Path) -> None:
+def test_invalid_g2o_files_are_refused(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "g").write_text(text)
     with pytest.raises(InputError, match=words):
         read_g2o(tmp_path / "g")
 
 
-def test_graphs_of_others_are_numbered_anew(tmp_path: Path) -> None:
+def test_foreign_g2o_vertices_are_renumbered(tmp_path: Path) -> None:
     lines = ["EDGE_SE2 7 3 1 0 0 1 0 0 1 0 1", "VERTEX_SE2 7 1 0 0", "VERTEX_SE2 3 0 0 9", "FIX 3"]
     (tmp_path / "g").write_text("\n".join(lines))
     graph = read_g2o(tmp_path / "g")

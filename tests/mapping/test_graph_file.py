@@ -33,7 +33,7 @@ def later(way: list[SE2], **settings: object) -> list[Scan]:
     return list(log(way, seed=7, **settings))  # type: ignore[arg-type]
 
 
-def test_what_is_read_is_what_was_written(saved: Path, tmp_path: Path) -> None:
+def test_graph_file_roundtrip_keeps_the_graph(saved: Path, tmp_path: Path) -> None:
     place = read_place(saved)
     again = read_place(write_place(tmp_path / "again.npz", place))
     assert [node.pose for node in again.nodes] == [node.pose for node in place.nodes]
@@ -48,9 +48,7 @@ def test_what_is_read_is_what_was_written(saved: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_a_map_is_continued_where_the_robot_says_it_is_or_where_it_finds_itself(
-    told: bool, saved: Path, way: list[SE2]
-) -> None:
+def test_loaded_map_continues_at_a_given_or_found_pose(told: bool, saved: Path, way: list[SE2]) -> None:
     origin = way[0].inverse()
     part = way[70:170]
     begin = origin @ part[0]
@@ -68,9 +66,7 @@ def test_a_map_is_continued_where_the_robot_says_it_is_or_where_it_finds_itself(
 
 
 @pytest.mark.parametrize("odometry", [True, False])
-def test_localising_finds_the_robot_anywhere_and_leaves_the_map_alone(
-    odometry: bool, saved: Path, way: list[SE2]
-) -> None:
+def test_localization_finds_the_robot_and_keeps_the_map(odometry: bool, saved: Path, way: list[SE2]) -> None:
     place = read_place(saved)
     before = [node.pose for node in place.nodes]
     localizer = GraphLocalizer(place)
@@ -85,7 +81,7 @@ def test_localising_finds_the_robot_anywhere_and_leaves_the_map_alone(
     assert [node.pose for node in place.nodes] == before
 
 
-def test_a_robot_that_is_carried_elsewhere_is_found_again(saved: Path, way: list[SE2]) -> None:
+def test_localization_recovers_from_a_kidnapped_robot(saved: Path, way: list[SE2]) -> None:
     localizer = GraphLocalizer(saved, start=SE2())
     scans = later(way[:30] + way[150:260])
     for scan in scans:
@@ -94,7 +90,7 @@ def test_a_robot_that_is_carried_elsewhere_is_found_again(saved: Path, way: list
     assert pose.distance(way[0].inverse() @ way[259]) < 0.1
 
 
-def test_a_start_that_is_told_is_taken(saved: Path, way: list[SE2]) -> None:
+def test_localization_uses_a_given_start_pose(saved: Path, way: list[SE2]) -> None:
     origin = way[0].inverse()
     localizer = GraphLocalizer(saved, start=origin @ way[100] @ SE2(0.2, 0.1, -0.1))
     poses = [localizer.process(scan) for scan in later(way[100:120])]
@@ -102,7 +98,7 @@ def test_a_start_that_is_told_is_taken(saved: Path, way: list[SE2]) -> None:
     assert poses[-1].distance(origin @ way[119]) < 0.05
 
 
-def test_a_place_of_nothing_is_one_too(tmp_path: Path) -> None:
+def test_empty_graph_file_is_valid(tmp_path: Path) -> None:
     path = GraphSlam().save(tmp_path / "nothing.npz")
     assert not read_place(path).nodes
     slam = GraphSlam.load(path)
@@ -114,7 +110,7 @@ def test_a_place_of_nothing_is_one_too(tmp_path: Path) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_damaged_files_are_refused_or_read_but_never_break(
+def test_damaged_graph_files_are_refused_or_read(
     saved: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     whole = bytearray(saved.read_bytes())
@@ -129,7 +125,7 @@ def test_damaged_files_are_refused_or_read_but_never_break(
         assert str(path) in str(error)
 
 
-def test_pointers_into_nowhere_are_refused(saved: Path, tmp_path: Path) -> None:
+def test_dangling_graph_indices_are_refused(saved: Path, tmp_path: Path) -> None:
     with np.load(saved) as archive:
         arrays = {name: archive[name] for name in archive.files}
     for name, value in (("pairs", 10**6), ("anchors", -1), ("poses", np.nan), ("cell_counts", 3)):

@@ -38,7 +38,7 @@ def plain(way: list[SE2]) -> GraphSlam:
     return run(list(log(way)))
 
 
-def test_the_way_is_found_and_the_loop_closed(plain: GraphSlam, way: list[SE2]) -> None:
+def test_graph_slam_finds_the_trajectory_and_closes_the_loop(plain: GraphSlam, way: list[SE2]) -> None:
     slam: Slam = plain
     assert error(slam.trajectory(), way) < 0.06
     assert len(slam.trajectory()) == len(way)
@@ -47,7 +47,7 @@ def test_the_way_is_found_and_the_loop_closed(plain: GraphSlam, way: list[SE2]) 
     assert not plain.warnings
 
 
-def test_the_map_shows_the_walls_where_they_are(plain: GraphSlam, way: list[SE2]) -> None:
+def test_graph_slam_map_shows_the_true_walls(plain: GraphSlam, way: list[SE2]) -> None:
     grid = plain.occupancy(0.05)
     occupied = way[0] @ grid.frame.points(np.argwhere(grid.cells > 0.7 * OCCUPIED))
     walls = rooms()
@@ -69,7 +69,7 @@ LIES: dict[str, Lie] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lie", LIES)
-def test_odometry_that_lies_leads_nowhere(lie: str, way: list[SE2]) -> None:
+def test_graph_slam_rejects_false_odometry(lie: str, way: list[SE2]) -> None:
     slam = run(list(log(way, lie=LIES[lie])))
     assert error(slam.trajectory(), way) < 0.08
 
@@ -82,14 +82,14 @@ SPARSE_LIES: dict[str, Lie] = {
 
 
 @pytest.mark.parametrize("lie", SPARSE_LIES)
-def test_a_scan_a_metre_survives_odometry_that_lies(lie: str, way: list[SE2]) -> None:
+def test_sparse_scans_survive_false_odometry(lie: str, way: list[SE2]) -> None:
     sparse = way[::8]
     scans = [replace(scan, time_ns=5 * scan.time_ns) for scan in log(sparse, lie=SPARSE_LIES[lie])]
     found = run(scans).trajectory()
     assert error(replace(found, times_ns=found.times_ns // 5), sparse) < 0.06
 
 
-def test_a_scan_a_metre_survives_odometry_of_every_other(way: list[SE2]) -> None:
+def test_sparse_scans_survive_missing_odometry(way: list[SE2]) -> None:
     sparse = way[::8]
     scans = list(log(sparse))
     stale = [
@@ -99,24 +99,24 @@ def test_a_scan_a_metre_survives_odometry_of_every_other(way: list[SE2]) -> None
     assert error(replace(found, times_ns=found.times_ns // 5), sparse) < 0.06
 
 
-def test_no_odometry_is_needed(way: list[SE2]) -> None:
+def test_graph_slam_works_without_odometry(way: list[SE2]) -> None:
     assert error(run(list(log(way, odometry=False))).trajectory(), way) < 0.08
 
 
 @pytest.mark.parametrize(("beams", "field"), [(361, math.pi), (682, math.radians(240.0)), (720, 2.0 * math.pi)])
-def test_other_lasers_do(beams: int, field: float, way: list[SE2]) -> None:
+def test_graph_slam_works_with_other_lasers(beams: int, field: float, way: list[SE2]) -> None:
     slam = run(list(log(way[:200], beams=beams, field=field, reach=6.0)))
     assert error(slam.trajectory(), way) < 0.05
 
 
-def test_the_same_scans_give_the_same_bits(plain: GraphSlam, way: list[SE2]) -> None:
+def test_graph_slam_repeats_bit_for_bit(plain: GraphSlam, way: list[SE2]) -> None:
     again = run(list(log(way)))
     assert again.trajectory().poses.tobytes() == plain.trajectory().poses.tobytes()
     assert again.occupancy(0.1).cells.tobytes() == plain.occupancy(0.1).cells.tobytes()
     assert again.graph().information.tobytes() == plain.graph().information.tobytes()
 
 
-def test_two_lasers_see_more_than_one(way: list[SE2]) -> None:
+def test_two_lasers_map_more_than_one(way: list[SE2]) -> None:
     ahead = list(log(way[:150]))
     # the rear laser sees what a robot that looks back would see
     back = log([pose @ SE2(0.0, 0.0, math.pi) for pose in way[:150]], seed=2)
@@ -130,7 +130,7 @@ def test_two_lasers_see_more_than_one(way: list[SE2]) -> None:
     assert known[1] > known[0]
 
 
-def test_a_gap_in_time_is_bridged_by_odometry(way: list[SE2]) -> None:
+def test_odometry_bridges_a_time_gap(way: list[SE2]) -> None:
     scans = list(log(way))
     slam = run(scans[:100] + scans[125:])
     origin = way[0].inverse()
@@ -139,7 +139,7 @@ def test_a_gap_in_time_is_bridged_by_odometry(way: list[SE2]) -> None:
 
 
 @pytest.mark.slow
-def test_a_robot_that_is_carried_off_without_odometry_says_so(way: list[SE2]) -> None:
+def test_kidnapped_robot_without_odometry_is_reported(way: list[SE2]) -> None:
     scans = list(log(way, odometry=False))
     blank = [replace(scan, ranges=np.random.default_rng(k).uniform(0.5, 9.0, len(scan.ranges)).astype(np.float32))
              for k, scan in enumerate(scans[80:92])]  # fmt: skip
@@ -147,7 +147,7 @@ def test_a_robot_that_is_carried_off_without_odometry_says_so(way: list[SE2]) ->
     assert any("lost" in warning for warning in slam.warnings)
 
 
-def test_scans_out_of_order_are_left_out_and_counted(plain: GraphSlam, way: list[SE2]) -> None:
+def test_out_of_order_scans_are_dropped_and_counted(plain: GraphSlam, way: list[SE2]) -> None:
     scans = list(log(way))
     disturbed = []
     for k, scan in enumerate(scans):
@@ -159,7 +159,7 @@ def test_scans_out_of_order_are_left_out_and_counted(plain: GraphSlam, way: list
     assert len(slam.warnings) == 2
 
 
-def test_blind_scans_are_driven_through(way: list[SE2]) -> None:
+def test_graph_slam_survives_empty_scans(way: list[SE2]) -> None:
     scans = list(log(way[:200]))
     for k in range(60, 66):
         scans[k] = replace(scans[k], ranges=np.full(181, [np.nan, np.inf, 0.0][k % 3], dtype=np.float32))
@@ -168,7 +168,7 @@ def test_blind_scans_are_driven_through(way: list[SE2]) -> None:
     assert any("too few points" in warning for warning in slam.warnings)
 
 
-def test_a_laser_may_change_its_number_of_beams(way: list[SE2]) -> None:
+def test_number_of_beams_may_change(way: list[SE2]) -> None:
     scans = list(log(way[:120]))
     scans[50:60] = [replace(scan, ranges=scan.ranges[:120]) for scan in scans[50:60]]
     slam = run(scans)
@@ -176,7 +176,7 @@ def test_a_laser_may_change_its_number_of_beams(way: list[SE2]) -> None:
     assert any("number of beams" in warning for warning in slam.warnings)
 
 
-def test_one_scan_and_none_at_all_are_maps_too() -> None:
+def test_one_scan_or_none_give_valid_maps() -> None:
     one = run(list(log(drive()[:1])))
     assert len(one.trajectory()) == 1
     assert (one.occupancy(0.1).cells > 50).any()
@@ -185,13 +185,13 @@ def test_one_scan_and_none_at_all_are_maps_too() -> None:
     assert empty.occupancy(0.1).cells.max(initial=-1) == -1
 
 
-def test_standing_still_adds_nothing_to_the_map(way: list[SE2]) -> None:
+def test_standing_robot_adds_no_scans(way: list[SE2]) -> None:
     slam = run(list(log([way[0]] * 300)))
     assert len(slam.graph().poses) == 1
     assert error(slam.trajectory(), [way[0]] * 300) < 0.02
 
 
-def test_one_stamp_from_the_future_does_not_end_the_map(way: list[SE2]) -> None:
+def test_stamp_from_the_future_does_not_stop_mapping(way: list[SE2]) -> None:
     scans = list(log(way))
     scans[100] = replace(scans[100], time_ns=10**15)
     slam = run(scans)
@@ -201,6 +201,6 @@ def test_one_stamp_from_the_future_does_not_end_the_map(way: list[SE2]) -> None:
 
 
 @pytest.mark.parametrize("resolution", [0.0, -0.1, math.nan, 1e-7])
-def test_a_resolution_that_makes_no_map_is_refused(resolution: float, plain: GraphSlam) -> None:
+def test_invalid_map_resolution_is_refused(resolution: float, plain: GraphSlam) -> None:
     with pytest.raises(InputError):
         plain.occupancy(resolution)

@@ -16,21 +16,21 @@ def some_heights() -> HeightMap:
     return HeightMap(heights, (0.25, -1.5), 0.125)
 
 
-def test_heights_come_back_from_their_message() -> None:
+def test_heights_survive_their_message() -> None:
     given = some_heights()
     back = heights_from_msg(heights_to_msg(given, 0, "map"))
     np.testing.assert_array_equal(back.heights, given.heights)
     assert (back.corner, back.cell) == (given.corner, given.cell)
 
 
-def test_layers_come_back_by_name() -> None:
+def test_layers_survive_their_message() -> None:
     given = some_heights()
     message = grid_map_to_msg({"elevation": given.heights, "variance": given.heights**2}, (0.0, 0.0), 0.1, 0, "map")
     np.testing.assert_allclose(layer_from_msg(message, "variance"), given.heights**2, rtol=1e-6)
     assert layer_from_msg(message, "colour") is None
 
 
-def test_what_is_no_map_of_heights_is_refused() -> None:
+def test_invalid_grid_map_messages_are_refused() -> None:
     for spoil, said in (
         (lambda m: setattr(m, "layers", ["colour"]), "elevation"),
         (lambda m: setattr(m, "outer_start_index", 3), "begin"),
@@ -44,7 +44,7 @@ def test_what_is_no_map_of_heights_is_refused() -> None:
             heights_from_msg(message)
 
 
-def test_places_outside_of_a_map_have_no_height() -> None:
+def test_points_outside_the_map_have_no_height() -> None:
     given = some_heights()
     x, y = given.corner
     places = np.array([[x + 0.01, y + 0.01], [x - 0.01, y], [x + 2.0, y + 0.1]])

@@ -33,7 +33,7 @@ def same(one: OccupancyGrid, other: OccupancyGrid) -> bool:
 
 
 @given(seed=seeds, mode=st.sampled_from([MapMode.SCALE, MapMode.RAW]))
-def test_what_is_saved_comes_back(seed: int, mode: MapMode, tmp_path_factory) -> None:
+def test_map_file_roundtrip_keeps_the_map(seed: int, mode: MapMode, tmp_path_factory) -> None:
     grid = some_grid(seed)
     path = save_map(tmp_path_factory.mktemp("map") / "office", grid, mode)
     assert path.name == "office.yaml"
@@ -41,7 +41,7 @@ def test_what_is_saved_comes_back(seed: int, mode: MapMode, tmp_path_factory) ->
 
 
 @given(seed=seeds, low=st.floats(0.001, 0.97), gap=st.floats(0.02, 0.9), form=st.sampled_from(["pgm", "png"]))
-def test_trinary_maps_come_back_as_classes(seed, low, gap, form, tmp_path_factory) -> None:
+def test_trinary_map_files_keep_the_classes(seed, low, gap, form, tmp_path_factory) -> None:
     grid, high = some_grid(seed), min(low + gap + 1e-9, 0.999)
     path = tmp_path_factory.mktemp("map") / "office.yaml"
     save_map(path, grid, image_format=form, occupied_thresh=high, free_thresh=low)
@@ -52,7 +52,7 @@ def test_trinary_maps_come_back_as_classes(seed, low, gap, form, tmp_path_factor
 
 
 @given(seed=seeds, mode=st.sampled_from(list(MapMode)))
-def test_the_same_map_gives_the_same_bytes(seed: int, mode: MapMode, tmp_path_factory) -> None:
+def test_equal_maps_give_equal_bytes(seed: int, mode: MapMode, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("map")
     for name in "ab":
         (folder / name).mkdir()
@@ -82,7 +82,7 @@ def by_map_server(shade: float, opacity: float, negate: bool, mode: str, low: fl
     seed=seeds, negate=st.booleans(), mode=st.sampled_from(["trinary", "scale", "raw"]),
     form=st.sampled_from(["P5", "P2", "P5 16 bit", "L", "LA", "RGB", "RGBA"]),
 )  # fmt: skip
-def test_every_pixel_means_what_map_server_says(seed, negate, mode, form, tmp_path_factory) -> None:
+def test_pixel_values_mean_what_map_server_defines(seed, negate, mode, form, tmp_path_factory) -> None:
     rng = np.random.default_rng(seed)
     folder = tmp_path_factory.mktemp("map")
     shape = tuple(int(n) for n in rng.integers(1, 12, 2))
@@ -113,7 +113,7 @@ def test_every_pixel_means_what_map_server_says(seed, negate, mode, form, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["depot", "depot_keepout", "depot_speed", "tb3_sandbox", "warehouse"])
-def test_maps_of_nav2(name: str, external_data: Path, tmp_path: Path) -> None:
+def test_nav2_maps_are_read(name: str, external_data: Path, tmp_path: Path) -> None:
     source = external_data / "nav2_maps"
     (tmp_path / f"{name}.pgm").write_bytes(gzip.decompress((source / f"{name}.pgm.gz").read_bytes()))
     (tmp_path / f"{name}.yaml").write_bytes((source / f"{name}.yaml").read_bytes())
@@ -151,7 +151,7 @@ GOOD = "image: m.pgm\nresolution: 0.05\norigin: [0, 0, 0]\noccupied_thresh: 0.65
         ("a: [", "not valid YAML"),
     ],
 )
-def test_what_is_no_map(text: str, words: str, tmp_path: Path) -> None:
+def test_invalid_map_files_are_refused(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text(text)
     with pytest.raises(InputError, match=words):
         load_map(tmp_path / "m.yaml")
@@ -173,14 +173,14 @@ def test_what_is_no_map(text: str, words: str, tmp_path: Path) -> None:
         (b"GIF89a" + b"\0" * 40, "is no picture"),
     ],
 )
-def test_what_is_no_picture(data: bytes, words: str, tmp_path: Path) -> None:
+def test_invalid_map_images_are_refused(data: bytes, words: str, tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text(GOOD)
     (tmp_path / "m.pgm").write_bytes(data)
     with pytest.raises(InputError, match=f"m.pgm.*{words}"):
         load_map(tmp_path / "m.yaml")
 
 
-def test_damaged_pictures_are_errors_or_pictures(tmp_path: Path) -> None:
+def test_damaged_map_images_are_refused_or_read(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     write_picture(tmp_path / "m.png", rng.integers(0, 255, (20, 20)).astype(np.uint8))
     whole = (tmp_path / "m.png").read_bytes()
@@ -193,7 +193,7 @@ def test_damaged_pictures_are_errors_or_pictures(tmp_path: Path) -> None:
             read_picture(tmp_path / "d.png")
 
 
-def test_what_cannot_be_saved(tmp_path: Path) -> None:
+def test_unsavable_maps_are_refused(tmp_path: Path) -> None:
     grid = some_grid(1)
     for options in (
         {"occupied_thresh": 0.2, "free_thresh": 0.3},
@@ -210,7 +210,7 @@ def test_what_cannot_be_saved(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_map_server_words_for_negate(tmp_path: Path) -> None:
+def test_negate_takes_the_words_of_map_server(tmp_path: Path) -> None:
     write_picture(tmp_path / "m.pgm", np.array([[0, 255]], np.uint8))
     for word, cells in (("0", [100, 0]), ("1", [0, 100]), ("true", [0, 100]), ("no", [100, 0])):
         (tmp_path / "m.yaml").write_text(GOOD.replace("negate: 0", f"negate: {word}\nextra: 3"))

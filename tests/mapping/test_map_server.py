@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from tests.harness.bus import BusHarness
 
-from roboyard.bus import Bus
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame, OccupancyGrid
@@ -31,71 +30,64 @@ def same(one: OccupancyGrid, other: OccupancyGrid) -> bool:
     )
 
 
-def ask(bus: Bus, name: str, kind: Any, **request: Any) -> Any:
-    future = bus.service_client(name, kind, "/test").call(kind.Request(**request))
-    bus.executor.run_for(5.0)
-    return future.result
-
-
-def test_a_map_in_a_message_comes_back() -> None:
+def test_map_survives_its_message() -> None:
     assert same(map_from_msg(map_to_msg(some_map(), "map", 5)), some_map())
 
 
-def test_a_server_shows_its_map_to_who_comes_late_and_to_who_asks(tmp_path: Path) -> None:
+def test_map_server_publishes_latched_and_answers_services(tmp_path: Path) -> None:
     path = save_map(tmp_path / "hall", some_map())
-    with Bus() as bus:
-        server = bus.add(MapServerNode(map_file=str(path)), "map_server")
-        bus.executor.run_for(1.0)
-        heard: list[Any] = []
-        bus.subscribe("/map", msg.OccupancyGrid, "/test", heard.append)
-        bus.subscribe("/map_metadata", msg.MapMetaData, "/test", heard.append)
-        bus.executor.run_for(0.1)
-        assert same(map_from_msg(heard[0]), some_map())
-        assert (heard[1].width, heard[1].height, heard[0].header.frame_id) == (11, 8, "map")
+    with BusHarness() as harness:
+        server = harness.add(MapServerNode(map_file=str(path)), "map_server")
+        harness.run_for(1.0)
+        maps = harness.record("/map", msg.OccupancyGrid)
+        metadata = harness.record("/map_metadata", msg.MapMetaData)
+        harness.run_for(0.1)
+        assert same(map_from_msg(maps[0].message), some_map())
+        assert (metadata.last.width, metadata.last.height, maps.last.header.frame_id) == (11, 8, "map")
         for name in ("/static_map", "/map_server/map"):
-            assert same(map_from_msg(ask(bus, name, srv.GetMap).map), some_map())
+            assert same(map_from_msg(harness.call(name, srv.GetMap).map), some_map())
         assert server.health is not None
         assert "11 x 8 cells" in server.health.text
 
 
-def test_another_map_is_loaded_and_what_is_none_leaves_the_old_one(tmp_path: Path) -> None:
+def test_map_server_loads_maps_and_keeps_the_old_on_errors(tmp_path: Path) -> None:
     save_map(tmp_path / "other", some_map(2))
     (tmp_path / "bad.yaml").write_text("image: [")
     (tmp_path / "no_picture.yaml").write_text((tmp_path / "other.yaml").read_text().replace("other.pgm", "gone.pgm"))
     (tmp_path / "broken.yaml").write_text((tmp_path / "other.yaml").read_text().replace("other.pgm", "broken.pgm"))
     (tmp_path / "broken.pgm").write_bytes(b"P5 1")
     kind = srv.nav2_msgs.LoadMap
-    with Bus() as bus:
-        server = bus.add(MapServerNode(), "map_server")
+    with BusHarness() as harness:
+        server = harness.add(MapServerNode(), "map_server")
         with pytest.raises(InputError, match="there is no map yet"):
-            ask(bus, "/static_map", srv.GetMap)
-        found = ask(bus, "/map_server/load_map", kind, map_url=f"file://{tmp_path}/other.yaml")
+            harness.call("/static_map", srv.GetMap)
+        found = harness.call("/map_server/load_map", kind, map_url=f"file://{tmp_path}/other.yaml")
         assert found.result == kind.Response.RESULT_SUCCESS
         assert same(map_from_msg(found.map), some_map(2))
         for name, result in (("none", 1), ("bad", 3), ("no_picture", 3), ("broken", 2)):
-            assert ask(bus, "/map_server/load_map", kind, map_url=f"{tmp_path}/{name}.yaml").result == result
-        assert ask(bus, "/map_server/load_map", kind, map_url="http://there/m.yaml").result == 3
-        assert same(map_from_msg(ask(bus, "/static_map", srv.GetMap).map), some_map(2))
+            assert harness.call("/map_server/load_map", kind, map_url=f"{tmp_path}/{name}.yaml").result == result
+        assert harness.call("/map_server/load_map", kind, map_url="http://there/m.yaml").result == 3
+        assert same(map_from_msg(harness.call("/static_map", srv.GetMap).map), some_map(2))
         state = server.save()
-    with Bus() as bus:
-        again = bus.add(MapServerNode(), "map_server")
+    with BusHarness() as harness:
+        again = harness.add(MapServerNode(), "map_server")
         again.load(state)
-        assert same(map_from_msg(ask(bus, "/static_map", srv.GetMap).map), some_map(2))
+        assert same(map_from_msg(harness.call("/static_map", srv.GetMap).map), some_map(2))
 
 
 @pytest.mark.parametrize("mode", ["", "trinary", "scale", "raw"])
-def test_a_saver_saves_what_is_shown(tmp_path: Path, mode: str) -> None:
+def test_map_saver_saves_the_published_map(tmp_path: Path, mode: str) -> None:
     kind = srv.nav2_msgs.SaveMap
-    with Bus() as bus:
-        bus.add(MapSaverNode(), "map_saver")
-        bus.publisher("/there/map", msg.OccupancyGrid, "/slam", latched=True).publish(map_to_msg(some_map(), "map", 0))
+    with BusHarness() as harness:
+        harness.add(MapSaverNode(), "map_saver")
+        harness.publish("/there/map", map_to_msg(some_map(), "map", 0), source="/slam", latched=True)
         request = {"map_topic": "/there/map", "map_url": str(tmp_path / "m"), "map_mode": mode}
-        assert ask(bus, "/map_saver/save_map", kind, **request).result
-        assert ask(bus, "/map_saver/save_map", kind, **request, free_thresh=0.25, occupied_thresh=0.65).result
-        assert not ask(bus, "/map_saver/save_map", kind, map_url=str(tmp_path / "n")).result  # nobody shows /map
-        assert not ask(bus, "/map_saver/save_map", kind, **request | {"map_mode": "triangle"}).result
-        assert not ask(bus, "/map_saver/save_map", kind, **request | {"map_url": str(tmp_path / "no" / "m")}).result
+        assert harness.call("/map_saver/save_map", kind, **request).result
+        assert harness.call("/map_saver/save_map", kind, **request, free_thresh=0.25, occupied_thresh=0.65).result
+        assert not harness.call("/map_saver/save_map", kind, map_url=str(tmp_path / "n")).result  # nobody shows /map
+        assert not harness.call("/map_saver/save_map", kind, **request | {"map_mode": "triangle"}).result
+        assert not harness.call("/map_saver/save_map", kind, **request | {"map_url": str(tmp_path / "no" / "m")}).result
         with pytest.raises(InputError, match="is no file"):
-            ask(bus, "/map_saver/save_map", kind, map_url="")
+            harness.call("/map_saver/save_map", kind, map_url="")
     assert same(load_map(tmp_path / "m.yaml"), some_map())
     assert mode == "" or MapMode(mode).value in (tmp_path / "m.yaml").read_text()

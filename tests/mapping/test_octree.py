@@ -38,7 +38,7 @@ def learnt(seed: int, clouds: int = 3, *, color: bool = True, resolution: float 
     return octree
 
 
-def test_keys_codes_and_places_in_blocks_are_each_others_inverses() -> None:
+def test_octree_keys_codes_and_block_indices_are_inverses() -> None:
     keys = np.random.default_rng(0).integers(0, 65536, (500, 3))
     assert np.array_equal(unmorton(morton(keys)), keys)
     assert np.array_equal(LOCAL[within(keys)], keys % 8)
@@ -47,7 +47,7 @@ def test_keys_codes_and_places_in_blocks_are_each_others_inverses() -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(SEEDS, st.sampled_from([0.05, 0.1, 0.13, 0.5]))
-def test_the_tree_is_the_one_that_octomap_makes_of_the_same_beams(seed: int, resolution: float) -> None:
+def test_octree_equals_octomaps_tree_of_the_same_beams(seed: int, resolution: float) -> None:
     octomap = pytest.importorskip("pyoctomap")
     rng = np.random.default_rng(seed)
     ours = OctreeMap(OctreeConfig(resolution=resolution, sensor_model=FAR))
@@ -65,7 +65,7 @@ def test_the_tree_is_the_one_that_octomap_makes_of_the_same_beams(seed: int, res
 
 @settings(max_examples=10, deadline=None)
 @given(SEEDS)
-def test_octomap_reads_our_files_and_writes_them_again_alike(seed: int) -> None:
+def test_octomap_roundtrip_keeps_octree_files(seed: int) -> None:
     octomap = pytest.importorskip("pyoctomap")
     import tempfile
 
@@ -85,7 +85,7 @@ def test_octomap_reads_our_files_and_writes_them_again_alike(seed: int) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(SEEDS, st.integers(0, 3))
-def test_what_is_written_is_read_and_written_again_alike(seed: int, clouds: int) -> None:
+def test_octree_file_roundtrip_is_byte_identical(seed: int, clouds: int) -> None:
     import tempfile
 
     octree = learnt(seed, clouds)
@@ -111,9 +111,7 @@ def test_what_is_written_is_read_and_written_again_alike(seed: int, clouds: int)
 
 @settings(max_examples=60, deadline=None)
 @given(SEEDS, st.booleans(), st.booleans(), st.integers(0, 2**20), st.integers(0, 255))
-def test_torn_and_changed_bytes_are_refused_or_read_never_worse(
-    seed: int, binary: bool, cut: bool, place: int, value: int
-) -> None:
+def test_damaged_octree_bytes_are_refused_or_read(seed: int, binary: bool, cut: bool, place: int, value: int) -> None:
     octree = learnt(seed % 7, 1)
     data = bytearray(octree.binary() if binary else octree.full())
     kind = "OcTree" if binary else "ColorOcTree"
@@ -154,7 +152,7 @@ def test_torn_and_changed_bytes_are_refused_or_read_never_worse(
         (b"# Octomap OcTree binary file\nid OcTree\nsize 1\nres 0.1\ndata\n" + b"\x03\0" * 17, "below level 16"),
     ],
 )
-def test_files_that_are_none_are_refused_by_name(tmp_path: Path, content: bytes, why: str) -> None:
+def test_unknown_octree_file_types_are_refused(tmp_path: Path, content: bytes, why: str) -> None:
     path = tmp_path / "map.ot"
     path.write_bytes(content)
     with pytest.raises(InputError, match=why) as caught:
@@ -162,7 +160,7 @@ def test_files_that_are_none_are_refused_by_name(tmp_path: Path, content: bytes,
     assert str(path) in str(caught.value)
 
 
-def test_files_that_cannot_be_are_refused(tmp_path: Path) -> None:
+def test_invalid_octree_files_are_refused(tmp_path: Path) -> None:
     octree = learnt(1)
     with pytest.raises(InputError, match="No such file"):
         read_octree(tmp_path / "none.bt")
@@ -180,7 +178,7 @@ def test_files_that_cannot_be_are_refused(tmp_path: Path) -> None:
         OctreeMap(OctreeConfig(resolution=0.2)).put(octree.leaves())
 
 
-def test_large_leaves_are_put_into_the_map() -> None:
+def test_large_octree_leaves_are_inserted() -> None:
     octree = OctreeMap(OctreeConfig(resolution=0.1))
     edge = np.arange(40) * 0.1 + 0.05
     points = np.stack(np.meshgrid(edge, edge, edge), axis=-1).reshape(-1, 3)
@@ -194,7 +192,7 @@ def test_large_leaves_are_put_into_the_map() -> None:
     assert again.full() == octree.full()
 
 
-def test_a_rerun_is_bit_equal_and_a_saved_map_goes_on() -> None:
+def test_octree_repeats_and_continues_bit_for_bit() -> None:
     rng = np.random.default_rng(3)
     clouds = [cloud(rng) for _ in range(6)]
     one, two, late = (OctreeMap(OctreeConfig(resolution=0.1)) for _ in range(3))
@@ -208,7 +206,7 @@ def test_a_rerun_is_bit_equal_and_a_saved_map_goes_on() -> None:
     assert learnt(5).full() == learnt(5).full()
 
 
-def test_voxels_are_as_sure_as_the_model_lets_them_be_and_change_their_mind() -> None:
+def test_voxel_occupancy_is_clamped_and_reversible() -> None:
     octree = OctreeMap(OctreeConfig(resolution=0.1, sensor_model=FAR))
     wall, behind, origin = np.array([[1.05, 0.05, 0.05]]), np.array([[2.05, 0.05, 0.05]]), np.array([0.05, 0.05, 0.05])
     octree.insert(wall, origin)
@@ -229,7 +227,7 @@ def test_voxels_are_as_sure_as_the_model_lets_them_be_and_change_their_mind() ->
 
 @settings(max_examples=20, deadline=None)
 @given(SEEDS)
-def test_thinning_keeps_each_voxel_and_its_mean(seed: int) -> None:
+def test_downsampling_keeps_each_voxel_and_its_mean(seed: int) -> None:
     points, origin, colors = cloud(np.random.default_rng(seed), 500)
     thinned = thin(points, colors, 0.2)
     keys = keys_of(points, 0.2) - ORIGIN
@@ -245,7 +243,7 @@ def test_thinning_keeps_each_voxel_and_its_mean(seed: int) -> None:
     assert found.occupied == found.beams == len(thinned.keys)
 
 
-def test_points_too_far_too_near_and_of_the_ground_only_free() -> None:
+def test_points_out_of_range_and_ground_points_only_clear() -> None:
     octree = OctreeMap(OctreeConfig(resolution=0.1, sensor_model=SensorModel(min_range=0.5, max_range=2.0)))
     points = np.array([[5.0, 0.05, 0.05], [0.05, 0.2, 0.05], [0.05, 0.05, -0.95], [np.nan, 0, 0], [np.inf, 0, 0]])
     found = octree.insert(points, [0.05, 0.05, 0.05], ground=[False, False, True, False, False])
@@ -256,7 +254,7 @@ def test_points_too_far_too_near_and_of_the_ground_only_free() -> None:
     assert np.isnan(octree.log_odds([[2.25, 0.05, 0.05], [0.05, 0.2, 0.05], [0.05, 0.05, -0.95]])).all()
 
 
-def test_colours_are_mixed_half_and_half_and_average_in_nodes() -> None:
+def test_voxel_colors_are_averaged() -> None:
     octree = OctreeMap(OctreeConfig(resolution=0.1))
     point = np.array([[1.05, 0.05, 0.05]])
     octree.insert(point, np.zeros(3), np.array([[200, 100, 0]]))
@@ -267,7 +265,7 @@ def test_colours_are_mixed_half_and_half_and_average_in_nodes() -> None:
     assert octree.nodes().colors[-1].tolist() == [150, 100, 25]
 
 
-def test_a_box_is_cleared_and_all_is_forgotten() -> None:
+def test_octree_clears_a_box_and_everything() -> None:
     octree = learnt(2)
     leaves = octree.leaves()
     low, high = np.array([-1.0, -1.0, -1.0]), np.array([1.0, 1.0, 1.0])
@@ -284,7 +282,7 @@ def test_a_box_is_cleared_and_all_is_forgotten() -> None:
     assert octree.full() == octree.binary() == b""
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_octree_input_is_refused() -> None:
     octree = OctreeMap()
     with pytest.raises(InputError, match=r"\(n, 3\)"):
         octree.insert(np.zeros((3, 2)), np.zeros(3))
@@ -306,7 +304,7 @@ def test_what_cannot_be_is_refused() -> None:
         OctreeConfig(occupied=0.05)
 
 
-def test_the_projection_shows_what_stands_in_a_band_of_heights() -> None:
+def test_projection_shows_voxels_within_the_height_band() -> None:
     octree = OctreeMap(OctreeConfig(resolution=0.1, sensor_model=FAR))
     x, y = np.meshgrid(np.arange(10) * 0.1 + 1.05, np.arange(5) * 0.1 + 0.05)
     plate = np.column_stack([x.ravel(), y.ravel(), np.full(x.size, 0.75)])
@@ -329,7 +327,7 @@ def test_the_projection_shows_what_stands_in_a_band_of_heights() -> None:
 
 
 @pytest.mark.parametrize("tilt", [0.0, 0.08])
-def test_ground_is_found_though_it_tilts_and_a_box_stands_on_it(tilt: float) -> None:
+def test_tilted_ground_with_a_box_is_segmented(tilt: float) -> None:
     rng = np.random.default_rng(4)
     x, y = rng.uniform(0.3, 3.0, 2000), rng.uniform(-1.0, 1.0, 2000)
     floor = np.column_stack([x, y, tilt * x + rng.normal(0.0, 0.01, 2000)])

@@ -40,7 +40,7 @@ def driven() -> tuple[list[Scan], Trajectory, RbpfSlam]:
     return scans, truth, slam(scans)
 
 
-def test_it_knows_better_than_odometry_where_it_was(driven) -> None:
+def test_rbpf_trajectory_is_better_than_odometry(driven) -> None:
     scans, truth, made = driven
     error = absolute_error(made.trajectory(), truth).translational
     odometry = absolute_error(believed(scans), truth).translational
@@ -50,7 +50,7 @@ def test_it_knows_better_than_odometry_where_it_was(driven) -> None:
     assert len(made.trajectory()) == len(scans)
 
 
-def test_the_map_is_the_rooms(driven) -> None:
+def test_rbpf_map_equals_the_true_rooms(driven) -> None:
     _, _, made = driven
     grid = made.occupancy(0.05)
     blocked, start = rooms(), SE2(2.5, 2.0, np.arctan2(3.5, 3.5))
@@ -66,7 +66,7 @@ def test_the_map_is_the_rooms(driven) -> None:
         assert len(cells) > 300
 
 
-def test_the_same_scans_give_the_same_bits_and_another_seed_other_ones(driven) -> None:
+def test_rbpf_repeats_per_seed_bit_for_bit(driven) -> None:
     scans, _, _ = driven
     again, other = slam(scans[:60]), slam(scans[:60], RbpfConfig(particles=8, seed=2))
     first = slam(scans[:60])
@@ -75,7 +75,7 @@ def test_the_same_scans_give_the_same_bits_and_another_seed_other_ones(driven) -
     assert not np.array_equal(other.trajectory().poses, first.trajectory().poses)
 
 
-def test_a_saved_state_goes_on_as_if_nothing_had_been(driven) -> None:
+def test_saved_rbpf_continues_unchanged(driven) -> None:
     scans, _, _ = driven
     half = slam(scans[:40])
     other = RbpfSlam(FEW)
@@ -85,13 +85,13 @@ def test_a_saved_state_goes_on_as_if_nothing_had_been(driven) -> None:
     assert np.array_equal(half.occupancy(0.05).cells, other.occupancy(0.05).cells)
 
 
-def test_without_odometry_it_follows_the_walls() -> None:
+def test_rbpf_without_odometry_follows_the_walls() -> None:
     scans, truth = drive(100, odometry=False)
     error = absolute_error(slam(scans).trajectory(), truth, aligned=False).translational
     assert error.rmse < 0.15
 
 
-def test_memory_is_that_of_the_map_not_of_the_log(driven) -> None:
+def test_rbpf_memory_grows_with_the_map_only(driven) -> None:
     scans, _, made = driven
     area = 16.0 * 12.0 / (SIDE * 0.05) ** 2
     assert made.tiles < 2.0 * area * FEW.particles
@@ -109,7 +109,7 @@ def test_memory_is_that_of_the_map_not_of_the_log(driven) -> None:
 
 @settings(max_examples=20)
 @given(seeds)
-def test_shared_maps_are_as_good_as_separate_ones(seed: int) -> None:
+def test_shared_particle_maps_equal_separate_ones(seed: int) -> None:
     rng = np.random.default_rng(seed)
     count = 4
     shared = TileMaps(count, 0.1)
@@ -138,7 +138,7 @@ def test_shared_maps_are_as_good_as_separate_ones(seed: int) -> None:
 
 @settings(max_examples=30)
 @given(seeds)
-def test_a_beam_counts_each_cell_once(seed: int) -> None:
+def test_beam_counts_each_cell_once(seed: int) -> None:
     rng = np.random.default_rng(seed)
     maps = TileMaps(1, 0.1)
     start, end = rng.uniform(-8, 8, (2, 1, 2))
@@ -153,7 +153,7 @@ def test_a_beam_counts_each_cell_once(seed: int) -> None:
 
 @settings(max_examples=20)
 @given(seeds)
-def test_the_tree_of_ways_gives_each_particle_its_own(seed: int) -> None:
+def test_trajectory_tree_gives_each_particle_its_path(seed: int) -> None:
     rng = np.random.default_rng(seed)
     count = 5
     paths, plain = Paths(count), [[] for _ in range(count)]
@@ -170,7 +170,7 @@ def test_the_tree_of_ways_gives_each_particle_its_own(seed: int) -> None:
     assert len(paths) == len(plain[0])
 
 
-def test_a_fit_is_best_where_the_scan_was_taken_and_sharp_across_walls() -> None:
+def test_scan_likelihood_peaks_at_the_true_pose() -> None:
     maps = TileMaps(1, 0.05)
     along = np.linspace(-3, 3, 400)
     wall = np.column_stack([along, np.full(400, 1.02)])
@@ -188,7 +188,7 @@ def test_a_fit_is_best_where_the_scan_was_taken_and_sharp_across_walls() -> None
     assert sharp[1, 1] > 10.0 * abs(sharp[0, 0])  # the wall says nothing about the way along it
 
 
-def test_another_resolution_keeps_walls(driven) -> None:
+def test_resampled_map_keeps_walls(driven) -> None:
     _, _, made = driven
     fine, coarse = made.occupancy(0.05), made.occupancy(0.1)
     assert coarse.frame.resolution == 0.1
@@ -200,7 +200,7 @@ def test_another_resolution_keeps_walls(driven) -> None:
     assert (fine.cells[middle[:, 0], middle[:, 1]] > 60).all()
 
 
-def test_what_it_refuses_and_what_it_bears() -> None:
+def test_rbpf_refuses_invalid_and_accepts_poor_input() -> None:
     scans, _ = drive(3)
     made = slam(scans[:2])
     with pytest.raises(InputError, match="later scans"):

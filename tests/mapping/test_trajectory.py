@@ -16,7 +16,7 @@ finite = st.floats(-50.0, 50.0)
 
 
 @given(st.integers(1, 20), st.integers(0, 2**32 - 1))
-def test_a_trajectory_gives_its_own_poses_back_and_goes_straight_between(n: int, seed: int) -> None:
+def test_trajectory_interpolates_through_its_poses(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     times = np.cumsum(rng.integers(2, 1000, n)) * 2
     poses = np.column_stack([rng.normal(size=(n, 2)), rng.uniform(-math.pi, math.pi, n)])
@@ -34,7 +34,7 @@ def test_a_trajectory_gives_its_own_poses_back_and_goes_straight_between(n: int,
 
 
 @given(finite, finite, st.floats(-math.pi, math.pi), st.floats(0.01, 1.0), st.integers(0, 99), st.integers(0, 49))
-def test_cells_and_points_of_a_grid_are_inverses(x, y, theta, resolution, row, column) -> None:
+def test_grid_cells_and_points_are_inverses(x, y, theta, resolution, row, column) -> None:
     frame = GridFrame(resolution, (100, 50), SE2(x, y, theta))
     assert frame.cells(frame.points([row, column])).tolist() == [row, column]
     assert frame.contains([row, column])
@@ -42,7 +42,7 @@ def test_cells_and_points_of_a_grid_are_inverses(x, y, theta, resolution, row, c
 
 
 @given(finite, finite, st.floats(0.0, 20.0), st.floats(0.0, 20.0), st.floats(0.02, 0.5))
-def test_a_grid_around_a_box_holds_it_and_little_more(x, y, width, height, resolution) -> None:
+def test_grid_around_a_box_contains_it_tightly(x, y, width, height, resolution) -> None:
     frame = GridFrame.around((x, y), (x + width, y + height), resolution)
     low, size = frame.T_map_grid.xy, np.array(frame.size)
     assert (low <= np.array([x, y]) + 1e-6).all()
@@ -50,7 +50,7 @@ def test_a_grid_around_a_box_holds_it_and_little_more(x, y, width, height, resol
     assert (size <= np.array([width, height]) + 2.001 * resolution).all()
 
 
-def test_points_of_a_scan_leave_out_what_hit_nothing() -> None:
+def test_scan_points_exclude_beams_without_hit() -> None:
     ranges = np.array([1.0, 0.0, np.nan, np.inf, 30.0, 2.0], dtype=np.float32)
     scan = Scan(0, ranges, 0.0, math.pi / 2, 0.05, 30.0, T_base_laser=SE2(1.0, 0.0, math.pi / 2))
     assert scan.hits.tolist() == [True, False, False, False, False, True]
@@ -76,6 +76,6 @@ def test_points_of_a_scan_leave_out_what_hit_nothing() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_is_none_is_refused(make) -> None:
+def test_invalid_trajectory_input_is_refused(make) -> None:
     with pytest.raises(InputError):
         make()

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from tests.navigation.yards import BODY
+from tests.navigation.task_simulation import BODY
 
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import InputError, UnknownNameError
@@ -19,7 +19,7 @@ from roboyard.navigation.driving import Part, make_controller
 
 
 @pytest.mark.parametrize("name", ["mppi", "pursuit", "rollout", "window"])
-def test_roboyards_own_controllers_keep_it(name: str) -> None:
+def test_registered_controllers_conform(name: str) -> None:
     assert name in controller_names()
     few = {"batch": 200} if name == "mppi" else {}
     check_controller(lambda *given: controller_named(name)(*given[:-1], few))
@@ -81,7 +81,7 @@ class Broken(RegulatedPursuit):
         ("does not drive on", "does not drive on"), ("in the middle", "where it has not"),
     ],
 )  # fmt: skip
-def test_each_breach_is_found(how: str, said: str) -> None:
+def test_controller_check_finds_each_violation(how: str, said: str) -> None:
     def make(footprint, limits, period, tolerance, settings):
         controller = Broken(footprint, limits, PursuitConfig(period=period), tolerance)
         controller.how = how
@@ -104,7 +104,7 @@ def slowly(footprint, limits, period, tolerance, settings):
 """
 
 
-def test_a_controller_of_another_package_works_by_its_name(tmp_path, monkeypatch) -> None:
+def test_controller_of_another_package_is_found_by_name(tmp_path, monkeypatch) -> None:
     about = tmp_path / "their_robot-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: their-robot\nVersion: 1.0\n")

@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from tests.navigation.driving import BODY, LIMITS, OMNI, PERIOD, drive, inflated, pillars, touched
+from tests.navigation.controller_simulation import (
+    BODY,
+    LIMITS,
+    OMNI,
+    PERIOD,
+    drive,
+    inflated_costmap,
+    overlaps_obstacle,
+    pillar_walls,
+)
 
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError, InputError
@@ -38,7 +47,7 @@ KINDS = {
     "rollout": lambda limits=LIMITS: DynamicWindow(BODY, limits, WindowConfig(rollout=True)),
     "window": lambda limits=LIMITS: DynamicWindow(BODY, limits),
 }
-FREE = inflated(np.zeros((120, 120), dtype=bool))
+FREE = inflated_costmap(np.zeros((120, 120), dtype=bool))
 STRAIGHT = Path(np.column_stack([np.linspace(1.0, 4.0, 61), np.full(61, 3.0), np.zeros(61)]))
 
 
@@ -51,7 +60,7 @@ def way(costmap, start, goal):
     return WavePlanner(Traversal(cost_weight=4.0)).plan(costmap, start, goal)
 
 
-def test_arrives_on_free_ground_at_place_and_heading(kind):
+def test_controller_arrives_on_free_ground_at_the_goal_pose(kind):
     goal = SE2(4.5, 4.0, 2.0)
     result = drive(kind(), FREE, way(FREE, SE2(1.0, 1.0, -2.0), goal), SE2(1.0, 1.0, -2.0))
     assert result.arrived
@@ -59,8 +68,8 @@ def test_arrives_on_free_ground_at_place_and_heading(kind):
     assert abs(math.remainder(result.poses[-1].theta - goal.theta, math.tau)) <= 0.15
 
 
-def test_the_same_calls_give_the_same_bits_and_a_saved_state_goes_on_alike(kind):
-    costmap, start = inflated(pillars(3, 25)), SE2(0.8, 0.8, 1.0)
+def test_controller_repeats_and_continues_when_loaded(kind):
+    costmap, start = inflated_costmap(pillar_walls(3, 25)), SE2(0.8, 0.8, 1.0)
     path = way(costmap, start, SE2(5.2, 5.2, 0.0))
     first, second = kind(), kind()
     one, other = (drive(controller, costmap, path, start, 60) for controller in (first, second))
@@ -77,11 +86,11 @@ def test_the_same_calls_give_the_same_bits_and_a_saved_state_goes_on_alike(kind)
     wz=st.floats(-1.5, 1.5), seed=st.integers(0, 5), name=st.sampled_from(sorted(KINDS)),
 )  # fmt: skip
 @settings(max_examples=60, deadline=None)
-def test_commands_keep_the_limits_and_leave_room_to_stop(x, y, theta, vx, wz, seed, name):
+def test_commands_keep_limits_and_stopping_distance(x, y, theta, vx, wz, seed, name):
     costmap = _world(seed)
     pose, twist = SE2(x, y, theta), PlanarTwist(vx, 0.0, wz)
     # one that overlaps obstacles may get out of them, and one at the very edge of a cell may count as such
-    assume(not any(touched(costmap, pose @ SE2(dx, dy, 0.0)) for dx in (-1e-9, 1e-9) for dy in (-1e-9, 1e-9)))
+    assume(not any(overlaps_obstacle(costmap, pose @ SE2(dx, dy, 0.0)) for dx in (-1e-9, 1e-9) for dy in (-1e-9, 1e-9)))
     controller = KINDS[name]()
     controller.follow(STRAIGHT)
     try:
@@ -97,7 +106,7 @@ def test_commands_keep_the_limits_and_leave_room_to_stop(x, y, theta, vx, wz, se
     v, w = command.vx, command.wz
     while v or w:  # it brakes to a stand and touches nothing on the way
         pose = pose @ SE2.exp([PERIOD * v, 0.0, PERIOD * w])
-        assert not touched(costmap, pose)
+        assert not overlaps_obstacle(costmap, pose)
         v = math.copysign(max(abs(v) - LIMITS.acceleration * PERIOD, 0.0), v)
         w = math.copysign(max(abs(w) - LIMITS.turn_acceleration * PERIOD, 0.0), w)
 
@@ -107,15 +116,15 @@ _WORLDS = {}
 
 def _world(seed):
     if seed not in _WORLDS:
-        _WORLDS[seed] = inflated(pillars(seed, 30))
+        _WORLDS[seed] = inflated_costmap(pillar_walls(seed, 30))
     return _WORLDS[seed]
 
 
 @pytest.mark.parametrize("name", ["mppi", "pursuit"])
 @given(seed=st.integers(0, 10_000), heading=st.floats(-3.1, 3.1))
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_arrives_among_pillars_without_touching_one(name, seed, heading):
-    costmap, start = inflated(pillars(seed, 30)), SE2(0.8, 0.8, heading)
+def test_controller_arrives_among_pillars_without_collision(name, seed, heading):
+    costmap, start = inflated_costmap(pillar_walls(seed, 30)), SE2(0.8, 0.8, heading)
     try:
         path = way(costmap, start, SE2(5.2, 5.2, 1.0))
     except NavigationError:
@@ -123,15 +132,15 @@ def test_arrives_among_pillars_without_touching_one(name, seed, heading):
     if path.clearance < BODY.inscribed_radius + 0.08:
         return  # cells round the gap up or down: the planner's centre fits, the robot does not for certain
     result = drive(KINDS[name](), costmap, path, start)
-    assert not result.touched
+    assert not result.collided
     assert result.arrived
     assert path.length / result.time > 0.3  # of 0.5 m/s, turning at both ends included
 
 
-def test_a_robot_that_overlaps_an_obstacle_backs_out_and_does_not_go_deeper():
+def test_overlapping_robot_backs_out_and_goes_no_deeper():
     walls = np.zeros((120, 120), dtype=bool)
     walls[:, 70:] = True  # from x = 3.5 m on
-    costmap = inflated(walls)
+    costmap = inflated_costmap(walls)
     for depth in (0.02, 0.06, 0.12):
         pose = SE2(3.25 + depth, 3.0, 0.0)
         seen = Surroundings.about(pose, costmap, BODY, 1.0)
@@ -148,9 +157,9 @@ def test_a_robot_that_overlaps_an_obstacle_backs_out_and_does_not_go_deeper():
 
 @given(x=st.floats(2.0, 4.0), y=st.floats(2.0, 4.0), theta=st.floats(-3.1, 3.1), seed=st.integers(0, 5))
 @settings(max_examples=40, deadline=None)
-def test_no_obstacle_gets_deeper_into_a_robot_that_overlaps_it(x, y, theta, seed):
+def test_no_obstacle_gets_deeper_into_an_overlapping_robot(x, y, theta, seed):
     costmap, pose = _world(seed), SE2(x, y, theta)
-    assume(touched(costmap, pose))
+    assume(overlaps_obstacle(costmap, pose))
     seen = Surroundings.about(pose, costmap, BODY, 1.0)
     before = _depths(costmap, pose)
     for command in (PlanarTwist(0.3), PlanarTwist(-0.2), PlanarTwist(0.0, 0.0, 1.0), PlanarTwist(0.2, 0.0, -1.0)):
@@ -168,27 +177,27 @@ def _depths(costmap, pose):
 
 
 @pytest.mark.slow
-def test_never_touches_anything_even_where_it_gets_stuck(kind):
+def test_controller_never_collides_in_dense_pillars(kind):
     for seed in range(3):
-        costmap, start = inflated(pillars(seed, 50)), SE2(0.8, 0.8, 0.7)
+        costmap, start = inflated_costmap(pillar_walls(seed, 50)), SE2(0.8, 0.8, 0.7)
         try:
             path = way(costmap, start, SE2(5.2, 5.2, 1.0))
         except NavigationError:
             continue
-        assert not drive(kind(), costmap, path, start, 300).touched
+        assert not drive(kind(), costmap, path, start, 300).collided
 
 
-def test_says_that_there_is_no_safe_command_when_boxed_in(kind):
+def test_enclosed_robot_gets_no_safe_command(kind):
     walls = np.zeros((120, 120), dtype=bool)
     walls[54:67, 53:68] = True
     walls[56:65, 54:67] = False  # 0.45 x 0.65 m about a robot of 0.36 x 0.5
     start = SE2(3.025, 3.025, 0.0)
-    result = drive(kind(), inflated(walls), STRAIGHT, start, 200)
-    assert result.trouble == ["no_safe_command"]
-    assert not result.touched
+    result = drive(kind(), inflated_costmap(walls), STRAIGHT, start, 200)
+    assert result.causes == ["no_safe_command"]
+    assert not result.collided
 
 
-def test_speed_limits_hold_and_end(kind):
+def test_controller_keeps_a_speed_limit_until_released(kind):
     controller = kind()
     controller.limit_speed(0.15)
     slow = drive(controller, FREE, STRAIGHT, SE2(1.0, 3.0, 0.0), 60)
@@ -199,13 +208,13 @@ def test_speed_limits_hold_and_end(kind):
     controller.limit_speed(0.0)
     held = drive(controller, FREE, STRAIGHT, SE2(1.0, 3.0, 0.0), 60)
     assert set(held.commands) == {PlanarTwist()}
-    assert not held.trouble
+    assert not held.causes
     for speed in (-1.0, math.nan, math.inf):
         with pytest.raises(ConfigError):
             controller.limit_speed(speed)
 
 
-def test_a_limit_that_drops_is_reached_by_braking(kind):
+def test_lowered_speed_limit_is_reached_by_braking(kind):
     controller, twist, pose = kind(), PlanarTwist(0.5, 0.0, 0.0), SE2(1.5, 3.0, 0.0)
     controller.follow(STRAIGHT)
     controller.limit_speed(0.1)
@@ -216,7 +225,7 @@ def test_a_limit_that_drops_is_reached_by_braking(kind):
     assert twist.vx <= 0.1 + 1e-6
 
 
-def test_a_base_that_can_goes_sideways():
+def test_mppi_drives_an_omnidirectional_base_sideways():
     poses = np.column_stack([np.full(41, 3.0), np.linspace(2.0, 4.0, 41), np.zeros(41)])
     result = drive(KINDS["mppi"](OMNI), FREE, Path(poses), SE2(3.0, 2.0, 0.0))
     assert result.arrived
@@ -226,7 +235,7 @@ def test_a_base_that_can_goes_sideways():
 
 
 @pytest.mark.parametrize("name", ["mppi", "pursuit"])
-def test_a_path_that_looks_away_from_its_way_is_driven_backward(name):
+def test_path_with_reversed_headings_is_driven_backward(name):
     out = np.column_stack([np.linspace(1.0, 2.5, 31), np.full(31, 3.0), np.zeros(31)])
     back = np.column_stack([np.linspace(2.45, 2.0, 10), np.linspace(3.0, 3.2, 10), np.full(10, -0.4)])
     result = drive(KINDS[name](), FREE, Path(np.concatenate([out, back])), SE2(1.0, 3.0, 0.0))
@@ -236,7 +245,7 @@ def test_a_path_that_looks_away_from_its_way_is_driven_backward(name):
     assert max(abs(pose.theta) for pose in result.poses) < 1.2  # it did not turn round
 
 
-def test_a_path_that_crosses_itself_is_driven_to_its_end():
+def test_path_that_crosses_itself_is_driven_to_its_end():
     angle = np.linspace(0.0, math.tau, 200)
     eight = np.column_stack([3.0 + 1.5 * np.sin(angle), 3.0 + 1.0 * np.sin(2.0 * angle)])
     heading = np.arctan2(*np.gradient(eight, axis=0).T[::-1])
@@ -247,7 +256,7 @@ def test_a_path_that_crosses_itself_is_driven_to_its_end():
     assert driven == pytest.approx(path.length, rel=0.06)
 
 
-def test_the_window_follows_a_path_that_winds_back_beside_itself():
+def test_window_follows_a_path_with_parallel_lanes():
     """The end is near from the start: who looks for the nearest way to it cuts the path short."""
     out = np.column_stack([np.linspace(1.0, 4.5, 71), np.full(71, 2.6)])
     across = np.column_stack([np.full(16, 4.5), np.linspace(2.65, 3.4, 16)])
@@ -263,15 +272,15 @@ def test_the_window_follows_a_path_that_winds_back_beside_itself():
         assert driven > 0.7 * path.length
 
 
-def test_the_window_slows_down_at_corners_that_it_cannot_take_at_full_speed():
-    costmap, start = inflated(pillars(8, 30)), SE2(0.8, 0.8, 0.7)
+def test_window_slows_down_at_sharp_corners():
+    costmap, start = inflated_costmap(pillar_walls(8, 30)), SE2(0.8, 0.8, 0.7)
     path = way(costmap, start, SE2(5.2, 5.2, 1.0))
     result = drive(KINDS["window"](), costmap, path, start)
     assert result.arrived
     assert path.length / result.time > 0.3
 
 
-def test_mppi_stays_out_of_dead_bands():
+def test_mppi_commands_avoid_dead_bands():
     """Where the base does not answer to slow commands, it is given none on the way, though it would like to dawdle."""
     config = replace(SMALL, critics=Critics(deadbands=(0.12, 0.0, 0.0), follow=1.0))
     without = replace(SMALL, critics=Critics(follow=1.0))
@@ -285,11 +294,11 @@ def test_mppi_stays_out_of_dead_bands():
         Critics(deadbands=(0.1, -0.1, 0.0))
 
 
-def test_latency_is_reckoned_with():
+def test_controller_compensates_latency():
     limits = MotionLimits(forward=1.0, acceleration=2.0, latency=0.1)
     walls = np.zeros((120, 120), dtype=bool)
     walls[:, 80] = True  # at x = 4 m, on the path
-    costmap = inflated(walls)
+    costmap = inflated_costmap(walls)
     controller = RegulatedPursuit(BODY, limits)
     controller.follow(STRAIGHT)
     pose, twist, waiting = SE2(1.0, 3.0, 0.0), PlanarTwist(), [PlanarTwist()] * 2
@@ -300,7 +309,7 @@ def test_latency_is_reckoned_with():
             break
         waiting.append(twist)
         pose = pose @ SE2.exp([PERIOD * value for value in waiting.pop(0)])
-        assert not touched(costmap, pose)
+        assert not overlaps_obstacle(costmap, pose)
     assert pose.x > 3.3
 
 
@@ -313,12 +322,12 @@ def test_latency_is_reckoned_with():
         lambda: MotionLimits(forward=0.0), lambda: MotionLimits(latency=-0.1),
     ],
 )  # fmt: skip
-def test_parameters_out_of_range_are_refused(make):
+def test_controller_parameters_out_of_range_are_refused(make):
     with pytest.raises(ConfigError):
         make()
 
 
-def test_bad_input_is_refused_with_its_reason(kind):
+def test_bad_controller_input_is_refused_with_its_reason(kind):
     controller = kind()
     with pytest.raises(NavigationError, match="no path"):
         controller.command(SE2(), PlanarTwist(), FREE)
@@ -332,7 +341,7 @@ def test_bad_input_is_refused_with_its_reason(kind):
 
 
 @given(st.floats(-0.2, 0.2), st.floats(-0.7, 0.7), st.floats(0.0, 0.2), st.floats(0.0, 0.7))
-def test_commands_are_such_as_the_base_follows(vx: float, wz: float, least: float, least_turn: float) -> None:
+def test_commands_are_feasible_for_the_base(vx: float, wz: float, least: float, least_turn: float) -> None:
     limits = MotionLimits(forward=0.2, turn=0.7, least=least, least_turn=least_turn)
     done = limits.executable(PlanarTwist(vx, 0.0, wz))
     speed, turn = abs(done.vx), abs(done.wz)
@@ -350,6 +359,6 @@ def test_commands_are_such_as_the_base_follows(vx: float, wz: float, least: floa
 
 
 @pytest.mark.parametrize("bad", [{"least": 1.0}, {"least_turn": 3.0}, {"least": -0.1}, {"least_turn": math.nan}])
-def test_least_speeds_that_cannot_be_are_refused(bad: dict) -> None:
+def test_impossible_minimum_speeds_are_refused(bad: dict) -> None:
     with pytest.raises(ConfigError, match="least"):
         MotionLimits(**bad)

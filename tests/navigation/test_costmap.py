@@ -41,7 +41,7 @@ def _layers(rng: np.random.Generator):
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans())
-def test_updates_of_what_changed_equal_putting_all_together_anew(seed: int, rolling: bool) -> None:
+def test_incremental_update_equals_full_update(seed: int, rolling: bool) -> None:
     rng = np.random.default_rng(seed)
     _, obstacles, _, layers = _layers(rng)
     frame = GridFrame(0.1, (30, 40), SE2(-1.0, -1.5, 0.0))
@@ -67,7 +67,7 @@ def test_updates_of_what_changed_equal_putting_all_together_anew(seed: int, roll
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.0, 0.5), st.floats(0.0, 1.0), st.floats(0.5, 10.0), st.booleans())
 @settings(max_examples=40, deadline=None)
-def test_inflation_is_a_function_of_the_distance_to_the_nearest_obstacle(seed, inscribed, radius, scaling, unknown):
+def test_inflation_depends_on_distance_to_nearest_obstacle(seed, inscribed, radius, scaling, unknown):
     rng = np.random.default_rng(seed)
     cells = rng.choice(np.array([FREE, 60, LETHAL, UNKNOWN], dtype=np.uint8), (24, 31), p=[0.8, 0.05, 0.1, 0.05])
     frame = GridFrame(0.1, cells.shape)
@@ -89,7 +89,7 @@ def test_inflation_is_a_function_of_the_distance_to_the_nearest_obstacle(seed, i
             assert inflated[r, c] == wanted or abs(distance - inscribed) < 1e-9 or abs(distance - radius) < 1e-9
 
 
-def test_costs_fall_with_the_distance() -> None:
+def test_costs_fall_with_distance() -> None:
     layer = InflationLayer(0.2, 0.6, 3.0)
     costs = [layer.cost_at(d) for d in np.linspace(0.0, 0.7, 200)]
     assert costs == sorted(costs, reverse=True)
@@ -98,7 +98,7 @@ def test_costs_fall_with_the_distance() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_beams_clear_what_they_pass_and_mark_where_they_end(seed: int) -> None:
+def test_beams_clear_along_their_length_and_mark_their_end(seed: int) -> None:
     rng = np.random.default_rng(seed)
     frame = GridFrame(0.1, (60, 60), SE2(-3.0, -3.0, float(rng.uniform(-0.3, 0.3))))
     layer = ObstacleLayer(ObstacleConfig(min_height=-1.0, max_height=3.0, mark_to=2.0, clear_to=2.5))
@@ -151,7 +151,7 @@ def _off(frame: GridFrame, seen: Observation, cell) -> float:
     return float(np.where(ahead.max(axis=0) > 0.0, apart, np.inf).min())
 
 
-def test_what_moves_out_of_view_and_back_is_forgotten_and_the_rest_kept() -> None:
+def test_rolling_window_forgets_cells_that_left_it() -> None:
     layer = ObstacleLayer()
     costmap = LayeredCostmap(GridFrame(0.1, (20, 20), SE2(-1.0, -1.0)), [layer])
     layer.see([Observation(np.zeros(3), np.array([[0.55, 0.05, 0.0], [-0.85, 0.05, 0.0]]), np.array([True, True]))])
@@ -169,7 +169,7 @@ def test_what_moves_out_of_view_and_back_is_forgotten_and_the_rest_kept() -> Non
 @example(253, 0.02, 0.02, 0.0)  # cells of one size, half a cell apart: looks that lie on the other's lines
 @example(0, 0.05, 0.1, math.pi / 2)
 @settings(max_examples=60, deadline=None)
-def test_no_wall_is_lost_between_maps_of_different_cells(seed, fine, coarse, theta) -> None:
+def test_no_wall_is_lost_between_resolutions(seed, fine, coarse, theta) -> None:
     rng = np.random.default_rng(seed)
     cells = np.zeros((20, 20), dtype=np.int8)
     cells[rng.integers(0, 20), rng.integers(0, 20)] = 100
@@ -186,7 +186,7 @@ def test_no_wall_is_lost_between_maps_of_different_cells(seed, fine, coarse, the
     assert np.hypot(*(lethal - middle).T).max() <= 0.71 * (fine + coarse) + 1e-9
 
 
-def test_small_noise_goes_and_real_things_stay() -> None:
+def test_denoising_removes_small_groups_only() -> None:
     cells = np.zeros((20, 20), dtype=np.int8)
     cells[3, 3] = cells[10, 10] = cells[11, 11] = 100
     cells[15, 4:8] = 100
@@ -201,7 +201,7 @@ def test_small_noise_goes_and_real_things_stay() -> None:
         assert {tuple(cell) for cell in np.argwhere(costmap.costmap().cells == LETHAL).tolist()} == left
 
 
-def test_speed_zones_limit_where_they_lie() -> None:
+def test_speed_zones_limit_inside_their_cells() -> None:
     cells = np.zeros((10, 10), dtype=np.int8)
     cells[5, 5], cells[6, 6] = 50, -1
     mask = OccupancyGrid(cells, GridFrame(1.0, cells.shape))
@@ -228,6 +228,6 @@ def test_speed_zones_limit_where_they_lie() -> None:
         lambda: Costmap(np.zeros((2, 2)), GridFrame(0.1, (2, 2))),
     ],
 )
-def test_what_cannot_be_is_refused(make) -> None:
+def test_impossible_layers_are_refused(make) -> None:
     with pytest.raises((ConfigError, InputError)):
         make()

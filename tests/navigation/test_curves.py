@@ -26,7 +26,7 @@ def _relative(a: tuple[float, float, float], b: tuple[float, float, float]) -> t
 
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(POSE, NEAR), st.sampled_from([dubins, reeds_shepp]))
-def test_the_way_arrives_and_is_as_long_as_it_says(pose, kind) -> None:
+def test_curve_reaches_its_end_with_its_stated_length(pose, kind) -> None:
     length, sides, lengths = _solve(kind, pose)
     here = np.zeros(3)
     for side, part in zip(sides, lengths, strict=True):
@@ -41,7 +41,7 @@ def test_the_way_arrives_and_is_as_long_as_it_says(pose, kind) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.one_of(POSE, NEAR), st.one_of(POSE, NEAR), st.one_of(POSE, NEAR))
-def test_lengths_are_a_distance(a, b, c) -> None:
+def test_curve_lengths_are_a_metric(a, b, c) -> None:
     """A word forgotten or a formula wrong would break one of these somewhere."""
     ab, bc, ac = (_solve(reeds_shepp, _relative(p, q))[0] for p, q in ((a, b), (b, c), (a, c)))
     assert _solve(reeds_shepp, _relative(b, a))[0] == pytest.approx(ab, abs=1e-6)

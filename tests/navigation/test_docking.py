@@ -49,7 +49,7 @@ placed = st.builds(SE2, st.floats(-5.0, 5.0), st.floats(-5.0, 5.0), st.floats(-3
 
 @settings(max_examples=60, deadline=None)
 @given(placed, st.floats(-1.5, 0.0), st.floats(-0.6, 0.6), st.floats(-3.1, 3.1), st.booleans(), st.integers(0, 2**31))
-def test_it_docks_from_wherever_it_stands_before_the_dock(dock, along, across, heading, backward, seed):
+def test_docking_succeeds_from_any_pose_before_the_dock(dock, along, across, heading, backward, seed):
     config = DockingConfig(backward=backward)
     start = dock @ SE2(-along if backward else along, across, heading)
     docking, base = Docking(dock, LIMITS, config, PERIOD), Base(start)
@@ -71,7 +71,7 @@ def test_it_docks_from_wherever_it_stands_before_the_dock(dock, along, across, h
 
 @settings(max_examples=40, deadline=None)
 @given(st.floats(-0.3, 0.3), st.floats(-0.4, 0.4), st.booleans())
-def test_from_the_staging_pose_it_comes_nearer_all_the_way_and_in_straight(across, heading, backward):
+def test_docking_from_staging_pose_approaches_monotonically(across, heading, backward):
     config, dock = DockingConfig(backward=backward), SE2(1.0, -2.0, 2.5)
     docking = Docking(dock, LIMITS, config, PERIOD)
     start = staging_pose(dock, config) @ SE2(0.0, across, heading)
@@ -90,7 +90,7 @@ def test_from_the_staging_pose_it_comes_nearer_all_the_way_and_in_straight(acros
 
 
 @given(st.floats(0.1, 5.0), st.floats(-3.0, 3.0), st.floats(-1.5, 1.5))
-def test_the_law_is_the_papers_and_mirrors_left_and_right(r, theta, delta):
+def test_docking_control_law_equals_the_paper_and_is_symmetric(r, theta, delta):
     pose = SE2(0.0, 0.0, delta)
     target = SE2(r, 0.0, theta)
     assert lines_of_sight(pose, target) == pytest.approx((r, theta, delta))
@@ -102,7 +102,7 @@ def test_the_law_is_the_papers_and_mirrors_left_and_right(r, theta, delta):
     assert -r * math.cos(manifold) + theta * math.sin(manifold) / r < 0.0
 
 
-def test_it_backs_off_and_tries_again_and_gives_up_in_the_end():
+def test_blocked_docking_retries_and_then_fails():
     config = DockingConfig(retries=2)
     dock = SE2(2.0, 0.0, 0.0)
     docking, base = Docking(dock, LIMITS, config, PERIOD), Base(SE2(1.2, 0.1, 0.3))
@@ -124,7 +124,7 @@ def test_it_backs_off_and_tries_again_and_gives_up_in_the_end():
     assert docking.retries == 2
 
 
-def test_it_ends_when_nothing_moves_and_when_it_takes_too_long():
+def test_docking_ends_without_progress_and_at_its_time_limit():
     stuck = Docking(SE2(), LIMITS, DockingConfig(), PERIOD)
     for _ in range(1000):
         stuck.command(SE2(-0.4, 0.0, 0.0))
@@ -139,7 +139,7 @@ def test_it_ends_when_nothing_moves_and_when_it_takes_too_long():
 
 
 @pytest.mark.parametrize("backward", [False, True])
-def test_it_leaves_the_dock_straight_to_the_staging_pose(backward):
+def test_undocking_leads_straight_to_the_staging_pose(backward):
     config, dock = DockingConfig(backward=backward), SE2(1.0, 1.0, -1.0)
     docking, base = Docking(dock, LIMITS, config, PERIOD, leaving=True), Base(dock @ SE2(0.0, 0.01, 0.02))
     run(docking, base)
@@ -147,7 +147,7 @@ def test_it_leaves_the_dock_straight_to_the_staging_pose(backward):
     assert base.pose.distance(docking.staging) < 0.06
 
 
-def test_a_saved_docking_goes_on_as_it_would_have():
+def test_saved_docking_continues_unchanged():
     ends = []
     for cut in (None, 40):
         docking, base = Docking(SE2(), LIMITS, None, PERIOD), Base(SE2(-1.0, 0.3, 0.0))
@@ -160,7 +160,7 @@ def test_a_saved_docking_goes_on_as_it_would_have():
     assert ends[0] == ends[1]
 
 
-def test_nonsense_is_refused():
+def test_invalid_docking_settings_are_refused():
     for bad in ({"staging": 0.0}, {"tolerance": math.nan}, {"turn_first": 2.0}, {"retries": -1}, {"speed": -1.0}):
         with pytest.raises(ConfigError, match="docking"):
             DockingConfig(**bad)

@@ -81,7 +81,7 @@ def make_docking(harness: BusHarness, **parameters: Any) -> DockingBase:
 
 
 @pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
-def test_docking_goes_by_the_staging_pose_and_back(harness: BusHarness, backward: bool) -> None:
+def test_docking_passes_the_staging_pose_and_returns(harness: BusHarness, backward: bool) -> None:
     base = make_docking(harness, docking={"backward": backward})
     goal = dock(harness, dock_id="charger")
     assert goal.succeeded

@@ -50,7 +50,7 @@ def _pose(layers: LayeredCostmap, row: int, column: int) -> SE2:
     st.integers(0, 2**32 - 1),
     st.booleans(),
 )
-def test_the_gap_named_is_the_widest_of_the_wall_that_is_hardest_to_pass(widths, seed, turned) -> None:
+def test_explanation_names_the_widest_gap_of_the_hardest_wall(widths, seed, turned) -> None:
     """Walls behind each other, each with gaps of known width: the hardest wall's widest gap is the answer."""
     rng = np.random.default_rng(seed)
     cells = np.full((60, 30 + 30 * len(widths)), FREE, dtype=np.int8)
@@ -82,7 +82,7 @@ def test_the_gap_named_is_the_widest_of_the_wall_that_is_hardest_to_pass(widths,
             GridSearch().plan(layers.costmap(), _pose(layers, *start), _pose(layers, *goal))
 
 
-def test_both_layers_beside_a_gap_are_named_and_so_is_who_closes_it() -> None:
+def test_explanation_names_the_layers_beside_a_gap() -> None:
     static = np.full((60, 60), FREE, dtype=np.int8)
     zone = np.zeros((60, 60), dtype=np.int8)
     static[:30, 30] = OCCUPIED
@@ -112,7 +112,7 @@ def test_both_layers_beside_a_gap_are_named_and_so_is_who_closes_it() -> None:
     assert len(thick.cells) == 5
 
 
-def test_the_sensor_that_saw_an_obstacle_is_named() -> None:
+def test_explanation_names_the_sensor_of_an_obstacle() -> None:
     frame = GridFrame(RESOLUTION, (40, 40))
     obstacles = ObstacleLayer()
     layers = LayeredCostmap(frame, [obstacles, InflationLayer(0.2, 0.2)])
@@ -131,7 +131,7 @@ def test_the_sensor_that_saw_an_obstacle_is_named() -> None:
     assert layers.origins(layers.frame.cells([[1.01, 0.5]])) == (Origin("obstacles", "front_laser"),)
 
 
-def test_the_edge_of_the_map_and_unseen_ground_are_named() -> None:
+def test_explanation_names_map_edge_and_unknown_cells() -> None:
     static = np.full((60, 60), FREE, dtype=np.int8)
     static[:57, 30] = OCCUPIED
     layers = _layers(static)
@@ -151,7 +151,7 @@ def test_the_edge_of_the_map_and_unseen_ground_are_named() -> None:
         GridSearch(Traversal(allow_unknown=False)).plan(layers.costmap(), *ends)
 
 
-def test_a_goal_or_start_beside_an_obstacle_is_said() -> None:
+def test_explanation_names_a_goal_or_start_near_an_obstacle() -> None:
     static = np.full((60, 60), FREE, dtype=np.int8)
     static[30, 30] = OCCUPIED
     layers = _layers(static)
@@ -174,7 +174,7 @@ def test_a_goal_or_start_beside_an_obstacle_is_said() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 14), st.integers(2, 14))
-def test_the_widest_way_is_that_of_trying_all_widths(seed, rows, columns) -> None:
+def test_widest_passage_equals_exhaustive_search(seed, rows, columns) -> None:
     rng = np.random.default_rng(seed)
     squares = rng.integers(0, 9, (rows, columns)).astype(np.float64)
     a, b = (tuple(int(i) for i in rng.integers((0, 0), (rows, columns))) for _ in range(2))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.ndimage import binary_dilation, label
-from tests.navigation.planar_worlds import Sensor, explore, free_place, rooms
+from tests.navigation.random_rooms import Sensor, explore, free_pose, random_rooms
 
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
@@ -29,10 +29,10 @@ EVERY = FrontierConfig(radius=RADIUS, turning_radius=0.3, least=0.0)
 
 
 def _world(seed: int, rows: int = 50, columns: int = 70) -> tuple[np.ndarray, GridFrame, SE2]:
-    solid = rooms(seed, rows, columns)
+    solid = random_rooms(seed, rows, columns)
     rng = np.random.default_rng(seed)
     frame = GridFrame(0.1, solid.shape, SE2(*rng.uniform(-5.0, 5.0, 2), rng.uniform(-3.0, 3.0)))
-    return solid, frame, free_place(solid, frame, RADIUS, seed)
+    return solid, frame, free_pose(solid, frame, RADIUS, seed)
 
 
 def _partly_known(solid: np.ndarray, frame: GridFrame, seed: int) -> OccupancyGrid:
@@ -44,7 +44,7 @@ def _partly_known(solid: np.ndarray, frame: GridFrame, seed: int) -> OccupancyGr
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_frontiers_are_free_cells_beside_the_unknown_and_their_views_can_be_reached(seed):
+def test_frontiers_border_unknown_cells_and_have_reachable_views(seed):
     solid, frame, start = _world(seed)
     grid = _partly_known(solid, frame, seed)
     found = find_frontiers(grid, start, EVERY)
@@ -84,7 +84,7 @@ def _disc(radius: float) -> np.ndarray:
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_where_no_frontier_is_left_all_reachable_floor_is_known_and_the_other_way_round(seed):
+def test_no_frontier_remains_iff_reachable_floor_is_known(seed):
     solid, frame, start = _world(seed)
     whole = OccupancyGrid(np.where(solid, OCCUPIED, FREE).astype(np.int8), frame)
     assert find_frontiers(whole, start, EVERY).views == ()
@@ -107,7 +107,7 @@ def test_where_no_frontier_is_left_all_reachable_floor_is_known_and_the_other_wa
 
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2.0 * math.pi, math.pi]))
-def test_a_robot_with_a_perfect_sensor_sees_all_it_can_reach_and_comes_back(seed, field_of_view):
+def test_exploration_covers_reachable_floor_and_returns(seed, field_of_view):
     solid, frame, start = _world(seed)
     config = FrontierConfig(radius=RADIUS, turning_radius=0.3, field_of_view=field_of_view)
     explorer = Explorer(start, config)
@@ -120,7 +120,7 @@ def test_a_robot_with_a_perfect_sensor_sees_all_it_can_reach_and_comes_back(seed
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
-def test_larger_places_are_explored_to_the_end_whatever_way_the_sensor_looks(seed):
+def test_exploration_of_large_rooms_ends_for_any_field_of_view(seed):
     solid, frame, start = _world(seed, 90, 130)
     field_of_view = (math.pi, 2.0 * math.pi)[seed % 2]
     explorer = Explorer(start, FrontierConfig(radius=RADIUS, turning_radius=0.3, field_of_view=field_of_view))
@@ -133,7 +133,7 @@ def test_larger_places_are_explored_to_the_end_whatever_way_the_sensor_looks(see
     assert way < 4.0 * floor.sum() * 0.01, "no more than a few metres for a square metre"
 
 
-def test_exploring_again_gives_the_same_and_may_be_broken_off_and_taken_up():
+def test_exploration_repeats_and_continues_when_loaded():
     solid, frame, start = _world(3)
     tracks = []
     for _ in range(2):
@@ -155,7 +155,7 @@ def test_exploring_again_gives_the_same_and_may_be_broken_off_and_taken_up():
     assert (other.phase, other.over) == ("done", True)
 
 
-def test_places_that_cannot_be_reached_come_last_and_are_given_up_in_the_end():
+def test_unreachable_frontiers_come_last_and_are_dropped():
     views = [View(SE2(5.0, 0.0), 5.0, 10.0, 0), View(SE2(0.0, 3.0), 3.0, 1.0, 1)]
     near_gain = ChoiceConfig(way_decay=0.1, gain_power=1.0)
     assert choose(views, None, [], near_gain) == views[0]
@@ -170,7 +170,7 @@ def test_places_that_cannot_be_reached_come_last_and_are_given_up_in_the_end():
     solid = np.ones((30, 60), dtype=bool)
     solid[1:-1, 1:-1] = False
     frame = GridFrame(0.1, solid.shape)
-    grid = Sensor(solid, frame, 1.5).look(SE2(1.5, 1.5))
+    grid = Sensor(solid, frame, 1.5).update(SE2(1.5, 1.5))
     refused = []
     while explorer.look(grid, SE2(1.5, 1.5)) is not None and explorer.phase == "explore":
         refused.append(explorer.goal)
@@ -183,14 +183,14 @@ def test_places_that_cannot_be_reached_come_last_and_are_given_up_in_the_end():
 
 
 @given(st.floats(0.0, 10.0), st.floats(0.0, 10.0))
-def test_a_goal_is_kept_until_another_is_clearly_worth_more(gain, way):
+def test_goal_is_kept_until_another_has_clearly_more_gain(gain, way):
     config = ChoiceConfig(hysteresis=0.5)
     present, other = View(SE2(0.0, 0.0), 4.0, 4.0, 0), View(SE2(9.0, 0.0), way, gain, 1)
     chosen = choose([present, other], present.pose, [], config)
     assert (chosen == other) == (config.worth(other) > 1.5 * config.worth(present))
 
 
-def test_the_robot_looks_to_where_most_is_unknown():
+def test_view_heading_faces_the_most_unknown_cells():
     cells = np.full((40, 40), UNKNOWN, dtype=np.int8)
     cells[5:35, 5:20] = FREE
     cells[:, 4] = cells[5, :] = cells[35, :] = OCCUPIED
@@ -202,7 +202,7 @@ def test_the_robot_looks_to_where_most_is_unknown():
     assert all(view.gain > 0.5 for view in found.views)
 
 
-def test_open_ground_ends_at_the_edge_of_the_map_and_nothing_at_all_is_known_at_first():
+def test_frontiers_exist_at_the_map_edge_and_in_an_empty_map():
     frame = GridFrame(0.1, (40, 40))
     nothing = OccupancyGrid(np.full(frame.shape, UNKNOWN, dtype=np.int8), frame)
     here = SE2(2.0, 2.0, 0.0)
@@ -214,15 +214,15 @@ def test_open_ground_ends_at_the_edge_of_the_map_and_nothing_at_all_is_known_at_
     assert find_frontiers(walled, here, EVERY).views == ()
 
 
-def test_a_robot_beside_a_wall_still_finds_ways():
+def test_explorer_near_a_wall_finds_goals():
     solid = np.ones((40, 60), dtype=bool)
     solid[1:-1, 1:-1] = False
     frame = GridFrame(0.1, solid.shape)
-    grid = Sensor(solid, frame, 2.0).look(SE2(1.5, 0.25))
+    grid = Sensor(solid, frame, 2.0).update(SE2(1.5, 0.25))
     assert find_frontiers(grid, SE2(1.5, 0.25), EVERY).views
 
 
-def test_nonsense_is_refused():
+def test_invalid_exploration_settings_are_refused():
     for bad in (
         {"radius": -0.1},
         {"turning_radius": 0.1},

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.harness.bus import BusHarness, Goal
-from tests.navigation.planar_worlds import Sensor, free_place, rooms
+from tests.navigation.random_rooms import Sensor, free_pose, random_rooms
 
 from roboyard.bus import GoalHandle, Node, Status
 from roboyard.errors import ConfigError
@@ -25,9 +25,9 @@ class MappingRobot(Node):
     """Stands for SLAM and navigator: maps every second, and is at a goal a second after it was sent."""
 
     def setup(self) -> None:
-        self.solid = rooms(12, 55, 80)
+        self.solid = random_rooms(12, 55, 80)
         self.grid_frame = GridFrame(0.1, self.solid.shape, SE2(-1.0, -2.0, 0.0))
-        self.start = free_place(self.solid, self.grid_frame, RADIUS, 1)
+        self.start = free_pose(self.solid, self.grid_frame, RADIUS, 1)
         self.pose = self.start
         self.sensor = Sensor(self.solid, self.grid_frame, 4.0)
         self.refuse = False
@@ -42,7 +42,7 @@ class MappingRobot(Node):
         self.broadcast(self.pose.to_se3(), "map", "base_link")
 
     def _publish_map(self) -> None:
-        grid = self.sensor.look(self.pose)
+        grid = self.sensor.update(self.pose)
         where = grid.frame
         self.map.publish(grid_to_msg(grid.cells, where.resolution, where.T_map_grid, "map", self.now_ns))
 
@@ -98,7 +98,7 @@ class ExplorationHarness(BusHarness):
         return self.start_goal("/explore", action.Explore, **goal)
 
 
-def test_explorer_sees_everything_and_comes_back() -> None:
+def test_explorer_covers_the_floor_and_returns() -> None:
     with ExplorationHarness() as harness:
         harness.run_to_end()
         assert harness.phase == "done"
@@ -169,7 +169,7 @@ def test_explorer_waits_for_navigator_and_map_of_its_frame(harness: BusHarness) 
     assert "map" in node.health.text
 
 
-def test_exploration_repeats_and_goes_on_when_loaded() -> None:
+def test_explorer_repeats_and_continues_when_loaded() -> None:
     def explore(interrupt: bool) -> tuple[list[Any], list[SE2]]:
         with ExplorationHarness(seed=1) as harness:
             harness.run_for(3.35)

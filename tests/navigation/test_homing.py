@@ -40,7 +40,7 @@ points = st.builds(SE2, st.floats(-20, 20), st.floats(-20, 20), st.floats(-3, 3)
 
 
 # -- the link --------------------------------------------------------------------------------------------------------
-def test_the_link_is_lost_after_exactly_the_timeout_and_never_before_anybody_spoke() -> None:
+def test_link_is_lost_exactly_at_the_timeout_after_a_first_sign() -> None:
     watch = LinkWatch()
     assert watch.update(100 * S) is Link.UNHEARD
     assert watch.hear("operator", 100 * S)
@@ -49,7 +49,7 @@ def test_the_link_is_lost_after_exactly_the_timeout_and_never_before_anybody_spo
     assert (watch.losses, watch.blackouts) == (1, 1)
 
 
-def test_what_is_old_doubled_overtaken_or_from_the_future_is_no_sign_of_life() -> None:
+def test_stale_repeated_or_future_messages_keep_no_link_alive() -> None:
     watch = LinkWatch()
     assert watch.hear("pad", 10 * S, 10 * S)
     assert not watch.hear("pad", 10 * S, 10 * S), "doubled"
@@ -61,7 +61,7 @@ def test_what_is_old_doubled_overtaken_or_from_the_future_is_no_sign_of_life() -
     assert watch.hear("other", 13 * S), "those of a sender that never stamps do"
 
 
-def test_a_replayed_stream_keeps_no_link_alive() -> None:
+def test_replayed_stream_keeps_no_link_alive() -> None:
     watch = LinkWatch()
     for k in range(50):
         watch.hear("pad", k * TENTH, k * TENTH)
@@ -71,7 +71,7 @@ def test_a_replayed_stream_keeps_no_link_alive() -> None:
     assert watch.state is Link.LOST
 
 
-def test_a_link_that_flaps_gives_the_robot_back_at_once_and_relapses_sooner() -> None:
+def test_flapping_link_returns_control_and_is_lost_again_sooner() -> None:
     watch = LinkWatch(LinkConfig(timeout=4.0, settle=2.0, relapse=1.0))
     watch.hear("operator", 0)
     watch.update(4 * S)
@@ -91,7 +91,7 @@ signs = st.lists(
 
 
 @given(signs, st.lists(st.integers(0, 40 * S), max_size=20))
-def test_how_often_one_looks_at_the_link_changes_nothing(sent, looks) -> None:
+def test_link_state_is_independent_of_polling(sent, looks) -> None:
     seldom, often, now = LinkWatch(), LinkWatch(), 0
     looks = sorted(looks)
     for step, source, age in sent:
@@ -104,7 +104,7 @@ def test_how_often_one_looks_at_the_link_changes_nothing(sent, looks) -> None:
 
 
 @given(signs)
-def test_the_link_is_heard_only_if_a_sign_came_within_its_timeout(sent) -> None:
+def test_link_is_up_iff_a_sign_came_within_its_timeout(sent) -> None:
     watch, now, last = LinkWatch(), 0, -math.inf
     for step, source, age in sent:
         now += step
@@ -115,13 +115,13 @@ def test_the_link_is_heard_only_if_a_sign_came_within_its_timeout(sent) -> None:
 
 
 @pytest.mark.parametrize("bad", [{"timeout": 0.0}, {"settle": math.nan}, {"relapse": 5.0}, {"max_age": -1.0}])
-def test_times_that_are_none_are_refused(bad) -> None:
+def test_invalid_link_times_are_refused(bad) -> None:
     with pytest.raises(ConfigError):
         LinkConfig(**bad)
 
 
 # -- the trail -------------------------------------------------------------------------------------------------------
-def test_a_point_every_spacing_metres_of_way() -> None:
+def test_trail_stores_a_point_per_spacing() -> None:
     trail = Trail(spacing=1.0)
     for k in range(501):  # a circle of 0.3 m radius, where a straight distance would never reach the spacing
         angle = k * 0.05
@@ -129,7 +129,7 @@ def test_a_point_every_spacing_metres_of_way() -> None:
     assert len(trail) == pytest.approx(1 + 501 * 0.05 * 0.3 / 1.0, abs=1.0)
 
 
-def test_the_jitter_of_a_robot_that_stands_is_no_way() -> None:
+def test_trail_ignores_jitter_of_a_standing_robot() -> None:
     trail, random = Trail(spacing=0.5), np.random.default_rng(0)
     for _ in range(5000):
         trail.drive(SE2(*(0.01 * random.standard_normal(2)), 0.0))
@@ -137,7 +137,7 @@ def test_the_jitter_of_a_robot_that_stands_is_no_way() -> None:
 
 
 @given(st.lists(points, min_size=1, max_size=120), st.integers(3, 12))
-def test_a_full_trail_keeps_home_the_newest_and_the_order(way, capacity) -> None:
+def test_full_trail_keeps_home_newest_point_and_order(way, capacity) -> None:
     bounded, free = Trail(spacing=0.5, capacity=capacity), Trail(spacing=0.5, capacity=10_000)
     for pose in way:
         assert bounded.drive(pose) == free.drive(pose)
@@ -148,7 +148,7 @@ def test_a_full_trail_keeps_home_the_newest_and_the_order(way, capacity) -> None
     assert all(any(point == other for other in rest) for point in bounded.points), "a subsequence"
 
 
-def test_a_full_trail_of_a_straight_way_is_thinned_evenly() -> None:
+def test_full_straight_trail_is_thinned_evenly() -> None:
     trail = Trail(spacing=1.0, capacity=20)
     for k in range(1001):
         trail.drive(SE2(0.1 * k, 0.0, 0.0))
@@ -159,7 +159,7 @@ def test_a_full_trail_of_a_straight_way_is_thinned_evenly() -> None:
 
 
 @given(st.lists(points, max_size=40), points)
-def test_a_trail_in_another_frame_and_back_is_the_same(way, T) -> None:
+def test_trail_transformed_and_back_is_unchanged(way, T) -> None:
     trail = Trail(spacing=0.5)
     for pose in way:
         trail.drive(pose)
@@ -183,7 +183,7 @@ def driven(config: HomingConfig | None = None, metres: float = 5.0) -> tuple[Tra
     return tracker, now
 
 
-def test_newest_first_each_looking_home() -> None:
+def test_homing_goals_are_newest_first_and_face_home() -> None:
     tracker, now = driven()
     seen = []
     while tracker.order.target is not None:
@@ -197,7 +197,7 @@ def test_newest_first_each_looking_home() -> None:
     assert tracker.trail.points == [seen[-1]]
 
 
-def test_points_on_the_way_are_visited_in_passing_home_is_driven_to() -> None:
+def test_intermediate_points_are_passed_and_home_is_reached() -> None:
     tracker, now = driven(HomingConfig(pass_radius=0.3))
     for x in np.arange(5.0, 0.2, -0.1):
         now += TENTH
@@ -209,14 +209,14 @@ def test_points_on_the_way_are_visited_in_passing_home_is_driven_to() -> None:
     assert tracker.phase is Phase.HOME
 
 
-def test_straight_to_the_pose_set_beforehand_or_where_the_way_began() -> None:
+def test_direct_homing_leads_to_home_pose_or_start() -> None:
     tracker, _ = driven(HomingConfig(home="pose", pose=SE2(-1.0, 2.0, 0.5)))
     assert (tracker.order.target, tracker.order.last) == (SE2(-1.0, 2.0, 0.5), True)
     tracker, _ = driven(HomingConfig(home="pose"))
     assert (tracker.order.target, tracker.order.last) == (SE2(), True)
 
 
-def test_the_trail_to_its_end_and_then_the_pose() -> None:
+def test_homing_follows_the_trail_then_the_home_pose() -> None:
     tracker, now = driven(HomingConfig(home="trail-then-pose", pose=SE2(-1.0, 0.0, 0.5)))
     seen = []
     while tracker.order.target is not None:
@@ -225,7 +225,7 @@ def test_the_trail_to_its_end_and_then_the_pose() -> None:
     assert seen == [(5, False), (4, False), (3, False), (2, False), (1, False), (0, False), (-1, True)]
 
 
-def test_a_mission_is_finished_first_if_so_told_and_its_way_is_stored_too() -> None:
+def test_homing_finishes_a_mission_first_and_stores_its_trail() -> None:
     config = HomingConfig(on_loss="finish-task")
     tracker = Tracker(config)
     tracker.hear("operator", 0)
@@ -243,7 +243,7 @@ def test_a_mission_is_finished_first_if_so_told_and_its_way_is_stored_too() -> N
     assert other.phase is Phase.RETURNING, "without being told so it goes home"
 
 
-def test_with_nowhere_to_go_it_stands_still() -> None:
+def test_homing_without_trail_or_pose_stands_still() -> None:
     tracker = Tracker()
     tracker.hear("operator", 0)
     for second in range(60):
@@ -252,7 +252,7 @@ def test_with_nowhere_to_go_it_stands_still() -> None:
     assert tracker.phase is Phase.WAITING
 
 
-def test_home_that_cannot_be_reached_is_tried_again_and_told() -> None:
+def test_unreachable_home_is_retried_and_reported() -> None:
     tracker, now = driven(HomingConfig(home="pose", retry=10.0))
     tracker.report(Report(tracker.order.number, Outcome.NEAR, 1.5, "no way"), now)
     assert (tracker.phase, tracker.order.target) == (Phase.WAITING, None)
@@ -265,7 +265,7 @@ def test_home_that_cannot_be_reached_is_tried_again_and_told() -> None:
     assert (tracker.phase, tracker.missed) == (Phase.HOME, None)
 
 
-def test_the_order_follows_when_the_map_comes() -> None:
+def test_homing_order_is_sent_when_the_map_arrives() -> None:
     tracker, now = driven()
     target, number = tracker.order.target, tracker.order.number
     T_map_odom = SE2(3.0, -1.0, 0.7)
@@ -353,7 +353,7 @@ configs = st.builds(
 
 @settings(max_examples=300)
 @given(configs, st.integers(1, 3), st.lists(st.none() | points, max_size=20), events)
-def test_whatever_happens_the_operator_comes_first(config, attempts, near, happening) -> None:
+def test_operator_always_has_priority_over_homing(config, attempts, near, happening) -> None:
     world, pose = World(config, attempts, near), SE2()
     for what, *how in happening:
         if what == "hear":
@@ -402,7 +402,7 @@ def test_whatever_happens_the_operator_comes_first(config, attempts, near, happe
     st.lists(points, min_size=2, max_size=30),
     st.lists(st.sampled_from(["there", "no", "no no near", "no no far"]), min_size=40, max_size=40),
 )
-def test_every_stored_point_is_visited_or_told_as_skipped_newest_first(way, answers) -> None:
+def test_every_stored_point_is_visited_or_reported_as_skipped(way, answers) -> None:
     near: list[SE2 | None] = []
     world = World(HomingConfig(spacing=0.5), 2, near)
     for k, pose in enumerate(way):
@@ -440,7 +440,7 @@ def test_every_stored_point_is_visited_or_told_as_skipped_newest_first(way, answ
 
 
 # -- one goal --------------------------------------------------------------------------------------------------------
-def test_a_point_is_tried_again_then_approached_then_told() -> None:
+def test_failed_point_is_retried_then_approached_then_reported() -> None:
     controller = GoalController(GoalConfig(attempts=2, pause=1.0), lambda target: SE2(target.x - 1.0, target.y, 0.0))
     controller.at(SE2(0.0, 0.0, 0.0), 0)
     order = Order(7, SE2(5.0, 0.0, 0.0))
@@ -456,7 +456,7 @@ def test_a_point_is_tried_again_then_approached_then_told() -> None:
     assert told.report == Report(7, Outcome.NEAR, pytest.approx(1.1), "goal_occupied")
 
 
-def test_a_point_on_which_something_is_seen_to_stand_is_not_driven_at_any_longer() -> None:
+def test_occupied_point_is_not_retried() -> None:
     seen = [4.5]  # something stands beyond
     controller = GoalController(GoalConfig(), lambda p: p if p.x <= seen[-1] else SE2(seen[-1], p.y, 0.0))
     controller.at(SE2(), 0)
@@ -476,7 +476,7 @@ def test_a_point_on_which_something_is_seen_to_stand_is_not_driven_at_any_longer
     ]
 
 
-def test_a_place_next_to_a_blocked_point_that_is_as_good_is_driven_to_in_its_stead() -> None:
+def test_equivalent_pose_near_a_blocked_point_is_used() -> None:
     free = [4.9]
     controller = GoalController(GoalConfig(gain=0.2), lambda p: p if p.x <= free[-1] else SE2(free[-1], p.y, 0.0))
     controller.at(SE2(), 0)
@@ -497,7 +497,7 @@ def test_a_place_next_to_a_blocked_point_that_is_as_good_is_driven_to_in_its_ste
     assert told.report == Report(7, Outcome.REACHED, pytest.approx(0.2))
 
 
-def test_a_robot_that_does_not_move_has_failed_after_its_patience() -> None:
+def test_goal_without_motion_fails_after_its_patience() -> None:
     controller = GoalController(GoalConfig(attempts=1, patience=30.0))
     controller.at(SE2(), 0)
     (send,) = controller.take(Order(1, SE2(9.0, 0.0, 0.0)), 0)
@@ -508,7 +508,7 @@ def test_a_robot_that_does_not_move_has_failed_after_its_patience() -> None:
     assert "30 s" in told.report.reason
 
 
-def test_an_order_that_comes_late_or_twice_does_nothing() -> None:
+def test_late_or_repeated_order_has_no_effect() -> None:
     controller = GoalController()
     assert len(controller.take(Order(5, SE2(1.0, 0.0, 0.0)), 0)) == 1
     assert controller.take(Order(5, SE2(1.0, 0.0, 0.0)), 0) == []
@@ -516,12 +516,12 @@ def test_an_order_that_comes_late_or_twice_does_nothing() -> None:
     assert controller.take(Order(6), 0) == [Cancel(1)]
 
 
-def test_a_controller_started_anew_ends_what_the_one_before_began() -> None:
+def test_restarted_controller_ends_the_previous_goal() -> None:
     assert GoalController().take(Order(9 * S, returning=True), 10 * S) == [CancelBefore(9 * S)]
     assert GoalController().take(Order(0), 10 * S) == [], "nobody was on the way: missions are left alone"
 
 
-def test_while_nobody_takes_goals_the_point_is_not_given_up() -> None:
+def test_point_is_kept_while_no_navigator_serves_goals() -> None:
     controller = GoalController(GoalConfig(attempts=1))
     (send,) = controller.take(Order(1, SE2(1.0, 0.0, 0.0)), 0)
     for second in range(1, 100):
@@ -530,13 +530,13 @@ def test_while_nobody_takes_goals_the_point_is_not_given_up() -> None:
 
 
 @pytest.mark.parametrize("bad", [{"attempts": 0}, {"pause": 0.0}, {"patience": math.inf}, {"gain": -1.0}])
-def test_goals_without_sense_are_refused(bad) -> None:
+def test_invalid_goal_settings_are_refused(bad) -> None:
     with pytest.raises(ConfigError):
         GoalConfig(**bad)
 
 
 @pytest.mark.parametrize("bad", [{"home": "nowhere"}, {"on_loss": "panic"}, {"spacing": 0.0}, {"capacity": 2}])
-def test_homing_without_sense_is_refused(bad) -> None:
+def test_invalid_homing_settings_are_refused(bad) -> None:
     with pytest.raises(ConfigError):
         Tracker(HomingConfig(**bad))
 
@@ -544,7 +544,7 @@ def test_homing_without_sense_is_refused(bad) -> None:
 # -- the nearest place -----------------------------------------------------------------------------------------------
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.floats(0.1, 0.6))
-def test_the_nearest_place_is_reachable_and_none_is_nearer(seed, share) -> None:
+def test_nearest_free_pose_is_the_nearest_of_all_cells(seed, share) -> None:
     random = np.random.default_rng(seed)
     costs = np.where(random.random((18, 23)) < share, 100, 0).astype(np.int8)
     costs[4, 6] = 0
@@ -566,7 +566,7 @@ def test_the_nearest_place_is_reachable_and_none_is_nearer(seed, share) -> None:
     assert tuple(frame.cells([place.x, place.y])) in reached
 
 
-def test_a_robot_shut_in_has_no_nearer_place() -> None:
+def test_enclosed_robot_has_no_nearer_free_pose() -> None:
     frame = GridFrame(0.1, (20, 20), SE2())
     assert nearest_reachable(np.full((20, 20), -1), frame, SE2(1.0, 1.0, 0.0), SE2(0.0, 0.0, 0.0)) is None
     costs = np.full((20, 20), 100)

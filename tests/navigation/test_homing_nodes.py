@@ -1,23 +1,28 @@
-"""Tracker and goal controller on a bus, with a navigator that drives straight and refuses what it is told to refuse."""
+"""Tracker and goal controller on a bus, with a navigator that drives straight and refuses goals by script."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
+from tests.harness.bus import BusHarness, check_snapshot_continues, twist
 
-from roboyard.bus import Bus, GoalHandle, Node
+from roboyard.bus import GoalHandle, Node, NodeError
+from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
-from roboyard.messages.convert import grid_to_msg, pose_to_se2
+from roboyard.messages.convert import grid_to_msg, pose_stamped, pose_to_se2
 from roboyard.messages.time import stamp
 from roboyard.navigation.nodes import GoalControllerNode, TeleopTrackerNode
 
 Navigate = action.NavigateToPose
 
 
-class Rover(Node):
-    """Obeys twists, and drives straight to goals unless they lie in ``blocked``; tells where it is by odometry.
+class StraightRobot(Node):
+    """Follows twists, and drives straight to goals unless they lie in ``blocked``; publishes its pose as a transform.
 
     in: cmd_vel   out: /tf   action: navigate_to_pose
     """
@@ -28,23 +33,23 @@ class Rover(Node):
         self.x = self.y = self.theta = self.v = self.w = 0.0
         self.blocked: list[tuple[float, float]] = []
         self.goals: list[tuple[float, float, float]] = []
-        self.server = self.action_server("navigate_to_pose", Navigate, self.on_goal, on_restored=lambda _: None)
-        self.subscribe("cmd_vel", msg.Twist, self.on_twist)
-        self.timer(rate=20.0, callback=self.step, start=True)
+        self.server = self.action_server("navigate_to_pose", Navigate, self._on_goal, on_restored=lambda _: None)
+        self.subscribe("cmd_vel", msg.Twist, self._on_twist)
+        self.timer(rate=20.0, callback=self._step, start=True)
 
-    def on_twist(self, twist) -> None:
-        self.v, self.w = twist.linear.x, twist.angular.z
+    def _on_twist(self, command: Any) -> None:
+        self.v, self.w = command.linear.x, command.angular.z
 
-    def on_goal(self, handle: GoalHandle) -> None:
+    def _on_goal(self, handle: GoalHandle) -> None:
         goal = pose_to_se2(handle.goal.pose.pose)
         self.goals.append((self.now, goal.x, goal.y))
         if any(math.dist((goal.x, goal.y), point) < 0.5 for point in self.blocked):
             handle.reject("goal_occupied: something stands there")
             return
         handle.accept()
-        handle.on_cancel = lambda handle: handle.cancel(Navigate.Result(), "as wanted")
+        handle.on_cancel = lambda handle: handle.cancel(Navigate.Result(), "as requested")
 
-    def step(self) -> None:
+    def _step(self) -> None:
         for handle in self.server.active:
             goal = pose_to_se2(handle.goal.pose.pose)
             distance = math.dist((goal.x, goal.y), (self.x, self.y))
@@ -63,229 +68,201 @@ class Rover(Node):
         self.broadcast(SE2(self.x, self.y, self.theta).to_se3(), "odom", "base_link")
 
 
-class Yard:
-    """A bus with the rover, the two nodes, an operator's hand, and what was seen."""
+class HomingHarness(BusHarness):
+    """A bus with the robot, tracker and goal controller, and an operator who drives it."""
 
-    def __init__(self, **tracker) -> None:
-        self.bus = Bus()
-        self.rover = self.bus.add(Rover(), "navigator")
-        self.tracker = self.bus.add(TeleopTrackerNode(**tracker), "teleop_tracker")
-        self.controller = self.bus.add(GoalControllerNode(), "goal_controller")
-        self.hand = self.bus.publisher("/cmd_vel", msg.Twist, "/operator")
-        self.pad = self.bus.publisher("/joy", msg.Joy, "/teleop")
-        self.status = []
-        self.reports = []
-        self.log = []
-        self.bus.tap(self.see)
-        self.bus.log_sinks.append(lambda record: self.log.append(record.text))
-
-    def see(self, topic, message, _node, _time) -> None:
-        if topic.name == "/homing/status":
-            self.status.append(message)
-        if topic.name == "/homing/report":
-            self.reports.append(message)
-
-    def run(self, seconds: float) -> None:
-        self.bus.executor.run_for(seconds)
-
-    def drive(self, seconds: float, v: float = 0.0, w: float = 0.0) -> None:
-        for _ in range(round(10 * seconds)):
-            self.hand.publish(msg.Twist(linear=msg.Vector3(x=v), angular=msg.Vector3(z=w)))
-            self.run(0.1)
-        self.hand.publish(msg.Twist())
-        self.bus.executor.run_until(self.bus.now_ns)
+    def __init__(self, **tracker: Any) -> None:
+        super().__init__()
+        self.robot = self.add(StraightRobot(), "navigator")
+        self.tracker = self.add(TeleopTrackerNode(**tracker), "teleop_tracker")
+        self.controller = self.add(GoalControllerNode(), "goal_controller")
 
     @property
-    def moving(self) -> bool:
-        return bool(self.rover.server.active)
+    def status(self) -> Any:
+        """The newest status of the goal controller."""
+        return self.last("/homing/status")
+
+    @property
+    def reports(self) -> list[Any]:
+        """What became of the goals."""
+        return self.published("/homing/report").messages
+
+    @property
+    def navigating(self) -> bool:
+        """Whether the robot drives to a goal."""
+        return bool(self.robot.server.active)
+
+    def command(self, vx: float = 0.0, wz: float = 0.0) -> None:
+        """One command of the operator, delivered at once."""
+        self.send("/cmd_vel", twist(vx, wz), source="/operator")
+
+    def drive(self, seconds: float, vx: float = 0.0, wz: float = 0.0) -> None:
+        """Drive with ten commands a second, and stop."""
+        for _ in range(round(10 * seconds)):
+            self.publish("/cmd_vel", twist(vx, wz), source="/operator")
+            self.run_for(0.1)
+        self.command()
 
 
 @pytest.fixture
-def yard():
-    made = Yard()
-    with made.bus:
-        yield made
+def homing() -> Iterator[HomingHarness]:
+    with HomingHarness() as homing:
+        yield homing
 
 
-def test_out_round_the_corner_silence_and_home(yard: Yard) -> None:
-    yard.drive(6, v=1.0)
-    yard.drive(1.5, w=1.0)
-    yard.drive(4, v=1.0)
-    yard.run(3.9)
-    assert not yard.rover.goals, "not before the time-out"
-    yard.run(20)
-    assert math.hypot(yard.rover.x, yard.rover.y) < 0.15
-    assert yard.status[-1].phase == "home"
-    assert (yard.status[-1].blackouts, yard.status[-1].skipped, yard.status[-1].returns) == (1, 0, 1)
-    first = yard.rover.goals[0]
+def test_silence_after_a_drive_brings_the_robot_home(homing: HomingHarness) -> None:
+    homing.drive(6, vx=1.0)
+    homing.drive(1.5, wz=1.0)
+    homing.drive(4, vx=1.0)
+    homing.run_for(3.9)
+    assert not homing.robot.goals, "not before the time-out"
+    homing.run_for(20)
+    assert math.hypot(homing.robot.x, homing.robot.y) < 0.15
+    assert homing.status.phase == "home"
+    assert (homing.status.blackouts, homing.status.skipped, homing.status.returns) == (1, 0, 1)
+    first = homing.robot.goals[0]
     assert first[0] == pytest.approx(11.5 + 4.0, abs=0.11)
-    ways = [math.dist(a[1:], b[1:]) for a, b in zip(yard.rover.goals, yard.rover.goals[1:], strict=False)]
+    ways = [math.dist(a[1:], b[1:]) for a, b in zip(homing.robot.goals, homing.robot.goals[1:], strict=False)]
     assert all(0.5 < way < 1.3 for way in ways), "a metre of way apart, newest first"
-    assert {report.outcome for report in yard.reports} == {"reached"}
+    assert {report.outcome for report in homing.reports} == {"reached"}
 
 
-def test_the_operator_cancels_in_the_same_instant_and_later_silence_goes_on_from_there(yard: Yard) -> None:
-    yard.drive(8, v=1.0)
-    yard.run(7)
-    assert yard.moving
-    yard.hand.publish(msg.Twist())
-    yard.bus.executor.run_until(yard.bus.now_ns)
-    assert not yard.moving
-    assert yard.status[-1].link == "back"
-    goals, left = len(yard.rover.goals), yard.status[-1].stored
-    yard.drive(3, w=1.0)
-    assert len(yard.rover.goals) == goals
-    yard.run(1.9)
-    yard.drive(0.1)
-    yard.run(3.9)
-    assert yard.status[-1].link == "up", "heard for more than settle: the whole time-out holds again"
-    yard.run(20)
-    assert yard.rover.goals[goals][1] == pytest.approx(left - 1, abs=0.5)
-    assert yard.status[-1].phase == "home"
+def test_operator_cancels_homing_at_once_until_next_silence(homing: HomingHarness) -> None:
+    homing.drive(8, vx=1.0)
+    homing.run_for(7)
+    assert homing.navigating
+    homing.command()
+    assert not homing.navigating
+    assert homing.status.link == "back"
+    goals, left = len(homing.robot.goals), homing.status.stored
+    homing.drive(3, wz=1.0)
+    assert len(homing.robot.goals) == goals
+    homing.run_for(1.9)
+    homing.drive(0.1)
+    homing.run_for(3.9)
+    assert homing.status.link == "up", "heard for more than settle: the whole time-out holds again"
+    homing.run_for(20)
+    assert homing.robot.goals[goals][1] == pytest.approx(left - 1, abs=0.5)
+    assert homing.status.phase == "home"
 
 
-def test_a_flapping_link_still_comes_home(yard: Yard) -> None:
-    yard.drive(6, v=1.0)
+def test_homing_with_a_flapping_link_comes_home(homing: HomingHarness) -> None:
+    homing.drive(6, vx=1.0)
     for _ in range(12):
-        yard.run(5)
-        yard.hand.publish(msg.Twist())
-        yard.bus.executor.run_until(yard.bus.now_ns)
-        assert not yard.moving
-    yard.run(30)
-    assert math.hypot(yard.rover.x, yard.rover.y) < 0.15
+        homing.run_for(5)
+        homing.command()
+        assert not homing.navigating
+    homing.run_for(30)
+    assert math.hypot(homing.robot.x, homing.robot.y) < 0.15
 
 
-def test_an_unreachable_point_is_approached_and_told_and_the_next_is_taken(yard: Yard) -> None:
-    yard.drive(6, v=1.0)
-    yard.rover.blocked = [(3.0, 0.0)]
+def test_unreachable_point_is_approached_and_reported(homing: HomingHarness) -> None:
+    homing.drive(6, vx=1.0)
+    homing.robot.blocked = [(3.0, 0.0)]
     cells = [[0] * 90 for _ in range(40)]
     for row in range(20 - 6, 20 + 6):
         for column in range(40 - 6, 40 + 6):
             cells[row][column] = 100
-    import numpy as np
-
     grid = grid_to_msg(np.array(cells, dtype=np.int8), 0.1, SE2(-1.0, -2.0, 0.0), "odom", 0)
-    yard.bus.publisher("/global_costmap/costmap", msg.OccupancyGrid, "/navigator", latched=True).publish(grid)
-    yard.run(40)
-    near = [report for report in yard.reports if report.outcome != "reached"]
+    homing.publish("/global_costmap/costmap", grid, source="/navigator", latched=True)
+    homing.run_for(40)
+    near = [report for report in homing.reports if report.outcome != "reached"]
     assert [(report.outcome, "goal_occupied" in report.reason) for report in near] == [("near", True)]
     assert 0.5 < near[0].distance < 0.9
-    assert (yard.status[-1].phase, yard.status[-1].skipped) == ("home", 1)
-    assert any("was not reached" in line for line in yard.log)
+    assert (homing.status.phase, homing.status.skipped) == ("home", 1)
+    assert any("was not reached" in line for line in homing.log_lines)
 
 
-def test_a_controller_started_anew_in_mid_return_goes_on(yard: Yard) -> None:
-    yard.drive(8, v=1.0)
-    yard.run(7)
-    assert yard.moving
+def test_restarted_controller_continues_the_return(homing: HomingHarness) -> None:
+    homing.drive(8, vx=1.0)
+    homing.run_for(7)
+    assert homing.navigating
     for _ in range(3):
-        yard.bus.remove(yard.controller)
-        yard.run(0.5)
-        yard.controller = yard.bus.add(GoalControllerNode(), "goal_controller")
-        yard.run(0.5)
-        assert yard.moving
-    assert all(report.outcome == "reached" for report in yard.reports)
-    yard.run(15)
-    assert yard.status[-1].phase == "home"
-    assert yard.status[-1].skipped == 0
+        homing.bus.remove(homing.controller)
+        homing.run_for(0.5)
+        homing.controller = homing.add(GoalControllerNode(), "goal_controller")
+        homing.run_for(0.5)
+        assert homing.navigating
+    assert all(report.outcome == "reached" for report in homing.reports)
+    homing.run_for(15)
+    assert homing.status.phase == "home"
+    assert homing.status.skipped == 0
 
 
-def test_a_controller_that_was_away_when_the_operator_came_back_ends_the_goal_of_the_one_before(yard: Yard) -> None:
-    yard.drive(8, v=1.0)
-    yard.run(5)
-    yard.bus.remove(yard.controller)
-    yard.hand.publish(msg.Twist())
-    yard.run(0.2)
-    assert yard.moving
-    yard.controller = yard.bus.add(GoalControllerNode(), "goal_controller")
-    yard.run(0.1)
-    assert not yard.moving
+def test_restarted_controller_cancels_a_goal_of_a_lost_link(
+    homing: HomingHarness,
+) -> None:
+    homing.drive(8, vx=1.0)
+    homing.run_for(5)
+    homing.bus.remove(homing.controller)
+    homing.publish("/cmd_vel", msg.Twist(), source="/operator")
+    homing.run_for(0.2)
+    assert homing.navigating
+    homing.controller = homing.add(GoalControllerNode(), "goal_controller")
+    homing.run_for(0.1)
+    assert not homing.navigating
 
 
-def test_without_a_navigator_it_waits_for_one(yard: Yard) -> None:
-    yard.drive(3, v=1.0)
-    yard.bus.remove(yard.rover)
-    yard.run(20)
-    assert yard.status[-1].skipped == 0
-    assert any("nobody serves" in line for line in yard.log)
+def test_controller_without_navigator_waits(homing: HomingHarness) -> None:
+    homing.drive(3, vx=1.0)
+    homing.bus.remove(homing.robot)
+    homing.run_for(20)
+    assert homing.status.skipped == 0
+    assert any("nobody serves" in line for line in homing.log_lines)
 
 
-def test_the_robots_own_commands_and_old_messages_are_no_operator(yard: Yard) -> None:
-    yard.drive(3, v=1.0)
-    own = yard.bus.publisher("/cmd_vel", msg.Twist, "/navigator")
-    yard.pad.publish(msg.Joy(header=msg.Header(stamp=stamp(yard.bus.now_ns))))
-    old = stamp(yard.bus.now_ns)
+def test_own_commands_and_stale_messages_count_as_no_operator(homing: HomingHarness) -> None:
+    homing.drive(3, vx=1.0)
+    homing.publish("/joy", msg.Joy(header=msg.Header(stamp=stamp(homing.now_ns))), source="/teleop")
+    old = stamp(homing.now_ns)
     for _ in range(60):
-        yard.run(0.1)
-        own.publish(msg.Twist(linear=msg.Vector3(x=0.0)))
-        yard.pad.publish(msg.Joy(header=msg.Header(stamp=old)))
-    assert yard.status[-1].link == "lost"
-    yard.pad.publish(msg.Joy(header=msg.Header(stamp=stamp(yard.bus.now_ns))))
-    yard.run(0.01)
-    assert yard.status[-1].link == "back"
+        homing.run_for(0.1)
+        homing.publish("/cmd_vel", twist(), source="/navigator")
+        homing.publish("/joy", msg.Joy(header=msg.Header(stamp=old)), source="/teleop")
+    assert homing.status.link == "lost"
+    homing.publish("/joy", msg.Joy(header=msg.Header(stamp=stamp(homing.now_ns))), source="/teleop")
+    homing.run_for(0.01)
+    assert homing.status.link == "back"
 
 
-def test_a_map_that_comes_later_takes_the_trail_along(yard: Yard) -> None:
-    class Map(Node):
-        def setup(self) -> None:
-            self.timer(rate=10.0, callback=self.tell, start=True)
-
-        def tell(self) -> None:
-            self.broadcast(SE2(5.0, 5.0, math.pi / 2).to_se3(), "map", "odom")
-
-    yard.drive(4, v=1.0)
-    yard.bus.add(Map(), "amcl")
-    trails = []
-    yard.bus.tap(lambda topic, message, *_: trails.append(message) if topic.name == "/homing/trail" else None)
-    yard.drive(3, v=1.0)
-    places = [(pose.pose.position.x, pose.pose.position.y) for pose in trails[-1].poses]
-    assert trails[-1].header.frame_id == "map"
+def test_trail_moves_into_a_map_that_arrives_later(homing: HomingHarness) -> None:
+    homing.drive(4, vx=1.0)
+    for tenth in range(31):
+        homing.at(4.0 + 0.1 * tenth, lambda: homing.publish_transforms((SE2(5.0, 5.0, math.pi / 2), "map", "odom")))
+    homing.drive(3, vx=1.0)
+    trail = homing.last("/homing/trail")
+    places = [(pose.pose.position.x, pose.pose.position.y) for pose in trail.poses]
+    assert trail.header.frame_id == "map"
     assert places[0] == pytest.approx((5.0, 5.0), abs=0.1)
     assert places[3] == pytest.approx((5.0, 8.0), abs=0.2)
 
 
-def test_a_mission_goes_on_first() -> None:
-    yard = Yard(on_loss="finish-task")
-    with yard.bus:
-        yard.drive(2, v=1.0)
-
-        class Boss(Node):
-            def setup(self) -> None:
-                self.navigator = self.action_client("navigate_to_pose", Navigate)
-
-            def go(self, x: float, y: float):
-                pose = msg.PoseStamped(header=msg.Header(frame_id="odom"))
-                pose.pose.position.x, pose.pose.position.y = x, y
-                return self.navigator.send(Navigate.Goal(pose=pose))
-
-        goal = yard.bus.add(Boss(), "boss").go(2.0, 9.0)
-        yard.run(6)
-        assert yard.status[-1].phase == "mission"
-        yard.run(5)
+def test_mission_is_finished_before_homing() -> None:
+    with HomingHarness(on_loss="finish-task") as homing:
+        homing.drive(2, vx=1.0)
+        goal = homing.start_goal("/navigate_to_pose", Navigate, pose=pose_stamped(SE2(2.0, 9.0, 0.0), "odom", 0))
+        homing.run_for(6)
+        assert homing.status.phase == "mission"
+        homing.run_for(5)
         assert goal.succeeded
-        assert yard.status[-1].phase == "returning"
-        yard.run(20)
-        assert math.hypot(yard.rover.x, yard.rover.y) < 0.15
+        assert homing.status.phase == "returning"
+        homing.run_for(20)
+        assert math.hypot(homing.robot.x, homing.robot.y) < 0.15
 
 
-def test_a_saved_state_goes_on_as_if_nothing_had_been(yard: Yard) -> None:
-    yard.drive(6, v=1.0)
-    yard.run(6.03)
-    saved = yard.bus.save()
-    other = Yard()
-    with other.bus:
-        other.bus.load(saved)
-        other.rover.blocked = yard.rover.blocked
-        yard.run(15)
-        other.run(15)
-        assert (other.rover.x, other.rover.y) == (yard.rover.x, yard.rover.y)
-        assert other.status[-1] == yard.status[-1]
-        assert other.status[-1].phase == "home"
+def test_saved_homing_continues_unchanged() -> None:
+    def make() -> HomingHarness:
+        homing = HomingHarness()
+        homing.drive(6, vx=1.0)
+        return homing
+
+    def observe(homing: HomingHarness) -> tuple[float, float]:
+        assert homing.status.phase == "home"
+        return homing.robot.x, homing.robot.y
+
+    check_snapshot_continues(make, [12.03], 27.0, observe=observe)
 
 
-def test_a_home_that_is_no_pose_is_refused() -> None:
-    from roboyard.bus import NodeError
-    from roboyard.errors import ConfigError
-
-    with Bus() as bus, pytest.raises((ConfigError, NodeError), match="home_pose"):
-        bus.add(TeleopTrackerNode(home_pose=(1.0, 2.0)), "teleop_tracker")
+def test_invalid_home_pose_is_refused() -> None:
+    with BusHarness() as harness, pytest.raises((ConfigError, NodeError), match="home_pose"):
+        harness.add(TeleopTrackerNode(home_pose=(1.0, 2.0)), "teleop_tracker")

@@ -13,7 +13,7 @@ from roboyard.navigation.places import reachable_places
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.floats(0.0, 0.15), st.floats(0.05, 0.4))
-def test_places_have_room_and_a_way_leads_there(seed: int, share: float, room: float) -> None:
+def test_places_have_clearance_and_are_reachable(seed: int, share: float, room: float) -> None:
     random = np.random.default_rng(seed)
     cells = np.where(random.random((40, 50)) < share, OCCUPIED, FREE).astype(np.int8)
     cells[:, 45:] = UNKNOWN
@@ -45,7 +45,7 @@ def test_places_have_room_and_a_way_leads_there(seed: int, share: float, room: f
         assert all(a.distance(b) >= 1.5 - 1e-9 for a, b in zip([start, *places], places, strict=False))
 
 
-def test_a_robot_beside_the_map_or_in_an_obstacle_gets_none() -> None:
+def test_no_places_outside_the_map_or_inside_an_obstacle() -> None:
     frame = GridFrame(0.1, (20, 20), SE2())
     cells = np.full((20, 20), FREE, dtype=np.int8)
     cells[10, 10] = OCCUPIED

@@ -10,7 +10,7 @@ PAGE = list(blocks_of((ROOT / "docs" / "howto" / "write-a-planner.md").read_text
 
 
 @pytest.mark.slow
-def test_the_pages_commands_run(tmp_path: Path) -> None:
+def test_commands_of_the_planner_page_run(tmp_path: Path) -> None:
     for block in PAGE:
         if block.title:
             (tmp_path / block.title).parent.mkdir(exist_ok=True)

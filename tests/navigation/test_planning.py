@@ -72,7 +72,7 @@ def _independent(costmap: Costmap, traversal: Traversal, start: SE2, goal: SE2) 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 16), st.integers(2, 16), st.floats(0.0, 0.5), st.floats(0.0, 30.0))
-def test_a_bounded_search_finds_what_a_whole_one_finds_up_to_its_bound(seed, rows, columns, blocked, beyond):
+def test_bounded_search_equals_full_search_up_to_its_bound(seed, rows, columns, blocked, beyond):
     costmap, start, goal = _random(seed, rows, columns, blocked)
     ground = Traversal(cost_weight=5.0).ground(costmap.cells)
     source, target = (ground.flat(tuple(int(i) for i in costmap.frame.cells(pose.xy))) for pose in (start, goal))
@@ -86,9 +86,7 @@ def test_a_bounded_search_finds_what_a_whole_one_finds_up_to_its_bound(seed, row
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 16), st.integers(2, 16), st.floats(0.0, 0.5), st.booleans())
-def test_cell_by_cell_ways_cost_what_scipy_finds_and_say_the_truth_of_themselves(
-    seed, rows, columns, blocked, directed
-):
+def test_grid_paths_cost_what_scipy_finds(seed, rows, columns, blocked, directed):
     costmap, start, goal = _random(seed, rows, columns, blocked)
     planner = GridSearch(Traversal(cost_weight=5.0), directed)
     wanted = _independent(costmap, planner.traversal, start, goal)
@@ -117,9 +115,7 @@ def test_cell_by_cell_ways_cost_what_scipy_finds_and_say_the_truth_of_themselves
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 40), st.integers(3, 40), st.floats(0.0, 0.3))
-def test_ways_of_any_direction_are_free_and_no_dearer_than_those_from_cell_to_cell(
-    seed, rows, columns, blocked
-) -> None:
+def test_any_angle_paths_are_free_and_cost_no_more(seed, rows, columns, blocked) -> None:
     costmap, start, goal = _random(seed, rows, columns, blocked, aside=True)
     try:
         stepwise = GridSearch(UNIFORM).plan(costmap, start, goal)
@@ -175,7 +171,7 @@ def _true_shortest(shapes: list[np.ndarray], start: np.ndarray, goal: np.ndarray
     return float(dijkstra(csr_array(graph), directed=False, indices=0)[1])
 
 
-def test_ways_of_any_direction_are_within_two_per_cent_of_the_true_shortest_among_polygons() -> None:
+def test_any_angle_paths_are_near_the_polygon_optimum() -> None:
     rng = np.random.default_rng(3)
     ratios = []
     for _ in range(4):
@@ -189,7 +185,7 @@ def test_ways_of_any_direction_are_within_two_per_cent_of_the_true_shortest_amon
 
 @needs_data
 @pytest.mark.parametrize("name", ["arena2", "den520d", "maze512-8-0", "random512-25-0"])
-def test_optimal_lengths_of_public_maps(name: str) -> None:
+def test_planners_find_optimal_lengths_of_public_maps(name: str) -> None:
     folder = File(str(DATA)) / "movingai"
     lines = gzip.decompress((folder / f"{name}.map.gz").read_bytes()).decode().splitlines()
     rows, columns = int(lines[1].split()[1]), int(lines[2].split()[1])
@@ -204,7 +200,7 @@ def test_optimal_lengths_of_public_maps(name: str) -> None:
 
 
 @pytest.mark.parametrize("planner", PLANNERS)
-def test_a_long_way_is_never_cut_short(planner) -> None:
+def test_long_paths_are_complete(planner) -> None:
     cells = np.zeros((201, 301), dtype=np.uint8)
     for row in range(1, 200, 4):
         cells[row] = LETHAL
@@ -216,7 +212,7 @@ def test_a_long_way_is_never_cut_short(planner) -> None:
 
 
 @pytest.mark.parametrize("planner", PLANNERS)
-def test_why_there_is_no_way(planner) -> None:
+def test_planner_failures_have_causes(planner) -> None:
     cells = np.zeros((40, 40), dtype=np.uint8)
     cells[:, 20] = LETHAL
     cells[:, 19] = cells[:, 21] = INSCRIBED
@@ -246,7 +242,7 @@ def test_why_there_is_no_way(planner) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"cost_weight": -1.0}, {"cost_weight": math.nan}, {"unknown_cost": 253}])
-def test_numbers_out_of_range_are_refused(wrong) -> None:
+def test_planner_settings_out_of_range_are_refused(wrong) -> None:
     with pytest.raises(ConfigError):
         Traversal(**wrong)
 
@@ -254,7 +250,7 @@ def test_numbers_out_of_range_are_refused(wrong) -> None:
 # -- what poses cost ---------------------------------------------------------------------------------------------------
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 3))
-def test_what_poses_cost_is_the_integral_over_the_ground_also_beyond_the_map(seed: int, planes: int) -> None:
+def test_pose_costs_are_the_integral_also_outside_the_map(seed: int, planes: int) -> None:
     rng = np.random.default_rng(seed)
     cells = rng.integers(0, 250, (9, 12)).astype(np.uint8)
     cells[rng.random(cells.shape) < 0.2] = UNKNOWN
@@ -278,7 +274,7 @@ def test_what_poses_cost_is_the_integral_over_the_ground_also_beyond_the_map(see
         assert cost_along(costmap, poses, known).cost == math.inf
 
 
-def test_poses_far_beyond_the_map_or_not_finite() -> None:
+def test_distant_or_non_finite_poses_are_handled() -> None:
     costmap = Costmap(np.zeros((4, 4), dtype=np.uint8), GridFrame(1.0, (4, 4)))
     poses = np.array([[-1e6, 2.0, 0.0], [1e6, 2.0, 0.0]])
     beyond = 1.0 + 3.0 * 50 / 252

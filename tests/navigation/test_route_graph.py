@@ -44,7 +44,7 @@ ROUND = [
 ]
 
 
-def test_the_way_goes_on_at_the_nearest_place_and_keeps_to_one_way_lanes() -> None:
+def test_route_starts_at_the_nearest_edge_and_keeps_directions() -> None:
     graph = parse_route_graph(_text(*SQUARE, *ROUND))
     route = graph.route(SE2(2.0, 1.0), SE2(4.0, 9.0))
     assert route.edges == (10, 11, 12)
@@ -63,7 +63,7 @@ def test_the_way_goes_on_at_the_nearest_place_and_keeps_to_one_way_lanes() -> No
     assert [edge.speed(1.0) for edge in graph.edges[:3]] == [0.5, 0.3, 1.0]
 
 
-def test_closed_edges_are_not_driven() -> None:
+def test_route_avoids_closed_edges() -> None:
     graph = parse_route_graph(_text(*SQUARE, *ROUND), two_way=True)
     start, goal = SE2(0.0, 1.0), SE2(10.0, 1.0)
     assert graph.route(start, goal).cost == pytest.approx(12.0)
@@ -82,7 +82,7 @@ def test_closed_edges_are_not_driven() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.booleans())
-def test_between_nodes_it_is_what_scipy_finds(seed, count, two_way) -> None:
+def test_route_between_nodes_equals_scipy(seed, count, two_way) -> None:
     rng = np.random.default_rng(seed)
     places = rng.uniform(-9.0, 9.0, (count, 2))
     joined = [pair for pair in itertools.permutations(range(count), 2) if rng.random() < 0.35]
@@ -133,13 +133,13 @@ def test_between_nodes_it_is_what_scipy_finds(seed, count, two_way) -> None:
         ("[" * 100_000, "no JSON"),
     ],
 )
-def test_bad_files_are_refused_with_the_reason(text, word) -> None:
+def test_bad_route_files_are_refused_with_the_reason(text, word) -> None:
     with pytest.raises(InputError) as caught:
         parse_route_graph(text)
     assert word in str(caught.value)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_route_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         load_route_graph(tmp_path / "nothing.geojson")
     huge = tmp_path / "huge.geojson"
@@ -156,7 +156,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 @needs_data
 @pytest.mark.parametrize("name", ["depot", "turtlebot3", "warehouse"])
-def test_graphs_of_nav2_are_read_and_lead_everywhere(name: str) -> None:
+def test_nav2_route_graphs_are_read_and_connected(name: str) -> None:
     graph = load_route_graph(Path(str(DATA)) / "nav2_maps" / f"{name}_graph.geojson", two_way=True)
     nodes = list(graph.nodes.values())
     first = nodes[0]

@@ -50,7 +50,7 @@ def _from_lanes(points: np.ndarray) -> np.ndarray:
     return away
 
 
-def test_the_way_keeps_to_the_lanes_and_round_what_stands_on_one(graph: str) -> None:
+def test_route_keeps_lanes_and_avoids_an_obstacle(graph: str) -> None:
     planner = make_planner(Part("route", {"graph": graph, "two_way": True}), Footprint.circle(0.2))
     costmap, start, goal = _costmap(), SE2(1.2, 1.3, 0.0), SE2(4.8, 3.7, 1.0)
     for blocked in (None, (slice(15, 25), slice(60, 64)), (slice(75, 85), slice(60, 64))):
@@ -67,21 +67,21 @@ def test_the_way_keeps_to_the_lanes_and_round_what_stands_on_one(graph: str) -> 
         assert np.isfinite(path.cost)
 
 
-def test_where_all_lanes_are_closed_it_says_which(graph: str) -> None:
+def test_route_failure_names_the_closed_lanes(graph: str) -> None:
     costmap = _costmap()
     costmap.cells[:, 60:63] = LETHAL
     with pytest.raises(NoPath, match="something stands on 10, 13"):
         RoutePlanner(graph, two_way=True).plan(costmap, SE2(1.2, 1.3, 0.0), SE2(4.8, 3.7, 1.0))
 
 
-def test_lanes_of_one_way_are_driven_that_way_only(graph: str) -> None:
+def test_one_way_lanes_are_driven_in_their_direction(graph: str) -> None:
     with pytest.raises(NoPath):
         RoutePlanner(graph).plan(_costmap(), SE2(4.9, 3.9, 0.0), SE2(1.0, 1.1, 0.0))
     path = RoutePlanner(graph, two_way=True).plan(_costmap(), SE2(4.9, 3.9, 0.0), SE2(1.0, 1.1, 0.0))
     assert (_from_lanes(path.poses[:, :2]) < 0.06).mean() > 0.85
 
 
-def test_no_file_or_one_that_is_none_is_refused(tmp_path) -> None:
+def test_missing_or_invalid_route_file_is_refused(tmp_path) -> None:
     with pytest.raises(ConfigError, match="route graph"):
         RoutePlanner().plan(_costmap(), SE2(1, 1, 0), SE2(2, 2, 0))
     with pytest.raises(InputError):

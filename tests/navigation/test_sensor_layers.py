@@ -45,7 +45,7 @@ def _cells(layer, frame: GridFrame = FRAME) -> np.ndarray:
 
 @settings(max_examples=25, deadline=None)
 @given(SEEDS, st.booleans())
-def test_updates_of_what_changed_equal_putting_all_together_anew(seed: int, rolling: bool) -> None:
+def test_incremental_layer_update_equals_full_update(seed: int, rolling: bool) -> None:
     rng = np.random.default_rng(seed)
     voxels, ranges = VoxelLayer(EVERYWHERE), RangeLayer(RangeConfig(clear_on_max=True), overwrite=bool(seed % 2))
     costmap = LayeredCostmap(FRAME, [voxels, ranges, InflationLayer(0.15, 0.4)], unknown=True)
@@ -73,7 +73,7 @@ def test_updates_of_what_changed_equal_putting_all_together_anew(seed: int, roll
 
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, st.floats(0.03, 0.3), st.floats(-3.0, 3.0))
-def test_a_map_that_rolled_shows_the_same_as_one_laid_out_there(seed: int, resolution: float, theta: float) -> None:
+def test_rolled_map_equals_a_map_built_in_place(seed: int, resolution: float, theta: float) -> None:
     rng = np.random.default_rng(seed)
     values = rng.choice(np.array([FREE, 90, LETHAL, UNKNOWN], np.uint8), (40, 50))
     under = GridFrame(resolution, values.shape, SE2(-2.0, -1.5, theta))
@@ -94,7 +94,7 @@ def test_a_map_that_rolled_shows_the_same_as_one_laid_out_there(seed: int, resol
 
 @settings(max_examples=40, deadline=None)
 @given(SEEDS)
-def test_a_single_level_of_voxels_is_the_planar_layer(seed: int) -> None:
+def test_single_voxel_level_equals_the_planar_layer(seed: int) -> None:
     rng = np.random.default_rng(seed)
     planar = ObstacleLayer(ObstacleConfig(min_height=0.0, max_height=1.5, mark_to=2.0, clear_to=2.5))
     solid = VoxelLayer(
@@ -112,7 +112,7 @@ def test_a_single_level_of_voxels_is_the_planar_layer(seed: int) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(SEEDS)
-def test_voxels_are_marked_at_ends_and_cleared_where_beams_pass_through_them(seed: int) -> None:
+def test_voxels_are_marked_at_beam_ends_and_cleared_along_beams(seed: int) -> None:
     """Against beams sampled densely."""
     rng = np.random.default_rng(seed)
     config = VoxelConfig(origin_z=-1.0, resolution_z=0.2, levels=20)
@@ -146,7 +146,7 @@ def test_voxels_are_marked_at_ends_and_cleared_where_beams_pass_through_them(see
     assert not (surely & after) - last, "what beams pass through is cleared"
 
 
-def test_a_laser_between_the_legs_of_a_table_does_not_wipe_out_its_top() -> None:
+def test_laser_below_a_table_does_not_clear_its_top() -> None:
     top = Observation(np.array([0.0, 0.0, 0.6]), np.array([[1.0, 0.0, 0.7], [1.1, 0.1, 0.7]]), np.ones(2, bool))
     below = Observation(np.array([0.0, 0.0, 0.2]), np.array([[2.0, 0.0, 0.2], [2.0, 0.2, 0.2]]), np.ones(2, bool))
     frame = GridFrame(0.1, (20, 40), SE2(-1.0, -1.0))
@@ -161,7 +161,7 @@ def test_a_laser_between_the_legs_of_a_table_does_not_wipe_out_its_top() -> None
 
 @settings(max_examples=25, deadline=None)
 @given(SEEDS, st.integers(0, 8))
-def test_higher_thresholds_mark_less_and_know_more(seed: int, threshold: int) -> None:
+def test_higher_thresholds_mark_fewer_and_know_more_cells(seed: int, threshold: int) -> None:
     clouds = [_cloud(np.random.default_rng(seed), 200)]
 
     def cells(mark: int, unknown: int) -> np.ndarray:
@@ -186,7 +186,7 @@ def _turning(distance: float, times: int = 5, **config: object) -> tuple[RangeLa
 
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0.3, 1.6))
-def test_echoes_mark_their_arc_free_what_is_nearer_and_say_nothing_of_what_is_beyond(distance: float) -> None:
+def test_echo_marks_its_arc_and_clears_only_nearer_cells(distance: float) -> None:
     layer, frame = _turning(distance, 20)
     cells = _cells(layer, frame)
     at = frame.points(np.argwhere(cells == LETHAL))
@@ -204,7 +204,7 @@ def test_echoes_mark_their_arc_free_what_is_nearer_and_say_nothing_of_what_is_be
 
 @settings(max_examples=30, deadline=None)
 @given(SEEDS)
-def test_the_order_of_few_echoes_does_not_matter(seed: int) -> None:
+def test_echo_order_does_not_matter(seed: int) -> None:
     rng = np.random.default_rng(seed)
     readings = [_reading(rng) for _ in range(4)]
     results = []
@@ -216,7 +216,7 @@ def test_the_order_of_few_echoes_does_not_matter(seed: int) -> None:
     assert np.allclose(*results, atol=1e-6)
 
 
-def test_what_was_marked_is_freed_again_after_as_many_echoes_however_often_it_was_marked() -> None:
+def test_marked_cells_are_cleared_after_a_fixed_echo_count() -> None:
     needed = set()
     for times in (50, 500, 1000):
         layer, frame = _turning(1.0, times)
@@ -230,13 +230,13 @@ def test_what_was_marked_is_freed_again_after_as_many_echoes_however_often_it_wa
 
 
 @pytest.mark.parametrize("distance", [math.nan, -math.inf, 0.05, 2.6, math.inf])
-def test_what_is_no_measurement_changes_nothing(distance: float) -> None:
+def test_invalid_ranges_change_nothing(distance: float) -> None:
     layer, frame = _turning(distance)
     assert layer.hear([RangeReading(SE2(), distance, 0.4, 0.1, 2.5)]) == 0
     assert (_cells(layer, frame) == UNKNOWN).all()
 
 
-def test_silence_frees_the_cone_only_if_asked_to() -> None:
+def test_no_echo_clears_the_cone_only_if_enabled() -> None:
     layer, frame = _turning(1.0, 20)
     marked = (_cells(layer, frame) == LETHAL).sum()
     layer.hear([RangeReading(SE2(), math.inf, 0.4, 0.1, 2.5)] * 20)
@@ -248,7 +248,7 @@ def test_silence_frees_the_cone_only_if_asked_to() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(SEEDS)
-def test_sonars_round_a_robot_find_the_walls_of_a_room(seed: int) -> None:
+def test_sonar_ring_finds_the_walls_of_a_room(seed: int) -> None:
     rng = np.random.default_rng(seed)
     half = rng.uniform(0.7, 1.2, 2)  # of a rectangular room about the origin
     frame = GridFrame(0.05, (70, 70), SE2(-1.75, -1.75))
@@ -274,7 +274,7 @@ def test_sonars_round_a_robot_find_the_walls_of_a_room(seed: int) -> None:
 
 # -- what all of them can ---------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("make", [ObstacleLayer, VoxelLayer, RangeLayer, KeepoutLayer, StaticLayer])
-def test_the_ground_that_the_robot_stands_on_is_freed(make) -> None:
+def test_cells_under_the_robot_are_cleared(make) -> None:
     layer = make()
     if not hasattr(layer, "free"):
         pytest.skip("knows only what it was given")
@@ -295,7 +295,7 @@ def test_the_ground_that_the_robot_stands_on_is_freed(make) -> None:
         layer.free([[0.0, math.nan], [1.0, 0.0], [0.0, 1.0]])
 
 
-def test_what_a_sensor_said_lately_counts() -> None:
+def test_newest_measurement_of_a_sensor_counts() -> None:
     newest: Recent[str] = Recent()
     newest.add("b", 2)
     newest.add("a", 1)  # came late
@@ -311,7 +311,7 @@ def test_what_a_sensor_said_lately_counts() -> None:
     assert not never.is_silent(10**9, since_ns=700_000_000)
 
 
-def test_static_maps_of_another_direction_are_seen_while_rolling() -> None:
+def test_rotated_static_map_is_shown_in_a_rolling_window() -> None:
     cells = np.zeros((60, 60), np.int8)
     cells[30, :] = 100
     static = StaticLayer()
@@ -351,6 +351,6 @@ def test_static_maps_of_another_direction_are_seen_while_rolling() -> None:
         lambda: Recent(every=math.nan),
     ],
 )
-def test_what_cannot_be_is_refused(make) -> None:
+def test_impossible_sensor_layers_are_refused(make) -> None:
     with pytest.raises((ConfigError, InputError)):
         make()

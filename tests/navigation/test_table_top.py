@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree
-from tests.navigation.test_navigator_node import _pose, _run
-from tests.navigation.test_navigator_sensors import _costmap, _over_the_bar, _yard
+from tests.navigation.navigator_harness import SensorHarness, SensorRobot, costmap_settings
 
 from roboyard.geometry import SE2, SE3
 from roboyard.mapping.nodes import OctreeNode
-from roboyard.messages import action, msg
+from roboyard.messages import msg
 from roboyard.messages.convert import cloud_to_msg
 from roboyard.navigation.nodes.sources import cloud_observation
 
@@ -51,95 +50,86 @@ def picture(pose: SE2, *, table: bool) -> np.ndarray:
     return rays * depth[..., None]
 
 
-def organised(points: np.ndarray, time_ns: int) -> Any:
+def organised_cloud(points: np.ndarray, time_ns: int) -> Any:
     message = cloud_to_msg(points.reshape(-1, 3), "camera", time_ns)
     message.height, message.width = points.shape[:2]
     message.row_step = message.point_step * message.width
     return message
 
 
-def yard(costmap: dict[str, Any], settings: dict[str, Any] | None = None, **parameters: Any) -> Any:
-    """The rover's yard, whose camera shows what `picture` sees."""
-    bus, rover, node, client = _yard(costmap, more=settings, **parameters)
-    rover.table = True
-    rover.broadcast(MOUNT, "base_link", "camera", static=True)
+class TableRobot(SensorRobot):
+    """A robot whose camera shows what `picture` sees.   out: depth/points"""
 
-    def feel() -> None:
-        points = picture(SE2(*rover.pose), table=rover.table)
-        rover.cloud_out.publish(organised(points, rover.now_ns))
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.publish_clouds = True, False
 
-    rover.camera_too = False
-    rover.timer(rate=10.0, callback=feel)
-    return bus, rover, node, client
+    def setup(self) -> None:
+        super().setup()
+        self.broadcast(MOUNT, "base_link", "camera", static=True)
+        self.timer(rate=10.0, callback=self._publish_picture)
+
+    def _publish_picture(self) -> None:
+        self._cloud.publish(organised_cloud(picture(self.pose, table=self.table), self.now_ns))
 
 
 @pytest.mark.parametrize("use", ["voxels", "obstacles"])
-def test_it_drives_round_a_table_top_that_only_its_camera_sees(use: str) -> None:
+def test_table_top_seen_by_the_camera_only_is_avoided(use: str) -> None:
     layer = TABLE if use == "voxels" else {k: v for k, v in TABLE.items() if k != "voxels"} | {"use": "obstacles"}
     for names, layers, avoids in (
         (["obstacles"], {"obstacles": LASER}, False),
         (["obstacles", "table"], {"obstacles": LASER, "table": layer}, True),
     ):
-        bus, rover, _, client = yard(_costmap(*names, **layers))
-        bus.executor.run_until(1_000_000_000)
-        goal = client.send("navigate_to_pose", action.NavigateToPose, pose=_pose(4.5, 2.0))
-        _run(bus, goal, 60.0)
-        assert goal.succeeded
-        assert _over_the_bar(rover) != avoids
-        bus.close()
+        with SensorHarness(costmap_settings(*names, **layers), TableRobot()) as harness:
+            harness.run_until(1.0)
+            assert harness.navigate(4.5, 2.0, timeout=60.0).succeeded
+            assert harness.drove_over_the_bar() != avoids
 
 
-def test_the_plate_is_marked_where_it_is_and_cleared_when_it_is_gone() -> None:
-    bus, rover, node, _ = yard(_costmap("obstacles", "table", obstacles=LASER, table=TABLE))
-    bus.executor.run_until(1_500_000_000)
-
+def test_table_top_is_marked_and_cleared_after_removal() -> None:
     def lethal() -> np.ndarray:
-        costs = node._surroundings.world_costs()
+        costs = harness.navigator._surroundings.world_costs()
         points = costs.frame.points(np.argwhere(costs.cells == 254))
         return points[(np.abs(points - (3.0, 2.0)) < (2.7, 1.7)).all(axis=1)]
 
-    seen = lethal()
-    assert len(seen) > 100  # most of the plate's 200 cells
-    assert (seen >= LOW[:2] - 0.06).all()
-    assert (seen <= HIGH[:2] + 0.06).all()
-    rover.table = False
-    bus.executor.run_until(3_000_000_000)
-    assert len(lethal()) == 0
-    bus.close()
+    costmap = costmap_settings("obstacles", "table", obstacles=LASER, table=TABLE)
+    with SensorHarness(costmap, TableRobot()) as harness:
+        harness.run_until(1.5)
+        seen = lethal()
+        assert len(seen) > 100  # most of the plate's 200 cells
+        assert (seen >= LOW[:2] - 0.06).all()
+        assert (seen <= HIGH[:2] + 0.06).all()
+        harness.robot.table = False
+        harness.run_until(3.0)
+        assert len(lethal()) == 0
 
 
 @pytest.mark.slow
-def test_the_projection_of_an_octree_can_be_the_map() -> None:
-    costmap = _costmap("obstacles", obstacles=LASER)
-    bus, rover, node, client = yard(
-        costmap,
-        map_topic="projected_map",
-        settings={"planner": {"use": "wave", "settings": {"traversal": {"allow_unknown": True}}}},
-    )
+def test_octree_projection_serves_as_the_map() -> None:
+    costmap = costmap_settings("obstacles", obstacles=LASER)
+    settings = {"planner": {"use": "wave", "settings": {"traversal": {"allow_unknown": True}}}}
     octree = OctreeNode(
         cloud_topic="depth/points", resolution=0.05, publish_period=0.5, occupancy_min_z=0.3, occupancy_max_z=1.2
     )
-    bus.add(octree, "octree")
-    bus.executor.run_until(3_000_000_000)
-    costs = node._surroundings.world_costs()
-    points = costs.frame.points(np.argwhere(costs.cells == 254))
-    plate = points[(np.abs(points - (2.75, 2.0)) < (0.5, 0.8)).all(axis=1)]
-    assert len(plate) > 100
-    goal = client.send("navigate_to_pose", action.NavigateToPose, pose=_pose(4.5, 2.0))
-    _run(bus, goal, 60.0)
-    assert goal.succeeded
-    assert not _over_the_bar(rover)
-    bus.close()
+    with SensorHarness(costmap, TableRobot(), map_topic="projected_map", settings=settings) as harness:
+        harness.add(octree, "octree")
+        harness.run_until(3.0)
+        costs = harness.navigator._surroundings.world_costs()
+        points = costs.frame.points(np.argwhere(costs.cells == 254))
+        plate = points[(np.abs(points - (2.75, 2.0)) < (0.5, 0.8)).all(axis=1)]
+        assert len(plate) > 100
+        assert harness.navigate(4.5, 2.0, timeout=60.0).succeeded
+        assert not harness.drove_over_the_bar()
 
 
-def test_thinned_clouds_mark_what_all_points_mark_within_a_cell() -> None:
+def test_downsampled_cloud_marks_within_a_cell_of_all_points() -> None:
     points = picture(SE2(1.0, 2.0, 0.1), table=True)
     T = SE2(1.0, 2.0, 0.1).to_se3() @ MOUNT
-    every = cloud_observation("camera", organised(points, 0), T)
-    few = cloud_observation("camera", organised(points, 0), T, voxel=0.05)
+    every = cloud_observation("camera", organised_cloud(points, 0), T)
+    few = cloud_observation("camera", organised_cloud(points, 0), T, voxel=0.05)
     assert len(every.points) == np.isfinite(points[..., 0]).sum()
     assert len(few.points) < 0.6 * len(every.points)
     for one, other in ((every.points, few.points), (few.points, every.points)):
         assert cKDTree(other).query(one)[0].max() < 0.05 * np.sqrt(3.0)
     assert few.hits.all()
-    assert isinstance(organised(points, 0), msg.PointCloud2)
+    assert isinstance(organised_cloud(points, 0), msg.PointCloud2)

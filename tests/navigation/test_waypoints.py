@@ -19,7 +19,7 @@ def _places(count: int, wait_ns: int = 0, task: str = "") -> list[Waypoint]:
 
 
 @given(st.integers(1, 6), st.integers(0, 3), st.data())
-def test_every_waypoint_is_visited_in_order_in_every_round_and_failures_are_told(count, loops, data):
+def test_waypoints_are_visited_in_order_and_failures_reported(count, loops, data):
     first = data.draw(st.integers(0, count - 1))
     stop = data.draw(st.booleans())
     wanted = [(loop, index) for loop in range(loops + 1) for index in range(count)][first:]
@@ -48,7 +48,7 @@ def test_every_waypoint_is_visited_in_order_in_every_round_and_failures_are_told
     assert sequence.doing == ("failed" if stop and any(fails) else "done")
 
 
-def test_a_wait_comes_before_a_task_and_both_before_the_next():
+def test_pause_precedes_task_and_next_waypoint():
     sequence = WaypointSequence(_places(2, wait_ns=500, task="look"), stop_on_failure=False)
     sequence.arrived(1000)
     assert sequence.doing == "wait"
@@ -68,7 +68,7 @@ def test_a_wait_comes_before_a_task_and_both_before_the_next():
             event()
 
 
-def test_sequences_that_make_none_are_refused():
+def test_invalid_waypoint_sequences_are_refused():
     for make in (
         lambda: WaypointSequence([]),
         lambda: WaypointSequence(_places(2), loops=-1),
@@ -81,14 +81,14 @@ def test_sequences_that_make_none_are_refused():
             make()
 
 
-def test_waypoints_of_a_route_look_to_the_next():
+def test_route_waypoints_face_the_next_one():
     ahead = waypoints_along([[0.0, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 2.0]])
     assert [point.pose.theta for point in ahead] == pytest.approx([0.0, 0.0, math.pi / 2, math.pi / 2])
     assert waypoints_along([[0.0, 0.0], [1.0, 0.0]], 2.0)[-1].pose.theta == 2.0
 
 
 @given(st.floats(0.01, 5.0), st.booleans(), st.floats(-3.0, 3.0), st.floats(-3.0, 3.0), st.floats(-3.0, 3.0))
-def test_a_limited_command_keeps_its_arc_and_no_limit_makes_faster(value, percentage, vx, vy, wz):
+def test_limited_command_keeps_its_arc_and_is_never_faster(value, percentage, vx, vy, wz):
     limit, own = SpeedLimit(value, percentage), MotionLimits(forward=2.0, backward=0.5, turn=1.5)
     limits = limit.limits(own)
     assert limit.speed(2.0) <= 2.0
@@ -103,7 +103,7 @@ def test_a_limited_command_keeps_its_arc_and_no_limit_makes_faster(value, percen
     assert SpeedLimit().limits(own) == own
 
 
-def test_the_tightest_limit_holds_and_nonsense_is_refused():
+def test_tightest_speed_limit_holds_and_invalid_ones_are_refused():
     assert tightest((SpeedLimit(1.5), SpeedLimit(50.0, percentage=True), SpeedLimit()), 2.0).speed(2.0) == 1.0
     assert tightest((), 2.0).speed(2.0) == 2.0
     for value, percentage in ((-1.0, False), (math.nan, False), (math.inf, False), (101.0, True)):

@@ -85,7 +85,7 @@ def times_ascend(log: ScanLog) -> bool:
     return bool((np.diff([scan.time_ns for scan in log]) > 0).all())
 
 
-def test_odometry_between_its_poses_and_the_place_of_the_laser(tmp_path: Path) -> None:
+def test_scans_get_interpolated_odometry_and_laser_pose(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     log = read(tmp_path, drive(), progress=lambda done, total: seen.append((done, total)))
     assert len(log) == 30
@@ -101,7 +101,7 @@ def test_odometry_between_its_poses_and_the_place_of_the_laser(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("form", ["rosbag1", "sqlite3", "mcap", "gz"])
-def test_every_kind_of_recording_gives_the_same_scans(tmp_path: Path, form: str) -> None:
+def test_every_log_format_gives_the_same_scans(tmp_path: Path, form: str) -> None:
     items = drive(1.0)
     expected = read(tmp_path, items)
     path = tmp_path / form
@@ -140,7 +140,7 @@ def write_bag(writer: Any, store: Any, items: Items, convert: Callable[[bytes, s
         writer.write(connections[topic], time_ns, convert(serialize(message), name))
 
 
-def test_transforms_stand_in_for_topics_of_odometry(tmp_path: Path) -> None:
+def test_transforms_replace_an_odometry_topic(tmp_path: Path) -> None:
     with_topic = read(tmp_path, drive())
     items = [
         (t, "/tf", tf_message([(way(t).to_se3(), "odom", "base_link")], t)) if topic == "/odom" else (t, topic, message)
@@ -155,7 +155,7 @@ def test_transforms_stand_in_for_topics_of_odometry(tmp_path: Path) -> None:
     assert len(none.odometry) == 0
 
 
-def test_a_laser_upside_down_sees_the_same_points(tmp_path: Path) -> None:
+def test_inverted_laser_gives_the_same_points(tmp_path: Path) -> None:
     flipped = SE3.from_xyz_rpy((0.2, 0.1, 0.3), (math.pi, 0, 0.4))
     log = read(tmp_path, drive(0.2, mounts=[(flipped, "base_link", "laser")]))
     for item in log:
@@ -165,7 +165,7 @@ def test_a_laser_upside_down_sees_the_same_points(tmp_path: Path) -> None:
         assert np.allclose(item.points(), (flipped @ points)[:, :2], atol=1e-5)
 
 
-def test_two_lasers_of_one_moment_come_one_after_the_other(tmp_path: Path) -> None:
+def test_simultaneous_scans_of_two_lasers_are_ordered(tmp_path: Path) -> None:
     rear = (SE3.from_xyz_rpy((-0.2, 0, 0.3), (0, 0, math.pi)), "base_link", "rear")
     items = drive(1.0, mounts=[MOUNT, rear])
     items += [(t, "/rear_scan", scan(t, "rear")) for t, topic, _ in items if topic == "/scan"]
@@ -180,7 +180,7 @@ def test_two_lasers_of_one_moment_come_one_after_the_other(tmp_path: Path) -> No
     assert (one.lasers, len(one)) == (("/scan_filtered",), 9)
 
 
-def test_a_laser_on_a_turning_head_is_where_it_was_at_each_scan(tmp_path: Path) -> None:
+def test_moving_laser_has_its_pose_at_each_scan(tmp_path: Path) -> None:
     items = drive(1.0, mounts=[(SE3.from_xyz_rpy((0.1, 0, 0)), "base_link", "head")])
     for index in range(25):
         t = START + index * 50_000_000
@@ -205,7 +205,7 @@ def change(items: Items, topic: str, edit: Callable[[int, int, Any], tuple[int, 
     return result
 
 
-def test_repeated_stamps_are_spread_and_keep_their_own_odometry(tmp_path: Path) -> None:
+def test_repeated_stamps_are_spread_and_keep_odometry(tmp_path: Path) -> None:
     items: Items = []
     for index in range(20):  # as CARMEN logs have it: odometry and scan recorded together, pairs of equal stamps
         true_ns, t = START + index * TENTH, START + index // 2 * 2 * TENTH
@@ -219,14 +219,14 @@ def test_repeated_stamps_are_spread_and_keep_their_own_odometry(tmp_path: Path) 
     assert any("10 scans of /scan have the stamp of the one before" in warning for warning in log.warnings)
 
 
-def test_scans_logged_twice_are_taken_once(tmp_path: Path) -> None:
+def test_duplicate_scans_are_read_once(tmp_path: Path) -> None:
     items = drive(1.0)
     log = read(tmp_path, sorted(items + [item for item in items if item[1] == "/scan"], key=lambda item: item[0]))
     assert len(log) == 10
     assert log.warnings == ("10 scans of /scan are there twice: left out",)
 
 
-def test_a_stamp_that_goes_back_costs_one_scan_and_many_cost_the_stamps(tmp_path: Path) -> None:
+def test_backward_stamps_drop_a_scan_or_all_stamps(tmp_path: Path) -> None:
     one = change(drive(3.0), "/scan", lambda i, t, m: (t, scan(t - 10**9)) if i == 15 else (t, m))
     log = read(tmp_path, one)
     assert len(log) == 29
@@ -239,7 +239,7 @@ def test_a_stamp_that_goes_back_costs_one_scan_and_many_cost_the_stamps(tmp_path
     assert all(s.odometry is not None and s.odometry.almost_equal(way(s.time_ns), 1e-9) for s in log)
 
 
-def test_stamps_never_set_or_of_another_clock(tmp_path: Path) -> None:
+def test_zero_or_foreign_clock_stamps_are_replaced(tmp_path: Path) -> None:
     for stamp_of in (lambda t: 0, lambda t: t - 10**6 * 10**9):
         log = read(tmp_path, change(drive(), "/scan", lambda i, t, m, s=stamp_of: (t, scan(s(t)))))
         assert len(log) == 30
@@ -247,7 +247,7 @@ def test_stamps_never_set_or_of_another_clock(tmp_path: Path) -> None:
         assert all(s.odometry is not None and s.odometry.almost_equal(way(s.time_ns), 1e-9) for s in log)
 
 
-def test_beams_that_are_missing_and_angles_that_are_none(tmp_path: Path) -> None:
+def test_missing_beams_and_invalid_angles_are_handled(tmp_path: Path) -> None:
     def spoil(i: int, t: int, message: Any) -> tuple[int, Any]:
         wrong = {
             3: {"ranges": np.zeros(0, np.float32)},
@@ -267,7 +267,7 @@ def test_beams_that_are_missing_and_angles_that_are_none(tmp_path: Path) -> None
     assert all(np.isfinite(s.points()).all() for s in log)
 
 
-def test_gaps_leave_scans_without_odometry_unless_the_robot_stood(tmp_path: Path) -> None:
+def test_odometry_gaps_leave_scans_of_a_moving_robot_without(tmp_path: Path) -> None:
     def hole(low: float, high: float) -> Callable[[int, int, Any], tuple[int, Any] | None]:
         return lambda i, t, m: None if low < (t - START) * 1e-9 < high else (t, m)
 
@@ -281,7 +281,7 @@ def test_gaps_leave_scans_without_odometry_unless_the_robot_stood(tmp_path: Path
     assert any("/scan has 1 gaps, the longest of 2.6 s" in warning for warning in seen.warnings)
 
 
-def test_broken_odometry_is_left_out(tmp_path: Path) -> None:
+def test_invalid_odometry_is_dropped(tmp_path: Path) -> None:
     def spoil(i: int, t: int, message: Any) -> tuple[int, Any]:
         if i == 7:
             message.pose.pose.position.x = math.nan
@@ -294,7 +294,7 @@ def test_broken_odometry_is_left_out(tmp_path: Path) -> None:
     assert all(s.odometry is not None and s.odometry.almost_equal(way(s.time_ns), 1e-9) for s in log)
 
 
-def test_one_single_scan_and_no_odometry_and_no_frames(tmp_path: Path) -> None:
+def test_single_scan_without_odometry_or_frames_is_read(tmp_path: Path) -> None:
     log = read(tmp_path, [(START, "/scan", scan(START))])
     assert len(log) == 1
     assert log.scans[0].odometry is None
@@ -303,7 +303,7 @@ def test_one_single_scan_and_no_odometry_and_no_frames(tmp_path: Path) -> None:
     assert [w.split(":")[0] for w in log.warnings] == ["there is no odometry", "no transform from the base to laser"]
 
 
-def test_several_echoes_of_a_beam(tmp_path: Path) -> None:
+def test_multi_echo_scans_are_read(tmp_path: Path) -> None:
     echo = message_type("sensor_msgs/msg/LaserEcho")
     message = message_type("sensor_msgs/msg/MultiEchoLaserScan")(angle_min=-1.0, angle_increment=1.0, range_max=9.0)
     message.header.stamp = stamp(START)
@@ -340,12 +340,12 @@ def test_several_echoes_of_a_beam(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_recordings_that_cannot_be_mapped(tmp_path: Path, items: Items, topics: LogTopics, words: str) -> None:
+def test_recordings_without_scans_are_refused(tmp_path: Path, items: Items, topics: LogTopics, words: str) -> None:
     with pytest.raises(RoboyardError, match=words):
         read(tmp_path, items, topics=topics)
 
 
-def test_files_that_are_no_recordings(tmp_path: Path) -> None:
+def test_invalid_log_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"")
     with pytest.raises(RoboyardError, match="is empty"):
@@ -357,7 +357,7 @@ def test_files_that_are_no_recordings(tmp_path: Path) -> None:
 CARMEN = "FLASER 5 1 2 3 2 1 {x} 0 0 {x} 0 0 {t} host 0\n"
 
 
-def test_a_cut_gzipped_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_truncated_gzip_log_is_read_up_to_its_end(tmp_path: Path) -> None:
     text = "".join(CARMEN.format(x=index * 0.1, t=1000 + index * 0.5) for index in range(2000))
     whole = gzip.compress(text.encode())
     path = tmp_path / "cut.log.gz"
@@ -369,7 +369,7 @@ def test_a_cut_gzipped_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=60))
-def test_spread_times_ascend_and_leave_alone_what_does(steps: list[int]) -> None:
+def test_spread_times_ascend_and_keep_ascending_ones(steps: list[int]) -> None:
     times = np.cumsum(steps).astype(np.int64) * 10**8
     found = spread(times)
     assert (np.diff(found) > 0).all()
@@ -380,7 +380,7 @@ def test_spread_times_ascend_and_leave_alone_what_does(steps: list[int]) -> None
     assert np.array_equal(spread(found), found)
 
 
-def test_intel(external_data: Path) -> None:
+def test_intel_log_is_read(external_data: Path) -> None:
     log = read_log(external_data / "slam" / "intel.clf.gz")
     assert (len(log), log.format, log.odometry_source) == (2725, "carmen", "/odom")
     assert times_ascend(log)

@@ -11,7 +11,7 @@ from roboyard.mapping.loops import Loop
 from roboyard.mapping.preparation import Preparation
 
 
-def test_a_robot_that_turned_unseen_is_found_far_from_where_it_believes_to_be() -> None:
+def test_loop_search_finds_a_robot_after_an_unseen_turn() -> None:
     way = drive(1.5)
     scans = list(log(way))
     slam = GraphSlam()

@@ -40,7 +40,7 @@ def driven(motion: Motion, truth: list[SE2], told: list[SE2], noise: float = 0.0
 
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0.75, 1.3), st.floats(0.75, 1.3), st.floats(-0.15, 0.15), st.integers(0, 1000))
-def test_what_is_always_wrong_with_odometry_is_set_right(way: float, turning: float, veering: float, seed: int) -> None:
+def test_systematic_odometry_errors_are_corrected(way: float, turning: float, veering: float, seed: int) -> None:
     truth = steps(120, seed)
     missed = driven(Motion(), truth, [wrong(step, way, turning, veering) for step in truth], noise=0.01)
     assert np.mean(missed[-30:]) < 0.06
@@ -48,12 +48,12 @@ def test_what_is_always_wrong_with_odometry_is_set_right(way: float, turning: fl
 
 @given(st.integers(0, 1000))
 @settings(max_examples=20, deadline=None)
-def test_odometry_that_is_right_stays_as_it_is(seed: int) -> None:
+def test_exact_odometry_is_unchanged(seed: int) -> None:
     truth = steps(60, seed)
     assert max(driven(Motion(), truth, truth)) < 1e-9
 
 
-def test_a_jump_teaches_little() -> None:
+def test_single_jump_changes_the_calibration_little() -> None:
     truth = steps(80, 3)
     told = [step @ SE2(2.0, 0.0, 1.0) if k == 40 else step for k, step in enumerate(truth)]
     missed = driven(Motion(), truth, told)
@@ -61,7 +61,7 @@ def test_a_jump_teaches_little() -> None:
 
 
 @pytest.mark.parametrize("told", [False, True])
-def test_what_no_scan_told_teaches_nothing(told: bool) -> None:
+def test_steps_without_scan_match_change_nothing(told: bool) -> None:
     motion, odometry = Motion(), SE2()
     motion.learn(0, odometry, None, False, None)
     for k in range(1, 20):

@@ -37,7 +37,7 @@ def seen(off: tuple[float, float] = (0.0, 0.0), T_world_map: SE2 = SE2()) -> Occ
     return OccupancyGrid(cells, frame)
 
 
-def test_a_perfect_map_is_perfect_to_its_cells() -> None:
+def test_exact_map_has_errors_below_a_cell() -> None:
     found = compare(seen(), hall(), PLAN, SE2())
     assert found.wall_error < 0.04
     assert found.iou_occupied > 0.97
@@ -48,7 +48,7 @@ def test_a_perfect_map_is_perfect_to_its_cells() -> None:
 @pytest.mark.slow
 @settings(max_examples=5)
 @given(st.integers(-200, 200), st.integers(-200, 200))
-def test_where_the_map_lies_does_not_matter(x: int, y: int) -> None:
+def test_map_comparison_is_independent_of_the_frame(x: int, y: int) -> None:
     T = SE2(0.05 * x, 0.05 * y, 0.0)
     grid = seen()
     there = GridFrame(0.05, grid.frame.shape, T.inverse() @ grid.frame.T_map_grid)
@@ -58,7 +58,7 @@ def test_where_the_map_lies_does_not_matter(x: int, y: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_map_that_is_off_is_worse_by_as_much() -> None:
+def test_shifted_map_has_the_shift_as_error() -> None:
     errors = [compare(seen((off, off)), hall(), PLAN, SE2()) for off in (0.0, 0.1, 0.2, 0.3)]
     walls = [found.wall_error for found in errors]
     assert walls == sorted(walls)
@@ -67,7 +67,7 @@ def test_a_map_that_is_off_is_worse_by_as_much() -> None:
     assert [found.iou_free for found in errors] == sorted((found.iou_free for found in errors), reverse=True)
 
 
-def test_what_the_map_leaves_out_lowers_the_coverage() -> None:
+def test_missing_cells_lower_the_coverage() -> None:
     grid = seen()
     cells = grid.cells.copy()
     cells[:, 90:] = -1
@@ -77,7 +77,7 @@ def test_what_the_map_leaves_out_lowers_the_coverage() -> None:
     assert half.iou_occupied > 0.95  # what it has is right
 
 
-def test_nothing_cannot_be_compared() -> None:
+def test_comparison_of_empty_maps_is_refused() -> None:
     empty = OccupancyGrid(np.full((10, 10), -1, np.int8), GridFrame(0.05, (10, 10)))
     with pytest.raises(InputError):
         compare(empty, hall(), PLAN, SE2())

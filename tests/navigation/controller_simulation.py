@@ -1,4 +1,4 @@
-"""A kinematic robot among pillars, driven in a closed loop: what the tests of controllers share."""
+"""A kinematic robot among pillars that a controller drives in a closed loop."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.harness.robots import GridWorld
 
 from roboyard.control import PlanarTwist
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
-from roboyard.navigation import Costmap, Footprint, InflationLayer, LayeredCostmap, MotionLimits, Path
+from roboyard.navigation import Costmap, Footprint, InflationLayer, LayeredCostmap, MotionLimits, NavigationError, Path
 from roboyard.navigation.costmap import LETHAL
+from roboyard.navigation.costmap.bounds import Bounds
 from roboyard.navigation.footprint import lies_on_obstacle
 
 PERIOD = 0.05
@@ -20,7 +22,7 @@ LIMITS = MotionLimits(forward=0.5, backward=0.2, turn=1.5)
 OMNI = MotionLimits(forward=0.5, backward=0.5, sideways=0.5, turn=1.5)
 
 
-def inflated(obstacles: NDArray[np.bool_], radius: float = 0.5, scaling: float = 4.0) -> Costmap:
+def inflated_costmap(obstacles: NDArray[np.bool_], radius: float = 0.5, scaling: float = 4.0) -> Costmap:
     """A map of 5 cm cells whose corner lies at the origin."""
 
     class Walls:
@@ -28,8 +30,6 @@ def inflated(obstacles: NDArray[np.bool_], radius: float = 0.5, scaling: float =
 
         def fit(self, frame, moved): ...
         def changed(self):
-            from roboyard.navigation.costmap.bounds import Bounds
-
             return Bounds.whole(obstacles.shape)
 
         def reach(self):
@@ -45,12 +45,11 @@ def inflated(obstacles: NDArray[np.bool_], radius: float = 0.5, scaling: float =
     return layers.costmap()
 
 
-def pillars(seed: int, count: int, size: float = 6.0) -> NDArray[np.bool_]:
+def pillar_walls(seed: int, count: int, size: float = 6.0) -> NDArray[np.bool_]:
     """A room with pillars of 20 cm, none of them near two opposite corners."""
     rng = np.random.default_rng(seed)
-    n = round(size / 0.05)
-    grid = np.zeros((n, n), dtype=bool)
-    grid[[0, -1]] = grid[:, [0, -1]] = True
+    grid = GridWorld.room(size, size).walls
+    n = len(grid)
     for row, column in rng.integers(4, n - 8, (count, 2)):
         near = min(np.hypot(row - 16, column - 16), np.hypot(row - n + 16, column - n + 16))
         if near > 18:
@@ -59,12 +58,12 @@ def pillars(seed: int, count: int, size: float = 6.0) -> NDArray[np.bool_]:
 
 
 @dataclass
-class Drive:
-    """What became of a drive."""
+class DriveResult:
+    """The outcome of a drive: poses and commands, and why it ended."""
 
     arrived: bool = False
-    touched: bool = False
-    trouble: list[str] = field(default_factory=list)
+    collided: bool = False
+    causes: list[str] = field(default_factory=list)
     commands: list[PlanarTwist] = field(default_factory=list)
     poses: list[SE2] = field(default_factory=list)
 
@@ -73,7 +72,8 @@ class Drive:
         return len(self.commands) * PERIOD
 
 
-def touched(costmap: Costmap, pose: SE2, footprint: Footprint = BODY) -> bool:
+def overlaps_obstacle(costmap: Costmap, pose: SE2, footprint: Footprint = BODY) -> bool:
+    """Whether a footprint at a pose lies on an obstacle."""
     here = costmap.frame.T_map_grid.inverse() @ pose
     scale = 1.0 / costmap.frame.resolution
     border = footprint.border(costmap.frame.resolution) * scale
@@ -82,11 +82,9 @@ def touched(costmap: Costmap, pose: SE2, footprint: Footprint = BODY) -> bool:
 
 def drive(
     controller, costmap: Costmap, path: Path, start: SE2, periods: int = 1200, *, overlapping: bool = False
-) -> Drive:
-    """Until the controller says that it has arrived, or it touches something, unless it begins ``overlapping`` it."""
-    from roboyard.navigation import NavigationError
-
-    result, pose, twist = Drive(), start, PlanarTwist()
+) -> DriveResult:
+    """Drive until the controller reports arrival or the robot collides; ``overlapping`` ignores collisions."""
+    result, pose, twist = DriveResult(), start, PlanarTwist()
     controller.follow(path)
     for _ in range(periods):
         result.poses.append(pose)
@@ -96,11 +94,11 @@ def drive(
         try:
             twist = controller.command(pose, twist, costmap)
         except NavigationError as error:
-            result.trouble.append(error.cause)
+            result.causes.append(error.cause)
             break
         result.commands.append(twist)
         pose = pose @ SE2.exp([PERIOD * value for value in twist])
-        if not overlapping and touched(costmap, pose):
-            result.touched = True
+        if not overlapping and overlaps_obstacle(costmap, pose):
+            result.collided = True
             break
     return result

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
-from tests.navigation.yards import BODY, LIMITS, Yard, room
+from tests.navigation.task_simulation import BODY, LIMITS, TaskSimulation, room_walls
 
 from roboyard.config import loads
 from roboyard.errors import ConfigError, InputError, UnknownNameError
@@ -37,7 +37,7 @@ WINDOW = Part("window")
 
 def _pillars(seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    cells = room(6.0, 4.0)
+    cells = room_walls(6.0, 4.0)
     for _ in range(5):
         row, column = rng.integers(8, 68), rng.integers(28, 90)
         cells[row : row + 5, column : column + 5] = True
@@ -47,41 +47,41 @@ def _pillars(seed: int) -> np.ndarray:
 # -- simple motions ----------------------------------------------------------------------------------------------------
 @settings(max_examples=15, deadline=None)
 @given(st.floats(-7.0, 7.0), st.floats(-1.0, 1.0).filter(lambda d: abs(d) > 0.05))
-def test_motions_go_as_far_as_they_are_asked_to(angle: float, distance: float) -> None:
-    yard = Yard(room(4.0, 4.0), SE2(2.0, 2.0, 0.3))
+def test_spin_and_straight_reach_their_targets(angle: float, distance: float) -> None:
+    simulation = TaskSimulation(room_walls(4.0, 4.0), SE2(2.0, 2.0, 0.3))
     spin = Spin(BODY, angle, 20.0)
-    assert yard.run(spin, 30.0) is None
+    assert simulation.run(spin, 30.0) is None
     assert spin.turned == pytest.approx(angle, abs=0.12)
     straight = Straight(BODY, distance, 0.5, 20.0)
-    begin, yard.time = yard.pose, 0.0
-    assert yard.run(straight, 30.0) is None
-    moved = begin.inverse() @ yard.pose
+    begin, simulation.time = simulation.pose, 0.0
+    assert simulation.run(straight, 30.0) is None
+    moved = begin.inverse() @ simulation.pose
     assert moved.x == pytest.approx(distance, abs=0.05)
     assert abs(moved.y) < 0.05
-    assert not yard.touched
+    assert not simulation.collisions
 
 
-def test_a_motion_that_is_blocked_ends_at_once_and_touches_nothing() -> None:
-    yard = Yard(room(4.0, 4.0), SE2(3.5, 2.0, 0.0))
-    error = yard.run(Straight(BODY, 2.0, 0.5, 20.0), 30.0)
+def test_blocked_motion_ends_at_once_without_collision() -> None:
+    simulation = TaskSimulation(room_walls(4.0, 4.0), SE2(3.5, 2.0, 0.0))
+    error = simulation.run(Straight(BODY, 2.0, 0.5, 20.0), 30.0)
     assert isinstance(error, Blocked)
     assert error.cause == "blocked"
-    assert not yard.touched
+    assert not simulation.collisions
 
 
-def test_a_robot_that_cannot_move_gives_up_in_the_time_allowed() -> None:
-    yard = Yard(room(4.0, 4.0), SE2(2.0, 2.0, 0.0))
-    yard.drive = lambda twist: setattr(yard, "time", yard.time + 0.1)  # its wheels spin
+def test_motion_of_an_immobile_robot_times_out() -> None:
+    simulation = TaskSimulation(room_walls(4.0, 4.0), SE2(2.0, 2.0, 0.0))
+    simulation.drive = lambda twist: setattr(simulation, "time", simulation.time + 0.1)  # its wheels spin
     for task in (Spin(BODY, 3.0, 2.0), Straight(BODY, -0.5, 0.2, 2.0)):
-        began = yard.time
-        assert isinstance(yard.run(task, 60.0), TimeOut)
-        assert yard.time - began <= 2.3
+        began = simulation.time
+        assert isinstance(simulation.run(task, 60.0), TimeOut)
+        assert simulation.time - began <= 2.3
 
 
-def test_waiting_takes_its_time() -> None:
-    yard = Yard(room(2.0, 2.0), SE2(1.0, 1.0, 0.0))
-    assert yard.run(Wait(1.5), 10.0) is None
-    assert yard.time == pytest.approx(1.5, abs=0.11)
+def test_wait_lasts_its_duration() -> None:
+    simulation = TaskSimulation(room_walls(2.0, 2.0), SE2(1.0, 1.0, 0.0))
+    assert simulation.run(Wait(1.5), 10.0) is None
+    assert simulation.time == pytest.approx(1.5, abs=0.11)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_waiting_takes_its_time() -> None:
         lambda: Wait(-1.0),
     ],
 )
-def test_motions_that_make_no_sense_are_refused(make) -> None:
+def test_invalid_motions_are_refused(make) -> None:
     with pytest.raises(InputError):
         make()
 
@@ -102,7 +102,7 @@ def test_motions_that_make_no_sense_are_refused(make) -> None:
 # -- looking ahead -----------------------------------------------------------------------------------------------------
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_the_nearest_reachable_place_is_reachable_and_none_is_nearer(seed: int) -> None:
+def test_nearest_reachable_pose_is_the_nearest_of_all_cells(seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = np.where(rng.random((25, 30)) < 0.4, rng.choice([INSCRIBED, LETHAL, UNKNOWN], (25, 30)), FREE)
     cells = cells.astype(np.uint8)
@@ -124,123 +124,131 @@ def test_the_nearest_reachable_place_is_reachable_and_none_is_nearer(seed: int) 
 # -- to a pose ---------------------------------------------------------------------------------------------------------
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 1000), st.booleans())
-def test_a_drive_arrives_without_touching_what_the_map_does_not_know(seed: int, mapped: bool) -> None:
+def test_navigation_arrives_around_unmapped_obstacles(seed: int, mapped: bool) -> None:
     true = _pillars(seed)
     start, goal = SE2(0.7, 2.0, 0.0), SE2(5.3, 2.0, 1.0)
-    yard = Yard(true, start, true if mapped else room(6.0, 4.0), controller=WINDOW)
-    if not math.isfinite(_way(yard, goal)):
+    simulation = TaskSimulation(true, start, true if mapped else room_walls(6.0, 4.0), controller=WINDOW)
+    if not math.isfinite(_way(simulation, goal)):
         return
-    task = Navigate(yard.driver, [goal])
-    error = yard.run(task, 120.0)
-    assert error is None, (error, yard.pose)
-    assert not yard.touched
-    assert yard.pose.distance(goal) <= 0.15
-    speeds = np.array([twist.vx for twist in yard.commands])
+    task = Navigate(simulation.driver, [goal])
+    error = simulation.run(task, 120.0)
+    assert error is None, (error, simulation.pose)
+    assert not simulation.collisions
+    assert simulation.pose.distance(goal) <= 0.15
+    speeds = np.array([twist.vx for twist in simulation.commands])
     assert speeds.max() <= LIMITS.forward + 1e-9
 
 
-def _way(yard: Yard, goal: SE2) -> float:
+def _way(simulation: TaskSimulation, goal: SE2) -> float:
     """Length of a way with room to spare, or infinity."""
-    grown = ndimage.binary_dilation(yard.true, iterations=7)
+    grown = ndimage.binary_dilation(simulation.world.walls, iterations=7)
     labels, _ = ndimage.label(~grown)
-    here, there = (labels[tuple(yard.frame.cells(pose.xy))] for pose in (yard.pose, goal))
+    here, there = (labels[tuple(simulation.frame.cells(pose.xy))] for pose in (simulation.pose, goal))
     return 0.0 if here and here == there else math.inf
 
 
-def test_a_goal_behind_walls_is_given_up_in_bounded_time_and_approached_if_asked() -> None:
-    true = room(6.0, 4.0)
+def test_unreachable_goal_fails_or_is_approached() -> None:
+    true = room_walls(6.0, 4.0)
     true[:, 70] = True
     for approach in (False, True):
-        yard = Yard(true, SE2(1.0, 2.0, 0.0), room(6.0, 4.0), controller=WINDOW)
-        task = Navigate(yard.driver, [SE2(5.0, 2.0, 0.0)], approach=approach)
-        error = yard.run(task, 120.0)
-        assert not yard.touched
+        simulation = TaskSimulation(true, SE2(1.0, 2.0, 0.0), room_walls(6.0, 4.0), controller=WINDOW)
+        task = Navigate(simulation.driver, [SE2(5.0, 2.0, 0.0)], approach=approach)
+        error = simulation.run(task, 120.0)
+        assert not simulation.collisions
         if approach:
             assert error is None
-            assert 3.0 < yard.pose.x < 3.5
+            assert 3.0 < simulation.pose.x < 3.5
         else:
             assert error.cause == "no_path"
             found = error.explanation
             assert found.width < found.needed, "closed, or as good as: beams at a slant leave holes in the wall"
             assert found.place[0] == pytest.approx(3.525, abs=0.1)
-            assert 1 <= task.recoveries <= 2 * len(yard.settings.recovery.order)
+            assert 1 <= task.recoveries <= 2 * len(simulation.settings.recovery.order)
 
 
-def test_a_drive_through_poses_passes_them_in_order() -> None:
-    yard = Yard(room(6.0, 4.0), SE2(0.7, 0.7, 0.0), controller=WINDOW)
+def test_navigation_through_poses_passes_poses_in_order() -> None:
+    simulation = TaskSimulation(room_walls(6.0, 4.0), SE2(0.7, 0.7, 0.0), controller=WINDOW)
     goals = [SE2(2.0, 2.5, 0.0), SE2(4.0, 2.5, 0.0), SE2(5.2, 1.0, -1.57)]
-    task = Navigate(yard.driver, goals)
+    task = Navigate(simulation.driver, goals)
     track = []
-    drive = yard.drive
-    yard.drive = lambda twist: (drive(twist), track.append(yard.pose))
-    assert yard.run(task, 60.0) is None
+    drive = simulation.drive
+    simulation.drive = lambda twist: (drive(twist), track.append(simulation.pose))
+    assert simulation.run(task, 60.0) is None
     nearest = [int(np.argmin([pose.distance(goal) for pose in track])) for goal in goals]
     assert nearest == sorted(nearest)
     assert all(min(pose.distance(goal) for pose in track) <= 0.5 for goal in goals)
 
 
 @pytest.mark.parametrize("controller", ["window", "mppi"])
-def test_a_drive_that_is_saved_in_the_middle_goes_on_with_the_same_bits(controller: str) -> None:
+def test_saved_navigation_continues_bit_for_bit(controller: str) -> None:
     small = {"batch": 200, "steps": 20} if controller == "mppi" else {}
     true = _pillars(3)
 
-    def yard() -> Yard:
-        return Yard(true, SE2(0.7, 2.0, 0.0), room(6.0, 4.0), controller=Part(controller, small))
+    def simulation() -> TaskSimulation:
+        return TaskSimulation(true, SE2(0.7, 2.0, 0.0), room_walls(6.0, 4.0), controller=Part(controller, small))
 
     goal = SE2(5.3, 2.0, 0.0)
-    one = yard()
+    one = simulation()
     task = Navigate(one.driver, [goal])
     for _ in range(40):
-        one.drive(task.step(one.now()))
-    two = yard()
+        one.drive(task.step(one.situation()))
+    two = simulation()
     again = Navigate(two.driver, [goal])
     two.pose, two.twist, two.time = one.pose, one.twist, one.time
     two.surroundings.load(one.surroundings.save())
     again.load(task.save())
     two.driver.controller.load(one.driver.controller.save())
     for _ in range(25):
-        first, second = task.step(one.now()), again.step(two.now())
+        first, second = task.step(one.situation()), again.step(two.situation())
         assert first == second
         one.drive(first)
         two.drive(second)
 
 
-def test_a_path_is_followed_to_its_end() -> None:
-    yard = Yard(room(6.0, 4.0), SE2(1.0, 2.0, 0.0), controller=WINDOW)
+def test_follow_path_reaches_the_end() -> None:
+    simulation = TaskSimulation(room_walls(6.0, 4.0), SE2(1.0, 2.0, 0.0), controller=WINDOW)
     path = make_planner(Part("wave"), BODY.footprint).plan(
-        yard.surroundings.world_costs(), yard.pose, SE2(4.0, 3.0, 0.0)
+        simulation.surroundings.world_costs(), simulation.pose, SE2(4.0, 3.0, 0.0)
     )
-    task = FollowPath(path, yard.driver.controller, yard.settings.tolerance, yard.settings.patience, 1.0)
+    task = FollowPath(
+        path, simulation.driver.controller, simulation.settings.tolerance, simulation.settings.patience, 1.0
+    )
     before = task.left
-    assert yard.run(task, 30.0) is None
+    assert simulation.run(task, 30.0) is None
     assert before == pytest.approx(path.length)
     assert task.left < 0.2
-    assert yard.pose.distance(SE2(4.0, 3.0, 0.0)) < 0.12
+    assert simulation.pose.distance(SE2(4.0, 3.0, 0.0)) < 0.12
 
 
-def test_smoothed_ways_lead_through_all_goals_and_bend_less() -> None:
+def test_smoothed_paths_pass_all_goals_and_bend_less() -> None:
     goals = [SE2(3.0, 3.2, 0.0), SE2(5.3, 2.0, 0.0)]
     sharpest = {}
     for radius in (0.0, 0.6):
-        yard = Yard(_pillars(3), SE2(0.7, 2.0, 0.0), controller=WINDOW, smoothing=Smoothing(turning_radius=radius))
-        way = plan_through(yard.driver.planner, yard.surroundings.world_costs(), yard.pose, goals, 0.5)
+        simulation = TaskSimulation(
+            _pillars(3), SE2(0.7, 2.0, 0.0), controller=WINDOW, smoothing=Smoothing(turning_radius=radius)
+        )
+        way = plan_through(
+            simulation.driver.planner, simulation.surroundings.world_costs(), simulation.pose, goals, 0.5
+        )
         away = np.hypot(*(way.poses[:, :2] - goals[0].xy).T)
         assert away.min() < 1e-9
-        assert not is_blocked(yard.surroundings.world_costs(), way.poses)
+        assert not is_blocked(simulation.surroundings.world_costs(), way.poses)
         parts = np.split(way.poses[:, :2], [int(np.argmin(away))])
         turns = [np.abs(np.diff(np.unwrap(np.arctan2(*np.diff(part, axis=0).T[::-1])))) for part in parts]
         sharpest[radius] = max(turn.max() for turn in turns)
     assert sharpest[0.6] < 0.7 * sharpest[0.0]
 
 
-def test_a_smoothed_way_is_driven_to_its_end() -> None:
-    yard = Yard(_pillars(3), SE2(0.7, 2.0, 0.0), controller=WINDOW, smoothing=Smoothing(turning_radius=0.6))
-    assert yard.run(Navigate(yard.driver, [SE2(5.3, 2.0, 0.0)]), 60.0) is None
-    assert not yard.touched
-    assert yard.pose.distance(SE2(5.3, 2.0, 0.0)) <= 0.15
+def test_navigation_on_a_smoothed_path_arrives() -> None:
+    simulation = TaskSimulation(
+        _pillars(3), SE2(0.7, 2.0, 0.0), controller=WINDOW, smoothing=Smoothing(turning_radius=0.6)
+    )
+    assert simulation.run(Navigate(simulation.driver, [SE2(5.3, 2.0, 0.0)]), 60.0) is None
+    assert not simulation.collisions
+    assert simulation.pose.distance(SE2(5.3, 2.0, 0.0)) <= 0.15
 
 
-def test_smoothed_ways_enter_unknown_ground_only_where_the_planner_may() -> None:
+def test_smoothing_keeps_the_planners_rule_for_unknown_cells() -> None:
     for told, allowed in (({}, False), ({"traversal": {"allow_unknown": True}}, True)):
         planner = make_planner(Part("wave", told), BODY.footprint, Smoothing(least_radius=0.4))
         assert isinstance(planner, SmoothedPlanner)
@@ -260,33 +268,33 @@ def test_smoothed_ways_enter_unknown_ground_only_where_the_planner_may() -> None
         (SE2(5.0, 2.0, 0.0), GoalUnknown),
     ],
 )
-def test_goals_that_no_way_leads_to_are_refused_by_cause(goal: SE2, error: type) -> None:
-    yard = Yard(room(6.0, 4.0), SE2(1.0, 2.0, 0.0), controller=WINDOW)
-    cells = np.where(room(6.0, 4.0), 100, 0).astype(np.int8)
+def test_unreachable_goals_are_refused_by_cause(goal: SE2, error: type) -> None:
+    simulation = TaskSimulation(room_walls(6.0, 4.0), SE2(1.0, 2.0, 0.0), controller=WINDOW)
+    cells = np.where(room_walls(6.0, 4.0), 100, 0).astype(np.int8)
     cells[30:60, 90:110] = -1
-    yard.surroundings.take_map(type(yard.surroundings._map)(cells, yard.frame))
+    simulation.surroundings.take_map(type(simulation.surroundings._map)(cells, simulation.frame))
     with pytest.raises(error):
-        yard.driver.check_goal(goal)
-    yard.driver.check_goal(SE2(3.0, 2.0, 0.0))
+        simulation.driver.check_goal(goal)
+    simulation.driver.check_goal(SE2(3.0, 2.0, 0.0))
 
 
-def test_a_goal_that_is_no_number_is_refused() -> None:
-    yard = Yard(room(6.0, 4.0), SE2(1.0, 2.0, 0.0), controller=WINDOW)
+def test_goal_with_nan_is_refused() -> None:
+    simulation = TaskSimulation(room_walls(6.0, 4.0), SE2(1.0, 2.0, 0.0), controller=WINDOW)
     goal = SE2(1.0, 1.0, 0.0)
     object.__setattr__(goal, "x", math.nan)
     with pytest.raises(GoalInvalid):
-        yard.driver.check_goal(goal)
+        simulation.driver.check_goal(goal)
 
 
 @pytest.mark.parametrize("smoothing", [{"turning_radius": -1.0}, {"least_radius": math.nan}, {"turning_radius": 101.0}])
-def test_smoothing_that_makes_no_sense_is_refused(smoothing) -> None:
+def test_invalid_smoothing_is_refused(smoothing) -> None:
     with pytest.raises(ConfigError, match=next(iter(smoothing))):
         Smoothing(**smoothing)
     with pytest.raises(ConfigError, match=next(iter(smoothing))):
         loads(NavigatorSettings, f"smoothing: {smoothing}".replace("nan", ".nan"))
 
 
-def test_settings_that_make_no_sense_are_refused() -> None:
+def test_invalid_navigation_settings_are_refused() -> None:
     with pytest.raises(ConfigError, match="clear_outside"):
         RecoverySettings(steps=("dance",))
     with pytest.raises(UnknownNameError, match="dijkstra"):

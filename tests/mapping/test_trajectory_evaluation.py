@@ -41,7 +41,7 @@ def some_relations(rng: np.random.Generator, track: Trajectory, n: int = 20) -> 
 
 
 @given(seeds)
-def test_many_poses_follow_the_laws_of_one(seed: int) -> None:
+def test_vectorized_poses_equal_single_poses(seed: int) -> None:
     a, b = np.random.default_rng(seed).uniform(-3, 3, (2, 5, 3))
     for row, (p, q) in zip(compose(a, b), zip(a, b, strict=True), strict=True):
         assert SE2(*row).almost_equal(SE2(*p) @ SE2(*q), 1e-12)
@@ -52,7 +52,7 @@ def test_many_poses_follow_the_laws_of_one(seed: int) -> None:
 
 
 @given(seeds, moves)
-def test_relations_are_kept_by_their_own_trajectory_wherever_its_map_lies(seed: int, T: SE2) -> None:
+def test_relations_of_a_trajectory_are_frame_independent(seed: int, T: SE2) -> None:
     rng = np.random.default_rng(seed)
     track = drive(rng)
     relations = some_relations(rng, track)
@@ -63,7 +63,7 @@ def test_relations_are_kept_by_their_own_trajectory_wherever_its_map_lies(seed: 
 
 
 @given(seeds, st.floats(-2, 2), st.floats(-2, 2), st.floats(-3, 3))
-def test_the_error_of_a_relation_is_what_was_put_into_it(seed: int, dx: float, dy: float, turn: float) -> None:
+def test_relation_error_equals_the_added_error(seed: int, dx: float, dy: float, turn: float) -> None:
     rng = np.random.default_rng(seed)
     track = drive(rng)
     true = some_relations(rng, track)
@@ -75,7 +75,7 @@ def test_the_error_of_a_relation_is_what_was_put_into_it(seed: int, dx: float, d
     assert errors.translational.std < 1e-9
 
 
-def test_relations_count_when_a_pose_is_within_the_tolerance() -> None:
+def test_relations_count_within_the_time_tolerance() -> None:
     track = Trajectory([0, 10**9, 5 * 10**9], [[0, 0, 0], [1, 0, 0], [5, 0, 0]])
     first, second = [0, 0, 0, 10**9], [1_300_000_000, 1_300_000_001, 5_300_000_000, 3 * 10**9]
     relations = Relations(first, second, [[1.3, 0, 0], [1.3, 0, 0], [5.0, 0, 0], [2.0, 0, 0]])
@@ -86,7 +86,7 @@ def test_relations_count_when_a_pose_is_within_the_tolerance() -> None:
 
 
 @given(seed=seeds)
-def test_relations_and_trajectories_come_back_from_their_files(seed: int, tmp_path_factory) -> None:
+def test_relations_and_trajectories_survive_their_files(seed: int, tmp_path_factory) -> None:
     rng = np.random.default_rng(seed)
     track = drive(rng)
     relations = some_relations(rng, track)
@@ -108,12 +108,12 @@ def test_relations_and_trajectories_come_back_from_their_files(seed: int, tmp_pa
 
 
 @given(st.integers(0, 9_000_000_000_000_000_000))
-def test_times_in_seconds_lose_nothing(time_ns: int) -> None:
+def test_times_in_seconds_are_exact(time_ns: int) -> None:
     assert nanoseconds(seconds(time_ns), "here") == time_ns
 
 
 @given(seeds, moves)
-def test_alignment_finds_the_motion_and_agrees_with_umeyama(seed: int, T: SE2) -> None:
+def test_alignment_equals_umeyama(seed: int, T: SE2) -> None:
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(12, 2)) * 5
     assert align(points, T @ points).almost_equal(T, 1e-9)
@@ -127,7 +127,7 @@ def test_alignment_finds_the_motion_and_agrees_with_umeyama(seed: int, T: SE2) -
 
 
 @given(seeds, moves)
-def test_the_absolute_error_does_not_see_where_the_map_lies(seed: int, T: SE2) -> None:
+def test_absolute_error_is_frame_independent(seed: int, T: SE2) -> None:
     rng = np.random.default_rng(seed)
     truth = drive(rng)
     believed = Trajectory(truth.times_ns, truth.poses + rng.normal(size=truth.poses.shape) * 0.1)
@@ -143,7 +143,7 @@ def test_the_absolute_error_does_not_see_where_the_map_lies(seed: int, T: SE2) -
 
 
 @given(moves, st.floats(-0.2, 0.2))
-def test_the_relative_error_of_a_drift_is_the_drift(T: SE2, rate: float) -> None:
+def test_relative_error_of_a_drift_equals_the_drift(T: SE2, rate: float) -> None:
     times = np.arange(20) * 10**9
     truth = Trajectory(times, np.column_stack([np.arange(20.0), np.zeros(20), np.zeros(20)]))
     believed = Trajectory(times, truth.poses + rate * np.arange(20)[:, None] * [0.0, 1.0, 0.0])
@@ -156,7 +156,7 @@ def test_the_relative_error_of_a_drift_is_the_drift(T: SE2, rate: float) -> None
 
 
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=50))
-def test_statistics(values: list[float]) -> None:
+def test_error_statistics_equal_numpy(values: list[float]) -> None:
     found = ErrorStatistics.of(values)
     sizes = np.abs(values)
     assert found.mean <= found.rmse + 1e-9
@@ -180,7 +180,7 @@ LINE = "1.0 2.0 0.1 0.2 0 0 0 0.3\n"
         ("9" * 100_000, "is no text"),
     ],
 )
-def test_what_is_no_file_of_relations(text: str, words: str, tmp_path: Path) -> None:
+def test_invalid_relation_files_are_refused(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "r").write_text(text)
     with pytest.raises(InputError, match=words):
         read_relations(tmp_path / "r")
@@ -196,13 +196,13 @@ def test_what_is_no_file_of_relations(text: str, words: str, tmp_path: Path) -> 
         ("1 inf 0 0 0 0 0 1\n", "is not finite"),
     ],
 )
-def test_what_is_no_trajectory(text: str, words: str, tmp_path: Path) -> None:
+def test_invalid_trajectories_are_refused(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "t").write_text(text)
     with pytest.raises(InputError, match=words):
         read_tum(tmp_path / "t")
 
 
-def test_files_that_are_missing_or_cut_off(tmp_path: Path) -> None:
+def test_missing_or_truncated_trajectory_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         read_relations(tmp_path / "none")
     with pytest.raises(InputError, match="is no file"):
@@ -215,7 +215,7 @@ def test_files_that_are_missing_or_cut_off(tmp_path: Path) -> None:
         write_tum(tmp_path / "no" / "such", Trajectory([0], np.zeros((1, 3))))
 
 
-def test_trajectories_of_different_times_cannot_be_compared() -> None:
+def test_trajectories_without_common_times_are_refused() -> None:
     one, other = (Trajectory([t, t + 10], np.zeros((2, 3))) for t in (0, 10**12))
     for compare in (absolute_error, relative_error):
         with pytest.raises(InputError):

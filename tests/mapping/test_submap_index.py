@@ -34,7 +34,7 @@ def _agrees(at: Whereabouts, graph: GrowingGraph, submaps: list[Submap], finishe
         assert (at.paths[row], at.doubts[row], at.parts[row]) == (submaps[k].path, node.doubt, submaps[k].part)
 
 
-def test_it_follows_the_graph_and_is_made_anew_only_when_something_changed() -> None:
+def test_submap_index_follows_changes_of_the_graph() -> None:
     graph, submaps = _graph(6)
     at = Whereabouts().of(graph, submaps, [0, 1, 2])
     _agrees(at, graph, submaps, [0, 1, 2])
@@ -48,7 +48,7 @@ def test_it_follows_the_graph_and_is_made_anew_only_when_something_changed() -> 
     assert np.abs(solved.middles - before).max() > 0.1
 
 
-def test_no_submaps_are_nowhere() -> None:
+def test_submap_index_without_submaps_is_empty() -> None:
     graph, submaps = _graph(1)
     at = Whereabouts().of(graph, submaps, [])
     assert at.middles.shape == (0, 2)

@@ -71,14 +71,14 @@ CARS = given(st.integers(0, 2**32 - 1), st.floats(-3.1, 3.1), st.sampled_from([0
 
 @settings(max_examples=6, deadline=None)
 @CARS
-def test_cars_ways_are_free_and_bend_no_tighter_than_the_car_can(seed, theta, radius, reverse) -> None:
+def test_car_paths_are_free_and_keep_the_turning_radius(seed, theta, radius, reverse) -> None:
     _drives_as_a_car(seed, theta, radius, reverse, budget=2_000)
 
 
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @CARS
-def test_so_are_ways_that_take_long_to_find(seed, theta, radius, reverse) -> None:
+def test_expensive_car_paths_are_free_and_keep_turning_radius(seed, theta, radius, reverse) -> None:
     _drives_as_a_car(seed, theta, radius, reverse, budget=50_000)
 
 
@@ -106,7 +106,7 @@ def _drives_as_a_car(seed: int, theta: float, radius: float, reverse: bool, budg
 
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(-3.1, 3.1))
-def test_long_robots_turn_on_the_spot_without_touching(seed, theta) -> None:
+def test_long_robot_turns_in_place_without_collision(seed, theta) -> None:
     costmap = _field(seed)
     start, goal = _at(costmap, 0.9, 0.9, 0.8), _at(costmap, 7.1, 7.1, theta)
     try:
@@ -121,7 +121,7 @@ def test_long_robots_turn_on_the_spot_without_touching(seed, theta) -> None:
     assert path.poses[-1] == pytest.approx([goal.x, goal.y, goal.theta], abs=1e-9)
 
 
-def test_costs_are_the_integral_of_the_weights_and_clearance_that_of_its_nearest_pose() -> None:
+def test_path_cost_is_the_weight_integral() -> None:
     costmap = _field(5)
     costmap.cells[costmap.cells == 0] = np.random.default_rng(1).integers(0, 200, (costmap.cells == 0).sum())
     path = HybridAStar(CAR, 0.8).plan(costmap, _at(costmap, 0.6, 0.6, 0.8), _at(costmap, 7.0, 7.0, 0.8))
@@ -136,7 +136,7 @@ def test_costs_are_the_integral_of_the_weights_and_clearance_that_of_its_nearest
     assert middles - 0.0708 <= path.clearance <= middles
 
 
-def test_a_car_without_reverse_turns_round_a_block_and_one_with_it_in_less_room() -> None:
+def test_reverse_gear_shortens_a_turnaround() -> None:
     cells = np.full((60, 60), 0, dtype=np.uint8)
     costmap = Costmap(cells, GridFrame(RESOLUTION, cells.shape))
     start, goal = SE2(3.0, 3.0, 0.0), SE2(3.0, 3.0, math.pi)
@@ -153,7 +153,7 @@ def test_a_car_without_reverse_turns_round_a_block_and_one_with_it_in_less_room(
     assert abs(some.poses[-1, 2]) <= 0.5 + 1e-9
 
 
-def test_causes() -> None:
+def test_hybrid_planner_failures_have_causes() -> None:
     cells = np.zeros((60, 60), dtype=np.uint8)
     cells[:, 30] = LETHAL
     cells[28:32, 30] = 0  # its centre would fit through, the robot does not

@@ -25,7 +25,7 @@ def seen_from(pose: SE2, walls: np.ndarray, noise: float = 0.0) -> Scan:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**31))
-def test_the_search_finds_what_trying_all_finds(seed: int) -> None:
+def test_branch_and_bound_equals_exhaustive_search(seed: int) -> None:
     rng = np.random.default_rng(seed)
     walls = rng.uniform(-4.0, 4.0, (50, 2))
     tables = Tables.of(walls)
@@ -46,7 +46,7 @@ def test_the_search_finds_what_trying_all_finds(seed: int) -> None:
     assert round(found.score * FULL * len(scan)) == best
 
 
-def test_a_search_that_may_accept_nothing_finds_nothing() -> None:
+def test_search_with_unreachable_score_finds_nothing() -> None:
     tables = Tables.of(np.zeros((1, 2)))
     assert search(tables, np.full((5, 2), 50.0), SE2(), Window(1.0, 0.1, 0.1)) is None
     assert search(tables, np.zeros((0, 2)), SE2(), Window(1.0, 0.1, 0.1)) is None
@@ -54,7 +54,7 @@ def test_a_search_that_may_accept_nothing_finds_nothing() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.floats(1.2, 2.2), st.floats(1.0, 2.4), st.floats(-math.pi, math.pi), st.integers(0, 10**6))
-def test_refining_finds_the_pose_within_a_centimetre(x: float, y: float, theta: float, seed: int) -> None:
+def test_refinement_finds_the_pose_within_a_centimeter(x: float, y: float, theta: float, seed: int) -> None:
     rng, walls = np.random.default_rng(seed), rooms()
     surface, prepare = CellMap(30.0), Preparation().prepare
     for near in range(8):
@@ -70,7 +70,7 @@ def test_refining_finds_the_pose_within_a_centimetre(x: float, y: float, theta: 
     assert seen_through(surface, prepare(seen_from(truth, walls)), match.pose) < 0.05
 
 
-def test_a_corridor_shows_in_the_covariance() -> None:
+def test_covariance_shows_the_direction_of_a_corridor() -> None:
     walls = np.array([(-50.0, 1.0, 50.0, 1.0), (-50.0, -1.0, 50.0, -1.0)])
     surface, prepare = CellMap(30.0), Preparation().prepare
     for x in np.linspace(-3.0, 3.0, 11):
@@ -84,7 +84,7 @@ def test_a_corridor_shows_in_the_covariance() -> None:
     assert np.allclose(match.information, match.information.T)
 
 
-def test_both_sides_of_a_thin_wall_stay_apart() -> None:
+def test_sides_of_a_thin_wall_stay_separate() -> None:
     surface = CellMap(10.0)
     y = np.linspace(-2.0, 2.0, 200)
     left, right = np.column_stack([np.full(200, 0.02), y]), np.column_stack([np.full(200, 0.08), y])
@@ -94,7 +94,7 @@ def test_both_sides_of_a_thin_wall_stay_apart() -> None:
     assert set(columns) == {0.02, 0.08}
 
 
-def test_maps_that_take_turns_hold_what_they_were_given() -> None:
+def test_alternating_submaps_hold_their_scans() -> None:
     rng = np.random.default_rng(2)
     scratch, first, second = CellMap(10.0), CellMap(10.0), CellMap(10.0)
     for surface in (first, second):
@@ -107,7 +107,7 @@ def test_maps_that_take_turns_hold_what_they_were_given() -> None:
 
 
 @pytest.mark.parametrize("increment", [math.radians(1.0), math.radians(-0.5)])
-def test_a_value_that_stands_for_nothing_seen_is_found_out(increment: float) -> None:
+def test_no_return_range_value_is_detected(increment: float) -> None:
     ranges = np.full(180, 16.29, dtype=np.float32)
     ranges[:60] = 3.0 / np.cos(np.linspace(-0.5, 0.5, 60))
     scan = Scan(0, ranges, -increment * 90, increment, 0.0, 80.0)
@@ -116,12 +116,12 @@ def test_a_value_that_stands_for_nothing_seen_is_found_out(increment: float) -> 
     assert np.linalg.norm(prepared.ends, axis=1).max() < 4.0
 
 
-def test_a_wall_across_is_no_arc() -> None:
+def test_straight_wall_is_not_taken_for_an_arc() -> None:
     scan = seen_from(SE2(), np.array([(5.0, -30.0, 5.0, 30.0)]))
     assert len(Preparation().prepare(scan).ends) == int(scan.hits.sum())
 
 
-def test_broken_readings_are_left_out_and_the_rest_kept() -> None:
+def test_invalid_ranges_are_dropped_and_others_kept() -> None:
     scan = seen_from(SE2(1.5, 1.5, 0.3), rooms())
     whole = Preparation().prepare(scan)
     ranges = scan.ranges.copy()
@@ -134,7 +134,7 @@ def test_broken_readings_are_left_out_and_the_rest_kept() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.floats(-1.0, 1.0), st.floats(-1.5, 1.5))
-def test_undistortion_undoes_the_motion_of_a_turn(speed: float, turning: float) -> None:
+def test_undistortion_compensates_a_turn(speed: float, turning: float) -> None:
     twist, walls, start = np.array([speed, 0.0, turning]), rooms(), SE2(1.6, 1.4, 0.4)
     seconds = 0.1 / len(ANGLES)
     poses = [start @ SE2(*(twist * seconds * k)) for k in range(len(ANGLES))]

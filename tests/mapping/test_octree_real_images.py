@@ -57,7 +57,7 @@ def frame(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("name", ["learn0.pcd.gz", "learn10.pcd.gz", "learn20.pcd.gz"])
-def test_a_real_picture_is_mapped_kept_and_read_by_octomap(tmp_path: Path, name: str) -> None:
+def test_real_depth_image_is_mapped_and_read_by_octomap(tmp_path: Path, name: str) -> None:
     points, colors = frame(name)
     finite = np.isfinite(points).all(axis=1) & (points[:, 2] > 0.0)
     points[~finite] = np.nan

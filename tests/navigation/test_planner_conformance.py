@@ -17,12 +17,12 @@ ROUND = Footprint.circle(0.15)
 
 
 @pytest.mark.parametrize("name", ["astar", "dijkstra", "hybrid", "lattice", "navfn", "wave"])
-def test_roboyards_own_planners_keep_it(name: str) -> None:
+def test_registered_planners_conform(name: str) -> None:
     assert name in planner_names()
     check_planner(planner_named(name, ROUND))
 
 
-def test_unknown_names_are_refused() -> None:
+def test_unknown_planner_names_are_refused() -> None:
     with pytest.raises(UnknownNameError) as caught:
         planner_named("waves", ROUND)
     assert "wave" in str(caught.value)
@@ -52,7 +52,7 @@ class Broken:
 
 
 @pytest.mark.parametrize("how", ["changes", "does not lead", "touches", "cost", "clearance", "another way"])
-def test_each_breach_is_found(how: str) -> None:
+def test_planner_check_finds_each_violation(how: str) -> None:
     with pytest.raises(InputError) as caught:
         check_planner(Broken(how))
     assert how in str(caught.value)

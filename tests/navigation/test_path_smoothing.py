@@ -33,7 +33,7 @@ def _turns(points: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("planner", [GridSearch(), WavePlanner(taut=False), WavePlanner()])
 @pytest.mark.parametrize("seed", range(6))
-def test_they_are_free_keep_their_ends_and_bend_less(planner, seed) -> None:
+def test_smoothed_paths_are_free_keep_ends_and_bend_less(planner, seed) -> None:
     costmap = _field(seed)
     start, goal = (costmap.frame.T_map_grid @ SE2(x, y, 0.4) for x, y in ((0.35, 0.45), (8.6, 6.5)))
     try:
@@ -63,7 +63,7 @@ def _circles(points: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("planner", [GridSearch(), WavePlanner()])
 @pytest.mark.parametrize("radius", [0.3, 0.6, 1.0])
-def test_no_bend_is_tighter_than_a_car_drives_or_the_way_stays_as_it_was(planner, radius) -> None:
+def test_smoothed_paths_keep_the_turning_radius_or_are_unchanged(planner, radius) -> None:
     bent = 0
     for seed in range(8):
         costmap = _field(seed)
@@ -81,7 +81,7 @@ def test_no_bend_is_tighter_than_a_car_drives_or_the_way_stays_as_it_was(planner
     assert bent or radius == 1.0
 
 
-def test_a_corner_that_cannot_be_driven_stays() -> None:
+def test_corner_that_cannot_be_rounded_is_kept() -> None:
     cells = np.full((40, 40), LETHAL, dtype=np.uint8)
     cells[5:7, 5:35] = cells[5:35, 33:35] = 0
     costmap = Costmap(cells, GridFrame(0.1, cells.shape))
@@ -100,6 +100,6 @@ def test_a_corner_that_cannot_be_driven_stays() -> None:
         {"rounds": 0},
     ],
 )
-def test_numbers_out_of_range_are_refused(wrong) -> None:
+def test_smoothing_settings_out_of_range_are_refused(wrong) -> None:
     with pytest.raises(ConfigError):
         Smoother(**wrong)

@@ -50,7 +50,7 @@ def _settled(weights: np.ndarray, source: tuple[int, int]) -> np.ndarray:
     st.floats(0.0, 0.4),
     st.sampled_from([1.0, 1.5, 4.0, 30.0]),
 )
-def test_times_are_those_of_the_equation_solved_by_brute_force(seed, shape, blocked, dearest) -> None:
+def test_arrival_times_equal_a_brute_force_solution(seed, shape, blocked, dearest) -> None:
     rng = np.random.default_rng(seed)
     ground = _ground(rng, shape, blocked, dearest)
     weights = ground.weights[ground.cells]
@@ -73,7 +73,7 @@ def test_times_are_those_of_the_equation_solved_by_brute_force(seed, shape, bloc
     assert towards.reshape(weights.shape)[target] == found[target]
 
 
-def test_each_cell_of_open_ground_is_looked_at_once() -> None:
+def test_each_open_cell_is_expanded_once() -> None:
     ground = Traversal().ground(np.zeros((100, 200), dtype=np.uint8))
     times = np.full(ground.cells.size, np.inf, dtype=np.float32)
     assert march(ground, times, 50 * 202 + 60, -1) == 100 * 200 - 1
@@ -81,7 +81,7 @@ def test_each_cell_of_open_ground_is_looked_at_once() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 60), st.integers(0, 12), st.integers(1, 30))
-def test_clearance_is_that_of_all_points_and_all_obstacles(seed, rows, columns, obstacles, points) -> None:
+def test_clearance_equals_exhaustive_distance(seed, rows, columns, obstacles, points) -> None:
     rng = np.random.default_rng(seed)
     cells = np.zeros((rows, columns), dtype=np.uint8)
     marked = rng.integers((0, 0), (rows, columns), (obstacles, 2))

@@ -1,18 +1,19 @@
-"""Worlds of cells, a perfect sensor for them, and a robot that drives through them without physics."""
+"""Random rooms of cells, an exact sensor for them, and a loop that lets an explorer drive through them."""
 
 import math
 
 import numpy as np
 from scipy.ndimage import binary_dilation
+from tests.harness.robots import GridWorld
 
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.grids import Evidence, GridFrame, OccupancyGrid, cast_rays
+from roboyard.grids import Evidence, GridFrame, OccupancyGrid
 from roboyard.navigation import NavigationError, Traversal, WavePlanner
 from roboyard.navigation.costmap import InflationLayer, LayeredCostmap, StaticLayer
 from roboyard.navigation.exploration import Explorer
 
 
-def rooms(seed: int, rows: int, columns: int, resolution: float = 0.1, doors: float = 1.0) -> np.ndarray:
+def random_rooms(seed: int, rows: int, columns: int, resolution: float = 0.1, doors: float = 1.0) -> np.ndarray:
     """Rooms in rooms, split until they are small, with doors in the walls and boxes in them; True is solid."""
     rng = np.random.default_rng(seed)
     solid = np.zeros((rows, columns), dtype=bool)
@@ -50,8 +51,8 @@ def rooms(seed: int, rows: int, columns: int, resolution: float = 0.1, doors: fl
     return solid
 
 
-def free_place(solid: np.ndarray, frame: GridFrame, radius: float, seed: int) -> SE2:
-    """Somewhere a robot of that radius fits."""
+def free_pose(solid: np.ndarray, frame: GridFrame, radius: float, seed: int) -> SE2:
+    """A random pose at which a robot of that radius fits."""
     reach = math.ceil(radius / frame.resolution) + 1
     places = np.argwhere(~binary_dilation(solid, iterations=2 * reach))
     if not len(places):
@@ -61,23 +62,23 @@ def free_place(solid: np.ndarray, frame: GridFrame, radius: float, seed: int) ->
 
 
 class Sensor:
-    """Sees every cell up to a distance, if nothing is in the way."""
+    """An exact sensor: it sees every cell up to a distance that no other cell hides."""
 
     def __init__(self, solid: np.ndarray, frame: GridFrame, reach: float = 5.0, field_of_view: float = 2 * math.pi):
-        self.solid, self.frame, self.reach, self.field_of_view = solid, frame, reach, field_of_view
+        self.solid, self.reach, self.field_of_view = solid, reach, field_of_view
+        self.world = GridWorld(solid, frame.resolution, origin=frame.T_map_grid)
         self.evidence = Evidence(frame)
         self.places = frame.points(np.argwhere(np.ones(frame.shape, dtype=bool)))
 
-    def look(self, pose: SE2) -> OccupancyGrid:
+    def update(self, pose: SE2) -> OccupancyGrid:
+        """Add what it sees from a pose; returns the map so far."""
         count = 720
-        angles = pose.theta + self.field_of_view * ((np.arange(count) + 0.5) / count - 0.5)
-        start = pose.xy
-        here = self.frame.T_map_grid.inverse() @ start / self.frame.resolution
-        turned = angles - self.frame.T_map_grid.theta
-        rays = np.column_stack([np.full(count, here[0]), np.full(count, here[1]), turned])
-        lengths = cast_rays(self.solid, rays, self.reach / self.frame.resolution) * self.frame.resolution
+        angles = self.field_of_view * ((np.arange(count) + 0.5) / count - 0.5)
+        lengths = np.minimum(self.world.ranges(pose, angles, self.reach), self.reach)
         hit = lengths < self.reach - 1e-9
-        ends = start + (lengths + 1e-6)[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
+        directions = np.column_stack([np.cos(pose.theta + angles), np.sin(pose.theta + angles)])
+        start = pose.xy
+        ends = start + (lengths + 1e-6)[:, None] * directions
         self.evidence.add(start, ends, hit)
         under = np.hypot(*(self.places - start).T).reshape(self.solid.shape) < 0.25
         self.evidence.misses[under & ~self.solid] += 1  # it stands there
@@ -92,7 +93,7 @@ def explore(
     Returns:
         The map, the way driven [m], and where the robot looked from.
     """
-    grid, way, track = sensor.look(pose), 0.0, [pose]
+    grid, way, track = sensor.update(pose), 0.0, [pose]
     planner = WavePlanner(Traversal(allow_unknown=False))
     for _ in range(most):
         goal = explorer.look(grid, pose)
@@ -116,5 +117,5 @@ def explore(
             theta = goal.theta
         pose = SE2(x, y, wrap_angle(theta))
         track.append(pose)
-        grid = sensor.look(pose)
+        grid = sensor.update(pose)
     raise AssertionError(f"not over after {most} looks: {explorer.progress}")
