@@ -48,8 +48,9 @@ SLOW_PAGES = {
     "worlds",
 }
 """Whose Python takes more than a few seconds."""
-AS_PROGRAMS = {"README.md"}
-"""Whose commands are processes, as for a reader; others' run in this one, for each start imports everything anew."""
+AS_PROGRAMS = {"README.md", "docs/rooms/behavior.md"}
+"""Whose commands are processes, as for a reader, or because they set what a process starts with; others' run in this
+one, for each start imports everything anew."""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ class Looks:
         self._renderer = renderer
         self._scene: Scene | None = None
         self._studio: Studio | None = None
+        self.used = False
+        """Whether a picture was ever asked for, also before a saved state that the run continues from."""
 
     def scene(self, world: World, entries: Sequence[Entry], settings: PhysicsSettings, data: mujoco.MjData) -> Scene:
         """The world as it looks, posed like ``data``; made anew after `forget`."""
@@ -47,12 +49,8 @@ class Looks:
             from roboyard.simulation.sensors.cameras.studio import Studio
 
             self._studio = Studio(self._renderer)
+            self.used = True
         return self._studio
-
-    @property
-    def used(self) -> bool:
-        """Whether a picture was ever asked for."""
-        return self._studio is not None
 
     @property
     def renderer(self) -> str:

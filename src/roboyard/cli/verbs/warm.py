@@ -16,7 +16,9 @@ def warm(
     everything: Annotated[bool, typer.Option("--all", help="All kernels of the package.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Compile kernels into the cache ahead of a first run: in a Dockerfile, or for the cache of a CI service.
+    """Compile kernels into the cache ahead of a first run.
+
+    Useful in a Dockerfile, or for the cache of a CI service.
 
     Clones and environments with the same kernels, versions and processor share the cache.
     `roboyard doctor` says where it lies.

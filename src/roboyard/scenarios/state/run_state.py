@@ -41,6 +41,7 @@ def save_run(run: Run, spec: Spec, path: Path) -> None:
         "robots": list(run.robots),
         "bus": run.bus.save(),
         "metrics": run.evaluation.save(),
+        "has_drawn": simulation.looks.used,
         "recorder": run.recorder.save() if run.recorder is not None else None,
     }
     write_state(path, state)
@@ -66,6 +67,7 @@ def restore_run(run: Run, spec: Spec, path: Path) -> tuple[str, ...]:
         _models(run, state)
         run.bus.load(state["bus"])
         run.evaluation.load(state["metrics"])
+        run.simulation.looks.used |= bool(state["has_drawn"])
         if run.recorder is not None:
             if state["recorder"] is None:
                 raise InputError("was saved by a run that recorded nothing", valid="run without a recording")
