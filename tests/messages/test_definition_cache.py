@@ -54,9 +54,9 @@ def test_the_second_process_imports_no_parser(tmp_path: Path) -> None:
 
 
 def test_a_changed_definition_is_parsed_anew(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
-    name, texts = "own_msgs/msg/Level", module._own_texts()
+    name, texts = "own_msgs/msg/Level", module._package_texts()
     for text, field in (("float64 level\n", "level"), ("float64 height\n", "height"), ("float64 level\n", "level")):
-        monkeypatch.setattr(module, "_own_texts", lambda text=text: texts | {name: text})
+        monkeypatch.setattr(module, "_package_texts", lambda text=text: texts | {name: text})
         assert [one.name for one in Library().need(name).fields] == [field]
     assert len(list(cache.iterdir())) == 2
 
@@ -86,8 +86,8 @@ def test_definitions_survive_json() -> None:
 def test_an_invalid_file_is_reported_when_it_is_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     from roboyard.errors import MessageError
 
-    texts = module._own_texts() | {"own_msgs/msg/Wrong": "no type at all\n"}
-    monkeypatch.setattr(module, "_own_texts", lambda: texts)
+    texts = module._package_texts() | {"own_msgs/msg/Wrong": "no type at all\n"}
+    monkeypatch.setattr(module, "_package_texts", lambda: texts)
     for _ in range(2):
         found = Library()
         assert found.get("geometry_msgs/msg/Twist") is not None
