@@ -168,6 +168,21 @@ def test_kernel_without_examples_cannot_be_expected() -> None:
         expect_kernels(without_examples)
 
 
+ON_DEMAND = """
+    import json
+    from roboyard.compute import compile_on_demand, expect_kernels
+    from roboyard.compute.precompile import _compilers
+    from roboyard.grids.rays import cast_rays
+    with compile_on_demand():
+        expect_kernels(cast_rays)
+    print(json.dumps(len(_compilers._processes)))
+"""
+
+
+def test_nothing_is_compiled_in_the_background_on_demand(tmp_path: Path) -> None:
+    assert result_of(start(ON_DEMAND, tmp_path)) == 0
+
+
 def test_expected_kernels_are_remembered() -> None:
     expect_kernels(halved, halved)
     assert f"{__name__}.halved" in expected_kernels()

@@ -112,7 +112,7 @@ def test_a_run_that_is_stopped_leaves_a_video_that_plays(
     def stop(progress: Progress) -> None:
         if progress.time >= 1.0:
             while processes[0].n_frames < 5:  # of ten that can be drawn by now
-                assert processes[0]._answer is None
+                assert processes[0]._outcome is None
                 time.sleep(0.01)
             control.stop()
 

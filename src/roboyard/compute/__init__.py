@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from roboyard.compute.pools import Pool, ProcessPool, ThreadPool, open_pool, usable_cores
     from roboyard.compute.precompile import (
         CompilationProgress,
+        compile_on_demand,
         expect_kernels,
         expected_kernels,
         precompile,
@@ -35,6 +36,7 @@ __all__ = [
     "RayPool",
     "ThreadPool",
     "cache_root",
+    "compile_on_demand",
     "expect_kernels",
     "expected_kernels",
     "kernel",
@@ -64,6 +66,7 @@ _HOMES = {
     "usable_cores": "pools",
     "CompilationProgress": "precompile",
     "cache_root": "kernel_folders",
+    "compile_on_demand": "precompile",
     "expect_kernels": "precompile",
     "expected_kernels": "precompile",
     "precompile": "precompile",

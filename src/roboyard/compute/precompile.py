@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -71,6 +72,8 @@ _expected: dict[str, Kernel[..., Any]] = {}
 """Kernels that this process is going to call and that are not known to be cached, by name."""
 _ready: set[str] = set()
 """Names of expected kernels whose code is cached, or compiled in this process."""
+_background: Final = {"allowed": True}
+"""Whether expected kernels are compiled in the background; see `compile_on_demand`."""
 
 
 def expect_kernels(*kernels: Kernel[..., Any]) -> None:
@@ -96,6 +99,16 @@ def expect_kernels(*kernels: Kernel[..., Any]) -> None:
             missing.append(kernel)
     if missing and _can_compile_in_background():
         _compilers.submit(missing)
+
+
+@contextmanager
+def compile_on_demand() -> Iterator[None]:
+    """Start no processes for kernels that are expected inside the context, where something is made that is not run."""
+    before, _background["allowed"] = _background["allowed"], False
+    try:
+        yield
+    finally:
+        _background["allowed"] = before
 
 
 def expected_kernels() -> frozenset[str]:
@@ -182,7 +195,7 @@ def _required_examples(kernel: Kernel[..., Any]) -> Examples:
 
 def _can_compile_in_background() -> bool:
     """A worker process has others beside it; a single core has nothing to spare."""
-    return usable_cores() > 1 and multiprocessing.parent_process() is None
+    return _background["allowed"] and usable_cores() > 1 and multiprocessing.parent_process() is None
 
 
 class _Compilers:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from roboyard.compute import compile_on_demand
 from roboyard.scenarios.assemble import assemble, read_criteria
 from roboyard.scenarios.metrics import metric_names
 from roboyard.scenarios.spec import load_spec
@@ -56,7 +57,7 @@ def check_scenario(
     """
     spec = load_spec(name, overrides=overrides, smoke=smoke, robot=robot, world=world)
     read_criteria(spec)
-    with assemble(spec, record=False) as run:
+    with compile_on_demand(), assemble(spec, record=False) as run:
         findings = [str(finding) for finding in run.world.findings]
         for handle in run.robots.values():
             findings += [f"{handle.name}: {finding}" for finding in handle.package.findings]

@@ -147,6 +147,7 @@ def robot(
     """
     from roboyard.cli import robot_report as report
     from roboyard.cli.terminal import columns, emit, fields, heading
+    from roboyard.compute import compile_on_demand
     from roboyard.description import World, survey_model
     from roboyard.errors import DescriptionError
     from roboyard.scenarios import Run
@@ -159,7 +160,10 @@ def robot(
     except DescriptionError as error:
         _refuse(find("robot", file), partial(survey_model, arguments=arguments), error, json)
         raise
-    with Run(World("nowhere"), record=False) as run:  # what physics or a node cannot take is found out by trying
+    with (
+        compile_on_demand(),
+        Run(World("nowhere"), record=False) as run,
+    ):  # what physics or a node cannot take is found out by trying
         model = run.add(package, "robot", nodes="all", arguments=arguments, repair=True).model
         _judge(model.mendings, repair, json)
         if not repair and model.mendings:  # none is needed: it is looked at as it stands

@@ -124,6 +124,7 @@ class RenderProcess:
                     break
                 self._change.wait(_POLL_PERIOD)
             progress(self.n_frames)
+        progress(self.n_frames)  # of the frames that were drawn since the last look
         if self._outcome == "died":
             status = self._process.wait()
             self.error = f"the process that draws it ended with exit code {status}{self._last_complaint()}"
