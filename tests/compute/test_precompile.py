@@ -168,6 +168,32 @@ def test_kernel_without_examples_cannot_be_expected() -> None:
         expect_kernels(without_examples)
 
 
+STOPPED = """
+    import json, threading
+    from roboyard.compute import expect_kernels, wait_for_kernels
+    from roboyard.grids.distance import squared_distances
+    from roboyard.grids.likelihood import sum_over_points
+    from roboyard.grids.rays import cast_rays
+    from roboyard.compute.precompile import _compilers
+
+    expect_kernels(squared_distances)
+    threads = [thread for thread in threading.enumerate() if thread.name == "roboyard-compile"]
+    wait_for_kernels(is_stopped=lambda: bool(_compilers._latest))
+    for thread in threads:
+        thread.join()  # its job was dropped while it was done
+    reports = []
+    expect_kernels(cast_rays, sum_over_points)
+    wait_for_kernels(report=lambda progress: reports.append(str(progress)))
+    print(json.dumps(reports))
+"""
+
+
+@pytest.mark.slow
+def test_other_kernels_are_compiled_after_an_interrupted_wait(tmp_path: Path) -> None:
+    reports = result_of(start(STOPPED, tmp_path))
+    assert any("sum_over_points" in report or "cast_rays" in report for report in reports)
+
+
 ON_DEMAND = """
     import json
     from roboyard.compute import compile_on_demand, expect_kernels

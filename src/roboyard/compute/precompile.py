@@ -72,8 +72,6 @@ _expected: dict[str, Kernel[..., Any]] = {}
 """Kernels that this process is going to call and that are not known to be cached, by name."""
 _ready: set[str] = set()
 """Names of expected kernels whose code is cached, or compiled in this process."""
-_background: Final = {"allowed": True}
-"""Whether expected kernels are compiled in the background; see `compile_on_demand`."""
 
 
 def expect_kernels(*kernels: Kernel[..., Any]) -> None:
@@ -104,11 +102,11 @@ def expect_kernels(*kernels: Kernel[..., Any]) -> None:
 @contextmanager
 def compile_on_demand() -> Iterator[None]:
     """Start no processes for kernels that are expected inside the context, where something is made that is not run."""
-    before, _background["allowed"] = _background["allowed"], False
+    before, _compilers.is_enabled = _compilers.is_enabled, False
     try:
         yield
     finally:
-        _background["allowed"] = before
+        _compilers.is_enabled = before
 
 
 def expected_kernels() -> frozenset[str]:
@@ -136,9 +134,8 @@ def wait_for_kernels(
         # Workers of a batch have the same list: each compiles what the others do not compile at this moment.
         name = next((name for name, kernel in left.items() if not is_being_compiled(kernel)), next(iter(left)))
         if report is not None:
-            n_finished = sum(sizes.values()) - sum(sizes[other] for other in left)
-            rate = (wall_seconds() - start) / n_finished if n_finished else None
-            seconds = None if rate is None else rate * sum(sizes[other] for other in left)
+            size_left = sum(sizes[other] for other in left)
+            seconds = _estimate_seconds_left(wall_seconds() - start, sum(sizes.values()) - size_left, size_left)
             report(CompilationProgress(total - len(left), total, name, seconds))
         kernel = left.pop(name)
         if not is_cached(kernel, _required_examples(kernel)):
@@ -154,14 +151,10 @@ def wait_for_kernels(
                 compile_examples(kernel, examples)
 
 
-def precompile(names: Iterable[str] = (), *, report: Report | None = None) -> tuple[int, list[str]]:
-    """Compile kernels with examples on all cores: all of the package's, or those of the modules named.
-
-    Returns:
-        How many kernels are ready, and the names of those that have no examples.
-    """
-    modules = sorted(set(names) or kernel_modules())
-    for module in modules:
+def precompile(*, report: Report | None = None) -> list[str]:
+    """Compile all kernels of the package that have examples, on all cores; return the names of those that have none."""
+    modules = set(kernel_modules())
+    for module in sorted(modules):
         import_module(module)
     found = {
         name: (kernel, examples)
@@ -170,8 +163,7 @@ def precompile(names: Iterable[str] = (), *, report: Report | None = None) -> tu
     }
     expect_kernels(*(kernel for kernel, examples in found.values() if examples is not None))
     wait_for_kernels(report=report)
-    without = [name for name, (_, examples) in found.items() if examples is None]
-    return len(found) - len(without), without
+    return [name for name, (_, examples) in found.items() if examples is None]
 
 
 def kernel_modules() -> Iterator[str]:
@@ -186,6 +178,11 @@ def total_size(kernel: Kernel[..., Any]) -> int:
     return code_size(kernel) + sum(map(code_size, called_kernels(kernel)))
 
 
+def _estimate_seconds_left(elapsed: float, size_finished: int, size_left: int) -> float | None:
+    """Return how long the rest takes at the pace so far [s]; None while nothing is finished."""
+    return elapsed * size_left / size_finished if size_finished else None
+
+
 def _required_examples(kernel: Kernel[..., Any]) -> Examples:
     examples = examples_of(kernel)
     if examples is None:
@@ -195,13 +192,18 @@ def _required_examples(kernel: Kernel[..., Any]) -> Examples:
 
 def _can_compile_in_background() -> bool:
     """A worker process has others beside it; a single core has nothing to spare."""
-    return _background["allowed"] and usable_cores() > 1 and multiprocessing.parent_process() is None
+    return _compilers.is_enabled and usable_cores() > 1 and multiprocessing.parent_process() is None
 
 
 class _Compilers:
-    """Processes that compile kernels by name."""
+    """Processes that compile kernels by name.
+
+    Attributes:
+        is_enabled: Whether expected kernels are compiled in the background; see `compile_on_demand`.
+    """
 
     def __init__(self) -> None:
+        self.is_enabled = True
         self._change = threading.Condition()
         self._queue: queue.PriorityQueue[tuple[int, str, str]] = queue.PriorityQueue()
         self._sizes: dict[str, int] = {}
@@ -229,10 +231,10 @@ class _Compilers:
         if examples is None:
             return
         size = total_size(kernel)
-        if is_part and (size < _MIN_PART_SIZE or is_cached(kernel, examples)):
+        if is_part and size < _MIN_PART_SIZE:
             return
-        if is_cached(kernel, examples) is None:
-            return  # there is no folder through which the code could reach this process
+        if is_cached(kernel, examples) is not False:
+            return  # it is there, or there is no folder through which the code could reach this process
         if not self._sizes:
             self._start = wall_seconds()
         self._sizes[name] = size
@@ -243,8 +245,6 @@ class _Compilers:
         process = subprocess.Popen(  # noqa: S603
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
-        if not self._processes:
-            atexit.register(self.close)
         self._processes.append(process)
         arguments = (process, self._queue)
         threading.Thread(target=self._feed, args=arguments, name="roboyard-compile", daemon=True).start()
@@ -266,7 +266,8 @@ class _Compilers:
             except (OSError, ValueError):  # it was ended
                 has_response = False
             with self._change:
-                self._finished.add(name)
+                if jobs is self._queue:  # else all was dropped meanwhile, and other kernels may be queued by now
+                    self._finished.add(name)
                 self._change.notify_all()
             if not has_response:
                 return
@@ -291,9 +292,9 @@ class _Compilers:
 
     def _progress(self) -> CompilationProgress:
         """Sizes say how long the rest takes: a kernel's own code, since what it calls is counted for itself."""
-        n_finished = sum(self._sizes[name] for name in self._finished)
-        left = sum(self._sizes.values()) - n_finished
-        seconds = (wall_seconds() - self._start) * left / n_finished if n_finished else None
+        size_finished = sum(self._sizes[name] for name in self._finished)
+        size_left = sum(self._sizes.values()) - size_finished
+        seconds = _estimate_seconds_left(wall_seconds() - self._start, size_finished, size_left)
         return CompilationProgress(len(self._finished), len(self._sizes), self._latest, seconds)
 
     def close(self) -> None:
@@ -311,6 +312,7 @@ class _Compilers:
 
 
 _compilers: Final = _Compilers()
+atexit.register(_compilers.close)
 
 
 def _serve() -> None:

@@ -23,8 +23,6 @@ def warm(
     Clones and environments with the same kernels, versions and processor share the cache.
     `roboyard doctor` says where it lies.
     """
-    from contextlib import closing
-
     from roboyard.cli.terminal import emit, note, say
     from roboyard.compute import cache_root, expected_kernels, precompile, wait_for_kernels
     from roboyard.errors import InputError
@@ -40,11 +38,9 @@ def warm(
         if not json:
             note(f"compiling {progress}")
 
-    without: list[str] = []
-    if everything:
-        _, without = precompile(report=report)
+    without = precompile(report=report) if everything else []
     for spec in specs:
-        with closing(assemble(spec, record=False)):
+        with assemble(spec, record=False):
             wait_for_kernels(report=report)
     n_ready = len(expected_kernels())
     if json:
