@@ -7,6 +7,7 @@ that comes from: a change of it starts an empty folder, and all other kernels ke
 
 from __future__ import annotations
 
+import gc
 import pickle
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute.kernel_folders import is_locked, kernel_folder, lock_folder
 from roboyard.compute.kernel_key import kernel_key
+from roboyard.compute.kernel_linking import LinkedCode, find_linked_code, is_linked, link_callers, pack
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import RunError
 
@@ -40,6 +42,7 @@ def _find_internals() -> tuple[Any, Any]:
         RunError: This version of numba has them no more, or they lack a method that is called here.
     """
     needed = {
+        "codegen.CPUCodeLibrary": ("_get_module_for_linking", "get_defined_functions"),
         "caching.IndexDataCacheFile": ("load", "save", "flush", "_load_index", "_data_path"),
         "compiler.CompileResult": ("_rebuild", "_reduce"),
         "dispatcher.Dispatcher": ("compile", "get_call_template"),
@@ -55,7 +58,7 @@ def _find_internals() -> tuple[Any, Any]:
             f"numba {numba.__version__} lacks internals by which kernels are kept: {', '.join(missing)}",
             valid="pip install 'numba>=0.66,<0.69'",
         )
-    return found[0], found[1]
+    return found[1], found[2]
 
 
 IndexDataCacheFile, CompileResult = _find_internals()
@@ -71,6 +74,10 @@ _FILE_TROUBLE = (
     IndexError,
     KeyError,
 )
+
+
+_FORMAT = "linked code, then the result"
+"""What a file of compiled code holds; another text starts empty folders."""
 
 
 class Kernel(Protocol, Generic[P, R_co]):
@@ -100,6 +107,8 @@ class FirstCall:
 
 _registry: dict[str, tuple[Kernel[..., Any], Examples | None]] = {}
 _first_call_listeners: list[Callable[[FirstCall], None]] = []
+_COMPILATION_GC_THRESHOLD = 20_000
+"""New objects between two collections of the youngest while a kernel is compiled: a tenth less time for 40 MB."""
 _depth = 0
 """How many compilations this process is inside of; guarded by numba's compiler lock."""
 
@@ -194,7 +203,8 @@ class _KernelCache:
         # Asked when first compiled, not when defined: by now all that the function names is there.
         function = self._compiled.py_func
         try:
-            folder = kernel_folder(f"{function.__module__}.{function.__qualname__}", kernel_key(self._compiled))
+            key = f"{kernel_key(self._compiled)} {_FORMAT}"
+            folder = kernel_folder(f"{function.__module__}.{function.__qualname__}", key)
         except OSError as error:
             _warn_once(str(error))
             return None
@@ -221,25 +231,35 @@ class _KernelCache:
             return None
         try:
             data = self._files.load(_index_key(signature, target.codegen()))
-            return None if data is None else CompileResult._rebuild(target, *data)
+            if data is None:
+                return None
+            linked, parts = data
+            if not all(map(_is_loaded, linked)):
+                return None  # compiled again since, under another symbol
+            result = CompileResult._rebuild(target, *parts)
         except _FILE_TROUBLE:
             # Cut short by a crash or a full disk: begin an empty index, and compile again.
             with suppress(OSError):
                 self._files.flush()
             return None
+        if is_linked(self._compiled):
+            link_callers(result, kernel_name(self._compiled), signature)
+        return result
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep code, where it does not hold addresses of this process."""
-        if (
-            self._files is None
-            or result.library.has_dynamic_globals
-            or any(not part.can_cache for part in result.lifted)
-        ):
+        if result.library.has_dynamic_globals or any(not part.can_cache for part in result.lifted):
             return
+        has_linked_callers = is_linked(self._compiled)
         try:
-            self._files.save(_index_key(signature, result.codegen), result._reduce())
+            if self._files is not None:
+                parts = pack(result) if has_linked_callers else result._reduce()
+                self._files.save(_index_key(signature, result.codegen), (find_linked_code(result), parts))
         except _FILE_TROUBLE as error:
             _warn_once(str(error))
+        finally:
+            if has_linked_callers:
+                link_callers(result, kernel_name(self._compiled), signature)
 
     @contextmanager
     def lock(self, signature: Any) -> Iterator[None]:
@@ -260,6 +280,15 @@ class _KernelCache:
             self._files.flush()
 
 
+def _is_loaded(code: LinkedCode) -> bool:
+    """Read or compile what other code is linked to; return whether it has the symbol that the other code calls."""
+    if code.kernel not in _registry:
+        return False
+    compiled: Any = _registry[code.kernel][0]
+    compiled.compile(code.signature)
+    return bool(compiled.overloads[code.signature].fndesc.llvm_func_name == code.symbol)
+
+
 def _compile_once(compiled: Any, compile_now: Callable[[Any], Any], signature: Any) -> Any:
     """Compile a kernel unless another process does so at this moment: then wait for its code and read it.
 
@@ -275,7 +304,7 @@ def _compile_once(compiled: Any, compile_now: Callable[[Any], Any], signature: A
         start, misses = wall_seconds(), sum(compiled.stats.cache_misses.values())
         _depth += 1
         try:
-            with compiled._cache.lock(types):
+            with _rare_collections(), compiled._cache.lock(types):
                 entry_point = compile_now(signature)
         finally:
             _depth -= 1
@@ -285,6 +314,17 @@ def _compile_once(compiled: Any, compile_now: Callable[[Any], Any], signature: A
             for listener in tuple(_first_call_listeners):
                 listener(event)
     return entry_point
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Collect garbage more rarely: numba makes many objects that live as long as the compilation."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], _COMPILATION_GC_THRESHOLD) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _of_plain_types(template: Callable[..., Any]) -> Callable[..., Any]:
@@ -342,6 +382,7 @@ def kernel(
             raise ValueError(f"kernel: option {forbidden!r} is not to be chosen")
     if leaf:
         options["_nrt"] = False
+    options["no_cfunc_wrapper"] = True  # by which C would call it
 
     def compile_later(function: Callable[P, R]) -> Kernel[P, R]:
         compiled = numba.njit(nogil=True, fastmath=False, parallel=False, **options)(function)

@@ -61,6 +61,11 @@ def code_size(compiled: Any) -> int:
     return len(compiled.py_func.__code__.co_code)
 
 
+def total_code_size(compiled: Any) -> int:
+    """Return the size of the bytecode of a kernel and of all kernels that it calls [bytes]."""
+    return code_size(compiled) + sum(map(code_size, called_kernels(compiled)))
+
+
 def _name(thing: Any) -> str:
     return f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', type(thing).__qualname__)}"
 

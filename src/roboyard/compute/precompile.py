@@ -31,16 +31,14 @@ from roboyard.compute.jit import (
     kernel_name,
     registered_kernels,
 )
-from roboyard.compute.kernel_key import called_kernels, code_size
+from roboyard.compute.kernel_key import called_kernels, total_code_size
+from roboyard.compute.kernel_linking import MIN_LINKED_SIZE
 from roboyard.compute.pools import usable_cores
 from roboyard.compute.wall_clock import wall_seconds
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 _POLL: Final = 0.05
 """Wall time between two looks at the compiling processes [s]."""
-_MIN_PART_SIZE: Final = 4000
-"""Bytecode of a called kernel and of all that it calls [bytes] from which it is compiled on its own, before its caller:
-about a second's work, which another core can do."""
 _END: Final = (-1, "", "")
 """A job that ends the thread that takes it."""
 
@@ -129,7 +127,7 @@ def wait_for_kernels(
     _compilers.wait(report, is_stopped)
     left = {name: kernel for name, kernel in _expected.items() if not is_cached(kernel, _required_examples(kernel))}
     _ready.update(_expected.keys() - left.keys())
-    total, start, sizes = len(left), wall_seconds(), {name: total_size(kernel) for name, kernel in left.items()}
+    total, start, sizes = len(left), wall_seconds(), {name: total_code_size(kernel) for name, kernel in left.items()}
     while left and not is_stopped():
         # Workers of a batch have the same list: each compiles what the others do not compile at this moment.
         name = next((name for name, kernel in left.items() if not is_being_compiled(kernel)), next(iter(left)))
@@ -171,11 +169,6 @@ def kernel_modules() -> Iterator[str]:
     for path in sorted(_PACKAGE.rglob("*.py")):
         if "\n@kernel" in path.read_text("utf-8"):
             yield ".".join(("roboyard", *path.relative_to(_PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
-
-
-def total_size(kernel: Kernel[..., Any]) -> int:
-    """Return the size of the bytecode of a kernel and of all kernels that it calls [bytes]."""
-    return code_size(kernel) + sum(map(code_size, called_kernels(kernel)))
 
 
 def _estimate_seconds_left(elapsed: float, size_finished: int, size_left: int) -> float | None:
@@ -230,8 +223,8 @@ class _Compilers:
         examples = examples_of(kernel)
         if examples is None:
             return
-        size = total_size(kernel)
-        if is_part and size < _MIN_PART_SIZE:
+        size = total_code_size(kernel)
+        if is_part and size < MIN_LINKED_SIZE:
             return
         if is_cached(kernel, examples) is not False:
             return  # it is there, or there is no folder through which the code could reach this process
