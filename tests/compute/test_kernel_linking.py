@@ -57,12 +57,12 @@ print(json.dumps({
 
 def run(cache: Path, *, min_size: int = 0) -> dict:
     """Run the script in a process of its own."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(min_size)],
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout)
     assert result["result"] == 2.0 * (3.0 + 4.0 + 5.0) + (2.0 + 4.0 + 5.0)
     assert (result["copy"], result["error"]) == ([9.0, 16.0, 25.0], "negative")
     return result
@@ -95,11 +95,11 @@ def test_caller_of_another_symbol_is_not_used(tmp_path: Path) -> None:
     shifted = SCRIPT.replace(
         "@kernel\ndef sum_roots", "@kernel\ndef early(x):\n    return x\n\nearly(1.0)\n\n@kernel\ndef sum_roots"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", shifted, "0"], env=os.environ | {"NUMBA_CACHE_DIR": str(other)}, check=True,
         capture_output=True,
     )  # fmt: skip
-    assert done.stdout
+    assert process.stdout
     (old,) = tmp_path.glob("__main__.sum_roots-*")
     (new,) = other.glob("__main__.sum_roots-*")
     assert old.name == new.name
