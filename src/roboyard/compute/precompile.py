@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -149,7 +149,7 @@ def wait_for_kernels(
                 compile_examples(kernel, examples)
 
 
-def precompile(*, report: Report | None = None) -> list[str]:
+def compile_all_kernels(*, report: Report | None = None) -> list[str]:
     """Compile all kernels of the package that have examples, on all cores; return the names of those that have none."""
     modules = set(kernel_modules())
     for module in sorted(modules):
@@ -246,24 +246,25 @@ class _Compilers:
         """Hand one kernel after the other to a process; what a process fails at, this one's caller compiles."""
         if process.stdin is None or process.stdout is None:
             return
-        while True:
-            _, module, name = jobs.get()
-            if not name:
-                return
-            with self._change:
-                self._latest = name
-            try:
-                process.stdin.write(f"{module} {name}\n")
-                process.stdin.flush()
-                has_response = bool(process.stdout.readline())
-            except (OSError, ValueError):  # it was ended
-                has_response = False
-            with self._change:
-                if jobs is self._queue:  # else all was dropped meanwhile, and other kernels may be queued by now
-                    self._finished.add(name)
-                self._change.notify_all()
-            if not has_response:
-                return
+        with process.stdout, suppress(OSError), process.stdin:  # closing flushes what an ended process never read
+            while True:
+                _, module, name = jobs.get()
+                if not name:
+                    return
+                with self._change:
+                    self._latest = name
+                try:
+                    process.stdin.write(f"{module} {name}\n")
+                    process.stdin.flush()
+                    has_response = bool(process.stdout.readline())
+                except (OSError, ValueError):  # it was ended
+                    has_response = False
+                with self._change:
+                    if jobs is self._queue:  # else all was dropped meanwhile, and other kernels may be queued by now
+                        self._finished.add(name)
+                    self._change.notify_all()
+                if not has_response:
+                    return
 
     def wait(self, report: Report | None, is_stopped: Callable[[], bool]) -> None:
         """Wait until everything queued is done or all processes are gone, then end the processes."""

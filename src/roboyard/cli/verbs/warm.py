@@ -24,7 +24,7 @@ def warm(
     `roboyard doctor` says where it lies.
     """
     from roboyard.cli.terminal import emit, note, say
-    from roboyard.compute import cache_root, expected_kernels, precompile, wait_for_kernels
+    from roboyard.compute import cache_root, compile_all_kernels, expected_kernels, wait_for_kernels
     from roboyard.errors import InputError
     from roboyard.scenarios import load_spec
     from roboyard.scenarios.assemble import assemble
@@ -38,7 +38,7 @@ def warm(
         if not json:
             note(f"compiling {progress}")
 
-    without = precompile(report=report) if everything else []
+    without = compile_all_kernels(report=report) if everything else []
     for spec in specs:
         with assemble(spec, record=False):
             wait_for_kernels(report=report)

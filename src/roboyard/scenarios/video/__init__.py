@@ -4,7 +4,9 @@
 `write_video` takes the pictures afterwards and writes the file.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.scenarios.video.film import Film, Take, states_from_poses
@@ -13,19 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Film", "Mp4Writer", "Take", "VideoSettings", "states_from_poses", "write_video"]
 
-_HOMES = {
-    "Film": "film",
-    "Mp4Writer": "mp4",
-    "Take": "film",
-    "VideoSettings": "shoot",
-    "states_from_poses": "film",
-    "write_video": "shoot",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy_exports(__name__, {
+    "film": ("Film", "Take", "states_from_poses"),
+    "mp4": ("Mp4Writer",),
+    "shoot": ("VideoSettings", "write_video"),
+})  # fmt: skip
