@@ -16,7 +16,7 @@ from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
 from roboyard.navigation.controllers.arrival import Arrival, Tolerance
 from roboyard.navigation.controllers.base import MotionLimits
-from roboyard.navigation.controllers.surroundings import Surroundings, classify, stops_clear, touches
+from roboyard.navigation.controllers.surroundings import Surroundings, classify, deepest, stops_clear, touches
 from roboyard.navigation.costmap import Costmap
 from roboyard.navigation.errors import NavigationError, NoSafeCommand
 from roboyard.navigation.footprint import Footprint
@@ -60,7 +60,7 @@ class PathFollower(ABC):
     def __init__(
         self, footprint: Footprint, limits: MotionLimits, period: float, reach: float, tolerance: Tolerance
     ) -> None:
-        expect_kernels(classify, stops_clear, touches)
+        expect_kernels(classify, deepest, stops_clear, touches)
         self._footprint = footprint
         self._base = limits
         self._period = period
