@@ -27,7 +27,7 @@ def test_arm_cell_reads_joints_and_tool_of_the_arm(cell: ArmCell) -> None:
 def test_arm_cell_moves_to_each_kind_of_goal(cell: ArmCell) -> None:
     assert cell.move(cell.named_goal("view")).succeeded
     np.testing.assert_allclose(cell.joints(), cell.pose("view"), atol=0.01)
-    q = cell.pose("view") + [0.1, 0.0, 0.0, 0.0, 0.1]
+    q = cell.pose("view") + np.array([0.1, 0.0, 0.0, 0.0, 0.1])
     assert cell.move(cell.joint_goal(q)).succeeded
     np.testing.assert_allclose(cell.joints(), q, atol=0.01)
     T = cell.tool_pose(cell.pose("view"))
@@ -36,7 +36,8 @@ def test_arm_cell_moves_to_each_kind_of_goal(cell: ArmCell) -> None:
 
 
 def test_arm_cell_waits_until_a_moving_arm_is_still(cell: ArmCell) -> None:
-    goal = cell.start_move(cell.joint_goal(cell.joints() + [0.3, 0.0, 0.0, 0.0, 0.0]), max_velocity_scaling_factor=0.5)
+    q = cell.joints() + np.array([0.3, 0.0, 0.0, 0.0, 0.0])
+    goal = cell.start_move(cell.joint_goal(q), max_velocity_scaling_factor=0.5)
     cell.harness.spin_until(lambda: cell.speed() > 0.05)
     assert not goal.done()
     cell.wait_until_still()

@@ -110,7 +110,9 @@ BAD: dict[str, Any] = {
     ),
     "unknown frame": (lambda c: (pose_goal(c, SE3(), "moon"),), {}, "moon"),
     "unknown link": (lambda c: (pose_goal(c, SE3(), link="toe"),), {}, "no tool 'toe'"),
-    "infinite scaling": (lambda c: (c.named_goal("view"),), {"max_velocity_scaling_factor": math.inf}, "scaling factor"),
+    "infinite scaling": (
+        lambda c: (c.named_goal("view"),), {"max_velocity_scaling_factor": math.inf}, "scaling factor",
+    ),
     "negative time": (lambda c: (c.named_goal("view"),), {"allowed_planning_time": -1.0}, "allowed_planning_time"),
 }  # fmt: skip
 
