@@ -22,6 +22,13 @@ ARM_NODES = ("joint_states", "robot_state", "arm")
 _STILL = 1e-3  # rad/s
 
 
+def box_message(name: str, size: ArrayLike, T_frame_box: SE3, frame: str) -> Any:
+    """A CollisionObject that adds a box of given edges [m]."""
+    box = msg.moveit_msgs.CollisionObject(header=header(frame, 0), id=name, pose=pose_to_msg(T_frame_box))
+    box.primitives = [msg.SolidPrimitive(type=1, dimensions=np.asarray(size, dtype=np.float64))]
+    return box
+
+
 class ArmCell:
     """A run with one robot that has an arm, and a `BusHarness` on its bus.
 
@@ -157,9 +164,7 @@ class ArmCell:
     def add_box(self, name: str, size: ArrayLike, pose: SE3 | ArrayLike, frame: str) -> None:
         """Publish a box as a collision object: edges [m], and its pose, or its middle [m], in a frame."""
         T = pose if isinstance(pose, SE3) else SE3(translation=np.asarray(pose, dtype=np.float64))
-        box = msg.moveit_msgs.CollisionObject(header=header(frame, 0), id=name, pose=pose_to_msg(T))
-        box.primitives = [msg.SolidPrimitive(type=1, dimensions=np.asarray(size, dtype=np.float64))]
-        self.harness.publish("/collision_object", box)
+        self.harness.publish("/collision_object", box_message(name, size, T, frame))
 
     def remove_object(self, name: str) -> None:
         """Publish that a collision object is there no longer."""

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness.arms import ARM_NODES, ArmCell, box_message
+from tests.harness.bus import BusHarness, Goal
 from tests.robots.grasping import Bench, block
 
 from roboyard.bus import Node, resource
@@ -22,7 +24,7 @@ from roboyard.manipulation.gripped import between_fingers, gripped, touched_by
 from roboyard.manipulation.nodes import MoveGroupNode
 from roboyard.manipulation.people import PartsOfBody, PeopleSettings, person_at
 from roboyard.manipulation.scene import PlanningScene
-from roboyard.messages import action, msg
+from roboyard.messages import msg
 from roboyard.messages.convert import header, pose_to_msg
 from roboyard.record import open_recording
 from roboyard.scenarios.robot_groups import find_groups
@@ -31,7 +33,6 @@ from roboyard.scenarios.true_arm import TrueArm
 from roboyard.scenarios.walk import WalkNode
 from roboyard.vision.nodes.detections import detection, detections
 
-KINDS = msg.moveit_msgs
 HELD = {"scitos_arm": {"finger_left_joint": 0.02}, "iisy": {"finger_left_joint": 0.02}, "youbot_arm": {}}
 
 
@@ -68,216 +69,186 @@ def test_people_who_are_nowhere_are_refused() -> None:
             person_at("p", place, speed, PeopleSettings())
 
 
-class Hand(Node):
-    """Asks the arm, and says what a gripper and people would."""
-
-    def setup(self) -> None:
-        self.arm = self.action_client("move_action", action.MoveGroup)
-        self.objects = self.publisher("collision_object", KINDS.CollisionObject)
-        self.gripper = self.publisher("grip", msg.String)
-        self.person = self.publisher("somebody", msg.Odometry)
-        self.states: list[str] = []
-        self.scenes: list[Any] = []
-        self.subscribe("move_group/status", msg.ArmStatus, lambda m: self.states.append(m.state))
-        self.subscribe("monitored_planning_scene", KINDS.PlanningScene, self.scenes.append)
-
-    def be_at(self, x: float, y: float, speed: float = 0.0) -> None:
-        found = msg.Odometry(header=header("world", 0))
-        found.pose.pose.position.x, found.pose.pose.position.y = x, y
-        found.twist.twist.linear.x = speed
-        self.person.publish(found)
-
-    def go(self, joints: dict[str, float]) -> Any:
-        goal = action.MoveGroup.Goal()
-        goal.request.max_velocity_scaling_factor = 0.3
-        goal.request.goal_constraints = [
-            KINDS.Constraints(
-                joint_constraints=[KINDS.JointConstraint(joint_name=n, position=v) for n, v in joints.items()]
-            )
-        ]
-        return self.arm.send(goal)
+SCENES, STATUS = "/monitored_planning_scene", "/move_group/status"
 
 
-class Cell:
-    """An iisy whose scene follows its gripper and one person; the robot stands at x = 1 in the world."""
-
-    def __init__(self) -> None:
-        self.run = Run("empty", seed=4, record=False)
-        self.robot = self.run.add("iisy", at=(1.0, 0.0, 0.0), nodes=["joint_states", "robot_state", "arm"])
-        node = MoveGroupNode(
-            groups=self.robot.groups,
-            gripper_topic="grip",
-            people_topics=("somebody",),
-            place=(1.0, 0.0, 0.0),
-            replans=50,
-        )
-        self.robot.add_node(node, "move_group")
-        self.hand: Any = self.robot.add_node(Hand(), "hand")
-        self.run.run_for(0.3)
-
-    def joints(self, turn: float) -> dict[str, float]:
-        group = self.robot.groups.group()
-        return dict(zip(group.joints, [turn, *map(float, group.pose("home")[1:])], strict=True))
-
-
-@pytest.fixture(scope="module")
-def cell() -> Iterator[Cell]:
-    made = Cell()
-    yield made
-    made.run.close()
-
-
-def names(scene: Any) -> tuple[set[str], set[str]]:
+def scene_names(scene: Any) -> tuple[set[str], set[str]]:
+    """Objects of a planning scene: those that stand, and those that are held."""
     attached = scene.robot_state.attached_collision_objects
     return {one.id for one in scene.world.collision_objects}, {one.object.id for one in attached}
 
 
-def seen(name: str, size: tuple[float, float, float], place: Any) -> Any:
+class SceneCell(ArmCell):
+    """An arm whose scene follows its gripper and one person, and whose move node gets its options from the test."""
+
+    def __init__(self, robot: str = "iisy", *, add_arm: bool = True, **more: Any) -> None:
+        super().__init__(robot, ARM_NODES if add_arm else ARM_NODES[:2], seed=4, settle=0.0, **more)
+
+    def add_move_node(self, **options: Any) -> MoveGroupNode:
+        """Bring the move node up."""
+        node = MoveGroupNode(groups=self.robot.groups, **options)
+        self.robot.add_node(node, "move_group")
+        self.run.run_for(0.3)
+        return node
+
+    def say_gripper(self, state: str) -> None:
+        """Publish what a gripper says."""
+        self.harness.publish("/grip", msg.String(data=state))
+
+    def put_person(self, x: float, y: float, speed: float = 0.0) -> None:
+        """Publish where a person is [m] and how fast [m/s]."""
+        odometry = msg.Odometry(header=header("world", 0))
+        odometry.pose.pose.position.x, odometry.pose.pose.position.y = x, y
+        odometry.twist.twist.linear.x = speed
+        self.harness.publish("/somebody", odometry)
+
+    def start_turn(self, angle: float, rest: np.ndarray | None = None) -> Goal:
+        """Send a goal with the first joint at an angle [rad], the others at home or as given; slowly."""
+        q = [angle, *(self.pose("home") if rest is None else rest)[1:]]
+        return self.start_move(self.joint_goal(q), max_velocity_scaling_factor=0.3)
+
+    def states(self) -> list[str]:
+        """What the move node said that it does."""
+        return [message.state for message in self.harness.published(STATUS).messages]
+
+    def scene_names(self) -> tuple[set[str], set[str]]:
+        """Those of the newest scene that was published."""
+        return scene_names(self.harness.last(SCENES))
+
+
+@pytest.fixture(scope="module")
+def cell() -> Iterator[SceneCell]:
+    """The robot stands at x = 1 in the world."""
+    with SceneCell(at=(1.0, 0.0, 0.0)) as cell:
+        cell.add_move_node(gripper_topic="grip", people_topics=("somebody",), place=(1.0, 0.0, 0.0), replans=50)
+        yield cell
+
+
+def detected(name: str, size: tuple[float, float, float], place: Any) -> Any:
     return detection("base_link", 0, SE3(translation=place), size, name, 1.0)
 
 
 def test_what_a_detector_sees_stands_in_the_way_until_it_is_held() -> None:
-    with Run("empty", seed=4, record=False) as run:
-        robot = run.add("iisy", nodes=["joint_states", "robot_state", "arm"])
-        node = MoveGroupNode(
-            groups=robot.groups, gripper_topic="grip", things_topic="eyes", allowed=("bar, finger_left",)
-        )
-        robot.add_node(node, "move_group")
-        hand: Any = robot.add_node(Hand(), "hand")
-        eyes = hand.publisher("eyes", msg.vision_msgs.Detection3DArray)
-        run.run_for(0.3)
+    with SceneCell() as cell:
+        node = cell.add_move_node(gripper_topic="grip", things_topic="eyes", allowed=("bar, finger_left",))
         keeper = node._keeper
-        point, _ = between_fingers(PlanningScene.of(robot.groups), keeper.measured())
+        point, _ = between_fingers(PlanningScene.of(cell.robot.groups), keeper.measured())
         size, far = (0.02, 0.12, 0.02), (3.0, 0.0, 0.0)
 
-        def look(*things: Any) -> dict[str, Any]:
-            eyes.publish(detections("base_link", 0, things))
-            run.run_for(0.05)
+        def detect(*things: Any) -> dict[str, Any]:
+            cell.harness.publish("/eyes", detections("base_link", 0, things))
+            cell.run.run_for(0.05)
             return dict(keeper.scene.obstacles)
 
-        nothing = seen("", size, point), seen("flat", (0.1, 0.0, 0.1), point), seen("away", size, far)
-        assert set(look(seen("bar", size, point), *nothing)) == {"bar"}
+        nothing = detected("", size, point), detected("flat", (0.1, 0.0, 0.1), point), detected("away", size, far)
+        assert set(detect(detected("bar", size, point), *nothing)) == {"bar"}
         first, version = keeper.scene.obstacles["bar"], keeper.version
-        assert look(seen("bar", size, point + np.array([0.004, 0.0, 0.0])))["bar"] is first  # an error of the look
+        assert (
+            detect(detected("bar", size, point + np.array([0.004, 0.0, 0.0])))["bar"] is first
+        )  # an error of the look
         assert keeper.version == version
-        assert look(seen("bar", size, point + np.array([0.0, 0.01, 0.0])))["bar"].T_world.y != first.T_world.y
-        look(seen("bar", size, point))
-        hand.gripper.publish(msg.String(data="holding"))
-        assert not look(seen("bar", size, point + np.array([0.2, 0.0, 0.0])))  # the hand knows better
+        assert detect(detected("bar", size, point + np.array([0.0, 0.01, 0.0])))["bar"].T_world.y != first.T_world.y
+        detect(detected("bar", size, point))
+        cell.say_gripper("holding")
+        assert not detect(detected("bar", size, point + np.array([0.2, 0.0, 0.0])))  # the gripper knows better
         assert set(keeper.scene.attached) == {"bar"}
-        hand.gripper.publish(msg.String(data="moving"))
-        assert set(look(seen("bar", size, point))) == {"bar"}
+        cell.say_gripper("moving")
+        assert set(detect(detected("bar", size, point))) == {"bar"}
         saved = node.save()
-        assert set(look(seen("bar", size, far))) == set()
+        assert set(detect(detected("bar", size, far))) == set()
         node.load(saved)
         assert set(keeper.scene.obstacles) == {"bar"}
         assert ("bar", "finger_left") in keeper.scene.allowed
-        run.run_for(1.5)
-        assert look() == {}  # nobody has seen it for long
+        cell.run.run_for(1.5)
+        assert detect() == {}  # nobody has seen it for long
         with pytest.raises(NodeError, match="two names"):
-            robot.add_node(MoveGroupNode(groups=robot.groups, allowed=("bar",)), "other")
+            cell.robot.add_node(MoveGroupNode(groups=cell.robot.groups, allowed=("bar",)), "other")
 
 
 @pytest.mark.parametrize("ends", ["moving", "lost"])
-def test_the_scene_follows_what_the_gripper_says(cell: Cell, ends: str) -> None:
-    kind = KINDS.CollisionObject
+def test_the_scene_follows_what_the_gripper_says(cell: SceneCell, ends: str) -> None:
     scene = PlanningScene.of(cell.robot.groups)
-    index = cell.robot.hardware.joint_names
-    q = cell.robot.hardware.read().position[[index.index(n) for n in scene.chain.joints]]
-    point, _ = between_fingers(scene, np.clip(q, scene.chain.lower, scene.chain.upper))
-    for name, size, place in (
-        ("cube", (0.02, 0.02, 0.02), point), ("table", (0.4, 0.4, 0.02), point - np.array([0.0, 0.0, 0.3])),
-    ):  # fmt: skip
-        thing = kind(header=header("base_link", 0), id=name, pose=pose_to_msg(SE3(translation=place)))
-        thing.primitives = [msg.SolidPrimitive(type=1, dimensions=np.array(size))]
-        cell.hand.objects.publish(thing)
-    cell.hand.gripper.publish(msg.String(data="moving"))
+    point, _ = between_fingers(scene, np.clip(cell.joints(), scene.chain.lower, scene.chain.upper))
+    cell.add_box("cube", (0.02, 0.02, 0.02), point, "base_link")
+    cell.add_box("table", (0.4, 0.4, 0.02), point - np.array([0.0, 0.0, 0.3]), "base_link")
+    cell.say_gripper("moving")
     cell.run.run_for(0.1)
-    cell.hand.gripper.publish(msg.String(data="holding"))
+    cell.say_gripper("holding")
     cell.run.run_for(0.1)
-    assert names(cell.hand.scenes[-1]) == ({"table"}, {"cube"})
-    cell.hand.gripper.publish(msg.String(data=ends))
+    assert cell.scene_names() == ({"table"}, {"cube"})
+    cell.say_gripper(ends)
     cell.run.run_for(0.1)
-    assert names(cell.hand.scenes[-1]) == (({"table", "cube"} if ends == "moving" else {"table"}), set())
-    for name in names(cell.hand.scenes[-1])[0]:
-        cell.hand.objects.publish(kind(id=name, operation=kind.REMOVE))
+    assert cell.scene_names() == (({"table", "cube"} if ends == "moving" else {"table"}), set())
+    for name in cell.scene_names()[0]:
+        cell.remove_object(name)
     cell.run.run_for(0.5)
 
 
-def test_somebody_in_the_way_stops_the_arm_and_it_goes_on_when_they_have_left(cell: Cell) -> None:
-    cell.hand.be_at(9.0, 9.0)
-    goal = cell.hand.go(cell.joints(-1.0))
-    cell.run.until(goal.done, timeout=30.0)
-    assert goal.succeeded
-    cell.hand.states.clear()
-    goal = cell.hand.go(cell.joints(1.2))
+def test_somebody_in_the_way_stops_the_arm_and_it_goes_on_when_they_have_left(cell: SceneCell) -> None:
+    cell.put_person(9.0, 9.0)
+    assert cell.harness.wait_for(cell.start_turn(-1.0)).succeeded
+    cell.harness.published(STATUS).clear()
+    goal = cell.start_turn(1.2)
     for k in range(60):  # they come as near as the arm reaches
         cell.run.run_for(0.05)
-        cell.hand.be_at(max(1.35, 4.0 - 0.15 * k), 0.5, 1.0)
-    assert "stops" in cell.hand.states
+        cell.put_person(max(1.35, 4.0 - 0.15 * k), 0.5, 1.0)
+    assert "stops" in cell.states()
     assert not goal.done()
-    cell.hand.be_at(9.0, 9.0)
-    cell.run.until(goal.done, timeout=30.0)
+    cell.put_person(9.0, 9.0)
+    cell.harness.wait_for(goal)
     assert goal.succeeded
     assert goal.result.error_code.val == 1
 
 
-class Tip(Node):
-    """Tells where an arm's tool really is, as somebody sees who walks up to it."""
+class TrueTool(Node):
+    """Publishes where an arm's tool really is, as a person sees who walks up to it."""
 
     arm: TrueArm = resource(TrueArm)
 
     def setup(self) -> None:
-        self.place = self.publisher("/tip", msg.Odometry)
-        self.timer(rate=20.0, callback=self.tell)
+        self.odometry = self.publisher("/tip", msg.Odometry)
+        self.timer(rate=20.0, callback=self.publish)
 
-    def tell(self) -> None:
-        found = msg.Odometry(header=header("world", 0))
-        found.pose.pose = pose_to_msg(self.arm.tip("arm")[1])
-        self.place.publish(found)
+    def publish(self) -> None:
+        odometry = msg.Odometry(header=header("world", 0))
+        odometry.pose.pose = pose_to_msg(self.arm.tip("arm")[1])
+        self.odometry.publish(odometry)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seen", [True, False])
 def test_a_walker_through_the_arms_space_is_not_touched(seen: bool) -> None:
     """They walk up to where the arm wants to pass, stop short of its hand and go again; untold of them it hits them."""
-    with Run("empty", seed=6, record=False) as run:
-        robot = run.add("iisy", "arm", nodes=["joint_states", "robot_state", "arm"])
+    with SceneCell() as cell:
+        run, robot = cell.run, cell.robot
         walker = run.add("walker", "anna", at=(1.8, 0.0, 0.0), nodes=[])
         route = (1.8, 0.0, 0.62, 0.0)
-        robot.add_node(Tip(arm=robot.true_arm), "tip")
+        robot.add_node(TrueTool(arm=robot.true_arm), "tip")
         truth = "/truth/anna/odom"
         node = WalkNode(
             base=run.simulation.base("anna"), truth_topic=truth, route=route, speed=0.6, heeds=("/tip",), room=0.5
         )
         walker.add_node(node, "walk")
-        topics = (truth,) if seen else ()
-        robot.add_node(MoveGroupNode(groups=robot.groups, people_topics=topics, replans=1000), "move_group")
-        hand: Any = robot.add_node(Hand(), "hand")
-        run.run_for(0.3)
-        group, reached = robot.groups.group(), 0
-        out = group.pose("home") + np.array([0.0, 0.35, -0.2, 0.0, 0.0, 0.0])
+        cell.add_move_node(people_topics=(truth,) if seen else (), replans=1000)
+        reached, rest = 0, cell.pose("home") + np.array([0.0, 0.35, -0.2, 0.0, 0.0, 0.0])
         for k in range(14):
-            turn = 1.2 if k % 2 else -1.2
-            goal = hand.go(dict(zip(group.joints, [turn, *map(float, out[1:])], strict=True)))
-            run.until(goal.done, timeout=60.0)
-            reached += goal.succeeded
-        contacts = run.evaluation.flat({})["arm.contacts"]
+            goal = cell.start_turn(1.2 if k % 2 else -1.2, rest)
+            reached += cell.harness.wait_for(goal, timeout=60.0).succeeded
+        contacts = run.evaluation.flat({})["iisy.contacts"]
+        states = cell.states()
     if seen:
         assert contacts == 0
         assert reached == 14
-        assert "stops" in hand.states
+        assert "stops" in states
     else:
         assert contacts > 0
 
 
 def test_of_a_known_world_what_stands_fast_is_known_and_nothing_that_can_be_carried_off() -> None:
-    with Run("corridor", record=False) as run:
-        robot = run.add("scitos_arm", nodes=["joint_states", "robot_state"])
-        node = MoveGroupNode(groups=robot.groups, world=run.world, know_world=True, place=(20.0, 5.0, 0.0))
-        robot.add_node(node, "move_group")
+    with SceneCell("scitos_arm", world="corridor", add_arm=False) as cell:
+        node = cell.add_move_node(world=cell.run.world, know_world=True, place=(20.0, 5.0, 0.0))
         known = {name.partition("::")[0] for name in node._keeper.scene.obstacles}
-    loose = {placed.name for placed in run.world.models if not placed.model.static}
+        loose = {placed.name for placed in cell.run.world.models if not placed.model.static}
     assert loose == {"transport_box"}
     assert {"workbench_east", "shelf_north"} <= known
     assert not loose & known
@@ -294,8 +265,8 @@ def test_a_motion_under_way_goes_on_from_a_saved_state(tmp_path: Path) -> None:
     text = (tmp_path / "whole/recording.mcap").read_bytes()
     assert text == (tmp_path / "again/recording.mcap").read_bytes()
     with open_recording(tmp_path / "whole/recording.mcap") as recording:
-        told = [(item.time_ns, item.message.state) for item in recording.messages(["/move_group/status"])]
-    assert [state for time_ns, state in told if time_ns < 1.4e9][-1] == "moves"
+        states = [(item.time_ns, item.message.state) for item in recording.messages(["/move_group/status"])]
+    assert [state for time_ns, state in states if time_ns < 1.4e9][-1] == "moves"
 
 
 @pytest.mark.slow
@@ -309,24 +280,16 @@ def test_what_is_really_gripped_is_attached_lifted_off_and_left(robot: str) -> N
         topic = "schunk/gripper/state" if robot == "scitos_arm" else "gripper/state"
         node = MoveGroupNode(groups=handle.groups, gripper_topic=topic)
         handle.add_node(node, "move_group")
-        hand: Any = handle.add_node(Hand(), "hand")
+        harness = BusHarness(bus=run.bus)
+        scenes = harness.published(SCENES)
         run.run_for(0.3)
-        T_thing = SE3.from_matrix(rig._pose("thing", "thing"))
-        kind, root = KINDS.CollisionObject, handle.groups.root
-        for name, edges, T in (
-            ("thing", size, T_thing),
-            (
-                "stand",
-                (0.2, 0.2, 0.02),
-                SE3(translation=T_thing.translation - np.array([0.0, 0.0, size[2] / 2 + 0.01])),
-            ),
-        ):
-            message = kind(header=header(root, 0), id=name, pose=pose_to_msg(T))
-            message.primitives = [msg.SolidPrimitive(type=1, dimensions=np.array(edges))]
-            hand.objects.publish(message)
+        T_thing, root = SE3.from_matrix(rig._pose("thing", "thing")), handle.groups.root
+        below = SE3(translation=T_thing.translation - np.array([0.0, 0.0, size[2] / 2 + 0.01]))
+        for name, edges, T in (("thing", size, T_thing), ("stand", (0.2, 0.2, 0.02), below)):
+            harness.publish("/collision_object", box_message(name, edges, T, root))
         run.run_for(0.1)
         rig.close()
-        assert names(hand.scenes[-1]) == ({"stand"}, {"thing"})
+        assert scene_names(scenes.last) == ({"stand"}, {"thing"})
         assert ("thing", "stand") in node._keeper.scene.allowed or ("stand", "thing") in node._keeper.scene.allowed
         rig.lift()
         run.run_for(0.3)
@@ -337,7 +300,7 @@ def test_what_is_really_gripped_is_attached_lifted_off_and_left(robot: str) -> N
         assert T.distance(SE3.from_matrix(rig._pose("thing", "thing"))) < 3e-3
         rig.send(rig.gripper.width[1])
         run.run_for(1.0)
-        assert names(hand.scenes[-1]) == ({"stand", "thing"}, set())
+        assert scene_names(scenes.last) == ({"stand", "thing"}, set())
 
 
 @given(
@@ -351,11 +314,13 @@ def test_parts_of_bodies_cover_themselves(
     T = SE3.from_xyz_rpy(place, turn)
     row = np.array([[*place, *T.quaternion, radius, length, speed]])
     turned = SE3.from_xyz_rpy((0.3, -0.2, 0.1), (0.2, -0.1, 2.0))
-    told = turned.inverse() @ T
+    T_other = turned.inverse() @ T
     parts = PartsOfBody(settings)
     for found in (
         parts.near("p", ["hand"], row, SE3.identity(), (0.0, 0.0, 0.0)),
-        parts.near("q", ["hand"], np.array([[*told.xyz, *told.quaternion, radius, length, speed]]), turned, (0.0,) * 3),
+        parts.near(
+            "q", ["hand"], np.array([[*T_other.xyz, *T_other.quaternion, radius, length, speed]]), turned, (0.0,) * 3
+        ),
     ):
         if not found:  # none of it is near
             assert np.linalg.norm(place) - radius - length / 2.0 > settings.within - 1e-9
@@ -363,8 +328,8 @@ def test_parts_of_bodies_cover_themselves(
         (one,) = found
         assert isinstance(one.geometry, Capsule)
         for end in (-0.5 * length, 0.5 * length):
-            there, meant = (frame @ np.array([0.0, 0.0, end]) for frame in (one.T_world, T))
-            assert np.linalg.norm(there - meant) + radius + settings.ahead * speed <= one.geometry.radius + 1e-9
+            covered, wanted = (frame @ np.array([0.0, 0.0, end]) for frame in (one.T_world, T))
+            assert np.linalg.norm(covered - wanted) + radius + settings.ahead * speed <= one.geometry.radius + 1e-9
     again = parts.near("p", ["hand"], row + 1e-12, SE3.identity(), (0.0, 0.0, 0.0))
     same = parts.near("p", ["hand"], row, SE3.identity(), (0.0, 0.0, 0.0))
     assert all(a is b for a, b in zip(again, same, strict=True)) or again != same, "rounded, it has not changed"
