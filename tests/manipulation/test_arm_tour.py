@@ -30,7 +30,7 @@ def scene() -> PlanningScene:
     return PlanningScene.of(find_groups("scitos_arm"))
 
 
-def test_a_pose_that_five_joints_cannot_have_is_met_within_the_goals_tolerance(scene: PlanningScene) -> None:
+def test_pose_goal_of_five_joints_is_met_within_its_tolerance(scene: PlanningScene) -> None:
     q = scene.group.pose("ahead")
     T = SE3.from_matrix(scene.chain.forward(q))
     off = SE3.from_xyz_rpy(rpy=(0.0, 0.0, 4e-3)) @ SE3(T.rotation)
@@ -45,7 +45,7 @@ def test_a_pose_that_five_joints_cannot_have_is_met_within_the_goals_tolerance(s
         assert there.angle_to(asked) <= 5e-3
 
 
-def test_jogs_stay_in_range_and_clear(scene: PlanningScene) -> None:
+def test_drawn_jogs_stay_within_limits_and_clear(scene: PlanningScene) -> None:
     rng = np.random.default_rng(3)
     wall = scene.with_obstacles([box_obstacle("wall", (0.1, 2.0, 2.0), (0.6, 0.0, 1.0))]).with_margin(0.05)
     q = wall.group.pose("folded")
@@ -68,7 +68,7 @@ class OneJointArm:
 
 
 @pytest.mark.parametrize("off", [0.0, 0.02])
-def test_a_jog_is_judged_by_the_integral_of_its_commands(off: float) -> None:
+def test_jog_metrics_integrate_the_commands(off: float) -> None:
     """A joint that gets to 0.3 rad/s with 0.5 rad/s², commanded for a second, and 20 mrad off at the end."""
     found = Jogging("/move_velocity", "", OneJointArm())  # type: ignore[arg-type]
     take = found.handlers()
@@ -93,14 +93,14 @@ def test_a_jog_is_judged_by_the_integral_of_its_commands(off: float) -> None:
 @pytest.mark.parametrize(
     ("given", "what"), [({"places": (1.0,)}, "places"), ({"regions": (1.0,) * 6, "places": (1.0,) * 3}, "regions")]
 )
-def test_bad_parameters_are_refused(given: dict[str, Any], what: str) -> None:
+def test_arm_tour_refuses_bad_parameters(given: dict[str, Any], what: str) -> None:
     with Run("corridor", record=False) as run:
         robot = run.add("scitos_arm", at=(24.0, 5.0, 0.0), nodes=["joint_states"])
         with pytest.raises(RoboyardError, match=what):
             robot.add_node(ArmTourNode(groups=robot.groups, world=run.world, **given), "tour")
 
 
-def test_things_stay_where_they_are_while_the_robot_drives() -> None:
+def test_objects_of_the_scene_stay_in_odom_while_the_robot_drives() -> None:
     """In odom: a box is taken along to another place and left there, without a plan in between."""
     nodes = (*ARM_NODES, "drive", "odometry", "arm_trajectory", "move_group")
     with ArmCell("scitos", nodes, seed=1) as cell:

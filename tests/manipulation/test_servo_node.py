@@ -71,7 +71,7 @@ def cell() -> Iterator[ServoCell]:
 
 
 @pytest.mark.parametrize("frame", ["", "base_link", "tcp"])
-def test_the_tool_goes_as_told_in_the_frame_that_is_told_and_stops_in_silence(cell: ServoCell, frame: str) -> None:
+def test_twist_moves_the_tool_in_its_frame_until_silence(cell: ServoCell, frame: str) -> None:
     T = cell.tool_pose()
     cell.twist((0.0, 0.04, 0.0), frame)
     cell.run.run_for(0.6)
@@ -84,7 +84,7 @@ def test_the_tool_goes_as_told_in_the_frame_that_is_told_and_stops_in_silence(ce
     cell.run.run_for(0.6)
 
 
-def test_joints_are_jogged_by_name(cell: ServoCell) -> None:
+def test_joint_jog_moves_the_named_joint(cell: ServoCell) -> None:
     before = cell.joints()
     cell.jog({"joint_6": 0.4}, 0.5)
     cell.run.run_for(1.0)
@@ -95,7 +95,7 @@ def test_joints_are_jogged_by_name(cell: ServoCell) -> None:
 
 @pytest.mark.parametrize("speed", [-0.4, 0.4])
 @pytest.mark.parametrize("how", ["joint", "tool"])
-def test_after_a_trajectory_it_goes_on_from_where_the_joints_are(cell: ServoCell, how: str, speed: float) -> None:
+def test_jog_after_a_trajectory_starts_at_the_measured_joints(cell: ServoCell, how: str, speed: float) -> None:
     start = cell.joints()
     cell.jog({"joint_6": -speed}, 0.3)  # the servo node has had the joints before
     cell.run.run_for(0.6)
@@ -116,7 +116,7 @@ def test_after_a_trajectory_it_goes_on_from_where_the_joints_are(cell: ServoCell
     assert cell.follow(start), "back for the other tests"
 
 
-def test_an_arm_that_something_pushed_away_starts_from_where_it_is(cell: ServoCell, monkeypatch) -> None:
+def test_jog_of_a_displaced_arm_starts_at_the_measured_joints(cell: ServoCell, monkeypatch) -> None:
     cell.jog({"joint_6": 0.2}, 0.2)
     cell.run.run_for(1.0)
     node: Any = cell.run.bus.nodes["/servo"]
@@ -143,7 +143,7 @@ BAD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", list(BAD))
-def test_a_bad_command_stops_the_arm_and_is_told(cell: ServoCell, name: str) -> None:
+def test_invalid_command_stops_the_arm_and_is_reported(cell: ServoCell, name: str) -> None:
     cell.jog({"joint_6": -0.4}, 0.3)
     BAD[name](cell)
     assert cell.status.code == ServoCode.INVALID
@@ -157,7 +157,7 @@ def test_a_bad_command_stops_the_arm_and_is_told(cell: ServoCell, name: str) -> 
     cell.run.run_for(0.6)
 
 
-def test_it_takes_no_commands_when_switched_off(cell: ServoCell) -> None:
+def test_paused_servo_takes_no_commands(cell: ServoCell) -> None:
     for on in (True, False):
         cell.harness.call("/servo/pause_servo", srv.SetBool, data=on)
         cell.jog({"joint_6": 0.1}, 0.1)
@@ -165,7 +165,7 @@ def test_it_takes_no_commands_when_switched_off(cell: ServoCell) -> None:
     cell.run.run_for(0.5)
 
 
-def test_it_stops_before_an_object(cell: ServoCell) -> None:
+def test_servo_stops_before_an_object(cell: ServoCell) -> None:
     T = cell.tool_pose()
     cell.add_box("wall", (0.6, 0.02, 0.6), T.translation + np.array([0.0, 0.3, 0.0]), "base_link")
     cell.twist((0.0, 0.1, 0.0), seconds=3.5)
@@ -177,7 +177,7 @@ def test_it_stops_before_an_object(cell: ServoCell) -> None:
     cell.run.run_for(0.5)
 
 
-def test_a_command_under_way_is_saved_and_restored(cell: ServoCell) -> None:
+def test_saved_servo_command_is_restored(cell: ServoCell) -> None:
     cell.twist((0.0, 0.02, 0.0), "tcp", seconds=0.1)
     node: Any = cell.robot.nodes["servo"]
     saved = decode(*encode(node.save()))

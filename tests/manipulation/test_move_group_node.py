@@ -54,7 +54,7 @@ def remove(cell: ArmCell, name: str) -> None:
     cell.run.run_for(0.02)
 
 
-def test_it_goes_to_named_poses_joints_and_poses_of_the_tool(cell: ArmCell) -> None:
+def test_move_reaches_named_joint_and_pose_goals(cell: ArmCell) -> None:
     assert cell.move(cell.named_goal("view")).succeeded
     np.testing.assert_allclose(cell.joints(), cell.pose("view"), atol=0.01)
     q = cell.pose("pick") + np.array([0.3, 0.0, 0.1, -0.1, 0.2])
@@ -66,14 +66,14 @@ def test_it_goes_to_named_poses_joints_and_poses_of_the_tool(cell: ArmCell) -> N
     assert cell.tool_pose().distance(T) < 2e-3
 
 
-def test_a_turn_that_is_left_open_and_a_target_beside_the_tool(cell: ArmCell) -> None:
+def test_move_with_a_free_turn_reaches_the_pose(cell: ArmCell) -> None:
     T = cell.tool_pose(cell.pose("pick"))
     turned = T @ SE3.from_xyz_rpy(rpy=(0.0, 0.0, 1.0))
     assert cell.move(pose_goal(cell, turned, turn_tolerances=(0.01, 0.01, math.pi))).succeeded
     assert cell.tool_pose().distance(T) < 2e-3
 
 
-def test_the_tool_goes_straight_with_lin(cell: ArmCell) -> None:
+def test_lin_planner_moves_the_tool_straight(cell: ArmCell) -> None:
     high = cell.pose("pick")
     assert cell.move(cell.joint_goal(high)).succeeded
     T = cell.tool_pose()
@@ -88,7 +88,7 @@ def test_the_tool_goes_straight_with_lin(cell: ArmCell) -> None:
     assert "no line" in str(cell.move(cell.named_goal("view"), planner_id="LIN").error)
 
 
-def test_it_only_plans_when_asked_to(cell: ArmCell) -> None:
+def test_plan_only_goal_does_not_move_the_arm(cell: ArmCell) -> None:
     before = cell.joints()
     goal = cell.move(cell.named_goal("upright"), options={"plan_only": True})
     assert goal.succeeded
@@ -118,7 +118,7 @@ BAD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_makes_no_sense_is_refused_and_the_arm_does_not_move(cell: ArmCell, name: str) -> None:
+def test_invalid_goal_is_rejected_without_motion(cell: ArmCell, name: str) -> None:
     constraints, settings, words = BAD[name]
     before = cell.joints()
     goal = cell.move(*constraints(cell), **settings)
@@ -128,7 +128,7 @@ def test_what_makes_no_sense_is_refused_and_the_arm_does_not_move(cell: ArmCell,
     np.testing.assert_allclose(cell.joints(), before, atol=3e-3)  # it came to rest just now
 
 
-def test_what_cannot_be_reached_is_given_up_with_its_code(cell: ArmCell) -> None:
+def test_unreachable_goal_fails_with_its_error_code(cell: ArmCell) -> None:
     before = cell.joints()
     far = cell.move(pose_goal(cell, SE3(translation=(3.0, 0.0, 0.2))))
     assert far.result.error_code.val == CODES.NO_IK_SOLUTION
@@ -138,7 +138,7 @@ def test_what_cannot_be_reached_is_given_up_with_its_code(cell: ArmCell) -> None
     np.testing.assert_allclose(cell.joints(), before, atol=3e-3)  # it came to rest just now
 
 
-def test_objects_come_and_go_by_message(cell: ArmCell) -> None:
+def test_collision_objects_are_added_and_removed_by_message(cell: ArmCell) -> None:
     assert cell.move(cell.named_goal("upright")).succeeded
     tip = cell.chain.forward(cell.pose("pick"))[:3, 3]
     cell.add_box("thing", (0.1, 0.1, 0.1), tip, "arm_link_0")
@@ -151,7 +151,7 @@ def test_objects_come_and_go_by_message(cell: ArmCell) -> None:
     assert cell.move(cell.named_goal("pick")).succeeded
 
 
-def test_what_comes_into_the_way_stops_the_arm_and_it_goes_round(cell: ArmCell) -> None:
+def test_intruding_object_stops_the_arm_which_replans(cell: ArmCell) -> None:
     moving = cell.harness.wait_for(start_sweep(cell))
     assert moving.succeeded
     states = [message.state for message in cell.harness.published(STATUS).messages]
@@ -159,14 +159,14 @@ def test_what_comes_into_the_way_stops_the_arm_and_it_goes_round(cell: ArmCell) 
     remove(cell, "intruder")
 
 
-def test_without_leave_to_plan_anew_it_gives_up(cell: ArmCell) -> None:
+def test_intruding_object_fails_the_goal_without_replanning(cell: ArmCell) -> None:
     moving = cell.harness.wait_for(start_sweep(cell, options={"replan": True, "replan_attempts": 0}))
     assert moving.result.error_code.val == CODES.MOTION_PLAN_INVALIDATED_BY_ENVIRONMENT_CHANGE
     assert "intruder" in moving.result.error_code.message
     remove(cell, "intruder")
 
 
-def test_cancelling_stops_the_arm(cell: ArmCell) -> None:
+def test_canceled_goal_stops_the_arm(cell: ArmCell) -> None:
     assert cell.move(cell.named_goal("upright")).succeeded
     moving = cell.start_move(cell.named_goal("pick"))
     cell.run.run_for(0.6)
@@ -180,7 +180,7 @@ def test_cancelling_stops_the_arm(cell: ArmCell) -> None:
     assert np.abs(still - cell.pose("pick")).max() > 0.1
 
 
-def test_a_newer_goal_takes_the_place_of_an_older_one(cell: ArmCell) -> None:
+def test_newer_goal_preempts_the_older(cell: ArmCell) -> None:
     assert cell.move(cell.named_goal("upright")).succeeded
     older = cell.start_move(cell.named_goal("pick"))
     cell.run.run_for(0.6)
@@ -190,7 +190,7 @@ def test_a_newer_goal_takes_the_place_of_an_older_one(cell: ArmCell) -> None:
     np.testing.assert_allclose(cell.joints(), cell.pose("view"), atol=0.01)
 
 
-def test_a_planned_trajectory_is_executed_as_it_is(cell: ArmCell) -> None:
+def test_execute_trajectory_follows_a_planned_trajectory(cell: ArmCell) -> None:
     planned = cell.move(cell.named_goal("pick"), options={"plan_only": True}).result.planned_trajectory
     goal = cell.harness.send_goal("/execute_trajectory", action.ExecuteTrajectory, trajectory=planned)
     assert goal.succeeded
@@ -199,7 +199,7 @@ def test_a_planned_trajectory_is_executed_as_it_is(cell: ArmCell) -> None:
     assert again.result.error_code.val == CODES.INVALID_MOTION_PLAN  # it begins elsewhere
 
 
-def test_straight_lines_and_kinematics_are_services(cell: ArmCell) -> None:
+def test_cartesian_path_ik_and_fk_services_agree(cell: ArmCell) -> None:
     kinds = srv.moveit_msgs
     assert cell.move(cell.joint_goal(sweep(cell)[0] + np.array([0.0, -0.2, 0.7, 0.4, 0.0]))).succeeded
     T = cell.tool_pose()

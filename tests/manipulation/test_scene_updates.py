@@ -37,7 +37,7 @@ HELD = {"scitos_arm": {"finger_left_joint": 0.02}, "iisy": {"finger_left_joint":
 
 
 @pytest.mark.parametrize("robot", list(HELD))
-def test_what_is_between_the_fingers_is_held(robot: str) -> None:
+def test_object_between_the_fingers_is_gripped(robot: str) -> None:
     bare = PlanningScene.of(find_groups(robot), held=HELD[robot])
     q = np.clip(np.full(bare.chain.dof, 0.3), bare.chain.lower, bare.chain.upper)
     point, reach = between_fingers(bare, q)
@@ -54,7 +54,7 @@ def test_what_is_between_the_fingers_is_held(robot: str) -> None:
 
 
 @given(st.floats(-20, 20), st.floats(-20, 20), st.floats(0, 3))
-def test_people_get_the_more_room_the_faster_they_walk(x: float, y: float, speed: float) -> None:
+def test_capsule_of_a_person_grows_with_speed(x: float, y: float, speed: float) -> None:
     settings = PeopleSettings()
     one = person_at("p", (x, y, 0.0), speed, settings)
     assert isinstance(one.geometry, Capsule)
@@ -63,7 +63,7 @@ def test_people_get_the_more_room_the_faster_they_walk(x: float, y: float, speed
     assert one.geometry.radius <= wanted + 0.031
 
 
-def test_people_who_are_nowhere_are_refused() -> None:
+def test_person_at_refuses_values_that_are_not_finite() -> None:
     for place, speed in (((np.nan, 0.0, 0.0), 0.0), ((0.0, 0.0, 0.0), np.inf)):
         with pytest.raises(InputError):
             person_at("p", place, speed, PeopleSettings())
@@ -128,7 +128,7 @@ def detected(name: str, size: tuple[float, float, float], place: Any) -> Any:
     return detection("base_link", 0, SE3(translation=place), size, name, 1.0)
 
 
-def test_what_a_detector_sees_stands_in_the_way_until_it_is_held() -> None:
+def test_detected_objects_are_obstacles_until_gripped() -> None:
     with SceneCell() as cell:
         node = cell.add_move_node(gripper_topic="grip", things_topic="eyes", allowed=("bar, finger_left",))
         keeper = node._keeper
@@ -166,7 +166,7 @@ def test_what_a_detector_sees_stands_in_the_way_until_it_is_held() -> None:
 
 
 @pytest.mark.parametrize("ends", ["moving", "lost"])
-def test_the_scene_follows_what_the_gripper_says(cell: SceneCell, ends: str) -> None:
+def test_scene_attaches_and_detaches_with_the_gripper_state(cell: SceneCell, ends: str) -> None:
     scene = PlanningScene.of(cell.robot.groups)
     point, _ = between_fingers(scene, np.clip(cell.joints(), scene.chain.lower, scene.chain.upper))
     cell.add_box("cube", (0.02, 0.02, 0.02), point, "base_link")
@@ -184,7 +184,7 @@ def test_the_scene_follows_what_the_gripper_says(cell: SceneCell, ends: str) -> 
     cell.run.run_for(0.5)
 
 
-def test_somebody_in_the_way_stops_the_arm_and_it_goes_on_when_they_have_left(cell: SceneCell) -> None:
+def test_person_in_the_way_stops_the_arm_until_gone(cell: SceneCell) -> None:
     cell.put_person(9.0, 9.0)
     assert cell.harness.wait_for(cell.start_turn(-1.0)).succeeded
     cell.harness.published(STATUS).clear()
@@ -217,7 +217,7 @@ class TrueTool(Node):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seen", [True, False])
-def test_a_walker_through_the_arms_space_is_not_touched(seen: bool) -> None:
+def test_walker_through_the_workspace_is_touched_only_if_unseen(seen: bool) -> None:
     """They walk up to where the arm wants to pass, stop short of its hand and go again; untold of them it hits them."""
     with SceneCell() as cell:
         run, robot = cell.run, cell.robot
@@ -244,7 +244,7 @@ def test_a_walker_through_the_arms_space_is_not_touched(seen: bool) -> None:
         assert contacts > 0
 
 
-def test_of_a_known_world_what_stands_fast_is_known_and_nothing_that_can_be_carried_off() -> None:
+def test_known_world_gives_static_models_only() -> None:
     with SceneCell("scitos_arm", world="corridor", add_arm=False) as cell:
         node = cell.add_move_node(world=cell.run.world, know_world=True, place=(20.0, 5.0, 0.0))
         known = {name.partition("::")[0] for name in node._keeper.scene.obstacles}
@@ -254,7 +254,7 @@ def test_of_a_known_world_what_stands_fast_is_known_and_nothing_that_can_be_carr
     assert not loose & known
 
 
-def test_a_motion_under_way_goes_on_from_a_saved_state(tmp_path: Path) -> None:
+def test_motion_restored_from_a_saved_state_is_equal_bytewise(tmp_path: Path) -> None:
     """Bit for bit: the same set-points come after it as would have come without."""
     from roboyard.scenarios import load_spec, run_scenario
 
@@ -271,7 +271,7 @@ def test_a_motion_under_way_goes_on_from_a_saved_state(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("robot", ["iisy", "scitos_arm", "youbot_arm"])
-def test_what_is_really_gripped_is_attached_lifted_off_and_left(robot: str) -> None:
+def test_object_gripped_in_physics_is_attached_and_released(robot: str) -> None:
     size = (0.02, 0.016, 0.04)
     with Run("empty", record=False) as run:
         rig = Bench(run, robot, block(size, 0.1, 1.0), size[2])
@@ -307,7 +307,7 @@ def test_what_is_really_gripped_is_attached_lifted_off_and_left(robot: str) -> N
     st.tuples(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 2)), st.tuples(*[st.floats(-3, 3)] * 3),
     st.floats(0.02, 0.15), st.floats(0, 0.5), st.floats(0, 3),
 )  # fmt: skip
-def test_parts_of_bodies_cover_themselves(
+def test_body_part_capsules_cover_the_parts(
     place: tuple[float, float, float], turn: tuple[float, float, float], radius: float, length: float, speed: float
 ) -> None:
     settings = PeopleSettings()
@@ -335,7 +335,7 @@ def test_parts_of_bodies_cover_themselves(
     assert all(a is b for a, b in zip(again, same, strict=True)) or again != same, "rounded, it has not changed"
 
 
-def test_parts_that_are_nowhere_are_refused() -> None:
+def test_body_parts_refuse_bad_values() -> None:
     right = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.1, 0.1, 0.0]
     parts = PartsOfBody(PeopleSettings())
     for k, wrong in ((0, np.nan), (4, np.inf), (7, np.nan), (7, -0.1), (8, -1.0), (9, -1.0)):

@@ -121,7 +121,7 @@ class SkillCell(ArmCell):
         )
 
 
-def test_a_thing_is_picked_stowed_taken_out_and_placed() -> None:
+def test_object_is_picked_stowed_unstowed_and_placed() -> None:
     with SkillCell((0.10, 0.20)) as cell:
         assert cell.run_skill("pick").done
         assert cell.thing_pose().z > 0.03
@@ -138,7 +138,7 @@ def test_a_thing_is_picked_stowed_taken_out_and_placed() -> None:
         assert cell.is_upright()
 
 
-def test_stop_halts_at_once_and_what_is_held_stays_held_until_it_is_put_somewhere() -> None:
+def test_stop_service_halts_the_arm_and_keeps_the_object() -> None:
     with SkillCell((0.10, 0.20)) as cell:
         goal = cell.start_skill("pick")
         cell.wait_for_phase("grasp", "lifted")
@@ -161,7 +161,7 @@ def test_stop_halts_at_once_and_what_is_held_stays_held_until_it_is_put_somewher
     [("look", "moved"), ("align", "turned"), ("grasp", "above"), ("grasp", "low"), ("grasp", "closed"),
      ("grasp", "lifted"), ("release", "above"), ("release", "low"), ("release", "opened"), ("release", "left")],
 )  # fmt: skip
-def test_a_loop_that_is_cancelled_anywhere_comes_to_rest_with_the_thing_standing(skill: str, phase: str) -> None:
+def test_canceled_loop_ends_at_rest_with_the_object_upright(skill: str, phase: str) -> None:
     with SkillCell((0.10, 0.20)) as cell:
         goal = cell.start_skill("loop", objects=1)
         cell.wait_for_phase(skill, phase)
@@ -176,7 +176,7 @@ def test_a_loop_that_is_cancelled_anywhere_comes_to_rest_with_the_thing_standing
 
 
 @pytest.mark.slow
-def test_what_is_taken_away_during_the_approach_is_looked_for_again() -> None:
+def test_pick_looks_again_when_the_object_is_taken_away() -> None:
     with SkillCell((0.10, 0.20), (0.0, 0.2)) as cell:
         goal = cell.start_skill("pick")
         cell.wait_for_phase("grasp", "low")
@@ -189,7 +189,7 @@ def test_what_is_taken_away_during_the_approach_is_looked_for_again() -> None:
 
 
 @pytest.mark.slow
-def test_what_slips_out_of_the_hand_is_noticed_and_looked_for_again() -> None:
+def test_stow_reports_an_object_lost_from_the_gripper() -> None:
     with SkillCell((0.10, 0.20)) as cell:
         assert cell.run_skill("pick").done
         goal = cell.start_skill("stow")
@@ -203,7 +203,7 @@ def test_what_slips_out_of_the_hand_is_noticed_and_looked_for_again() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mass", [1.2, 2.5])
-def test_what_is_too_heavy_is_put_down_and_stands(mass: float) -> None:
+def test_pick_puts_a_too_heavy_object_down_upright(mass: float) -> None:
     """The one seems so by the joints' efforts, the other cannot be lifted at all."""
     with SkillCell() as cell:
         thing = load_model(find_thing("heavy_cylinder"))
@@ -224,7 +224,7 @@ def test_what_is_too_heavy_is_put_down_and_stands(mass: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mute", ["camera_silent", "depth_unknown"])
-def test_blind_it_stops_safely_and_says_so(mute: str) -> None:
+def test_pick_without_camera_ends_with_its_cause(mute: str) -> None:
     with SkillCell((0.10, 0.20)) as cell:
         cell.finder.mute = mute
         assert cell.run_skill("pick").cause == {"camera_silent": "camera_silent", "depth_unknown": "no_depth"}[mute]
