@@ -118,7 +118,7 @@ HARMS: dict[str, tuple[Harm, set[str]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", GROUNDS)
-def test_plans_that_are_right_have_no_faults(kind: str) -> None:
+def test_checker_finds_no_fault_in_valid_plans(kind: str) -> None:
     problem, _, plan = found(kind)
     seen = looked_at(kind, plan)
     assert not seen.faults
@@ -130,7 +130,7 @@ def test_plans_that_are_right_have_no_faults(kind: str) -> None:
 @pytest.mark.parametrize(
     "kind", ["stones", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("flat", "blocks", "slope"))]
 )
-def test_every_harm_is_found(kind: str, harm: str) -> None:
+def test_checker_finds_each_kind_of_damage(kind: str, harm: str) -> None:
     _, _, plan = found(kind)
     do, kinds = HARMS[harm]
     for number in range(0, len(plan.swings), 1 + len(plan.swings) // 4):
@@ -142,7 +142,7 @@ def test_every_harm_is_found(kind: str, harm: str) -> None:
 
 
 @pytest.mark.slow
-def test_feet_beside_their_stones_are_found() -> None:
+def test_checker_finds_feet_beside_their_stones() -> None:
     _, terrain, plan = found("stones")
     holes = 0
     for number, one in enumerate(plan.swings):
@@ -155,7 +155,7 @@ def test_feet_beside_their_stones_are_found() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["blocks", "slope"])
-def test_its_angle_to_tipping_is_that_of_the_room(kind: str) -> None:
+def test_checker_tilt_agrees_with_tip_over(kind: str) -> None:
     """Two formulas, one with scipy's hull."""
     _, _, plan = found(kind)
     times = np.linspace(0.0, plan.duration, 400)[1:-1]
@@ -166,7 +166,7 @@ def test_its_angle_to_tipping_is_that_of_the_room(kind: str) -> None:
     assert math.degrees(looked_at(kind, plan).tilt) > 11.0
 
 
-def test_it_uses_nothing_of_the_planners() -> None:
+def test_checker_uses_no_code_of_the_planners() -> None:
     tree = ast.parse(inspect.getsource(checker))
     names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     ours = {name for name in names if name and name.startswith("roboyard")}
@@ -184,7 +184,7 @@ def test_it_uses_nothing_of_the_planners() -> None:
 
 
 @pytest.mark.parametrize("kind", ["flat", pytest.param("blocks", marks=pytest.mark.slow)])
-def test_plans_that_take_over_are_right_but_for_a_tenth_of_speed(kind: str) -> None:
+def test_replanned_steps_are_valid_within_a_tenth_of_speed(kind: str) -> None:
     """Feet that are in the air already come down when they should, and may have to hurry."""
     problem, _, plan = found(kind)
     taken = 0

@@ -34,7 +34,7 @@ def lengths(price: Array, row: int, column: int) -> Array:
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1))
-def test_lengths_are_those_of_scipy(seed: int) -> None:
+def test_guide_lengths_agree_with_scipy(seed: int) -> None:
     rng = np.random.default_rng(seed)
     price = rng.uniform(0.5, 3.0, (9, 13))
     price[rng.random(price.shape) < 0.3] = np.inf
@@ -55,7 +55,7 @@ def test_lengths_are_those_of_scipy(seed: int) -> None:
     np.testing.assert_allclose(lengths(price, row, column), expected, rtol=1e-12)
 
 
-def test_ways_lead_round_a_wall() -> None:
+def test_guided_plan_leads_round_a_wall() -> None:
     rig, start, goal = find_rig("akrobat"), (0.0, 0.0), (2.4, 0.0)
     heights = np.zeros((120, 190))
     heights[:52, 91:97] = 0.6  # open at its far end only
@@ -69,7 +69,7 @@ def test_ways_lead_round_a_wall() -> None:
     np.testing.assert_allclose(plan.body([plan.duration])[0, :2], goal, atol=0.011)
 
 
-def test_level_ground_is_gone_straight_over() -> None:
+def test_plan_over_level_ground_is_straight() -> None:
     rig = find_rig("akrobat")
     terrain = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
     ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (1.0, 0.2)])
@@ -80,7 +80,7 @@ def test_level_ground_is_gone_straight_over() -> None:
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1))
-def test_strides_end_where_single_steps_do(seed: int) -> None:
+def test_last_stable_by_strides_equals_single_steps(seed: int) -> None:
     rng = np.random.default_rng(seed)
     turns = np.sort(rng.uniform(0.0, 2.0 * math.pi, 5))
     feet = np.zeros((1, 5, 3))
@@ -101,7 +101,7 @@ def test_strides_end_where_single_steps_do(seed: int) -> None:
 @settings(max_examples=100)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 6))
 @example(1_096_083_052, 3)  # three in a row but for rounding, which sent the march to and fro
-def test_edges_are_those_of_the_convex_hull(seed: int, legs: int) -> None:
+def test_polygon_edges_agree_with_the_convex_hull(seed: int, legs: int) -> None:
     rng = np.random.default_rng(seed)
     feet = np.zeros((1, 7, 3))
     feet[0, :, :2] = np.round(rng.normal(0.0, 0.2, (7, 2)), 2)  # some in a row, some in one place

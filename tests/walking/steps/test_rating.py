@@ -57,7 +57,7 @@ def loss(plan: StepPlan, robot: str = "akrobat") -> float:
     return float((1.0 - np.clip(margins / (2.5 * rig_of(robot).margin), 0.0, 1.0)).mean()) * plan.duration
 
 
-def test_heights_of_limbs_are_those_of_the_description() -> None:
+def test_limb_heights_agree_with_the_description() -> None:
     rng = np.random.default_rng(0)
     for robot in ("akrobat", "lauron"):
         walker, limbs = rig_of(robot).walker, asked(Rating(), robot=robot).limbs
@@ -69,7 +69,7 @@ def test_heights_of_limbs_are_those_of_the_description() -> None:
             assert foot == pytest.approx(walker.feet(q)[leg, 2], abs=1e-9)
 
 
-def test_what_feet_carry_holds_the_weight_in_balance() -> None:
+def test_shared_loads_balance_the_weight() -> None:
     rng, loads = np.random.default_rng(1), np.zeros(6)
     home = rig_of("akrobat").rows.home
     for _ in range(20):
@@ -82,7 +82,7 @@ def test_what_feet_carry_holds_the_weight_in_balance() -> None:
             assert loads @ feet[:, :2] == pytest.approx([0.01, 0.005])
 
 
-def test_a_body_that_rises_on_all_feet_takes_its_height() -> None:
+def test_leg_work_of_a_rising_body_is_its_height() -> None:
     """Straight up all joints of a leg that raise it do as much as the weight takes, if none works against another."""
     rig, limbs = rig_of("akrobat"), asked(Rating()).limbs._replace(share=np.zeros((6, 2)))
     walker, up = rig.walker, 1e-4
@@ -95,18 +95,18 @@ def test_a_body_that_rises_on_all_feet_takes_its_height() -> None:
 
 
 @pytest.mark.parametrize(("robot", "kind"), [("akrobat", "flat"), ("akrobat", "blocks"), ("lauron", "flat")])
-def test_the_cost_is_that_of_the_work_that_other_code_finds(robot: str, kind: str) -> None:
+def test_energy_cost_agrees_with_measured_work(robot: str, kind: str) -> None:
     plan = planned(ONLY_ENERGY, kind, robot)
     assert plan.cost - plan.duration == pytest.approx(worked(plan, robot), rel=0.05)
 
 
 @pytest.mark.parametrize("kind", ["flat", "blocks"])
-def test_the_cost_is_that_of_the_margins_without_a_foot(kind: str) -> None:
+def test_leg_loss_cost_agrees_with_measured_margins(kind: str) -> None:
     plan = planned(ONLY_LOSS, kind)
     assert plan.cost - plan.duration == pytest.approx(loss(plan), rel=0.02)
 
 
-def test_without_weight_they_change_nothing() -> None:
+def test_ratings_of_zero_weight_change_nothing() -> None:
     plan = planned(Rating(0.0, 0.0))
     assert plan.cost == plan.duration
     assert plan.swings == planned(Rating(0.0, 0.0, energy=1e-12)).swings
@@ -114,7 +114,7 @@ def test_without_weight_they_change_nothing() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
-def test_the_more_it_weighs_the_less_there_is_of_it(seed: int) -> None:
+def test_heavier_rating_lowers_the_rated_quantity(seed: int) -> None:
     bare = planned(Rating(0.0, 0.0), seed=seed)
     for rating, measure in ((ONLY_ENERGY, worked), (ONLY_LOSS, loss)):
         weighed = planned(rating, seed=seed)
@@ -123,14 +123,14 @@ def test_the_more_it_weighs_the_less_there_is_of_it(seed: int) -> None:
         assert measure(heavy) <= min(measure(bare), measure(weighed)) * 1.01
 
 
-def test_without_a_third_foot_nothing_holds() -> None:
+def test_margin_of_two_feet_is_negative_infinity() -> None:
     edges, counts = np.zeros((6, 12, 3)), np.full(6, -1)
     counts[:3] = 0
     assert margin_without_one(edges, counts, 0.0, 0.0) == -math.inf
 
 
 @pytest.mark.parametrize("leg", ["lf", "rm", "rr"])
-def test_a_leg_that_does_not_work_is_never_stood_on(leg: str) -> None:
+def test_failed_leg_is_not_used(leg: str) -> None:
     problem = asked(Rating(), failed_leg=leg)
     rig, (x, y) = problem.rig, problem.goal.tolist()
     plan = plan_steps(problem, budget=60_000, seed=1)
@@ -142,7 +142,7 @@ def test_a_leg_that_does_not_work_is_never_stood_on(leg: str) -> None:
     assert not seen.faults
 
 
-def test_bad_weights_and_legs_are_refused() -> None:
+def test_bad_rating_weights_and_legs_are_refused() -> None:
     for name in ("tipping", "footing", "energy", "leg_loss"):
         for wrong in (-0.1, math.nan, 101.0):
             with pytest.raises(InputError, match=name):
@@ -151,7 +151,7 @@ def test_bad_weights_and_legs_are_refused() -> None:
         find_rig("akrobat", failed_leg="left front")
 
 
-def test_searches_go_outwards_from_what_was_drawn() -> None:
+def test_foothold_searches_go_outwards_from_the_wish() -> None:
     problem = asked(Rating(), "blocks")
     ground, plan = problem.ground, planned(Rating(), "blocks")
     found, cell = searches(plan, ground), ground.rows.cell

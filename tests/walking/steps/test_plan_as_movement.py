@@ -41,7 +41,7 @@ def planned(robot: str, kind: str, heading: float, goal: tuple[float, float]) ->
         ("lauron", "flat", 0.0, (0.8, 0.0)),
     ],
 )
-def test_a_played_movement_has_its_feet_where_the_plan_has_them(
+def test_played_plan_has_the_feet_of_the_plan(
     tmp_path: Path, robot: str, kind: str, heading: float, goal: tuple[float, float]
 ) -> None:
     rig, plan = planned(robot, kind, heading, goal)
@@ -72,7 +72,7 @@ def test_a_played_movement_has_its_feet_where_the_plan_has_them(
     assert np.abs(body).sum() > 0.5
 
 
-def test_a_slower_pace_is_the_same_way_in_more_time() -> None:
+def test_slower_pace_is_the_same_movement_in_more_time() -> None:
     rig, plan = planned("akrobat", "flat", 0.0, (0.5, 0.2))
     whole, half = (movement_of(plan, rig.walker, pace=pace) for pace in (1.0, 0.5))
     assert half.count == pytest.approx(2 * whole.count, abs=2)
@@ -80,7 +80,7 @@ def test_a_slower_pace_is_the_same_way_in_more_time() -> None:
 
 
 @pytest.mark.slow
-def test_played_in_physics_it_comes_to_its_goal(tmp_path: Path) -> None:
+def test_played_plan_in_physics_reaches_its_goal(tmp_path: Path) -> None:
     """Open loop: nobody looks where feet and body are."""
     rig, plan = planned("akrobat", "flat", 0.0, (0.5, 0.2))
     file = tmp_path / "walk.xml"
@@ -91,7 +91,7 @@ def test_played_in_physics_it_comes_to_its_goal(tmp_path: Path) -> None:
     assert math.dist((ran.metrics["final_x"], ran.metrics["final_y"]), (0.5, 0.2)) < 0.08
 
 
-def test_what_is_no_pace_and_no_ticks_is_refused(tmp_path: Path) -> None:
+def test_movement_with_bad_pace_or_ticks_is_refused(tmp_path: Path) -> None:
     rig, plan = planned("akrobat", "flat", 0.0, (0.5, 0.2))
     for pace in (0.0, -1.0, 1.5, math.nan):
         with pytest.raises(InputError, match="up to 1"):

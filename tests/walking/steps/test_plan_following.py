@@ -70,7 +70,7 @@ def level(feet: Array) -> Array:
 
 
 @pytest.mark.parametrize("robot", ["akrobat", "lauron"])
-def test_an_ideal_robot_ends_where_the_plan_does(robot: str) -> None:
+def test_ideal_robot_ends_where_the_plan_does(robot: str) -> None:
     plan = level_plan(robot)
     one = Ideal(plan, level)
     stood = one.feet.copy()
@@ -89,7 +89,7 @@ def test_an_ideal_robot_ends_where_the_plan_does(robot: str) -> None:
     assert max(np.hypot(d.found[0] - d.planned[0], d.found[1] - d.planned[1]) for d in one.downs) < 0.012
 
 
-def test_a_foot_looks_for_ground_that_is_lower_and_is_lost_where_there_is_none() -> None:
+def test_foot_searches_for_lower_ground_and_reports_none() -> None:
     plan = level_plan()
     swing = plan.swings[len(plan.swings) // 2]
 
@@ -125,7 +125,7 @@ class Late(Ideal):
         self.feet[:, 2] = np.maximum(self.feet[:, 2], 0.0)
 
 
-def test_feet_of_joints_that_are_behind_come_down_in_their_places_if_that_is_known() -> None:
+def test_known_joint_delay_keeps_footholds() -> None:
     def ahead(delay: float) -> float:
         one = Late(level_plan(), Footing(delay=delay), 4)
         one.walk()
@@ -137,7 +137,7 @@ def test_feet_of_joints_that_are_behind_come_down_in_their_places_if_that_is_kno
     assert abs(ahead(0.08)) < 0.5 * unaware
 
 
-def test_the_robot_joins_a_plan_from_beside_it_and_waits_meanwhile() -> None:
+def test_follower_joins_a_plan_from_beside_it() -> None:
     plan = level_plan()
     one = Ideal(plan, level)
     aside = SE3.from_xyz_rpy(plan.body([0.0])[0] + (0.03, -0.02, 0.01), (0.0, 0.0, 0.0))
@@ -150,7 +150,7 @@ def test_the_robot_joins_a_plan_from_beside_it_and_waits_meanwhile() -> None:
     assert np.hypot(*(np.asarray(one.body.translation)[:2] - (0.5, 0.0))) < 1e-3
 
 
-def test_a_walk_that_was_saved_goes_on_alike() -> None:
+def test_restored_follower_continues_equally() -> None:
     plan = level_plan()
     one, other = Ideal(plan, level), Ideal(plan, level)
     for _ in range(150):
@@ -164,7 +164,7 @@ def test_a_walk_that_was_saved_goes_on_alike() -> None:
         assert (one.follower.down == other.follower.down).all()
 
 
-def test_plans_come_back_from_their_messages() -> None:
+def test_plan_messages_convert_back_to_equal_plans() -> None:
     plan = level_plan()
     message = plan_message(plan, np.array([0.5, 0.0]), 5, "map")
     same = plan_of_message(message, 6)
@@ -186,7 +186,7 @@ def level_problem() -> Problem:
 
 
 @pytest.mark.parametrize("share", [0.5, 0.7])
-def test_a_plan_that_takes_over_is_the_same_up_to_then(share: float) -> None:
+def test_replanned_steps_equal_the_plan_until_then(share: float) -> None:
     problem = level_problem()
     plan = plan_steps(problem, budget=6_000, seed=3)
     now = share * plan.duration
@@ -202,7 +202,7 @@ def test_a_plan_that_takes_over_is_the_same_up_to_then(share: float) -> None:
     assert np.abs(other.body([other.duration])[0, :2] - (0.5, 0.0)).max() < 0.01
 
 
-def test_a_plan_that_takes_over_comes_down_nowhere_bad() -> None:
+def test_replanned_steps_avoid_vanished_footholds() -> None:
     problem = level_problem()
     plan = plan_steps(problem, budget=6_000, seed=3)
     bad = len(plan.swings) // 2
@@ -223,7 +223,7 @@ def test_a_plan_that_takes_over_comes_down_nowhere_bad() -> None:
 
 
 @pytest.mark.slow
-def test_the_akrobat_goes_on_when_footholds_vanish() -> None:
+def test_akrobat_replans_when_footholds_vanish() -> None:
     faults = "faults=[{at: 6 s, what: foothold_gone}, {at: 10 s, what: foothold_gone}]"
     done = run_scenario(load_spec("akrobat-free", overrides=[faults]), keep=False, serve=False)
     assert done.success, done.metrics["criteria"]
@@ -232,14 +232,14 @@ def test_the_akrobat_goes_on_when_footholds_vanish() -> None:
 
 
 @pytest.mark.slow
-def test_the_akrobat_walks_its_plan_over_stepping_stones() -> None:
+def test_akrobat_walks_over_stepping_stones() -> None:
     done = run_scenario(load_spec("akrobat-free"), keep=False, serve=False)
     assert done.success, done.metrics["criteria"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("terrain", ["flat", "ditch"])
-def test_the_akrobat_walks_over_what_its_camera_has_seen(terrain: str) -> None:
+def test_akrobat_walks_over_its_camera_map(terrain: str) -> None:
     overrides = ["map=camera", f"terrain={terrain}", "duration=70s"]
     done = run_scenario(load_spec("akrobat-free", overrides=overrides), keep=False, serve=False)
     assert done.success, done.metrics["criteria"]
