@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.walking.steps.step_problems import rig_of
 
 from roboyard.grids.height_map import HeightMap
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.foresight import Foresight
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.ground_kernels import body_height
@@ -114,7 +114,7 @@ def test_true_map_is_left_unchanged() -> None:
 
 
 def test_body_height_is_joined_after_a_map_change() -> None:
-    ground = Ground.of_map(HeightMap(np.zeros((120, 160)), (-1.0, -1.2), 0.02), find_rig("akrobat"))
+    ground = Ground.of_map(HeightMap(np.zeros((120, 160)), (-1.0, -1.2), 0.02), rig_of("akrobat"))
     rows = ground.rows
     before = body_height(rows.body, rows.x, rows.y, rows.cell, 0.3, 0.1)
     for off in (0.04, -0.03):
@@ -126,7 +126,7 @@ def test_body_height_is_joined_after_a_map_change() -> None:
 
 
 def test_footholds_are_gone_on_higher_or_uncertain_ground() -> None:
-    rig = find_rig("akrobat")
+    rig = rig_of("akrobat")
     flat = HeightMap(np.zeros((120, 160)), (-1.0, -1.2), 0.02, np.zeros((120, 160)))
     ground = Ground.of_map(flat, rig)
     plan = plan_steps(Problem.of(rig, ground, (0.0, 0.0), (0.4, 0.0)), budget=6_000, seed=3)

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import ConvexHull
+from tests.walking.steps.step_problems import level_terrain, problem_on, rig_of
 
-from roboyard.grids.terrain_kinds import make_terrain
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.guide import COARSE, lay_lengths
 from roboyard.walking.steps.herd import STEP
@@ -56,7 +55,7 @@ def test_guide_lengths_agree_with_scipy(seed: int) -> None:
 
 
 def test_guided_plan_leads_round_a_wall() -> None:
-    rig, start, goal = find_rig("akrobat"), (0.0, 0.0), (2.4, 0.0)
+    rig, start, goal = rig_of("akrobat"), (0.0, 0.0), (2.4, 0.0)
     heights = np.zeros((120, 190))
     heights[:52, 91:97] = 0.6  # open at its far end only
     ground = Ground.of(heights, (-0.7, -1.0), rig)
@@ -70,10 +69,7 @@ def test_guided_plan_leads_round_a_wall() -> None:
 
 
 def test_plan_over_level_ground_is_straight() -> None:
-    rig = find_rig("akrobat")
-    terrain = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
-    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (1.0, 0.2)])
-    plan = plan_steps(Problem.of(rig, ground, (0.0, 0.0), (1.0, 0.2)), budget=40_000, seed=2)
+    plan = plan_steps(problem_on(level_terrain(), (1.0, 0.2)), budget=40_000, seed=2)
     gone = np.hypot(*np.diff(plan.track[:, 1:3], axis=0).T).sum()
     assert gone == pytest.approx(math.hypot(1.0, 0.2), rel=0.15)
 

@@ -8,27 +8,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.walking.steps.step_problems import problem_on
 
 from roboyard.errors import DescriptionError, InputError
 from roboyard.grids.terrain_kinds import make_terrain
 from roboyard.scenarios import load_spec, run_scenario
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.movement import PERIOD, play
 from roboyard.walking.movement_file import load_movement, movement_text
 from roboyard.walking.steps.as_movement import movement_of
-from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.plan import StepPlan
 from roboyard.walking.steps.planning import plan_steps
-from roboyard.walking.steps.problem import Problem
 from roboyard.walking.steps.rig import Rig
 
 
 @cache
 def planned(robot: str, kind: str, heading: float, goal: tuple[float, float]) -> tuple[Rig, StepPlan]:
-    rig = find_rig(robot)
     terrain = make_terrain(kind, (1.0, 2.4), np.random.default_rng(1), corner=(0.3, -1.2), relief=0.06)
-    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), goal], heading=heading)
-    return rig, plan_steps(Problem.of(rig, ground, (0.0, 0.0), goal), budget=20_000, seed=1)
+    problem = problem_on(terrain, goal, robot, heading=heading)
+    return problem.rig, plan_steps(problem, budget=20_000, seed=1)
 
 
 @pytest.mark.slow
@@ -45,12 +42,12 @@ def test_played_plan_has_the_feet_of_the_plan(
     tmp_path: Path, robot: str, kind: str, heading: float, goal: tuple[float, float]
 ) -> None:
     rig, plan = planned(robot, kind, heading, goal)
-    made = movement_of(plan, rig.walker)
+    movement = movement_of(plan, rig.walker)
     file = tmp_path / "walk.xml"
-    file.write_text(movement_text(made))
+    file.write_text(movement_text(movement))
     read = load_movement(file)
-    assert read.ticks == made.ticks
-    np.testing.assert_array_equal(read.steps, made.steps)
+    assert read.ticks == movement.ticks
+    np.testing.assert_array_equal(read.steps, movement.steps)
     played = play(read, rig.walker)
     assert (played.ticks == 1).all(), "no joint is too fast for the plan's own pace"
     times = np.minimum(np.arange(len(played.q)) * PERIOD, plan.duration)

@@ -9,12 +9,11 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.walking.steps.step_problems import level_terrain, problem_on
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
-from roboyard.grids.terrain_kinds import make_terrain
 from roboyard.scenarios import load_spec, run_scenario
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.nodes.steps_messages import (
     plan_message,
     plan_of_message,
@@ -30,15 +29,16 @@ Array = NDArray[np.float64]
 Ground_ = Callable[[Array], Array]
 
 
+def level_problem(robot: str = "akrobat") -> Problem:
+    return problem_on(level_terrain(), (0.5, 0.0), robot)
+
+
 @cache
 def level_plan(robot: str = "akrobat") -> StepPlan:
-    rig = find_rig(robot)
-    terrain = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
-    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (0.5, 0.0)])
-    return plan_steps(Problem.of(rig, ground, (0.0, 0.0), (0.5, 0.0)), budget=6_000, seed=3)
+    return plan_steps(level_problem(robot), budget=6_000, seed=3)
 
 
-class Ideal:
+class IdealRobot:
     """A robot whose feet are at once where they shall be, and whose body is where the feet that stand put it."""
 
     def __init__(self, plan: StepPlan, ground: Ground_) -> None:
@@ -72,7 +72,7 @@ def level(feet: Array) -> Array:
 @pytest.mark.parametrize("robot", ["akrobat", "lauron"])
 def test_ideal_robot_ends_where_the_plan_does(robot: str) -> None:
     plan = level_plan(robot)
-    one = Ideal(plan, level)
+    one = IdealRobot(plan, level)
     stood = one.feet.copy()
     for _ in range(3000):
         before = one.follower.down.copy()
@@ -96,38 +96,38 @@ def test_foot_searches_for_lower_ground_and_reports_none() -> None:
     def hollow(depth: float) -> Ground_:
         return lambda feet: np.where(np.hypot(*(feet[:, :2] - swing.target[:2]).T) < 0.02, -depth, 0.0)
 
-    found = Ideal(plan, hollow(0.03))
+    found = IdealRobot(plan, hollow(0.03))
     found.walk()
     late = [down for down in found.downs if down.how == "late"]
     assert found.follower.done
     assert late
     assert late[0].leg == swing.leg
     assert late[0].found[2] == pytest.approx(-0.03, abs=0.005)
-    lost = Ideal(plan, hollow(0.2))
+    lost = IdealRobot(plan, hollow(0.2))
     lost.walk()
     assert [down.how for down in lost.downs].count("none") >= 1
 
 
-class Late(Ideal):
-    """One whose joints are where they shall be some moments later, and so is its body."""
+class DelayedRobot(IdealRobot):
+    """One whose joints, and with them its body, are some moments behind their targets."""
 
     def __init__(self, plan: StepPlan, footing: Footing, moments: int) -> None:
         super().__init__(plan, level)
         self.follower = PlanFollower(plan, self.body, self.feet, footing)
-        self.told = [(self.local, self.body)] * moments
+        self._delayed = [(self.local, self.body)] * moments
 
     def step(self, dt: float = 0.02) -> None:
         local, downs = self.follower.advance(dt, self.body, self.local, self.feet[:, 2] <= 1e-6)
         self.downs += downs
-        self.told.append((local.copy(), self.follower.wanted()))
-        self.local, self.body = self.told.pop(0)
+        self._delayed.append((local.copy(), self.follower.wanted()))
+        self.local, self.body = self._delayed.pop(0)
         self.feet = self.local @ self.body.matrix()[:3, :3].T + np.asarray(self.body.translation)
         self.feet[:, 2] = np.maximum(self.feet[:, 2], 0.0)
 
 
 def test_known_joint_delay_keeps_footholds() -> None:
     def ahead(delay: float) -> float:
-        one = Late(level_plan(), Footing(delay=delay), 4)
+        one = DelayedRobot(level_plan(), Footing(delay=delay), 4)
         one.walk()
         assert one.follower.done
         return float(np.mean([down.found[0] - down.planned[0] for down in one.downs]))
@@ -139,7 +139,7 @@ def test_known_joint_delay_keeps_footholds() -> None:
 
 def test_follower_joins_a_plan_from_beside_it() -> None:
     plan = level_plan()
-    one = Ideal(plan, level)
+    one = IdealRobot(plan, level)
     aside = SE3.from_xyz_rpy(plan.body([0.0])[0] + (0.03, -0.02, 0.01), (0.0, 0.0, 0.0))
     one.follower = PlanFollower(plan, aside, plan.feet)
     one.body = aside
@@ -152,7 +152,7 @@ def test_follower_joins_a_plan_from_beside_it() -> None:
 
 def test_restored_follower_continues_equally() -> None:
     plan = level_plan()
-    one, other = Ideal(plan, level), Ideal(plan, level)
+    one, other = IdealRobot(plan, level), IdealRobot(plan, level)
     for _ in range(150):
         one.step()
     other.follower.load(one.follower.save())
@@ -178,17 +178,10 @@ def test_plan_messages_convert_back_to_equal_plans() -> None:
         plan_of_message(message, 6)
 
 
-def level_problem() -> Problem:
-    rig = find_rig("akrobat")
-    terrain = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
-    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (0.5, 0.0)])
-    return Problem.of(rig, ground, (0.0, 0.0), (0.5, 0.0))
-
-
 @pytest.mark.parametrize("share", [0.5, 0.7])
 def test_replanned_steps_equal_the_plan_until_then(share: float) -> None:
     problem = level_problem()
-    plan = plan_steps(problem, budget=6_000, seed=3)
+    plan = level_plan()
     now = share * plan.duration
     other = plan_steps(replace(problem, past=settled(plan, now)), budget=6_000, seed=4)
     times = np.linspace(0.0, now, 300)
@@ -204,7 +197,7 @@ def test_replanned_steps_equal_the_plan_until_then(share: float) -> None:
 
 def test_replanned_steps_avoid_vanished_footholds() -> None:
     problem = level_problem()
-    plan = plan_steps(problem, budget=6_000, seed=3)
+    plan = level_plan()
     bad = len(plan.swings) // 2
     gone = plan.swings[bad]
     rows, (x, y, _) = problem.ground.rows, gone.target

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.ndimage import label
+from tests.walking.steps.step_problems import problem_on, rig_of
 
 from roboyard.grids.terrain_kinds import make_terrain
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.errors import NoPlan
 from roboyard.walking.stability import stability_margin
 from roboyard.walking.steps.ground import Ground
@@ -78,11 +78,10 @@ def test_stance_queue_pops_the_least_key_first(keys: list[float]) -> None:
 
 
 def on_stones() -> Problem:
-    rig = find_rig("akrobat")
     terrain = make_terrain(
         "stones", (1.0, 1.6), np.random.default_rng(5), corner=(0.3, -0.8), cell=0.06, relief=0.3, share=0.5
     )
-    return Problem.of(rig, Ground.of_terrain(terrain, rig, [(0.0, 0.0), (1.6, 0.0)]), (0.0, 0.0), (1.6, 0.0))
+    return problem_on(terrain, (1.6, 0.0))
 
 
 @pytest.mark.parametrize("lifted", [None, 0, 3])
@@ -121,7 +120,7 @@ def search_on(problem: Problem, spend: int, room: Callable[[int], bool]) -> int:
 
 def test_stance_search_on_an_island_ends() -> None:
     """An island: each stance on it is known in the end, and none leads off."""
-    rig = find_rig("akrobat")
+    rig = rig_of("akrobat")
     heights = np.full((160, 200), np.nan)
     for x, y in rig.rows.home[:, :2]:
         column, row = round((x + 1.0) / 0.02), round((y + 1.6) / 0.02)
