@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import time
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +85,5 @@ def test_ray_pool_without_a_listening_cluster_is_refused() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        begun = time.monotonic()
         with pytest.raises(InputError, match=f"nobody answers at 127.0.0.1:{port}"):
             RayPool(f"127.0.0.1:{port}")
-        assert time.monotonic() - begun < 20.0
