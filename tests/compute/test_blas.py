@@ -16,7 +16,7 @@ print([pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == 
 
 
 @pytest.mark.parametrize("before", ["", "import numpy"], ids=["before numpy", "after numpy"])
-def test_every_library_has_one_thread(before: str) -> None:
+def test_blas_libraries_have_one_thread(before: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CODE.format(before=before)],
         env={"OPENBLAS_NUM_THREADS": "2"},

@@ -25,7 +25,7 @@ def total(values: np.ndarray) -> float:
     return result
 
 
-def test_agrees_with_its_python_function_and_is_registered() -> None:
+def test_kernel_agrees_with_python_and_is_registered() -> None:
     values = np.linspace(0.0, 1.0, 7)
     assert total(values) == total.py_func(values)
     assert total.__doc__ == "Sum, term by term."
@@ -33,7 +33,7 @@ def test_agrees_with_its_python_function_and_is_registered() -> None:
 
 
 @pytest.mark.parametrize("option", ["fastmath", "parallel", "cache", "nogil"])
-def test_options_that_break_the_promise_are_refused(option: str) -> None:
+def test_kernel_refuses_options_that_break_determinism(option: str) -> None:
     with pytest.raises(ValueError, match=option):
         kernel(**{option: True})
 
@@ -50,13 +50,13 @@ def raised_in_turns(value: int) -> int:
     return raised(0, True) + raised(1, False) + raised(value, value > 2) + raised(value=7, up=True)
 
 
-def test_constants_do_not_have_a_kernel_compiled_once_more() -> None:
+def test_constant_arguments_compile_no_further_signature() -> None:
     assert raised_in_turns(5) == 1 + 1 + 6 + 8
     assert raised(5, True) == 6
     assert len(raised.signatures) == 1  # type: ignore[attr-defined]
 
 
-def test_only_the_latest_folders_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_folders_are_limited_to_the_latest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     other = tmp_path / "other-0"
     other.mkdir()
@@ -125,7 +125,7 @@ def mirror(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_kernel_whose_helper_in_another_file_changed_is_recompiled(mirror) -> None:
+def test_kernel_with_a_changed_helper_is_recompiled(mirror) -> None:
     assert mirror()[0] == {"kernel": 20.0, "plain": 20.0, "hits": 0}
     assert mirror()[0] == {"kernel": 20.0, "plain": 20.0, "hits": 1}  # unchanged: read from disk
 
@@ -158,7 +158,7 @@ EXAMPLES = """
 
 
 @pytest.mark.slow
-def test_is_cached_reads_no_code(tmp_path: Path) -> None:
+def test_is_cached_loads_no_code(tmp_path: Path) -> None:
     script = tmp_path / "examples.py"
     script.write_text(textwrap.dedent(EXAMPLES))
 
@@ -262,7 +262,7 @@ CHANGES = [
 
 
 @pytest.mark.slow
-def test_neither_do_changes_in_other_packages_run_stale_code(mirror, monkeypatch) -> None:
+def test_kernel_with_changes_in_other_packages_is_recompiled(mirror, monkeypatch) -> None:
     """Kernels that a kernel calls, directly or through others, and constants that went into its code."""
     root = mirror.folder.parent
     monkeypatch.chdir(root)
@@ -280,7 +280,7 @@ def test_neither_do_changes_in_other_packages_run_stale_code(mirror, monkeypatch
 
 
 @pytest.mark.slow
-def test_code_is_kept_for_what_was_compiled_not_for_the_files(mirror) -> None:
+def test_cached_code_belongs_to_the_compiled_source(mirror) -> None:
     """A process whose source is edited while it runs keeps what it compiled under what that was compiled from."""
     helper = mirror.folder / "helper.py"
     original = helper.read_text()
@@ -296,13 +296,13 @@ def test_code_is_kept_for_what_was_compiled_not_for_the_files(mirror) -> None:
     assert (mirror()[0]["kernel"], mirror()[0]["hits"]) == (20.0, 1)
 
 
-def test_a_copy_elsewhere_shares_the_code(mirror, tmp_path) -> None:
+def test_copied_package_shares_cached_code(mirror, tmp_path) -> None:
     assert mirror()[0]["hits"] == 0
     shutil.copytree(mirror.folder, tmp_path / "elsewhere" / "mirror")
     assert mirror(PYTHONPATH=str(tmp_path / "elsewhere"))[0]["hits"] == 1
 
 
-def test_what_other_kernels_are_compiled_from_does_not_matter(mirror) -> None:
+def test_unrelated_kernels_do_not_change_the_key(mirror) -> None:
     helper = mirror.folder / "helper.py"
     mirror()
     helper.write_text(helper.read_text() + "\n\n@kernel\ndef another(x):\n    return x\n")
@@ -317,7 +317,7 @@ OPTIONS = [
 
 
 @pytest.mark.slow
-def test_options_defaults_and_names_of_fields_count(mirror) -> None:
+def test_kernel_key_includes_options_defaults_and_fields(mirror) -> None:
     pair = mirror.folder / "pair.py"
     pair.write_text("from collections import namedtuple\nPair = namedtuple('Pair', 'a b')\n")
     main = mirror.folder / "main.py"
@@ -348,7 +348,7 @@ def test_options_defaults_and_names_of_fields_count(mirror) -> None:
     assert mirror()[0] == {"kernel": 1.0, "hits": 0}
 
 
-def test_without_a_place_to_write_it_compiles_in_memory_and_warns_once(mirror) -> None:
+def test_kernel_without_cache_folder_warns_once(mirror) -> None:
     blocked = mirror.folder.parent / "blocked"
     blocked.write_text("a file where a folder should be")
     result, errors = mirror(XDG_CACHE_HOME=str(blocked))
@@ -357,7 +357,7 @@ def test_without_a_place_to_write_it_compiles_in_memory_and_warns_once(mirror) -
 
 
 @pytest.mark.slow
-def test_a_damaged_cache_is_compiled_over(mirror) -> None:
+def test_damaged_kernel_cache_is_compiled_again(mirror) -> None:
     mirror()
     files = list((mirror.folder.parent / "cache").rglob("*.nb[ic]"))
     assert files
@@ -367,13 +367,13 @@ def test_a_damaged_cache_is_compiled_over(mirror) -> None:
     assert mirror()[0] == {"kernel": 20.0, "plain": 20.0, "hits": 1}
 
 
-def test_functions_are_left_alone_where_jit_is_off(mirror) -> None:
+def test_kernel_with_jit_disabled_is_the_function(mirror) -> None:
     main = mirror.folder / "main.py"
     main.write_text(main.read_text().replace("sum(run.stats.cache_hits.values())", "hasattr(run, 'stats')"))
     assert mirror(NUMBA_DISABLE_JIT="1")[0] == {"kernel": 20.0, "plain": 20.0, "hits": False}
 
 
-def test_a_numba_without_the_internals_that_kernels_need_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numba_without_needed_internals_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from roboyard.compute.jit import _find_internals
 
     monkeypatch.delattr("numba.core.caching.IndexDataCacheFile._load_index")

@@ -22,7 +22,7 @@ OLD = b"the old content\n" * 10
 
 
 @given(st.one_of(st.text(st.characters(exclude_categories=["Cs"])), st.binary()))
-def test_what_was_written_is_read_back_byte_for_byte(content: str | bytes) -> None:
+def test_atomic_file_holds_the_written_bytes(content: str | bytes) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         for _ in range(2):
@@ -32,7 +32,7 @@ def test_what_was_written_is_read_back_byte_for_byte(content: str | bytes) -> No
 
 
 @pytest.mark.parametrize("old", [OLD, None])
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path, old: bytes | None) -> None:
+def test_full_disk_leaves_the_old_file(tmp_path: Path, old: bytes | None) -> None:
     path = tmp_path / "file"
     if old is not None:
         path.write_bytes(old)
@@ -44,7 +44,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, old: bytes | None) ->
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
-def test_an_error_while_writing_leaves_what_was_there(tmp_path: Path, error: type[BaseException]) -> None:
+def test_error_while_writing_leaves_the_old_file(tmp_path: Path, error: type[BaseException]) -> None:
     path = tmp_path / "file"
     path.write_bytes(OLD)
 
@@ -59,7 +59,7 @@ def test_an_error_while_writing_leaves_what_was_there(tmp_path: Path, error: typ
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_kill_while_writing_leaves_what_was_there(tmp_path: Path) -> None:
+def test_kill_while_writing_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(OLD)
     code = (
@@ -78,7 +78,7 @@ def test_a_kill_while_writing_leaves_what_was_there(tmp_path: Path) -> None:
     assert path.read_bytes() == b"new"
 
 
-def test_readers_see_one_of_the_contents_and_writers_do_not_disturb_each_other(tmp_path: Path) -> None:
+def test_concurrent_readers_see_whole_contents(tmp_path: Path) -> None:
     path = tmp_path / "file"
     contents = [bytes([65 + k]) * 5000 for k in range(4)]
     write_atomic(path, contents[0])
@@ -100,7 +100,7 @@ def test_readers_see_one_of_the_contents_and_writers_do_not_disturb_each_other(t
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_permissions_and_links_stay(tmp_path: Path) -> None:
+def test_replaced_file_keeps_permissions_and_links(tmp_path: Path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_bytes(OLD)
     target.chmod(0o640)
@@ -114,7 +114,7 @@ def test_permissions_and_links_stay(tmp_path: Path) -> None:
     assert (tmp_path / "made").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
-def test_a_protected_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_protected_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     path.write_bytes(OLD)
     path.chmod(0o444)
@@ -138,14 +138,14 @@ def test_devices_and_pipes_are_written_in_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["folder", "missing/file", "n" * 300])
-def test_a_place_where_no_file_can_be_is_an_error_that_names_it(tmp_path: Path, place: str) -> None:
+def test_invalid_path_is_an_error_that_names_it(tmp_path: Path, place: str) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match=place):
         write_atomic(tmp_path / place, b"")
 
 
 @pytest.mark.parametrize("name", ["n" * 255, "ü" * 127])
-def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path: Path, name: str) -> None:
+def test_longest_file_names_can_be_written(tmp_path: Path, name: str) -> None:
     write_atomic(tmp_path / name, b"new")
     assert (tmp_path / name).read_bytes() == b"new"
 
@@ -201,7 +201,7 @@ def _write_table(path: Path) -> None:
         (_write_table, "runs.parquet"),
     ],
 )
-def test_what_the_package_writes_replaces_a_file_whole_or_not_at_all(
+def test_package_writers_replace_files_whole_or_not_at_all(
     tmp_path: Path, write: Callable[[Path], None], name: str
 ) -> None:
     path = tmp_path / name

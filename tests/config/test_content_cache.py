@@ -20,7 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "roboyard" / "parsed" / "things"
 
 
-def test_what_is_written_is_read() -> None:
+def test_cache_reads_what_was_written() -> None:
     assert ContentCache("things").read(content_key([b"a"])) is None
     ContentCache("things").write(content_key([b"a"]), VALUE)
     assert ContentCache("things").read(content_key([b"a"])) == VALUE
@@ -29,17 +29,17 @@ def test_what_is_written_is_read() -> None:
 
 
 @given(st.lists(st.binary(max_size=9), max_size=4), st.lists(st.binary(max_size=9), max_size=4))
-def test_keys_are_equal_where_contents_are(a: list[bytes], b: list[bytes]) -> None:
+def test_cache_keys_are_equal_where_contents_are(a: list[bytes], b: list[bytes]) -> None:
     assert (content_key(a) == content_key(b)) == (a == b)
 
 
 @given(a=st.binary(max_size=9), b=st.binary(min_size=1, max_size=9))
-def test_bytes_that_move_to_the_next_part_change_the_key(a: bytes, b: bytes) -> None:
+def test_cache_key_depends_on_the_borders_of_parts(a: bytes, b: bytes) -> None:
     assert content_key([a, b]) != content_key([a + b[:1], b[1:]])
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "emptied", "foreign", "nested"])
-def test_a_damaged_entry_is_none(folder: Path, damage: str) -> None:
+def test_damaged_cache_entry_is_absent(folder: Path, damage: str) -> None:
     cache, key = ContentCache("things"), content_key([b"a"])
     cache.write(key, VALUE)
     (path,) = folder.iterdir()
@@ -58,7 +58,7 @@ def test_a_damaged_entry_is_none(folder: Path, damage: str) -> None:
     assert cache.read(key) == VALUE
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_folder_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     cache = ContentCache("things")
@@ -66,7 +66,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch
     assert cache.read(content_key([b"a"])) is None
 
 
-def test_a_write_that_fails_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_cache_write_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError("no space left on device")
 
@@ -75,7 +75,7 @@ def test_a_write_that_fails_leaves_nothing(folder: Path, monkeypatch: pytest.Mon
     assert list(folder.iterdir()) == []
 
 
-def test_entries_used_last_stay(folder: Path) -> None:
+def test_cache_keeps_the_entries_used_last(folder: Path) -> None:
     cache = ContentCache("things", max_entries=3)
     keys = [content_key([bytes([number])]) for number in range(4)]
     for number, key in enumerate(keys[:3]):
@@ -86,7 +86,7 @@ def test_entries_used_last_stay(folder: Path) -> None:
     assert [cache.read(key) for key in keys] == [0, None, 2, 3]
 
 
-def test_no_more_bytes_stay_than_may(folder: Path) -> None:
+def test_cache_keeps_no_more_bytes_than_allowed(folder: Path) -> None:
     cache = ContentCache("things", max_bytes=1000)
     cache.write(content_key([b"large"]), "x" * 2000)
     assert not folder.exists()
@@ -95,7 +95,7 @@ def test_no_more_bytes_stay_than_may(folder: Path) -> None:
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 1000
 
 
-def test_only_its_user_reads_an_entry(folder: Path) -> None:
+def test_cache_entry_is_readable_by_its_user_only(folder: Path) -> None:
     ContentCache("things").write(content_key([b"a"]), VALUE)
     (path,) = folder.iterdir()
     assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
@@ -111,7 +111,7 @@ def _write_and_read(number: int) -> list[object]:
     return found
 
 
-def test_two_writers_leave_whole_entries() -> None:
+def test_concurrent_cache_writers_leave_whole_entries() -> None:
     with ProcessPoolExecutor(2) as pool:
         for found in pool.map(_write_and_read, [1, 2]):
             assert all(one in ([1] * 500, [2] * 500, None) for one in found)

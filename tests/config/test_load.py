@@ -91,7 +91,7 @@ extra: {a: [1, no, 1:30]}
 """
 
 
-def test_reads_every_kind_of_value() -> None:
+def test_load_reads_every_kind_of_value() -> None:
     assert loads(Scenario, GOOD) == Scenario(
         world="arena",
         robots={"rover": Robot("other", (0.5, 1.0, math.radians(90)), ("odometry",))},
@@ -110,7 +110,7 @@ def test_reads_every_kind_of_value() -> None:
     )
 
 
-def test_defaults_come_from_the_dataclass() -> None:
+def test_load_takes_defaults_of_the_dataclass() -> None:
     assert loads(Scenario, "world: arena") == Scenario("arena")
     assert load(Scenario, {"world": "arena", "robots": {"a": Robot()}}) == Scenario("arena", {"a": Robot()})
 
@@ -167,7 +167,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("text", MISTAKES, ids=lambda text: text[:40])
-def test_every_mistake_is_named(text: str) -> None:
+def test_load_names_each_mistake(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         loads(Scenario, text)
     for part in MISTAKES[text]:
@@ -175,12 +175,12 @@ def test_every_mistake_is_named(text: str) -> None:
     assert len(str(caught.value)) < 500
 
 
-def test_deep_nesting_ends_early() -> None:
+def test_load_refuses_deep_nesting() -> None:
     with pytest.raises(ConfigError, match="deeper than 50"):
         read_text("[" * 100_000)
 
 
-def test_files_are_read_and_named(tmp_path: Path) -> None:
+def test_load_names_the_file_in_errors(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     with pytest.raises(ConfigError, match=r"s\.yaml: cannot be read: No such file"):
         load(Scenario, path)
@@ -228,7 +228,7 @@ def test_override_leaves_its_input_alone() -> None:
     assert root.plain() == {"a": {"b": [1, 2]}}
 
 
-def test_a_class_that_checks_itself_names_the_place() -> None:
+def test_load_names_the_place_of_failed_class_checks() -> None:
     @dataclass(frozen=True)
     class Limited:
         a: float = field(0.0, low=-1.0, high=1.0)
@@ -249,7 +249,7 @@ def test_a_class_that_checks_itself_names_the_place() -> None:
         Limited("x")
 
 
-def test_single_values_are_converted_as_fields_are() -> None:
+def test_convert_of_single_values_follows_fields() -> None:
     assert convert_value("500 mm", float, unit="m") == 0.5
     assert convert_value("2 s", int, unit="ms") == 2000
     assert convert_value(3, float) == 3.0
@@ -263,7 +263,7 @@ def test_single_values_are_converted_as_fields_are() -> None:
         convert_value(1, complex)
 
 
-def test_a_mistake_in_a_declaration_is_found_at_once() -> None:
+def test_mistakes_of_declarations_are_found_at_once() -> None:
     with pytest.raises(ValueError, match="no unit known"):
         field(1.0, unit="metre")
     with pytest.raises(ValueError, match="low"):
@@ -280,7 +280,7 @@ def test_schema_table_shows_every_key() -> None:
     assert all(line.startswith("| ") for line in table.splitlines())
 
 
-def test_a_pipe_is_read_and_one_that_nobody_fills_is_empty(tmp_path: Path) -> None:
+def test_load_reads_pipes(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(ConfigError, match="pipe: is empty"):
@@ -296,6 +296,6 @@ def test_a_pipe_is_read_and_one_that_nobody_fills_is_empty(tmp_path: Path) -> No
         read_file("a\0b")
 
 
-def test_a_bad_quantity_is_an_error_like_all_others() -> None:
+def test_load_names_bad_quantities() -> None:
     with pytest.raises(RoboyardError, match="'3 kg' is a mass; wanted is a length"):
         parse_quantity("3 kg", "m")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ def all_wire_types() -> list[str]:
     return types
 
 
+@cache  # a strategy that is made anew for each draw costs more than the draw
 def messages(name: str) -> st.SearchStrategy[Any]:
     """Messages of a type, all fields drawn."""
     fields = {f.attribute: values(f) for f in definition_of(name).fields if f.name != EMPTY_MEMBER}

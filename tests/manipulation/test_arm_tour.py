@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.harness.arms import ARM_NODES, ArmCell
 
-from roboyard.bus import Node
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import box_obstacle
@@ -17,7 +17,7 @@ from roboyard.manipulation.planning import GoalUnreachable, PoseGoal
 from roboyard.manipulation.planning.goals import goal_states
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import msg
-from roboyard.messages.convert import header, pose_to_msg, pose_to_se3
+from roboyard.messages.convert import pose_to_se3
 from roboyard.scenarios import Run
 from roboyard.scenarios.metrics.jogging import Jogging
 from roboyard.scenarios.robot_groups import find_groups
@@ -30,7 +30,7 @@ def scene() -> PlanningScene:
     return PlanningScene.of(find_groups("scitos_arm"))
 
 
-def test_a_pose_that_five_joints_cannot_have_is_met_within_the_goals_tolerance(scene: PlanningScene) -> None:
+def test_pose_goal_of_five_joints_is_met_within_its_tolerance(scene: PlanningScene) -> None:
     q = scene.group.pose("ahead")
     T = SE3.from_matrix(scene.chain.forward(q))
     off = SE3.from_xyz_rpy(rpy=(0.0, 0.0, 4e-3)) @ SE3(T.rotation)
@@ -45,7 +45,7 @@ def test_a_pose_that_five_joints_cannot_have_is_met_within_the_goals_tolerance(s
         assert there.angle_to(asked) <= 5e-3
 
 
-def test_jogs_stay_in_range_and_clear(scene: PlanningScene) -> None:
+def test_drawn_jogs_stay_within_limits_and_clear(scene: PlanningScene) -> None:
     rng = np.random.default_rng(3)
     wall = scene.with_obstacles([box_obstacle("wall", (0.1, 2.0, 2.0), (0.6, 0.0, 1.0))]).with_margin(0.05)
     q = wall.group.pose("folded")
@@ -60,7 +60,7 @@ def test_jogs_stay_in_range_and_clear(scene: PlanningScene) -> None:
         draw_jog(boxed, q, rng)
 
 
-class One:
+class OneJointArm:
     """The truth about an arm of one joint."""
 
     def joints(self) -> tuple[str, ...]:
@@ -68,9 +68,9 @@ class One:
 
 
 @pytest.mark.parametrize("off", [0.0, 0.02])
-def test_a_jog_is_judged_by_the_integral_of_its_commands(off: float) -> None:
+def test_jog_metrics_integrate_the_commands(off: float) -> None:
     """A joint that gets to 0.3 rad/s with 0.5 rad/s², commanded for a second, and 20 mrad off at the end."""
-    found = Jogging("/move_velocity", "", One())  # type: ignore[arg-type]
+    found = Jogging("/move_velocity", "", OneJointArm())  # type: ignore[arg-type]
     take = found.handlers()
     position = speed = 0.0
     for k in range(400):
@@ -93,58 +93,45 @@ def test_a_jog_is_judged_by_the_integral_of_its_commands(off: float) -> None:
 @pytest.mark.parametrize(
     ("given", "what"), [({"places": (1.0,)}, "places"), ({"regions": (1.0,) * 6, "places": (1.0,) * 3}, "regions")]
 )
-def test_bad_parameters_are_refused(given: dict[str, Any], what: str) -> None:
+def test_arm_tour_refuses_bad_parameters(given: dict[str, Any], what: str) -> None:
     with Run("corridor", record=False) as run:
         robot = run.add("scitos_arm", at=(24.0, 5.0, 0.0), nodes=["joint_states"])
         with pytest.raises(RoboyardError, match=what):
             robot.add_node(ArmTourNode(groups=robot.groups, world=run.world, **given), "tour")
 
 
-class Client(Node):
-    """Sends objects, drives, and sees the scene."""
-
-    def setup(self) -> None:
-        self.objects = self.publisher("collision_object", KINDS.CollisionObject)
-        self.attached = self.publisher("attached_collision_object", KINDS.AttachedCollisionObject)
-        self.drive = self.publisher("cmd_vel_out", msg.Twist)
-        self.scenes: list[Any] = []
-        self.subscribe("monitored_planning_scene", KINDS.PlanningScene, self.scenes.append)
-
-
-def test_things_stay_where_they_are_while_the_robot_drives() -> None:
+def test_objects_of_the_scene_stay_in_odom_while_the_robot_drives() -> None:
     """In odom: a box is taken along to another place and left there, without a plan in between."""
-    with Run("empty", seed=1, record=False) as run:
-        nodes = ["joint_states", "robot_state", "drive", "odometry", "arm", "arm_trajectory", "move_group"]
-        robot = run.add("scitos", nodes=nodes)
-        client: Any = robot.add_node(Client(), "client")
-        run.run_for(0.3)
-        tip = robot.groups.group().tip
+    nodes = (*ARM_NODES, "drive", "odometry", "arm_trajectory", "move_group")
+    with ArmCell("scitos", nodes, seed=1) as cell:
+        harness, tip = cell.harness, cell.robot.groups.group().tip
+        scenes = harness.published("/monitored_planning_scene")
 
         def tool() -> SE3:
-            pose: SE3 = client.transforms.lookup("odom", tip)
-            return pose
+            return cell.run.bus.transforms.lookup("odom", tip)
 
         def drive(seconds: float) -> None:
+            twist = msg.Twist(linear=msg.Vector3(x=0.2), angular=msg.Vector3(z=0.5))
             for _ in range(round(seconds / 0.1)):
-                client.drive.publish(msg.Twist(linear=msg.Vector3(x=0.2), angular=msg.Vector3(z=0.5)))
-                run.run_for(0.1)
-            run.run_for(0.4)
+                harness.publish("/cmd_vel_out", twist)
+                cell.run.run_for(0.1)
+            cell.run.run_for(0.4)
+
+        def attach(operation: int, link: str = "") -> None:
+            box = KINDS.CollisionObject(id="box", operation=operation)
+            message = KINDS.AttachedCollisionObject(link_name=link, object=box)
+            harness.publish("/attached_collision_object", message)
+            cell.run.run_for(0.1)
 
         drive(0.8)
         T_box = tool() @ SE3(translation=(0.0, 0.0, 0.1))
-        box = KINDS.CollisionObject(header=header("odom", 0), id="box", pose=pose_to_msg(T_box))
-        box.primitives = [msg.SolidPrimitive(type=1, dimensions=np.array([0.03, 0.03, 0.03]))]
-        client.objects.publish(box)
-        client.attached.publish(
-            KINDS.AttachedCollisionObject(link_name=tip, object=KINDS.CollisionObject(id="box", operation=0))
-        )
-        run.run_for(0.1)
-        held = client.scenes[-1].robot_state.attached_collision_objects[0].object
+        cell.add_box("box", (0.03, 0.03, 0.03), T_box, "odom")
+        attach(KINDS.CollisionObject.ADD, tip)
+        held = scenes.last.robot_state.attached_collision_objects[0].object
         np.testing.assert_allclose(pose_to_se3(held.pose).translation, (0.0, 0.0, 0.1), atol=2e-3)
         drive(0.8)
         expected = tool() @ SE3(translation=(0.0, 0.0, 0.1))
-        client.attached.publish(KINDS.AttachedCollisionObject(object=KINDS.CollisionObject(id="box", operation=1)))
-        run.run_for(0.1)
-        left = {one.id: one for one in client.scenes[-1].world.collision_objects}["box"]
+        attach(KINDS.CollisionObject.REMOVE)
+        left = {one.id: one for one in scenes.last.world.collision_objects}["box"]
         assert pose_to_se3(left.pose).distance(expected) < 2e-3
         assert pose_to_se3(left.pose).distance(T_box) > 0.05

@@ -15,7 +15,7 @@ from roboyard.scenarios.robot_groups import find_groups
 REGION = np.array([[0.1, -0.3, 0.05], [0.4, 0.3, 0.5]])
 
 
-def test_goals_lie_in_their_region_and_are_clear() -> None:
+def test_drawn_goals_lie_in_their_region_and_are_clear() -> None:
     scene = PlanningScene.of(find_groups("youbot_arm"))
     checker, rng = ExactChecker(scene), np.random.default_rng(0)
     for _ in range(10):
@@ -25,7 +25,7 @@ def test_goals_lie_in_their_region_and_are_clear() -> None:
         assert checker.distance(drawn.q)[0] >= 0.01
 
 
-def test_what_is_in_the_way_is_named() -> None:
+def test_goal_drawing_in_a_blocked_region_names_the_obstacle() -> None:
     block = box_obstacle("block", (0.6, 1.2, 1.2), (0.4, 0.0, 0.3))
     scene = PlanningScene.of(find_groups("youbot_arm"), obstacles=[block])
     with pytest.raises(InputError, match=r"in the region: in \d+ of \d+ states \S+ is at block"):

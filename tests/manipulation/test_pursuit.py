@@ -46,7 +46,7 @@ def ride(speed: float) -> list[Station]:
 
 
 @pytest.mark.parametrize("speed", [0.0, 0.02, 0.05])
-def test_it_passes_each_station_at_its_moment_and_speed(speed):
+def test_pursuit_passes_stations_at_their_times_and_speeds(speed):
     stations = ride(speed)
     motion = plan_pursuit(SCENE, START, stations).trajectory
     for station in stations:
@@ -57,7 +57,7 @@ def test_it_passes_each_station_at_its_moment_and_speed(speed):
 
 
 @pytest.mark.parametrize("speed", [0.02, 0.05])
-def test_beside_something_that_moves_it_stands_still(speed):
+def test_pursuit_is_still_relative_to_a_moving_object(speed):
     motion = plan_pursuit(SCENE, START, ride(speed)).trajectory
     times = np.linspace(TIMES[1], TIMES[2], 60)
     tips = CHAIN.forward(motion.at(times).position)[:, :3, 3]
@@ -68,7 +68,7 @@ def test_beside_something_that_moves_it_stands_still(speed):
     assert np.abs(tips[:, :2] - tips[0, :2]).max() < 1e-4, "straight down and up, seen from there"
 
 
-def test_joints_keep_their_limits_and_the_same_is_planned_again():
+def test_pursuit_keeps_limits_and_is_deterministic():
     motion = plan_pursuit(SCENE, START, ride(0.05)).trajectory
     again = plan_pursuit(SCENE, START, ride(0.05)).trajectory
     assert np.array_equal(motion.positions, again.positions)
@@ -80,7 +80,7 @@ def test_joints_keep_their_limits_and_the_same_is_planned_again():
     assert (np.abs(rates) <= limits.acceleration).all()
 
 
-def test_what_cannot_be_followed_is_refused_with_the_reason():
+def test_pursuit_that_cannot_be_followed_is_refused():
     with pytest.raises(GoalUnreachable, match="after [12]"):
         plan_pursuit(SCENE, START, ride(0.2))
     with pytest.raises(TooFastError, match="arm_joint_.*acceleration"):

@@ -19,7 +19,7 @@ MARGIN = 0.03
 
 
 @pytest.mark.parametrize("robot", ["scitos_arm", "iisy", "youbot_arm"])
-def test_points_are_the_robots_own_exactly_where_coal_finds_them_near(robot: str) -> None:
+def test_own_points_are_those_that_coal_finds_near(robot: str) -> None:
     groups = find_groups(robot)
     chain = groups.chain()
     moving = replace(groups.model, links=tuple(one for one in groups.model.links if chain.links[one.name][0] > 0))
@@ -46,7 +46,7 @@ def _base_at_origin(groups: object) -> SE3:
     return bare.T_world_base.inverse()
 
 
-def test_a_margin_takes_more_and_shapes_at_another_place_take_others() -> None:
+def test_self_filter_depends_on_margin_and_poses() -> None:
     shapes = Shapes.of_obstacles([box_obstacle("box", (0.2, 0.2, 0.2), (0.0, 0.0, 0.5))])
     points = np.array([[0.0, 0.0, 0.5], [0.11, 0.0, 0.5], [0.3, 0.0, 0.5]])
     assert shapes.on(points, [SE3.identity()], 0.0).tolist() == [True, False, False]
@@ -54,13 +54,13 @@ def test_a_margin_takes_more_and_shapes_at_another_place_take_others() -> None:
     assert shapes.on(points, [SE3(translation=(0.3, 0.0, 0.0))], 0.0).tolist() == [False, False, True]
 
 
-def test_poses_of_all_frames_are_wanted() -> None:
+def test_self_filter_refuses_missing_poses() -> None:
     shapes = Shapes.of_obstacles([box_obstacle("box", (0.2, 0.2, 0.2), (0.0, 0.0, 0.5))])
     with pytest.raises(InputError, match="1 poses"):
         shapes.on(np.zeros((1, 3)), [], 0.1)
 
 
-def test_drawn_goals_are_free_where_they_shall_be_and_repeatable() -> None:
+def test_drawn_goals_are_free_in_the_region_and_repeatable() -> None:
     groups = find_groups("youbot_arm")
     scene = PlanningScene.of(groups, obstacles=[box_obstacle("wall", (0.02, 1.0, 1.0), (0.35, 0.0, 0.5))])
     checker = ExactChecker(scene)
@@ -77,7 +77,7 @@ def test_drawn_goals_are_free_where_they_shall_be_and_repeatable() -> None:
     assert np.array_equal(again.q, drawn[0].q)
 
 
-def test_where_nothing_can_be_drawn_it_says_so() -> None:
+def test_goal_drawing_in_an_unreachable_region_is_refused() -> None:
     scene = PlanningScene.of(find_groups("youbot_arm"))
     with pytest.raises(InputError, match="no free state with the tool in the region"):
         draw_goal(scene, ExactChecker(scene), np.random.default_rng(0), region=np.full((2, 3), 9.0))

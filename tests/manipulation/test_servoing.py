@@ -35,7 +35,7 @@ def made(scene: PlanningScene, q: np.ndarray, speed: float = 1.0, **settings: fl
 
 
 @pytest.mark.parametrize("robot", ["iisy", "scitos_arm", "youbot_arm"])
-def test_the_tip_goes_where_a_twist_leads_it(robot: str) -> None:
+def test_tip_follows_a_twist(robot: str) -> None:
     scene = scene_of(robot)
     q = bent(scene)
     servoing = made(scene, q)
@@ -52,7 +52,7 @@ def test_the_tip_goes_where_a_twist_leads_it(robot: str) -> None:
     assert -0.06 - 1e-3 < way[2] < -0.04  # it takes a while to get as fast
 
 
-def test_six_joints_follow_all_of_a_twist_and_five_what_comes_first() -> None:
+def test_tip_speeds_of_six_and_five_joints_follow_the_twist() -> None:
     rng = np.random.default_rng(2)
     for robot, joints in (("iisy", 6), ("scitos_arm", 5)):
         scene = scene_of(robot)
@@ -69,7 +69,7 @@ def test_six_joints_follow_all_of_a_twist_and_five_what_comes_first() -> None:
             assert axis @ (J[3:] @ speeds) == pytest.approx(float(axis @ twist[3:]), abs=1e-6)
 
 
-def test_braking_is_the_way_of_joints_that_slow_down() -> None:
+def test_braking_ends_where_decelerating_joints_stop() -> None:
     position, velocity, rate = np.array([0.1, -0.2, 0.3]), np.array([0.4, -0.3, 0.0]), np.array([0.5, 1.0, 2.0])
     pieces = braking(position, velocity, rate)
     assert sum(length for _, length in pieces) == pytest.approx(0.8)
@@ -80,7 +80,7 @@ def test_braking_is_the_way_of_joints_that_slow_down() -> None:
 
 @pytest.mark.parametrize("kind", ["twist", "joints"])
 @pytest.mark.parametrize("robot", ["iisy", "youbot_arm"])
-def test_no_limit_is_passed_and_nothing_is_touched_whatever_is_asked(robot: str, kind: str) -> None:
+def test_wild_commands_pass_no_limit_and_touch_nothing(robot: str, kind: str) -> None:
     """Wild commands, sampled each millisecond; coal has the last word on what is touched."""
     wall = [
         box_obstacle("wall", (0.05, 1.0, 1.0), (0.35, 0.0, 0.4)),
@@ -115,7 +115,7 @@ def test_no_limit_is_passed_and_nothing_is_touched_whatever_is_asked(robot: str,
     assert servoing.standing
 
 
-def test_it_stops_before_a_wall_and_goes_on_away_from_it() -> None:
+def test_servoing_stops_before_a_wall_and_leaves_it() -> None:
     free = scene_of("iisy")
     q = bent(free)
     x, y, z = free.chain.forward(q)[:3, 3]
@@ -141,7 +141,7 @@ def test_it_stops_before_a_wall_and_goes_on_away_from_it() -> None:
     assert scene.room(servoing.position) > halted + 0.02
 
 
-def test_it_gets_slower_towards_a_singular_position_not_away_from_it() -> None:
+def test_servoing_slows_towards_a_singularity_only() -> None:
     scene = scene_of("iisy")
     q = bent(scene)
     servoing = made(scene, q, speed=0.5)
@@ -157,7 +157,7 @@ def test_it_gets_slower_towards_a_singular_position_not_away_from_it() -> None:
     assert scene.chain.forward(servoing.position)[:3, 3] @ out[:3] < np.hypot(x, y) + 1.0
 
 
-def test_a_joint_slows_down_before_its_limit_and_the_others_go_on() -> None:
+def test_joint_slows_before_its_limit_while_others_go_on() -> None:
     scene = scene_of("scitos_arm")
     q = np.clip(bent(scene), scene.chain.lower + 0.3, scene.chain.upper - 0.3)
     q[4] = scene.chain.upper[4] - 0.1
@@ -170,7 +170,7 @@ def test_a_joint_slows_down_before_its_limit_and_the_others_go_on() -> None:
     assert servoing.position[0] > q[0] + 0.08
 
 
-def test_an_arm_that_stands_too_near_can_leave() -> None:
+def test_arm_within_the_margin_can_leave_the_obstacle() -> None:
     free = scene_of("youbot_arm")
     q = bent(free)
     tip = free.chain.forward(q)[:3, 3]

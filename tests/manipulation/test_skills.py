@@ -167,7 +167,7 @@ def skill(name: str, **wish: Any) -> Skill:
 
 
 # -- what they are for -------------------------------------------------------------------------------------------------
-def test_pick_takes_the_nearest_thing() -> None:
+def test_pick_takes_the_nearest_object() -> None:
     paper, memory = Paper([top(0.26, 0.9), top(0.22, 0.6)]), Memory("left")
     assert run(paper, skill("pick"), memory).done
     assert paper.hand == top(0.22, 0.6)
@@ -175,7 +175,7 @@ def test_pick_takes_the_nearest_thing() -> None:
     assert memory.held.origin == pytest.approx(top(0.22, 0.6))
 
 
-def test_what_is_picked_is_stowed_taken_out_again_and_placed_midway_between_two_discs() -> None:
+def test_picked_object_is_stowed_unstowed_and_placed() -> None:
     place = (*top(0.25, -0.7)[:2], GROUND)
     paper, memory = Paper([top(0.24, 0.7)], [place]), Memory("left")
     for name in ("pick", "stow"):
@@ -190,7 +190,7 @@ def test_what_is_picked_is_stowed_taken_out_again_and_placed_midway_between_two_
     assert abs(paper.things[0][2] - HEIGHT - GROUND - CONFIG.release_gap) < 1e-6
 
 
-def test_the_loop_moves_everything_and_comes_to_rest() -> None:
+def test_loop_moves_all_objects_and_ends_at_rest() -> None:
     config = replace(CONFIG, pick_at="left", place_at="right")
     things = [top(0.2 + 0.025 * (k % 3), 0.35 + 0.2 * k) for k in range(6)]
     places = [(*top(0.2 + 0.025 * (k % 3), -0.35 - 0.2 * k)[:2], GROUND) for k in range(6)]
@@ -204,7 +204,7 @@ def test_the_loop_moves_everything_and_comes_to_rest() -> None:
     assert paper.hand is None
 
 
-def test_with_a_full_load_and_no_free_place_it_waits_and_does_not_shuttle_for_ever() -> None:
+def test_loop_with_full_load_and_no_free_place_waits() -> None:
     config = replace(CONFIG, pick_at="left", place_at="right")
     paper, memory = Paper([top(0.2 + 0.02 * k, 0.4 + 0.2 * k) for k in range(4)], [], config), Memory("left")
     stack, goes = Stack(), 0
@@ -262,7 +262,7 @@ DRIVING = replace(CONFIG, drives=True, pick_at="left", place_at="right", reach=(
 
 @settings(max_examples=8, deadline=None)
 @given(st.floats(-0.15, 0.10), st.floats(-0.04, 0.04), st.integers(0, 3))
-def test_a_robot_that_comes_to_stand_wrong_drives_nearer_and_delivers(x: float, y: float, blocked: int) -> None:
+def test_loop_corrects_a_misplaced_base_and_delivers(x: float, y: float, blocked: int) -> None:
     things = [top(0.23 + 0.01 * (k % 2), 0.7 + 0.25 * k) for k in range(3)]
     places = [(*top(0.23 + 0.01 * (k % 2), -0.7 - 0.25 * k)[:2], GROUND) for k in range(3)]
     wheels = Wheels(things, places, DRIVING, offs={"left": (x, y), "right": (x, -y)}, blocked=blocked)
@@ -274,7 +274,7 @@ def test_a_robot_that_comes_to_stand_wrong_drives_nearer_and_delivers(x: float, 
     assert wheels.at == "start_end"
 
 
-def test_it_comes_to_a_field_from_before_it_and_backs_off_before_it_leaves() -> None:
+def test_loop_approaches_and_leaves_fields_by_retreat_poses() -> None:
     wheels = Wheels([top(0.24, 0.7)], [(*top(0.24, -0.7)[:2], GROUND)], DRIVING)
     assert run(wheels, make_skill("loop", Wish(objects=1), DRIVING, 3), Memory("")).done
     back = (-DRIVING.retreat, 0.0)
@@ -284,7 +284,7 @@ def test_it_comes_to_a_field_from_before_it_and_backs_off_before_it_leaves() -> 
     ]  # fmt: skip
 
 
-def test_a_place_that_no_drive_leads_to_is_given_up_with_the_cause() -> None:
+def test_loop_gives_up_an_unreachable_field_with_its_cause() -> None:
     wheels = Wheels([top(0.24, 0.7)], [], DRIVING, blocked=10**6)
     stack, memory, waits = Stack(), Memory(""), 0
     said = stack.begin(make_skill("loop", Wish(objects=1), DRIVING, 3), wheels.now(memory))
@@ -297,7 +297,7 @@ def test_a_place_that_no_drive_leads_to_is_given_up_with_the_cause() -> None:
     assert causes == {Cause.NOT_FOLLOWED}
 
 
-def test_what_is_beyond_reach_and_comes_no_nearer_is_left() -> None:
+def test_loop_leaves_an_object_that_driving_brings_no_nearer() -> None:
     class Stuck(Wheels):
         def _shift(self, x: float, y: float, place: str) -> None:
             """Wheels that turn on the spot."""
@@ -312,13 +312,13 @@ def test_what_is_beyond_reach_and_comes_no_nearer_is_left() -> None:
 
 
 # -- when something goes wrong -----------------------------------------------------------------------------------------
-def test_an_empty_view_is_said() -> None:
+def test_pick_in_an_empty_view_reports_it() -> None:
     out = run(Paper([]), skill("pick"), Memory("left"))
     assert out.view_empty
     assert not out.done
 
 
-def test_what_is_taken_away_during_the_approach_makes_it_look_again() -> None:
+def test_pick_looks_again_when_the_object_disappears() -> None:
     paper, memory = Paper([top(0.22, 0.6), top(0.26, 0.9)]), Memory("left")
 
     class Thief(Paper):
@@ -334,7 +334,7 @@ def test_what_is_taken_away_during_the_approach_makes_it_look_again() -> None:
     assert out.recoveries == 1
 
 
-def test_what_is_too_heavy_is_put_down_and_left_alone() -> None:
+def test_pick_puts_too_heavy_objects_down_and_avoids_them() -> None:
     heavy, light = top(0.22, 0.6), top(0.26, 0.9)
     paper, memory = Paper([heavy, light], heavy=[heavy]), Memory("left")
     assert run(paper, skill("pick"), memory).done
@@ -344,7 +344,7 @@ def test_what_is_too_heavy_is_put_down_and_left_alone() -> None:
     assert run(paper, skill("pick"), memory).view_empty  # it does not try again
 
 
-def test_a_bay_out_of_reach_is_left_out_and_with_none_it_goes_back() -> None:
+def test_stow_skips_unreachable_bays_and_fails_without_any() -> None:
     paper, memory = Paper([top(0.22, 0.6)], barred_bays=(1,)), Memory("left")
     run(paper, skill("pick"), memory)
     assert run(paper, skill("stow"), memory).bay == 2
@@ -357,7 +357,7 @@ def test_a_bay_out_of_reach_is_left_out_and_with_none_it_goes_back() -> None:
     assert math.dist(paper.things[0], top(0.22, 0.6)) < 0.003
 
 
-def test_with_no_bay_within_reach_the_loop_puts_back_and_rests_in_place_of_picking_again() -> None:
+def test_loop_without_reachable_bay_puts_back_and_rests() -> None:
     thing = top(0.24, 0.7)
     paper, memory = Paper([thing], barred_bays=(1, 2, 3)), Memory("left")
     stack = Stack()
@@ -371,7 +371,7 @@ def test_with_no_bay_within_reach_the_loop_puts_back_and_rests_in_place_of_picki
     assert {one.outcome.cause for one in stack.events if one.skill == "loop"} >= {Cause.NOT_REACHABLE}
 
 
-def test_things_that_touch_all_round_are_refused_and_a_free_one_is_taken() -> None:
+def test_pick_prefers_an_object_with_room_for_the_fingers() -> None:
     middle = top(0.24, 0.7)
     ring = [
         (middle[0] + 0.021 * math.cos(a), middle[1] + 0.021 * math.sin(a), middle[2])
@@ -383,7 +383,7 @@ def test_things_that_touch_all_round_are_refused_and_a_free_one_is_taken() -> No
     assert paper.hand == top(0.26, 1.2)
 
 
-def test_a_covered_place_is_left_out() -> None:
+def test_place_skips_a_covered_place() -> None:
     near, far = (*top(0.20, -0.7)[:2], GROUND), (*top(0.26, -0.9)[:2], GROUND)
     paper, memory = Paper([top(0.24, 0.7)], [near, far]), Memory("left")
     run(paper, skill("pick"), memory)
@@ -394,7 +394,7 @@ def test_a_covered_place_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("stops", range(1, 30, 4))
-def test_whoever_stops_the_arm_stops_the_skills(stops: int) -> None:
+def test_skills_end_when_the_arm_is_canceled(stops: int) -> None:
     """Nothing more is asked for, and what is held stays held."""
     paper, memory, stack = Paper([top(0.22, 0.6)], [(*top(0.25, -0.7)[:2], GROUND)]), Memory("left"), Stack()
     said = stack.begin(skill("loop"), paper.now(memory))
@@ -410,7 +410,7 @@ def test_whoever_stops_the_arm_stops_the_skills(stops: int) -> None:
     assert paper.hand == before
 
 
-def test_what_the_hand_comes_upon_in_a_bay_is_looked_at_and_another_bay_taken() -> None:
+def test_stow_takes_another_bay_after_contact_in_a_full_one() -> None:
     """Somebody puts a thing into the first bay after the load was checked."""
 
     class Full(Paper):
@@ -457,7 +457,7 @@ class Stuck(Paper):
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 8), st.integers(1, 3))
-def test_while_the_fingers_do_not_open_the_arm_stays_and_goes_on_once_they_do(first: int, times: int) -> None:
+def test_arm_waits_until_stuck_fingers_open(first: int, times: int) -> None:
     config = replace(CONFIG, pick_at="left", place_at="right")
     places = [(*top(0.2, -0.7)[:2], GROUND), (*top(0.25, -1.1)[:2], GROUND)]
     paper = Stuck([top(0.24, 0.7), top(0.2, 1.2)], places, config, first=first, times=times)
@@ -466,7 +466,7 @@ def test_while_the_fingers_do_not_open_the_arm_stays_and_goes_on_once_they_do(fi
     assert any(min(math.dist(place[:2], one[:2]) for one in paper.things) < 1e-6 for place in places)
 
 
-def test_fingers_that_never_open_end_the_loop_where_the_arm_is() -> None:
+def test_loop_ends_in_place_when_fingers_never_open() -> None:
     paper, memory = Stuck([top(0.24, 0.7)], [], first=2, times=10**6), Memory("left")
     out = run(paper, make_skill("loop", Wish(), CONFIG, 3), memory)
     assert out.cause is Cause.HAND_STUCK
@@ -487,7 +487,7 @@ class Slippery(Paper):
         return super().answer(ask)
 
 
-def test_what_is_lost_on_the_way_up_is_set_down_before_the_fingers_open() -> None:
+def test_object_lost_while_lifting_is_lowered_before_opening() -> None:
     thing = top(0.24, 0.7)
     paper, memory = Slippery([thing]), Memory("left")
     assert run(paper, skill("pick"), memory).done
@@ -522,7 +522,7 @@ class Bent(Paper):
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_where_no_straight_line_leads_up_again_it_goes_back_to_the_joints_that_it_came_from(held: bool) -> None:
+def test_blocked_descent_without_straight_retreat_goes_back_by_joints(held: bool) -> None:
     place = (*top(0.25, -0.7)[:2], GROUND)
     paper, memory = Bent([top(0.24, 0.7)], [place], blocks=0 if held else 1), Memory("left")
     assert run(paper, skill("pick"), memory).done
@@ -535,7 +535,7 @@ def test_where_no_straight_line_leads_up_again_it_goes_back_to_the_joints_that_i
 
 # -- blind -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("cause", [Cause.CAMERA_SILENT, Cause.NO_DEPTH])
-def test_blind_it_says_so_and_the_loop_ends_at_rest(cause: Cause) -> None:
+def test_skills_without_camera_end_with_the_cause_at_rest(cause: Cause) -> None:
     class Blind(Paper):
         def _look(self, polarity: str, mode: str) -> Outcome:
             return Outcome(cause, "dark")
@@ -555,7 +555,7 @@ def test_blind_it_says_so_and_the_loop_ends_at_rest(cause: Cause) -> None:
         ("look", {"mode": "triple"}, "single, pair"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused(name: str, wish: dict[str, Any], says: str) -> None:
+def test_skill_goals_out_of_range_are_refused(name: str, wish: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         skill(name, **wish)
 
@@ -607,7 +607,7 @@ def check_grip(stack: Stack, said: Ask | Outcome, feels: bool) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_every_skill_ends_with_a_cause_whatever_comes_back(data: st.DataObject) -> None:
+def test_skills_end_with_a_cause_for_any_outcomes(data: st.DataObject) -> None:
     chaos, memory = Chaos(data), Memory("left")
     for _ in range(3):
         name = data.draw(st.sampled_from(ONE_BY_ONE))
@@ -628,7 +628,7 @@ def test_every_skill_ends_with_a_cause_whatever_comes_back(data: st.DataObject) 
 
 @settings(max_examples=25, deadline=None)
 @given(st.data(), st.integers(0, 150))
-def test_a_loop_that_is_ended_anywhere_finishes(data: st.DataObject, steps: int) -> None:
+def test_loop_abandoned_anywhere_finishes(data: st.DataObject, steps: int) -> None:
     chaos, memory, stack = Chaos(data), Memory("left"), Stack()
     said = stack.begin(skill("loop"), chaos.now(memory))
     for _ in range(steps):
@@ -652,7 +652,7 @@ def test_a_loop_that_is_ended_anywhere_finishes(data: st.DataObject, steps: int)
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 120))
-def test_a_loop_that_is_copied_anywhere_goes_on_the_same(steps: int) -> None:
+def test_loop_restored_from_a_saved_state_continues_equally(steps: int) -> None:
     config = replace(CONFIG, pick_at="left", place_at="right")
     paper = Paper([top(0.22, 0.6), top(0.26, 0.9)], [(*top(0.25, -0.7)[:2], GROUND)], config)
     memory, stack = Memory("left"), Stack()
@@ -678,7 +678,7 @@ def test_a_loop_that_is_copied_anywhere_goes_on_the_same(steps: int) -> None:
 
 # -- geometry ----------------------------------------------------------------------------------------------------------
 @given(st.floats(-1.4, 1.4), st.floats(0.1, 0.4), st.floats(0.3, 5.5))
-def test_the_first_joint_turns_a_point_into_the_arms_plane(bearing: float, radius: float, q1: float) -> None:
+def test_turn_to_a_point_puts_it_in_the_arm_plane(bearing: float, radius: float, q1: float) -> None:
     q = np.array([q1, *POSES["view"][1:]])
     ahead = BODY.azimuth(BODY.tip([q1, *POSES["pick"][1:]]))
     point = top(radius, ahead + bearing)
@@ -688,7 +688,7 @@ def test_the_first_joint_turns_a_point_into_the_arms_plane(bearing: float, radiu
 
 
 @given(st.floats(-3.0, 3.0), st.floats(0.02, 0.1), st.floats(-3.0, 3.0))
-def test_room_for_fingers_is_what_geometry_says(yaw: float, distance: float, bearing: float) -> None:
+def test_finger_room_agrees_with_sampled_geometry(yaw: float, distance: float, bearing: float) -> None:
     other = (distance * math.cos(bearing), distance * math.sin(bearing), 0.0)
     room = finger_room((0.0, 0.0, 0.0), yaw, [other], CONFIG)
     c, s = math.cos(yaw), math.sin(yaw)

@@ -116,7 +116,7 @@ def run(
     return None, stack.events, memory
 
 
-def test_the_loop_moves_all_things() -> None:
+def test_thesis_loop_moves_all_objects() -> None:
     paper = Paper(trimmed(), [(0.05, 0.2), (-0.1, 0.2), (0.0, 0.15), (0.1, 0.1)], [(0.0, 0.2)] * 4)
     outcome, events, memory = run(paper, make_thesis_skill("loop", Wish(objects=4), CONFIG.fields, 3))
     assert outcome is not None
@@ -131,14 +131,14 @@ def test_the_loop_moves_all_things() -> None:
     assert stowed == [3, 2, 1, 3]  # the last that is empty
 
 
-def test_a_load_of_before_is_placed_first() -> None:
+def test_thesis_loop_places_an_earlier_load_first() -> None:
     paper = Paper(trimmed(), [(0.0, 0.2)], [(0.0, 0.2)] * 2, loaded=[True, False, True])
     _, events, _ = run(paper, make_thesis_skill("loop", Wish(objects=2), CONFIG.fields, 3))
     assert [one.skill for one in events if one.kind == "begins"][:3] == ["loop", "check_load", "unstow"]
     assert paper.loaded == [False, False, False]
 
 
-def test_with_a_full_load_and_no_place_it_stays_and_else_it_goes_picking() -> None:
+def test_thesis_loop_order_depends_on_the_load() -> None:
     for loaded, order in (([True] * 3, "place"), ([True, True, False], "pick")):
         paper = Paper(trimmed(), [], [], loaded=list(loaded))
         memory, stack = Memory("left"), Stack()
@@ -154,7 +154,7 @@ def test_with_a_full_load_and_no_place_it_stays_and_else_it_goes_picking() -> No
         assert paper.loaded == loaded
 
 
-def test_no_bay_that_it_knows_ends_it_at_rest() -> None:
+def test_thesis_loop_without_known_bays_ends_at_rest() -> None:
     paper = Paper(trimmed(), [(0.0, 0.2)], [])
     paper.thesis = ThesisConfig(load_x=(900.0,) * 3, load_y=(900.0,) * 3)
     paper.loaded = [False] * 3
@@ -167,7 +167,7 @@ def test_no_bay_that_it_knows_ends_it_at_rest() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), name=st.sampled_from(["align", "check_load", "pick", "place", "stow", "unstow"]))
-def test_whatever_comes_back_a_skill_ends_and_a_copy_goes_on_the_same(data: Any, name: str) -> None:
+def test_thesis_skills_end_for_any_outcomes_and_copies_continue(data: Any, name: str) -> None:
     causes = st.sampled_from([Cause.DONE, Cause.DONE, Cause.TIMED_OUT, Cause.CAMERA_SILENT])
     place = st.tuples(st.floats(-0.3, 0.3), st.floats(-0.1, 0.4), st.floats(-0.02, 0.06))
     seen = st.lists(place.map(Sighting), max_size=3).map(tuple)
@@ -189,7 +189,7 @@ def test_whatever_comes_back_a_skill_ends_and_a_copy_goes_on_the_same(data: Any,
     raise AssertionError("it does not end")
 
 
-def test_a_camera_that_stays_silent_ends_the_loop() -> None:
+def test_thesis_loop_ends_when_the_camera_is_silent() -> None:
     class Dark(Paper):
         def answer(self, ask: Ask) -> Outcome:
             found = super().answer(ask)
@@ -207,7 +207,7 @@ POINT = st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0), st.floats(-1.0, 1.
 
 
 @given(st.lists(POINT, max_size=7), st.floats(1e-4, 0.5), st.randoms(use_true_random=False))
-def test_what_counts_lies_near_the_median_in_any_order(found: list[Any], within: float, random: Any) -> None:
+def test_near_median_ignores_order_and_outliers(found: list[Any], within: float, random: Any) -> None:
     mean = near_median(found, within)
     mixed = list(found)
     random.shuffle(mixed)
@@ -222,7 +222,7 @@ def test_what_counts_lies_near_the_median_in_any_order(found: list[Any], within:
     np.testing.assert_allclose(near_median([one] * 5, within) or (0, 0, 0), one, rtol=1e-12)
 
 
-def test_only_what_lies_on_the_nearest_place_counts() -> None:
+def test_on_places_keeps_objects_on_the_nearest_place() -> None:
     things = [Sighting((0.0, 0.2, 0.045)), Sighting((0.1, 0.2, 0.045)), Sighting((0.004, 0.204, 0.045))]
     places = [Sighting((0.0, 0.2, 0.0)), Sighting((0.1, 0.2, 0.0))]
     assert on_places(things, places, 0.005) == (things[2],)
@@ -231,7 +231,7 @@ def test_only_what_lies_on_the_nearest_place_counts() -> None:
 
 
 @given(st.floats(-160.0, 160.0), st.floats(-0.2, 0.2), st.floats(0.1, 0.3))
-def test_places_in_the_arm_s_frame_turn_with_its_first_joint(turn: float, aside: float, ahead: float) -> None:
+def test_places_in_the_arm_frame_turn_with_the_first_joint(turn: float, aside: float, ahead: float) -> None:
     joints = tuple(SCALE.joints((turn, *point_down(200.0, 30.0, as_programmed=False), 0.0)))
     now = ThesisNow(CONFIG, Memory("left"), BODY, joints, ground=GROUND)
     x, y, z = now.in_root((0.0, ahead, 0.1)) or (0, 0, 0)
@@ -247,7 +247,7 @@ def test_places_in_the_arm_s_frame_turn_with_its_first_joint(turn: float, aside:
         np.testing.assert_allclose(place, there, atol=2e-4)  # its scale is not 1 to 1: 338 degrees are 334
 
 
-def test_what_was_measured_anew_is_true_of_the_arm() -> None:
+def test_trimmed_thesis_constants_fit_the_arm() -> None:
     thesis = trimmed()
     for bay in (1, 2, 3):
         joints = SCALE.joints(thesis.over_bay(bay))
@@ -267,7 +267,7 @@ def test_what_was_measured_anew_is_true_of_the_arm() -> None:
         assert z - GROUND == pytest.approx(1e-3 * (height + 10.0), abs=0.001)
 
 
-def test_bad_wishes_and_settings_are_told() -> None:
+def test_thesis_skills_refuse_bad_goals_and_settings() -> None:
     for name, wish in (("jump", Wish()), ("pick", Wish(field="up")), ("stow", Wish(bay=4)), ("unstow", Wish())):
         with pytest.raises(InputError):
             make_thesis_skill(name, wish, CONFIG.fields, 3)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.manipulation.test_manipulation_timing import bent_path
+from tests.manipulation.test_trajectory_timing import bent_path
 
 from roboyard.chains import Chain, Dynamics
 from roboyard.description import Sphere
@@ -60,7 +60,7 @@ def used(dynamics: Dynamics, motion: Trajectory, step: float = 1e-3) -> float:
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["youbot_arm", "iisy"]))
-def test_efforts_are_kept_at_every_millisecond(seed: int, name: str) -> None:
+def test_timed_path_keeps_efforts_at_every_millisecond(seed: int, name: str) -> None:
     scene = PlanningScene.of(groups(name))
     path, limits = path_of(np.random.default_rng(seed), scene.chain), quick(scene.chain)
     try:
@@ -73,7 +73,7 @@ def test_efforts_are_kept_at_every_millisecond(seed: int, name: str) -> None:
     assert motion.duration >= path.timed(limits).duration - 1e-9
 
 
-def test_without_them_more_would_be_asked_and_strong_joints_lose_no_time() -> None:
+def test_effort_limits_bind_weak_joints_only() -> None:
     scene = PlanningScene.of(groups("youbot_arm"))
     path, limits = Path.straight(scene.chain.joints, [LEVEL, LEVEL - LIFT]), quick(scene.chain)
     assert used(scene.dynamics, path.timed(limits)) > 1.2
@@ -84,7 +84,7 @@ def test_without_them_more_would_be_asked_and_strong_joints_lose_no_time() -> No
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_no_time_is_lost_beside_toppra(seed: int) -> None:
+def test_effort_limited_path_is_as_fast_as_toppra(seed: int) -> None:
     toppra = pytest.importorskip("toppra")
     toppra.setup_logging("ERROR")
     from toppra import algorithm, constraint
@@ -117,7 +117,7 @@ def test_no_time_is_lost_beside_toppra(seed: int) -> None:
     assert motion.duration > 1.02 * path.timed(limits).duration
 
 
-def test_a_stop_keeps_efforts() -> None:
+def test_stop_keeps_effort_limits() -> None:
     scene = PlanningScene.of(groups("youbot_arm"))
     path, efforts = path_of(np.random.default_rng(1), scene.chain), EffortLimits(scene.dynamics, SHARE)
     motion = path.timed(quick(scene.chain), efforts)
@@ -133,7 +133,7 @@ def carrying(mass: float) -> PlanningScene:
     return PlanningScene.of(groups("youbot_arm"), "arm").attach(thing)
 
 
-def test_what_is_carried_takes_time() -> None:
+def test_carried_load_takes_time() -> None:
     start = groups("youbot_arm").group("arm").pose("upright")
     goal = JointGoal(start + np.array([0.0, 0.6, 0.9, 0.4, 0.0]))
     quickly = quick(carrying(0.0).chain)
@@ -142,7 +142,7 @@ def test_what_is_carried_takes_time() -> None:
     assert times[2] > 1.02 * times[0]
 
 
-def test_what_cannot_be_held_is_said_with_the_joint_and_the_place() -> None:
+def test_unholdable_load_names_joint_and_place() -> None:
     upright = groups("youbot_arm").group("arm").pose("upright")
     light, heavy = carrying(0.05), carrying(0.3)
     assert plan(light, upright, JointGoal(LEVEL)).goal == pytest.approx(LEVEL)
@@ -164,7 +164,7 @@ def test_what_cannot_be_held_is_said_with_the_joint_and_the_place() -> None:
         passing.timed(quick(heavy.chain), EffortLimits(heavy.dynamics))
 
 
-def test_shares_that_are_none_are_refused_and_unknown_efforts_bind_nothing() -> None:
+def test_bad_effort_shares_are_refused_and_unknown_limits_ignored() -> None:
     scene = PlanningScene.of(groups("youbot_arm"))
     for share in (0.0, 1.1, math.nan):
         with pytest.raises(InputError, match="share of effort"):

@@ -24,7 +24,7 @@ def travelled(message):
 
 
 @given(POSE3)
-def test_poses_and_transforms(pose):
+def test_poses_and_transforms_convert_back(pose):
     assert convert.pose_to_se3(travelled(convert.pose_to_msg(pose))) == pose
     assert convert.transform_to_se3(travelled(convert.transform_to_msg(pose))) == pose
     message = convert.pose_to_msg(pose)
@@ -34,13 +34,13 @@ def test_poses_and_transforms(pose):
 
 
 @given(POSE2)
-def test_poses_in_the_plane(pose):
+def test_planar_poses_convert_back(pose):
     assert convert.pose_to_se2(convert.pose_to_msg(pose)).almost_equal(pose, 1e-12)
     assert convert.pose_to_msg(pose) == convert.pose_to_msg(pose.to_se3()) or pose.theta < 0.0
 
 
 @given(st.lists(POSE3, max_size=5), st.lists(POSE2, max_size=5))
-def test_paths(spatial, planar):
+def test_paths_convert_back(spatial, planar):
     path = travelled(convert.path_to_msg(spatial, "map", 7))
     assert convert.path_to_poses(path) == spatial
     rows = np.array([(p.x, p.y, p.theta) for p in planar]).reshape(-1, 3)
@@ -49,7 +49,7 @@ def test_paths(spatial, planar):
 
 
 @given(POSE3, SEEDS)
-def test_odometry(pose, seed):
+def test_odometry_converts_back(pose, seed):
     rng = np.random.default_rng(seed)
     linear, angular, covariance = rng.normal(size=3), rng.normal(size=3), rng.normal(size=(6, 6))
     message = convert.odometry_to_msg(
@@ -63,7 +63,7 @@ def test_odometry(pose, seed):
     assert convert.twist_to_arrays(convert.twist_to_msg(v, w))[1].tolist() == angular.tolist()
 
 
-def test_transforms_in_a_tree():
+def test_tf_message_holds_frames_and_stamps():
     tree = convert.tf_message([(SE3(translation=(1, 2, 3)), "odom", "base"), (SE3(), "base", "laser")], 1_500_000_000)
     assert [(t.header.frame_id, t.child_frame_id) for t in tree.transforms] == [("odom", "base"), ("base", "laser")]
     assert tree.transforms[0].header.stamp == msg.Time(sec=1, nanosec=500_000_000)
@@ -71,7 +71,7 @@ def test_transforms_in_a_tree():
 
 
 @given(SEEDS, st.integers(0, 400))
-def test_scans(seed, count):
+def test_scans_convert_back(seed, count):
     rng = np.random.default_rng(seed)
     ranges = rng.uniform(0.0, 12.0, count).astype(np.float32)
     ranges[rng.random(count) < 0.1] = np.inf
@@ -91,14 +91,14 @@ def test_scans(seed, count):
     np.testing.assert_allclose(np.arctan2(points[:, 1], points[:, 0]), angles[valid], atol=1e-9)
 
 
-def test_hits_at_the_limits_count():
+def test_scan_ranges_at_the_limits_are_valid():
     scan = convert.scan_to_msg([0.1, 10.0, 10.01, 0.09], angle_min=0, angle_increment=1, range_min=0.1, range_max=10.0,
                                frame="", time_ns=0)  # fmt: skip
     assert convert.scan_valid(scan).tolist() == [True, True, False, False]
 
 
 @given(SEEDS, st.sampled_from(sorted(ENCODINGS.items())))
-def test_images(seed, encoding):
+def test_images_convert_back(seed, encoding):
     name, (kind, channels) = encoding
     rng = np.random.default_rng(seed)
     shape = (int(rng.integers(1, 6)), int(rng.integers(1, 7)), *([channels] if channels > 1 else []))
@@ -123,7 +123,7 @@ def swapped(message, kind):
     return msg.Image(message.header, message.height, message.width, message.encoding, 1, message.step, data)
 
 
-def test_usual_encodings():
+def test_image_encodings_follow_shape_and_type():
     for shape, kind, encoding in [
         ((2, 3, 3), np.uint8, "rgb8"), ((2, 3, 4), np.uint8, "rgba8"), ((2, 3), np.uint8, "mono8"),
         ((2, 3), np.uint16, "16UC1"), ((2, 3), np.float32, "32FC1"),
@@ -131,7 +131,7 @@ def test_usual_encodings():
         assert convert.image_to_msg(np.zeros(shape, kind), "", 0).encoding == encoding
 
 
-def test_camera_info():
+def test_camera_matrix_converts_back():
     K = np.array([[500.0, 0, 320], [0, 510, 240], [0, 0, 1]])
     info = travelled(convert.camera_info_to_msg(640, 480, K, "camera", 1))
     np.testing.assert_array_equal(convert.camera_matrix(info), K)
@@ -139,7 +139,7 @@ def test_camera_info():
 
 
 @given(SEEDS, st.integers(0, 30))
-def test_clouds(seed, count):
+def test_clouds_convert_back(seed, count):
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(count, 3)).astype(np.float32)
     fields = {
@@ -171,7 +171,7 @@ def ordered(message):
     )
 
 
-def test_clouds_with_holes():
+def test_cloud_points_leave_out_points_that_are_not_finite():
     points = np.array([[1, 2, 3], [np.nan] * 3, [4, 5, np.inf]])
     cloud = convert.cloud_to_msg(points, "", 0)
     assert not cloud.is_dense
@@ -180,7 +180,7 @@ def test_clouds_with_holes():
 
 
 @given(SEEDS, POSE2)
-def test_grids(seed, origin):
+def test_grids_convert_back(seed, origin):
     rng = np.random.default_rng(seed)
     cells = rng.integers(-1, 101, rng.integers(1, 9, 2))
     grid = travelled(convert.grid_to_msg(cells, 0.05, origin, "map", 6))
@@ -231,7 +231,7 @@ def scan(ranges, **more):
         lambda: convert.grid_to_array(msg.OccupancyGrid(data=np.zeros(3, np.int8))),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(make):
+def test_conversion_of_wrong_shapes_is_refused(make):
     with pytest.raises(MessageError):
         make()
 
@@ -255,7 +255,7 @@ def test_what_does_not_fit_is_refused(make):
         lambda: convert.camera_info_to_msg(1, 1, "x", "c", 0),
     ],
 )
-def test_what_are_no_numbers_is_told_in_one_line(convert_nonsense):
+def test_conversion_of_non_numbers_is_refused_in_one_line(convert_nonsense):
     with pytest.raises(MessageError) as caught:
         convert_nonsense()
     assert "\n" not in str(caught.value)

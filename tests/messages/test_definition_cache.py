@@ -32,7 +32,7 @@ def everything(library: Library) -> dict[str, Definition]:
     return {name: library.need(name) for name in names} | dict(library._definitions)
 
 
-def test_the_second_library_parses_nothing_and_holds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_library_parses_nothing_and_is_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     first = everything(Library())
 
     def parse(*_: object) -> None:
@@ -45,7 +45,7 @@ def test_the_second_library_parses_nothing_and_holds_the_same(monkeypatch: pytes
     assert {name: repr(one) for name, one in second.items()} == {name: repr(one) for name, one in first.items()}
 
 
-def test_the_second_process_imports_no_parser(tmp_path: Path) -> None:
+def test_second_process_imports_no_parser(tmp_path: Path) -> None:
     def call() -> str:
         return subprocess.run([sys.executable, "-c", SHOW], capture_output=True, text=True, check=True).stdout.strip()
 
@@ -53,7 +53,7 @@ def test_the_second_process_imports_no_parser(tmp_path: Path) -> None:
     assert call() == "False sensor_msgs/msg/LaserScan True"
 
 
-def test_a_changed_definition_is_parsed_anew(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+def test_changed_definition_is_parsed_again(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     name, texts = "own_msgs/msg/Level", module._package_texts()
     for text, field in (("float64 level\n", "level"), ("float64 height\n", "height"), ("float64 level\n", "level")):
         monkeypatch.setattr(module, "_package_texts", lambda text=text: texts | {name: text})
@@ -61,7 +61,7 @@ def test_a_changed_definition_is_parsed_anew(monkeypatch: pytest.MonkeyPatch, ca
     assert len(list(cache.iterdir())) == 2
 
 
-def test_the_parser_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+def test_cache_key_includes_the_parser(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     Library()
     sources = module._parser_sources()
     monkeypatch.setattr(module, "_parser_sources", lambda: [*sources, b"another version"])
@@ -69,21 +69,21 @@ def test_the_parser_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch, cache: P
     assert len(list(cache.iterdir())) == 2
 
 
-def test_a_corrupt_entry_is_ignored(cache: Path) -> None:
+def test_corrupt_cache_entry_is_ignored(cache: Path) -> None:
     first = everything(Library())
     (entry,) = cache.iterdir()
     entry.write_bytes(entry.read_bytes().replace(b"float64", b"float32"))
     assert everything(Library()) == first
 
 
-def test_definitions_survive_json() -> None:
+def test_definitions_convert_to_json_and_back() -> None:
     import json
 
     for definition in everything(Library()).values():
         assert from_data(json.loads(json.dumps(to_data(definition)))) == definition
 
 
-def test_an_invalid_file_is_reported_when_it_is_requested(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_definition_file_is_reported_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     from roboyard.errors import MessageError
 
     texts = module._package_texts() | {"own_msgs/msg/Wrong": "no type at all\n"}

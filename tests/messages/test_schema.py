@@ -19,7 +19,7 @@ def holds_chars(name):
 
 
 @pytest.mark.parametrize("name", sorted(STORE.fielddefs))
-def test_schemas_and_hashes_of_standard_messages(name):
+def test_schemas_and_hashes_of_standard_messages_agree(name):
     assert schema(name) == STORE.generate_msgdef(name, ros_version=2)[0]
     if not holds_chars(name):  # rosbags hashes char as a type of its own; rosidl takes it for uint8
         assert type_hash(name) == STORE.hash_rihs01(name)
@@ -33,19 +33,19 @@ def test_schemas_and_hashes_of_standard_messages(name):
         ("example_interfaces/srv/AddTwoInts", "e118de6bf5eeb66a2491b5bda11202e7b68f198d6f67922cf30364858239c81a"),
     ],
 )
-def test_hashes_that_ros_2_announces(name, digest):
+def test_hashes_agree_with_ros_2(name, digest):
     assert type_hash(name) == f"RIHS01_{digest}"
 
 
 @pytest.mark.parametrize("name", [n for n in names("msg") if "/msg/" in n])
-def test_schemas_can_be_read(name):
+def test_schemas_parse_to_their_types(name):
     types = get_types_from_msg(schema(name), name)
     expected = [(f.name, f.type) for f in definition_of(name).fields if f.name != "structure_needs_at_least_one_member"]
     assert [field for field, _ in types[name][1]] == [field for field, _ in expected]
     register(schema(name), name)  # says nothing new
 
 
-def test_parts_of_services_and_actions_have_both():
+def test_service_and_action_parts_have_schema_and_hash():
     for name in names("srv"):
         assert type_hash(name).startswith("RIHS01_")
         assert isinstance(schema(f"{name}_Request"), str)
@@ -56,7 +56,7 @@ def test_parts_of_services_and_actions_have_both():
         assert f"MSG: {name}_Feedback\n" in schema(f"{name}_FeedbackMessage")
 
 
-def test_unknown_types_have_neither():
+def test_unknown_types_have_no_schema_and_hash():
     for ask in (schema, type_hash):
         for name in ("std_msgs/msg/Sting", "std_srvs/srv/SetBol", "nav2_msgs/action/Nothing_SendGoal"):
             with pytest.raises(MessageError, match="unknown"):
@@ -73,6 +73,6 @@ def test_stubs_are_current():
     assert done.stdout.strip() == "[]"
 
 
-def test_stubs_are_python():
+def test_stubs_are_valid_python():
     for name, text in generate().items():
         compile(text, name, "exec")

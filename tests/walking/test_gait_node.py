@@ -31,7 +31,7 @@ def run() -> Any:
         yield made
 
 
-def test_it_stands_leans_plays_and_lies_down(run: Run, tmp_path: Path) -> None:
+def test_gait_node_stands_leans_plays_and_lies_down(run: Run, tmp_path: Path) -> None:
     robot = run.robots["akrobat"]
     gait = robot.nodes["gait"]
     assert robot.truth.pose.z == pytest.approx(0.137 + 0.012, abs=0.005)
@@ -56,7 +56,7 @@ def test_it_stands_leans_plays_and_lies_down(run: Run, tmp_path: Path) -> None:
     assert call(run, "stand").success
 
 
-def test_it_walks_where_it_is_told_and_knows_where_it_is(run: Run) -> None:
+def test_gait_node_walks_as_commanded_with_true_odometry(run: Run) -> None:
     robot = run.robots["akrobat"]
     start = robot.truth.pose
     for _ in range(15):
@@ -74,7 +74,7 @@ def test_it_walks_where_it_is_told_and_knows_where_it_is(run: Run) -> None:
     assert odometry.z == pytest.approx(end.z - 0.012, abs=0.01)
 
 
-def test_gait_and_steps_change_while_it_walks_and_what_cannot_be_is_refused(run: Run) -> None:
+def test_gait_parameters_change_while_walking_or_are_refused(run: Run) -> None:
     robot = run.robots["akrobat"]
     node: Any = robot.nodes["gait"]
     robot.drive(0.08)
@@ -97,7 +97,7 @@ def test_gait_and_steps_change_while_it_walks_and_what_cannot_be_is_refused(run:
     assert node._phase == "walking"
 
 
-def test_a_joint_that_does_not_go_where_it_is_told_is_named_and_can_stop_it(run: Run) -> None:
+def test_stalled_joint_is_named_and_stops_the_walk(run: Run) -> None:
     robot = run.robots["akrobat"]
     node: Any = robot.nodes["gait"]
     said: list[str] = []

@@ -17,7 +17,7 @@ twists = st.tuples(part, part, part).filter(lambda t: max(map(abs, t)) > 0.05)
 
 
 @pytest.mark.parametrize(("name", "duty", "down"), [("wave", 5 / 6, 5), ("ripple", 0.75, 4), ("tripod", 0.5, 3)])
-def test_each_foot_is_down_for_its_duty_and_enough_are_at_any_time(name: str, duty: float, down: int) -> None:
+def test_gait_feet_are_down_for_their_duty(name: str, duty: float, down: int) -> None:
     gait = gait_of(name, walker_of("akrobat"))
     assert gait.duty == pytest.approx(duty)
     assert gait.fewest_down() == down
@@ -25,19 +25,19 @@ def test_each_foot_is_down_for_its_duty_and_enough_are_at_any_time(name: str, du
     np.testing.assert_allclose(air.mean(axis=0), 1.0 - duty, atol=0.01)
 
 
-def test_the_tripods_are_those_of_the_thesis() -> None:
+def test_tripod_gait_has_the_tripods_of_the_thesis() -> None:
     phases = gait_of("tripod", walker_of("akrobat")).phases
     first = {number + 1 for number, phase in enumerate(phases) if phase == phases[0]}
     assert first == {1, 4, 5}
 
 
-def test_the_wave_goes_from_the_rear_to_the_front_one_side_after_the_other() -> None:
+def test_wave_gait_goes_from_rear_to_front_side_by_side() -> None:
     walker = walker_of("akrobat")
     order = np.argsort(gait_of("wave", walker).phases)
     assert [walker.legs[i].name for i in order] == ["lr", "lm", "lf", "rr", "rm", "rf"]
 
 
-def test_the_ripple_changes_sides_and_overlaps_by_a_third() -> None:
+def test_ripple_gait_changes_sides_and_overlaps_by_a_third() -> None:
     walker = walker_of("akrobat")
     gait = gait_of("ripple", walker)
     order = np.argsort(gait.phases)
@@ -46,7 +46,7 @@ def test_the_ripple_changes_sides_and_overlaps_by_a_third() -> None:
     np.testing.assert_allclose(np.diff(np.sort(gait.phases)), 2.0 / 3.0 * (1.0 - gait.duty))
 
 
-def test_unknown_gaits_and_small_duties_are_told() -> None:
+def test_gait_of_an_unknown_name_or_bad_duty_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="tripod"):
         gait_of("tripot", walker_of("akrobat"))
     assert gait_of("tripod", walker_of("akrobat"), 0.6).duty == 0.6
@@ -56,7 +56,7 @@ def test_unknown_gaits_and_small_duties_are_told() -> None:
 
 @settings(max_examples=40)
 @given(twists, st.floats(-2.0, 2.0))
-def test_feet_on_the_ground_stay_there_while_the_body_moves(twist: tuple[float, float, float], time: float) -> None:
+def test_moved_feet_keep_their_distances_and_move_back(twist: tuple[float, float, float], time: float) -> None:
     feet = walker_of("akrobat").stance_feet
     there = moved(feet, twist, time)
     np.testing.assert_allclose(moved(there, twist, -time), feet, atol=1e-12)  # back again
@@ -68,7 +68,7 @@ def test_feet_on_the_ground_stay_there_while_the_body_moves(twist: tuple[float, 
 
 @settings(max_examples=10)
 @given(twists)
-def test_mirrored_twists_give_mirrored_feet(twist: tuple[float, float, float]) -> None:
+def test_cycle_feet_of_mirrored_twists_are_mirrored(twist: tuple[float, float, float]) -> None:
     walker = walker_of("akrobat")
     names = [leg.name for leg in walker.legs]
     other = [names.index({"l": "r", "r": "l"}[name[0]] + name[1]) for name in names]
@@ -80,7 +80,7 @@ def test_mirrored_twists_give_mirrored_feet(twist: tuple[float, float, float]) -
         np.testing.assert_allclose(a, b[:, other] * mirror, atol=1e-9)
 
 
-def test_swings_leave_the_ground_and_come_to_it_with_its_motion() -> None:
+def test_swings_start_and_end_with_the_motion_of_the_ground() -> None:
     share = np.linspace(0.0, 1.0, 2001)
     start, end, drift = np.array([0.0, 0.0]), np.array([0.08, 0.01]), np.array([-0.08, 0.0])
     way = swung(start, end, drift, share)
@@ -97,7 +97,7 @@ def test_swings_leave_the_ground_and_come_to_it_with_its_motion() -> None:
 
 @pytest.mark.parametrize("robot", HEXAPODS)
 @pytest.mark.parametrize("name", GAITS)
-def test_the_pace_keeps_limits_and_speeds(robot: str, name: str) -> None:
+def test_pace_keeps_joint_limits_and_speeds(robot: str, name: str) -> None:
     walker = walker_of(robot)
     gait = gait_of(name, walker)
     for twist in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.6, -0.4, 1.0)):
@@ -110,14 +110,14 @@ def test_the_pace_keeps_limits_and_speeds(robot: str, name: str) -> None:
         assert pace.speed == pytest.approx(pace.stride / (gait.duty * pace.cycle))
 
 
-def test_lifts_beyond_the_legs_are_refused() -> None:
+def test_pace_with_a_lift_out_of_reach_is_refused() -> None:
     walker = walker_of("akrobat")
     with pytest.raises(InputError, match="lift"):
         pace_of(walker, gait_of("tripod", walker), (1.0, 0.0, 0.0), 0.08, 0.5)
     assert fastest_foot(walker, (0.1, 0.0, 0.0)) == pytest.approx(0.1)
 
 
-def test_the_margin_is_the_distance_to_the_nearest_edge() -> None:
+def test_stability_margin_is_the_distance_to_the_nearest_edge() -> None:
     square = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [0.2, 0.1]])
     assert len(support_polygon(square)) == 4
     assert stability_margin(square) == pytest.approx(1.0)

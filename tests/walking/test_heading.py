@@ -19,9 +19,7 @@ DT = 0.02
 
 
 @given(st.floats(-3.0, 3.0), st.floats(-0.2, 0.2), st.floats(-0.3, 0.3), st.floats(0.3, 1.0))
-def test_a_body_that_slips_comes_back_to_where_it_should_head(
-    start: float, slip: float, wanted: float, share: float
-) -> None:
+def test_heading_hold_corrects_a_slipping_body(start: float, slip: float, wanted: float, share: float) -> None:
     hold, heading, should = HeadingHold(2.0), start, start
     twist = np.array([0.1, 0.0, wanted])
     for _ in range(500):
@@ -35,7 +33,7 @@ def test_a_body_that_slips_comes_back_to_where_it_should_head(
     assert abs(off) <= max(abs(slip) / (2.0 * share), 0.0) + 1e-6 or abs(slip) > 0.29 * share
 
 
-def test_without_a_heading_or_a_wish_nothing_is_added() -> None:
+def test_heading_hold_without_heading_or_twist_adds_nothing() -> None:
     hold, twist = HeadingHold(1.0), np.array([0.1, 0.0, 0.2])
     assert (hold.steer(twist, None) == twist).all()
     assert (HeadingHold(0.0).steer(twist, 1.0) == twist).all()
@@ -44,7 +42,7 @@ def test_without_a_heading_or_a_wish_nothing_is_added() -> None:
     assert (hold.steer(twist, 1.0) == twist).all()  # begins anew with the present heading
 
 
-def test_a_tilted_body_comes_upright_over_its_feet() -> None:
+def test_tilted_body_returns_upright_over_its_feet() -> None:
     walker = walker_of("akrobat")
     stepper = Stepper(walker, gait_of("tripod", walker), Steps(upright=1.0))
     roll, pitch = 0.01, -0.008  # so little that no foot has to step

@@ -21,7 +21,7 @@ ONE_FOLDER = settings(max_examples=40, suppress_health_check=[HealthCheck.functi
 
 @given(seed=SEEDS)
 @ONE_FOLDER
-def test_the_foot_is_where_the_chain_says(seed: int, tmp_path: Path) -> None:
+def test_leg_foot_agrees_with_its_chain(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     leg = random_leg(rng, tmp_path)
     q = leg.chain.random(rng, 50)
@@ -30,7 +30,7 @@ def test_the_foot_is_where_the_chain_says(seed: int, tmp_path: Path) -> None:
 
 @given(seed=SEEDS)
 @ONE_FOLDER
-def test_solutions_are_true_and_hold_the_one_that_it_came_from(seed: int, tmp_path: Path) -> None:
+def test_leg_solutions_reach_the_foot_and_include_the_source(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     leg = random_leg(rng, tmp_path)
     for q in leg.chain.random(rng, 20):
@@ -50,7 +50,7 @@ def test_solutions_are_true_and_hold_the_one_that_it_came_from(seed: int, tmp_pa
 @pytest.mark.slow
 @given(seed=SEEDS)
 @ONE_FOLDER
-def test_solutions_are_as_many_as_a_search_finds(seed: int, tmp_path: Path) -> None:
+def test_leg_solutions_include_all_that_newton_finds(seed: int, tmp_path: Path) -> None:
     """Newton's method from many starts is the independent method: whatever it converges to is among the solutions."""
     rng = np.random.default_rng(seed)
     leg = random_leg(rng, tmp_path)
@@ -72,7 +72,7 @@ def _free(leg: Leg, q: np.ndarray) -> np.ndarray:
     return leg.chain.forward(q)[:3, 3]
 
 
-def test_what_cannot_be_reached_is_refused_with_the_joint(tmp_path: Path) -> None:
+def test_leg_refuses_unreachable_feet(tmp_path: Path) -> None:
     leg = random_leg(np.random.default_rng(3), tmp_path, wide=False)
     with pytest.raises(FootOutOfReach, match=r"leg one of legged.*out of reach.*between"):
         leg.reach([9.0, 0.0, 0.0])
@@ -87,7 +87,7 @@ def test_what_cannot_be_reached_is_refused_with_the_joint(tmp_path: Path) -> Non
         leg.reach([0.0, 0.0])
 
 
-def test_a_leg_has_three_axes_as_legs_have(tmp_path: Path) -> None:
+def test_leg_of_a_chain_with_other_axes_is_refused(tmp_path: Path) -> None:
     leg = random_leg(np.random.default_rng(1), tmp_path)
     text = (tmp_path / "leg.urdf").read_text().replace('<axis xyz="0 1 0"/>', '<axis xyz="0 0 1"/>', 1)
     (tmp_path / "bad.urdf").write_text(text)

@@ -27,7 +27,7 @@ def standing(seed: int, uneven: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(seeds)
-def test_on_level_ground_it_is_the_margin_in_the_plane(seed: int) -> None:
+def test_tip_over_on_level_ground_is_the_planar_margin(seed: int) -> None:
     feet, centre = standing(seed, 0.0)
     margin, high = stability_margin(feet, centre), centre[2]
     found = tip_over(feet, centre)
@@ -36,7 +36,7 @@ def test_on_level_ground_it_is_the_margin_in_the_plane(seed: int) -> None:
 
 
 @given(seeds)
-def test_where_one_looks_from_does_not_matter(seed: int) -> None:
+def test_tip_over_does_not_depend_on_the_frame(seed: int) -> None:
     feet, centre = standing(seed)
     rng = np.random.default_rng(seed)
     turn, away = Rotation.from_euler("z", rng.uniform(-3.0, 3.0)), rng.normal(size=3)
@@ -46,7 +46,7 @@ def test_where_one_looks_from_does_not_matter(seed: int) -> None:
 
 
 @given(seeds)
-def test_turned_about_an_edge_by_its_angle_the_centre_is_above_it_and_has_risen(seed: int) -> None:
+def test_tip_over_angle_puts_the_center_above_the_edge(seed: int) -> None:
     feet, centre = standing(seed)
     corners = [feet[np.argmin(np.hypot(*(feet[:, :2] - corner).T))] for corner in support_polygon(feet)]
     found = tip_over(feet, centre)
@@ -71,7 +71,7 @@ def test_turned_about_an_edge_by_its_angle_the_centre_is_above_it_and_has_risen(
 
 
 @given(seeds, st.floats(0.01, 0.1))
-def test_feet_that_stand_lower_hold_less(seed: int, lower: float) -> None:
+def test_tip_over_of_lower_feet_is_smaller(seed: int, lower: float) -> None:
     feet, centre = standing(seed)
     down = feet - np.array([0.0, 0.0, lower])
     assert stability_margin(down, centre) == stability_margin(feet, centre)
@@ -80,7 +80,7 @@ def test_feet_that_stand_lower_hold_less(seed: int, lower: float) -> None:
     assert float(after.rise) <= float(before.rise) + 1e-12
 
 
-def test_what_spans_nothing_holds_nothing() -> None:
+def test_tip_over_of_feet_without_area_is_infinite() -> None:
     centre = np.zeros((4, 3))
     for feet in (np.zeros((1, 3)), np.zeros((6, 3)), [[0.0, 0.0, 0.0], [1.0, 1.0, 0.3], [2.0, 2.0, 0.1]]):
         assert np.isneginf(tip_over(feet, centre)).all()
@@ -89,7 +89,7 @@ def test_what_spans_nothing_holds_nothing() -> None:
 
 
 @given(seeds)
-def test_the_kernel_finds_the_angle_of_a_body_that_leans(seed: int) -> None:
+def test_tip_over_kernel_agrees_for_a_leaning_body(seed: int) -> None:
     feet, centre = standing(seed)
     roll, pitch = np.random.default_rng(seed).uniform(-0.2, 0.2, 2)
     leaning = Rotation.from_euler("xy", (roll, pitch))

@@ -43,13 +43,13 @@ def advance(stepper: Stepper, twist: tuple[float, float, float], count: int) -> 
 
 @pytest.mark.parametrize("gait", GAITS)
 @pytest.mark.parametrize("seed", range(3))
-def test_every_gait_is_stable_at_every_twist(gait: str, seed: int) -> None:
+def test_gaits_are_stable_at_random_twists(gait: str, seed: int) -> None:
     vx, vy, w = np.random.default_rng(seed).uniform(-0.3, 0.3, 3).tolist()
     advance(stepper_of(gait), (vx, vy, w), 150)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_gaits_and_twists_change_without_standing_or_falling(seed: int) -> None:
+def test_changes_of_gait_and_twist_keep_stability(seed: int) -> None:
     rng, stepper = np.random.default_rng(seed), stepper_of("tripod")
     for gait in rng.choice(tuple(GAITS), 5).tolist():
         stepper.change(gait_of(gait, stepper.walker))
@@ -58,7 +58,7 @@ def test_gaits_and_twists_change_without_standing_or_falling(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("gait", "speed"), [("tripod", 0.107), ("ripple", 0.03), ("wave", 0.015)])
-def test_it_goes_as_fast_as_it_is_told(gait: str, speed: float) -> None:
+def test_stepper_keeps_the_commanded_speed(gait: str, speed: float) -> None:
     stepper = stepper_of(gait)
     advance(stepper, (speed, 0.0, 0.0), 350)
     went = 0.0
@@ -68,14 +68,14 @@ def test_it_goes_as_fast_as_it_is_told(gait: str, speed: float) -> None:
     assert went == pytest.approx(6.0 * speed, rel=0.01)
 
 
-def test_what_legs_cannot_do_is_slowed_down_in_its_direction() -> None:
+def test_unreachable_twist_is_scaled_in_its_direction() -> None:
     stepper = stepper_of("tripod")
     done, _ = stepper.executable((1.0, 0.5, 0.0))
     assert done[0] == pytest.approx(2.0 * done[1])
     assert 0.01 < done[0] < 0.2
 
 
-def test_it_stops_with_all_feet_at_their_places() -> None:
+def test_stepper_stops_with_all_feet_at_home() -> None:
     stepper = stepper_of("ripple")
     advance(stepper, (0.03, 0.0, 0.1), 300)
     advance(stepper, (0.0, 0.0, 0.0), 600)
@@ -83,7 +83,7 @@ def test_it_stops_with_all_feet_at_their_places() -> None:
     assert np.hypot(*(stepper.feet - stepper.walker.stance_feet)[:, :2].T).max() < 2e-3
 
 
-def test_a_foot_that_feels_ground_early_stays_and_one_that_finds_none_searches() -> None:
+def test_foot_over_a_hole_searches_for_ground() -> None:
     stepper = stepper_of("tripod", Steps(stride=0.08, lift=0.04, depth=0.05))
     felt = np.zeros(6, bool)
     lowest = 0.0
@@ -100,7 +100,7 @@ def test_a_foot_that_feels_ground_early_stays_and_one_that_finds_none_searches()
     assert lowest < -0.025
 
 
-def test_saved_states_go_on_alike() -> None:
+def test_restored_stepper_continues_equally() -> None:
     one, other = stepper_of("ripple"), stepper_of("ripple")
     advance(one, (0.02, 0.01, 0.05), 77)
     other.load(one.save())
@@ -110,7 +110,7 @@ def test_saved_states_go_on_alike() -> None:
     assert (one.feet == other.feet).all()
 
 
-def test_odometry_by_feet_that_stand_is_exact_without_slip() -> None:
+def test_legged_odometry_without_slip_is_exact() -> None:
     rng = np.random.default_rng(1)
     feet, odometry = walker_of("akrobat").stance_feet, LeggedOdometry()
     pose = np.eye(3)
@@ -126,7 +126,7 @@ def test_odometry_by_feet_that_stand_is_exact_without_slip() -> None:
     assert odometry.yaw == pytest.approx(np.arctan2(pose[1, 0], pose[0, 0]), abs=1e-9)
 
 
-def test_loads_hold_the_weight_and_torques_do_its_work() -> None:
+def test_foot_loads_and_torques_balance_the_weight() -> None:
     walker = walker_of("akrobat")
     loads = foot_loads(walker.stance_feet, 40.0, [1, 0, 0, 1, 1, 0])
     assert loads.sum() == pytest.approx(40.0)
@@ -137,7 +137,7 @@ def test_loads_hold_the_weight_and_torques_do_its_work() -> None:
     assert (torque * step).sum() == pytest.approx(-(loads * rise).sum(), rel=1e-3)  # virtual work
 
 
-def test_it_rises_and_lies_down_within_limits_and_speeds() -> None:
+def test_rising_and_lying_down_keep_limits_and_speeds() -> None:
     walker = walker_of("akrobat")
     up = rising(walker, walker.rest, ground=-0.016)
     np.testing.assert_allclose(up[-1], walker.stance, atol=1e-12)

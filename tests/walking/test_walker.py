@@ -20,7 +20,7 @@ LEAN = st.floats(-0.1, 0.1)
 
 
 @pytest.mark.parametrize("name", HEXAPODS)
-def test_joints_of_feet_are_the_inverse_of_feet_of_joints(name: str) -> None:
+def test_reach_is_the_inverse_of_feet(name: str) -> None:
     walker, rng = walker_of(name), np.random.default_rng(5)
     q = rng.uniform(walker.lower, walker.upper, (20_000, len(walker.legs), 3))
     feet = walker.feet(q)
@@ -31,7 +31,7 @@ def test_joints_of_feet_are_the_inverse_of_feet_of_joints(name: str) -> None:
 @pytest.mark.parametrize("name", HEXAPODS)
 @given(x=SMALL, y=SMALL, z=SMALL, roll=LEAN, pitch=LEAN, yaw=LEAN)
 @settings(max_examples=40, deadline=None)
-def test_feet_stay_where_they_are_while_the_body_moves(
+def test_posed_body_leaves_its_feet_in_place(
     name: str, x: float, y: float, z: float, roll: float, pitch: float, yaw: float
 ) -> None:
     walker = walker_of(name)
@@ -41,7 +41,7 @@ def test_feet_stay_where_they_are_while_the_body_moves(
     np.testing.assert_allclose(feet @ matrix[:3, :3].T + matrix[:3, 3], walker.stance_feet, atol=1e-12)
 
 
-def test_the_akrobat_stands_as_it_is_told() -> None:
+def test_akrobat_stance_is_that_of_its_file() -> None:
     walker = walker_of("akrobat")
     for leg, foot in zip(walker.legs, walker.stance_feet, strict=True):
         assert np.hypot(*(foot - leg.hip)[:2]) == pytest.approx(0.199, abs=1e-3)
@@ -50,7 +50,7 @@ def test_the_akrobat_stands_as_it_is_told() -> None:
     assert sum(link.inertial.mass for link in model_of("akrobat").links if link.inertial) == pytest.approx(3.8)
 
 
-def test_what_legs_cannot_do_is_refused() -> None:
+def test_walker_refuses_unreachable_poses_and_bad_shapes() -> None:
     walker = walker_of("akrobat")
     with pytest.raises(FootOutOfReach, match=r"leg lf of akrobat: foot at .* out of reach"):
         walker.posed(SE3.from_xyz_rpy((0.0, 0.0, 0.4)))
@@ -77,7 +77,7 @@ def test_what_legs_cannot_do_is_refused() -> None:
         ("body: base_link\nstance: [0,0,0]\nrest: [0,0,0]", "feet"),
     ],
 )
-def test_a_bad_file_is_refused(tmp_path: Path, text: str, wanted: str) -> None:
+def test_bad_legs_file_is_refused(tmp_path: Path, text: str, wanted: str) -> None:
     path = tmp_path / "legs.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=wanted) as caught:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.walking.steps.step_problems import rig_of
 
 from roboyard.grids.height_map import HeightMap
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.foresight import Foresight
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.ground_kernels import body_height
@@ -41,7 +41,7 @@ def complete(given: HeightMap, *, feet: Array = NONE, footholds: Array = NONE) -
     return FORESIGHT.complete(given, (0.0, 0.0), [[2.0, 0.0]], feet, footholds, 0.5)
 
 
-def test_what_was_seen_stays_and_the_map_holds_the_goal() -> None:
+def test_completed_map_keeps_seen_ground_and_holds_the_goal() -> None:
     given = seen()
     out = complete(given)
     x, y = middles(given)
@@ -51,7 +51,7 @@ def test_what_was_seen_stays_and_the_map_holds_the_goal() -> None:
     assert np.isfinite(out.at(np.array([[2.4, 0.4]])))
 
 
-def test_what_is_unseen_is_a_hole_where_it_is_near_and_goes_on_where_it_is_far() -> None:
+def test_unseen_ground_is_a_hole_nearby_and_continues_far_away() -> None:
     out = complete(seen())
     x, y = middles(out)
     near, begun = np.hypot(x, y) < 0.88, np.hypot(x + 0.4, y) <= 0.5
@@ -61,7 +61,7 @@ def test_what_is_unseen_is_a_hole_where_it_is_near_and_goes_on_where_it_is_far()
     np.testing.assert_array_equal(out.heights[x > 1.52], 0.1)
 
 
-def test_where_rays_passed_lower_there_is_no_ground() -> None:
+def test_ground_below_passed_rays_is_absent() -> None:
     given = seen()
     x, y = middles(given)
     assert given.ceiling is not None
@@ -73,7 +73,7 @@ def test_where_rays_passed_lower_there_is_no_ground() -> None:
     assert np.isnan(out.heights[np.hypot(x + 0.4, y) < 0.09]).all()
 
 
-def test_it_goes_on_as_ground_and_not_as_pits_do() -> None:
+def test_far_ground_continues_as_ground_and_not_as_pits() -> None:
     given = seen()
     x, _ = middles(given)
     given.heights[(x > 1.42) & (x < 1.5)] = -0.3
@@ -82,7 +82,7 @@ def test_it_goes_on_as_ground_and_not_as_pits_do() -> None:
     np.testing.assert_array_equal(out.heights[x > 1.52], 0.1)
 
 
-def test_single_gaps_are_bridged_between_what_is_alike() -> None:
+def test_single_gaps_are_bridged_between_equal_heights() -> None:
     given = seen(height=0.0)
     x, y = middles(given)
     row = int(np.argmin(np.abs(y[:, 0])))
@@ -94,7 +94,7 @@ def test_single_gaps_are_bridged_between_what_is_alike() -> None:
     assert np.isnan(out.at(np.array([[x[0, edge], y[row, 0]]]))).all()
 
 
-def test_under_feet_there_is_ground_and_footholds_are_not_spoilt_by_errors() -> None:
+def test_completed_map_has_ground_under_feet_and_footholds() -> None:
     foot = np.array([[0.03, -0.51, 0.02]])
     held, wrong = np.array([[0.61, 0.01, 0.095]]), np.array([[0.81, 0.01, 0.05]])
     out = complete(seen(), feet=foot, footholds=np.vstack([held, wrong]))
@@ -104,7 +104,7 @@ def test_under_feet_there_is_ground_and_footholds_are_not_spoilt_by_errors() -> 
     assert np.isnan(complete(seen()).at(foot)).all()
 
 
-def test_the_truth_is_left_as_it_is() -> None:
+def test_true_map_is_left_unchanged() -> None:
     truth = HeightMap(np.zeros((40, 40)), (-0.4, -0.4), 0.02)
     out = complete(truth)
     x, y = middles(out)
@@ -113,8 +113,8 @@ def test_the_truth_is_left_as_it_is() -> None:
     assert np.isnan(out.heights[~inside]).all()
 
 
-def test_over_a_map_that_changed_the_body_goes_on_as_high_as_it_is() -> None:
-    ground = Ground.of_map(HeightMap(np.zeros((120, 160)), (-1.0, -1.2), 0.02), find_rig("akrobat"))
+def test_body_height_is_joined_after_a_map_change() -> None:
+    ground = Ground.of_map(HeightMap(np.zeros((120, 160)), (-1.0, -1.2), 0.02), rig_of("akrobat"))
     rows = ground.rows
     before = body_height(rows.body, rows.x, rows.y, rows.cell, 0.3, 0.1)
     for off in (0.04, -0.03):
@@ -125,8 +125,8 @@ def test_over_a_map_that_changed_the_body_goes_on_as_high_as_it_is() -> None:
         np.testing.assert_array_equal(np.isnan(joined.body), np.isnan(rows.body))
 
 
-def test_a_foothold_is_gone_where_ground_is_higher_or_unsure_but_not_for_a_foot_on_its_way() -> None:
-    rig = find_rig("akrobat")
+def test_footholds_are_gone_on_higher_or_uncertain_ground() -> None:
+    rig = rig_of("akrobat")
     flat = HeightMap(np.zeros((120, 160)), (-1.0, -1.2), 0.02, np.zeros((120, 160)))
     ground = Ground.of_map(flat, rig)
     plan = plan_steps(Problem.of(rig, ground, (0.0, 0.0), (0.4, 0.0)), budget=6_000, seed=3)

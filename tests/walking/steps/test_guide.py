@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import ConvexHull
+from tests.walking.steps.step_problems import level_terrain, problem_on, rig_of
 
-from roboyard.grids.terrain_kinds import make_terrain
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.guide import COARSE, lay_lengths
 from roboyard.walking.steps.herd import STEP
@@ -34,7 +33,7 @@ def lengths(price: Array, row: int, column: int) -> Array:
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1))
-def test_lengths_are_those_of_scipy(seed: int) -> None:
+def test_guide_lengths_agree_with_scipy(seed: int) -> None:
     rng = np.random.default_rng(seed)
     price = rng.uniform(0.5, 3.0, (9, 13))
     price[rng.random(price.shape) < 0.3] = np.inf
@@ -55,8 +54,8 @@ def test_lengths_are_those_of_scipy(seed: int) -> None:
     np.testing.assert_allclose(lengths(price, row, column), expected, rtol=1e-12)
 
 
-def test_ways_lead_round_a_wall() -> None:
-    rig, start, goal = find_rig("akrobat"), (0.0, 0.0), (2.4, 0.0)
+def test_guided_plan_leads_round_a_wall() -> None:
+    rig, start, goal = rig_of("akrobat"), (0.0, 0.0), (2.4, 0.0)
     heights = np.zeros((120, 190))
     heights[:52, 91:97] = 0.6  # open at its far end only
     ground = Ground.of(heights, (-0.7, -1.0), rig)
@@ -69,18 +68,15 @@ def test_ways_lead_round_a_wall() -> None:
     np.testing.assert_allclose(plan.body([plan.duration])[0, :2], goal, atol=0.011)
 
 
-def test_level_ground_is_gone_straight_over() -> None:
-    rig = find_rig("akrobat")
-    terrain = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
-    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (1.0, 0.2)])
-    plan = plan_steps(Problem.of(rig, ground, (0.0, 0.0), (1.0, 0.2)), budget=40_000, seed=2)
+def test_plan_over_level_ground_is_straight() -> None:
+    plan = plan_steps(problem_on(level_terrain(), (1.0, 0.2)), budget=40_000, seed=2)
     gone = np.hypot(*np.diff(plan.track[:, 1:3], axis=0).T).sum()
     assert gone == pytest.approx(math.hypot(1.0, 0.2), rel=0.15)
 
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1))
-def test_strides_end_where_single_steps_do(seed: int) -> None:
+def test_last_stable_by_strides_equals_single_steps(seed: int) -> None:
     rng = np.random.default_rng(seed)
     turns = np.sort(rng.uniform(0.0, 2.0 * math.pi, 5))
     feet = np.zeros((1, 5, 3))
@@ -101,7 +97,7 @@ def test_strides_end_where_single_steps_do(seed: int) -> None:
 @settings(max_examples=100)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 6))
 @example(1_096_083_052, 3)  # three in a row but for rounding, which sent the march to and fro
-def test_edges_are_those_of_the_convex_hull(seed: int, legs: int) -> None:
+def test_polygon_edges_agree_with_the_convex_hull(seed: int, legs: int) -> None:
     rng = np.random.default_rng(seed)
     feet = np.zeros((1, 7, 3))
     feet[0, :, :2] = np.round(rng.normal(0.0, 0.2, (7, 2)), 2)  # some in a row, some in one place

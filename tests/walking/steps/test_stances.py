@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.ndimage import label
+from tests.walking.steps.step_problems import problem_on, rig_of
 
 from roboyard.grids.terrain_kinds import make_terrain
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.errors import NoPlan
 from roboyard.walking.stability import stability_margin
 from roboyard.walking.steps.ground import Ground
@@ -39,7 +39,7 @@ def grid_of(bits: NDArray[np.uint64]) -> Grid:
 
 @settings(max_examples=40, deadline=None)
 @given(grids, st.integers(0, SIDE * SIDE - 1))
-def test_what_hangs_together_is_what_an_image_library_labels(grid: Grid, cell: int) -> None:
+def test_flood_fill_agrees_with_scipy_labels(grid: Grid, cell: int) -> None:
     row, column = divmod(cell, SIDE)
     grid[row, column] = True
     out = np.zeros(SIDE, np.uint64)
@@ -50,7 +50,7 @@ def test_what_hangs_together_is_what_an_image_library_labels(grid: Grid, cell: i
 
 @settings(max_examples=40, deadline=None)
 @given(grids, st.integers(0, SIDE * SIDE - 1), st.integers(0, SIDE * SIDE - 1))
-def test_paths_stay_in_a_region_and_cut_no_corner(grid: Grid, first: int, last: int) -> None:
+def test_region_paths_stay_inside_and_cut_no_corner(grid: Grid, first: int, last: int) -> None:
     (r0, c0), (r1, c1) = divmod(first, SIDE), divmod(last, SIDE)
     grid[r0, c0] = grid[r1, c1] = True
     came, queue = np.zeros(SIDE * SIDE, np.int64), np.zeros(SIDE * SIDE, np.int64)
@@ -68,7 +68,7 @@ def test_paths_stay_in_a_region_and_cut_no_corner(grid: Grid, first: int, last: 
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.floats(0.0, 100.0), min_size=1, max_size=30))
-def test_the_heap_gives_the_least_first(keys: list[float]) -> None:
+def test_stance_queue_pops_the_least_key_first(keys: list[float]) -> None:
     graph = make_graph(40, 1)
     for node, key in enumerate(keys):
         push(graph, key, node)
@@ -78,15 +78,14 @@ def test_the_heap_gives_the_least_first(keys: list[float]) -> None:
 
 
 def on_stones() -> Problem:
-    rig = find_rig("akrobat")
     terrain = make_terrain(
         "stones", (1.0, 1.6), np.random.default_rng(5), corner=(0.3, -0.8), cell=0.06, relief=0.3, share=0.5
     )
-    return Problem.of(rig, Ground.of_terrain(terrain, rig, [(0.0, 0.0), (1.6, 0.0)]), (0.0, 0.0), (1.6, 0.0))
+    return problem_on(terrain, (1.6, 0.0))
 
 
 @pytest.mark.parametrize("lifted", [None, 0, 3])
-def test_bodies_in_a_region_are_reached_and_stable(lifted: int | None) -> None:
+def test_region_bodies_are_reachable_and_stable(lifted: int | None) -> None:
     """All places of a region are in reach by inverse kinematics; those beside it are not, but for margins of tables."""
     problem = on_stones()
     rig, world, herd, grid = problem.rig, problem.world, make_herd(1, 6), np.array([0.0, 0.0, 0.02])
@@ -119,9 +118,9 @@ def search_on(problem: Problem, spend: int, room: Callable[[int], bool]) -> int:
     return int(search.graph.number[EXHAUSTED])
 
 
-def test_where_nobody_gets_through_a_graph_ends() -> None:
+def test_stance_search_on_an_island_ends() -> None:
     """An island: each stance on it is known in the end, and none leads off."""
-    rig = find_rig("akrobat")
+    rig = rig_of("akrobat")
     heights = np.full((160, 200), np.nan)
     for x, y in rig.rows.home[:, :2]:
         column, row = round((x + 1.0) / 0.02), round((y + 1.6) / 0.02)

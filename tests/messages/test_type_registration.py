@@ -32,7 +32,7 @@ geometry_msgs/Point[<=2] places
 """
 
 
-def test_a_message():
+def test_registered_message_type_is_used():
     register(TEXT, "test_register/msg/Battery")
     battery = message_type("test_register/msg/Battery")
     message = battery()
@@ -48,7 +48,7 @@ def test_a_message():
     assert battery().cells.tolist() == [1.0, 2.5]
 
 
-def test_again_and_otherwise():
+def test_registering_again_needs_an_equal_definition():
     register("int8 a\nint8 b", "test_register/msg/Again")
     register("# other words\nint8 a\n\n  int8 b   # note", "test_register/msg/Again")
     with pytest.raises(MessageError, match="test_register/msg/Again: is already defined otherwise"):
@@ -58,7 +58,7 @@ def test_again_and_otherwise():
     register("Vector3 linear\nVector3 angular", "geometry_msgs/msg/Twist")
 
 
-def test_a_schema_registers_what_it_needs():
+def test_registered_schema_includes_inner_types():
     """Recordings hold the text of every type, including those of types inside."""
     register("int8 x", "test_schema/msg/Inner")
     register("Inner[] list", "test_schema/msg/Outer")
@@ -68,7 +68,7 @@ def test_a_schema_registers_what_it_needs():
     assert deserialize(serialize(outer), "test_schema2/msg/Outer") == outer
 
 
-def test_services_and_actions():
+def test_registered_services_and_actions_are_used():
     register("int8 a\n---\nint8 b", "test_register/srv/Ask")
     assert service_type("test_register/srv/Ask").Response(b=3).b == 3
     register("---\n---\nfloat32 progress", "test_register/action/Wait")
@@ -77,7 +77,7 @@ def test_services_and_actions():
     register("---\n---\nfloat32 progress", "test_register/action/Wait")
 
 
-def test_a_folder(tmp_path):
+def test_register_folder_finds_all_definitions(tmp_path):
     for file, text in {
         "zoo_msgs/msg/Animal.msg": "Leg[] legs",
         "zoo_msgs/msg/Leg.msg": "float64 length",
@@ -94,7 +94,7 @@ def test_a_folder(tmp_path):
     assert service_type("Feed").Request().animal.legs == []
 
 
-def test_folders_that_give_nothing(tmp_path):
+def test_register_folder_refuses_folders_without_definitions(tmp_path):
     with pytest.raises(MessageError, match="no definitions here"):
         register_folder(tmp_path)
     with pytest.raises(MessageError, match="is no folder"):
@@ -135,7 +135,7 @@ def test_folders_that_give_nothing(tmp_path):
         ("int8 a" * 200_000, "at most"),
     ],
 )
-def test_bad_text(text, message):
+def test_register_refuses_bad_definitions(text, message):
     with pytest.raises(MessageError, match=message):
         register(text, "test_bad/msg/Bad")
     with pytest.raises(MessageError, match="unknown message type"):
@@ -145,12 +145,12 @@ def test_bad_text(text, message):
 @pytest.mark.parametrize(
     "name", ["", "Bad", "a/Bad", "a/msg/", "a/msg/Bad/c", "A/msg/Bad", "a/msg/B ad", "a/msg/__x", "a/nav/Bad"]
 )
-def test_bad_names(name):
+def test_register_refuses_bad_names(name):
     with pytest.raises(MessageError, match="no type name"):
         register("int8 a", name)
 
 
-def test_wrong_numbers_of_parts():
+def test_register_refuses_wrong_numbers_of_parts():
     with pytest.raises(MessageError, match=r"1 parts.*2 for a srv"):
         register("int8 a", "test_bad/srv/Bad")
     with pytest.raises(MessageError, match=r"2 parts.*3 for a action"):
@@ -158,7 +158,7 @@ def test_wrong_numbers_of_parts():
 
 
 @given(st.text(st.sampled_from("int8 f[]<=\n#='\"-.aB3/"), max_size=60))
-def test_any_text_is_read_or_refused(text):
+def test_register_reads_or_refuses_any_definition_text(text):
     try:
         register(text, "test_any/msg/Any")
     except MessageError:
@@ -166,7 +166,7 @@ def test_any_text_is_read_or_refused(text):
 
 
 @given(st.text(max_size=30))
-def test_any_characters_are_read_or_refused(text):
+def test_register_reads_or_refuses_any_characters(text):
     for name in ("test_any/msg/Other", "test_any/srv/Other"):
         with contextlib.suppress(MessageError):
             register(text, name)

@@ -36,7 +36,7 @@ def imported() -> set[str]:
     return {name.removeprefix(f"{NAME}.") for name in sys.modules if name.startswith(f"{NAME}.")}
 
 
-def test_a_module_is_imported_with_the_first_use_of_one_of_its_names(package: str) -> None:
+def test_lazy_module_is_imported_at_first_use(package: str) -> None:
     found = importlib.import_module(package)
     assert imported() == set()
     assert found.Thing.__module__ == f"{NAME}.inner.deep"
@@ -47,14 +47,14 @@ def test_a_module_is_imported_with_the_first_use_of_one_of_its_names(package: st
     assert found.Thing is found.Thing
 
 
-def test_names_of_another_package(package: str) -> None:
+def test_lazy_names_of_another_package_are_imported(package: str) -> None:
     from roboyard.errors import InputError
 
     assert importlib.import_module(package).InputError is InputError
 
 
 @pytest.mark.parametrize("first", ["module", "name"])
-def test_an_export_named_as_its_module_is_the_export(package: str, first: str) -> None:
+def test_lazy_export_named_as_its_module_is_the_export(package: str, first: str) -> None:
     """Python puts a submodule into its package when it is imported; the exported function must stay in its place."""
     found = importlib.import_module(package)
     if first == "name":
@@ -64,7 +64,7 @@ def test_an_export_named_as_its_module_is_the_export(package: str, first: str) -
     assert module.load is found.load
 
 
-def test_such_an_export_can_be_replaced(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lazy_export_named_as_its_module_can_be_replaced(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.import_module(package)
     with monkeypatch.context() as patch:
         patch.setattr(found, "load", lambda: "replaced")
@@ -72,7 +72,7 @@ def test_such_an_export_can_be_replaced(package: str, monkeypatch: pytest.Monkey
     assert found.load() == "loaded"
 
 
-def test_other_names_are_missing(package: str) -> None:
+def test_lazy_package_has_no_other_names(package: str) -> None:
     found = importlib.import_module(package)
     with pytest.raises(AttributeError, match="has no attribute 'loads'"):
         _ = found.loads

@@ -34,7 +34,7 @@ from roboyard.messages import (
 )
 
 
-def test_one_class_a_type():
+def test_message_type_is_one_class_under_all_names():
     twist = message_type("geometry_msgs/msg/Twist")
     for name in ("geometry_msgs/Twist", "Twist"):
         assert message_type(name) is twist
@@ -46,7 +46,7 @@ def test_one_class_a_type():
     assert [f.name for f in dataclasses.fields(twist)] == ["linear", "angular"]
 
 
-def test_defaults():
+def test_message_defaults_are_those_of_the_definition():
     odometry = msg.Odometry()
     assert odometry.child_frame_id == ""
     assert odometry.pose.covariance.dtype == np.float64
@@ -59,7 +59,7 @@ def test_defaults():
     assert srv.StepSimulation.Request().steps == 1
 
 
-def test_defaults_are_not_shared():
+def test_message_defaults_are_not_shared():
     first, second = msg.Odometry(), msg.Odometry()
     first.pose.covariance[0] = 1.0
     first.pose.pose.position.x = 1.0
@@ -69,19 +69,19 @@ def test_defaults_are_not_shared():
     assert msg.Path().poses == []
 
 
-def test_misspelt_fields_are_errors():
+def test_unknown_message_fields_are_errors():
     with pytest.raises(AttributeError):
         msg.Twist().lineal = 5
     with pytest.raises(TypeError):
         msg.Twist(lineal=5)
 
 
-def test_constants():
+def test_message_constants_are_class_attributes():
     assert msg.GoalStatus.STATUS_SUCCEEDED == 4
     assert srv.SpawnEntity.Response.NAME_NOT_UNIQUE == 101
 
 
-def test_words_of_python_as_field_names():
+def test_field_names_that_are_keywords_get_an_underscore():
     from roboyard.messages import register
 
     register("float64 from\nint8 lambda", "test_words/msg/Words")
@@ -90,7 +90,7 @@ def test_words_of_python_as_field_names():
 
 
 @given(messages("sensor_msgs/msg/PointCloud2"))
-def test_copies(message):
+def test_copied_and_pickled_messages_are_equal(message):
     for twin in (pickle.loads(pickle.dumps(message)), copy.copy(message), copy.deepcopy(message)):
         assert twin == message
         assert type(twin) is type(message)
@@ -100,7 +100,7 @@ def test_copies(message):
     assert copy.copy(message).header is message.header
 
 
-def test_equality():
+def test_message_equality_compares_types_and_fields():
     assert msg.Twist() != 5
     assert msg.Point() != msg.Vector3()
     assert msg.LaserScan(ranges=np.ones(2, np.float32)) == msg.LaserScan(ranges=np.ones(2, np.float32))
@@ -121,12 +121,12 @@ def test_equality():
         (5, "geometry_msgs/msg/Twist"),
     ],
 )
-def test_unknown_names_list_near_ones(name, hint):
+def test_unknown_type_names_list_similar_names(name, hint):
     with pytest.raises(MessageError, match=hint):
         message_type(name)
 
 
-def test_bare_names_that_several_packages_have():
+def test_ambiguous_bare_type_names_are_resolved_or_refused():
     from roboyard.messages import register
 
     assert type_name(msg.GoalStatus) == "action_msgs/msg/GoalStatus"  # the commoner package's
@@ -139,7 +139,7 @@ def test_bare_names_that_several_packages_have():
     assert hasattr(msg.test_left.TwinName(), "a")
 
 
-def test_attributes_that_do_not_exist():
+def test_unknown_attributes_of_namespaces_are_errors():
     assert not hasattr(msg, "Twits")
     assert not hasattr(msg.geometry_msgs, "Twits")
     assert not hasattr(srv, "twist_msgs")
@@ -151,7 +151,7 @@ def test_attributes_that_do_not_exist():
         _ = msg._private
 
 
-def test_listing():
+def test_namespaces_list_their_types():
     assert names() == sorted(names())
     assert {"Twist", "geometry_msgs"} <= set(dir(msg))
     assert {"SetBool", "std_srvs"} <= set(dir(srv))
@@ -161,7 +161,7 @@ def test_listing():
     assert not any("_Request" in name or "_Goal" in name for name in names())
 
 
-def test_importing_loads_no_rosbags(tmp_path):
+def test_import_of_messages_loads_no_rosbags(tmp_path):
     code = (
         "import sys, roboyard.messages as m; print('rosbags' in sys.modules);"
         "m.msg.Twist(); print('rosbags' in sys.modules)"
@@ -173,7 +173,7 @@ def test_importing_loads_no_rosbags(tmp_path):
 
 
 # -- services and actions ----------------------------------------------------------------------------------------------
-def test_services():
+def test_service_type_has_request_and_response():
     service = service_type("std_srvs/srv/SetBool")
     assert service is srv.SetBool is service_type("std_srvs/SetBool")
     assert service.name == "std_srvs/srv/SetBool"
@@ -186,7 +186,7 @@ def test_services():
         service_type("SetBol")
 
 
-def test_actions():
+def test_action_type_has_its_parts():
     navigate = action_type("nav2_msgs/action/NavigateToPose")
     assert navigate is action.NavigateToPose
     goal = navigate.Goal(pose=msg.PoseStamped())
@@ -204,7 +204,7 @@ def test_actions():
 
 
 # -- freezing ----------------------------------------------------------------------------------------------------------
-def test_freezing_protects_nested_arrays():
+def test_frozen_message_has_read_only_arrays():
     scan, odometry = msg.LaserScan(ranges=np.ones(3, np.float32)), msg.Odometry()
     joints = msg.JointTrajectory(points=[msg.JointTrajectoryPoint(positions=np.zeros(2))])
     for message in (scan, odometry, joints):
@@ -215,7 +215,7 @@ def test_freezing_protects_nested_arrays():
     freeze(msg.Twist())
 
 
-def test_freezing_makes_arrays_of_lists():
+def test_frozen_message_has_arrays_for_lists():
     scan = msg.LaserScan(ranges=[1, 2, 3], intensities=np.arange(3.0))
     freeze(scan)
     assert scan.ranges.dtype == scan.intensities.dtype == np.float32
@@ -228,7 +228,7 @@ def test_freezing_makes_arrays_of_lists():
 
 
 @given(st.lists(st.floats(-1e30, 1e30), min_size=4, max_size=4), st.lists(st.floats(-1e30, 1e30)))
-def test_frozen_messages_are_what_their_bytes_say(numbers, ranges):
+def test_frozen_message_equals_its_deserialized_bytes(numbers, ranges):
     marker = msg.Marker(color=msg.ColorRGBA(*numbers), colors=[msg.ColorRGBA(*numbers)])
     scan = msg.LaserScan(angle_min=numbers[0], range_max=numbers[1], ranges=ranges)
     for message in (marker, scan):
@@ -242,7 +242,7 @@ def test_frozen_messages_are_what_their_bytes_say(numbers, ranges):
 
 
 @given(messages("nav_msgs/msg/Odometry"), messages("nav_msgs/msg/Odometry"))
-def test_fingerprints(a, b):
+def test_fingerprints_are_equal_where_bytes_are(a, b):
     assert (fingerprint(a) == fingerprint(b)) == (serialize(a) == serialize(b))
     before = fingerprint(a)
     a.header.stamp.nanosec ^= 1
@@ -251,12 +251,12 @@ def test_fingerprints(a, b):
 
 # -- time --------------------------------------------------------------------------------------------------------------
 @given(st.integers(-(2**31) * 10**9, 2**31 * 10**9 - 1))
-def test_times(time_ns):
+def test_times_convert_back_to_nanoseconds(time_ns):
     assert nanoseconds(stamp(time_ns)) == nanoseconds(duration(time_ns)) == time_ns
     assert 0 <= stamp(time_ns).nanosec < 10**9
     assert type_name(duration(time_ns)) == "builtin_interfaces/msg/Duration"
 
 
-def test_times_out_of_range():
+def test_stamp_out_of_range_is_refused():
     with pytest.raises(MessageError, match="out of range"):
         stamp(2**31 * 10**9)

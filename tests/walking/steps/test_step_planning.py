@@ -5,49 +5,28 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
+from tests.walking.steps.step_problems import level_terrain, problem_on, rig_of, verdict_of
 
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.grids.height_map import HeightMap
 from roboyard.grids.terrain import Terrain
 from roboyard.grids.terrain_kinds import make_terrain
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.errors import BadGoal, BadStart, NoPlan
-from roboyard.walking.steps.checker import Limits, Verdict, check_plan
+from roboyard.walking.steps.checker import Limits, check_plan
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.plan import StepPlan
 from roboyard.walking.steps.planning import PLANNERS, plan_steps
 from roboyard.walking.steps.problem import Problem
-from roboyard.walking.steps.rig import Rig
 from roboyard.walking.steps.stretches import along_way, stretches
 from roboyard.walking.steps.support import support_states, transitions
 
 SIX = [1, -1] * 3
 
 
-@cache
-def rig_of(robot: str) -> Rig:
-    return find_rig(robot)
-
-
-def problem_on(terrain: Terrain, goal: tuple[float, float], robot: str = "akrobat") -> Problem:
-    rig = rig_of(robot)
-    return Problem.of(rig, Ground.of_terrain(terrain, rig, [(0.0, 0.0), goal]), (0.0, 0.0), goal)
-
-
-def flat() -> Terrain:
-    return make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
-
-
-def looked_at(plan: StepPlan, problem: Problem, terrain: Terrain) -> Verdict:
-    rig, (x, y) = problem.rig, problem.goal.tolist()
-    return check_plan(plan, rig.walker, rig.body, terrain.height, (x, y), Limits(margin=rig.margin))
-
-
-def test_support_states_are_those_of_table_2_2() -> None:
+def test_support_states_are_those_of_table_2_2_of_the_thesis() -> None:
     states = support_states(SIX)
     after = transitions(states)
     assert len(states) == 40
@@ -58,7 +37,7 @@ def test_support_states_are_those_of_table_2_2() -> None:
     assert Counter(state.bit_count() for state in states) == {3: 18, 4: 15, 5: 6, 6: 1}
 
 
-def test_reach_keeps_its_margin() -> None:
+def test_reach_table_keeps_its_margin() -> None:
     rig = rig_of("akrobat")
     rows, rng = rig.rows, np.random.default_rng(0)
     words = rows.table
@@ -77,11 +56,11 @@ def test_reach_keeps_its_margin() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("planner", PLANNERS)
-def test_plans_over_level_ground_are_right(planner: str) -> None:
-    terrain = flat()
+def test_plans_over_level_ground_are_valid(planner: str) -> None:
+    terrain = level_terrain()
     problem = problem_on(terrain, (1.0, 0.0))
     plan = plan_steps(problem, planner, budget=200_000 if planner == "ara-star" else 20_000, seed=1)
-    seen = looked_at(plan, problem, terrain)
+    seen = verdict_of(plan, problem, terrain)
     assert not seen.faults
     assert seen.margin >= problem.rig.margin - 1e-3
     assert plan.cost >= plan.duration > 0.0
@@ -89,14 +68,16 @@ def test_plans_over_level_ground_are_right(planner: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_thesis_goal_is_reached_by_random_sampling(seed: int) -> None:
+def test_random_sampling_reaches_the_goal_of_the_thesis(seed: int) -> None:
     """S(0, 0) to Z(0, 1), three seeds; the thesis's y points forward, here it is to the left."""
-    problem = problem_on(flat(), (0.0, 1.0))
-    assert not looked_at(plan_steps(problem, "random-sampling", budget=40_000, seed=seed), problem, flat()).faults
+    problem = problem_on(level_terrain(), (0.0, 1.0))
+    assert not verdict_of(
+        plan_steps(problem, "random-sampling", budget=40_000, seed=seed), problem, level_terrain()
+    ).faults
 
 
-def test_a_budget_gives_one_plan_on_any_number_of_cores() -> None:
-    problem = problem_on(flat(), (0.6, 0.1))
+def test_plan_of_a_budget_does_not_depend_on_workers() -> None:
+    problem = problem_on(level_terrain(), (0.6, 0.1))
     one = plan_steps(problem, budget=420_000, seed=3, workers=1)
     two = plan_steps(problem, budget=420_000, seed=3, workers=3)
     assert one.effort == two.effort
@@ -104,8 +85,8 @@ def test_a_budget_gives_one_plan_on_any_number_of_cores() -> None:
     assert one.track.tobytes() == two.track.tobytes()
 
 
-def test_more_budget_is_never_worse() -> None:
-    problem = problem_on(flat(), (0.6, 0.0))
+def test_larger_budget_never_costs_more() -> None:
+    problem = problem_on(level_terrain(), (0.6, 0.0))
     costs = [plan_steps(problem, "random-sampling", budget=n, seed=0).cost for n in (2_000, 10_000, 30_000)]
     assert costs == sorted(costs, reverse=True)
 
@@ -118,31 +99,30 @@ def test_more_budget_is_never_worse() -> None:
         ("slope", {"relief": 0.12}, (1.2, 0.0)),
     ],
 )
-def test_plans_over_uneven_ground_are_right(kind: str, options: dict[str, float], goal: tuple[float, float]) -> None:
+def test_plans_over_uneven_ground_are_valid(kind: str, options: dict[str, float], goal: tuple[float, float]) -> None:
     terrain = make_terrain(kind, (1.32, 2.4), np.random.default_rng([0x6E04, 0]), corner=(0.34, -1.2), **options)
     problem = problem_on(terrain, goal)
     plan = plan_steps(problem, budget=200_000, seed=0)
-    seen = looked_at(plan, problem, terrain)
+    seen = verdict_of(plan, problem, terrain)
     assert not seen.faults
 
 
-def test_no_joint_is_too_fast_where_the_way_has_a_corner() -> None:
+def test_joint_speeds_are_kept_at_corners_of_the_path() -> None:
     """Between two looks, and for less than 0.1 ms: found among 330 plans over stones."""
     terrain = make_terrain(
         "stones", (1.32, 2.4), np.random.default_rng([0x57E9, 5032, 100]), corner=(0.34, -1.2), cell=0.06, relief=0.3,
         share=0.1,
     )  # fmt: skip
     problem = problem_on(terrain, (2.0, 0.0))
-    assert not looked_at(plan_steps(problem, budget=2_000, seed=32), problem, terrain).faults
+    assert not verdict_of(plan_steps(problem, budget=2_000, seed=32), problem, terrain).faults
 
 
 @pytest.mark.parametrize(("kind", "heading"), [("flat", 0.0), ("flat", 0.7), ("blocks", 0.0)])
-def test_the_body_is_always_on_the_admissible_stretch(kind: str, heading: float) -> None:
+def test_body_is_always_on_the_admissible_stretch(kind: str, heading: float) -> None:
     terrain = make_terrain(kind, (1.0, 2.4), np.random.default_rng(1), corner=(0.3, -1.2), relief=0.06)
-    rig, goal = rig_of("akrobat"), (0.9, 0.1)
-    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), goal], heading=heading)
-    plan = plan_steps(Problem.of(rig, ground, (0.0, 0.0), goal), budget=20_000, seed=1)
-    found = stretches(plan, rig)
+    problem = problem_on(terrain, (0.9, 0.1), heading=heading)
+    plan = plan_steps(problem, budget=20_000, seed=1)
+    found = stretches(plan, problem.rig)
     assert sum(one.end - one.begin for one in found) == pytest.approx(plan.duration)
     for one in found:
         at = along_way(plan, np.linspace(one.begin, one.end, 7)[1:-1])
@@ -154,13 +134,13 @@ def test_the_body_is_always_on_the_admissible_stretch(kind: str, heading: float)
         assert np.hypot(*np.diff(ends)[:, 0]) < 0.5, one
 
 
-def test_the_checker_sees_what_is_wrong() -> None:
-    terrain = flat()
+def test_checker_finds_faults_of_a_changed_plan() -> None:
+    terrain = level_terrain()
     problem = problem_on(terrain, (0.5, 0.0))
     plan = plan_steps(problem, budget=20_000, seed=1)
 
     def kinds(changed: StepPlan, ground: Terrain = terrain) -> set[str]:
-        return {one.kind for one in looked_at(changed, problem, ground).faults}
+        return {one.kind for one in verdict_of(changed, problem, ground).faults}
 
     assert not kinds(plan)
     quick = plan.track.copy()
@@ -184,7 +164,7 @@ def test_the_checker_sees_what_is_wrong() -> None:
     assert {"foothold", "belly"} <= kinds(plan, step)
 
 
-def test_a_wall_is_named_by_its_cells() -> None:
+def test_plan_cut_off_by_a_wall_names_its_cells() -> None:
     rig = rig_of("akrobat")
     heights = np.zeros((100, 150))
     heights[:, 70:75] = 0.6
@@ -195,7 +175,7 @@ def test_a_wall_is_named_by_its_cells() -> None:
     assert all(45 <= column <= 75 for _, column in caught.value.cells)
 
 
-def test_a_wall_is_walked_round_at_the_height_of_the_ground_before_it() -> None:
+def test_plan_round_a_wall_keeps_the_body_height() -> None:
     rig = rig_of("akrobat")
     heights = np.zeros((160, 180))
     heights[60:100, 70:76] = 0.6
@@ -211,7 +191,7 @@ def test_a_wall_is_walked_round_at_the_height_of_the_ground_before_it() -> None:
     assert not check_plan(plan, rig.walker, rig.body, height, (1.6, 0.0), Limits(margin=rig.margin)).faults
 
 
-def test_the_body_follows_ground_up_stairs_and_not_down_between_stones() -> None:
+def test_body_height_follows_stairs_and_not_gaps() -> None:
     rig, stairs = rig_of("akrobat"), np.repeat(0.1 * np.arange(14.0), 12)[None].repeat(80, axis=0)
     up = Ground.of(stairs, (0.0, -0.8), rig, start=(0.4, 0.0)).rows.body
     assert up[40, 150] - up[40, 30] == pytest.approx(1.0, abs=0.1)
@@ -227,7 +207,7 @@ def test_the_body_follows_ground_up_stairs_and_not_down_between_stones() -> None
         assert np.nanmax(np.abs(Ground.of(deep, (0.0, -0.8), rig, start=feet).rows.body - body)) < 1e-9
 
 
-def test_bad_starts_and_goals_are_refused() -> None:
+def test_plan_steps_refuses_bad_starts_and_goals() -> None:
     rig = rig_of("akrobat")
     heights = np.zeros((100, 150))
     heights[:, 98:102] = 0.6
@@ -243,7 +223,7 @@ def test_bad_starts_and_goals_are_refused() -> None:
         Problem.of(rig, ground, (0.0, np.nan), (1.0, 0.0))
     with pytest.raises(InputError, match="nothing but holes"):
         Ground.of(np.full((50, 50), np.nan), (0.0, 0.0), rig)
-    problem = problem_on(flat(), (0.5, 0.0))
+    problem = problem_on(level_terrain(), (0.5, 0.0))
     with pytest.raises(UnknownNameError, match="splitting"):
         plan_steps(problem, "spliting")
     for wrong in ({"budget": 0}, {"seed": -1}, {"workers": 0}):
@@ -251,7 +231,7 @@ def test_bad_starts_and_goals_are_refused() -> None:
             plan_steps(problem, **wrong)
 
 
-def test_holes_are_stepped_over() -> None:
+def test_plan_steps_over_holes() -> None:
     rig = rig_of("akrobat")
     heights = np.zeros((100, 150))
     heights[:, 60:66] = np.nan
@@ -263,8 +243,8 @@ def test_holes_are_stepped_over() -> None:
 
 
 @pytest.mark.slow
-def test_a_search_can_be_stopped_and_told_of() -> None:
-    problem, told = problem_on(flat(), (0.5, 0.0)), []
+def test_step_search_reports_progress_and_can_be_stopped() -> None:
+    problem, told = problem_on(level_terrain(), (0.5, 0.0)), []
     plan = plan_steps(
         problem, budget=10**9, stop=lambda: len(told) > 3, told=lambda events, better: told.append((events, better))
     )

@@ -56,7 +56,7 @@ def wrist(rng: np.random.Generator, *, turned: bool) -> Chain:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.booleans())
-def test_any_arm_with_a_wrist_is_solved_in_closed_form(seed: int, turned: bool) -> None:
+def test_spherical_wrist_arms_are_solved_in_closed_form(seed: int, turned: bool) -> None:
     rng = np.random.default_rng(seed)
     chain = wrist(rng, turned=turned)
     form = form_of(chain)
@@ -72,7 +72,7 @@ def test_any_arm_with_a_wrist_is_solved_in_closed_form(seed: int, turned: bool) 
 
 
 @pytest.mark.parametrize("name", ["scitos_arm"])
-def test_what_forward_kinematics_gives_is_found_again(name: str) -> None:
+def test_ik_finds_the_joints_of_forward_kinematics(name: str) -> None:
     chain = arm(name)
     q = chain.random(np.random.default_rng(2), 500)
     T = chain.forward(q)
@@ -89,7 +89,7 @@ def test_what_forward_kinematics_gives_is_found_again(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["scitos_arm"])
-def test_one_by_one_is_as_many_at_once_and_twice_the_same_to_the_last_bit(name: str) -> None:
+def test_ik_batches_equal_single_goals_to_the_bit(name: str) -> None:
     chain = arm(name)
     q = chain.random(np.random.default_rng(3), 20)
     T = chain.forward(q)
@@ -107,7 +107,7 @@ def test_one_by_one_is_as_many_at_once_and_twice_the_same_to_the_last_bit(name: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["scitos_arm"])
-def test_no_branch_is_missing_beside_a_search_from_everywhere(name: str) -> None:
+def test_closed_form_misses_no_branch_of_a_search(name: str) -> None:
     chain, rng = arm(name), np.random.default_rng(4)
     for q in chain.random(rng, 6):
         T = chain.forward(q)
@@ -132,7 +132,7 @@ def _by_search(chain: Chain, T: np.ndarray, rng: np.random.Generator) -> list[np
     return found
 
 
-def test_whole_turns_within_the_limits_are_listed() -> None:
+def test_ik_lists_whole_turns_within_the_limits() -> None:
     rng = np.random.default_rng(5)
     joints = [random_joint(rng, ("revolute",)) for _ in range(4)]
     joints += [JointText(one.type, (0.0, 0.0, 0.0), one.rpy, one.axis, (-7.0, 7.0)) for one in joints[:2]]
@@ -145,14 +145,14 @@ def test_whole_turns_within_the_limits_are_listed() -> None:
     np.testing.assert_allclose(found.q, q, atol=1e-6)
 
 
-def test_an_arm_stretched_out_is_solved_at_its_singularity() -> None:
+def test_ik_solves_a_stretched_arm_at_its_singularity() -> None:
     chain = arm("scitos_arm")
     found = solve_ik(chain, chain.forward(np.zeros(5)), np.zeros(5))
     assert found.found
     assert found.errors.max() < 1e-6
 
 
-def test_five_joints_meet_a_place_and_a_direction_in_their_plane() -> None:
+def test_five_joints_meet_a_place_and_direction_in_plane() -> None:
     chain = arm("scitos_arm")
     for q in chain.random(np.random.default_rng(6), 50):
         T = chain.forward(q)
@@ -163,7 +163,7 @@ def test_five_joints_meet_a_place_and_a_direction_in_their_plane() -> None:
 
 
 @pytest.mark.slow
-def test_a_wish_that_five_joints_cannot_meet_is_answered_with_the_nearest_they_can() -> None:
+def test_unreachable_aim_of_five_joints_gives_the_nearest_state() -> None:
     chain, rng = arm("scitos_arm"), np.random.default_rng(7)
     for _ in range(5):
         q = chain.random(rng, 1)[0]
@@ -195,7 +195,7 @@ def _brute_force(chain: Chain, goal: Aim, rng: np.random.Generator) -> float:
     return min(costs)
 
 
-def test_what_cannot_be_reached_is_said_with_its_cause() -> None:
+def test_ik_names_the_cause_of_unreachable_goals() -> None:
     chain = arm("scitos_arm")
     far = np.eye(4)
     far[:3, 3] = (3.0, 0.0, 0.5)
@@ -214,7 +214,7 @@ def test_what_cannot_be_reached_is_said_with_its_cause() -> None:
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_chains_without_a_closed_form_are_searched(seed: int) -> None:
+def test_chains_without_closed_form_are_searched(seed: int) -> None:
     rng = np.random.default_rng(seed)
     kinds = ["revolute"] * 5 + ["prismatic"] + ["revolute"]
     chain = build_chain(load_model(urdf([random_joint(rng, (kind,)) for kind in kinds])), "link_0", "link_7")
@@ -241,12 +241,12 @@ def test_chains_without_a_closed_form_are_searched(seed: int) -> None:
         (Aim((0, 0, 1), (0, 0, 1), (0, 0, 0)), "tool_axis"),
     ],
 )
-def test_goals_that_are_none_are_refused(goal: object, said: str) -> None:
+def test_ik_refuses_bad_goals(goal: object, said: str) -> None:
     with pytest.raises(InputError, match=said):
         solve_ik(arm("scitos_arm"), goal)  # type: ignore[arg-type]
 
 
-def test_joints_and_settings_that_are_none_are_refused() -> None:
+def test_ik_refuses_bad_seeds_and_settings() -> None:
     chain = arm("scitos_arm")
     for near in (np.zeros(4), np.full(5, np.nan), np.zeros((2, 5))):
         with pytest.raises(InputError, match="joint positions|near|position of"):
@@ -269,7 +269,7 @@ def test_joints_and_settings_that_are_none_are_refused() -> None:
         ("robots/iisy/kuka_lbr_iisy_support/urdf/lbr_iisy3_r760.urdf.xacro", {}, "spherical wrist"),
     ],
 )
-def test_arms_of_others_are_solved(external_data: Path, path: str, arguments: dict[str, str], method: str) -> None:
+def test_external_arms_are_solved(external_data: Path, path: str, arguments: dict[str, str], method: str) -> None:
     chain = guess_groups(load_model(external_data / path, arguments=arguments, repair=True)).chain()
     q = chain.random(np.random.default_rng(9), 200)
     batch = solve_ik_batch(chain, chain.forward(q), q)

@@ -21,7 +21,7 @@ FINITE = st.floats(-1e6, 1e6)
 
 @given(steps=st.tuples(st.integers(1, 7), st.integers(1, 5)).flatmap(lambda s: arrays(float, (*s, 3), elements=FINITE)))
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_files_read_back_as_they_were_written(steps: np.ndarray, tmp_path: Path) -> None:
+def test_movement_files_read_back_as_written(steps: np.ndarray, tmp_path: Path) -> None:
     path = tmp_path / "m.xml"
     path.write_text(movement_text(Movement(steps)))
     back = load_movement(path)
@@ -31,7 +31,7 @@ def test_files_read_back_as_they_were_written(steps: np.ndarray, tmp_path: Path)
 
 @given(seed=st.integers(0, 2**32 - 1), ticks=st.integers(1, 12), between=st.sampled_from(["cosine", "spline"]))
 @settings(max_examples=25, deadline=None)
-def test_playing_passes_every_step_and_keeps_speeds(seed: int, ticks: int, between: Between) -> None:
+def test_played_movement_passes_all_steps_within_speeds(seed: int, ticks: int, between: Between) -> None:
     walker = walker_of("akrobat")
     steps = np.random.default_rng(seed).uniform(-0.02, 0.02, (6, 5, 3))
     movement = Movement(steps)
@@ -46,7 +46,7 @@ def test_playing_passes_every_step_and_keeps_speeds(seed: int, ticks: int, betwe
     assert played.duration == pytest.approx(played.ticks.sum() * 0.02)
 
 
-def test_cosine_is_the_thesis_formula() -> None:
+def test_cosine_interpolation_is_the_formula_of_the_thesis() -> None:
     walker = walker_of("akrobat")
     steps = np.zeros((6, 2, 3))
     steps[:, 1, 0] = 0.004
@@ -55,7 +55,7 @@ def test_cosine_is_the_thesis_formula() -> None:
     np.testing.assert_allclose(x, 0.004 * (-0.5 * np.cos(np.pi * np.arange(9) / 8) + 0.5), atol=1e-12)
 
 
-def test_what_cannot_be_played_is_refused_with_its_step() -> None:
+def test_movement_that_cannot_be_played_names_its_step() -> None:
     walker = walker_of("akrobat")
     steps = np.zeros((6, 3, 3))
     steps[2, 1] = (0.0, 0.5, 0.0)
@@ -95,7 +95,7 @@ STEP = "<step><x>0</x><y>0</y><z>0</z></step>"
         ("", "empty"),
     ],
 )
-def test_a_bad_file_is_refused(tmp_path: Path, text: str, wanted: str) -> None:
+def test_bad_movement_file_is_refused(tmp_path: Path, text: str, wanted: str) -> None:
     path = tmp_path / "bad.xml"
     path.write_text(text)
     with pytest.raises(DescriptionError, match=wanted) as caught:
@@ -103,7 +103,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, wanted: str) -> None:
     assert "bad.xml" in str(caught.value)
 
 
-def test_a_file_that_is_none(tmp_path: Path) -> None:
+def test_missing_movement_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DescriptionError, match="no such file"):
         load_movement(tmp_path / "nothing.xml")
     (tmp_path / "m.txt").write_text("x")

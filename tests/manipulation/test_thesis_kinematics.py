@@ -27,7 +27,7 @@ def chain() -> Chain:
     return find_groups("youbot_arm").chain("arm")
 
 
-def test_its_poses_are_those_of_the_robots_groups() -> None:
+def test_thesis_poses_are_those_of_the_groups_file() -> None:
     scale, arm = Scale.of(chain()), find_groups("youbot_arm").group("arm")
     np.testing.assert_allclose(scale.joints(np.zeros(5)), arm.pose("upright"), atol=0.01)
     np.testing.assert_allclose(scale.joints(REST), arm.pose("rest"), atol=0.13)  # its driver keeps off the ends
@@ -35,7 +35,7 @@ def test_its_poses_are_those_of_the_robots_groups() -> None:
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=5, max_size=5))
-def test_there_and_back(shares: list[float]) -> None:
+def test_scale_converts_degrees_to_joints_and_back(shares: list[float]) -> None:
     scale, degrees = Scale.of(chain()), LOW + np.array(shares) * (np.array(HIGH) - LOW)
     np.testing.assert_allclose(scale.degrees(scale.joints(degrees)), degrees, atol=1e-9)
     assert chain().within(scale.joints(3.0 * degrees))
@@ -45,7 +45,7 @@ def test_there_and_back(shares: list[float]) -> None:
 
 @settings(max_examples=80)
 @given(st.floats(150.0, 300.0), st.floats(0.0, 80.0))
-def test_its_arithmetic_puts_the_tip_there_and_agrees_with_ours(out: float, height: float) -> None:
+def test_point_down_agrees_with_the_chain_and_solve_ik(out: float, height: float) -> None:
     try:
         angles = point_down(out, height, as_programmed=False)
     except GoalUnreachable:
@@ -61,14 +61,14 @@ def test_its_arithmetic_puts_the_tip_there_and_agrees_with_ours(out: float, heig
     np.testing.assert_allclose(ours.q[:4], q[:4], atol=2e-3)
 
 
-def test_what_its_program_adds() -> None:
+def test_point_down_as_programmed_adds_the_trims() -> None:
     text, code = point_down(251.0, 30.0, as_programmed=False), point_down(250.0, 30.0)
     np.testing.assert_allclose(np.subtract(code, text), TRIMS, atol=1e-12)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_its_joints_arrive(seed: int) -> None:
+def test_joint_control_reaches_its_goal_within_speed_limits(seed: int) -> None:
     rng, control, dt = np.random.default_rng(seed), JointControl(), 0.01
     q, goal = chain().random(rng, 2)
     velocity = np.zeros(5)
@@ -83,7 +83,7 @@ def test_its_joints_arrive(seed: int) -> None:
 
 
 @given(st.floats(-1.0, 1.0))
-def test_a_symbol_comes_straight_ahead(begin: float) -> None:
+def test_align_control_brings_a_symbol_straight_ahead(begin: float) -> None:
     control, angle = AlignControl(), begin
     for _ in range(20_000):
         speed = control.speed(math.sin(angle), math.cos(angle))
@@ -93,7 +93,7 @@ def test_a_symbol_comes_straight_ahead(begin: float) -> None:
     assert abs(math.degrees(angle)) <= 0.05
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_thesis_kinematics_refuses_bad_input() -> None:
     with pytest.raises(GoalUnreachable, match="joint 4 would be"):
         point_down(500.0, 30.0)
     for wrong in (

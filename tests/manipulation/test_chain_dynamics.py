@@ -32,7 +32,7 @@ def some_chain(rng: np.random.Generator, count: int, name: str = "chain") -> tup
 
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(0, 7))
-def test_efforts_are_those_of_mujocos_inverse_dynamics(seed: int, count: int) -> None:
+def test_efforts_agree_with_mujoco(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     text, dynamics = some_chain(rng, count)
     model = mujoco.MjModel.from_xml_string(text)
@@ -48,7 +48,7 @@ def test_efforts_are_those_of_mujocos_inverse_dynamics(seed: int, count: int) ->
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_efforts_are_those_of_pinocchio(seed: int) -> None:
+def test_efforts_and_inertia_agree_with_pinocchio(seed: int) -> None:
     pinocchio = pytest.importorskip("pinocchio")
     rng = np.random.default_rng(seed)
     text, dynamics = some_chain(rng, 6)
@@ -79,7 +79,7 @@ def coupled() -> Dynamics:
     return Dynamics.of(model, build_chain(model, "link_0", "link_3"))
 
 
-def test_power_is_the_change_of_energy_where_joints_follow_others_too() -> None:
+def test_power_is_the_change_of_energy_with_mimic_joints() -> None:
     dynamics, rng = coupled(), np.random.default_rng(0)
     h = 1e-5
     for _ in range(10):
@@ -112,7 +112,7 @@ def test_inertia_is_symmetric_and_positive(seed: int, count: int) -> None:
     assert np.linalg.eigvalsh(M).min() > 0.0
 
 
-def test_a_load_takes_what_its_weight_and_its_jacobian_say() -> None:
+def test_load_adds_its_weight_by_the_jacobian() -> None:
     groups = find_groups("youbot_arm")
     bare = PlanningScene.of(groups, "arm")
     T = SE3.from_xyz_rpy((0.01, 0.02, 0.05))
@@ -129,7 +129,7 @@ def test_a_load_takes_what_its_weight_and_its_jacobian_say() -> None:
     np.testing.assert_allclose(scene.dynamics.inertia(q[0]) - bare.dynamics.inertia(q[0]), wanted, atol=1e-9)
 
 
-def test_an_arm_on_its_side_hangs_to_the_side() -> None:
+def test_gravity_of_a_tilted_arm_points_sideways() -> None:
     groups = find_groups("iisy")
     lying = PlanningScene.of(groups, T_world_robot=SE3.from_xyz_rpy((0, 0, 1), (math.pi / 2, 0, 0)))
     np.testing.assert_allclose(lying.dynamics.masses.gravity, [0, -9.81, 0], atol=1e-9)
@@ -137,14 +137,14 @@ def test_an_arm_on_its_side_hangs_to_the_side() -> None:
     assert abs(upright[0]) < 1e-9 < 1.0 < abs(lying.dynamics.efforts(groups.group().pose("home"))[0])
 
 
-def test_many_at_once_are_as_one_by_one_to_the_last_bit() -> None:
+def test_effort_batches_equal_single_states_to_the_bit() -> None:
     dynamics = some_chain(np.random.default_rng(1), 5)[1]
     q, v, a = np.random.default_rng(2).normal(size=(3, 20, dynamics.chain.dof))
     one = [dynamics.efforts(*row) for row in zip(q, v, a, strict=True)]
     assert np.array_equal(dynamics.efforts(q, v, a), np.stack(one))
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_dynamics_refuses_bad_input() -> None:
     groups = find_groups("youbot_arm")
     chain = groups.chain("arm")
     thing = Inertial(0.1, SE3.identity(), (0.0,) * 6)

@@ -8,27 +8,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.walking.steps.step_problems import problem_on
 
 from roboyard.errors import DescriptionError, InputError
 from roboyard.grids.terrain_kinds import make_terrain
 from roboyard.scenarios import load_spec, run_scenario
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.movement import PERIOD, play
 from roboyard.walking.movement_file import load_movement, movement_text
 from roboyard.walking.steps.as_movement import movement_of
-from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.plan import StepPlan
 from roboyard.walking.steps.planning import plan_steps
-from roboyard.walking.steps.problem import Problem
 from roboyard.walking.steps.rig import Rig
 
 
 @cache
 def planned(robot: str, kind: str, heading: float, goal: tuple[float, float]) -> tuple[Rig, StepPlan]:
-    rig = find_rig(robot)
     terrain = make_terrain(kind, (1.0, 2.4), np.random.default_rng(1), corner=(0.3, -1.2), relief=0.06)
-    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), goal], heading=heading)
-    return rig, plan_steps(Problem.of(rig, ground, (0.0, 0.0), goal), budget=20_000, seed=1)
+    problem = problem_on(terrain, goal, robot, heading=heading)
+    return problem.rig, plan_steps(problem, budget=20_000, seed=1)
 
 
 @pytest.mark.slow
@@ -41,16 +38,16 @@ def planned(robot: str, kind: str, heading: float, goal: tuple[float, float]) ->
         ("lauron", "flat", 0.0, (0.8, 0.0)),
     ],
 )
-def test_a_played_movement_has_its_feet_where_the_plan_has_them(
+def test_played_plan_has_the_feet_of_the_plan(
     tmp_path: Path, robot: str, kind: str, heading: float, goal: tuple[float, float]
 ) -> None:
     rig, plan = planned(robot, kind, heading, goal)
-    made = movement_of(plan, rig.walker)
+    movement = movement_of(plan, rig.walker)
     file = tmp_path / "walk.xml"
-    file.write_text(movement_text(made))
+    file.write_text(movement_text(movement))
     read = load_movement(file)
-    assert read.ticks == made.ticks
-    np.testing.assert_array_equal(read.steps, made.steps)
+    assert read.ticks == movement.ticks
+    np.testing.assert_array_equal(read.steps, movement.steps)
     played = play(read, rig.walker)
     assert (played.ticks == 1).all(), "no joint is too fast for the plan's own pace"
     times = np.minimum(np.arange(len(played.q)) * PERIOD, plan.duration)
@@ -72,7 +69,7 @@ def test_a_played_movement_has_its_feet_where_the_plan_has_them(
     assert np.abs(body).sum() > 0.5
 
 
-def test_a_slower_pace_is_the_same_way_in_more_time() -> None:
+def test_slower_pace_is_the_same_movement_in_more_time() -> None:
     rig, plan = planned("akrobat", "flat", 0.0, (0.5, 0.2))
     whole, half = (movement_of(plan, rig.walker, pace=pace) for pace in (1.0, 0.5))
     assert half.count == pytest.approx(2 * whole.count, abs=2)
@@ -80,7 +77,7 @@ def test_a_slower_pace_is_the_same_way_in_more_time() -> None:
 
 
 @pytest.mark.slow
-def test_played_in_physics_it_comes_to_its_goal(tmp_path: Path) -> None:
+def test_played_plan_in_physics_reaches_its_goal(tmp_path: Path) -> None:
     """Open loop: nobody looks where feet and body are."""
     rig, plan = planned("akrobat", "flat", 0.0, (0.5, 0.2))
     file = tmp_path / "walk.xml"
@@ -91,7 +88,7 @@ def test_played_in_physics_it_comes_to_its_goal(tmp_path: Path) -> None:
     assert math.dist((ran.metrics["final_x"], ran.metrics["final_y"]), (0.5, 0.2)) < 0.08
 
 
-def test_what_is_no_pace_and_no_ticks_is_refused(tmp_path: Path) -> None:
+def test_movement_with_bad_pace_or_ticks_is_refused(tmp_path: Path) -> None:
     rig, plan = planned("akrobat", "flat", 0.0, (0.5, 0.2))
     for pace in (0.0, -1.0, 1.5, math.nan):
         with pytest.raises(InputError, match="up to 1"):

@@ -39,7 +39,7 @@ STORE = rosbags_store()
 
 @BUSY
 @given(MESSAGES)
-def test_bytes_come_back_as_the_same_message(message):
+def test_serialized_message_deserializes_equally(message):
     data = serialize(message)
     twin = deserialize(data, message.__msgtype__)
     assert twin == message
@@ -49,14 +49,14 @@ def test_bytes_come_back_as_the_same_message(message):
 
 @BUSY
 @given(MESSAGES)
-def test_bytes_are_those_that_rosbags_writes(message):
+def test_serialized_bytes_agree_with_rosbags(message):
     name = message.__msgtype__
     assert serialize(message) == STORE.serialize_cdr(message, name, little_endian=True).tobytes()
     assert deserialize(STORE.serialize_cdr(message, name, little_endian=False).tobytes(), name) == message
 
 
 @pytest.mark.parametrize("name", all_wire_types())
-def test_every_type_travels_in_its_default(name):
+def test_default_message_of_each_type_agrees_with_rosbags(name):
     message = message_type(name)()
     data = serialize(message)
     assert data == STORE.serialize_cdr(message, name, little_endian=True).tobytes()
@@ -65,7 +65,7 @@ def test_every_type_travels_in_its_default(name):
 
 @BUSY
 @given(MESSAGES, st.integers(1, 3))
-def test_padding_behind_and_other_buffers(message, padding):
+def test_deserialize_accepts_padding_and_other_buffers(message, padding):
     data, name = serialize(message), message.__msgtype__
     assert deserialize(data + bytes(padding), name) == message
     assert deserialize(bytearray(data), name) == message
@@ -76,7 +76,7 @@ def test_padding_behind_and_other_buffers(message, padding):
 
 @BUSY
 @given(MESSAGES)
-def test_arrays_read_are_aligned_and_cannot_be_written(message):
+def test_deserialized_arrays_are_aligned_and_read_only(message):
     for array in arrays_of(deserialize(b"" + serialize(message), message.__msgtype__)):
         assert not array.flags.writeable
         assert array.flags.aligned
@@ -94,7 +94,7 @@ def arrays_of(value):
             yield from arrays_of(getattr(value, field.attribute))
 
 
-def test_numbers_that_are_not_finite_travel_bit_by_bit():
+def test_numbers_that_are_not_finite_keep_their_bits():
     values = np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0], np.float32)
     scan = msg.LaserScan(angle_min=float("nan"), ranges=values)
     twin = deserialize(serialize(scan), "sensor_msgs/msg/LaserScan")
@@ -114,13 +114,13 @@ def read_or_refuse(data, name):
 
 @BUSY
 @given(TYPES, st.sampled_from([b"\x00\x01\x00\x00", b"\x00\x00\x00\x00", b""]), st.binary(max_size=200))
-def test_any_bytes_are_read_or_refused(name, header, data):
+def test_deserialize_reads_or_refuses_any_bytes(name, header, data):
     read_or_refuse(header + data, name)
 
 
 @BUSY
 @given(MESSAGES, st.data())
-def test_damaged_bytes_are_read_or_refused(message, data):
+def test_deserialize_reads_or_refuses_damaged_bytes(message, data):
     raw = bytearray(serialize(message))
     for _ in range(data.draw(st.integers(1, 4))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
@@ -129,7 +129,7 @@ def test_damaged_bytes_are_read_or_refused(message, data):
 
 @BUSY
 @given(MESSAGES)
-def test_every_cut_is_noticed(message):
+def test_deserialize_refuses_truncated_bytes(message):
     data = serialize(message)
     for end in range(len(data)):
         with pytest.raises(MessageError):
@@ -138,7 +138,7 @@ def test_every_cut_is_noticed(message):
 
 @pytest.mark.parametrize("order", ["little", "big"])
 @pytest.mark.parametrize("count", [2**32 - 1, 2**31, 10**6])
-def test_claims_of_huge_lengths_cost_no_memory(order, count):
+def test_deserialize_of_huge_lengths_takes_no_memory(order, count):
     tracemalloc.start()
     try:
         header = b"\x00\x01\x00\x00" if order == "little" else b"\x00\x00\x00\x00"
@@ -153,12 +153,12 @@ def test_claims_of_huge_lengths_cost_no_memory(order, count):
 @pytest.mark.parametrize(
     "header", [b"", b"\x00", b"\x00\x01\x00", b"\x00\x02\x00\x00", b"\x01\x00\x00\x00", b"\x00\x07\x00\x00"]
 )
-def test_other_encodings_are_refused(header):
+def test_deserialize_refuses_other_encodings(header):
     with pytest.raises(MessageError, match="header"):
         deserialize(header, "std_msgs/msg/Empty")
 
 
-def test_what_is_no_buffer_is_refused():
+def test_wire_functions_refuse_values_of_wrong_kinds():
     with pytest.raises(MessageError, match="where bytes belong"):
         deserialize(5, "std_msgs/msg/Empty")
     with pytest.raises(MessageError, match="where bytes belong"):
@@ -169,12 +169,12 @@ def test_what_is_no_buffer_is_refused():
         serialize("text")
 
 
-def test_empty_strings_without_their_final_zero():
+def test_empty_string_without_final_zero_is_read():
     """Some writers count no zero for the empty string."""
     assert deserialize(b"\x00\x01\x00\x00" + bytes(4), "std_msgs/msg/String") == msg.String()
 
 
-def test_strings_must_end():
+def test_string_without_end_is_refused():
     with pytest.raises(MessageError, match="without end"):
         deserialize(b"\x00\x01\x00\x00\x02\x00\x00\x00ab", "std_msgs/msg/String")
     with pytest.raises(MessageError, match="utf-8"):
@@ -216,12 +216,12 @@ def test_strings_must_end():
         (lambda: msg.SolidPrimitive(dimensions=np.zeros(4)), "SolidPrimitive.dimensions"),
     ],
 )  # fmt: skip
-def test_the_field_that_is_wrong_is_named(message, field):
+def test_serialize_names_the_invalid_field(message, field):
     with pytest.raises(MessageError, match=field):
         serialize(message())
 
 
-def test_numbers_that_fit_are_converted():
+def test_serialize_converts_numbers_that_fit():
     scan = msg.LaserScan(ranges=[1, 2.5], intensities=np.array([1, 2], np.int64))
     twin = deserialize(serialize(scan), "sensor_msgs/msg/LaserScan")
     assert twin.ranges.tolist() == [1.0, 2.5]
@@ -232,7 +232,7 @@ def test_numbers_that_fit_are_converted():
     assert serialize(msg.LaserScan(ranges=[])) == serialize(msg.LaserScan())
 
 
-def test_arrays_with_gaps_and_other_byte_orders():
+def test_serialize_accepts_strided_and_swapped_arrays():
     table = np.arange(20, dtype=np.float32).reshape(10, 2)
     expected = serialize(msg.LaserScan(ranges=table[:, 0].copy()))
     assert serialize(msg.LaserScan(ranges=table[:, 0])) == expected

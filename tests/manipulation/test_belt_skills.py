@@ -142,7 +142,7 @@ def upstream(x: float, aside: float = 0.0, speed: float = 0.03) -> Point:
 
 @settings(max_examples=10, deadline=None)
 @given(st.floats(0.008, 0.055), st.floats(0.1, 0.3), st.floats(-0.015, 0.015))
-def test_what_moves_is_gripped_where_it_is_then(speed, x, aside):
+def test_pick_from_a_belt_grips_at_the_predicted_place(speed, x, aside):
     cell, memory = Belt([upstream(x, aside, speed)], speed=speed), Memory("left")
     out = run(cell, "pick", memory)
     if not out.done:  # only what cannot be met in time is let go
@@ -162,19 +162,19 @@ def test_what_moves_is_gripped_where_it_is_then(speed, x, aside):
     assert not memory.down
 
 
-def test_at_usual_speeds_it_is_done():
+def test_pick_from_a_belt_succeeds_at_usual_speeds():
     for speed in (0.01, 0.02, 0.03, 0.04, 0.05):
         cell = Belt([upstream(0.31, 0.0, speed)], speed=speed)
         assert run(cell, "pick", Memory("left")).done, speed
 
 
-def test_the_first_that_can_be_met_is_taken():
+def test_pick_from_a_belt_takes_the_first_reachable_object():
     cell = Belt([upstream(0.31), upstream(0.02), upstream(0.24)])
     assert run(cell, "pick", Memory("left")).done
     assert cell.hand == upstream(0.24)
 
 
-def test_what_is_held_is_set_down_on_the_place_as_it_passes():
+def test_place_on_a_belt_meets_the_passing_carrier():
     carrier = (-0.2 - 5.0 * 0.03, -0.165, FLOOR)
     cell, memory = Belt(carriers=[carrier], hand=(0.0, 0.0, 0.0)), Memory("right", held=Held((0.0, 0.2, 0.0), 1))
     out = run(cell, "place", memory)
@@ -185,7 +185,7 @@ def test_what_is_held_is_set_down_on_the_place_as_it_passes():
     assert math.dist(out.position[:2], cell.moved(carrier, 1.0)[:2]) < 1e-6
 
 
-def test_a_carrier_with_something_on_it_is_let_pass():
+def test_place_on_a_belt_skips_an_occupied_carrier():
     one, other = (-0.15 - 0.15, -0.165, FLOOR), (-0.28 - 0.15, -0.165, FLOOR)
     cell, memory = Belt(carriers=[one, other], hand=(0.0, 0.0, 0.0)), Memory("right", held=Held((0.0, 0.2, 0.0), 1))
     answer = cell.answer
@@ -203,7 +203,7 @@ def test_a_carrier_with_something_on_it_is_let_pass():
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------------------
-def test_a_belt_that_is_too_fast_is_refused_with_both_speeds():
+def test_pick_from_too_fast_a_belt_names_both_speeds():
     out = run(Belt([upstream(0.3, 0.0, 0.2)], speed=0.2), "pick", Memory("left"))
     assert out.cause is Cause.TOO_FAST
     assert "0.200" in out.text
@@ -211,7 +211,7 @@ def test_a_belt_that_is_too_fast_is_refused_with_both_speeds():
     assert possible == pytest.approx(0.25 / duration(CONFIG), rel=0.3)
 
 
-def test_what_leaves_the_reach_is_let_go_and_nobody_waits_for_ever():
+def test_pick_of_an_object_leaving_the_reach_ends_in_time():
     cell = Belt([upstream(0.0)])
     out = run(cell, "pick", Memory("left"))
     assert out.cause in (Cause.OUT_OF_REACH, Cause.VIEW_EMPTY)
@@ -219,19 +219,19 @@ def test_what_leaves_the_reach_is_let_go_and_nobody_waits_for_ever():
     assert cell.time_ns < 40e9
 
 
-def test_a_belt_that_nobody_tells_of_is_no_belt():
+def test_pick_from_a_belt_without_speed_reports_silence():
     assert run(Belt([upstream(0.2)], told=math.nan), "pick", Memory("left")).cause is Cause.BELT_SILENT
 
 
 @pytest.mark.parametrize("after", range(2, 14))
-def test_a_belt_that_stops_at_any_moment_ends_in_a_cause_and_never_in_the_air(after):
+def test_belt_stop_at_any_moment_ends_the_pick_with_a_cause(after):
     cell, memory = Belt([upstream(0.25)], stops_after=after), Memory("left")
     out = run(cell, "pick", memory)
     assert out.done or out.cause in (Cause.UNSTEADY, Cause.OUT_OF_REACH, Cause.VIEW_EMPTY)
     assert (memory.held is not None) == (cell.hand is not None) == out.done
 
 
-def test_belts_are_kept_out_of_but_for_the_ride():
+def test_belt_lanes_are_kept_free_except_while_riding():
     cell, memory = Belt([upstream(0.25)]), Memory("left")
     lanes: list[tuple[str, int]] = []
     answer = cell.answer
@@ -247,7 +247,7 @@ def test_belts_are_kept_out_of_but_for_the_ride():
     assert lanes_of(CONFIG, memory)[0][5] == TOP
 
 
-def test_what_stands_on_a_stopped_belt_is_picked_as_anything_that_stands():
+def test_object_on_a_stopped_belt_is_grasped_as_at_rest():
     cell, memory = Belt([(0.1, 0.165, TOP)], speed=0.0), Memory("left")
     stack = Stack()
     said = stack.begin(make_skill("pick", Wish(), CONFIG, 1), cell.now(memory))
@@ -259,7 +259,7 @@ def test_what_stands_on_a_stopped_belt_is_picked_as_anything_that_stands():
 
 
 @pytest.mark.parametrize("after", range(1, 9))
-def test_the_hand_does_not_go_down_to_what_stood_on_a_belt_that_has_begun_to_move(after):
+def test_gripper_does_not_descend_to_a_belt_that_started(after):
     cell, memory = Belt([(0.1, 0.165, TOP)], speed=0.0), Memory("left")
     stack, asked, lows = Stack(), 0, []
     said = stack.begin(make_skill("pick", Wish(), CONFIG, 1), cell.now(memory))
@@ -276,7 +276,7 @@ def test_the_hand_does_not_go_down_to_what_stood_on_a_belt_that_has_begun_to_mov
     assert lows or after <= 3  # who carries the way down out watches that field's belt
 
 
-def test_belts_have_to_be_belts():
+def test_skill_config_refuses_invalid_belts():
     for bad in ((0.0,) * 5, (math.nan, 0.0, 1.0, 0.0, 0.1), (0.0, 0.0, 0.01, 0.0, 0.1), (0.0, 1.0)):
         with pytest.raises(ConfigError, match="belt"):
             replace(CONFIG, moving=("left",), belts=bad)
@@ -284,7 +284,7 @@ def test_belts_have_to_be_belts():
         replace(CONFIG, moving=("lefd", "right"))
 
 
-def test_places_of_a_ride_are_found_only_where_joints_get():
+def test_ride_needs_stages_within_joint_limits():
     high, memory = Belt([(*upstream(0.3)[:2], TOP + 0.1)]), Memory("left")
     assert not run(high, "pick", memory).done
     assert memory.recoveries > 0

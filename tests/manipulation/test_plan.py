@@ -74,7 +74,7 @@ def across() -> tuple[Plan, np.ndarray]:
     return plan(scene(), start, inside(1, 1)), start
 
 
-def test_a_plan_leads_from_compartment_to_compartment() -> None:
+def test_plan_leads_between_compartments() -> None:
     found, start = across()
     np.testing.assert_allclose(found.trajectory.start, start, atol=1e-12)
     tool = scene().chain.forward(found.trajectory.goal)
@@ -83,7 +83,7 @@ def test_a_plan_leads_from_compartment_to_compartment() -> None:
     assert found.path.length <= found.found_length * 1.001
 
 
-def test_coal_sees_nothing_touched_at_every_millimetre() -> None:
+def test_plan_touches_nothing_by_coal_at_every_millimetre() -> None:
     found, _ = across()
     seen = recheck(ExactChecker(scene()), found.trajectory, 0.004)
     assert seen.contacts == ()
@@ -91,7 +91,7 @@ def test_coal_sees_nothing_touched_at_every_millimetre() -> None:
     assert seen.states > 100
 
 
-def test_limits_are_kept() -> None:
+def test_plan_keeps_joint_limits() -> None:
     found, start = across()
     motion = found.trajectory
     at = motion.at(np.arange(0.0, motion.duration, 1e-3))
@@ -101,7 +101,7 @@ def test_limits_are_kept() -> None:
     assert slow.duration == pytest.approx(2.0 * motion.duration, rel=0.02)
 
 
-def test_the_same_seed_gives_the_same_plan_to_the_bit() -> None:
+def test_plan_with_the_same_seed_has_the_same_bits() -> None:
     found, start = across()
     again = plan(scene(), start, inside(1, 1))
     assert again.points.tobytes() == found.points.tobytes()
@@ -111,7 +111,7 @@ def test_the_same_seed_gives_the_same_plan_to_the_bit() -> None:
 
 
 @pytest.mark.parametrize("name", planner_names())
-def test_every_planner_finds_a_free_way_and_the_same_again(name: str) -> None:
+def test_planners_find_a_free_path_repeatably(name: str) -> None:
     start = groups().group("arm").pose("folded")
     asked = PlanSettings(planner=name, budget=3000, shortcuts=20)
     found = plan(scene(), start, NamedGoal("upright"), asked)
@@ -122,7 +122,7 @@ def test_every_planner_finds_a_free_way_and_the_same_again(name: str) -> None:
     assert again.points.tobytes() == found.points.tobytes()
 
 
-def test_goals_may_be_given_in_other_frames() -> None:
+def test_plan_accepts_goals_in_other_frames() -> None:
     placed = scene().moved(SE3.from_xyz_rpy((2.0, 1.0, 0.3), (0.0, 0.0, 0.5)))
     q = groups().group("arm").pose("ahead")
     tool = SE3.from_matrix(scene().chain.forward(q))
@@ -139,7 +139,7 @@ def test_goals_may_be_given_in_other_frames() -> None:
         assert reached.almost_equal(tool, 1e-4)
 
 
-def test_a_start_that_touches_is_left_by_the_shortest_way() -> None:
+def test_plan_leaves_a_touching_start_by_the_shortest_path() -> None:
     q = groups().group("arm").pose("ahead")
     tip = scene().chain.forward(q)[:3, 3]
     wall = box_obstacle("wall", (0.02, 0.4, 0.4), tip + np.array([0.008, 0.0, 0.0]))
@@ -160,14 +160,14 @@ def test_a_start_that_touches_is_left_by_the_shortest_way() -> None:
         plan(bare, [0.0, 3.0, 0.0, 0.0, 0.0], NamedGoal("folded"))
 
 
-def test_what_is_there_already_needs_no_way() -> None:
+def test_plan_to_the_start_state_takes_no_time() -> None:
     q = groups().group("arm").pose("folded")
     found = plan(scene(), q, JointGoal(q))
     assert found.trajectory.duration == 0.0
     np.testing.assert_allclose(found.trajectory.at([0.0, 1.0]).position, [q, q])
 
 
-def test_why_there_is_no_plan_is_said() -> None:
+def test_plan_failures_name_their_cause() -> None:
     start = groups().group("arm").pose("folded")
     with pytest.raises(GoalUnreachable, match="out of reach"):
         plan(scene(), start, PoseGoal(SE3.from_xyz_rpy((3.0, 0.0, 0.5))))
@@ -183,7 +183,7 @@ def test_why_there_is_no_plan_is_said() -> None:
         plan(scene(), start, inside(-1, 0), cancelled=lambda: True)
 
 
-def test_a_search_can_be_ended_while_it_runs() -> None:
+def test_plan_search_can_be_stopped() -> None:
     found, start = across()
     asked = []
 
@@ -215,12 +215,12 @@ def test_a_search_can_be_ended_while_it_runs() -> None:
         (lambda s, q: plan(s, q, NamedGoal("upright"), PlanSettings(acceleration=1.5)), InputError, "acceleration"),
     ],
 )
-def test_bad_requests_are_refused(act: Any, kind: type[Exception], words: str) -> None:
+def test_plan_refuses_bad_requests(act: Any, kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
         act(scene(), groups().group("arm").pose("folded"))
 
 
-def test_kernels_look_for_the_nearest_and_shorten() -> None:
+def test_tree_kernels_find_the_nearest_state_and_shorten() -> None:
     rng = np.random.default_rng(0)
     states, q, weights = rng.normal(size=(50, 4)), rng.normal(size=4), rng.uniform(0.1, 1.0, 4)
     assert nearest(states, 50, q, weights) == int(np.argmin((((states - q) * weights) ** 2).sum(axis=1)))

@@ -95,7 +95,7 @@ def apart(one: Geometry, A: SE3, other: Geometry, B: SE3, enough: float = math.i
 
 @settings(max_examples=120, deadline=None)
 @given(shapes, poses(), shapes, poses())
-def test_distances_are_coals_and_never_more(one: Geometry, A: SE3, other: Geometry, B: SE3) -> None:
+def test_distances_agree_with_coal_and_never_exceed_it(one: Geometry, A: SE3, other: Geometry, B: SE3) -> None:
     import coal
 
     from roboyard.manipulation.collision.exact import made
@@ -115,7 +115,7 @@ def test_distances_are_coals_and_never_more(one: Geometry, A: SE3, other: Geomet
 
 @settings(max_examples=100, deadline=None)
 @given(shapes, poses(), shapes, poses(), st.floats(0.01, 0.3))
-def test_a_search_that_may_end_early_ends_on_the_right_side(
+def test_early_ending_distance_stays_on_the_right_side(
     one: Geometry, A: SE3, other: Geometry, B: SE3, enough: float
 ) -> None:
     exact = apart(one, A, other, B)
@@ -126,7 +126,7 @@ def test_a_search_that_may_end_early_ends_on_the_right_side(
 
 @settings(max_examples=60, deadline=None)
 @given(shapes, poses())
-def test_balls_in_a_row_hold_the_solid(shape: Geometry, T: SE3) -> None:
+def test_rows_of_balls_enclose_the_solid(shape: Geometry, T: SE3) -> None:
     (solid,) = solids_of(shape, T)
     rng = np.random.default_rng(0)
     directions = rng.normal(size=(400, 3))
@@ -142,13 +142,13 @@ def test_balls_in_a_row_hold_the_solid(shape: Geometry, T: SE3) -> None:
     assert np.linalg.norm(swept, axis=1).max() <= solid.outer + 1e-12
 
 
-def test_no_state_that_touches_is_called_free() -> None:
+def test_no_touching_state_is_called_free() -> None:
     disagreements(600, seed=3)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("robot", ["scitos_arm", "iisy", "youbot_arm"])
-def test_no_state_of_very_many_that_touches_is_called_free(robot: str) -> None:
+def test_no_touching_state_among_very_many_is_called_free(robot: str) -> None:
     disagreements(100_000, seed=4, robot=robot)
     assert seen_by_mujoco(robot, 100_000, seed=4) > 10_000
 
@@ -164,7 +164,7 @@ def disagreements(count: int, seed: int, robot: str = "scitos_arm") -> None:
     assert 0.1 < np.mean([found is not None for found in theirs]) < 0.9
 
 
-def test_mujoco_sees_no_contact_in_what_is_called_free() -> None:
+def test_mujoco_finds_no_contact_in_free_states() -> None:
     assert seen_by_mujoco("scitos_arm", 600, seed=7) > 300
 
 
@@ -196,7 +196,7 @@ def seen_by_mujoco(robot: str, count: int, seed: int) -> int:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_ways_that_are_called_free_are_free_everywhere(seed: int) -> None:
+def test_free_motions_are_free_everywhere(seed: int) -> None:
     asked = scene()
     rng = np.random.default_rng(seed)
     a, b = asked.chain.random(rng, 2)
@@ -210,7 +210,7 @@ def test_ways_that_are_called_free_are_free_everywhere(seed: int) -> None:
         assert min(asked.distance(q) for q in states) < 1.1 * asked.margin
 
 
-def test_looking_is_repeatable_and_takes_many_states_at_once() -> None:
+def test_contacts_of_batches_equal_single_states() -> None:
     asked = scene()
     states = asked.chain.random(np.random.default_rng(0), 50)
     assert asked.contacts(states) == [asked.contact(q) for q in states] == scene().contacts(states)
@@ -221,7 +221,7 @@ def test_looking_is_repeatable_and_takes_many_states_at_once() -> None:
     )
 
 
-def test_a_larger_margin_frees_nothing() -> None:
+def test_larger_margin_frees_no_state() -> None:
     states = scene().chain.random(np.random.default_rng(1), 2000)
     before = np.array([found is None for found in scene(margin=0.001).contacts(states)])
     after = np.array([found is None for found in scene(margin=0.03).contacts(states)])
@@ -229,7 +229,7 @@ def test_a_larger_margin_frees_nothing() -> None:
     assert after.sum() < before.sum()
 
 
-def test_voxels_stand_where_their_cloud_was() -> None:
+def test_voxels_cover_their_cloud() -> None:
     rng = np.random.default_rng(2)
     cloud = rng.uniform((-0.1, -0.1, 0.9), (0.1, 0.1, 1.5), (3000, 3))
     voxels = voxels_of_cloud("cloud", cloud, 0.05)
@@ -245,7 +245,7 @@ def test_voxels_stand_where_their_cloud_was() -> None:
     assert [a is None for a in asked.contacts(states)] == [b is None for b in alike.contacts(states)]
 
 
-def test_what_is_carried_touches_and_is_put_down_where_it_was() -> None:
+def test_attached_object_collides_and_is_put_down_in_place() -> None:
     groups = schunk()
     q = groups.group("arm").pose("ahead")
     bare = PlanningScene.of(groups, "arm", tool="fingertips")
@@ -262,7 +262,7 @@ def test_what_is_carried_touches_and_is_put_down_where_it_was() -> None:
     assert ("rod", "wall") in touches
 
 
-def test_what_a_scene_keeps_of_another_is_what_it_would_make_itself() -> None:
+def test_derived_scene_equals_a_scene_built_anew() -> None:
     groups = schunk()
     first = PlanningScene.of(groups, obstacles=things()[:2])
     _ = first.bodies
@@ -302,14 +302,14 @@ def _plain(bodies: Any) -> list[Any]:
     return found
 
 
-def test_pairs_may_be_allowed() -> None:
+def test_allowed_pairs_are_not_contacts() -> None:
     asked = scene()
     q = next(q for q in asked.chain.random(np.random.default_rng(5), 500) if asked.contact(q) == ("kinect", "plate"))
     assert asked.allowing(("plate", "kinect")).contact(q) != ("kinect", "plate")
     assert asked.without("plate").contact(q) != ("kinect", "plate")
 
 
-def test_whole_models_may_be_allowed_also_before_they_are_there() -> None:
+def test_allowed_models_include_later_obstacles() -> None:
     groups = schunk()
     far = [Obstacle(f"shelf::link::{k}", one.geometry, one.T_world) for k, one in enumerate(things())]
     asked = PlanningScene.of(groups, obstacles=far)
@@ -328,7 +328,7 @@ def test_whole_models_may_be_allowed_also_before_they_are_there() -> None:
         PlanningScene.of(groups).allowing(("shelf", "kinect"))
 
 
-def test_where_the_robot_stands_does_not_matter_if_all_else_moves_with_it() -> None:
+def test_contacts_do_not_depend_on_the_world_frame() -> None:
     T = SE3.from_xyz_rpy((3.0, -2.0, 0.5), (0.1, 0.2, 2.0))
     moved = [Obstacle(one.name, one.geometry, T @ one.T_world) for one in things()]
     other = PlanningScene.of(schunk(), T_world_robot=T, obstacles=moved)
@@ -336,7 +336,7 @@ def test_where_the_robot_stands_does_not_matter_if_all_else_moves_with_it() -> N
     assert other.contacts(states) == scene().contacts(states)
 
 
-def test_worlds_become_obstacles() -> None:
+def test_obstacles_of_a_world_leave_out_named_models() -> None:
     world = load_world(WORLDS / "arena.sdf")
     obstacles = obstacles_of(world)
     assert len(obstacles) > 3
@@ -348,7 +348,7 @@ def test_worlds_become_obstacles() -> None:
     assert any("ground" in name for name in touched)
 
 
-def test_a_plane_is_ground_below() -> None:
+def test_plane_obstacle_is_solid_below() -> None:
     ground = Obstacle("ground", Plane(), SE3.identity())
     asked = PlanningScene.of(schunk(), obstacles=[ground])
     exact = ExactChecker(asked)
@@ -358,7 +358,7 @@ def test_a_plane_is_ground_below() -> None:
     assert any(found and found[1] == "ground" for found in asked.contacts(states))
 
 
-def test_pairs_that_need_no_looking_at_are_found() -> None:
+def test_sampling_finds_pairs_that_need_no_check() -> None:
     groups = guess_groups(schunk().model)
     found = found_pairs(groups, np.random.default_rng(0), 3000)
     assert found == found_pairs(groups, np.random.default_rng(0), 3000)
@@ -378,12 +378,12 @@ def test_pairs_that_need_no_looking_at_are_found() -> None:
     ("q", "words"),
     [([0.0] * 4, "shape"), ([math.nan] * 5, "finite"), ("abc", "no numbers"), ([[0.0] * 6], "shape")],
 )
-def test_states_that_are_none_are_refused(q: object, words: str) -> None:
+def test_contact_refuses_bad_states(q: object, words: str) -> None:
     with pytest.raises(InputError, match=words):
         scene().contact(q)  # type: ignore[arg-type]
 
 
-def test_names_that_are_unknown_are_refused() -> None:
+def test_scene_refuses_unknown_names() -> None:
     asked = scene()
     for act in (
         lambda: asked.without("plat"),
@@ -398,7 +398,7 @@ def test_names_that_are_unknown_are_refused() -> None:
             act()
 
 
-def test_scenes_that_cannot_be_are_refused() -> None:
+def test_scene_refuses_bad_margins_and_shapes() -> None:
     with pytest.raises(InputError, match="margin"):
         scene(margin=0.0)
     with pytest.raises(InputError, match="two obstacles"):

@@ -26,7 +26,7 @@ def schunk() -> Chain:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8))
-def test_frames_are_where_mujoco_puts_the_bodies(seed: int, count: int) -> None:
+def test_chain_frames_agree_with_mujoco(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     joints = [*(random_joint(rng) for _ in range(count)), random_joint(rng, ("revolute",))]
     text = urdf(joints)
@@ -47,7 +47,7 @@ def test_frames_are_where_mujoco_puts_the_bodies(seed: int, count: int) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7))
-def test_the_jacobian_is_the_poses_derivative(seed: int, count: int) -> None:
+def test_jacobian_is_the_derivative_of_the_pose(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     joints = [random_joint(rng, ("revolute", "prismatic")) for _ in range(count)]
     chain = build_chain(load_model(urdf(joints)), "link_0", f"link_{count}").with_tool(
@@ -63,7 +63,7 @@ def test_the_jacobian_is_the_poses_derivative(seed: int, count: int) -> None:
         np.testing.assert_allclose(J[3:, j], [W[2, 1], W[0, 2], W[1, 0]], atol=1e-6)
 
 
-def test_many_at_once_are_as_one_by_one_to_the_last_bit() -> None:
+def test_chain_batches_equal_single_states_to_the_bit() -> None:
     chain = schunk()
     q = chain.random(np.random.default_rng(1), 50)
     assert np.array_equal(chain.forward(q), np.stack([chain.forward(row) for row in q]))
@@ -73,7 +73,7 @@ def test_many_at_once_are_as_one_by_one_to_the_last_bit() -> None:
     assert chain.within(q).all()
 
 
-def test_the_schunk_arm_is_as_long_as_its_links_and_carries_fingers_and_camera() -> None:
+def test_schunk_chain_has_its_length_fingers_and_camera() -> None:
     chain = schunk()
     np.testing.assert_allclose(chain.forward(np.zeros(5))[:3, 3], [0, 0, 1.219], atol=1e-12)
     assert chain.links["kinect"][0] == chain.links["finger_left"][0] == 5
@@ -86,13 +86,13 @@ def test_the_schunk_arm_is_as_long_as_its_links_and_carries_fingers_and_camera()
     np.testing.assert_allclose([apart["left"], apart["right"]], [0.02, -0.02], atol=1e-12)
 
 
-def test_stretched_out_a_direction_is_lost() -> None:
+def test_manipulability_of_a_stretched_arm_is_zero() -> None:
     chain = schunk()
     assert chain.manipulability(np.zeros(5)) == pytest.approx(0.0, abs=1e-9)
     assert chain.manipulability(np.array([0.3, 0.7, 1.2, -0.4, 0.1])) > 0.01
 
 
-def test_mimic_joints_of_the_chain_follow() -> None:
+def test_mimic_joints_of_a_chain_follow() -> None:
     turn, here = ((0.0, 0.0, 0.1), (0.0, 0.0, 0.0)), (0.0, 1.0, 0.0)
     joints = [
         JointText("revolute", *turn, here, (-1.0, 1.0)),
@@ -107,7 +107,7 @@ def test_mimic_joints_of_the_chain_follow() -> None:
     np.testing.assert_allclose(chain.jacobian([0.3])[:3, 0], slope, atol=1e-8)
 
 
-def test_joints_that_are_not_free_are_held() -> None:
+def test_chain_holds_joints_that_are_not_free() -> None:
     rng = np.random.default_rng(3)
     model = load_model(urdf([random_joint(rng, ("revolute",)) for _ in range(4)]))
     whole = build_chain(model, "link_0", "link_4")
@@ -128,13 +128,13 @@ def test_joints_that_are_not_free_are_held() -> None:
         ("arm_base", "gripper_link", {"finger_left_joint": float("nan")}, "cannot be held at nan"),
     ],
 )
-def test_what_is_no_chain_is_refused(base: str, tip: str, held: dict[str, float], said: str) -> None:
+def test_build_chain_refuses_bad_links_and_held_joints(base: str, tip: str, held: dict[str, float], said: str) -> None:
     model = load_model(ROBOTS / "scitos_arm" / "scitos_arm.urdf.xacro")
     with pytest.raises(InputError, match=said.replace("?", r"\?")):
         build_chain(model, base, tip, held=held)
 
 
-def test_only_serial_joints_make_a_chain() -> None:
+def test_build_chain_refuses_floating_joints() -> None:
     text = urdf(
         [JointText("floating", (0, 0, 0), (0, 0, 0), (0, 0, 1)), random_joint(np.random.default_rng(0), ("revolute",))]
     )
@@ -147,14 +147,14 @@ def test_only_serial_joints_make_a_chain() -> None:
 @pytest.mark.parametrize(
     "q", [[0.0] * 4, [[0.0] * 6], [0.0, 0.0, np.nan, 0.0, 0.0], ["a"] * 5, None, 3.0, np.zeros((1, 1, 5))]
 )
-def test_positions_that_are_none_are_refused(q: object) -> None:
+def test_chain_refuses_bad_joint_positions(q: object) -> None:
     chain = schunk()
     for method in (chain.forward, chain.jacobian, chain.frames, chain.within):
         with pytest.raises(InputError, match=r"joint positions|position of"):
             method(q)  # type: ignore[arg-type]
 
 
-def test_a_sliding_joint_without_limits_has_no_random_place() -> None:
+def test_unlimited_sliding_joint_has_no_random_position() -> None:
     text = (
         '<mujoco><worldbody><body name="a"><geom size="1"/><body name="b"><joint name="j" type="slide"/>'
         '<geom size="1"/></body></body></worldbody></mujoco>'

@@ -56,7 +56,7 @@ def kept() -> KeepAxis:
     return KeepAxis(axis=tuple(up), tolerance=0.15)
 
 
-def test_what_is_upright_stays_so_round_an_obstacle() -> None:
+def test_kept_axis_stays_upright_round_an_obstacle() -> None:
     a, b = level(-0.9), level(0.9)
     tip = scene().chain.forward(level(0.0))[:3, 3]
     pillar = box_obstacle("pillar", (0.6, 0.1, 0.3), (tip[0], 0.0, tip[2]))
@@ -72,7 +72,7 @@ def test_what_is_upright_stays_so_round_an_obstacle() -> None:
     assert len(free.points) == 2
 
 
-def test_what_cannot_be_kept_is_said() -> None:
+def test_axis_that_cannot_be_kept_is_reported() -> None:
     with pytest.raises(ConstraintBroken, match="at the start"):
         plan(scene(), scene().group.pose("folded"), NamedGoal("ahead"), keep=KeepAxis(tolerance=0.05))
     with pytest.raises(ConstraintBroken, match="at the goal"):
@@ -87,7 +87,7 @@ def test_what_cannot_be_kept_is_said() -> None:
 
 
 @pytest.mark.parametrize("robot", ["scitos_arm", "iisy", "youbot_arm"])
-def test_the_tool_goes_straight(robot: str) -> None:
+def test_planned_line_keeps_the_tool_straight(robot: str) -> None:
     asked = scene(robot)
     chain, rng = asked.chain, np.random.default_rng(1)
     followed = 0
@@ -115,7 +115,7 @@ def test_the_tool_goes_straight(robot: str) -> None:
     assert followed >= 3
 
 
-def test_a_line_ends_where_something_is_in_the_way() -> None:
+def test_planned_line_ends_before_an_obstacle() -> None:
     q = level(0.0)
     first = SE3.from_matrix(scene().chain.forward(q))
     down = SE3(first.rotation, first.translation - np.array([0.0, 0.0, 0.2]))
@@ -140,6 +140,6 @@ def test_a_line_ends_where_something_is_in_the_way() -> None:
         ({"frame": "moon"}, UnknownNameError, "moon"),
     ],
 )
-def test_lines_that_are_none_are_refused(options: dict[str, Any], kind: type[Exception], words: str) -> None:
+def test_plan_line_refuses_bad_requests(options: dict[str, Any], kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
         plan_line(scene(), level(0.0), **{"poses": [SE3.identity()], **options})

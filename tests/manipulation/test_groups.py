@@ -22,7 +22,7 @@ def schunk(path: Path | None = None) -> Groups:
     return load_groups(path or folder / "groups.yaml", load_model(folder / "scitos_arm.urdf.xacro"))
 
 
-def test_the_schunk_arms_file() -> None:
+def test_groups_file_of_the_schunk_arm_is_read() -> None:
     groups = schunk()
     arm = groups.group("arm")
     assert arm == groups.group()
@@ -39,7 +39,7 @@ def test_the_schunk_arms_file() -> None:
     assert groups.allowed["arm_link_5", "kinect"] == "adjacent"
 
 
-def test_tools_are_frames_on_the_way_or_any_link_below() -> None:
+def test_chain_tools_are_named_frames_or_links_below() -> None:
     groups = schunk()
     q = groups.group().pose("ahead")
     tips, tool = groups.chain("arm", "fingertips").forward(q), groups.chain("arm").forward(q)
@@ -78,7 +78,7 @@ def test_tools_are_frames_on_the_way_or_any_link_below() -> None:
         ("like: other.yaml", "there is no file other.yaml"),
     ],
 )
-def test_mistakes_in_a_file_are_said(tmp_path: Path, text: str, said: str) -> None:
+def test_groups_file_mistakes_are_reported(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "groups.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=said) as caught:
@@ -86,7 +86,7 @@ def test_mistakes_in_a_file_are_said(tmp_path: Path, text: str, said: str) -> No
     assert "groups.yaml" in str(caught.value)
 
 
-def test_a_file_like_another_adds_to_it(tmp_path: Path) -> None:
+def test_groups_file_like_another_adds_to_it(tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text(HEAD + "allowed_collisions: {never: [[arm_base, kinect]]}")
     (tmp_path / "more.yaml").write_text("like: base.yaml\nallowed_collisions: {stated: [[arm_link_1, kinect]]}")
     groups = schunk(tmp_path / "more.yaml")
@@ -112,7 +112,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_srdf_groups_by_chain_joints_and_links_are_the_same(tmp_path: Path, way: str) -> None:
+def test_srdf_groups_by_chain_joints_and_links_are_equal(tmp_path: Path, way: str) -> None:
     path = tmp_path / "arm.srdf"
     path.write_text(SRDF.replace("{arm}", WAYS[way]))
     groups = schunk(path)
@@ -124,7 +124,7 @@ def test_srdf_groups_by_chain_joints_and_links_are_the_same(tmp_path: Path, way:
     assert groups.allowed["arm_base", "kinect"] == "never"
 
 
-def test_srdf_subgroups_join_and_what_is_no_chain_is_said(tmp_path: Path) -> None:
+def test_srdf_subgroups_join_and_branched_groups_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "arm.srdf"
     path.write_text(
         '<robot name="r"><group name="low"><joint name="arm_joint_1"/><joint name="arm_joint_2"/></group>'
@@ -157,7 +157,7 @@ def test_srdf_subgroups_join_and_what_is_no_chain_is_said(tmp_path: Path) -> Non
         ("nothing", "arm.srdf"),
     ],
 )
-def test_mistakes_in_an_srdf_are_said_with_their_line(tmp_path: Path, text: str, said: str) -> None:
+def test_srdf_mistakes_are_reported_with_their_line(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "arm.srdf"
     path.write_text(text)
     with pytest.raises(DescriptionError, match=said) as caught:
@@ -165,7 +165,7 @@ def test_mistakes_in_an_srdf_are_said_with_their_line(tmp_path: Path, text: str,
     assert "arm.srdf" in str(caught.value)
 
 
-def test_the_groups_of_a_plain_description_are_guessed() -> None:
+def test_groups_of_a_plain_description_are_guessed() -> None:
     groups = guess_groups(load_model(ROBOTS / "scitos_arm" / "scitos_arm.urdf.xacro"))
     assert list(groups.groups) == ["arm"]
     assert groups.group("arm").joints == ARM
@@ -184,7 +184,7 @@ def test_the_groups_of_a_plain_description_are_guessed() -> None:
         ("robots/iisy/kuka_lbr_iisy_support/urdf/lbr_iisy3_r760.urdf.xacro", {}, ["tool0"], 6),
     ],
 )
-def test_arms_of_others_are_found(
+def test_groups_of_external_arms_are_guessed(
     external_data: Path, path: str, arguments: dict[str, str], tips: list[str], dof: int
 ) -> None:
     groups = guess_groups(load_model(external_data / path, arguments=arguments, repair=True))
@@ -192,7 +192,7 @@ def test_arms_of_others_are_found(
     assert {len(group.joints) for group in groups.groups.values()} == {dof}
 
 
-def test_an_srdf_of_others_is_read(external_data: Path) -> None:
+def test_external_srdf_is_read(external_data: Path) -> None:
     folder = external_data / "robots" / "iisy"
     model = load_model(folder / "kuka_lbr_iisy_support" / "urdf" / "lbr_iisy3_r760.urdf.xacro")
     path = folder / "kuka_lbr_iisy_moveit_config" / "srdf" / "lbr_iisy3_r760_arm.srdf.xacro"

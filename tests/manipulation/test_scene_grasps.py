@@ -29,7 +29,7 @@ def ahead(*obstacles: Obstacle) -> tuple[PlanningScene, np.ndarray, SE3]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_plan_keeps_a_long_bar_out_of_what_stands_around(seed: int) -> None:
+def test_plan_keeps_a_held_bar_clear_of_posts(seed: int) -> None:
     bare, q, tool = ahead()
     bar = Obstacle("bar", Cylinder(0.015, 0.7), SE3(translation=tool.xyz))  # upright
     posts = [
@@ -46,7 +46,7 @@ def test_a_plan_keeps_a_long_bar_out_of_what_stands_around(seed: int) -> None:
     assert recheck(ExactChecker(holding), empty.trajectory, 0.004).contacts, "the bar makes the difference"
 
 
-def test_the_gripper_may_touch_what_it_goes_for_until_it_has_retreated() -> None:
+def test_grasp_target_may_be_touched_until_the_gripper_retreats() -> None:
     bare, q, tool = ahead()
     thing = Obstacle("thing", Box((0.03, 0.068, 0.03)), tool)
     table = box_obstacle("table", (0.02, 0.02, 0.02), (tool.x, tool.y, tool.z - 0.0255))
@@ -66,7 +66,7 @@ def test_the_gripper_may_touch_what_it_goes_for_until_it_has_retreated() -> None
     assert gone.allowed == frozenset()
 
 
-def test_what_is_dropped_is_nowhere() -> None:
+def test_dropped_object_is_in_no_scene() -> None:
     bare, q, tool = ahead()
     held = bare.with_obstacles([Obstacle("thing", Box((0.03, 0.06, 0.03)), tool)]).grasp("thing", q)
     lost = held.drop("thing")
@@ -76,7 +76,7 @@ def test_what_is_dropped_is_nowhere() -> None:
         lost.drop("thing")
 
 
-def test_names_that_are_none_are_refused() -> None:
+def test_grasp_of_an_unknown_object_or_gripper_is_refused() -> None:
     bare, _, tool = ahead()
     scene = bare.with_obstacles([Obstacle("thing", Box((0.03, 0.06, 0.03)), tool)])
     for act in (scene.touchable, scene.untouchable):

@@ -9,12 +9,11 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.walking.steps.step_problems import level_terrain, problem_on
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
-from roboyard.grids.terrain_kinds import make_terrain
 from roboyard.scenarios import load_spec, run_scenario
-from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.nodes.steps_messages import (
     plan_message,
     plan_of_message,
@@ -30,15 +29,16 @@ Array = NDArray[np.float64]
 Ground_ = Callable[[Array], Array]
 
 
+def level_problem(robot: str = "akrobat") -> Problem:
+    return problem_on(level_terrain(), (0.5, 0.0), robot)
+
+
 @cache
 def level_plan(robot: str = "akrobat") -> StepPlan:
-    rig = find_rig(robot)
-    terrain = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
-    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (0.5, 0.0)])
-    return plan_steps(Problem.of(rig, ground, (0.0, 0.0), (0.5, 0.0)), budget=6_000, seed=3)
+    return plan_steps(level_problem(robot), budget=6_000, seed=3)
 
 
-class Ideal:
+class IdealRobot:
     """A robot whose feet are at once where they shall be, and whose body is where the feet that stand put it."""
 
     def __init__(self, plan: StepPlan, ground: Ground_) -> None:
@@ -70,9 +70,9 @@ def level(feet: Array) -> Array:
 
 
 @pytest.mark.parametrize("robot", ["akrobat", "lauron"])
-def test_an_ideal_robot_ends_where_the_plan_does(robot: str) -> None:
+def test_ideal_robot_ends_where_the_plan_does(robot: str) -> None:
     plan = level_plan(robot)
-    one = Ideal(plan, level)
+    one = IdealRobot(plan, level)
     stood = one.feet.copy()
     for _ in range(3000):
         before = one.follower.down.copy()
@@ -89,45 +89,45 @@ def test_an_ideal_robot_ends_where_the_plan_does(robot: str) -> None:
     assert max(np.hypot(d.found[0] - d.planned[0], d.found[1] - d.planned[1]) for d in one.downs) < 0.012
 
 
-def test_a_foot_looks_for_ground_that_is_lower_and_is_lost_where_there_is_none() -> None:
+def test_foot_searches_for_lower_ground_and_reports_none() -> None:
     plan = level_plan()
     swing = plan.swings[len(plan.swings) // 2]
 
     def hollow(depth: float) -> Ground_:
         return lambda feet: np.where(np.hypot(*(feet[:, :2] - swing.target[:2]).T) < 0.02, -depth, 0.0)
 
-    found = Ideal(plan, hollow(0.03))
+    found = IdealRobot(plan, hollow(0.03))
     found.walk()
     late = [down for down in found.downs if down.how == "late"]
     assert found.follower.done
     assert late
     assert late[0].leg == swing.leg
     assert late[0].found[2] == pytest.approx(-0.03, abs=0.005)
-    lost = Ideal(plan, hollow(0.2))
+    lost = IdealRobot(plan, hollow(0.2))
     lost.walk()
     assert [down.how for down in lost.downs].count("none") >= 1
 
 
-class Late(Ideal):
-    """One whose joints are where they shall be some moments later, and so is its body."""
+class DelayedRobot(IdealRobot):
+    """One whose joints, and with them its body, are some moments behind their targets."""
 
     def __init__(self, plan: StepPlan, footing: Footing, moments: int) -> None:
         super().__init__(plan, level)
         self.follower = PlanFollower(plan, self.body, self.feet, footing)
-        self.told = [(self.local, self.body)] * moments
+        self._delayed = [(self.local, self.body)] * moments
 
     def step(self, dt: float = 0.02) -> None:
         local, downs = self.follower.advance(dt, self.body, self.local, self.feet[:, 2] <= 1e-6)
         self.downs += downs
-        self.told.append((local.copy(), self.follower.wanted()))
-        self.local, self.body = self.told.pop(0)
+        self._delayed.append((local.copy(), self.follower.wanted()))
+        self.local, self.body = self._delayed.pop(0)
         self.feet = self.local @ self.body.matrix()[:3, :3].T + np.asarray(self.body.translation)
         self.feet[:, 2] = np.maximum(self.feet[:, 2], 0.0)
 
 
-def test_feet_of_joints_that_are_behind_come_down_in_their_places_if_that_is_known() -> None:
+def test_known_joint_delay_keeps_footholds() -> None:
     def ahead(delay: float) -> float:
-        one = Late(level_plan(), Footing(delay=delay), 4)
+        one = DelayedRobot(level_plan(), Footing(delay=delay), 4)
         one.walk()
         assert one.follower.done
         return float(np.mean([down.found[0] - down.planned[0] for down in one.downs]))
@@ -137,9 +137,9 @@ def test_feet_of_joints_that_are_behind_come_down_in_their_places_if_that_is_kno
     assert abs(ahead(0.08)) < 0.5 * unaware
 
 
-def test_the_robot_joins_a_plan_from_beside_it_and_waits_meanwhile() -> None:
+def test_follower_joins_a_plan_from_beside_it() -> None:
     plan = level_plan()
-    one = Ideal(plan, level)
+    one = IdealRobot(plan, level)
     aside = SE3.from_xyz_rpy(plan.body([0.0])[0] + (0.03, -0.02, 0.01), (0.0, 0.0, 0.0))
     one.follower = PlanFollower(plan, aside, plan.feet)
     one.body = aside
@@ -150,9 +150,9 @@ def test_the_robot_joins_a_plan_from_beside_it_and_waits_meanwhile() -> None:
     assert np.hypot(*(np.asarray(one.body.translation)[:2] - (0.5, 0.0))) < 1e-3
 
 
-def test_a_walk_that_was_saved_goes_on_alike() -> None:
+def test_restored_follower_continues_equally() -> None:
     plan = level_plan()
-    one, other = Ideal(plan, level), Ideal(plan, level)
+    one, other = IdealRobot(plan, level), IdealRobot(plan, level)
     for _ in range(150):
         one.step()
     other.follower.load(one.follower.save())
@@ -164,7 +164,7 @@ def test_a_walk_that_was_saved_goes_on_alike() -> None:
         assert (one.follower.down == other.follower.down).all()
 
 
-def test_plans_come_back_from_their_messages() -> None:
+def test_plan_messages_convert_back_to_equal_plans() -> None:
     plan = level_plan()
     message = plan_message(plan, np.array([0.5, 0.0]), 5, "map")
     same = plan_of_message(message, 6)
@@ -178,17 +178,10 @@ def test_plans_come_back_from_their_messages() -> None:
         plan_of_message(message, 6)
 
 
-def level_problem() -> Problem:
-    rig = find_rig("akrobat")
-    terrain = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
-    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (0.5, 0.0)])
-    return Problem.of(rig, ground, (0.0, 0.0), (0.5, 0.0))
-
-
 @pytest.mark.parametrize("share", [0.5, 0.7])
-def test_a_plan_that_takes_over_is_the_same_up_to_then(share: float) -> None:
+def test_replanned_steps_equal_the_plan_until_then(share: float) -> None:
     problem = level_problem()
-    plan = plan_steps(problem, budget=6_000, seed=3)
+    plan = level_plan()
     now = share * plan.duration
     other = plan_steps(replace(problem, past=settled(plan, now)), budget=6_000, seed=4)
     times = np.linspace(0.0, now, 300)
@@ -202,9 +195,9 @@ def test_a_plan_that_takes_over_is_the_same_up_to_then(share: float) -> None:
     assert np.abs(other.body([other.duration])[0, :2] - (0.5, 0.0)).max() < 0.01
 
 
-def test_a_plan_that_takes_over_comes_down_nowhere_bad() -> None:
+def test_replanned_steps_avoid_vanished_footholds() -> None:
     problem = level_problem()
-    plan = plan_steps(problem, budget=6_000, seed=3)
+    plan = level_plan()
     bad = len(plan.swings) // 2
     gone = plan.swings[bad]
     rows, (x, y, _) = problem.ground.rows, gone.target
@@ -223,7 +216,7 @@ def test_a_plan_that_takes_over_comes_down_nowhere_bad() -> None:
 
 
 @pytest.mark.slow
-def test_the_akrobat_goes_on_when_footholds_vanish() -> None:
+def test_akrobat_replans_when_footholds_vanish() -> None:
     faults = "faults=[{at: 6 s, what: foothold_gone}, {at: 10 s, what: foothold_gone}]"
     done = run_scenario(load_spec("akrobat-free", overrides=[faults]), keep=False, serve=False)
     assert done.success, done.metrics["criteria"]
@@ -232,14 +225,14 @@ def test_the_akrobat_goes_on_when_footholds_vanish() -> None:
 
 
 @pytest.mark.slow
-def test_the_akrobat_walks_its_plan_over_stepping_stones() -> None:
+def test_akrobat_walks_over_stepping_stones() -> None:
     done = run_scenario(load_spec("akrobat-free"), keep=False, serve=False)
     assert done.success, done.metrics["criteria"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("terrain", ["flat", "ditch"])
-def test_the_akrobat_walks_over_what_its_camera_has_seen(terrain: str) -> None:
+def test_akrobat_walks_over_its_camera_map(terrain: str) -> None:
     overrides = ["map=camera", f"terrain={terrain}", "duration=70s"]
     done = run_scenario(load_spec("akrobat-free", overrides=overrides), keep=False, serve=False)
     assert done.success, done.metrics["criteria"]

@@ -43,7 +43,7 @@ def bent_path(rng: np.random.Generator, names: tuple[str, ...], corners: int) ->
 
 @settings(max_examples=60, deadline=None)
 @given(seeds, st.integers(1, 7), st.integers(0, 5))
-def test_limits_are_kept_at_every_millisecond(seed: int, n: int, corners: int) -> None:
+def test_timed_path_keeps_limits_at_every_millisecond(seed: int, n: int, corners: int) -> None:
     rng = np.random.default_rng(seed)
     limits = some_limits(rng, n)
     path = bent_path(rng, limits.joints, corners)
@@ -59,7 +59,7 @@ def test_limits_are_kept_at_every_millisecond(seed: int, n: int, corners: int) -
 
 @settings(max_examples=30, deadline=None)
 @given(seeds, st.integers(1, 6), st.integers(0, 4))
-def test_velocity_and_acceleration_are_derivatives(seed: int, n: int, corners: int) -> None:
+def test_velocity_and_acceleration_are_derivatives_of_position(seed: int, n: int, corners: int) -> None:
     rng = np.random.default_rng(seed)
     limits = some_limits(rng, n)
     motion = bent_path(rng, limits.joints, corners).timed(limits)
@@ -71,7 +71,7 @@ def test_velocity_and_acceleration_are_derivatives(seed: int, n: int, corners: i
     assert close.mean() > 0.95  # but where the acceleration jumps
 
 
-def test_a_joint_alone_takes_the_shortest_time_there_is() -> None:
+def test_single_joint_takes_the_shortest_possible_time() -> None:
     names, one = ("joint",), np.ones(1)
     for way, v, a in ((1.0, 0.5, 2.0), (0.1, 5.0, 1.0), (3.0, 1.0, 1.0)):
         limits = JointLimits(names, v * one, a * one, math.inf * one)
@@ -107,7 +107,7 @@ def toppra_duration(path: Path, limits: JointLimits) -> float:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_time_is_lost_beside_toppra(seed: int) -> None:
+def test_timed_path_is_as_fast_as_toppra(seed: int) -> None:
     rng = np.random.default_rng(seed)
     limits = some_limits(rng, 6)
     path = bent_path(rng, limits.joints, 3)
@@ -117,7 +117,7 @@ def test_no_time_is_lost_beside_toppra(seed: int) -> None:
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(1, 6), st.integers(0, 4), st.floats(0.0, 1.0))
 @example(0, 6, 0, 1.0 / 3.0)  # a hair before a point of the motion
-def test_a_stop_stays_on_the_path_and_keeps_limits(seed: int, n: int, corners: int, share: float) -> None:
+def test_stop_stays_on_the_path_and_keeps_limits(seed: int, n: int, corners: int, share: float) -> None:
     rng = np.random.default_rng(seed)
     limits = some_limits(rng, n)
     motion = bent_path(rng, limits.joints, corners).timed(limits)
@@ -135,7 +135,7 @@ def test_a_stop_stays_on_the_path_and_keeps_limits(seed: int, n: int, corners: i
         assert np.linalg.norm(dense - q, axis=1).min() < 0.02
 
 
-def test_corners_are_passed_at_rest() -> None:
+def test_corners_of_a_path_are_passed_at_rest() -> None:
     limits = some_limits(np.random.default_rng(0), 2)
     points = [[0.0, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 1.0]]
     path = Path.straight(limits.joints, points)
@@ -148,7 +148,7 @@ def test_corners_are_passed_at_rest() -> None:
     assert straight.rests.tolist() == [True, False, True]
 
 
-def test_controllers_get_points_that_their_splines_follow() -> None:
+def test_way_points_reproduce_the_motion_by_splines() -> None:
     rng = np.random.default_rng(5)
     limits = some_limits(rng, 5)
     motion = bent_path(rng, limits.joints, 3).timed(limits)
@@ -159,7 +159,7 @@ def test_controllers_get_points_that_their_splines_follow() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(seeds, st.integers(1, 7))
-def test_jerk_is_limited_from_point_to_point_and_the_way_straight(seed: int, n: int) -> None:
+def test_jerk_limited_motion_keeps_limits_on_a_straight_line(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     limits = some_limits(rng, n)
     a, b = rng.uniform(-2.0, 2.0, (2, n))
@@ -174,7 +174,7 @@ def test_jerk_is_limited_from_point_to_point_and_the_way_straight(seed: int, n: 
     assert jerk_limited(limits.joints, a, b, slower).duration >= motion.duration - 1e-9
 
 
-def test_reruns_are_alike_to_the_bit() -> None:
+def test_timing_again_gives_the_same_bits() -> None:
     def run() -> bytes:
         rng = np.random.default_rng(3)
         limits = some_limits(rng, 6)
@@ -211,7 +211,7 @@ def test_reruns_are_alike_to_the_bit() -> None:
         ),
     ],
 )
-def test_bad_requests_are_refused_with_the_reason(act: Any, words: str) -> None:
+def test_timing_refuses_bad_requests(act: Any, words: str) -> None:
     limits = some_limits(np.random.default_rng(0), 2)
     motion: Trajectory = Path.straight(limits.joints, [[0.0, 0.0], [1.0, 0.5]]).timed(limits)
     with pytest.raises(InputError, match=words):

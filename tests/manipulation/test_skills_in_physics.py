@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.harness.arms import ArmCell
+from tests.harness.bus import Goal
 
 from roboyard.bus import Node, resource
 from roboyard.description import load_model
@@ -18,7 +20,6 @@ from roboyard.geometry import SE3
 from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import header
 from roboyard.scenarios.catalog import find_thing
-from roboyard.scenarios.run import Run
 from roboyard.simulation import Simulation
 from roboyard.simulation.carrying import free_base
 
@@ -74,96 +75,84 @@ class TruthFinder(Node):
             handle.succeed(result)
 
 
-class User(Node):
-    """Asks."""
-
-    def setup(self) -> None:
-        self.clients = {
-            name: self.action_client(f"skills/{name}", action.RunSkill)
-            for name in ("pick", "place", "stow", "unstow", "loop", "check_load")
-        }
-        self.events: list[Any] = []
-        self.subscribe("skills/events", msg.SkillEvent, self.events.append)
+EVENTS = "/skills/events"
 
 
-class Cell:
-    """An arm on its station, things on its left."""
+class SkillCell(ArmCell):
+    """An arm on its station, things on its left [m]."""
 
     def __init__(self, *things: tuple[float, float]) -> None:
-        self.run = Run("station", seed=5, record=False)
-        self.robot = self.run.add("youbot_arm", nodes=NODES)
-        self.run.add_node(TruthFinder(simulation=self.run.simulation), "finder")
-        self.finder: Any = self.run.bus.nodes["/finder"]
-        self.user: Any = self.run.add_node(User(), "user")
+        super().__init__("youbot_arm", NODES, world="station", seed=5, settle=0.0)
+        self.finder: Any = self.run.add_node(TruthFinder(simulation=self.run.simulation), "finder")
         for k, (x, y) in enumerate(things):
             self.run.add_object(load_model(find_thing("disc_cylinder")), f"disc_{k}", (x, y, 0.0, 0.0, 0.0, 0.0))
         self.run.run_for(0.3)
 
-    def __enter__(self) -> Cell:
-        return self
+    def start_skill(self, name: str, **fields: Any) -> Goal:
+        """Send the goal of a skill."""
+        return self.harness.start_goal(f"/skills/{name}", action.RunSkill, **fields)
 
-    def __exit__(self, *_: object) -> None:
-        self.run.close()
+    def run_skill(self, name: str, **fields: Any) -> Any:
+        """The result of a skill that was run to its end."""
+        return self.harness.wait_for(self.start_skill(name, **fields)).result
 
-    def send(self, name: str, **wish: Any) -> Any:
-        return self.user.clients[name].send(action.RunSkill.Goal(**wish))
-
-    def do(self, name: str, timeout: float = 60.0, **wish: Any) -> Any:
-        goal = self.send(name, **wish)
-        assert self.run.until(goal.done, timeout=timeout), f"{name} hangs"
-        return goal.result
-
-    def where(self, k: int = 0) -> SE3:
+    def thing_pose(self, k: int = 0) -> SE3:
+        """Where a thing truly is."""
         return self.run.simulation.truth(f"disc_{k}").T_world_base
 
-    def put(self, k: int, xyz: tuple[float, float, float]) -> None:
-        """A hand that nobody feels puts a thing elsewhere."""
+    def is_upright(self, k: int = 0, *, cosine: float = 0.999) -> bool:
+        """Whether a thing stands."""
+        return bool(self.thing_pose(k).rotation_matrix()[2, 2] > cosine)
+
+    def move_thing(self, k: int, xyz: tuple[float, float, float]) -> None:
+        """Put a thing elsewhere, as somebody would whom nobody feels."""
         simulation = self.run.simulation
         first, speed = free_base(simulation, f"disc_{k}")
         simulation.data.qpos[first : first + 7] = (*xyz, 1.0, 0.0, 0.0, 0.0)
         simulation.data.qvel[speed : speed + 6] = 0.0
 
-    def until(self, skill: str, phase: str) -> None:
+    def wait_for_phase(self, skill: str, phase: str) -> None:
         """Run until a skill comes to a phase."""
-        events = self.user.events
-        assert self.run.until(lambda: any((e.skill, e.phase) == (skill, phase) for e in events), timeout=60.0)
+        events = self.harness.published(EVENTS)
+        self.harness.spin_until(
+            lambda: any((event.skill, event.phase) == (skill, phase) for event in events.messages),
+            timeout=60.0,
+            expected=f"phase {phase} of {skill}",
+        )
 
-    def speed(self) -> float:
-        return float(np.abs(self.robot.hardware.read().velocity[:5]).max())
 
-
-def test_a_thing_is_picked_stowed_taken_out_and_placed() -> None:
-    with Cell((0.10, 0.20)) as cell:
-        assert cell.do("pick").done
-        assert cell.where().z > 0.03
-        stowed = cell.do("stow")
+def test_object_is_picked_stowed_unstowed_and_placed() -> None:
+    with SkillCell((0.10, 0.20)) as cell:
+        assert cell.run_skill("pick").done
+        assert cell.thing_pose().z > 0.03
+        stowed = cell.run_skill("stow")
         assert stowed.done
         assert list(stowed.load) == [1, 0, 0]
-        assert cell.do("unstow").done
-        placed = cell.do("place", field="right")
+        assert cell.run_skill("unstow").done
+        placed = cell.run_skill("place", field="right")
         assert placed.done
         cell.run.run_for(0.5)
-        x, y, z = cell.where().translation
+        x, y, z = cell.thing_pose().translation
         assert min(math.dist((x, y), place) for place in PLACES) < 2.5e-3
         assert abs(z) < 1e-3
-        assert cell.where().rotation_matrix()[2, 2] > 0.999
+        assert cell.is_upright()
 
 
-def test_stop_halts_at_once_and_what_is_held_stays_held_until_it_is_put_somewhere() -> None:
-    with Cell((0.10, 0.20)) as cell:
-        goal = cell.send("pick")
-        cell.until("grasp", "lifted")
+def test_stop_service_halts_the_arm_and_keeps_the_object() -> None:
+    with SkillCell((0.10, 0.20)) as cell:
+        goal = cell.start_skill("pick")
+        cell.wait_for_phase("grasp", "lifted")
         cell.run.run_for(0.5)
-        answer = cell.user.service_client("skills/stop", srv.Trigger).call(srv.Trigger.Request())
+        stopped = cell.harness.call("/skills/stop", srv.Trigger)
         cell.run.run_for(0.6)
-        assert answer.result.success
+        assert stopped.success
         assert cell.speed() < 0.01
         assert goal.result.cause == "cancelled"
-        height = cell.where().z
+        height = cell.thing_pose().z
         cell.run.run_for(1.0)
-        assert abs(cell.where().z - height) < 1e-3
-        assert cell.do("pick").cause == "hand_full"
-        assert cell.do("stow").done
+        assert abs(cell.thing_pose().z - height) < 1e-3
+        assert cell.run_skill("pick").cause == "hand_full"
+        assert cell.run_skill("stow").done
 
 
 @pytest.mark.slow
@@ -172,72 +161,71 @@ def test_stop_halts_at_once_and_what_is_held_stays_held_until_it_is_put_somewher
     [("look", "moved"), ("align", "turned"), ("grasp", "above"), ("grasp", "low"), ("grasp", "closed"),
      ("grasp", "lifted"), ("release", "above"), ("release", "low"), ("release", "opened"), ("release", "left")],
 )  # fmt: skip
-def test_a_loop_that_is_cancelled_anywhere_comes_to_rest_with_the_thing_standing(skill: str, phase: str) -> None:
-    with Cell((0.10, 0.20)) as cell:
-        goal = cell.send("loop", objects=1)
-        cell.until(skill, phase)
+def test_canceled_loop_ends_at_rest_with_the_object_upright(skill: str, phase: str) -> None:
+    with SkillCell((0.10, 0.20)) as cell:
+        goal = cell.start_skill("loop", objects=1)
+        cell.wait_for_phase(skill, phase)
         cell.run.run_for(0.15)
         goal.cancel()
-        assert cell.run.until(goal.done, timeout=60.0)
+        cell.harness.wait_for(goal)
         assert goal.result.cause == "cancelled"
         cell.run.run_for(0.3)
-        assert abs(cell.where().z) < 1e-3
-        assert cell.where().rotation_matrix()[2, 2] > 0.999
-        rest = cell.robot.groups.group().pose("rest")
-        np.testing.assert_allclose(cell.robot.hardware.read().position[:5], rest, atol=0.01)
+        assert abs(cell.thing_pose().z) < 1e-3
+        assert cell.is_upright()
+        np.testing.assert_allclose(cell.joints(), cell.pose("rest"), atol=0.01)
 
 
 @pytest.mark.slow
-def test_what_is_taken_away_during_the_approach_is_looked_for_again() -> None:
-    with Cell((0.10, 0.20), (0.0, 0.2)) as cell:
-        goal = cell.send("pick")
-        cell.until("grasp", "low")
-        near = min((0, 1), key=lambda k: np.linalg.norm(cell.where(k).translation[:2]))
-        cell.put(near, (1.0, 1.0, 0.001))
-        assert cell.run.until(goal.done, timeout=60.0)
+def test_pick_looks_again_when_the_object_is_taken_away() -> None:
+    with SkillCell((0.10, 0.20), (0.0, 0.2)) as cell:
+        goal = cell.start_skill("pick")
+        cell.wait_for_phase("grasp", "low")
+        near = min((0, 1), key=lambda k: np.linalg.norm(cell.thing_pose(k).translation[:2]))
+        cell.move_thing(near, (1.0, 1.0, 0.001))
+        cell.harness.wait_for(goal)
         assert goal.result.done
         assert goal.result.recoveries >= 1
-        assert cell.where(1 - near).z > 0.03
+        assert cell.thing_pose(1 - near).z > 0.03
 
 
 @pytest.mark.slow
-def test_what_slips_out_of_the_hand_is_noticed_and_looked_for_again() -> None:
-    with Cell((0.10, 0.20)) as cell:
-        assert cell.do("pick").done
-        goal = cell.send("stow")
-        cell.until("release", "above")
+def test_stow_reports_an_object_lost_from_the_gripper() -> None:
+    with SkillCell((0.10, 0.20)) as cell:
+        assert cell.run_skill("pick").done
+        goal = cell.start_skill("stow")
+        cell.wait_for_phase("release", "above")
         cell.run.run_for(0.3)
-        cell.put(0, (0.05, 0.22, 0.001))
-        assert cell.run.until(goal.done, timeout=60.0)
+        cell.move_thing(0, (0.05, 0.22, 0.001))
+        cell.harness.wait_for(goal)
         assert goal.result.cause == "lost"
-        assert cell.do("pick").done
+        assert cell.run_skill("pick").done
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mass", [1.2, 2.5])
-def test_what_is_too_heavy_is_put_down_and_stands(mass: float) -> None:
+def test_pick_puts_a_too_heavy_object_down_upright(mass: float) -> None:
     """The one seems so by the joints' efforts, the other cannot be lifted at all."""
-    with Cell() as cell:
+    with SkillCell() as cell:
         thing = load_model(find_thing("heavy_cylinder"))
         link = thing.links[0]
         heavy = replace(thing, links=(replace(link, inertial=replace(link.inertial, mass=mass)),))
         cell.run.add_object(heavy, "disc_0", (0.10, 0.20, 0.0, 0.0, 0.0, 0.0))
         cell.run.run_for(0.2)
-        found = cell.do("pick")
-        assert not found.done
-        assert found.cause == "too_heavy"
-        assert cell.do("pick").cause == "view_empty", "it is left alone"
-        assert math.dist(cell.where().translation[:2], (0.10, 0.20)) < (
+        result = cell.run_skill("pick")
+        assert not result.done
+        assert result.cause == "too_heavy"
+        assert cell.run_skill("pick").cause == "view_empty", "it is left alone"
+        assert math.dist(cell.thing_pose().translation[:2], (0.10, 0.20)) < (
             0.01 if mass < 2.0 else 0.06
         )  # the arm gives way
-        assert abs(cell.where().z) < 2e-3
-        assert cell.where().rotation_matrix()[2, 2] > 0.99
+        assert abs(cell.thing_pose().z) < 2e-3
+        assert cell.is_upright(cosine=0.99)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mute", ["camera_silent", "depth_unknown"])
-def test_blind_it_stops_safely_and_says_so(mute: str) -> None:
-    with Cell((0.10, 0.20)) as cell:
+def test_pick_without_camera_ends_with_its_cause(mute: str) -> None:
+    with SkillCell((0.10, 0.20)) as cell:
         cell.finder.mute = mute
-        assert cell.do("pick").cause == {"camera_silent": "camera_silent", "depth_unknown": "no_depth"}[mute]
+        assert cell.run_skill("pick").cause == {"camera_silent": "camera_silent", "depth_unknown": "no_depth"}[mute]
         assert cell.speed() < 0.01

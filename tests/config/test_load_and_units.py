@@ -78,13 +78,13 @@ outers = st.builds(
 
 
 @given(outers)
-def test_what_was_dumped_loads_as_it_was(outer: Outer) -> None:
+def test_dumped_config_loads_equally(outer: Outer) -> None:
     assert load(Outer, dump(outer)) == outer
     assert loads(Outer, dumps(outer)) == outer
 
 
 @given(st.text() | st.lists(words).map("\n".join))
-def test_any_text_is_read_or_refused_with_its_place(text: str) -> None:
+def test_load_reads_or_refuses_any_text_with_its_place(text: str) -> None:
     try:
         read_text(text, "here").plain()
     except ConfigError as error:
@@ -92,7 +92,7 @@ def test_any_text_is_read_or_refused_with_its_place(text: str) -> None:
 
 
 @given(st.binary())
-def test_any_bytes_in_a_file_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+def test_load_reads_or_refuses_any_bytes(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     path.write_bytes(data)
     try:
@@ -105,7 +105,7 @@ decimals = st.decimals(min_value=-(10**6), max_value=10**6, allow_nan=False, pla
 
 
 @given(decimals)
-def test_units_are_exact(number) -> None:
+def test_unit_conversions_are_exact(number) -> None:
     # "500 mm" must be the very float that a person would have written in metres.
     assert parse_quantity(f"{number} mm", "m") == float(number.scaleb(-3))
     assert parse_quantity(f"{number} km", "m") == float(number.scaleb(3))
@@ -115,7 +115,7 @@ def test_units_are_exact(number) -> None:
 
 
 @given(decimals, st.sampled_from(sorted(_NAMED)), st.sampled_from(sorted(_NAMED)))
-def test_conversion_is_possible_exactly_within_a_dimension(number, a: str, b: str) -> None:
+def test_units_convert_only_within_a_dimension(number, a: str, b: str) -> None:
     if parse_unit(a).dimension != parse_unit(b).dimension:
         with pytest.raises(UnitError, match="wanted is"):
             parse_quantity(f"{number} {a}", b)
@@ -146,7 +146,7 @@ def test_conversion_is_possible_exactly_within_a_dimension(number, a: str, b: st
         ("1000 mAh", "Ah", 1.0),
     ],
 )
-def test_known_quantities(text: str, unit: str, value: float | None) -> None:
+def test_quantities_have_their_values(text: str, unit: str, value: float | None) -> None:
     if value is None:
         with pytest.raises(UnitError, match="no unit known here"):
             parse_quantity(text, unit)
@@ -157,17 +157,17 @@ def test_known_quantities(text: str, unit: str, value: float | None) -> None:
 @pytest.mark.parametrize(
     "text", ["", "m", "1 m m m /", "1 /m", "1 m//s", "1 m^", "1e99999 m", "1 m^99", "١ m", "1 2 m"]
 )
-def test_no_quantity(text: str) -> None:
+def test_text_that_is_no_quantity_is_refused(text: str) -> None:
     with pytest.raises(UnitError):
         parse_quantity(text, "m")
 
 
 @given(st.text(), st.sampled_from(["", "m", "rad/s"]))
-def test_any_text_as_a_quantity_gives_a_number_or_a_unit_error(text: str, unit: str) -> None:
+def test_any_text_is_a_quantity_or_a_unit_error(text: str, unit: str) -> None:
     with suppress(UnitError):
         parse_quantity(text, unit)
 
 
-def test_a_field_shows_what_it_measures() -> None:
+def test_quantity_field_names_its_dimension() -> None:
     assert kind_of("km/h")[0] == "a speed"
     assert kind_of("m^3/s") == ("a quantity in m^3/s", "m^3/s")

@@ -23,7 +23,7 @@ def seven() -> Chain:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8))
-def test_between_bounds_it_is_the_least_that_scipy_finds(seed: int, count: int) -> None:
+def test_bounded_least_squares_agrees_with_scipy(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     A, b = rng.normal(size=(count + 2, count)), rng.normal(size=count + 2) * 3.0
     low = rng.uniform(-1.0, 0.2, count)
@@ -34,7 +34,7 @@ def test_between_bounds_it_is_the_least_that_scipy_finds(seed: int, count: int) 
     np.testing.assert_allclose(found, expected, atol=1e-7)
 
 
-def test_the_tool_moves_as_wanted_where_the_joints_can() -> None:
+def test_servo_step_moves_the_tool_as_the_twist_says() -> None:
     chain = find_groups("iisy").chain("arm")
     q = find_groups("iisy").group("arm").pose("home") + 0.1
     twist = np.array([0.05, -0.03, 0.02, 0.1, 0.0, -0.1])
@@ -47,7 +47,7 @@ def test_the_tool_moves_as_wanted_where_the_joints_can() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_no_joint_passes_a_limit_whatever_is_wanted(seed: int) -> None:
+def test_servo_step_keeps_joint_limits_for_any_twist(seed: int) -> None:
     rng = np.random.default_rng(seed)
     chain = find_groups("scitos_arm").chain("arm")
     q, twist = chain.random(rng, 1)[0], rng.normal(size=6)
@@ -59,7 +59,7 @@ def test_no_joint_passes_a_limit_whatever_is_wanted(seed: int) -> None:
         assert chain.within(q, 1e-9)
 
 
-def test_it_goes_to_a_pose_and_stays() -> None:
+def test_servo_to_reaches_a_pose_and_stays() -> None:
     chain = find_groups("iisy").chain("arm")
     home = find_groups("iisy").group("arm").pose("home")
     q, goal = home.copy(), chain.forward(home + np.array([0.3, 0.2, -0.3, 0.4, -0.3, 0.5]))
@@ -68,7 +68,7 @@ def test_it_goes_to_a_pose_and_stays() -> None:
     np.testing.assert_allclose(chain.forward(q), goal, atol=1e-4)
 
 
-def test_five_joints_follow_place_and_direction_with_the_roll_free() -> None:
+def test_servo_to_of_five_joints_leaves_the_roll_free() -> None:
     groups = find_groups("youbot_arm")
     chain, q = groups.chain("arm"), groups.group("arm").pose("pick")
     goal = chain.forward(q + np.array([0.4, 0.1, 0.05, -0.15, 1.0]))
@@ -79,7 +79,7 @@ def test_five_joints_follow_place_and_direction_with_the_roll_free() -> None:
     np.testing.assert_allclose(reached[:3, 2], goal[:3, 2], atol=1e-3)
 
 
-def test_a_posture_moves_the_joints_and_not_the_tool() -> None:
+def test_servo_posture_moves_joints_and_not_the_tool() -> None:
     chain = seven()
     q = np.array([0.2, -0.4, 0.6, 0.3, -0.5, 0.7, 0.1])
     step = servo_step(chain, q, np.zeros(6), posture=np.zeros(7))
@@ -88,13 +88,13 @@ def test_a_posture_moves_the_joints_and_not_the_tool() -> None:
     assert step.speeds @ q < 0.0, "nearer to the posture"
 
 
-def test_twice_is_the_same_to_the_last_bit() -> None:
+def test_servo_step_again_gives_the_same_bits() -> None:
     chain, q = seven(), np.full(7, 0.3)
     steps = [servo_step(chain, q, np.full(6, 0.2), posture=np.zeros(7)).speeds.tobytes() for _ in range(2)]
     assert steps[0] == steps[1]
 
 
-def test_what_is_no_motion_is_refused() -> None:
+def test_servo_step_refuses_bad_twists() -> None:
     chain = seven()
     for twist in (np.zeros(5), [np.nan] * 6, "up"):
         with pytest.raises(InputError, match="twist"):

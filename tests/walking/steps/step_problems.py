@@ -1,0 +1,51 @@
+"""Problems of step planning that several test files share, and the checker's verdict on a plan for one."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from roboyard.grids.terrain import Terrain
+from roboyard.grids.terrain_kinds import make_terrain
+from roboyard.scenarios.robot_steps import find_rig
+from roboyard.walking.steps.checker import Limits, Verdict, check_plan
+from roboyard.walking.steps.ground import Ground
+from roboyard.walking.steps.plan import StepPlan
+from roboyard.walking.steps.problem import Problem, Rating
+from roboyard.walking.steps.rig import Rig
+
+START = (0.0, 0.0)
+
+
+@cache
+def rig_of(robot: str, failed_leg: str | None = None) -> Rig:
+    """Legs and body of a robot of the package; nobody changes them."""
+    return find_rig(robot, failed_leg=failed_leg)
+
+
+@cache
+def level_terrain() -> Terrain:
+    """One square metre of level ground."""
+    return make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
+
+
+def problem_on(
+    terrain: Terrain,
+    goal: tuple[float, float],
+    robot: str = "akrobat",
+    *,
+    heading: float = 0.0,
+    rating: Rating | None = None,
+    failed_leg: str | None = None,
+) -> Problem:
+    """From the origin to a goal [m] over a terrain, with a heading [rad]."""
+    rig = rig_of(robot, failed_leg)
+    ground = Ground.of_terrain(terrain, rig, [START, goal], heading=heading)
+    return Problem.of(rig, ground, START, goal) if rating is None else Problem.of(rig, ground, START, goal, rating)
+
+
+def verdict_of(plan: StepPlan, problem: Problem, terrain: Terrain, *, rate: float = 1.0) -> Verdict:
+    """What the checker says of a plan; ``rate`` scales the joint speeds that it allows."""
+    rig, (x, y) = problem.rig, problem.goal.tolist()
+    return check_plan(plan, rig.walker, rig.body, terrain.height, (x, y), Limits(margin=rig.margin, rate=rate))
