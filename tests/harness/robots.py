@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -96,11 +97,8 @@ class GridWorld:
 
     def collides(self, outline: ArrayLike, pose: SE2) -> bool:
         """Whether the border of an outline (n, 2) [m, base] at a pose touches a wall or leaves the grid."""
-        corners = np.asarray(outline, dtype=np.float64)
-        edges = np.roll(corners, -1, axis=0) - corners
-        steps = max(math.ceil(2.0 * np.linalg.norm(edges, axis=1).max() / self.resolution), 1)
-        fractions = np.arange(steps)[:, None, None] / steps
-        return not self.is_free(pose @ (corners + fractions * edges).reshape(-1, 2))
+        corners = tuple((float(x), float(y)) for x, y in np.asarray(outline))
+        return not self.is_free(pose @ _border_points(corners, 0.5 * self.resolution))
 
     def ranges(self, pose: SE2, angles: ArrayLike, range_max: float = 8.0) -> NDArray[np.float64]:
         """Distances [m] from a pose to the walls at angles from its heading; infinite beyond ``range_max``."""
@@ -125,6 +123,16 @@ class GridWorld:
         """The same as a message."""
         grid = self.occupancy()
         return grid_to_msg(grid.cells, self.resolution, self.frame.T_map_grid, frame, time_ns)
+
+
+@cache
+def _border_points(corners: tuple[tuple[float, float], ...], spacing: float) -> NDArray[np.float64]:
+    """Points (n, 2) on the edges of a polygon, at most ``spacing`` apart [m]."""
+    begins = np.array(corners)
+    edges = np.roll(begins, -1, axis=0) - begins
+    steps = max(math.ceil(np.linalg.norm(edges, axis=1).max() / spacing), 1)
+    fractions = np.arange(steps)[:, None, None] / steps
+    return (begins + fractions * edges).reshape(-1, 2)
 
 
 class KinematicRobot(Node):
