@@ -92,7 +92,7 @@ def grounded(carrying: Carrying) -> list[Ground]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_things_are_moved_as_cheaply_as_can_be(seed: int) -> None:
+def test_carrying_plans_are_optimal_by_forward_search(seed: int) -> None:
     carrying, world, goal = moving(3, 4, seed)
     plan = make_plan(carrying.domain(), world, goal)
     after = carried_out(plan, world)
@@ -102,7 +102,7 @@ def test_things_are_moved_as_cheaply_as_can_be(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_plans_cost_the_same_without_the_bound(seed: int) -> None:
+def test_plans_cost_the_same_without_the_lower_bound(seed: int) -> None:
     carrying, world, goal = moving(4, 6, seed)
     domain = carrying.domain()
     plan, other = make_plan(domain, world, goal), make_plan(replace(domain, bound=None), world, goal)
@@ -111,7 +111,7 @@ def test_plans_cost_the_same_without_the_bound(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_bound_of_costs_is_one(seed: int) -> None:
+def test_lower_bound_never_exceeds_the_optimal_cost(seed: int) -> None:
     carrying, world, goal = moving(3, 4, seed)
     plan = make_plan(carrying.domain(), world, goal)
     assert at_least(carrying, world, goal.wants) <= plan.cost + 1e-9
@@ -132,7 +132,7 @@ def at_least(carrying: Carrying, world: Mapping[str, Any], wants: Mapping[str, A
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 6).flatmap(lambda n: st.tuples(st.just(n), st.integers(n, 8), st.integers(0, 10**6))))
-def test_an_assignment_is_as_cheap_as_scipys(drawn: tuple[int, int, int]) -> None:
+def test_assignment_costs_as_much_as_scipys(drawn: tuple[int, int, int]) -> None:
     rows, columns, seed = drawn
     costs = np.random.default_rng(seed).uniform(0.0, 9.0, (rows, columns))
     _, _, table, prices, matches = room(8)
@@ -157,7 +157,7 @@ def as_domain(steps: list[Ground]) -> Domain:
 
 @settings(max_examples=200, deadline=None)
 @given(domains())
-def test_any_plan_is_the_cheapest_and_there_is_none_only_where_none_is(drawn: Any) -> None:
+def test_plans_are_optimal_and_missing_only_if_impossible(drawn: Any) -> None:
     steps, world, wants = drawn
     least = cheapest(steps, world, wants)
     goal = Goal("wish", wants)
@@ -180,7 +180,7 @@ def test_any_plan_is_the_cheapest_and_there_is_none_only_where_none_is(drawn: An
 
 @settings(max_examples=60, deadline=None)
 @given(domains())
-def test_whatever_single_change_helps_is_told(drawn: Any) -> None:
+def test_would_help_lists_every_helpful_single_change(drawn: Any) -> None:
     steps, world, wants = drawn
     if cheapest(steps, world, wants) is not None:
         return
@@ -209,7 +209,7 @@ def _way(a: str, b: str) -> float:
 HERE = {"robot": "dock", "arm": "up"}
 
 
-def test_an_open_effect_is_whatever_is_wanted() -> None:
+def test_open_effect_takes_any_required_value() -> None:
     plan = make_plan(HOUSE, HERE, Goal("look", {"seen desk": True, "arm": "wave"}))
     names = [step.name for step in plan.steps]
     assert names == [
@@ -219,7 +219,7 @@ def test_an_open_effect_is_whatever_is_wanted() -> None:
     assert why(plan)[1] == "2. drive (to desk, from dock), 10: robot = desk for look (place desk)"
 
 
-def test_what_is_impossible_says_why_and_what_would_help() -> None:
+def test_impossible_goal_is_explained_with_helpful_changes() -> None:
     goal = Goal("attic", {"robot": "attic"})
     with pytest.raises(Impossible, match="no action makes robot = attic.*there are only stairs"):
         make_plan(HOUSE, HERE, goal)
@@ -230,7 +230,7 @@ def test_what_is_impossible_says_why_and_what_would_help() -> None:
     assert would_help(only, HERE, goal) == [("arm", "folded")]
 
 
-def test_what_another_way_would_cost() -> None:
+def test_without_gives_the_cost_of_alternative_plans() -> None:
     door = Domain(
         (
             Action("walk", {"robot": "desk"}, {"robot": "dock"}, cost=9.0),
@@ -254,6 +254,6 @@ def test_what_another_way_would_cost() -> None:
         (lambda: make_plan(Domain((Action("a", {"x": 1}, cost=0.0),)), {}, Goal("g", {"x": 1})), "costs 0"),
     ],
 )
-def test_bad_domains_are_refused(make: Any, says: str) -> None:
+def test_invalid_domains_are_refused(make: Any, says: str) -> None:
     with pytest.raises(InputError, match=says):
         make()

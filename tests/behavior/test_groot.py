@@ -73,7 +73,7 @@ class Watched:
         return body[0] if body else b""
 
 
-def test_the_tree_is_told_so_that_it_can_be_read_again() -> None:
+def test_tree_written_as_xml_is_read_back() -> None:
     told = as_xml(read_tree(XML))
     again = read_tree(told.replace("_fullpath", "_f").replace("_uid", "_u"))
     assert [(node.uid, node.type_name, node.name) for node in again.walk()] == [
@@ -88,7 +88,7 @@ def test_the_tree_is_told_so_that_it_can_be_read_again() -> None:
     assert [one.get("ID") for one in root.findall("TreeNodesModel/Action")] == ["Spin"]
 
 
-def test_status_is_as_the_nodes_have_it() -> None:
+def test_status_reply_equals_the_nodes_status() -> None:
     watched = Watched()
     assert set(statuses(watched.ask("S")).values()) == {(Status.IDLE, False)}
     watched.tick(0)
@@ -132,18 +132,18 @@ PLAIN = st.recursive(
 
 
 @given(PLAIN)
-def test_what_is_packed_can_be_unpacked(value: Any) -> None:
+def test_messagepack_values_are_read_back(value: Any) -> None:
     assert unpacked(packed(value)) == value
 
 
-def test_entries_are_told_by_subtree() -> None:
+def test_blackboard_reply_groups_entries_by_subtree() -> None:
     watched = Watched()
     watched.tick(0)
     assert unpacked(watched.ask("B", "Main;deep;nobody")) == {"Main": {"n": 3.0, "word": "go"}, "deep": {}}
     assert watched.monitor.answer(request("B", 1)) == [b"error", b"must be 2 parts message"]
 
 
-def test_changes_are_recorded_from_when_it_is_asked_for() -> None:
+def test_transitions_are_recorded_between_start_and_stop() -> None:
     watched = Watched()
     watched.tick(0)
     assert watched.ask("t") == b""
@@ -168,7 +168,7 @@ def test_changes_are_recorded_from_when_it_is_asked_for() -> None:
         request("I", 1, hooked(1, mode=7)),
     ],
 )  # fmt: skip
-def test_what_is_no_request_is_answered_with_an_error(parts: list[bytes]) -> None:
+def test_invalid_requests_are_answered_with_an_error(parts: list[bytes]) -> None:
     answer = Watched().monitor.answer(parts)
     assert answer[0] == b"error"
     assert len(answer) == 2
@@ -177,7 +177,7 @@ def test_what_is_no_request_is_answered_with_an_error(parts: list[bytes]) -> Non
 # Main: 1 Sequence, 2 Script, 3 SubTree, 4 ScriptCondition of Inner, 5 Spin, 6 Sleep
 
 
-def test_the_layout_of_requests_and_answers_is_the_headers() -> None:
+def test_request_and_reply_layout_follows_the_protocol_header() -> None:
     watched = Watched()
     # groot2_protocol.h: uint8 protocol, uint8 type, uint32 number, little endian; then char[16]
     header, body = watched.monitor.answer([b"\x02S\x01\x02\x03\x04"])
@@ -191,7 +191,7 @@ def test_the_layout_of_requests_and_answers_is_the_headers() -> None:
     )
 
 
-def test_an_answer_takes_the_place_of_a_nodes_own() -> None:
+def test_hook_status_replaces_the_nodes_status() -> None:
     watched = Watched()
     watched.ask("I", f"[{hooked(6, mode=1, desired_status='SUCCESS')}]")
     assert watched.tick(0) is Status.SUCCESS  # it does not sleep
@@ -204,7 +204,7 @@ def test_an_answer_takes_the_place_of_a_nodes_own() -> None:
     assert watched.ask("D") == b"[]"
 
 
-def test_after_a_tick_that_goes_on_an_answer_ends_it() -> None:
+def test_hook_after_a_running_tick_ends_the_node() -> None:
     watched = Watched()
     watched.ask("I", hooked(6, mode=1, desired_status="SUCCESS", position=1))
     assert watched.tick(0) is Status.SUCCESS
@@ -225,7 +225,7 @@ def test_after_a_tick_that_goes_on_an_answer_ends_it() -> None:
         ("I", hooked(4, mode=1, desired_status="FAILURE"), Status.FAILURE),
     ],
 )
-def test_a_breakpoint_is_left_by_every_way_out(kind: str, body: str, ends: Status) -> None:
+def test_breakpoint_is_released_by_every_command(kind: str, body: str, ends: Status) -> None:
     watched = Watched()
     watched.ask("I", hooked(4))
     other = ("I", hooked(6, enabled=False))
@@ -235,7 +235,7 @@ def test_a_breakpoint_is_left_by_every_way_out(kind: str, body: str, ends: Statu
     assert watched.told == [4]
 
 
-def test_a_breakpoint_that_is_unlocked_before_is_not_waited_at() -> None:
+def test_breakpoint_unlocked_in_advance_does_not_wait() -> None:
     watched = Watched()
     watched.ask("I", hooked(4))
     watched.ask("U", unlocked(4, "FAILURE", remove=True))
@@ -244,7 +244,7 @@ def test_a_breakpoint_that_is_unlocked_before_is_not_waited_at() -> None:
     assert watched.ask("D") == b"[]"
 
 
-def test_hooks_do_not_stand_where_a_condition_answers() -> None:
+def test_hook_is_ignored_where_a_precondition_decides() -> None:
     watched = Watched()
     watched.ask("I", hooked(5, mode=1, desired_status="FAILURE"))  # its _skipIf holds
     assert watched.tick(0) is Status.RUNNING
@@ -296,7 +296,7 @@ def watched_mission(folder: Path, port: int) -> tuple[Bus, TreeMissionNode, list
     return bus, mission, told
 
 
-def test_it_is_heard_by_wire(tmp_path: Path) -> None:
+def test_groot_server_answers_over_zmq(tmp_path: Path) -> None:
     zmq = pytest.importorskip("zmq")
     port = free_port(zmq)
     bus, _, _ = watched_mission(tmp_path, port)
@@ -312,7 +312,7 @@ def test_it_is_heard_by_wire(tmp_path: Path) -> None:
     bus.close()
 
 
-def test_breakpoints_hold_a_run_and_are_repeated_with_its_inputs(tmp_path: Path) -> None:
+def test_breakpoints_hold_a_run_and_are_replayed_from_inputs(tmp_path: Path) -> None:
     zmq = pytest.importorskip("zmq")
     port = free_port(zmq)
     bus, _, told = watched_mission(tmp_path, port)
@@ -358,7 +358,7 @@ def test_breakpoints_hold_a_run_and_are_repeated_with_its_inputs(tmp_path: Path)
     assert repeated == told
 
 
-def test_a_run_that_ends_at_a_breakpoint_ends(tmp_path: Path) -> None:
+def test_run_that_ends_at_a_breakpoint_does_not_hang(tmp_path: Path) -> None:
     zmq = pytest.importorskip("zmq")
     bus, mission, _ = watched_mission(tmp_path, free_port(zmq))
     said = {"kind": "I", "body": hooked(4)}

@@ -80,7 +80,7 @@ ALL = """<Sequence>
 </Sequence>"""
 
 
-def test_each_leaf_asks_for_what_its_ports_say(tmp_path: Path) -> None:
+def test_leaves_send_the_goals_given_by_their_ports(tmp_path: Path) -> None:
     mission = MissionHarness(tmp_path, ALL, Handy())
     mission.robot.finds = [msg.Point(x=0.3, y=0.1, z=0.02), msg.Point(x=0.5, y=0.0, z=0.02)]
     mission.run_for(3.0)
@@ -102,7 +102,7 @@ def test_each_leaf_asks_for_what_its_ports_say(tmp_path: Path) -> None:
     assert mission.entry("places")[0] == (0.3, 0.1, 0.02)
 
 
-def test_what_is_not_seen_is_a_failure_that_says_why(tmp_path: Path) -> None:
+def test_look_leaf_without_detections_fails_with_the_reason(tmp_path: Path) -> None:
     mission = MissionHarness(tmp_path, '<Look error_msg="{why}"/>', Handy())
     mission.run_for(1.0)
     assert mission.status[-1] == "FAILURE"
@@ -112,7 +112,7 @@ def test_what_is_not_seen_is_a_failure_that_says_why(tmp_path: Path) -> None:
 @given(
     st.floats(-5, 5), st.floats(-5, 5), st.floats(-3.1, 3.1), st.floats(0.01, 1.0), st.floats(0.05, 2.0)
 )  # fmt: skip
-def test_a_body_gets_to_any_pose_and_is_never_too_fast(
+def test_walk_command_reaches_any_pose_within_speed_limits(
     x: float, y: float, yaw: float, speed: float, turn: float
 ) -> None:
     target = here = SE2(x, y, yaw)
@@ -129,7 +129,7 @@ def test_a_body_gets_to_any_pose_and_is_never_too_fast(
 
 
 @pytest.mark.parametrize("at", [None, 2.05])
-def test_it_walks_to_what_it_sees_from_where_it_stands(tmp_path: Path, at: float | None) -> None:
+def test_walk_leaf_reaches_a_goal_relative_to_the_start_pose(tmp_path: Path, at: float | None) -> None:
     body = '<Walk goal="0.4;-0.2;1.2" speed="0.1"/>'
     mission = MissionHarness(tmp_path, body, Handy())
     goal = SE2(1.0, 2.0, 3.0) @ SE2(0.4, -0.2, 1.2)
@@ -145,7 +145,7 @@ def test_it_walks_to_what_it_sees_from_where_it_stands(tmp_path: Path, at: float
     assert mission.robot.commands[-1] == (0.0, 0.0, 0.0)
 
 
-def test_walking_stops_when_the_tree_turns_away_or_time_is_up(tmp_path: Path) -> None:
+def test_walk_leaf_stops_when_halted_or_timed_out(tmp_path: Path) -> None:
     for body in ('<Timeout msec="1000"><Walk goal="3;0;0"/></Timeout>', '<Walk goal="3;0;0" time_allowance="1"/>'):
         mission = MissionHarness(tmp_path, body, Handy())
         mission.run_for(2.0)
@@ -154,7 +154,7 @@ def test_walking_stops_when_the_tree_turns_away_or_time_is_up(tmp_path: Path) ->
         assert len(mission.robot.commands) > 5
 
 
-def test_a_hexapod_walks_by_a_tree(tmp_path: Path) -> None:
+def test_walk_leaf_moves_a_hexapod_to_its_goal(tmp_path: Path) -> None:
     file = tmp_path / "walk.xml"
     body = '<Walk goal="0.15;0.05;0.3" speed="0.1" turn_speed="0.3"/>'
     file.write_text(f'<root BTCPP_format="4"><BehaviorTree ID="Main">{body}</BehaviorTree></root>')
@@ -170,7 +170,7 @@ def test_a_hexapod_walks_by_a_tree(tmp_path: Path) -> None:
     assert abs(pose.rpy[2] - 0.3) < 0.05
 
 
-def test_topics_are_read_and_written(tmp_path: Path) -> None:
+def test_topic_leaves_read_and_publish_messages(tmp_path: Path) -> None:
     body = """<Sequence>
       <RetryUntilSuccessful num_attempts="50"><Delay delay_msec="100">
         <LastMessage topic="order" type="roboyard_msgs/msg/HomingOrder" field="number" value="{number}"/>
@@ -199,12 +199,12 @@ def test_topics_are_read_and_written(tmp_path: Path) -> None:
         ('<PublishMessage topic="a" type="std_msgs/msg/Bool" fields="date: true"/>', "no field 'date' .fields: data"),
     ],
 )
-def test_fields_that_there_are_not_are_found_when_a_tree_is_read(body: str, says: str) -> None:
+def test_unknown_message_fields_are_refused_when_a_tree_is_read(body: str, says: str) -> None:
     with pytest.raises(TreeError, match=says):
         read_tree(f'<root BTCPP_format="4"><BehaviorTree ID="Main">{body}</BehaviorTree></root>')
 
 
-def test_the_missions_that_come_with_roboyard_are_right() -> None:
+def test_library_missions_are_read_without_errors() -> None:
     found = sorted((Path(ry.__file__).parent / "scenarios" / "library" / "missions").glob("*.xml"))
     names = {"bystander", "driven", "handling", "loader", "machining", "partner", "team", "turns"}
     assert {file.name for file in found} == {"homing.xml", "youbot_loop.xml", *(f"cell_{name}.xml" for name in names)}
@@ -213,7 +213,7 @@ def test_the_missions_that_come_with_roboyard_are_right() -> None:
 
 
 @pytest.mark.slow
-def test_the_rover_comes_home_by_a_tree() -> None:
+def test_rover_homing_by_a_tree_succeeds() -> None:
     spec = load_spec("rover-homecoming", overrides=("method=tree",))
     outcome = run_scenario(spec, keep=False, serve=False)
     assert outcome.success, outcome.metrics

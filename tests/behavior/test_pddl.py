@@ -32,7 +32,7 @@ def drawn(seed: int, *, unit: bool) -> tuple[Domain, dict[str, Any], Goal]:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_what_is_written_is_read_back_with_the_same_cost(seed: int) -> None:
+def test_written_pddl_is_read_back_with_the_same_plan_cost(seed: int) -> None:
     domain, world, goal = drawn(seed, unit=False)
     written = as_pddl(domain, world, goal)
     other, there, wish = read_pddl(written.domain, written.problem)
@@ -45,7 +45,7 @@ def test_what_is_written_is_read_back_with_the_same_cost(seed: int) -> None:
     assert make_plan(other, there, wish).cost == pytest.approx(cost)
 
 
-def test_another_planners_shortest_plans_are_as_long(tmp_path: Path) -> None:
+def test_pyperplans_shortest_plans_have_the_same_length(tmp_path: Path) -> None:
     planner = pytest.importorskip("pyperplan.planner")
     search = pytest.importorskip("pyperplan.search")
     logging.disable(logging.INFO)
@@ -87,7 +87,7 @@ def carried(seed: int) -> tuple[Domain, dict[str, Any], Goal]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_unified_plannings_cheapest_plans_cost_as_much(seed: int) -> None:
+def test_unified_plannings_optimal_plans_cost_the_same(seed: int) -> None:
     pytest.importorskip("unified_planning", reason="unified-planning is missing: pip install 'roboyard[planning]'")
     domain, world, goal = carried(seed)
     plan = plan_by(domain, world, goal)
@@ -97,7 +97,7 @@ def test_unified_plannings_cheapest_plans_cost_as_much(seed: int) -> None:
         plan_by(domain, world, Goal("both", {"on p0": "t0", "on p1": "t0"}))
 
 
-def test_without_unified_planning_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_unified_planning_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "unified_planning.environment", None)
     monkeypatch.setitem(sys.modules, "unified_planning", None)
     domain = Domain((Action("go", {"at": "b"}, {"at": "a"}),))
@@ -119,7 +119,7 @@ TRIP = """(define (problem trip) (:domain trips)
   (:goal (and {goal})) (:metric minimize (total-cost)))"""
 
 
-def test_variables_types_and_costs_are_read() -> None:
+def test_pddl_variables_types_and_costs_are_read() -> None:
     plan = make_plan(*read_pddl(GRIPPER, TRIP.format(goal="(at t z)")))
     assert plan.cost == 5.0
     assert [step.binding["b"] for step in plan.steps] == ["y", "z"]
@@ -136,13 +136,13 @@ def test_variables_types_and_costs_are_read() -> None:
         (GRIPPER, "(or (at t z) (at t y))", r"the goal: \(or .*\) is not known"),
     ],
 )
-def test_what_is_no_pddl_is_said(domain: str, goal: str, says: str) -> None:
+def test_invalid_pddl_is_refused_with_the_cause(domain: str, goal: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         read_pddl(domain, TRIP.format(goal=goal))
 
 
 @given(st.integers(0, 1), st.integers(0, 200), st.sampled_from(["", "(", ")", "x", "(x)", "-", "3", "not", "and"]))
-def test_whatever_is_wrong_in_a_file_is_said(which: int, place: int, instead: str) -> None:
+def test_mutated_pddl_raises_only_documented_errors(which: int, place: int, instead: str) -> None:
     texts = [GRIPPER, TRIP.format(goal="(at t z)")]
     words = re.findall(r"[()]|[^\s()]+", re.sub(";.*", "", texts[which]))
     words[place % len(words)] = instead

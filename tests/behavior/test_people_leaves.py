@@ -39,7 +39,7 @@ def counts(folder: Path, weights: str, seed: int, rounds: int = 400) -> list[int
     return [int(mission._tree.blackboard.get(name)) for name in "abc"]
 
 
-def test_children_are_drawn_by_weight_and_alike_for_the_same_seed(tmp_path: Path) -> None:
+def test_weighted_random_follows_weights_and_repeats_by_seed(tmp_path: Path) -> None:
     found = counts(tmp_path, "6;3;0", 3)
     assert sum(found) == 400
     assert found[2] == 0
@@ -49,7 +49,7 @@ def test_children_are_drawn_by_weight_and_alike_for_the_same_seed(tmp_path: Path
 
 
 @pytest.mark.parametrize("weights", ["1;1", "1;-1;1", "0;0;0", "1;nan;1"])
-def test_weights_that_make_no_sense_are_told(tmp_path: Path, weights: str) -> None:
+def test_invalid_weights_are_refused(tmp_path: Path, weights: str) -> None:
     with pytest.raises(RunError, match="weights"):
         counts(tmp_path, weights, 1)
 
@@ -62,7 +62,7 @@ def anna_who(folder: Path, body: str, **said: Any) -> tuple[Run, list[str]]:
     return run, status
 
 
-def test_a_tree_leads_a_person(tmp_path: Path) -> None:
+def test_tree_moves_a_person_to_its_target(tmp_path: Path) -> None:
     body = """<Sequence>
       <ActorMovement target="1.5;0.5;-1"/><ActorAnimation animation_name="reach" place="1.7;0.1;1.1"/></Sequence>"""
     run, status = anna_who(tmp_path, body, at=(0.0, 0.0, 0.0))
@@ -77,14 +77,14 @@ def test_a_tree_leads_a_person(tmp_path: Path) -> None:
     ('<ActorAnimation animation_name="reach" place="9;9;9"/>', "reach"),
     ('<ActorMovement target="1;2" velocity="50"/>', "velocity"),
 ])  # fmt: skip
-def test_what_a_person_refuses_fails_with_the_reason(tmp_path: Path, leaf: str, told: str) -> None:
+def test_leaf_fails_if_the_person_rejects_the_request(tmp_path: Path, leaf: str, told: str) -> None:
     run, status = anna_who(tmp_path, leaf)
     with run:
         assert run.until(lambda: status[-1:] == ["FAILURE"], timeout=5.0)
 
 
 @pytest.mark.parametrize(("velocity", "pace", "expected"), [(0.7, 1.0, 0.7), (0.7, 1.3, 0.7), (0.0, 1.2, None)])
-def test_how_fast_they_walk(tmp_path: Path, velocity: float, pace: float, expected: float | None) -> None:
+def test_person_walks_at_the_given_velocity_or_pace(tmp_path: Path, velocity: float, pace: float, expected: float | None) -> None:
     run, _ = anna_who(tmp_path, f'<ActorMovement target="8;0" velocity="{velocity}"/>', pace=pace)
     with run:
         places: list[tuple[float, float]] = []
@@ -99,7 +99,7 @@ def test_how_fast_they_walk(tmp_path: Path, velocity: float, pace: float, expect
     assert speed == pytest.approx(pace * usual if expected is None else expected, rel=0.01)
 
 
-def test_a_mission_beside_errands_is_refused(tmp_path: Path) -> None:
+def test_mission_combined_with_other_plans_is_refused(tmp_path: Path) -> None:
     with Run("empty", record=False) as run:
         with pytest.raises(ConfigError, match="several of errands, stroll and mission"):
             run.add_person("anna", mission="tree.xml", stroll=((0.0, 0.0), (1.0, 0.0)))
@@ -112,7 +112,7 @@ angles = st.floats(-math.pi, math.pi)
 
 
 @given(places, angles, st.floats(0, 1.5), angles)
-def test_the_tool_leans_away_from_the_foot_across_what_lies_there(
+def test_leaning_pose_tilts_the_tool_away_from_the_arm_base(
     place: tuple[float, float, float], yaw: float, tilt: float, turned: float
 ) -> None:
     now = SE3.from_xyz_rpy((0.0, 0.0, 0.0), (math.pi, 0.0, turned))

@@ -114,7 +114,7 @@ def whats(pursuit: Pursuit) -> list[str]:
     return [event.what for event in pursuit.events if event.what not in ("does", "did")]
 
 
-def test_a_goal_is_reached_by_its_plan(tasks: Tasks) -> None:
+def test_pursuit_reaches_its_goals_by_plans(tasks: Tasks) -> None:
     pursuit = made(tasks, "fetch", "home")
     assert run(pursuit) is Status.SUCCESS
     assert Do.log == ["drive shelf", "pick cup", "drive desk", "put cup", "drive dock"]
@@ -122,7 +122,7 @@ def test_a_goal_is_reached_by_its_plan(tasks: Tasks) -> None:
     assert pursuit.world["on desk"] == "cup"
 
 
-def test_what_fails_is_tried_again_then_another_way(tasks: Tasks) -> None:
+def test_failed_step_is_retried_then_replaced(tasks: Tasks) -> None:
     Do.fails["pick cup"] = 1
     pursuit = made(tasks, "fetch")
     assert run(pursuit) is Status.SUCCESS
@@ -138,7 +138,7 @@ def test_what_fails_is_tried_again_then_another_way(tasks: Tasks) -> None:
     )
 
 
-def test_of_steps_that_failed_the_one_of_long_ago_is_tried_first(tasks: Tasks) -> None:
+def test_least_recently_failed_step_is_tried_first(tasks: Tasks) -> None:
     Do.fails.update({"pick cup": 4, "call": 2})
     pursuit = made(tasks, "fetch")
     assert run(pursuit) is Status.SUCCESS
@@ -147,7 +147,7 @@ def test_of_steps_that_failed_the_one_of_long_ago_is_tried_first(tasks: Tasks) -
     assert Do.log[-1] == "call"  # though picking is cheaper
 
 
-def test_failures_count_by_the_step(tasks: Tasks) -> None:
+def test_failures_are_counted_per_step(tasks: Tasks) -> None:
     Do.fails.update(dict.fromkeys(("drive shelf", "pick cup", "drive desk", "put cup"), 5))
     factory = Factory()
     factory.register(Do)
@@ -161,7 +161,7 @@ def test_failures_count_by_the_step(tasks: Tasks) -> None:
     assert "pick (place shelf, thing cup) failed 6 times" in pursuit.results[0]
 
 
-def test_what_never_works_is_given_up_with_the_cause(tasks: Tasks) -> None:
+def test_goal_that_always_fails_is_abandoned_with_the_cause(tasks: Tasks) -> None:
     Do.fails.update({"pick cup": 100, "call": 100})
     pursuit = made(tasks, "fetch", "home")
     assert run(pursuit) is Status.FAILURE
@@ -169,14 +169,14 @@ def test_what_never_works_is_given_up_with_the_cause(tasks: Tasks) -> None:
     assert pursuit.results[1] == ""
 
 
-def test_what_cannot_be_is_said_and_the_next_task_begun(tasks: Tasks) -> None:
+def test_impossible_goal_is_reported_and_the_next_one_started(tasks: Tasks) -> None:
     pursuit = made(tasks, "moon", "home")
     assert run(pursuit) is Status.FAILURE
     assert "moon is impossible, because no action makes robot = moon" in pursuit.results[0]
     assert pursuit.results[1] == ""
 
 
-def test_a_goal_worth_more_comes_first_and_the_other_goes_on_after_it(tasks: Tasks) -> None:
+def test_goal_of_higher_usability_preempts_and_the_other_resumes(tasks: Tasks) -> None:
     pursuit = made(tasks, "fetch", "answer")
 
     def sensed(tick: int) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def test_a_goal_worth_more_comes_first_and_the_other_goes_on_after_it(tasks: Tas
     assert whats(pursuit)[:2] == ["plans", "leaves"]
 
 
-def test_a_change_that_breaks_the_plan_leads_to_another(tasks: Tasks) -> None:
+def test_change_that_invalidates_the_plan_causes_replanning(tasks: Tasks) -> None:
     def moved(tick: int) -> dict[str, Any]:
         return {"on shelf": "nothing", "on dock": "cup"} if tick == 2 else {}
 
@@ -205,14 +205,14 @@ def test_a_change_that_breaks_the_plan_leads_to_another(tasks: Tasks) -> None:
     assert "put cup" not in Do.log
 
 
-def test_a_plan_that_the_same_change_overtakes_again_and_again_is_given_up(tasks: Tasks) -> None:
+def test_goal_is_abandoned_if_one_change_recurs_too_often(tasks: Tasks) -> None:
     pursuit = made(tasks, "fetch")
     assert run(pursuit, sensed=lambda tick: {"robot": "dock"} if tick % 4 == 3 else {}) is Status.FAILURE
     assert "robot is dock, and shelf is needed, 6 times" in pursuit.results[0]
     assert whats(pursuit).count("changes") == 6
 
 
-def test_of_places_near_to_each_other_the_believed_one_is_seen(tasks: Tasks) -> None:
+def test_nearby_places_are_resolved_to_the_believed_one(tasks: Tasks) -> None:
     tasks = replace(tasks, senses={"robot": SenseOf(near=0.3)})
     senses = Senses(SimpleNamespace(frame=str), tasks, None, "map", "base_link")  # type: ignore[arg-type]
     places = {"desk": (4.0, 0.0, 0.0), "point 1": (4.1, 0.0, 0.0)}
@@ -224,7 +224,7 @@ def test_of_places_near_to_each_other_the_believed_one_is_seen(tasks: Tasks) -> 
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_random_failures_are_mended(tasks: Tasks, seed: int) -> None:
+def test_random_failures_are_recovered_from(tasks: Tasks, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for what in ("drive desk", "drive shelf", "drive dock", "pick cup", "put cup"):
         Do.fails[what] = int(rng.integers(0, 2))
@@ -235,7 +235,7 @@ def test_random_failures_are_mended(tasks: Tasks, seed: int) -> None:
 
 
 @pytest.mark.parametrize("at", [1, 3, 6, 9, 14, 17])
-def test_a_saved_pursuit_goes_on_in_the_same_way(tasks: Tasks, at: int) -> None:
+def test_saved_pursuit_continues_identically(tasks: Tasks, at: int) -> None:
     Do.fails["pick cup"] = 2
     straight = made(tasks, "fetch", "home")
     assert run(straight) is Status.SUCCESS
@@ -264,7 +264,7 @@ def test_a_saved_pursuit_goes_on_in_the_same_way(tasks: Tasks, at: int) -> None:
         ("effects: {robot: $to}", "effect: {robot: $to}", "effect"),
     ],
 )  # fmt: skip
-def test_bad_files_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_invalid_task_files_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
     file = tmp_path / "tasks.yaml"
     assert old in FILE
     file.write_text(FILE.replace(old, new))
@@ -282,7 +282,7 @@ class Speaker(Node):
         self.timer(rate=10.0, callback=lambda: self.said.publish(msg.String(data="well")))
 
 
-def test_a_mission_lets_go_of_what_its_plans_listened_to(tmp_path: Path) -> None:
+def test_mission_drops_subscriptions_of_finished_plans(tmp_path: Path) -> None:
     words = '<LastMessage topic="said" type="std_msgs/msg/String" field="data"/>'
     file = tmp_path / "tasks.yaml"
     file.write_text(

@@ -64,7 +64,7 @@ TWO = """<Sequence>
 </Sequence>"""
 
 
-def test_goals_are_sent_one_after_the_other(tmp_path: Path) -> None:
+def test_mission_sends_goals_in_sequence(tmp_path: Path) -> None:
     mission = MissionHarness(tmp_path, TWO, NavigatingRobot())
     mission.run_for(5.0)
     assert mission.robot.asked == [1.0, 2.0]
@@ -73,7 +73,7 @@ def test_goals_are_sent_one_after_the_other(tmp_path: Path) -> None:
     assert [1, "Sequence::1", "IDLE", "RUNNING"] in mission.events
 
 
-def test_a_refused_goal_is_a_failure_that_says_why(tmp_path: Path) -> None:
+def test_rejected_goal_is_a_failure_with_the_reason(tmp_path: Path) -> None:
     body = '<Fallback><NavigateToPose goal="11;0;0" error_msg="{why}"/><NavigateToPose goal="3;0;0"/></Fallback>'
     mission = MissionHarness(tmp_path, body, NavigatingRobot())
     mission.run_for(4.0)
@@ -82,7 +82,7 @@ def test_a_refused_goal_is_a_failure_that_says_why(tmp_path: Path) -> None:
     assert "too far away" in mission.entry("why")
 
 
-def test_a_goal_is_broken_off_when_the_tree_turns_away(tmp_path: Path) -> None:
+def test_halted_leaf_cancels_its_goal(tmp_path: Path) -> None:
     mission = MissionHarness(
         tmp_path, '<Timeout msec="500"><NavigateToPose goal="1;0;0"/></Timeout>', NavigatingRobot()
     )
@@ -92,7 +92,7 @@ def test_a_goal_is_broken_off_when_the_tree_turns_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [0.05, 0.55, 1.35, 2.6])
-def test_a_mission_that_was_saved_goes_on_in_the_same_way(tmp_path: Path, at: float) -> None:
+def test_saved_mission_continues_identically(tmp_path: Path, at: float) -> None:
     straight = MissionHarness(tmp_path, TWO, NavigatingRobot())
     straight.run_for(at)
     saved = straight.bus.save()
@@ -115,12 +115,12 @@ def test_a_mission_that_was_saved_goes_on_in_the_same_way(tmp_path: Path, at: fl
         ("<Fly/>", "Node not recognized: Fly"),
     ],
 )
-def test_bad_missions_are_refused_when_they_are_added(tmp_path: Path, body: str, says: str) -> None:
+def test_invalid_missions_are_refused_when_added(tmp_path: Path, body: str, says: str) -> None:
     with pytest.raises((TreeError, RoboyardError), match=says):
         MissionHarness(tmp_path, body, NavigatingRobot())
 
 
-def test_leaves_on_the_bus_can_be_looked_at_without_one() -> None:
+def test_bus_leaves_are_read_but_not_ticked_without_a_bus() -> None:
     tree = read_tree('<root BTCPP_format="4"><BehaviorTree ID="M"><Spin spin_dist="1"/></BehaviorTree></root>')
     with pytest.raises(RoboyardError, match="on no bus"):
         tree.tick_once()
@@ -148,7 +148,7 @@ class Answers:
         return "".join(tree.tick_once(k * 100_000_000).name[0] for k in range(ticks))
 
 
-def test_recovery_comes_between_tries() -> None:
+def test_recovery_node_runs_recovery_between_attempts() -> None:
     leaves = Answers(Try="FFS", Mend="S")
     assert leaves.run('<RecoveryNode number_of_retries="2"><Try/><Mend/></RecoveryNode>', 1) == "S"
     assert leaves.calls == ["Try", "Mend", "Try", "Mend", "Try"]
@@ -157,13 +157,13 @@ def test_recovery_comes_between_tries() -> None:
     assert leaves.calls == ["Try", "Mend", "Try"]
 
 
-def test_a_pipeline_ticks_what_came_before_again() -> None:
+def test_pipeline_sequence_ticks_earlier_children_again() -> None:
     leaves = Answers(Plan="S", Drive="RRS")
     assert leaves.run("<PipelineSequence><Plan/><Drive/></PipelineSequence>", 3) == "RRS"
     assert leaves.calls == ["Plan", "Drive"] * 3
 
 
-def test_a_rate_is_kept_by_the_time_of_the_ticks() -> None:
+def test_rate_controller_uses_tick_times() -> None:
     leaves = Answers(Plan="S")
     body = '<KeepRunningUntilFailure><RateController hz="2"><Plan/></RateController></KeepRunningUntilFailure>'
     assert leaves.run(body, 3) == "RRR"
@@ -172,7 +172,7 @@ def test_a_rate_is_kept_by_the_time_of_the_ticks() -> None:
     assert leaves.calls.count("Plan") >= 2
 
 
-def test_round_robin_goes_on_with_the_next() -> None:
+def test_round_robin_continues_with_the_next_child() -> None:
     leaves = Answers(A="S", B="S", C="S")
     leaves.run("<KeepRunningUntilFailure><RoundRobin><A/><B/><C/></RoundRobin></KeepRunningUntilFailure>", 2)
     assert leaves.calls == ["A", "B"]

@@ -23,7 +23,7 @@ def wxyz(rotation):
 
 
 @given(SEEDS)
-def test_products_and_turned_vectors(seed):
+def test_products_and_rotated_vectors_equal_scipys(seed):
     a, b = rotations(seed), rotations(seed + 1)
     v = np.random.default_rng(seed).normal(size=(6, 3))
     np.testing.assert_allclose(quat.normalize(quat.multiply(wxyz(a), wxyz(b))), wxyz(a * b), atol=1e-12)
@@ -32,7 +32,7 @@ def test_products_and_turned_vectors(seed):
 
 
 @given(SEEDS)
-def test_matrices_and_angles(seed):
+def test_matrices_and_angles_equal_scipys(seed):
     a = rotations(seed)
     q = wxyz(a)
     np.testing.assert_allclose(quat.to_matrix(q), a.as_matrix(), atol=1e-12)
@@ -45,14 +45,14 @@ def test_matrices_and_angles(seed):
 
 
 @given(SEEDS, st.floats(0.0, 1.0))
-def test_slerp(seed, s):
+def test_slerp_equals_scipys(seed, s):
     a, b = rotations(seed, 2)
     expected = Slerp([0.0, 1.0], Rotation.concatenate([a, b]))(s)
     got = Rotation.from_quat(quat.slerp(wxyz(a), wxyz(b), s), scalar_first=True)
     assert (got * expected.inv()).magnitude() < 1e-7 or (a.inv() * b).magnitude() > 3.14
 
 
-def test_slerp_over_many_and_between_neighbours():
+def test_slerp_broadcasts_and_handles_close_quaternions():
     a, b = wxyz(rotations(1)), wxyz(rotations(2))
     path = quat.slerp(a[0], b[0], np.linspace(0.0, 1.0, 11))
     assert path.shape == (11, 4)
@@ -65,7 +65,7 @@ def test_slerp_over_many_and_between_neighbours():
 
 
 @given(SEEDS)
-def test_from_two_vectors(seed):
+def test_rotation_from_two_vectors_aligns_them(seed):
     a, b = np.random.default_rng(seed).normal(size=(2, 5, 3))
     q = quat.from_two_vectors(a, b)
     turned = quat.rotate(q, a)
@@ -76,19 +76,19 @@ def test_from_two_vectors(seed):
 
 
 @pytest.mark.parametrize("axis", np.vstack([np.eye(3), -np.eye(3), [[0.6, 0.8, 0.0]], [[0.5, 0.5, 0.7]]]))
-def test_from_opposite_vectors(axis):
+def test_rotation_from_opposite_vectors_is_a_half_turn(axis):
     np.testing.assert_allclose(quat.rotate(quat.from_two_vectors(axis, -axis), axis), -axis, atol=1e-9)
     np.testing.assert_allclose(quat.from_two_vectors(axis, 3.0 * axis), [1, 0, 0, 0], atol=1e-12)
 
 
-def test_half_turns_keep_their_axis():
+def test_half_turn_rotations_keep_their_axis():
     for axis in np.eye(3):
         R = Rotation.from_rotvec(np.pi * axis).as_matrix()
         np.testing.assert_allclose(np.abs(quat.from_matrix(R)), [0, *axis], atol=1e-12)
         assert quat.normalize([0.0, *-axis]).tolist() == [0.0, *axis]
 
 
-def test_tiny_turns_keep_their_digits():
+def test_tiny_rotations_keep_their_precision():
     vector = np.array([1e-9, -2e-9, 3e-9])
     np.testing.assert_allclose(quat.to_rotation_vector(quat.from_rotation_vector(vector)), vector, rtol=1e-12)
     assert quat.to_rotation_vector([1.0, 0.0, 0.0, 0.0]).tolist() == [0.0, 0.0, 0.0]
@@ -107,6 +107,6 @@ def test_tiny_turns_keep_their_digits():
         lambda: quat.from_two_vectors(np.zeros(3), np.ones(3)),
     ],
 )
-def test_what_is_no_rotation_is_refused(make):
+def test_invalid_rotations_are_refused(make):
     with pytest.raises(InputError):
         make()

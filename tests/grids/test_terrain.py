@@ -15,7 +15,7 @@ def made(kind: str, seed: int = 0, **settings: float) -> Terrain:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_same_seeds_make_the_same_ground_within_its_relief(kind: str) -> None:
+def test_terrain_repeats_by_seed_and_stays_within_its_relief(kind: str) -> None:
     one, other = made(kind, 3, relief=0.2), made(kind, 3, relief=0.2)
     assert (one.heights == other.heights).all()
     assert np.ptp(one.heights) <= (1.0 if kind == "stairs" else 0.2) + 1e-12
@@ -24,7 +24,7 @@ def test_same_seeds_make_the_same_ground_within_its_relief(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind, (_, smooth) in KINDS.items() if not smooth])
-def test_boxes_cover_what_is_not_level_once(kind: str) -> None:
+def test_terrain_boxes_cover_uneven_ground_once(kind: str) -> None:
     ground = made(kind, 1, share=0.4)
     rng = np.random.default_rng(2)
     points = rng.uniform([0.5, -0.5], [2.5, 0.5], (400, 2))
@@ -34,7 +34,7 @@ def test_boxes_cover_what_is_not_level_once(kind: str) -> None:
     np.testing.assert_allclose((inside * boxes[:, 4]).sum(axis=1), ground.height(points))
 
 
-def test_smooth_ground_goes_through_its_corners_and_has_no_steps() -> None:
+def test_smooth_terrain_is_continuous_through_its_corners() -> None:
     ground = made("rough", 5)
     rows, columns = np.indices(ground.heights.shape)
     corners = np.stack([0.5 + 0.2 * columns, -0.5 + 0.2 * rows], axis=-1)
@@ -43,14 +43,14 @@ def test_smooth_ground_goes_through_its_corners_and_has_no_steps() -> None:
     assert np.abs(np.diff(ground.height(way))).max() < 1e-3
 
 
-def test_stairs_go_up_by_the_relief_and_a_ditch_goes_down() -> None:
+def test_stairs_rise_and_ditches_fall_by_the_relief() -> None:
     assert made("stairs", relief=0.15).heights[0].max() == pytest.approx(0.15 * 4)
     assert set(np.diff(made("stairs", relief=0.15).heights[0][:5]).round(9)) == {0.15, 0.0}
     assert set(made("ditch", relief=0.3).heights.ravel()) == {0.0, -0.3}
     assert set(made("wall", relief=0.3).heights.ravel()) == {0.0, 0.3}
 
 
-def test_what_is_no_ground_is_refused() -> None:
+def test_invalid_terrain_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="blocks"):
         made("block")
     with pytest.raises(InputError, match="share"):

@@ -35,7 +35,7 @@ def row(pose: SE2) -> np.ndarray:
 # -- motion ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("model", ["diff", "diff-corrected", "omni", "omni-corrected"])
 @pytest.mark.parametrize("step", [SE2(0.3, 0.05, 0.2), SE2(0.2, -0.1, -0.3)])
-def test_samples_of_a_motion_have_the_density_that_is_said(model: str, step: SE2) -> None:
+def test_motion_samples_follow_the_models_density(model: str, step: SE2) -> None:
     """Histogram over cells in the plane of the way against the density summed over the turn."""
     config = AmclConfig(robot_model_type=model)
     samples = moved(np.zeros((40_000, 3)), step, config, np.random.default_rng(1))
@@ -49,7 +49,7 @@ def test_samples_of_a_motion_have_the_density_that_is_said(model: str, step: SE2
     assert np.abs(counts - expected).max() < 6 * np.sqrt(expected.max())
 
 
-def test_without_noise_a_motion_is_exact() -> None:
+def test_motion_without_noise_is_exact() -> None:
     still = dict.fromkeys(("alpha1", "alpha2", "alpha3", "alpha4", "alpha5"), 0.0)
     start, step = SE2(1.0, 2.0, 0.5), SE2(0.3, 0.1, 0.4)
     for model in ("diff", "omni"):
@@ -57,7 +57,7 @@ def test_without_noise_a_motion_is_exact() -> None:
         assert SE2(*end[0]).almost_equal(start @ step)
 
 
-def test_driving_backwards_is_not_taken_for_turning_about() -> None:
+def test_reversing_has_the_noise_of_driving_forward() -> None:
     back = moved(np.zeros((2000, 3)), SE2(-0.3, 0.0, 0.0), AmclConfig(), np.random.default_rng(0))
     there = moved(np.zeros((2000, 3)), SE2(0.3, 0.0, 0.0), AmclConfig(), np.random.default_rng(0))
     assert back.std(axis=0) == pytest.approx(there.std(axis=0), rel=0.15)
@@ -66,7 +66,7 @@ def test_driving_backwards_is_not_taken_for_turning_about() -> None:
 # -- resampling --------------------------------------------------------------------------------------------------------
 @given(SEEDS, st.integers(1, 200))
 @settings(max_examples=40, deadline=None)
-def test_low_variance_draws_each_as_often_as_its_weight_says(seed: int, count: int) -> None:
+def test_low_variance_resampling_follows_the_weights(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     weights = rng.random(30) ** 3
     drawn = np.bincount(low_variance(weights, count, rng), minlength=30)
@@ -75,7 +75,7 @@ def test_low_variance_draws_each_as_often_as_its_weight_says(seed: int, count: i
     assert (np.abs(drawn - wanted) < 1 + 1e-9).all()
 
 
-def test_the_kld_bound_is_the_quantile_it_stands_for() -> None:
+def test_kld_bound_equals_the_chi_square_quantile() -> None:
     """2 n ε is chi-square distributed with k - 1 degrees of freedom; 0.99 is the 83.9 % quantile of the normal one."""
     for count in (2, 10, 100, 1000):
         exact = stats.chi2.ppf(stats.norm.cdf(0.99), count - 1) / (2 * 0.05)
@@ -97,7 +97,7 @@ def test_spread_particles_need_more_samples() -> None:
 
 @given(st.lists(st.tuples(*[st.floats(-1e4, 1e4)] * 3), min_size=2, max_size=20))
 @settings(max_examples=40, deadline=None)
-def test_bins_have_keys_of_their_own_in_their_order(poses: list[tuple[float, float, float]]) -> None:
+def test_bin_keys_are_unique_and_ordered(poses: list[tuple[float, float, float]]) -> None:
     cells = bins(np.array(poses))
     rows, by_row = np.unique(cells, axis=0, return_inverse=True)
     numbers, by_key = np.unique(keys(cells), return_inverse=True)
@@ -105,12 +105,12 @@ def test_bins_have_keys_of_their_own_in_their_order(poses: list[tuple[float, flo
     assert (by_row.reshape(-1) == by_key).all()
 
 
-def test_effective_count() -> None:
+def test_effective_sample_size_of_extreme_weights() -> None:
     assert effective(np.full(10, 0.1)) == pytest.approx(10)
     assert effective(np.eye(10)[0]) == pytest.approx(1)
 
 
-def test_clusters_are_apart_and_headings_go_round() -> None:
+def test_clusters_are_separated_and_headings_wrap() -> None:
     rng = np.random.default_rng(0)
     one = np.column_stack([rng.normal(0, 0.1, (300, 2)), wrap_angle(rng.normal(math.pi, 0.05, 300))])
     two = np.column_stack([rng.normal(5, 0.1, (100, 2)), rng.normal(0, 0.05, 100)])
@@ -123,7 +123,7 @@ def test_clusters_are_apart_and_headings_go_round() -> None:
 # -- the map -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("model", LASER_MODELS)
 @pytest.mark.parametrize("place", [SE2(-1.0, -2.0, 0.0), SE2(4.0, 1.0, 2.1)])
-def test_a_scan_is_likeliest_where_it_was_taken(model: str, place: SE2) -> None:
+def test_scan_is_most_likely_at_its_true_pose(model: str, place: SE2) -> None:
     grid = room(place)
     pose = place @ SE2(4.0, 3.5, 0.4)
     sensor = SensorModel(grid, AmclConfig(laser_model_type=model))
@@ -136,7 +136,7 @@ def test_a_scan_is_likeliest_where_it_was_taken(model: str, place: SE2) -> None:
 
 @given(SEEDS)
 @settings(max_examples=20, deadline=None)
-def test_alignment_finds_back(seed: int) -> None:
+def test_alignment_recovers_the_true_pose(seed: int) -> None:
     rng = np.random.default_rng(seed)
     grid = room(SE2(*rng.uniform(-9, 9, 2), rng.uniform(-3, 3)))
     pose = grid.frame.T_map_grid @ SE2(4.0 + rng.uniform(-0.3, 0.3), 3.5, rng.uniform(-3, 3))
@@ -149,7 +149,7 @@ def test_alignment_finds_back(seed: int) -> None:
     assert ended.shares[0] > 0.9
 
 
-def test_in_a_long_corridor_nothing_is_known_of_the_way_along_it() -> None:
+def test_alignment_in_a_corridor_keeps_the_longitudinal_prior() -> None:
     cells = np.zeros((60, 400), np.int8)
     cells[:3], cells[-3:] = 100, 100
     grid = OccupancyGrid(cells, GridFrame(0.05, cells.shape))
@@ -165,7 +165,7 @@ def test_in_a_long_corridor_nothing_is_known_of_the_way_along_it() -> None:
     assert covariance[1, 1] < 0.001
 
 
-def test_beams_through_walls_speak_against_a_pose() -> None:
+def test_beams_through_walls_lower_a_poses_merit() -> None:
     grid = room()
     sensor = SensorModel(grid, AmclConfig())
     sensed = sense(scan_at(grid, START), sensor.config)
@@ -178,13 +178,13 @@ def test_beams_through_walls_speak_against_a_pose() -> None:
     assert seen[0] == pytest.approx(2 / 3, abs=0.06)
 
 
-def test_what_goes_through_walls_costs_belief_and_what_is_short_next_to_none() -> None:
+def test_belief_falls_for_beams_through_walls_not_short_ones() -> None:
     assert belief(1.0, 0.0) == 1.0
     assert belief(0.5, 0.0) > 0.9
     assert belief(0.9, 0.1) < 0.85
 
 
-def test_a_search_finds_where_a_scan_was_taken() -> None:
+def test_global_search_finds_the_pose_of_a_scan() -> None:
     grid = room()
     sensor, space = SensorModel(grid, AmclConfig()), FreeSpace(grid)
     for pose in (START, SE2(0.5, 2.5, -2.0), SE2(5.5, 0.0, 1.5)):
@@ -209,18 +209,18 @@ def run(seed: int = 0, steps: int = 80, jump: SE2 | None = None, anywhere: bool 
 
 
 @pytest.mark.parametrize("model", LASER_MODELS)
-def test_driving_it_knows_where_it_is(model: str) -> None:
+def test_amcl_tracks_the_pose_while_driving(model: str) -> None:
     errors, _, last = run(laser_model_type=model)
     assert np.median(errors[10:]) < 0.03
     assert last.explained > 0.9
 
 
-def test_from_nothing_and_when_carried_off() -> None:
+def test_amcl_localizes_globally_and_after_kidnapping() -> None:
     assert run(seed=1, anywhere=True)[0][20:].max() < 0.1
     assert run(seed=2, steps=160, jump=SE2(0.5, 2.3, -2.0))[0][-20:].max() < 0.1
 
 
-def test_people_about_the_robot_do_not_lead_it_astray() -> None:
+def test_amcl_is_not_misled_by_people_around_the_robot() -> None:
     """Two fifths of the beams end on something that goes along with the base."""
     grid, tested = room(), Amcl(rng=np.random.default_rng(0))
     tested.set_map(grid)
@@ -237,7 +237,7 @@ def test_people_about_the_robot_do_not_lead_it_astray() -> None:
     assert np.median(errors) < 0.04
 
 
-def test_beams_of_strangers_are_left_out_and_others_stay() -> None:
+def test_beams_of_unmapped_obstacles_are_dropped() -> None:
     grid = room()
     sensor, scan = SensorModel(grid, AmclConfig()), scan_at(grid, START)
     ranges = scan.ranges.copy()
@@ -251,7 +251,7 @@ def test_beams_of_strangers_are_left_out_and_others_stay() -> None:
     assert without_strangers(sensor, START, everywhere, 0.5) is everywhere
 
 
-def test_runs_are_bit_equal_and_go_on_alike_when_saved() -> None:
+def test_amcl_repeats_and_continues_bit_for_bit() -> None:
     grid = room()
     scans = [scan for _, scan in drive(grid, START, 30, 0)]
     ends = []
@@ -273,7 +273,7 @@ def test_runs_are_bit_equal_and_go_on_alike_when_saved() -> None:
         assert (weights == ends[0][1]).all()
 
 
-def test_standing_still_costs_nothing_and_drifts_nowhere() -> None:
+def test_stationary_robot_needs_no_update_and_does_not_drift() -> None:
     """Forced updates as of an hour of standing, once every half minute, with the laser's noise each time."""
     grid, rng = room(), np.random.default_rng(3)
     tested = Amcl(rng=np.random.default_rng(3))
@@ -289,7 +289,7 @@ def test_standing_still_costs_nothing_and_drifts_nowhere() -> None:
     assert max(place.distance(START) for place in places[5:]) < 0.02
 
 
-def test_lasers_take_turns() -> None:
+def test_each_laser_is_weighed_after_its_own_motion() -> None:
     """Each of two lasers is weighed when the base has moved since that laser's own last time."""
     grid = room()
     tested = Amcl()
@@ -305,7 +305,7 @@ def test_lasers_take_turns() -> None:
     assert found.T_map_base.distance(pose) < 0.05
 
 
-def test_ranges_that_say_nothing_are_left_out() -> None:
+def test_invalid_ranges_are_ignored() -> None:
     grid = room()
     tested = Amcl()
     tested.set_map(grid)
@@ -324,7 +324,7 @@ def test_ranges_that_say_nothing_are_left_out() -> None:
     ).T_map_base.distance(START) < 0.03  # fmt: skip
 
 
-def test_what_is_missing_is_said() -> None:
+def test_missing_and_invalid_input_is_refused() -> None:
     tested, scan = Amcl(), scan_at(room(), START)
     with pytest.raises(InputError, match="no map"):
         tested.process(scan)

@@ -24,12 +24,12 @@ def end(errors: OdometryErrors, seed: int = 0, way: list[SE2] = WAY) -> SE2:
     return odometry.T_odom_base
 
 
-def test_without_errors_odometry_tells_the_truth() -> None:
+def test_odometry_without_errors_equals_the_truth() -> None:
     assert end(OdometryErrors()).almost_equal(WAY[-1], 1e-9)
     assert end(OdometryErrors(rate=10.0)).almost_equal(WAY[195], 1e-9)  # readings at 0, 0.1, … 3.9 s
 
 
-def test_systematic_errors_are_those_that_a_fit_finds() -> None:
+def test_drive_fit_recovers_systematic_errors() -> None:
     errors = OdometryErrors(radius=1.02, inequality=1.01, track=0.97)
     rng = np.random.default_rng(0)
     way, turn = rng.uniform(-1, 1, 20), rng.uniform(-2, 2, 20)
@@ -46,7 +46,7 @@ def test_systematic_errors_are_those_that_a_fit_finds() -> None:
     assert fit.slip_factor.value * DRIVE.track == pytest.approx(truth.effective_track)
 
 
-def test_steps_are_never_wrong_by_more_than_one() -> None:
+def test_quantization_error_is_below_one_step() -> None:
     step = math.tau / 64
     wheels, exact = (FaultyWheels(DRIVE, OdometryErrors(resolution=n), np.random.default_rng(0)) for n in (64, 0))
     for k in range(100):
@@ -56,14 +56,14 @@ def test_steps_are_never_wrong_by_more_than_one() -> None:
             assert 0.0 <= true - told + 1e-9 < step + 2e-9
 
 
-def test_slip_grows_with_the_root_of_the_way_however_it_is_cut() -> None:
+def test_slip_grows_with_the_square_root_of_the_distance() -> None:
     straight = {n: [SE2(4.0 * k / n, 0.0, 0.0) for k in range(n + 1)] for n in (10, 100)}
     for poses in straight.values():
         ends = [end(OdometryErrors(slip=0.01), seed, poses).x for seed in range(200)]
         assert np.std(ends) == pytest.approx(0.01 * math.sqrt(4.0) / math.sqrt(2), rel=0.2)  # mean of two sides
 
 
-def test_miscounts_stay() -> None:
+def test_miscounts_are_whole_steps_and_persist() -> None:
     wheels = FaultyWheels(
         DRIVE, OdometryErrors(miscounts=1.0, miscount_steps=3, resolution=100), np.random.default_rng(1)
     )
@@ -74,7 +74,7 @@ def test_miscounts_stay() -> None:
     assert (steps != 0).any(axis=1).mean() > 0.9
 
 
-def test_a_saved_one_goes_on_alike_and_wrong_settings_are_refused() -> None:
+def test_saved_wheels_continue_identically_and_check_settings() -> None:
     errors, rng = OdometryErrors(slip=0.1, miscounts=0.5), np.random.default_rng(0)
     one = FaultyWheels(DRIVE, errors, rng)
     one.move(1.0, 0.2)

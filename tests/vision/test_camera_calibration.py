@@ -45,7 +45,7 @@ BOARDS = ("chessboard:9x6:25mm", "charuco:9x6:30mm:22mm:5x5_100")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", BOARDS)
-def test_intrinsics_are_recovered(text: str, tmp_path: Path) -> None:
+def test_intrinsics_are_recovered_from_rendered_boards(text: str, tmp_path: Path) -> None:
     result = calibrate_camera([image for image, _ in views(text)], Board.parse(text))
     lens = result.lens
     assert result.error < 0.25
@@ -64,7 +64,7 @@ def test_intrinsics_are_recovered(text: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", BOARDS)
-def test_corners_are_where_they_are_drawn(text: str) -> None:
+def test_board_corners_are_found_where_drawn(text: str) -> None:
     board = Board.parse(text)
     image, T = views(text, 2)[0]
     found = find_corners(image, board)
@@ -77,7 +77,7 @@ def test_corners_are_where_they_are_drawn(text: str) -> None:
     assert np.median(apart) < 0.15
 
 
-def test_boards_that_are_none() -> None:
+def test_invalid_boards_and_pictures_are_refused() -> None:
     for text in ("board", "chessboard:9x6", "chessboard:2x2:25mm", "charuco:7x5:40mm", "charuco:7x5:40mm:50mm",
                  "charuco:7x5:40mm:30mm:9x9_1"):  # fmt: skip
         with pytest.raises(InputError, match=r"board|markers|family"):
@@ -91,7 +91,7 @@ def test_boards_that_are_none() -> None:
 
 
 @pytest.mark.slow
-def test_a_board_that_is_never_tilted_is_refused() -> None:
+def test_calibration_without_tilted_boards_is_refused() -> None:
     board, rng = Board.parse(BOARDS[0]), np.random.default_rng(5)
     print_, origin = board.picture(40)
     middle = board.corners.mean(axis=0)
@@ -103,7 +103,7 @@ def test_a_board_that_is_never_tilted_is_refused() -> None:
         calibrate_camera(images, board)
 
 
-def test_camera_files_that_are_none(tmp_path: Path) -> None:
+def test_invalid_camera_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "camera.yaml"
     text = camera_text(BENT)
     for old, new, message in (
@@ -127,7 +127,7 @@ def marker_view(family: str, number: int, T: SE3, lens: Lens, size: float) -> np
 
 
 @pytest.mark.parametrize("family", ["4x4_50", "apriltag_36h11"])
-def test_fiducials_tell_who_and_where_they_are(family: str) -> None:
+def test_fiducial_identity_and_pose_are_recovered(family: str) -> None:
     size = 0.06
     for k, tilt in enumerate((0.25, 0.5, 0.8)):
         T = facing(np.array([0.04 * k - 0.04, 0.02, 0.35]), tilt, 1.0 + k, 0.4 * k)
@@ -146,7 +146,7 @@ def test_fiducials_tell_who_and_where_they_are(family: str) -> None:
         assert np.linalg.norm(found.other.translation - T.translation) < 0.05
 
 
-def test_ambiguity_grows_with_distance() -> None:
+def test_fiducial_ambiguity_grows_with_distance() -> None:
     ambiguity = []
     for z in (0.25, 1.0):
         T = facing(np.array([0.0, 0.0, z]), 0.4, 1.0)

@@ -70,7 +70,7 @@ def scene(
 
 
 @pytest.mark.parametrize("kind", [kind for kind in CONDITIONS if kind not in ("hidden", "cluttered", "mixed")])
-def test_every_disc_is_found_and_nothing_else(kind: str) -> None:
+def test_all_discs_are_found_without_false_detections(kind: str) -> None:
     total, false, errors = 0, 0, []
     for seed in SEEDS:
         there, wrong, apart = score(disc_picture(CONDITIONS[kind], seed))
@@ -82,7 +82,7 @@ def test_every_disc_is_found_and_nothing_else(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["cluttered", "mixed"])
-def test_clutter(kind: str) -> None:
+def test_discs_are_found_in_clutter(kind: str) -> None:
     total, false, errors = 0, 0, []
     for seed in SEEDS:
         there, wrong, apart = score(disc_picture(CONDITIONS[kind], seed))
@@ -93,7 +93,7 @@ def test_clutter(kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_promise_over_many_pictures() -> None:
+def test_detection_rate_holds_over_many_pictures() -> None:
     total = false = frames = 0
     errors: list[float] = []
     for number, kind in enumerate(kind for kind in CONDITIONS if kind != "hidden"):
@@ -105,7 +105,7 @@ def test_the_promise_over_many_pictures() -> None:
     assert np.median(errors) < 0.1
 
 
-def test_same_picture_same_bytes() -> None:
+def test_detections_repeat_bit_for_bit() -> None:
     one, two = (find_discs(disc_picture(CONDITIONS["mixed"], 40_100).image) for _ in range(2))
     assert len(one) == len(two) > 0
     for a, b in zip(one, two, strict=True):
@@ -113,7 +113,7 @@ def test_same_picture_same_bytes() -> None:
         assert a.outline.tobytes() == b.outline.tobytes()
 
 
-def test_black_is_white_turned_round() -> None:
+def test_black_discs_equal_white_discs_of_the_negative() -> None:
     image = scene([(facing(np.array([0.02, 0.01, 0.45]), 0.4, 1.0), 0.01, True)])
     white = find_discs(image, DiscConfig(polarity="white"))
     black = find_discs(255 - image, DiscConfig(polarity="black"))
@@ -123,7 +123,7 @@ def test_black_is_white_turned_round() -> None:
     assert white[0].centre == pytest.approx(black[0].centre, abs=1e-9)
 
 
-def test_a_mark_is_asked_for_or_not() -> None:
+def test_center_mark_is_required_or_optional() -> None:
     T = facing(np.array([0.0, 0.0, 0.5]), 0.2, 0.0)
     bare = scene([(T, 0.01, True)], mark=1e-6)
     assert not find_discs(bare)
@@ -131,7 +131,7 @@ def test_a_mark_is_asked_for_or_not() -> None:
     assert not find_discs(scene([(T, 0.01, True)]), DiscConfig(mark_contrast=0.95))
 
 
-def test_radius_window() -> None:
+def test_discs_outside_the_radius_window_are_ignored() -> None:
     image = scene(
         [(facing(np.array([x, 0.0, 0.5]), 0.0, 0.0), radius, True) for x, radius in ((-0.08, 0.008), (0.08, 0.014))]
     )
@@ -141,7 +141,7 @@ def test_radius_window() -> None:
     assert [round(one.radius) for one in find_discs(image, DiscConfig(radius_max=12.0))] == [9]
 
 
-def test_sensitivity_lets_more_in() -> None:
+def test_higher_sensitivity_finds_more_discs() -> None:
     counts = []
     for sensitivity in (0.2, 0.5, 0.7, 1.0):
         found = [score(disc_picture(CONDITIONS["hidden"], seed), sensitivity)[2] for seed in SEEDS]
@@ -150,7 +150,7 @@ def test_sensitivity_lets_more_in() -> None:
     assert counts[0] < counts[-1]
 
 
-def test_pictures_that_are_none() -> None:
+def test_invalid_pictures_and_options_are_refused() -> None:
     with pytest.raises(InputError, match="bytes"):
         find_discs(np.zeros((48, 64, 3)))
     with pytest.raises(InputError, match="16 x 16"):
@@ -165,7 +165,7 @@ def test_pictures_that_are_none() -> None:
 
 # -- geometry ----------------------------------------------------------------------------------------------------------
 @given(st.floats(-0.3, 0.3), st.floats(-0.2, 0.2), st.floats(0.3, 2.0), st.floats(0.01, 1.0), st.floats(0.0, 6.28))
-def test_a_circle_is_recovered_from_its_ellipse(x: float, y: float, z: float, tilt: float, turn: float) -> None:
+def test_circle_pose_is_recovered_from_its_ellipse(x: float, y: float, z: float, tilt: float, turn: float) -> None:
     centre = np.array([x, y, z])
     normal = facing(centre, tilt, turn).rotation_matrix()[:, 2]
     lies = circle_lies(cone_of(circle_ellipse(centre, normal, 0.02)))
@@ -175,7 +175,7 @@ def test_a_circle_is_recovered_from_its_ellipse(x: float, y: float, z: float, ti
 
 
 @given(st.floats(2.0, 40.0), st.floats(0.3, 1.0), st.floats(-1.5, 1.5), st.floats(-100, 700), st.floats(-100, 700))
-def test_an_ellipse_is_fitted_exactly(a: float, ratio: float, angle: float, x: float, y: float) -> None:
+def test_ellipse_fit_is_exact_without_noise(a: float, ratio: float, angle: float, x: float, y: float) -> None:
     t = np.linspace(0.0, 2.0 * math.pi, 25)[:-1]
     u, v = a * np.cos(t), ratio * a * np.sin(t)
     points = np.stack([x + math.cos(angle) * u - math.sin(angle) * v, y + math.sin(angle) * u + math.cos(angle) * v], 1)
@@ -193,7 +193,7 @@ def plane_depth(T: SE3, lens: Lens) -> np.ndarray:
 
 
 @pytest.mark.parametrize("tilt", [0.0, 0.3, 0.65])
-def test_depth_tells_place_and_real_diameter(tilt: float) -> None:
+def test_depth_gives_position_and_diameter(tilt: float) -> None:
     for turn in (0.3, 2.0, 4.5):
         T = facing(np.array([0.06, -0.05, 0.42]), tilt, turn)
         image, depth = scene([(T, 0.01, True)]), plane_depth(T, LENS)
@@ -209,7 +209,7 @@ def test_depth_tells_place_and_real_diameter(tilt: float) -> None:
         assert off < math.radians(12.0 if tilt == 0.0 else 5.0)
 
 
-def test_depth_of_which_half_is_far_behind_tells_no_plane() -> None:
+def test_depth_with_a_step_gives_no_plane() -> None:
     lens = Lens(64, 48, 60.0, 60.0, 31.5, 23.5)
     depth = np.ones((48, 64), dtype=np.float32)
     ellipse = np.array([31.5, 23.5, 8.0, 8.0, 0.0])
@@ -218,7 +218,7 @@ def test_depth_of_which_half_is_far_behind_tells_no_plane() -> None:
     assert surface_at(depth, lens, ellipse) is None
 
 
-def test_without_depth_the_assumed_diameter_tells() -> None:
+def test_assumed_diameter_gives_the_distance_without_depth() -> None:
     T = facing(np.array([0.0, 0.03, 0.5]), 0.4, 1.0)
     (disc,) = find_discs(scene([(T, 0.01, False)]), DiscConfig(polarity="black"))
     nothing = np.full((480, 640), np.nan, np.float32)
@@ -231,7 +231,7 @@ def test_without_depth_the_assumed_diameter_tells() -> None:
         place_disc(disc, LENS, nothing[:100])
 
 
-def test_wrong_diameters_are_left_out() -> None:
+def test_discs_of_other_diameters_are_dropped() -> None:
     poses = [facing(np.array([x, 0.0, 0.5]), 0.0, 0.0) for x in (-0.1, 0.0, 0.1)]
     image = scene(list(zip(poses, (0.010, 0.0135, 0.010), (True,) * 3, strict=True)))
     depth = np.full((480, 640), 0.5, np.float32)
@@ -243,14 +243,14 @@ def test_wrong_diameters_are_left_out() -> None:
     assert abs(large.position[0]) < 1e-3
 
 
-def test_the_middle_is_seen_beside_the_ellipse_s() -> None:
+def test_disc_center_differs_from_the_ellipse_center() -> None:
     T = facing(np.array([0.15, 0.1, 0.35]), 0.6, 0.0)
     (disc,) = find_discs(scene([(T, 0.011, True)], noise=0.5))
     truth = LENS.project(T.translation)
     assert np.linalg.norm(disc.centre - truth) > 2.0 * np.linalg.norm(centre_of(disc, LENS) - truth)
 
 
-def test_a_lens_that_bends() -> None:
+def test_disc_position_is_right_with_lens_distortion() -> None:
     bent = Lens(640, 480, 530.0, 530.0, distortion=(-0.25, 0.08, 0.001, 0.0, 0.0))
     T = facing(np.array([0.2, 0.15, 0.5]), 0.3, 2.0)
     (disc,) = find_discs(scene([(T, 0.012, True)], lens=bent))
@@ -276,7 +276,7 @@ def pair_scene() -> np.ndarray:
     return scene([(facing(np.array([x, 0.0, 0.5]), 0.0, 0.0), 0.01, False) for x in (-0.026, 0.026, 0.12)])
 
 
-def test_pairs() -> None:
+def test_disc_pairs_are_found_by_their_distance() -> None:
     config = DiscConfig(polarity="black", mode="pair")
     placed = place_discs(find_discs(pair_scene(), config), LENS, np.full((480, 640), 0.5, np.float32), config)
     (pair,) = disc_pairs(placed, config)
@@ -285,7 +285,7 @@ def test_pairs() -> None:
     assert not disc_pairs(placed, DiscConfig(distance=0.06, distance_tolerance=0.001))
 
 
-def test_several_looks_outlive_wrong_ones() -> None:
+def test_consensus_of_several_images_drops_outliers() -> None:
     rng = np.random.default_rng(3)
     true = np.array([[0.1, 0.0, 0.5], [0.2, 0.05, 0.5]])
     looks = [true + rng.normal(0.0, 2e-4, true.shape) for _ in range(5)]
@@ -301,7 +301,7 @@ def test_several_looks_outlive_wrong_ones() -> None:
         steady(looks, least=6)
 
 
-def test_what_was_found_is_drawn() -> None:
+def test_drawn_detections_change_few_pixels() -> None:
     image = pair_scene()
     config = DiscConfig(polarity="black", mode="pair")
     placed = place_discs(find_discs(image, config), LENS, np.full((480, 640), 0.5, np.float32), config)
@@ -312,7 +312,7 @@ def test_what_was_found_is_drawn() -> None:
 
 
 # -- what it is compared with ------------------------------------------------------------------------------------------
-def test_hough_is_coarser() -> None:
+def test_hough_detector_is_less_accurate() -> None:
     errors: dict[str, list[float]] = {"ours": [], "hough": []}
     for seed in SEEDS:
         picture = disc_picture(CONDITIONS["plain"], seed)
@@ -326,7 +326,7 @@ def test_hough_is_coarser() -> None:
     assert np.median(errors["hough"]) > 3.0 * np.median(errors["ours"])
 
 
-def test_the_thesis_s_formulas() -> None:
+def test_thesis_detector_follows_the_thesis_formulas() -> None:
     """A disc in the middle of its view: X = -12 mm + (u - 320) FZ, Y = 95 mm, Z = 564 mm - Z0."""
     z = 0.53
     image = scene([(facing(np.array([0.0, 0.0, z]), 0.0, 0.0), 0.01, True)])
@@ -342,7 +342,7 @@ def test_the_thesis_s_formulas() -> None:
         thesis_discs(image[:240], depth, DiscConfig())
 
 
-def test_the_truth_of_drawn_pictures() -> None:
+def test_rendered_disc_size_equals_the_projection() -> None:
     T = facing(np.array([0.1, 0.05, 0.5]), 0.5, 1.0)
     outline = [
         LENS.project(T @ np.array([0.01 * math.cos(t), 0.01 * math.sin(t), 0.0])) for t in np.linspace(0, 6.3, 200)

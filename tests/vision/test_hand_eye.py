@@ -33,7 +33,7 @@ def experiment(
 
 
 @pytest.mark.parametrize("setup", SETUPS)
-def test_exact_without_noise(setup: Setup) -> None:
+def test_hand_eye_is_exact_without_noise(setup: Setup) -> None:
     for seed in range(4):
         X, arm, seen = experiment(seed, 6, setup)
         result = calibrate_hand_eye(arm, seen, setup)
@@ -45,7 +45,7 @@ def test_exact_without_noise(setup: Setup) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setup", SETUPS)
-def test_bounds_under_noise(setup: Setup) -> None:
+def test_hand_eye_errors_match_the_covariance(setup: Setup) -> None:
     inside = []
     for seed in range(12):
         X, arm, seen = experiment(100 + seed, 12, setup, 0.001, 0.003)
@@ -65,7 +65,7 @@ def SE3_turn(T: SE3) -> np.ndarray:
 
 
 @pytest.mark.slow
-def test_more_poses_are_better() -> None:
+def test_hand_eye_error_falls_with_more_poses() -> None:
     errors = []
     for count in (5, 10, 40):
         off = []
@@ -88,7 +88,7 @@ OPENCV = {
 }
 
 
-def test_beside_opencv() -> None:
+def test_hand_eye_agrees_with_opencv_methods() -> None:
     """Other methods on the same poses: they agree within what noise allows, and none is much nearer to the truth."""
     X, arm, seen = experiment(11, 10, "eye-in-hand", 0.001, 0.002)
     result = calibrate_hand_eye(arm, seen)
@@ -118,7 +118,7 @@ def test_degenerate_motions_are_refused() -> None:
         calibrate_hand_eye(arm, arm, "eye-on-desk")  # type: ignore[arg-type]
 
 
-def test_files(tmp_path: Path) -> None:
+def test_hand_eye_files_are_read_back(tmp_path: Path) -> None:
     _, arm, seen = experiment(5, 8, "eye-to-hand", 0.0005, 0.001)
     path = tmp_path / "poses.yaml"
     path.write_text(sightings_text("eye-to-hand", arm, seen))

@@ -30,7 +30,7 @@ SPEEDS = st.floats(-0.14, 0.14)  # of both axes: nothing moves faster than 0.2 m
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(SPEEDS, SPEEDS), min_size=1, max_size=4), st.integers(3, 25))
-def test_lines_without_noise_are_found_exactly(speeds, count):
+def test_linear_motion_without_noise_is_tracked_exactly(speeds, count):
     starts = [(0.1 * k, 0.5 * k, 0.02) for k in range(len(speeds))]
     rows, times = looks(starts, [(*speed, 0.0) for speed in speeds], count)
     found = sorted(tracked(rows, times, least=3), key=lambda one: one.mean[3])
@@ -41,7 +41,7 @@ def test_lines_without_noise_are_found_exactly(speeds, count):
         assert one.kept == count
 
 
-def test_speeds_are_as_good_as_least_squares_promises():
+def test_track_speed_errors_equal_least_squares_theory():
     """Over many draws the scatter of the speed is sigma / sqrt(sum of t²), and the mean is right."""
     count, sigma = 20, 1e-4
     found = []
@@ -55,7 +55,7 @@ def test_speeds_are_as_good_as_least_squares_promises():
     assert np.abs(errors.mean(axis=0)).max() < 4.0 * promised / np.sqrt(200)
 
 
-def test_what_is_wrong_in_one_look_does_not_count():
+def test_outliers_of_single_images_do_not_change_tracks():
     rows, times = looks([(0.2, 0.1, 0.0), (0.3, 0.1, 0.0)], [(-0.03, 0.0, 0.0)] * 2, 12)
     rows[5] = rows[5] + (0.004, 0.0, 0.0, 0.0)
     rows[7] = rows[7][:1]
@@ -67,7 +67,7 @@ def test_what_is_wrong_in_one_look_does_not_count():
         assert one.kept in (10, 11)
 
 
-def test_nothing_is_found_in_nothing_and_bad_times_are_refused():
+def test_empty_images_give_no_tracks_and_bad_times_are_refused():
     assert tracked([np.zeros((0, 9)), np.zeros((0, 9))], [0.0, 0.1]) == []
     for times in ([0.0], [0.1, 0.0], [0.0, np.nan]):
         with pytest.raises(InputError, match="times"):

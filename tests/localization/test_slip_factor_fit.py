@@ -13,7 +13,7 @@ from roboyard.localization import fit_slip_factor, rolled_turn
 
 
 @given(st.floats(1.0, 3.0), st.lists(st.floats(0.1, 6.0), min_size=2, max_size=20))
-def test_exact_data_give_the_exact_factor(k: float, turns: list[float]) -> None:
+def test_exact_data_give_the_exact_slip_factor(k: float, turns: list[float]) -> None:
     drive = DifferentialDrive(0.1, 0.35, slip_factor=k)
     sides = np.array([drive.side_speeds(0.2, turn) for turn in turns])
     fit = fit_slip_factor(rolled_turn(drive, sides[:, 0], sides[:, 1]), turns)
@@ -22,7 +22,7 @@ def test_exact_data_give_the_exact_factor(k: float, turns: list[float]) -> None:
     assert fit.count == len(turns)
 
 
-def test_slope_and_error_agree_with_numpys_least_squares() -> None:
+def test_slip_factor_and_error_agree_with_least_squares() -> None:
     random = np.random.default_rng(1)
     turned = random.uniform(-6, 6, 40)
     rolled = 1.7 * turned + 0.1 * random.standard_normal(40)
@@ -32,7 +32,7 @@ def test_slope_and_error_agree_with_numpys_least_squares() -> None:
     assert fit.standard_error == pytest.approx(np.sqrt(residuals[0] / 39 / (turned @ turned)))
 
 
-def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
+def test_confidence_interval_covers_the_truth_as_claimed() -> None:
     random = np.random.default_rng(2)
     hits = 0
     for _ in range(400):
@@ -45,6 +45,6 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
 @pytest.mark.parametrize(
     ("rolled", "turned"), [([1.0], [1.0]), ([1.0, 2.0], [1.0]), ([1.0, np.nan], [1.0, 2.0]), ([1.0, 2.0], [0.0, 0.0])]
 )
-def test_data_that_say_nothing_are_refused(rolled: list[float], turned: list[float]) -> None:
+def test_uninformative_data_are_refused(rolled: list[float], turned: list[float]) -> None:
     with pytest.raises(InputError):
         fit_slip_factor(rolled, turned)

@@ -37,7 +37,7 @@ def test_exact_moves_give_the_exact_drive(radius: float, left: float, k: float, 
     assert fit.slip_factor.standard_error < 1e-6
 
 
-def test_it_agrees_with_scipys_least_squares() -> None:
+def test_drive_fit_agrees_with_scipys_least_squares() -> None:
     from scipy.optimize import least_squares
 
     left, right, way, turn = moves(DifferentialDrive(0.104, 0.35, 1.7, 0.99, 1.01), 4, noise=(0.02, 0.05))
@@ -63,7 +63,7 @@ def test_it_agrees_with_scipys_least_squares() -> None:
         assert mine.standard_error == pytest.approx(error, rel=0.02)
 
 
-def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
+def test_confidence_intervals_cover_the_truth_as_claimed() -> None:
     drive = DifferentialDrive(0.104, 0.35, 1.7, 0.99, 1.01)
     hits = np.zeros(3)
     for seed in range(300):
@@ -76,7 +76,7 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert (hits / 300 <= 0.96).all()
 
 
-def test_straights_that_veer_without_slip_have_no_say_in_the_track() -> None:
+def test_straights_without_slip_do_not_bias_the_slip_factor() -> None:
     """They are told to a tenth of a millirad, turns to 0.05 rad: k is that of the turns, and its interval holds it."""
     turning, rolling = DifferentialDrive(0.1, 0.35, 1.7), DifferentialDrive(0.1, 0.35, 1.0)
     hits = 0
@@ -93,7 +93,7 @@ def test_straights_that_veer_without_slip_have_no_say_in_the_track() -> None:
     assert hits >= 52
 
 
-def test_moves_that_tell_nothing_are_refused() -> None:
+def test_uninformative_moves_are_refused() -> None:
     left, right, way, turn = moves(NOMINAL, 1)
     with pytest.raises(InputError, match="at least 3"):
         fit_drive(NOMINAL, left[:2], right[:2], way[:2], turn[:2])

@@ -21,19 +21,19 @@ WAY = st.floats(-2.0, 2.0)
 
 
 @given(WAY, WAY, WAY)
-def test_half_a_way_twice_is_the_way(x: float, y: float, turn: float) -> None:
+def test_two_half_displacements_equal_the_whole(x: float, y: float, turn: float) -> None:
     half, whole = screw(PlanarTwist(x / 2, y / 2, turn / 2)), screw(PlanarTwist(x, y, turn))
     twice = half @ half
     assert (twice.x, twice.y) == pytest.approx((whole.x, whole.y), abs=1e-9)
 
 
 @given(WAY, WAY)
-def test_without_side_motion_it_is_the_arc(way: float, turn: float) -> None:
+def test_displacement_without_side_motion_is_an_arc(way: float, turn: float) -> None:
     one, other = screw(PlanarTwist(way, 0.0, turn)), arc(way, turn)
     assert (one.x, one.y) == pytest.approx((other.x, other.y), abs=1e-9)
 
 
-def test_covariance_agrees_with_sampling() -> None:
+def test_planar_covariance_agrees_with_sampling() -> None:
     random = np.random.default_rng(3)
     step, steps = PlanarTwist(0.02, 0.01, 0.01), 100
     odometry = PlanarOdometry()
@@ -66,7 +66,7 @@ def driven(node: object, names: list[str], rows: list[list[float]]) -> list[obje
     return told
 
 
-def test_the_mecanum_node_finds_the_circle_that_it_drove() -> None:
+def test_mecanum_node_integrates_a_circle() -> None:
     drive = MecanumDrive(0.1, 0.5, 0.4)
     speeds = drive.wheel_speeds(PlanarTwist(0.3, 0.2, 0.5))
     names = ["a", "fl", "fr", "rl", "rr"]
@@ -78,7 +78,7 @@ def test_the_mecanum_node_finds_the_circle_that_it_drove() -> None:
     assert last.twist.twist.linear.y == pytest.approx(0.2)
 
 
-def test_the_ackermann_node_finds_the_circle_that_it_drove() -> None:
+def test_ackermann_node_integrates_a_circle() -> None:
     car = AckermannDrive(0.1, 0.6, 0.4, 0.3)
     left, right = car.steering(0.7)
     rims = car.wheel_speeds(0.5, 0.7)
@@ -96,13 +96,13 @@ def test_the_ackermann_node_finds_the_circle_that_it_drove() -> None:
     assert (last.pose.pose.position.x, last.pose.pose.position.y) == pytest.approx((truth.x, truth.y))
 
 
-def test_a_missing_joint_is_named() -> None:
+def test_missing_joint_is_named_in_the_error() -> None:
     with pytest.raises(Exception, match="has no joint 'rr'") as caught:
         driven(MecanumOdometryNode(joints=("fl", "fr", "rl", "rr")), ["fl", "fr", "rl"], [[0.0, 0.0, 0.0]])
     assert isinstance(caught.value.__cause__ or caught.value, ConfigError)
 
 
-def test_the_truth_is_told_from_its_own_start_and_marked() -> None:
+def test_truth_odometry_starts_at_the_origin_and_is_marked() -> None:
     told: list[object] = []
     with Bus() as bus:
         node = bus.add(TruthOdometryNode(truth_topic="/truth/robot/odom", odom_frame="odom"), "fake")

@@ -85,7 +85,7 @@ places = st.tuples(st.floats(-3, 3), st.floats(-3, 3), st.floats(0, 2))
 
 
 @given(places, places, st.floats(0, 0.3), st.floats(-0.2, 0.2))
-def test_the_tool_points_level_at_the_place_from_over_the_foot(
+def test_level_pose_points_the_tool_from_arm_base_at_the_place(
     place: tuple[float, float, float], foot: tuple[float, float, float], short: float, over: float
 ) -> None:
     pose = level_pose(list(place), list(foot), short, over)
@@ -99,7 +99,7 @@ def test_the_tool_points_level_at_the_place_from_over_the_foot(
 
 
 @pytest.mark.parametrize("yaw", [3.1, 2.0, -2.5])
-def test_a_things_middle_lies_behind_what_is_seen_of_it(tmp_path: Path, yaw: float) -> None:
+def test_find_thing_places_the_center_behind_the_marker(tmp_path: Path, yaw: float) -> None:
     body = '<FindThing what="tea" behind="0.025" position="{at}"/>'
     world = World(tmp_path, body)
     middle = np.array([0.7, 0.1, 0.85])
@@ -111,21 +111,21 @@ def test_a_things_middle_lies_behind_what_is_seen_of_it(tmp_path: Path, yaw: flo
     np.testing.assert_allclose(world.entry("at"), middle, atol=1e-9)
 
 
-def test_what_is_not_seen_in_time_is_a_failure_that_says_what(tmp_path: Path) -> None:
+def test_find_thing_fails_by_timeout_and_names_the_object(tmp_path: Path) -> None:
     world = World(tmp_path, '<FindThing what="tea" timeout="1" position="{at}"/>')
     world.arm.sees = [("screws", tag(0.6, -0.3, 0.9, 3.0))]
     assert world.run() == "FAILURE"
     assert world.mission._tree.root.why == "tea is not seen"
 
 
-def test_a_point_ahead_of_a_pose_in_the_map_is_told_from_where_the_robot_is(tmp_path: Path) -> None:
+def test_point_ahead_is_expressed_in_the_base_frame(tmp_path: Path) -> None:
     world = World(tmp_path, '<PointAhead pose="4;2;1.2" ahead="0.7" height="0.85" position="{at}"/>')
     assert world.run() == "SUCCESS"
     wanted = T_MAP_BASE.inverse() @ np.array([4 + 0.7 * math.cos(1.2), 2 + 0.7 * math.sin(1.2), 0.85])
     np.testing.assert_allclose(world.entry("at"), wanted, atol=1e-9)
 
 
-def test_the_arm_is_asked_for_that_pose(tmp_path: Path) -> None:
+def test_reach_leaf_requests_the_level_pose(tmp_path: Path) -> None:
     before, up = (
         '<Reach position="0.7;0.1;0.85" short="0.14"/>',
         '<Reach tool="gripper_link" over="0.1" straight="true"/>',
@@ -144,7 +144,7 @@ def test_the_arm_is_asked_for_that_pose(tmp_path: Path) -> None:
         assert (place.header.frame_id, place.link_name, request.planner_id) == ("base_link", tool, planner)
 
 
-def test_an_arm_that_cannot_says_why_with_its_number(tmp_path: Path) -> None:
+def test_rejected_reach_gives_reason_and_error_code(tmp_path: Path) -> None:
     world = World(tmp_path, '<Reach position="0.7;0.1;0.85" error_msg="{why}" error_code_id="{code}"/>')
     world.arm.refuses = True
     assert world.run() == "FAILURE"
@@ -152,7 +152,7 @@ def test_an_arm_that_cannot_says_why_with_its_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_assistant_fetches_a_thing(tmp_path: Path) -> None:
+def test_assistant_fetches_an_object(tmp_path: Path) -> None:
     only = {"mission.parameters": {"goals": ["tea to the table"]}, "faults": [], "draws": {}}
     spec = ry.scenarios.load_spec("scitos-tasks", overrides=[f"{key}={value}" for key, value in only.items()])
     outcome = ry.scenarios.run_scenario(spec, out=tmp_path / "run")

@@ -156,7 +156,7 @@ def wrapped(folder: Path, data: Path, name: str, *goals: str, port: str = "goal"
         ("navigate_to_pose_w_replanning_goal_patience_and_recovery", (9, 14)),
     ],
 )
-def test_nav2s_trees_plan_anew_as_often_as_they_say(
+def test_nav2_trees_replan_at_their_documented_rate(
     tmp_path: Path, external_data: Path, name: str, plans: tuple[int, int]
 ) -> None:
     world = World(tmp_path, external_data, name)
@@ -167,7 +167,7 @@ def test_nav2s_trees_plan_anew_as_often_as_they_say(
     assert world.robot.cleared == 0
 
 
-def test_a_way_through_poses_passes_each_and_leaves_behind_what_is_passed(tmp_path: Path, external_data: Path) -> None:
+def test_navigate_through_poses_passes_and_removes_each_goal(tmp_path: Path, external_data: Path) -> None:
     name = "navigate_through_poses_w_replanning_and_recovery"
     world = World(tmp_path, external_data, name, "3;0;0|3;3;0|0;3;0", "goals")
     world.run(25.0)
@@ -183,7 +183,7 @@ def test_a_way_through_poses_passes_each_and_leaves_behind_what_is_passed(tmp_pa
     assert left_over[-1] == (0.0, 3.0)
 
 
-def test_a_point_that_moves_is_followed_at_a_distance(tmp_path: Path, external_data: Path) -> None:
+def test_follow_point_keeps_its_distance_to_a_moving_point(tmp_path: Path, external_data: Path) -> None:
     world = World(tmp_path, external_data, "follow_point", "4;0;0")
     world.run(8.0)
     assert math.hypot(world.robot.here.x - 3.0, world.robot.here.y) < 0.3
@@ -195,12 +195,12 @@ def test_a_point_that_moves_is_followed_at_a_distance(tmp_path: Path, external_d
     assert world.status[-1] == "RUNNING"
 
 
-def test_goals_that_are_none_are_refused(tmp_path: Path, external_data: Path) -> None:
+def test_invalid_goal_lists_are_refused(tmp_path: Path, external_data: Path) -> None:
     with pytest.raises(RoboyardError, match="x;y;yaw"):
         World(tmp_path, external_data, "navigate_through_poses_w_replanning_and_recovery", "1;2;0|x", "goals").run(2.0)
 
 
-def test_a_way_that_is_blocked_near_the_goal_is_planned_anew(tmp_path: Path, external_data: Path) -> None:
+def test_path_blocked_near_the_goal_is_replanned(tmp_path: Path, external_data: Path) -> None:
     counts = []
     for cost in (0, 100):
         world = World(tmp_path, external_data, "navigate_to_pose_w_replanning_and_recovery", "3;0;0")
@@ -213,7 +213,7 @@ def test_a_way_that_is_blocked_near_the_goal_is_planned_anew(tmp_path: Path, ext
     assert counts[1] >= 4
 
 
-def test_a_planner_that_fails_is_helped_once_and_then_the_robot_recovers(tmp_path: Path, external_data: Path) -> None:
+def test_failing_planner_is_retried_after_recovery(tmp_path: Path, external_data: Path) -> None:
     world = World(tmp_path, external_data, "navigate_to_pose_w_replanning_and_recovery", "3;0;0")
     world.robot.fails = 3
     world.run(15.0)
@@ -222,7 +222,7 @@ def test_a_planner_that_fails_is_helped_once_and_then_the_robot_recovers(tmp_pat
     assert world.robot.cleared >= 2
 
 
-def test_paths_are_cut_where_they_are_said_to_be() -> None:
+def test_paths_are_truncated_at_the_given_indices() -> None:
     poses = np.column_stack([np.linspace(0.0, 4.0, 9), np.zeros(9), np.zeros(9)])
     assert lengths(poses)[-1] == pytest.approx(4.0)
     assert [nearest(poses, SE2(x, 3.0, 0.0)) for x in (-1.0, 1.1, 9.0)] == [0, 2, 8]
@@ -232,7 +232,7 @@ def test_paths_are_cut_where_they_are_said_to_be() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAVIGATE)
-def test_nav2s_trees_drive_our_navigator(tmp_path: Path, external_data: Path, name: str) -> None:
+def test_nav2_trees_drive_the_rovers_navigator(tmp_path: Path, external_data: Path, name: str) -> None:
     patient = name != "navigate_w_replanning_only_if_goal_is_updated"  # ends at the first thing on its path
     file = wrapped(tmp_path, external_data, name, *(("14;0.2;0", "19;4;1.57") if patient else ("6;0.1;0",)))
     spec = load_spec("rover-goal", overrides=(f"mission={file}", "duration=90 s", "until=tree_seconds > 0"))

@@ -24,7 +24,7 @@ def random_cells(seed: int, share: float = 0.1) -> np.ndarray:
 
 @given(SEEDS, st.sampled_from([0.002, 0.1, 0.7]))
 @settings(max_examples=25, deadline=None)
-def test_distances_are_those_of_brute_force(seed: int, share: float) -> None:
+def test_distances_equal_brute_force(seed: int, share: float) -> None:
     marked = random_cells(seed, share)
     found = distance_to(marked, 0.05)
     if not marked.any():
@@ -35,19 +35,19 @@ def test_distances_are_those_of_brute_force(seed: int, share: float) -> None:
     assert np.allclose(found, brute, rtol=1e-6, atol=0.0)
 
 
-def test_distances_are_scipys_on_a_large_grid() -> None:
+def test_distances_equal_scipys_on_a_large_grid() -> None:
     marked = np.random.default_rng(3).random((301, 407)) < 0.001
     assert np.allclose(distance_to(marked), distance_transform_edt(~marked), rtol=1e-6)
 
 
-def test_a_limit_and_a_grid_without_marks() -> None:
+def test_distances_are_limited_and_bad_shapes_refused() -> None:
     assert distance_to(np.zeros((3, 4), bool), 0.1, limit=2.0).max() == 2.0
     assert distance_to(np.eye(9, dtype=bool), 1.0, limit=2.0).max() == 2.0
     with pytest.raises(InputError, match="shape"):
         distance_to(np.zeros(3, bool))
 
 
-def test_the_surface_of_a_block_is_its_rim() -> None:
+def test_surface_of_a_block_is_its_border() -> None:
     solid = np.zeros((8, 9), bool)
     solid[2:6, 2:7] = True
     rim = solid.copy()
@@ -58,7 +58,7 @@ def test_the_surface_of_a_block_is_its_rim() -> None:
 
 @given(SEEDS)
 @settings(max_examples=25, deadline=None)
-def test_rays_end_where_small_steps_meet_the_first_solid_cell(seed: int) -> None:
+def test_cast_scans_end_at_the_first_solid_cell(seed: int) -> None:
     rng = np.random.default_rng(seed)
     solid = random_cells(seed)
     frame = GridFrame(0.1, solid.shape, SE2(*rng.uniform(-3, 3, 2), rng.uniform(-3, 3)))
@@ -79,7 +79,7 @@ def test_rays_end_where_small_steps_meet_the_first_solid_cell(seed: int) -> None
             assert solid[tuple(frame.cells(end))]
 
 
-def test_rays_out_of_the_grid_and_into_it() -> None:
+def test_cast_scans_leave_and_enter_the_grid() -> None:
     solid = np.zeros((5, 5), bool)
     solid[2, 4] = True
     frame = GridFrame(1.0, (5, 5))
@@ -91,7 +91,7 @@ def test_rays_out_of_the_grid_and_into_it() -> None:
 
 @given(SEEDS)
 @settings(max_examples=20, deadline=None)
-def test_sums_are_those_of_looking_up_each_point(seed: int) -> None:
+def test_likelihood_sums_equal_single_lookups(seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = np.where(random_cells(seed, 0.2), 100, 0).astype(np.int8)
     cells[0, 0] = 100
@@ -112,14 +112,14 @@ def test_sums_are_those_of_looking_up_each_point(seed: int) -> None:
         assert abs(total - values.sum()) < 0.08
 
 
-def test_a_map_without_walls_is_refused() -> None:
+def test_likelihood_field_without_walls_is_refused() -> None:
     with pytest.raises(InputError, match="no occupied cell"):
         LikelihoodField.of(OccupancyGrid(np.zeros((4, 4), np.int8), GridFrame(0.1, (4, 4))))
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 6), st.integers(0, 3))
-def test_how_thick_walls_are_where_nobody_has_looked_changes_nothing(thick: int, seed: int) -> None:
+def test_wall_thickness_in_unknown_space_changes_no_distance(thick: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = np.full((40, 50), -1, np.int8)
     cells[8:30, 8:40] = 0
@@ -137,7 +137,7 @@ def test_how_thick_walls_are_where_nobody_has_looked_changes_nothing(thick: int,
     np.testing.assert_array_equal(distances(thick), distances(1))
 
 
-def test_what_stands_amid_the_unknown_is_still_a_surface() -> None:
+def test_wall_within_unknown_space_is_a_surface() -> None:
     cells = np.full((20, 20), -1, np.int8)
     cells[10, 4:9] = 100
     field = LikelihoodField.of(OccupancyGrid(cells, GridFrame(0.1, cells.shape)))

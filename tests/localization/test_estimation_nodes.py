@@ -79,7 +79,7 @@ class World:
         return poses[-1]
 
 
-def test_amcl_says_where_the_robot_is_on_all_its_topics() -> None:
+def test_amcl_node_publishes_the_pose_on_all_its_topics() -> None:
     with World(AmclNode(), "amcl") as world:
         assert "waits for a map" in world.node.health.text
         world.map()
@@ -98,7 +98,7 @@ def test_amcl_says_where_the_robot_is_on_all_its_topics() -> None:
         assert world.node.health.level == "ok"
 
 
-def test_amcl_finds_itself_when_asked_to() -> None:
+def test_amcl_node_localizes_globally_on_request() -> None:
     with World(AmclNode(), "amcl") as world:
         world.map()
         world.bus.service_client("/reinitialize_global_localization", srv.Empty, "/test").call(srv.Empty.Request())
@@ -116,7 +116,7 @@ def test_amcl_finds_itself_when_asked_to() -> None:
         assert len(world.got["/amcl_pose"]) == count + 1
 
 
-def test_amcl_takes_a_laser_that_hangs_upside_down() -> None:
+def test_amcl_node_accepts_an_upside_down_laser() -> None:
     with World(AmclNode(), "amcl") as world:
         world.map()
         world.initial()
@@ -132,7 +132,7 @@ def test_amcl_takes_a_laser_that_hangs_upside_down() -> None:
         assert pose_to_se2(world.got["/amcl_pose"][-1].pose.pose).distance(scans[-1][0]) < 0.1
 
 
-def test_amcl_refuses_what_it_cannot_use_and_says_so() -> None:
+def test_amcl_node_refuses_unusable_input_with_the_reason() -> None:
     with World(AmclNode(wait_for_transform=0.2), "amcl") as world:
         world.map("elsewhere")
         assert (world.node.health.level, world.node.health.text) == ("error", "the map is of another frame")
@@ -156,7 +156,7 @@ def test_amcl_refuses_what_it_cannot_use_and_says_so() -> None:
         assert "/amcl_pose" not in world.got
 
 
-def test_a_saved_amcl_goes_on_alike() -> None:
+def test_saved_amcl_node_continues_identically() -> None:
     ends, state = [], None
     for again in (False, True):
         with World(AmclNode(), "amcl") as world:
@@ -175,7 +175,7 @@ def test_a_saved_amcl_goes_on_alike() -> None:
     assert (ends[0].covariance == ends[1].covariance).all()
 
 
-def test_the_truth_is_told_with_the_same_topics_and_marked() -> None:
+def test_truth_localization_uses_amcl_topics_and_is_marked() -> None:
     with World(TruthLocalizationNode(truth_topic="/truth", map_x=1.0), "truth_localization") as world:
         world.frame(SE2(5.0, 0.0, 0.3), "odom", "base_link", 0)
         pose = SE2(2.0, 3.0, 0.5)
@@ -202,7 +202,7 @@ def odometry(time_ns: int, speed: float = 0.5, turn: float = 0.1, covariance: fl
 
 
 @pytest.mark.parametrize("kind", [EkfNode, UkfNode])
-def test_fused_odometry_follows_its_sources(kind: type) -> None:
+def test_filter_node_follows_its_sources(kind: type) -> None:
     with World(kind(**wheels(process_noise_covariance=[1e-6] * 15)), "filter") as world:
         assert world.node.health is None
         for k in range(101):
@@ -219,7 +219,7 @@ def test_fused_odometry_follows_its_sources(kind: type) -> None:
         assert "hears nothing of odom0 (/odom)" in world.node.health.text
 
 
-def test_what_sources_say_wrongly_is_told() -> None:
+def test_filter_node_reports_invalid_sources() -> None:
     imu = [False] * 15
     imu[11] = True
     with World(EkfNode(**wheels(), imu0="imu", imu0_config=imu), "ekf") as world:
@@ -242,7 +242,7 @@ def test_what_sources_say_wrongly_is_told() -> None:
         assert np.isfinite(world.got["/odometry/filtered"][-1].pose.covariance).all()
 
 
-def test_wrong_settings_of_the_fusion_are_errors() -> None:
+def test_invalid_filter_node_settings_are_refused() -> None:
     for bad, words in (
         ({}, "no source"),
         (wheels(odom0_config=[True] * 14), "14 entries"),
@@ -253,7 +253,7 @@ def test_wrong_settings_of_the_fusion_are_errors() -> None:
             bus.add(EkfNode(**bad), "ekf")
 
 
-def test_a_saved_filter_goes_on_alike() -> None:
+def test_saved_filter_node_continues_identically() -> None:
     ends, state = [], None
     for again in (False, True):
         with World(EkfNode(**wheels()), "ekf") as world:
@@ -271,7 +271,7 @@ def test_a_saved_filter_goes_on_alike() -> None:
 
 
 # -- ROS's parameter files ---------------------------------------------------------------------------------------------
-def test_files_of_ros_users_fit(tmp_path: Path) -> None:
+def test_ros_parameter_files_are_accepted(tmp_path: Path) -> None:
     two = tmp_path / "nav2.yaml"
     two.write_text(
         "amcl:\n  ros__parameters:\n    alpha1: 0.2\n    max_beams: 30\n    laser_model_type: likelihood_field\n"
@@ -307,7 +307,7 @@ def test_files_of_ros_users_fit(tmp_path: Path) -> None:
         ("amcl: {ros__parameters: {alpha1: fast}}\n", "alpha1"),
     ],
 )
-def test_files_that_do_not_fit_are_errors(tmp_path: Path, text: str, words: str) -> None:
+def test_invalid_parameter_files_are_refused(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "p.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=words):
@@ -316,7 +316,7 @@ def test_files_that_do_not_fit_are_errors(tmp_path: Path, text: str, words: str)
         ros_parameters(tmp_path / "none.yaml", ("amcl",))
 
 
-def test_a_scan_from_the_future_does_not_stop_amcl() -> None:
+def test_amcl_node_continues_after_a_scan_from_the_future() -> None:
     with World(AmclNode(), "amcl") as world:
         world.map()
         world.initial()
@@ -328,7 +328,7 @@ def test_a_scan_from_the_future_does_not_stop_amcl() -> None:
         assert pose_to_se2(world.got["/amcl_pose"][-1].pose.pose).distance(truth) < 0.1
 
 
-def test_a_pose_to_be_at_from_the_future_does_not_stop_a_filter() -> None:
+def test_filter_node_continues_after_a_pose_from_the_future() -> None:
     with World(EkfNode(odom0="/odom", odom0_config=[True] * 2 + [False] * 3 + [True] + [False] * 9), "ekf") as world:
         said = msg.PoseWithCovariance(pose=pose_to_msg(START), covariance=(0.01 * np.eye(6)).ravel())
         told = msg.PoseWithCovarianceStamped(header=header("odom", 10**13), pose=said)

@@ -24,7 +24,7 @@ def poses(count: int, *, turned: bool) -> str:
     return sightings_text("eye-in-hand", arm, [(T @ X).inverse() @ Z for T in arm])
 
 
-def test_hand_eye(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hand_eye_command_writes_result_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, out = tmp_path / "poses.yaml", tmp_path / "camera_pose.yaml"
     file.write_text(poses(8, turned=True))
     assert run(["calibrate", "hand-eye", str(file), "--out", str(out), "--json"]) == 0
@@ -36,7 +36,7 @@ def test_hand_eye(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "eye-in-hand" in capsys.readouterr().out
 
 
-def test_hand_eye_says_why_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hand_eye_command_refuses_invalid_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "poses.yaml"
     for text, message in (
         (poses(6, turned=False), "same axis"),
@@ -52,7 +52,7 @@ def test_hand_eye_says_why_not(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert run(["calibrate", "hand-eye", str(tmp_path / "none.yaml")]) == 2
 
 
-def test_camera_says_why_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_camera_command_refuses_invalid_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     empty, text = tmp_path / "empty.png", tmp_path / "text.png"
     Image.fromarray(np.full((60, 80, 3), 128, np.uint8)).save(empty)
     text.write_text("no picture")

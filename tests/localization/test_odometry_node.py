@@ -31,7 +31,7 @@ def setting():
         yield bus, node, bus.publisher("/joint_states", msg.JointState, "/test"), got
 
 
-def test_sides_are_averaged_and_frames_are_the_parameters(setting) -> None:
+def test_odometry_averages_sides_and_uses_frame_parameters(setting) -> None:
     bus, _, joints, got = setting
     names = ["arm", "fl", "fr", "rl", "rr"]
     feed(bus, joints, 0, names, [9.0, 0.0, 0.0, 0.0, 0.0])
@@ -48,7 +48,7 @@ def test_sides_are_averaged_and_frames_are_the_parameters(setting) -> None:
     assert pose.yaw == pytest.approx(turn)
 
 
-def test_other_joints_alone_are_passed_over_and_half_a_drive_is_an_error(setting) -> None:
+def test_other_joints_are_ignored_and_missing_wheels_refused(setting) -> None:
     bus, _, joints, got = setting
     feed(bus, joints, 0, ["arm"], [0.1])
     assert not got
@@ -56,7 +56,7 @@ def test_other_joints_alone_are_passed_over_and_half_a_drive_is_an_error(setting
         feed(bus, joints, SECOND, ["fl", "rl"], [0.0, 0.0])
 
 
-def test_reset_returns_to_the_origin(setting) -> None:
+def test_odometry_reset_returns_to_the_origin(setting) -> None:
     bus, _, joints, got = setting
     names = ["fl", "fr", "rl", "rr"]
     for i in range(3):
@@ -68,7 +68,7 @@ def test_reset_returns_to_the_origin(setting) -> None:
     assert got[-1].pose.pose.position.x == pytest.approx(0.15)
 
 
-def test_a_saved_node_goes_on_alike() -> None:
+def test_saved_odometry_node_continues_identically() -> None:
     ends = []
     state = None
     for _ in range(2):
@@ -87,7 +87,7 @@ def test_a_saved_node_goes_on_alike() -> None:
     assert ends[0] == ends[1]
 
 
-def test_calibration_can_set_the_slip_factor_while_running(setting) -> None:
+def test_slip_factor_can_be_set_while_running(setting) -> None:
     bus, node, joints, got = setting
     names = ["fl", "fr", "rl", "rr"]
     feed(bus, joints, 0, names, [0.0] * 4)
@@ -96,7 +96,7 @@ def test_calibration_can_set_the_slip_factor_while_running(setting) -> None:
     assert got[-1].twist.twist.angular.z == pytest.approx(2.0 * 0.1 / (3.0 * 0.4))
 
 
-def test_spatial_covariance_puts_the_plane_in_its_place() -> None:
+def test_spatial_covariance_contains_the_planar_one() -> None:
     planar = np.arange(9.0).reshape(3, 3)
     full = spatial_covariance(planar).reshape(6, 6)
     np.testing.assert_array_equal(full[np.ix_((0, 1, 5), (0, 1, 5))], planar)
