@@ -1,4 +1,4 @@
-"""Plans for goals: carried out by a simulator of their own, as cheap as any, and impossible only when nothing helps."""
+"""Plans for goals: valid in an independent simulation, optimal, and missing only where the goal is impossible."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ State = tuple[tuple[str, Any], ...]
 Ground = tuple[dict[str, Any], dict[str, Any], float]
 
 
-def cheapest(steps: list[Ground], world: Mapping[str, Any], wants: Mapping[str, Any]) -> float | None:
-    """What it costs to get there, forwards over all worlds."""
+def optimal_cost(steps: list[Ground], world: Mapping[str, Any], wants: Mapping[str, Any]) -> float | None:
+    """The cost of reaching ``wants``, by forward search over all states; None: it is impossible."""
     start: State = tuple(sorted(world.items()))
     best, heap = {start: 0.0}, [(0.0, start)]
     while heap:
@@ -55,8 +55,8 @@ def cheapest(steps: list[Ground], world: Mapping[str, Any], wants: Mapping[str, 
     return None
 
 
-def carried_out(plan: Plan, world: Mapping[str, Any]) -> dict[str, Any]:
-    """The world after a plan, whose every step has to be possible."""
+def apply_plan(plan: Plan, world: Mapping[str, Any]) -> dict[str, Any]:
+    """The world after a plan; fails if a step is not possible."""
     here = dict(world)
     for step in plan.steps:
         for name, value in step.needs.items():
@@ -65,8 +65,8 @@ def carried_out(plan: Plan, world: Mapping[str, Any]) -> dict[str, Any]:
     return here
 
 
-def moving(count: int, places: int, seed: int) -> tuple[Carrying, dict[str, Any], Goal]:
-    """Things that want to be elsewhere."""
+def carrying_problem(count: int, places: int, seed: int) -> tuple[Carrying, dict[str, Any], Goal]:
+    """Objects at random places, and a goal that assigns each another place."""
     rng = np.random.default_rng(seed)
     xy = rng.uniform(0.0, 10.0, (places, 2))
     names = tuple(f"p{index}" for index in range(places))
@@ -79,8 +79,8 @@ def moving(count: int, places: int, seed: int) -> tuple[Carrying, dict[str, Any]
     return carrying, world, Goal("tidy", {f"on {names[end[index]]}": thing for index, thing in enumerate(things)})
 
 
-def grounded(carrying: Carrying) -> list[Ground]:
-    """All that can be done, written out by hand."""
+def ground_actions(carrying: Carrying) -> list[Ground]:
+    """All ground actions of the carrying domain, written independently."""
     steps: list[Ground] = []
     for a, b in product(carrying.places, repeat=2):
         if a != b:
@@ -93,17 +93,17 @@ def grounded(carrying: Carrying) -> list[Ground]:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_carrying_plans_are_optimal_by_forward_search(seed: int) -> None:
-    carrying, world, goal = moving(3, 4, seed)
+    carrying, world, goal = carrying_problem(3, 4, seed)
     plan = make_plan(carrying.domain(), world, goal)
-    after = carried_out(plan, world)
+    after = apply_plan(plan, world)
     assert all(after[name] == value for name, value in goal.wants.items())
     assert plan.cost == pytest.approx(sum(step.cost for step in plan.steps))
-    assert plan.cost == pytest.approx(cheapest(grounded(carrying), world, goal.wants))
+    assert plan.cost == pytest.approx(optimal_cost(ground_actions(carrying), world, goal.wants))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_plans_cost_the_same_without_the_lower_bound(seed: int) -> None:
-    carrying, world, goal = moving(4, 6, seed)
+    carrying, world, goal = carrying_problem(4, 6, seed)
     domain = carrying.domain()
     plan, other = make_plan(domain, world, goal), make_plan(replace(domain, bound=None), world, goal)
     assert plan.cost == pytest.approx(other.cost)
@@ -112,20 +112,20 @@ def test_plans_cost_the_same_without_the_lower_bound(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_lower_bound_never_exceeds_the_optimal_cost(seed: int) -> None:
-    carrying, world, goal = moving(3, 4, seed)
+    carrying, world, goal = carrying_problem(3, 4, seed)
     plan = make_plan(carrying.domain(), world, goal)
-    assert at_least(carrying, world, goal.wants) <= plan.cost + 1e-9
+    assert lower_bound(carrying, world, goal.wants) <= plan.cost + 1e-9
     left = plan.cost
     for here, step in zip(plan.worlds(world), plan.steps, strict=False):
-        assert at_least(carrying, here, goal.wants) <= left + 1e-9
+        assert lower_bound(carrying, here, goal.wants) <= left + 1e-9
         left -= step.cost
     for end in ({"robot": "p1"}, {"robot": "p2", "hand": "t0"}, {"robot": "p3", "on p1": "t1"}):
-        least = cheapest(grounded(carrying), world, end)
-        assert least is None or at_least(carrying, world, end) <= least + 1e-9
+        least = optimal_cost(ground_actions(carrying), world, end)
+        assert least is None or lower_bound(carrying, world, end) <= least + 1e-9
 
 
-def at_least(carrying: Carrying, world: Mapping[str, Any], wants: Mapping[str, Any]) -> float:
-    """What the bound of costs says."""
+def lower_bound(carrying: Carrying, world: Mapping[str, Any], wants: Mapping[str, Any]) -> float:
+    """The lower bound of the cost."""
     facts = list(wants.items())
     return least_cost(joined_ways(carrying, world, facts), np.arange(len(facts)))
 
@@ -159,7 +159,7 @@ def as_domain(steps: list[Ground]) -> Domain:
 @given(domains())
 def test_plans_are_optimal_and_missing_only_if_impossible(drawn: Any) -> None:
     steps, world, wants = drawn
-    least = cheapest(steps, world, wants)
+    least = optimal_cost(steps, world, wants)
     goal = Goal("wish", wants)
     try:
         plan = make_plan(as_domain(steps), world, goal)
@@ -167,10 +167,10 @@ def test_plans_are_optimal_and_missing_only_if_impossible(drawn: Any) -> None:
         assert least is None
         assert "because" in error.what
         for name, value in would_help(as_domain(steps), world, goal):
-            assert cheapest(steps, {**world, name: value}, wants) is not None
+            assert optimal_cost(steps, {**world, name: value}, wants) is not None
         return
     assert plan.cost == pytest.approx(least)
-    after = carried_out(plan, world)
+    after = apply_plan(plan, world)
     assert all(after[name] == value for name, value in wants.items())
     assert len(why(plan)) == len(plan.steps)
     for step, served in zip(plan.steps, plan.serves, strict=True):
@@ -182,35 +182,39 @@ def test_plans_are_optimal_and_missing_only_if_impossible(drawn: Any) -> None:
 @given(domains())
 def test_would_help_lists_every_helpful_single_change(drawn: Any) -> None:
     steps, world, wants = drawn
-    if cheapest(steps, world, wants) is not None:
+    if optimal_cost(steps, world, wants) is not None:
         return
-    told = set(would_help(as_domain(steps), world, Goal("wish", wants)))
+    helpful = set(would_help(as_domain(steps), world, Goal("wish", wants)))
     for name, value in product("abcd", range(3)):
-        if name not in wants and world[name] != value and cheapest(steps, {**world, name: value}, wants) is not None:
-            assert (name, value) in told
+        if (
+            name not in wants
+            and world[name] != value
+            and optimal_cost(steps, {**world, name: value}, wants) is not None
+        ):
+            assert (name, value) in helpful
 
 
 HOUSE = Domain(
     (
         Action("move arm", {"arm": "$pose"}, cost=4.0),
         Action("drive", {"robot": "$to"}, {"robot": "$from", "arm": "folded"}, {"to": ("dock", "desk", "attic")},
-               cost=lambda b: _way(b["from"], b["to"])),
+               cost=lambda b: _driving_cost(b["from"], b["to"])),
         Action("look", {"seen $place": True}, {"robot": "$place", "arm": "view"}, {"place": ("desk",)}, cost=1.0),
     ),
 )  # fmt: skip
 
 
-def _way(a: str, b: str) -> float:
+def _driving_cost(a: str, b: str) -> float:
     if "attic" in (a, b):
         raise Impossible("there are only stairs")
     return 10.0
 
 
-HERE = {"robot": "dock", "arm": "up"}
+START = {"robot": "dock", "arm": "up"}
 
 
 def test_open_effect_takes_any_required_value() -> None:
-    plan = make_plan(HOUSE, HERE, Goal("look", {"seen desk": True, "arm": "wave"}))
+    plan = make_plan(HOUSE, START, Goal("look", {"seen desk": True, "arm": "wave"}))
     names = [step.name for step in plan.steps]
     assert names == [
         "move arm (pose folded)", "drive (to desk, from dock)", "move arm (pose view)", "look (place desk)",
@@ -222,12 +226,12 @@ def test_open_effect_takes_any_required_value() -> None:
 def test_impossible_goal_is_explained_with_helpful_changes() -> None:
     goal = Goal("attic", {"robot": "attic"})
     with pytest.raises(Impossible, match="no action makes robot = attic.*there are only stairs"):
-        make_plan(HOUSE, HERE, goal)
+        make_plan(HOUSE, START, goal)
     only = Domain(HOUSE.actions[1:])
     goal = Goal("desk", {"robot": "desk"})
     with pytest.raises(Impossible, match="no action makes arm = folded, which is up, and drive .* needs it"):
-        make_plan(only, HERE, goal)
-    assert would_help(only, HERE, goal) == [("arm", "folded")]
+        make_plan(only, START, goal)
+    assert would_help(only, START, goal) == [("arm", "folded")]
 
 
 def test_without_gives_the_cost_of_alternative_plans() -> None:
@@ -245,7 +249,7 @@ def test_without_gives_the_cost_of_alternative_plans() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "error"),
     [
         (lambda: Domain((Action("a", {"x": 1}), Action("a", {"x": 2}))), "two actions are called"),
         (lambda: Domain((Action("a", {}),)), "brings nothing about"),
@@ -253,7 +257,8 @@ def test_without_gives_the_cost_of_alternative_plans() -> None:
         (lambda: Domain((Action("a", {"x": 1}, does="<Go to='$to'/>"),)), r"\$to stands for nothing"),
         (lambda: make_plan(Domain((Action("a", {"x": 1}, cost=0.0),)), {}, Goal("g", {"x": 1})), "costs 0"),
     ],
+    ids=["equal_names", "no_effect", "unknown_variable", "unbound_text", "zero_cost"],
 )
-def test_invalid_domains_are_refused(make: Any, says: str) -> None:
-    with pytest.raises(InputError, match=says):
+def test_invalid_domains_are_refused(make: Any, error: str) -> None:
+    with pytest.raises(InputError, match=error):
         make()

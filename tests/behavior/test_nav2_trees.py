@@ -1,4 +1,4 @@
-"""Nav2's own trees, as its files have them: on a robot that goes straight, and on our navigator."""
+"""Nav2's own trees, read from its files: on a robot that moves straight, and on the rover's navigator."""
 
 import math
 from itertools import pairwise
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.behavior.missions import MissionHarness, write_tree
 
-from roboyard.behavior.nodes import TreeMissionNode
 from roboyard.behavior.nodes.nav2_paths import cut, lengths, nearest
-from roboyard.bus import Bus, Node
+from roboyard.bus import Node
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg, srv
@@ -32,16 +32,23 @@ FURTHER = {
 SPEED = 0.5
 
 
-class Straight(Node):
-    """Goes straight along whatever path it is given, through everything; its planner may fail at first."""
+class StraightRobot(Node):
+    """A robot that follows every path exactly, through everything.
+
+    Attributes:
+        pose: Where it is.
+        visited: Its poses while it moved.
+        plans: How many paths were requested.
+        failures: How many of the first requests fail.
+        cleared: How often the costmaps were cleared.
+    """
 
     def setup(self) -> None:
-        self.here = SE2(0.0, 0.0, 0.0)
-        self.plans, self.cleared = 0, 0
-        self.fails = 0
+        self.pose = SE2(0.0, 0.0, 0.0)
+        self.plans, self.cleared, self.failures = 0, 0, 0
         self._follow: Any = None
-        self._way: list[list[float]] = []
-        self.passed: list[SE2] = []
+        self._path: list[list[float]] = []
+        self.visited: list[SE2] = []
         self.action_server("compute_path_through_poses", action.ComputePathThroughPoses, self._on_plan_through)
         self.action_server("compute_path_to_pose", action.ComputePathToPose, self._on_plan)
         self.action_server("follow_path", action.FollowPath, self._on_follow)
@@ -49,29 +56,29 @@ class Straight(Node):
         self.action_server("wait", action.Wait, lambda handle: self._on_recovery(handle, action.Wait))
         self.service("clear_costmaps", srv.Empty, self._on_clear)
         self._map = self.publisher("global_costmap/costmap", msg.OccupancyGrid, latched=True)
-        self.block(0)
+        self.publish_costmap(0)
         self._odom = self.publisher("odom", msg.Odometry)
         self.timer(rate=50.0, callback=self._tick, start=True)
 
-    def block(self, cost: int) -> None:
-        """Have the costmap say this all over."""
+    def publish_costmap(self, cost: int) -> None:
+        """Publish a costmap with one cost everywhere."""
         cells = np.full((60, 300), cost, np.int8)
         self._map.publish(grid_to_msg(cells, 0.1, SE2(-5.0, -3.0, 0.0), "map", self.now_ns))
 
     def _on_plan(self, handle: Any) -> None:
         handle.accept()
         self.plans += 1
-        if self.plans <= self.fails:
+        if self.plans <= self.failures:
             handle.abort(action.ComputePathToPose.Result(error_code=208, error_msg="no way"), "no way")
             return
         goal = pose_to_se2(handle.goal.goal.pose)
-        points = np.linspace([self.here.x, self.here.y, 0.0], [goal.x, goal.y, goal.theta], 40)
+        points = np.linspace([self.pose.x, self.pose.y, 0.0], [goal.x, goal.y, goal.theta], 40)
         handle.succeed(action.ComputePathToPose.Result(path=path_to_msg(points, "map", self.now_ns)))
 
     def _on_plan_through(self, handle: Any) -> None:
         handle.accept()
         self.plans += 1
-        corners = [self.here, *(pose_to_se2(one.pose) for one in handle.goal.goals)]
+        corners = [self.pose, *(pose_to_se2(one.pose) for one in handle.goal.goals)]
         legs = [np.linspace([a.x, a.y, 0.0], [b.x, b.y, 0.0], 40) for a, b in pairwise(corners)]
         path = path_to_msg(np.concatenate(legs), "map", self.now_ns)
         handle.succeed(action.ComputePathThroughPoses.Result(path=path))
@@ -83,7 +90,7 @@ class Straight(Node):
         handle.on_cancel = self._on_cancel
         self._follow = handle
         path = path_to_array(handle.goal.path)
-        self._way = path[nearest(path, self.here) :, :2].tolist()
+        self._path = path[nearest(path, self.pose) :, :2].tolist()
 
     def _on_cancel(self, handle: Any) -> None:
         self._follow = None
@@ -100,49 +107,38 @@ class Straight(Node):
     def _tick(self) -> None:
         moving = self._follow is not None
         if moving:
-            left = 0.02 * SPEED
-            while self._way and left > 0.0:
-                x, y = self._way[0]
-                away = math.hypot(x - self.here.x, y - self.here.y)
-                share = min(left / away, 1.0) if away > 0.0 else 1.0
-                self.here = SE2(self.here.x + share * (x - self.here.x), self.here.y + share * (y - self.here.y), 0.0)
-                left -= away
-                if left >= 0.0:
-                    del self._way[0]
-            self.passed.append(self.here)
-            if not self._way:
+            remaining = 0.02 * SPEED
+            while self._path and remaining > 0.0:
+                x, y = self._path[0]
+                distance = math.hypot(x - self.pose.x, y - self.pose.y)
+                fraction = min(remaining / distance, 1.0) if distance > 0.0 else 1.0
+                self.pose = SE2(
+                    self.pose.x + fraction * (x - self.pose.x), self.pose.y + fraction * (y - self.pose.y), 0.0
+                )
+                remaining -= distance
+                if remaining >= 0.0:
+                    del self._path[0]
+            self.visited.append(self.pose)
+            if not self._path:
                 handle, self._follow = self._follow, None
                 handle.succeed(action.FollowPath.Result())
-        self.broadcast(self.here.to_se3(), "map", "base_link")
+        self.broadcast(self.pose.to_se3(), "map", "base_link")
         odometry = msg.Odometry()
         odometry.twist.twist.linear.x = SPEED if moving else 0.0
         self._odom.publish(odometry)
 
 
-class World:
-    def __init__(self, folder: Path, data: Path, name: str, goal: str = "10;0;0", port: str = "goal") -> None:
-        self.bus = Bus(seed=1)
-        self.robot = Straight()
-        self.bus.add(self.robot, "robot")
-        self.mission = TreeMissionNode(file=str(wrapped(folder, data, name, goal, port=port)), start=0.0)
-        self.bus.add(self.mission, "mission")
-        self.status: list[str] = []
-        self.bus.subscribe("/mission/status", msg.String, "test", lambda m: self.status.append(m.data))
-
-    def run(self, seconds: float) -> None:
-        self.bus.executor.run_for(seconds)
-
-
-def wrapped(folder: Path, data: Path, name: str, *goals: str, port: str = "goal") -> Path:
-    """A file of one's own that includes one of Nav2's and drives to goals."""
+def navigate(data: Path, name: str, *goals: str, port: str = "goal") -> tuple[str, Path]:
+    """A tree that drives to goals with one of Nav2's trees, and the file that it includes."""
     tree = (NAVIGATE | FURTHER)[name]
-    trees = "".join(f'<SubTree ID="{tree}" name="{k}" {port}="{goal}"/>' for k, goal in enumerate(goals))
-    file = folder / "tree.xml"
-    file.write_text(
-        f'<root BTCPP_format="4" main_tree_to_execute="Main"><include path="{data / "bt/nav2_xml" / name}.xml"/>'
-        f'<BehaviorTree ID="Main"><Sequence>{trees}</Sequence></BehaviorTree></root>'
-    )
-    return file
+    subtrees = "".join(f'<SubTree ID="{tree}" name="{k}" {port}="{goal}"/>' for k, goal in enumerate(goals))
+    return f"<Sequence>{subtrees}</Sequence>", data / "bt/nav2_xml" / f"{name}.xml"
+
+
+def nav2_mission(folder: Path, data: Path, name: str, goal: str = "10;0;0", port: str = "goal") -> MissionHarness:
+    """A mission that drives to a goal with one of Nav2's trees, and the robot that goes straight."""
+    body, include = navigate(data, name, goal, port=port)
+    return MissionHarness(folder, body, StraightRobot(), include=include)
 
 
 @pytest.mark.parametrize(
@@ -155,71 +151,68 @@ def wrapped(folder: Path, data: Path, name: str, *goals: str, port: str = "goal"
         ("navigate_to_pose_w_replanning_and_recovery", (9, 14)),  # one a second until the goal is 4 m away
         ("navigate_to_pose_w_replanning_goal_patience_and_recovery", (9, 14)),
     ],
+    ids=("goal_updates", "distance", "time", "speed", "recovery", "goal_patience"),
 )
 def test_nav2_trees_replan_at_their_documented_rate(
     tmp_path: Path, external_data: Path, name: str, plans: tuple[int, int]
 ) -> None:
-    world = World(tmp_path, external_data, name)
-    world.run(25.0)
-    assert world.status[-1] == "SUCCESS"
-    assert math.hypot(world.robot.here.x - 10.0, world.robot.here.y) < 0.01
-    assert plans[0] <= world.robot.plans <= plans[1]
-    assert world.robot.cleared == 0
+    mission = nav2_mission(tmp_path, external_data, name)
+    assert mission.run_to_end(25.0) == "SUCCESS"
+    assert math.hypot(mission.robot.pose.x - 10.0, mission.robot.pose.y) < 0.01
+    assert plans[0] <= mission.robot.plans <= plans[1]
+    assert mission.robot.cleared == 0
 
 
 def test_navigate_through_poses_passes_and_removes_each_goal(tmp_path: Path, external_data: Path) -> None:
     name = "navigate_through_poses_w_replanning_and_recovery"
-    world = World(tmp_path, external_data, name, "3;0;0|3;3;0|0;3;0", "goals")
-    world.run(25.0)
-    assert world.status[-1] == "SUCCESS"
+    mission = nav2_mission(tmp_path, external_data, name, "3;0;0|3;3;0|0;3;0", "goals")
+    assert mission.run_to_end(25.0) == "SUCCESS"
     for x, y in ((3.0, 0.0), (3.0, 3.0), (0.0, 3.0)):
-        # near by 0.7 m it counts as passed, and the next plan leaves it out
-        assert min(math.hypot(x - at.x, y - at.y) for at in world.robot.passed) < 0.71
-    assert math.hypot(world.robot.here.x, world.robot.here.y - 3.0) < 0.01
-    left = world.mission._tree.nodes
-    goals = next(node.blackboard.get("goals") for node in left.values() if node.type_name == "RemovePassedGoals")
-    left_over = [(pose.x, pose.y) for pose in goals]
-    assert (3.0, 0.0) not in left_over
-    assert left_over[-1] == (0.0, 3.0)
+        # a goal within 0.7 m counts as passed, and the next plan omits it
+        assert min(math.hypot(x - pose.x, y - pose.y) for pose in mission.robot.visited) < 0.71
+    assert math.hypot(mission.robot.pose.x, mission.robot.pose.y - 3.0) < 0.01
+    nodes = mission.mission._tree.nodes
+    goals = next(node.blackboard.get("goals") for node in nodes.values() if node.type_name == "RemovePassedGoals")
+    remaining = [(pose.x, pose.y) for pose in goals]
+    assert (3.0, 0.0) not in remaining
+    assert remaining[-1] == (0.0, 3.0)
 
 
 def test_follow_point_keeps_its_distance_to_a_moving_point(tmp_path: Path, external_data: Path) -> None:
-    world = World(tmp_path, external_data, "follow_point", "4;0;0")
-    world.run(8.0)
-    assert math.hypot(world.robot.here.x - 3.0, world.robot.here.y) < 0.3
-    told = world.bus.publisher("/goal_update", msg.PoseStamped, "test")
-    told.publish(pose_stamped(SE2(0.0, 4.0, 0.0), "map", world.bus.now_ns))
-    world.run(16.0)
-    away = math.hypot(world.robot.here.x, world.robot.here.y - 4.0)
-    assert 0.7 < away < 1.3
-    assert world.status[-1] == "RUNNING"
+    mission = nav2_mission(tmp_path, external_data, "follow_point", "4;0;0")
+    mission.run_for(8.0)
+    assert math.hypot(mission.robot.pose.x - 3.0, mission.robot.pose.y) < 0.3
+    mission.publish("/goal_update", pose_stamped(SE2(0.0, 4.0, 0.0), "map", mission.now_ns))
+    mission.run_for(16.0)
+    distance = math.hypot(mission.robot.pose.x, mission.robot.pose.y - 4.0)
+    assert 0.7 < distance < 1.3
+    assert mission.status[-1] == "RUNNING"
 
 
 def test_invalid_goal_lists_are_refused(tmp_path: Path, external_data: Path) -> None:
+    name = "navigate_through_poses_w_replanning_and_recovery"
     with pytest.raises(RoboyardError, match="x;y;yaw"):
-        World(tmp_path, external_data, "navigate_through_poses_w_replanning_and_recovery", "1;2;0|x", "goals").run(2.0)
+        nav2_mission(tmp_path, external_data, name, "1;2;0|x", "goals").run_for(2.0)
 
 
 def test_path_blocked_near_the_goal_is_replanned(tmp_path: Path, external_data: Path) -> None:
     counts = []
     for cost in (0, 100):
-        world = World(tmp_path, external_data, "navigate_to_pose_w_replanning_and_recovery", "3;0;0")
-        world.run(1.5)
-        world.robot.block(cost)
-        world.run(10.0)
-        assert world.status[-1] == "SUCCESS"
-        counts.append(world.robot.plans)
+        mission = nav2_mission(tmp_path, external_data, "navigate_to_pose_w_replanning_and_recovery", "3;0;0")
+        mission.run_for(1.5)
+        mission.robot.publish_costmap(cost)
+        assert mission.run_to_end(10.0) == "SUCCESS"
+        counts.append(mission.robot.plans)
     assert counts[0] == 1
     assert counts[1] >= 4
 
 
 def test_failing_planner_is_retried_after_recovery(tmp_path: Path, external_data: Path) -> None:
-    world = World(tmp_path, external_data, "navigate_to_pose_w_replanning_and_recovery", "3;0;0")
-    world.robot.fails = 3
-    world.run(15.0)
-    assert world.status[-1] == "SUCCESS"
-    assert world.robot.plans >= 4
-    assert world.robot.cleared >= 2
+    mission = nav2_mission(tmp_path, external_data, "navigate_to_pose_w_replanning_and_recovery", "3;0;0")
+    mission.robot.failures = 3
+    assert mission.run_to_end(15.0) == "SUCCESS"
+    assert mission.robot.plans >= 4
+    assert mission.robot.cleared >= 2
 
 
 def test_paths_are_truncated_at_the_given_indices() -> None:
@@ -233,8 +226,9 @@ def test_paths_are_truncated_at_the_given_indices() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAVIGATE)
 def test_nav2_trees_drive_the_rovers_navigator(tmp_path: Path, external_data: Path, name: str) -> None:
-    patient = name != "navigate_w_replanning_only_if_goal_is_updated"  # ends at the first thing on its path
-    file = wrapped(tmp_path, external_data, name, *(("14;0.2;0", "19;4;1.57") if patient else ("6;0.1;0",)))
+    patient = name != "navigate_w_replanning_only_if_goal_is_updated"  # fails at the first obstacle on its path
+    body, include = navigate(external_data, name, *(("14;0.2;0", "19;4;1.57") if patient else ("6;0.1;0",)))
+    file = write_tree(tmp_path, body, include)
     spec = load_spec("rover-goal", overrides=(f"mission={file}", "duration=90 s", "until=tree_seconds > 0"))
     outcome = run_scenario(spec, keep=False, serve=False)
     assert outcome.metrics["tree_done"]

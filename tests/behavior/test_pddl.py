@@ -1,4 +1,4 @@
-"""Goals in PDDL: another planner's plans are plans here, and what is written is read back with the same cost."""
+"""Goals in PDDL: plans of other planners are valid and equally short, and written files are read back."""
 
 import contextlib
 import logging
@@ -19,7 +19,7 @@ from roboyard.behavior.goals.solver import plan_by
 from roboyard.errors import InputError
 
 
-def drawn(seed: int, *, unit: bool) -> tuple[Domain, dict[str, Any], Goal]:
+def random_problem(seed: int, *, unit: bool) -> tuple[Domain, dict[str, Any], Goal]:
     """Some actions over four conditions with three values; whether the goal is possible is not known."""
     rng = np.random.default_rng(seed)
 
@@ -33,16 +33,16 @@ def drawn(seed: int, *, unit: bool) -> tuple[Domain, dict[str, Any], Goal]:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_written_pddl_is_read_back_with_the_same_plan_cost(seed: int) -> None:
-    domain, world, goal = drawn(seed, unit=False)
+    domain, world, goal = random_problem(seed, unit=False)
     written = as_pddl(domain, world, goal)
-    other, there, wish = read_pddl(written.domain, written.problem)
+    other, other_world, other_goal = read_pddl(written.domain, written.problem)
     try:
         cost = make_plan(domain, world, goal).cost
     except Impossible:
         with pytest.raises(Impossible):
-            make_plan(other, there, wish)
+            make_plan(other, other_world, other_goal)
         return
-    assert make_plan(other, there, wish).cost == pytest.approx(cost)
+    assert make_plan(other, other_world, other_goal).cost == pytest.approx(cost)
 
 
 def test_pyperplans_shortest_plans_have_the_same_length(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_pyperplans_shortest_plans_have_the_same_length(tmp_path: Path) -> None:
     logging.disable(logging.INFO)
     found = 0
     for seed in range(100):
-        domain, world, goal = drawn(seed, unit=True)
+        domain, world, goal = random_problem(seed, unit=True)
         written = as_pddl(domain, world, goal, costs=False)
         (tmp_path / "d.pddl").write_text(written.domain)
         (tmp_path / "p.pddl").write_text(written.problem)
@@ -61,13 +61,13 @@ def test_pyperplans_shortest_plans_have_the_same_length(tmp_path: Path) -> None:
             continue
         if not plan.steps:
             continue
-        theirs = planner.search_plan(
+        operators = planner.search_plan(
             str(tmp_path / "d.pddl"), str(tmp_path / "p.pddl"), search.breadth_first_search, None
         )
-        assert len(theirs) == len(plan.steps)
+        assert len(operators) == len(plan.steps)
         steps = {step.name: step for step in Problem(domain, world, goal.wants).steps}
         now = dict(world)
-        for operator in theirs:
+        for operator in operators:
             step = steps[written.steps[operator.name.strip("()")]]
             assert all(now[name] == value for name, value in step.needs.items())
             now.update(step.effects)
@@ -77,8 +77,8 @@ def test_pyperplans_shortest_plans_have_the_same_length(tmp_path: Path) -> None:
     assert found >= 8
 
 
-def carried(seed: int) -> tuple[Domain, dict[str, Any], Goal]:
-    """Two things change places with the help of a third one."""
+def swap_problem(seed: int) -> tuple[Domain, dict[str, Any], Goal]:
+    """Two objects that exchange their places by way of a third place."""
     xy = np.random.default_rng(seed).uniform(0.0, 10.0, (3, 2))
     places, things = ("p0", "p1", "p2"), ("t0", "t1")
     carrying = Carrying(places, things, lambda a, b: float(np.hypot(*(xy[int(a[1])] - xy[int(b[1])]))), handle=0.7)
@@ -89,7 +89,7 @@ def carried(seed: int) -> tuple[Domain, dict[str, Any], Goal]:
 @pytest.mark.parametrize("seed", range(3))
 def test_unified_plannings_optimal_plans_cost_the_same(seed: int) -> None:
     pytest.importorskip("unified_planning", reason="unified-planning is missing: pip install 'roboyard[planning]'")
-    domain, world, goal = carried(seed)
+    domain, world, goal = swap_problem(seed)
     plan = plan_by(domain, world, goal)
     assert plan.cost == pytest.approx(make_plan(domain, world, goal).cost, abs=1e-3 * len(plan.steps))
     assert goal.holds(plan.worlds(world)[-1])
@@ -128,16 +128,17 @@ def test_pddl_variables_types_and_costs_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("domain", "goal", "says"),
+    ("domain", "goal", "error"),
     [
         (GRIPPER + ")", "(at t z)", "the domain: a . too much"),
         (GRIPPER[:-1], "(at t z)", "no PDDL"),
         (GRIPPER.replace(":typing", ":fluents"), "(at t z)", ":fluents is not known .*:typing"),
         (GRIPPER, "(or (at t z) (at t y))", r"the goal: \(or .*\) is not known"),
     ],
+    ids=["closing_bracket", "missing_bracket", "requirement", "goal"],
 )
-def test_invalid_pddl_is_refused_with_the_cause(domain: str, goal: str, says: str) -> None:
-    with pytest.raises(InputError, match=says):
+def test_invalid_pddl_is_refused_with_the_cause(domain: str, goal: str, error: str) -> None:
+    with pytest.raises(InputError, match=error):
         read_pddl(domain, TRIP.format(goal=goal))
 
 

@@ -1,4 +1,4 @@
-"""Trees do what BehaviorTree.CPP 4.10 did, event for event; one that is saved and loaded goes on in the same way."""
+"""Trees repeat the events of BehaviorTree.CPP 4.10; a tree that was saved and loaded continues identically."""
 
 import json
 import pickle

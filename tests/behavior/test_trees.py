@@ -1,4 +1,4 @@
-"""Trees from XML: blackboards, time, nodes of one's own, versions, stand-ins, and what is wrong with a file."""
+"""Trees from XML: blackboards, time, custom nodes, versions, substitution, and errors of invalid files."""
 
 import pickle
 from collections.abc import Generator
@@ -38,7 +38,7 @@ def xml(body: str, *more: str, version: str = "4") -> str:
     return f'{root}<BehaviorTree ID="Main">{body}</BehaviorTree>{trees}</root>'
 
 
-def ran(body: str, *more: str, **entries: object) -> Blackboard:
+def blackboard_after_tick(body: str, *more: str, **entries: object) -> Blackboard:
     """The blackboard after one tick."""
     board = Blackboard()
     for name, value in entries.items():
@@ -50,31 +50,31 @@ def ran(body: str, *more: str, **entries: object) -> Blackboard:
 # -- blackboards ---------------------------------------------------------------------------------------------------
 def test_subtree_reads_only_remapped_entries() -> None:
     with pytest.raises(ExecutionError, match="Variable not found: x"):
-        ran('<SubTree ID="T1"/>', '<Script code="y := x"/>', x=1)
+        blackboard_after_tick('<SubTree ID="T1"/>', '<Script code="y := x"/>', x=1)
 
 
 def test_entries_are_remapped_into_and_out_of_subtrees() -> None:
-    board = ran(
+    board = blackboard_after_tick(
         '<SubTree ID="T1" inside="{outside}" answer="{result}"/>', '<Script code="answer := inside * 2"/>', outside=4
     )
     assert board.get("result") == 8.0
 
 
 def test_autoremapped_subtrees_share_all_but_private_entries() -> None:
-    board = ran('<SubTree ID="T1" _autoremap="true"/>', '<Script code="a := 1; _b := 2"/>')
+    board = blackboard_after_tick('<SubTree ID="T1" _autoremap="true"/>', '<Script code="a := 1; _b := 2"/>')
     assert board.get("a") == 1
     assert board.entry("_b") is None
 
 
 def test_numeric_constants_reach_subtrees_as_numbers() -> None:
-    board = ran(
+    board = blackboard_after_tick(
         '<SubTree ID="T1" n="4" w="4a" out="{out}"/>', '<Script code="out := w .. n + 1 - 1"/>'.replace(" + 1 - 1", "")
     )
     assert board.get("out") == "4a4"
 
 
 def test_at_sign_addresses_the_root_blackboard() -> None:
-    board = ran('<SubTree ID="T1"/>', '<SubTree ID="T2"/>', '<Script code="@far := 5"/>')
+    board = blackboard_after_tick('<SubTree ID="T1"/>', '<SubTree ID="T2"/>', '<Script code="@far := 5"/>')
     assert board.get("far") == 5
 
 
@@ -118,19 +118,19 @@ def test_saved_tree_keeps_running_timers() -> None:
         read_tree(xml("<AlwaysSuccess/>")).load(tree.save())
 
 
-# -- nodes of one's own --------------------------------------------------------------------------------------------
+# -- custom nodes ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Place:
     x: float
     y: float
 
 
-def place(text: str) -> Place:
+def parse_place(text: str) -> Place:
     x, y = text.split(";")
     return Place(float(x), float(y))
 
 
-converter(Place, place)
+converter(Place, parse_place)
 
 
 class Drive(GeneratorAction):
@@ -147,7 +147,7 @@ class Drive(GeneratorAction):
             self.blackboard.set("left", True)
 
 
-def own() -> Factory:
+def custom_factory() -> Factory:
     factory = Factory()
     factory.register(Drive)
     factory.register_condition(
@@ -158,7 +158,7 @@ def own() -> Factory:
 
 
 def test_generator_actions_run_over_several_ticks() -> None:
-    tree = read_tree(xml('<Drive to="1;2" way="{w}"/>'), own())
+    tree = read_tree(xml('<Drive to="1;2" way="{w}"/>'), custom_factory())
     assert [tree.tick_once() for _ in range(3)] == [Status.RUNNING, Status.RUNNING, Status.SUCCESS]
     assert tree.blackboard.get("w") == 3.0
     tree.tick_once()
@@ -171,20 +171,20 @@ def test_generator_actions_run_over_several_ticks() -> None:
 
 
 def test_values_of_custom_types_pass_through_the_blackboard() -> None:
-    tree = read_tree(xml('<Sequence><Drive to="{goal}"/></Sequence>'), own())
+    tree = read_tree(xml('<Sequence><Drive to="{goal}"/></Sequence>'), custom_factory())
     tree.blackboard.set("goal", Place(3.0, 4.0))
     assert tree.tick_once() is Status.RUNNING
     with pytest.raises(TreeError, match="no Place"):
-        read_tree(xml('<Drive to="here"/>'), own())
+        read_tree(xml('<Drive to="here"/>'), custom_factory())
 
 
 def test_registered_functions_and_enums_are_usable() -> None:
-    tree = read_tree(xml('<Sequence><Script code="d := HOME - 6.5"/><Near d="{d}"/></Sequence>'), own())
+    tree = read_tree(xml('<Sequence><Script code="d := HOME - 6.5"/><Near d="{d}"/></Sequence>'), custom_factory())
     assert tree.tick_once() is Status.SUCCESS
 
 
 def test_substitution_rules_replace_nodes() -> None:
-    factory = own()
+    factory = custom_factory()
     rules = '{"TestNodeConfigs": {"T": {"return_status_script": "n > 1 ? SUCCESS : FAILURE", "async_delay": 20}},'
     factory.substitute_from_json(rules + '"SubstitutionRules": {"dri*": "T"}}')
     factory.substitute("Near", StandIn(post_script="n := n + 1"))
@@ -238,7 +238,7 @@ def test_files_of_other_projects_are_read(external_data: Path) -> None:
     refused = {}
     for file in sorted((external_data / "bt").rglob("*.xml")):
         try:
-            load_trees(file, mock=True)  # with our own leaves in the place of Nav2's
+            load_trees(file, mock=True)  # with Roboyard's leaves instead of Nav2's
             trees: list[Tree] = load_trees(file, Factory(), mock=True)
         except TreeError as error:
             refused[file.name] = str(error)
@@ -272,7 +272,7 @@ BOMB = '<!DOCTYPE r [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><root BTCPP_format="4
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "error"),
     [
         ("", "is empty"),
         ("<root", "not well-formed"),
@@ -304,23 +304,23 @@ BOMB = '<!DOCTYPE r [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><root BTCPP_format="4
         (xml("<Sequence>" * 119 + "<AlwaysSuccess/>" + "</Sequence>" * 119), "nested more than"),
     ],
 )
-def test_invalid_trees_are_refused_with_the_location(text: str, says: str) -> None:
-    with pytest.raises(TreeError, match=says) as caught:
+def test_invalid_trees_are_refused_with_the_location(text: str, error: str) -> None:
+    with pytest.raises(TreeError, match=error) as caught:
         read_tree(text, Factory(), source="my.xml")
     assert str(caught.value).startswith("my.xml")
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("body", "error"),
     [
         ('<Script code="a := 0; b := 1 / a"/>', "Division by zero"),
         ('<AlwaysSuccess _while="x"/>', "(?s)_while: .*Variable not found: x"),
         ('<AlwaysSuccess _post="x = 1"/>', "(?s)_post: .*doesn't exist"),
     ],
 )
-def test_errors_in_a_tick_name_the_location(body: str, says: str) -> None:
+def test_errors_in_a_tick_name_the_location(body: str, error: str) -> None:
     tree = read_tree(xml(f"<Sequence>{body}</Sequence>"), source="my.xml")
-    with pytest.raises(ExecutionError, match=says) as caught:
+    with pytest.raises(ExecutionError, match=error) as caught:
         tree.tick_once()
     assert str(caught.value).startswith("my.xml:1")
 
@@ -333,30 +333,32 @@ def test_missing_ports_are_found_in_the_tick_if_not_strict() -> None:
     read_tree(xml(f"<Sequence>{body}</Sequence>").replace("Repeat", "Foreign"), mock=True).tick_once()
 
 
-class Greets(Action):
-    """Says a word, twice if wanted, and a name if there is one."""
+class Greet(Action):
+    """Joins a word, an optional name and an end."""
 
     ports: ClassVar = {
         "word": input_port(str, doc="What to say"),
         "end": input_port(str, ""),
         "whom": input_port(str, optional=True),
     }
-    said: ClassVar[list[str]] = []
+    texts: ClassVar[list[str]] = []
 
     def tick(self) -> Status:
-        self.said.append(self.input("word") + (self.input("whom") if "whom" in self.inputs else "") + self.input("end"))
+        self.texts.append(
+            self.input("word") + (self.input("whom") if "whom" in self.inputs else "") + self.input("end")
+        )
         return Status.SUCCESS
 
 
 def test_ports_without_default_are_required_unless_optional() -> None:
     factory = Factory()
-    factory.register(Greets)
-    read_tree(xml('<Sequence><Greets word="a"/><Greets word="b" whom="c" end="!"/></Sequence>'), factory).tick_once()
-    assert Greets.said == ["a", "bc!"]
-    with pytest.raises(TreeError, match=r"my.xml:1: <Greets>, port word: the port .word. is missing: What to say"):
-        read_tree(xml('<Greets whom="c"/>'), factory, source="my.xml")
-    factory.substitute("Greets", StandIn())
-    assert read_tree(xml('<Greets whom="c"/>'), factory).tick_once() is Status.SUCCESS
+    factory.register(Greet)
+    read_tree(xml('<Sequence><Greet word="a"/><Greet word="b" whom="c" end="!"/></Sequence>'), factory).tick_once()
+    assert Greet.texts == ["a", "bc!"]
+    with pytest.raises(TreeError, match=r"my.xml:1: <Greet>, port word: the port .word. is missing: What to say"):
+        read_tree(xml('<Greet whom="c"/>'), factory, source="my.xml")
+    factory.substitute("Greet", StandIn())
+    assert read_tree(xml('<Greet whom="c"/>'), factory).tick_once() is Status.SUCCESS
 
 
 def test_types_and_enums_are_registered_only_once() -> None:
