@@ -1,4 +1,4 @@
-"""Lenses: what a pixel's ray meets is seen at that pixel."""
+"""Lenses: projection inverts the rays of pixels."""
 
 import math
 
@@ -10,22 +10,24 @@ from hypothesis import strategies as st
 from roboyard.geometry import Lens
 from roboyard.geometry.lens import LENS_MODELS
 
-small = st.floats(-0.15, 0.15)
-bent = st.tuples(small, st.floats(-0.03, 0.03), st.floats(-0.005, 0.005), st.floats(-0.005, 0.005), st.just(0.0))
+small_number = st.floats(-0.15, 0.15)
+distortions = st.tuples(
+    small_number, st.floats(-0.03, 0.03), st.floats(-0.005, 0.005), st.floats(-0.005, 0.005), st.just(0.0)
+)
 
 
-def pixels(lens: Lens) -> np.ndarray:
+def pixel_grid(lens: Lens) -> np.ndarray:
     u, v = np.meshgrid(np.linspace(0, lens.width - 1, 9), np.linspace(0, lens.height - 1, 7))
     return np.stack([u, v], axis=-1)
 
 
-@given(bent, st.floats(0.3, 1.4), st.floats(0.1, 50.0))
-def test_points_on_a_pixels_ray_project_to_that_pixel(distortion, view, away):
+@given(distortions, st.floats(0.3, 1.4), st.floats(0.1, 50.0))
+def test_points_on_a_pixels_ray_project_to_that_pixel(distortion, view, distance):
     lens = Lens.of_view(640, 480, view, distortion=distortion)
     if lens.folds_at() is not None:
         return
-    seen = pixels(lens)
-    assert np.allclose(lens.project(away * lens.rays(seen)), seen, atol=1e-3)
+    pixels = pixel_grid(lens)
+    assert np.allclose(lens.project(distance * lens.rays(pixels)), pixels, atol=1e-3)
 
 
 @pytest.mark.parametrize("model", LENS_MODELS)
@@ -34,8 +36,8 @@ def test_lens_has_its_given_field_of_view(model):
     assert lens.horizontal_view == pytest.approx(1.2)
     left, right = lens.rays([[-0.5, lens.cy], [639.5, lens.cy]])
     assert math.acos(left @ right) == pytest.approx(1.2, abs=1e-6)
-    seen = pixels(lens)
-    assert np.allclose(lens.project(3.0 * lens.rays(seen)), seen, atol=1e-6)
+    pixels = pixel_grid(lens)
+    assert np.allclose(lens.project(3.0 * lens.rays(pixels)), pixels, atol=1e-6)
 
 
 def test_fisheye_projects_points_behind_it_unlike_a_pinhole():

@@ -14,21 +14,21 @@ from roboyard.geometry import SE2, clipping, polygons, segments
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def star(seed, count=9):
-    """A polygon that does not cross itself, anticlockwise round the origin."""
+def random_star(seed, count=9):
+    """A polygon that does not cross itself, counterclockwise around the origin."""
     rng = np.random.default_rng(seed)
     angles = np.sort(rng.uniform(0.0, 2 * math.pi, count))
     assume(np.max(np.diff([*angles, angles[0] + 2 * math.pi])) < 3.0 and np.min(np.diff(angles)) > 1e-3)
     return rng.uniform(0.5, 2.0, (count, 1)) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def hull(seed, count=12):
+def random_hull(seed, count=12):
     return polygons.convex_hull(np.random.default_rng(seed).normal(size=(count, 2)))
 
 
 @given(SEEDS, st.floats(-3.0, 3.0))
 def test_polygon_measures_are_invariant_under_motion(seed, theta):
-    polygon, motion = star(seed), SE2(3.0, -7.0, theta)
+    polygon, motion = random_star(seed), SE2(3.0, -7.0, theta)
     moved = motion @ polygon
     assert polygons.area(polygon) > 0.0
     assert polygons.area(moved) == pytest.approx(polygons.area(polygon), rel=1e-9)
@@ -40,7 +40,7 @@ def test_polygon_measures_are_invariant_under_motion(seed, theta):
 
 @given(SEEDS)
 def test_polygon_area_agrees_with_counted_points(seed):
-    polygon = star(seed)
+    polygon = random_star(seed)
     points = np.random.default_rng(seed).uniform(-2.0, 2.0, (4000, 2))
     inside = polygons.contains(polygon, points)
     assert 16.0 * inside.mean() == pytest.approx(polygons.area(polygon), abs=0.6)
@@ -49,7 +49,7 @@ def test_polygon_area_agrees_with_counted_points(seed):
 
 @given(SEEDS)
 def test_polygon_contains_agrees_with_a_triangle_fan(seed):
-    polygon = star(seed)
+    polygon = random_star(seed)
     points = np.random.default_rng(seed).uniform(-2.0, 2.0, (50, 2))
     fan = np.zeros(len(points), dtype=bool)
     for a, b in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
@@ -62,7 +62,7 @@ def test_polygon_contains_agrees_with_a_triangle_fan(seed):
 
 @given(SEEDS)
 def test_polygon_distance_agrees_with_dense_samples(seed):
-    polygon = star(seed)
+    polygon = random_star(seed)
     points = np.random.default_rng(seed).uniform(-4.0, 4.0, (30, 2))
     dense = np.concatenate([a + np.linspace(0, 1, 400)[:, None] * (b - a)
                             for a, b in zip(polygon, np.roll(polygon, -1, axis=0), strict=True)])  # fmt: skip
@@ -103,11 +103,11 @@ def test_convex_hull_without_area_keeps_extreme_points():
 
 @given(SEEDS)
 def test_simple_and_convex_polygons_are_recognized(seed):
-    polygon = star(seed)
+    polygon = random_star(seed)
     assert polygons.is_simple(polygon)
     assert polygons.is_simple(polygon[::-1])
-    assert polygons.is_convex(hull(seed))
-    corners = hull(seed)
+    assert polygons.is_convex(random_hull(seed))
+    corners = random_hull(seed)
     crossed = corners[[1, 0, *range(2, len(corners))]]
     if len(corners) > 3:
         assert not polygons.is_simple(crossed)
@@ -129,7 +129,7 @@ def test_degenerate_polygons_are_recognized():
 
 @given(SEEDS)
 def test_clipped_polygon_equals_the_intersection(seed):
-    subject, window = star(seed), hull(seed + 1)
+    subject, window = random_star(seed), random_hull(seed + 1)
     part = clipping.clip(subject, window)
     points = np.random.default_rng(seed).uniform(-2.5, 2.5, (500, 2))
     both = polygons.contains(subject, points) & polygons.contains(window, points)
@@ -142,7 +142,7 @@ def test_clipped_polygon_equals_the_intersection(seed):
 
 @given(SEEDS)
 def test_polygon_clipped_by_itself_or_around_is_unchanged(seed):
-    corners = hull(seed)
+    corners = random_hull(seed)
     assert polygons.area(clipping.clip(corners, corners)) == pytest.approx(polygons.area(corners))
     wide = polygons.rectangle(100.0, 100.0)
     np.testing.assert_allclose(clipping.clip(corners, wide), corners)
@@ -151,7 +151,7 @@ def test_polygon_clipped_by_itself_or_around_is_unchanged(seed):
 
 @given(SEEDS)
 def test_clipped_segment_equals_the_inside_part(seed):
-    window = hull(seed)
+    window = random_hull(seed)
     a, b = np.random.default_rng(seed).uniform(-3.0, 3.0, (2, 2))
     samples = a + np.linspace(0.0, 1.0, 2001)[:, None] * (b - a)
     inside = polygons.contains(window, samples)
@@ -166,7 +166,7 @@ def test_clipped_segment_equals_the_inside_part(seed):
 
 @given(SEEDS, st.floats(0.01, 1.0))
 def test_offset_and_inflation_follow_steiners_formula(seed, radius):
-    corners = hull(seed)
+    corners = random_hull(seed)
     area, around = polygons.area(corners), polygons.perimeter(corners)
     grown, round_ = clipping.offset(corners, radius), clipping.inflate(corners, radius)
     exact = area + around * radius + math.pi * radius**2  # Steiner's formula
@@ -227,7 +227,11 @@ def test_regular_polygons_enclose_their_circle():
         lambda: clipping.inflate(polygons.rectangle(1, 1), -0.1),
         lambda: clipping.clip(polygons.rectangle(1, 1), [[0, 0], [2, 0], [0.1, 0.1], [0, 2]]),
     ],
-)
+    ids=[
+        "two_corners", "spatial_corners", "spatial_point", "no_points", "no_width", "two_sides", "concave_offset",
+        "negative_inflation", "concave_window",
+    ],
+)  # fmt: skip
 def test_invalid_polygons_are_refused(make):
     with pytest.raises(InputError):
         make()

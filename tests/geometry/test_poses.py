@@ -196,7 +196,12 @@ def test_poses_are_immutable():
         lambda: SE2.from_matrix(np.eye(4)),
         lambda: SE2.from_matrix(np.diag([1, -1, 1])),
     ],
-)
+    ids=[
+        "zero_rotation", "nan_rotation", "infinite_rotation", "nan_translation", "short_translation", "short_rotation",
+        "matrix_as_rotation", "planar_matrix", "reflection", "scaling", "nan_matrix", "planar_points", "nan_x",
+        "infinite_y", "spatial_point", "spatial_matrix", "planar_reflection",
+    ],
+)  # fmt: skip
 def test_invalid_poses_are_refused(make):
     with pytest.raises(InputError):
         make()
@@ -227,8 +232,10 @@ def test_half_turn_wraps_to_plus_pi():
 
 
 @pytest.mark.parametrize(
-    "wrong", [lambda: SE3() @ SE2(), lambda: SE2() @ SE3(), lambda: SE3() @ "x", lambda: SE2("a", 0, 0)]
+    "make",
+    [lambda: SE3() @ SE2(), lambda: SE2() @ SE3(), lambda: SE3() @ "x", lambda: SE2("a", 0, 0)],
+    ids=["se3_se2", "se2_se3", "text", "text_coordinate"],
 )
-def test_pose_products_with_other_types_are_input_errors(wrong) -> None:
+def test_pose_products_with_other_types_are_input_errors(make) -> None:
     with pytest.raises(InputError):
-        wrong()
+        make()

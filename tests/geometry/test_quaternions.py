@@ -14,27 +14,27 @@ from roboyard.geometry import quaternions as quat
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def rotations(seed, count=6):
+def random_rotations(seed, count=6):
     return Rotation.random(count, random_state=np.random.default_rng(seed))
 
 
-def wxyz(rotation):
+def as_wxyz(rotation):
     return rotation.as_quat(canonical=True, scalar_first=True)
 
 
 @given(SEEDS)
 def test_products_and_rotated_vectors_equal_scipys(seed):
-    a, b = rotations(seed), rotations(seed + 1)
+    a, b = random_rotations(seed), random_rotations(seed + 1)
     v = np.random.default_rng(seed).normal(size=(6, 3))
-    np.testing.assert_allclose(quat.normalize(quat.multiply(wxyz(a), wxyz(b))), wxyz(a * b), atol=1e-12)
-    np.testing.assert_allclose(quat.rotate(wxyz(a), v), a.apply(v), atol=1e-12)
-    np.testing.assert_allclose(quat.normalize(quat.conjugate(wxyz(a))), wxyz(a.inv()), atol=1e-12)
+    np.testing.assert_allclose(quat.normalize(quat.multiply(as_wxyz(a), as_wxyz(b))), as_wxyz(a * b), atol=1e-12)
+    np.testing.assert_allclose(quat.rotate(as_wxyz(a), v), a.apply(v), atol=1e-12)
+    np.testing.assert_allclose(quat.normalize(quat.conjugate(as_wxyz(a))), as_wxyz(a.inv()), atol=1e-12)
 
 
 @given(SEEDS)
 def test_matrices_and_angles_equal_scipys(seed):
-    a = rotations(seed)
-    q = wxyz(a)
+    a = random_rotations(seed)
+    q = as_wxyz(a)
     np.testing.assert_allclose(quat.to_matrix(q), a.as_matrix(), atol=1e-12)
     np.testing.assert_allclose(quat.z_axis(q), a.as_matrix()[..., 2], atol=1e-12)
     np.testing.assert_allclose(quat.from_matrix(a.as_matrix()), q, atol=1e-9)
@@ -46,14 +46,14 @@ def test_matrices_and_angles_equal_scipys(seed):
 
 @given(SEEDS, st.floats(0.0, 1.0))
 def test_slerp_equals_scipys(seed, s):
-    a, b = rotations(seed, 2)
+    a, b = random_rotations(seed, 2)
     expected = Slerp([0.0, 1.0], Rotation.concatenate([a, b]))(s)
-    got = Rotation.from_quat(quat.slerp(wxyz(a), wxyz(b), s), scalar_first=True)
+    got = Rotation.from_quat(quat.slerp(as_wxyz(a), as_wxyz(b), s), scalar_first=True)
     assert (got * expected.inv()).magnitude() < 1e-7 or (a.inv() * b).magnitude() > 3.14
 
 
 def test_slerp_broadcasts_and_handles_close_quaternions():
-    a, b = wxyz(rotations(1)), wxyz(rotations(2))
+    a, b = as_wxyz(random_rotations(1)), as_wxyz(random_rotations(2))
     path = quat.slerp(a[0], b[0], np.linspace(0.0, 1.0, 11))
     assert path.shape == (11, 4)
     turns = [Rotation.from_quat(q, scalar_first=True) for q in path]
@@ -106,6 +106,7 @@ def test_tiny_rotations_keep_their_precision():
         lambda: quat.from_matrix(np.eye(4)),
         lambda: quat.from_two_vectors(np.zeros(3), np.ones(3)),
     ],
+    ids=["zero", "nan", "length", "planar_vector", "zero_matrix", "reflection", "matrix_4x4", "zero_vector"],
 )
 def test_invalid_rotations_are_refused(make):
     with pytest.raises(InputError):

@@ -64,7 +64,7 @@ def test_cast_scans_end_at_the_first_solid_cell(seed: int) -> None:
     frame = GridFrame(0.1, solid.shape, SE2(*rng.uniform(-3, 3, 2), rng.uniform(-3, 3)))
     start = frame.T_map_grid @ SE2(*(rng.random(2) * np.array(solid.shape)[::-1] * 0.1), rng.uniform(-3, 3))
     found = cast_scans(solid, frame, [start.x, start.y, start.theta], [0.0, 1.0], 2.0)[0]
-    for way, angle in zip(found, (0.0, 1.0), strict=True):
+    for length, angle in zip(found, (0.0, 1.0), strict=True):
         steps = np.arange(0.0, 2.0, 1e-4)
         points = start @ (steps[:, None] * [math.cos(angle), math.sin(angle)])
         cells = frame.cells(points)
@@ -73,9 +73,9 @@ def test_cast_scans_end_at_the_first_solid_cell(seed: int) -> None:
         left = np.flatnonzero(~inside)
         first = np.flatnonzero(hit)
         if len(first) and not (len(left) and left[0] < first[0]):
-            assert way <= steps[first[0]] + 2e-4  # a corner may be cut between two steps
-        if math.isfinite(way):
-            end = start @ ((way + 1e-6) * np.array([math.cos(angle), math.sin(angle)]))
+            assert length <= steps[first[0]] + 2e-4  # a corner may be cut between two steps
+        if math.isfinite(length):
+            end = start @ ((length + 1e-6) * np.array([math.cos(angle), math.sin(angle)]))
             assert solid[tuple(frame.cells(end))]
 
 

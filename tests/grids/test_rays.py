@@ -15,7 +15,7 @@ from roboyard.grids import UNKNOWN, BeamModel, Evidence, GridFrame, add_evidence
 coordinates = st.floats(-3.0, 23.0).map(lambda value: round(value, 3) + 0.0004)  # not on an edge, where both are right
 
 
-def touched(x0: float, y0: float, x1: float, y1: float) -> set[tuple[int, int]]:
+def segment_cells(x0: float, y0: float, x1: float, y1: float) -> set[tuple[int, int]]:
     """Cells that a segment touches, by cutting it at all lines of the grid."""
     cuts = [0.0, 1.0]
     for low, high in ((x0, x1), (y0, y1)):
@@ -23,9 +23,9 @@ def touched(x0: float, y0: float, x1: float, y1: float) -> set[tuple[int, int]]:
             lines = np.arange(math.ceil(min(low, high)), math.floor(max(low, high)) + 1)
             cuts += [(line - low) / (high - low) for line in lines]
     cuts.sort()
-    middles = [(a + b) / 2 for a, b in itertools.pairwise(cuts) if b - a > 1e-9]
-    middles += [0.0, 1.0]
-    return {(math.floor(y0 + t * (y1 - y0)), math.floor(x0 + t * (x1 - x0))) for t in middles}
+    centers = [(a + b) / 2 for a, b in itertools.pairwise(cuts) if b - a > 1e-9]
+    centers += [0.0, 1.0]
+    return {(math.floor(y0 + t * (y1 - y0)), math.floor(x0 + t * (x1 - x0))) for t in centers}
 
 
 @settings(max_examples=200, deadline=None)
@@ -33,12 +33,12 @@ def touched(x0: float, y0: float, x1: float, y1: float) -> set[tuple[int, int]]:
 def test_beam_updates_the_cells_that_its_segment_crosses(x0: float, y0: float, x1: float, y1: float, hit: bool) -> None:
     hits, misses = np.zeros((20, 20), dtype=np.int32), np.zeros((20, 20), dtype=np.int32)
     add_evidence(hits, misses, np.array([[x0, y0]]), np.array([[x1, y1]]), np.array([hit]))
-    inside = {(r, c) for r, c in touched(x0, y0, x1, y1) if 0 <= r < 20 and 0 <= c < 20}
+    inside = {(r, c) for r, c in segment_cells(x0, y0, x1, y1) if 0 <= r < 20 and 0 <= c < 20}
     found = {(int(r), int(c)) for r, c in np.argwhere(hits + misses)}
     beside = set()  # a beam through a corner may take the cell on either side
     for nudge in (-1e-7, 1e-7):
-        beside |= touched(x0 + nudge, y0 - nudge, x1 + nudge, y1 - nudge)
-        beside |= touched(x0 + nudge, y0 + nudge, x1 + nudge, y1 + nudge)
+        beside |= segment_cells(x0 + nudge, y0 - nudge, x1 + nudge, y1 - nudge)
+        beside |= segment_cells(x0 + nudge, y0 + nudge, x1 + nudge, y1 + nudge)
     assert inside <= found <= inside | beside
     assert (hits + misses).max(initial=0) <= 1
     end = (math.floor(y1), math.floor(x1))

@@ -1,4 +1,4 @@
-"""Monte-Carlo localisation: its parts against independent methods, the whole against the truth."""
+"""Monte Carlo localization: its parts against independent methods, the whole against the truth."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ START = SE2(3.0, 1.5, 0.4)
 SURE = np.diag([0.01, 0.01, 0.01])
 
 
-def row(pose: SE2) -> np.ndarray:
+def pose_row(pose: SE2) -> np.ndarray:
     return np.array([[pose.x, pose.y, pose.theta]])
 
 
@@ -53,7 +53,7 @@ def test_motion_without_noise_is_exact() -> None:
     still = dict.fromkeys(("alpha1", "alpha2", "alpha3", "alpha4", "alpha5"), 0.0)
     start, step = SE2(1.0, 2.0, 0.5), SE2(0.3, 0.1, 0.4)
     for model in ("diff", "omni"):
-        end = moved(row(start), step, AmclConfig(robot_model_type=model, **still), np.random.default_rng(0))
+        end = moved(pose_row(start), step, AmclConfig(robot_model_type=model, **still), np.random.default_rng(0))
         assert SE2(*end[0]).almost_equal(start @ step)
 
 
@@ -128,9 +128,9 @@ def test_scan_is_most_likely_at_its_true_pose(model: str, place: SE2) -> None:
     pose = place @ SE2(4.0, 3.5, 0.4)
     sensor = SensorModel(grid, AmclConfig(laser_model_type=model))
     rng = np.random.default_rng(0)
-    around = row(pose) + rng.uniform(-1, 1, (300, 3)) * [1.0, 1.0, 0.6]
-    around = around[np.linalg.norm((around - row(pose)) / [0.3, 0.3, 0.15], axis=1) > 1.0]
-    total, _ = sensor.log_weights(np.concatenate([row(pose), around]), sense(scan_at(grid, pose), sensor.config))
+    around = pose_row(pose) + rng.uniform(-1, 1, (300, 3)) * [1.0, 1.0, 0.6]
+    around = around[np.linalg.norm((around - pose_row(pose)) / [0.3, 0.3, 0.15], axis=1) > 1.0]
+    total, _ = sensor.log_weights(np.concatenate([pose_row(pose), around]), sense(scan_at(grid, pose), sensor.config))
     assert np.argmax(total) == 0
 
 
@@ -142,7 +142,7 @@ def test_alignment_recovers_the_true_pose(seed: int) -> None:
     pose = grid.frame.T_map_grid @ SE2(4.0 + rng.uniform(-0.3, 0.3), 3.5, rng.uniform(-3, 3))
     sensor = SensorModel(grid, AmclConfig())
     points = sense(scan_at(grid, pose), sensor.config).points
-    started = row(pose) + rng.uniform(-1, 1, (1, 3)) * [0.15, 0.15, 0.08]
+    started = pose_row(pose) + rng.uniform(-1, 1, (1, 3)) * [0.15, 0.15, 0.08]
     ended = align(sensor.field, started, points)
     assert SE2(*ended.poses[0]).distance(pose) < 0.03
     assert abs(wrap_angle(ended.poses[0, 2] - pose.theta)) < 0.015
@@ -157,7 +157,7 @@ def test_alignment_in_a_corridor_keeps_the_longitudinal_prior() -> None:
     near = scan_at(grid, pose)
     points = sense(near, sensor.config).points
     points = points[np.abs(points[:, 0]) < 3.0]
-    ended = align(sensor.field, row(SE2(10.4, 1.55, 0.08)), points, prior=np.diag([100.0, 0.0, 0.0])[None])
+    ended = align(sensor.field, pose_row(SE2(10.4, 1.55, 0.08)), points, prior=np.diag([100.0, 0.0, 0.0])[None])
     assert ended.poses[0, 0] == pytest.approx(10.4, abs=0.01)
     assert ended.poses[0, 1] == pytest.approx(1.5, abs=0.02)
     covariance = np.linalg.inv(ended.information[0])
@@ -169,12 +169,12 @@ def test_beams_through_walls_lower_a_poses_merit() -> None:
     grid = room()
     sensor = SensorModel(grid, AmclConfig())
     sensed = sense(scan_at(grid, START), sensor.config)
-    here, beside = merits(sensor, np.concatenate([row(START), row(SE2(1.0, 0.5, 0.4))]), sensed)
+    here, beside = merits(sensor, np.concatenate([pose_row(START), pose_row(SE2(1.0, 0.5, 0.4))]), sensed)
     assert here > 0.9
     assert beside < 0.2
     blocked = scan_at(grid, START)
     ranges = np.where(np.arange(121) < 40, 0.5, blocked.ranges)  # somebody stands there: no contradiction
-    seen = merits(sensor, row(START), sense(scan_at(grid, START, ranges=ranges.astype(np.float32)), sensor.config))
+    seen = merits(sensor, pose_row(START), sense(scan_at(grid, START, ranges=ranges.astype(np.float32)), sensor.config))
     assert seen[0] == pytest.approx(2 / 3, abs=0.06)
 
 
@@ -193,7 +193,7 @@ def test_global_search_finds_the_pose_of_a_scan() -> None:
 
 
 # -- the whole ---------------------------------------------------------------------------------------------------------
-def run(seed: int = 0, steps: int = 80, jump: SE2 | None = None, anywhere: bool = False, **config: object):
+def run_amcl(seed: int = 0, steps: int = 80, jump: SE2 | None = None, anywhere: bool = False, **config: object):
     grid = room()
     tested = Amcl(AmclConfig(**config), np.random.default_rng(seed))
     tested.set_map(grid)
@@ -210,14 +210,14 @@ def run(seed: int = 0, steps: int = 80, jump: SE2 | None = None, anywhere: bool 
 
 @pytest.mark.parametrize("model", LASER_MODELS)
 def test_amcl_tracks_the_pose_while_driving(model: str) -> None:
-    errors, _, last = run(laser_model_type=model)
+    errors, _, last = run_amcl(laser_model_type=model)
     assert np.median(errors[10:]) < 0.03
     assert last.explained > 0.9
 
 
 def test_amcl_localizes_globally_and_after_kidnapping() -> None:
-    assert run(seed=1, anywhere=True)[0][20:].max() < 0.1
-    assert run(seed=2, steps=160, jump=SE2(0.5, 2.3, -2.0))[0][-20:].max() < 0.1
+    assert run_amcl(seed=1, anywhere=True)[0][20:].max() < 0.1
+    assert run_amcl(seed=2, steps=160, jump=SE2(0.5, 2.3, -2.0))[0][-20:].max() < 0.1
 
 
 def test_amcl_is_not_misled_by_people_around_the_robot() -> None:

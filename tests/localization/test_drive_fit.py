@@ -14,21 +14,21 @@ from roboyard.localization import fit_drive
 NOMINAL = DifferentialDrive(0.1, 0.35)
 
 
-def moves(drive: DifferentialDrive, seed: int, count: int = 18, noise: tuple[float, float] = (0.0, 0.0)):
-    """Straights, turns on the spot and arcs, with noise of way and turn."""
+def random_moves(drive: DifferentialDrive, seed: int, count: int = 18, noise: tuple[float, float] = (0.0, 0.0)):
+    """Straights, turns on the spot and arcs, with noise of both."""
     random = np.random.default_rng(seed)
-    way, turn = random.uniform(-2.0, 2.0, count), random.uniform(-3.0, 3.0, count)
-    way[::3] = 0.0
+    length, turn = random.uniform(-2.0, 2.0, count), random.uniform(-3.0, 3.0, count)
+    length[::3] = 0.0
     turn[1::3] = 0.0
-    sides = np.array([drive.side_speeds(d, t) for d, t in zip(way, turn, strict=True)])
-    noisy = way + noise[0] * random.standard_normal(count), turn + noise[1] * random.standard_normal(count)
+    sides = np.array([drive.side_speeds(d, t) for d, t in zip(length, turn, strict=True)])
+    noisy = length + noise[0] * random.standard_normal(count), turn + noise[1] * random.standard_normal(count)
     return sides[:, 0], sides[:, 1], *noisy
 
 
 @given(st.floats(0.05, 0.2), st.floats(0.9, 1.1), st.floats(1.0, 2.5), st.integers(0, 100))
 def test_exact_moves_give_the_exact_drive(radius: float, left: float, k: float, seed: int) -> None:
     drive = DifferentialDrive(radius, 0.35, k, left, 2.0 - left)
-    fit = fit_drive(NOMINAL, *moves(drive, seed))
+    fit = fit_drive(NOMINAL, *random_moves(drive, seed))
     assert fit.wheel_radius.value == pytest.approx(radius)
     assert fit.left_radius_scale.value == pytest.approx(left)
     assert fit.right_radius_scale.value == pytest.approx(2.0 - left)
@@ -40,10 +40,10 @@ def test_exact_moves_give_the_exact_drive(radius: float, left: float, k: float, 
 def test_drive_fit_agrees_with_scipys_least_squares() -> None:
     from scipy.optimize import least_squares
 
-    left, right, way, turn = moves(DifferentialDrive(0.104, 0.35, 1.7, 0.99, 1.01), 4, noise=(0.02, 0.05))
-    fit = fit_drive(NOMINAL, left, right, way, turn)
+    left, right, length, turn = random_moves(DifferentialDrive(0.104, 0.35, 1.7, 0.99, 1.01), 4, noise=(0.02, 0.05))
+    fit = fit_drive(NOMINAL, left, right, length, turn)
     straight = np.abs(turn) < 0.1
-    share = 1.0 - 3.0 / (2 * way.size)
+    share = 1.0 - 3.0 / (2 * length.size)
     spread = []
     for left_over in (fit.way_residuals, fit.turn_residuals):
         kinds = [np.sqrt((left_over[where] ** 2).mean() / share) for where in (straight, ~straight)]
@@ -52,7 +52,7 @@ def test_drive_fit_agrees_with_scipys_least_squares() -> None:
     def residuals(p: np.ndarray) -> np.ndarray:
         drive = DifferentialDrive(p[0], 0.35, p[1], 1.0 - p[2], 1.0 + p[2])
         steps = np.array([drive.travel(a, b) for a, b in zip(left, right, strict=True)])
-        return np.concatenate([(steps[:, 0] - way) / spread[0], (steps[:, 1] - turn) / spread[1]])
+        return np.concatenate([(steps[:, 0] - length) / spread[0], (steps[:, 1] - turn) / spread[1]])
 
     found = least_squares(residuals, [0.1, 1.5, 0.0], x_scale=[0.1, 1.0, 0.01], xtol=1e-14, ftol=1e-14, gtol=1e-14)
     errors = np.sqrt(np.diag(np.linalg.inv(found.jac.T @ found.jac)))
@@ -67,7 +67,7 @@ def test_confidence_intervals_cover_the_truth_as_claimed() -> None:
     drive = DifferentialDrive(0.104, 0.35, 1.7, 0.99, 1.01)
     hits = np.zeros(3)
     for seed in range(300):
-        fit = fit_drive(NOMINAL, *moves(drive, seed, count=48, noise=(0.02, 0.05)), confidence=0.9)
+        fit = fit_drive(NOMINAL, *random_moves(drive, seed, count=48, noise=(0.02, 0.05)), confidence=0.9)
         for k, (found, truth) in enumerate(
             ((fit.wheel_radius, 0.104), (fit.slip_factor, 1.7), (fit.left_radius_scale, 0.99))
         ):
@@ -82,11 +82,11 @@ def test_straights_without_slip_do_not_bias_the_slip_factor() -> None:
     hits = 0
     for seed in range(60):
         random = np.random.default_rng(seed)
-        turns = moves(turning, seed, 30, (0.01, 0.05))
+        turns = random_moves(turning, seed, 30, (0.01, 0.05))
         moved = np.abs(turns[3]) > 0.5
-        way, veer = random.uniform(1.0, 2.0, 12), random.uniform(-0.02, 0.02, 12)
-        sides = np.array([rolling.side_speeds(d, t) for d, t in zip(way, veer, strict=True)])
-        straights = sides[:, 0], sides[:, 1], way, veer + 1e-4 * random.standard_normal(12)
+        length, veer = random.uniform(1.0, 2.0, 12), random.uniform(-0.02, 0.02, 12)
+        sides = np.array([rolling.side_speeds(d, t) for d, t in zip(length, veer, strict=True)])
+        straights = sides[:, 0], sides[:, 1], length, veer + 1e-4 * random.standard_normal(12)
         fit = fit_drive(NOMINAL, *(np.concatenate([a[moved], b]) for a, b in zip(turns, straights, strict=True)))
         assert fit.wheel_radius.value == pytest.approx(0.1, rel=1e-3)
         hits += fit.slip_factor.interval[0] <= 1.7 <= fit.slip_factor.interval[1]
@@ -94,14 +94,14 @@ def test_straights_without_slip_do_not_bias_the_slip_factor() -> None:
 
 
 def test_uninformative_moves_are_refused() -> None:
-    left, right, way, turn = moves(NOMINAL, 1)
+    left, right, length, turn = random_moves(NOMINAL, 1)
     with pytest.raises(InputError, match="at least 3"):
-        fit_drive(NOMINAL, left[:2], right[:2], way[:2], turn[:2])
+        fit_drive(NOMINAL, left[:2], right[:2], length[:2], turn[:2])
     with pytest.raises(InputError, match="equally long"):
-        fit_drive(NOMINAL, left, right, way, turn[:-1])
+        fit_drive(NOMINAL, left, right, length, turn[:-1])
     with pytest.raises(InputError, match="finite"):
-        fit_drive(NOMINAL, left, right, way, turn * np.nan)
+        fit_drive(NOMINAL, left, right, length, turn * np.nan)
     with pytest.raises(InputError, match="straights"):
-        fit_drive(NOMINAL, left, right, way, np.zeros_like(turn))
+        fit_drive(NOMINAL, left, right, length, np.zeros_like(turn))
     with pytest.raises(InputError, match="confidence"):
-        fit_drive(NOMINAL, left, right, way, turn, confidence=1.0)
+        fit_drive(NOMINAL, left, right, length, turn, confidence=1.0)

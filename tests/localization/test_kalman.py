@@ -1,4 +1,4 @@
-"""Kalman filters: laws that any of them obeys, and robot_localization's ways with sources."""
+"""Kalman filters: laws that each of them obeys, and the treatment of sources as in robot_localization."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def flags(*names: str) -> np.ndarray:
     return np.array([name in names for name in NAMES])
 
 
-def measured(time: float, covariance: float = 0.01, source: str = "test", threshold: float = math.inf, **values: float):
+def measurement(
+    time: float, covariance: float = 0.01, source: str = "test", threshold: float = math.inf, **values: float
+):
     full = np.zeros(15)
     for name, value in values.items():
         full[NAMES.index(name)] = value
@@ -184,11 +186,13 @@ def test_filter_errors_match_its_covariance(kind: str) -> None:
         for k in range(1, 25):
             truth = moved(truth, dt)
             truth += rng.standard_normal(15) * np.sqrt(noise * dt)
-            said = {"vx": truth[6] + rng.normal(0, 0.05), "vyaw": truth[11] + rng.normal(0, 0.02)}
+            readings = {"vx": truth[6] + rng.normal(0, 0.05), "vyaw": truth[11] + rng.normal(0, 0.02)}
             if k % 10 == 0:
-                said["yaw"] = truth[5] + rng.normal(0, 0.05)
-            for name, value in said.items():
-                fusion.add(measured(k * dt, {"vx": 0.05, "vyaw": 0.02, "yaw": 0.05}[name] ** 2, name, **{name: value}))
+                readings["yaw"] = truth[5] + rng.normal(0, 0.05)
+            for name, value in readings.items():
+                fusion.add(
+                    measurement(k * dt, {"vx": 0.05, "vyaw": 0.02, "yaw": 0.05}[name] ** 2, name, **{name: value})
+                )
             fusion.advance(round(k * dt * 1e9))
         now = fusion.estimate
         error = (now.state - truth)[where]
@@ -200,9 +204,9 @@ def test_filter_errors_match_its_covariance(kind: str) -> None:
 
 def test_gates_reject_outliers() -> None:
     fusion = Fusion()
-    fusion.add(measured(0.0, x=0.0))
-    fusion.add(measured(0.1, x=100.0, threshold=3.0, source="wild"))
-    fusion.add(measured(0.2, x=0.1, threshold=3.0, source="tame"))
+    fusion.add(measurement(0.0, x=0.0))
+    fusion.add(measurement(0.1, x=100.0, threshold=3.0, source="wild"))
+    fusion.add(measurement(0.2, x=0.1, threshold=3.0, source="tame"))
     fusion.advance(SECOND // 4)
     assert fusion.counts["wild"] == {"taken": 0, "gated": 1, "late": 0}
     assert fusion.counts["tame"]["taken"] == 1
@@ -213,11 +217,11 @@ def test_gates_reject_outliers() -> None:
 @settings(max_examples=25, deadline=None)
 def test_measurement_order_does_not_change_smoothed_estimates(order: list[int]) -> None:
     """With smooth_lagged_data the order of arrival does not matter, down to the last bit."""
-    items = [measured(1.0 + 0.1 * k, source=f"s{k}", vx=1.0 + 0.1 * k, vyaw=0.05 * k) for k in range(6)]
+    items = [measurement(1.0 + 0.1 * k, source=f"s{k}", vx=1.0 + 0.1 * k, vyaw=0.05 * k) for k in range(6)]
     ends = []
     for sequence in (range(6), order):
         fusion = Fusion(FusionConfig(smooth_lagged_data=True, history_length=10.0, two_d_mode=True))
-        fusion.add(measured(0.9, x=0.0, y=0.0, yaw=0.0))
+        fusion.add(measurement(0.9, x=0.0, y=0.0, yaw=0.0))
         fusion.advance(SECOND)
         for k in sequence:
             fusion.add(items[k])
@@ -241,7 +245,7 @@ def test_saved_fusion_continues_identically() -> None:
                 fusion.load(saved)
             if not again and k == 10:
                 saved = fusion.save()
-            fusion.add(measured(0.1 * k, vx=1.0, vyaw=0.3))
+            fusion.add(measurement(0.1 * k, vx=1.0, vyaw=0.3))
             fusion.advance(k * SECOND // 10)
         ends.append(fusion.estimate)
     assert (ends[0].state == ends[1].state).all()
@@ -251,7 +255,7 @@ def test_fusion_predicts_without_measurements() -> None:
     fusion = Fusion(FusionConfig(sensor_timeout=0.5))
     assert fusion.estimate is None
     assert fusion.at(SECOND) is None
-    fusion.add(measured(0.0, 1e-6, vx=1.0))
+    fusion.add(measurement(0.0, 1e-6, vx=1.0))
     fusion.advance(SECOND // 4)
     assert fusion.estimate.time_ns == 0
     fusion.advance(2 * SECOND)
@@ -264,7 +268,7 @@ def test_fusion_predicts_without_measurements() -> None:
 def test_commands_accelerate_within_limits() -> None:
     control = ControlConfig((True, *(False,) * 5), timeout=10.0, acceleration_limits=(0.5,) * 6)
     fusion = Fusion(FusionConfig(control=control, sensor_timeout=0.01))
-    fusion.add(measured(0.0, 1e-9, vx=0.0, ax=0.0))
+    fusion.add(measurement(0.0, 1e-9, vx=0.0, ax=0.0))
     fusion.advance(0)
     fusion.command(0, np.array([1.0, 0, 0, 0, 0, 0]))
     for k in range(1, 101):
@@ -354,7 +358,11 @@ def test_gyroscope_bias_is_estimated_at_rest() -> None:
         (lambda: FusionConfig("kf"), "kf"),
         (lambda: ControlConfig((True,)), "used has 1"),
     ],
-)
+    ids=[
+        "config_length", "two_modes", "threshold", "noise_length", "noise_sign", "initial_state", "timeout", "kind",
+        "control_length",
+    ],
+)  # fmt: skip
 def test_invalid_settings_are_refused(make, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         make()

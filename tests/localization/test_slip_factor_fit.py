@@ -43,7 +43,9 @@ def test_confidence_interval_covers_the_truth_as_claimed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rolled", "turned"), [([1.0], [1.0]), ([1.0, 2.0], [1.0]), ([1.0, np.nan], [1.0, 2.0]), ([1.0, 2.0], [0.0, 0.0])]
+    ("rolled", "turned"),
+    [([1.0], [1.0]), ([1.0, 2.0], [1.0]), ([1.0, np.nan], [1.0, 2.0]), ([1.0, 2.0], [0.0, 0.0])],
+    ids=["one", "unequal", "nan", "no_rotation"],
 )
 def test_uninformative_data_are_refused(rolled: list[float], turned: list[float]) -> None:
     with pytest.raises(InputError):

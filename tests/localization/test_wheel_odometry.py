@@ -17,29 +17,29 @@ from roboyard.localization import OdometryNoise, WheelOdometry, arc, arc_jacobia
 DRIVE = DifferentialDrive(0.1, 0.35, slip_factor=1.4)
 SECOND = 1_000_000_000
 angles = st.floats(-20.0, 20.0)
-ways = st.floats(-2.0, 2.0)
+lengths = st.floats(-2.0, 2.0)
 turns = st.floats(-3.0, 3.0)
 
 
-@given(ways, turns)
-def test_arc_equals_the_exponential_of_its_twist(way: float, turn: float) -> None:
-    step, expected = arc(way, turn), SE2.exp((way, 0.0, turn))
+@given(lengths, turns)
+def test_arc_equals_the_exponential_of_its_twist(length: float, turn: float) -> None:
+    step, expected = arc(length, turn), SE2.exp((length, 0.0, turn))
     assert (step.x, step.y) == pytest.approx((expected.x, expected.y), abs=1e-12)
     assert math.remainder(step.theta - expected.theta, math.tau) == pytest.approx(0.0, abs=1e-12)
 
 
-@given(ways, turns)
-def test_arc_jacobian_equals_finite_differences(way: float, turn: float) -> None:
+@given(lengths, turns)
+def test_arc_jacobian_equals_finite_differences(length: float, turn: float) -> None:
     def parts(w: float, t: float) -> np.ndarray:
         step = arc(w, t)
         return np.array([step.x, step.y, t])
 
     h = 1e-6
     columns = [
-        (parts(way + h, turn) - parts(way - h, turn)) / (2 * h),
-        (parts(way, turn + h) - parts(way, turn - h)) / (2 * h),
+        (parts(length + h, turn) - parts(length - h, turn)) / (2 * h),
+        (parts(length, turn + h) - parts(length, turn - h)) / (2 * h),
     ]
-    np.testing.assert_allclose(arc_jacobian(way, turn), np.column_stack(columns), atol=1e-8)
+    np.testing.assert_allclose(arc_jacobian(length, turn), np.column_stack(columns), atol=1e-8)
 
 
 def drive_arc(odometry: WheelOdometry, v: float, w: float, seconds: float, steps: int) -> SE2:
@@ -51,7 +51,7 @@ def drive_arc(odometry: WheelOdometry, v: float, w: float, seconds: float, steps
     return odometry.T_odom_base
 
 
-@given(ways, turns, st.integers(1, 50))
+@given(lengths, turns, st.integers(1, 50))
 def test_exact_arc_is_integrated_exactly_at_any_rate(v: float, w: float, steps: int) -> None:
     end = drive_arc(WheelOdometry(DRIVE), v, w, 1.5, steps)
     if abs(w) < 1e-9:
@@ -84,7 +84,7 @@ def test_turning_in_place_keeps_the_axle_fixed(turn: float, axle_x: float) -> No
 
 
 def test_radius_scales_correct_unequal_wheels() -> None:
-    """A drive whose left wheels are 2 % larger drives straight at equal way, and calibrated odometry knows it."""
+    """A drive whose left wheels are 2 % larger drives straight at equal length, and calibrated odometry knows it."""
     true = DifferentialDrive(0.1, 0.35, left_radius_scale=1.02)
     left, right = true.side_speeds(1.0, 0.0)
     naive, calibrated = WheelOdometry(DifferentialDrive(0.1, 0.35)), WheelOdometry(true)
@@ -117,17 +117,17 @@ def test_wheel_covariance_agrees_with_sampling(axle_x: float) -> None:
     noise = OdometryNoise(way_per_way=1e-3, turn_per_way=1e-3, turn_per_turn=2e-3)
     drive = DifferentialDrive(0.1, 0.35, axle_x=axle_x)
     random = np.random.default_rng(3)
-    way, turn, steps, runs = 0.05, 0.04, 25, 4000
+    length, turn, steps, runs = 0.05, 0.04, 25, 4000
     odometry = WheelOdometry(drive, noise)
-    left, right = drive.side_speeds(way, turn)
+    left, right = drive.side_speeds(length, turn)
     for i in range(steps + 1):
         estimate = odometry.update(i * SECOND, left * i, right * i)
     assert estimate is not None
-    spread_way = math.sqrt(noise.way_per_way * way)
-    spread_turn = math.sqrt(noise.turn_per_way * way + noise.turn_per_turn * turn)
+    spread_way = math.sqrt(noise.way_per_way * length)
+    spread_turn = math.sqrt(noise.turn_per_way * length + noise.turn_per_turn * turn)
     x, y, heading = np.full(runs, 0.0), np.zeros(runs), np.zeros(runs)
     for _ in range(steps):
-        d = way + spread_way * random.standard_normal(runs)
+        d = length + spread_way * random.standard_normal(runs)
         t = turn + spread_turn * random.standard_normal(runs)
         # the axle runs the arc, then the base hangs behind it
         ax, ay = x + axle_x * np.cos(heading), y + axle_x * np.sin(heading)

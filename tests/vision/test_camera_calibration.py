@@ -33,11 +33,13 @@ def board_pose(rng: np.random.Generator, board: Board, tilt: tuple[float, float]
 
 
 @lru_cache
-def views(text: str, count: int = 10, tilt: tuple[float, float] = (0.1, 0.7)) -> tuple[tuple[np.ndarray, SE3], ...]:
+def render_boards(
+    text: str, count: int = 10, tilt: tuple[float, float] = (0.1, 0.7)
+) -> tuple[tuple[np.ndarray, SE3], ...]:
     board, rng = Board.parse(text), np.random.default_rng(3)
-    print_, origin = board.picture(40)
+    drawing, origin = board.picture(40)
     poses = [board_pose(rng, board, tilt) for _ in range(count)]
-    return tuple((plane_picture(BENT, T, print_, origin, board.square / 40, rng), T) for T in poses)
+    return tuple((plane_picture(BENT, T, drawing, origin, board.square / 40, rng), T) for T in poses)
 
 
 BOARDS = ("chessboard:9x6:25mm", "charuco:9x6:30mm:22mm:5x5_100")
@@ -46,7 +48,7 @@ BOARDS = ("chessboard:9x6:25mm", "charuco:9x6:30mm:22mm:5x5_100")
 @pytest.mark.slow
 @pytest.mark.parametrize("text", BOARDS)
 def test_intrinsics_are_recovered_from_rendered_boards(text: str, tmp_path: Path) -> None:
-    result = calibrate_camera([image for image, _ in views(text)], Board.parse(text))
+    result = calibrate_camera([image for image, _ in render_boards(text)], Board.parse(text))
     lens = result.lens
     assert result.error < 0.25
     assert len(result.used) >= 8
@@ -66,13 +68,13 @@ def test_intrinsics_are_recovered_from_rendered_boards(text: str, tmp_path: Path
 @pytest.mark.parametrize("text", BOARDS)
 def test_board_corners_are_found_where_drawn(text: str) -> None:
     board = Board.parse(text)
-    image, T = views(text, 2)[0]
+    image, T = render_boards(text, 2)[0]
     found = find_corners(image, board)
     assert found is not None
     places, pixels = found
     # a chessboard looks the same when it is turned round
-    ways = (pixels, pixels[::-1]) if board.kind == "chessboard" else (pixels,)
-    apart = min((np.linalg.norm(BENT.project(T @ places) - way, axis=1) for way in ways), key=np.median)
+    orders = (pixels, pixels[::-1]) if board.kind == "chessboard" else (pixels,)
+    apart = min((np.linalg.norm(BENT.project(T @ places) - order, axis=1) for order in orders), key=np.median)
     assert len(places) > 0.7 * len(board.corners)
     assert np.median(apart) < 0.15
 
@@ -93,12 +95,12 @@ def test_invalid_boards_and_pictures_are_refused() -> None:
 @pytest.mark.slow
 def test_calibration_without_tilted_boards_is_refused() -> None:
     board, rng = Board.parse(BOARDS[0]), np.random.default_rng(5)
-    print_, origin = board.picture(40)
+    drawing, origin = board.picture(40)
     middle = board.corners.mean(axis=0)
     images = []
     for z in (0.4, 0.45, 0.5, 0.55):
         T = SE3((1.0, 0.0, 0.0, 0.0), np.array([0.0, 0.0, z]) - middle)
-        images.append(plane_picture(BENT, T, print_, origin, board.square / 40, rng))
+        images.append(plane_picture(BENT, T, drawing, origin, board.square / 40, rng))
     with pytest.raises(InputError, match="tilted"):
         calibrate_camera(images, board)
 
@@ -122,8 +124,8 @@ def test_invalid_camera_files_are_refused(tmp_path: Path) -> None:
 
 # -- fiducials ---------------------------------------------------------------------------------------------------------
 def marker_view(family: str, number: int, T: SE3, lens: Lens, size: float) -> np.ndarray:
-    print_ = np.pad(marker_picture(family, number, 200), 50, constant_values=255)
-    return plane_picture(lens, T @ AWAY, print_, np.array([149.5, 149.5]), size / 200, np.random.default_rng(4))
+    drawing = np.pad(marker_picture(family, number, 200), 50, constant_values=255)
+    return plane_picture(lens, T @ AWAY, drawing, np.array([149.5, 149.5]), size / 200, np.random.default_rng(4))
 
 
 @pytest.mark.parametrize("family", ["4x4_50", "apriltag_36h11"])

@@ -1,4 +1,4 @@
-"""Marked discs: found where they are, and nowhere else, in pictures whose truth is exact."""
+"""Marked discs: found at their exact positions, without false detections, in rendered pictures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SEEDS = range(40_000, 40_006)
 
 
 def score(picture: DiscPicture, sensitivity: float = 0.7) -> tuple[int, int, list[float]]:
-    """Discs there, false ones, errors of the middle [px]."""
+    """Number of discs, number of false detections, errors of the centers [px]."""
     errors, false = [], 0
     for polarity in ("white", "black"):
         found = find_discs(picture.image, DiscConfig(polarity=polarity, sensitivity=sensitivity))

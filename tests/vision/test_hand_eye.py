@@ -1,4 +1,4 @@
-"""Where a camera sits on an arm: exact without noise, within its bounds with noise, refused where it cannot be told."""
+"""Camera mounts on arms: exact without noise, within bounds with noise, refused where they are not observable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from roboyard.vision.hand_eye import SETUPS, HandEyeError, Setup, calibrate_hand
 from roboyard.vision.hand_eye_file import read_hand_eye, result_text, sightings_text
 
 
-def pose(rng: np.random.Generator, reach: float, turn: float) -> SE3:
+def random_pose(rng: np.random.Generator, reach: float, turn: float) -> SE3:
     axis = rng.normal(size=3)
     place = rng.uniform(-reach, reach, 3)
     return SE3.exp([*place, *(axis / np.linalg.norm(axis) * rng.uniform(-turn, turn))])
@@ -24,8 +24,8 @@ def experiment(
 ) -> tuple[SE3, list[SE3], list[SE3]]:
     """True place of the camera, poses of the arm and of the target, with noise [m], [rad] on what the camera sees."""
     rng = np.random.default_rng(seed)
-    X, Z = pose(rng, 0.1, 2.0), pose(rng, 0.6, 2.0)
-    arm = [pose(rng, 0.3, 1.0) for _ in range(count)]
+    X, Z = random_pose(rng, 0.1, 2.0), random_pose(rng, 0.6, 2.0)
+    arm = [random_pose(rng, 0.3, 1.0) for _ in range(count)]
     hand = arm if setup == "eye-in-hand" else [T.inverse() for T in arm]
     seen = [(H @ X).inverse() @ Z for H in hand]
     noisy = [B @ SE3.exp([*rng.normal(0.0, far, 3), *rng.normal(0.0, turned, 3)]) for B in seen]
@@ -53,13 +53,13 @@ def test_hand_eye_errors_match_the_covariance(setup: Setup) -> None:
         off = X.inverse() @ result.T_mount_camera
         assert np.linalg.norm(off.translation) < 0.004
         assert off.angle < 0.008
-        error = np.array([*off.translation, *SE3_turn(off)])
+        error = np.array([*off.translation, *rotation_vector(off)])
         inside.append(float(error @ np.linalg.solve(result.covariance, error)))
     # chi squared with six degrees of freedom: the mean is 6, a covariance from 12 poses is a little small
     assert 2.0 < np.mean(inside) < 14.0
 
 
-def SE3_turn(T: SE3) -> np.ndarray:
+def rotation_vector(T: SE3) -> np.ndarray:
     w, *v = T.quaternion
     return 2.0 * np.array(v) / max(w, 1e-9)
 
@@ -99,12 +99,12 @@ def test_hand_eye_agrees_with_opencv_methods() -> None:
         assert own < 1.2 * np.linalg.norm(np.array(place) - X.translation)
 
 
-def turning(axis: tuple[float, float, float], count: int = 6) -> list[SE3]:
+def rotations_about(axis: tuple[float, float, float], count: int = 6) -> list[SE3]:
     return [SE3.exp([0.1 * k, 0.02 * k * k, 0.0, *(0.3 * k * np.array(axis))]) for k in range(count)]
 
 
 def test_degenerate_motions_are_refused() -> None:
-    arm = turning((0.0, 0.0, 1.0))
+    arm = rotations_about((0.0, 0.0, 1.0))
     with pytest.raises(HandEyeError, match=r"same axis \(0\.00, 0\.00, 1\.00\).*second axis"):
         calibrate_hand_eye(arm, arm)
     still = [SE3.exp([0.1 * k, 0.05 * k * k, 0.0, 0.0, 0.0, 0.0]) for k in range(6)]

@@ -1,4 +1,4 @@
-"""Circles by votes, as the thesis's detector finds them: drawn ones are found where they are, of their colour only."""
+"""Circles by Hough votes, as the thesis's detector finds them: drawn circles are found with their polarity only."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from roboyard.vision.discs.config import DiscConfig, Polarity
 from roboyard.vision.discs.votes import circles_by_votes
 
 
-def drawn(circles: list[tuple[float, float, float]], inside: float, outside: float) -> np.ndarray:
+def draw_circles(circles: list[tuple[float, float, float]], inside: float, outside: float) -> np.ndarray:
     """A grey picture (120, 160) with smooth edges."""
     rows, columns = np.indices((120, 160))
     picture = np.full((120, 160), outside)
@@ -29,7 +29,7 @@ def test_circle_is_found_with_its_polarity_only(
     x: float, y: float, radius: float, white: bool, levels: tuple[float, float]
 ) -> None:
     dark, light = levels
-    picture = drawn([(x, y, radius)], light if white else dark, dark if white else light)
+    picture = draw_circles([(x, y, radius)], light if white else dark, dark if white else light)
     polarity: Polarity = "white" if white else "black"
     (found,) = circles_by_votes(picture, DiscConfig(polarity=polarity))
     assert np.hypot(found[0] - x, found[1] - y) < 0.5
@@ -42,12 +42,12 @@ def test_circle_is_found_with_its_polarity_only(
 def test_circles_at_both_ends_of_the_radius_range_are_found(radius: float) -> None:
     for k in range(40):
         x, y = 25.0 + 1.57 * k, 90.0 - 1.31 * k
-        (found,) = circles_by_votes(drawn([(x, y, radius)], 20.0, 150.0), DiscConfig(polarity="black"))
+        (found,) = circles_by_votes(draw_circles([(x, y, radius)], 20.0, 150.0), DiscConfig(polarity="black"))
         assert np.hypot(found[0] - x, found[1] - y) < 0.5
 
 
 def test_rotated_pictures_have_rotated_circles() -> None:
-    picture = drawn([(40.0, 50.0, 9.0), (100.3, 70.6, 12.0)], 220.0, 90.0)
+    picture = draw_circles([(40.0, 50.0, 9.0), (100.3, 70.6, 12.0)], 220.0, 90.0)
     plain = circles_by_votes(picture, DiscConfig())
     turned = circles_by_votes(np.ascontiguousarray(picture[::-1, ::-1]), DiscConfig())
     assert len(plain) == len(turned) == 2
@@ -56,7 +56,7 @@ def test_rotated_pictures_have_rotated_circles() -> None:
 
 
 def test_higher_sensitivity_finds_no_fewer_partial_circles() -> None:
-    picture = drawn([(60.0, 60.0, 11.0)], 220.0, 90.0)
+    picture = draw_circles([(60.0, 60.0, 11.0)], 220.0, 90.0)
     picture[:58] = 90  # the upper half is hidden
     counts = [len(circles_by_votes(picture, DiscConfig(sensitivity=one))) for one in (0.3, 0.5, 0.7)]
     assert counts == sorted(counts)

@@ -1,4 +1,4 @@
-"""The worlds that come with Roboyard: readable by anyone, sound, and free where robots start and drive."""
+"""Roboyard's worlds: plain SDF without findings, stable, and free of obstacles where robots start and drive."""
 
 import math
 from importlib import resources
@@ -15,13 +15,13 @@ from roboyard.simulation.floor_plan import floor_plan
 NAMES = ("arena", "corridor", "empty")
 
 
-def path_of(name):
+def world_path(name):
     return resources.files("roboyard") / "worlds" / f"{name}.sdf"
 
 
 @pytest.fixture(scope="module")
 def worlds():
-    return {name: load_world(path_of(name)) for name in NAMES}
+    return {name: load_world(world_path(name)) for name in NAMES}
 
 
 def clearance(world, x, y, height=0.2):
@@ -42,7 +42,7 @@ def test_world_is_read_without_findings(worlds, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_world_file_is_plain_self_contained_sdf(name):
-    root = etree.parse(str(path_of(name))).getroot()
+    root = etree.parse(str(world_path(name))).getroot()
     assert root.tag == "sdf"
     assert root.get("version") == "1.10"
     assert not root.findall(".//uri")
@@ -52,7 +52,7 @@ def test_world_file_is_plain_self_contained_sdf(name):
             names = [child.get("name") for child in owner.findall(kind)]
             assert len(names) == len(set(names))
     for collision in root.iter("collision"):
-        # What is felt is also seen, in the same place.
+        # Every collision has a visual of the same name.
         assert collision.getparent().find(f"visual[@name='{collision.get('name')}']") is not None
 
 
