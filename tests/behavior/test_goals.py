@@ -35,7 +35,7 @@ State = tuple[tuple[str, Any], ...]
 Ground = tuple[dict[str, Any], dict[str, Any], float]
 
 
-def optimal_cost(steps: list[Ground], world: Mapping[str, Any], wants: Mapping[str, Any]) -> float | None:
+def optimal_cost(steps: list[Ground], world: Mapping[str, Any], desired: Mapping[str, Any]) -> float | None:
     """The cost of reaching ``wants``, by forward search over all states; None: it is impossible."""
     start: State = tuple(sorted(world.items()))
     best, heap = {start: 0.0}, [(0.0, start)]
@@ -43,26 +43,26 @@ def optimal_cost(steps: list[Ground], world: Mapping[str, Any], wants: Mapping[s
         cost, state = heapq.heappop(heap)
         if cost > best[state]:
             continue
-        here = dict(state)
-        if all(here.get(name) == value for name, value in wants.items()):
+        current = dict(state)
+        if all(current.get(name) == value for name, value in desired.items()):
             return cost
-        for needs, effects, price in steps:
-            if all(here.get(name) == value for name, value in needs.items()):
-                after = tuple(sorted({**here, **effects}.items()))
-                if cost + price < best.get(after, float("inf")) - 1e-12:
-                    best[after] = cost + price
-                    heapq.heappush(heap, (cost + price, after))
+        for needs, effects, step_cost in steps:
+            if all(current.get(name) == value for name, value in needs.items()):
+                after = tuple(sorted({**current, **effects}.items()))
+                if cost + step_cost < best.get(after, float("inf")) - 1e-12:
+                    best[after] = cost + step_cost
+                    heapq.heappush(heap, (cost + step_cost, after))
     return None
 
 
 def apply_plan(plan: Plan, world: Mapping[str, Any]) -> dict[str, Any]:
     """The world after a plan; fails if a step is not possible."""
-    here = dict(world)
+    current = dict(world)
     for step in plan.steps:
         for name, value in step.needs.items():
-            assert here.get(name) == value, f"{step.name} needs {name} = {value}"
-        here.update(step.effects)
-    return here
+            assert current.get(name) == value, f"{step.name} needs {name} = {value}"
+        current.update(step.effects)
+    return current
 
 
 def carrying_problem(count: int, places: int, seed: int) -> tuple[Carrying, dict[str, Any], Goal]:
@@ -70,13 +70,13 @@ def carrying_problem(count: int, places: int, seed: int) -> tuple[Carrying, dict
     rng = np.random.default_rng(seed)
     xy = rng.uniform(0.0, 10.0, (places, 2))
     names = tuple(f"p{index}" for index in range(places))
-    things = tuple(f"t{index}" for index in range(count))
-    way = {(a, b): float(np.hypot(*(xy[int(a[1:])] - xy[int(b[1:])]))) for a in names for b in names}
-    carrying = Carrying(names, things, lambda a, b: way[a, b], handle=0.7)
-    begin, end = rng.permutation(places), rng.permutation(places)
+    objects = tuple(f"t{index}" for index in range(count))
+    distances = {(a, b): float(np.hypot(*(xy[int(a[1:])] - xy[int(b[1:])]))) for a in names for b in names}
+    carrying = Carrying(names, objects, lambda a, b: distances[a, b], handle=0.7)
+    start, end = rng.permutation(places), rng.permutation(places)
     world: dict[str, Any] = {"robot": "p0", "hand": NOTHING} | {f"on {name}": NOTHING for name in names}
-    world |= {f"on {names[begin[index]]}": thing for index, thing in enumerate(things)}
-    return carrying, world, Goal("tidy", {f"on {names[end[index]]}": thing for index, thing in enumerate(things)})
+    world |= {f"on {names[start[index]]}": item for index, item in enumerate(objects)}
+    return carrying, world, Goal("tidy", {f"on {names[end[index]]}": item for index, item in enumerate(objects)})
 
 
 def ground_actions(carrying: Carrying) -> list[Ground]:
@@ -85,8 +85,8 @@ def ground_actions(carrying: Carrying) -> list[Ground]:
     for a, b in product(carrying.places, repeat=2):
         if a != b:
             steps.append(({"robot": a}, {"robot": b}, carrying.distance(a, b)))
-    for thing, place in product(carrying.things, carrying.places):
-        full, empty = {"hand": thing, f"on {place}": NOTHING}, {"hand": NOTHING, f"on {place}": thing}
+    for item, place in product(carrying.things, carrying.places):
+        full, empty = {"hand": item, f"on {place}": NOTHING}, {"hand": NOTHING, f"on {place}": item}
         steps += [({"robot": place, **full}, empty, 0.7), ({"robot": place, **empty}, full, 0.7)]
     return steps
 
@@ -116,24 +116,24 @@ def test_lower_bound_never_exceeds_the_optimal_cost(seed: int) -> None:
     plan = make_plan(carrying.domain(), world, goal)
     assert lower_bound(carrying, world, goal.wants) <= plan.cost + 1e-9
     left = plan.cost
-    for here, step in zip(plan.worlds(world), plan.steps, strict=False):
-        assert lower_bound(carrying, here, goal.wants) <= left + 1e-9
+    for current, step in zip(plan.worlds(world), plan.steps, strict=False):
+        assert lower_bound(carrying, current, goal.wants) <= left + 1e-9
         left -= step.cost
     for end in ({"robot": "p1"}, {"robot": "p2", "hand": "t0"}, {"robot": "p3", "on p1": "t1"}):
-        least = optimal_cost(ground_actions(carrying), world, end)
-        assert least is None or lower_bound(carrying, world, end) <= least + 1e-9
+        minimum = optimal_cost(ground_actions(carrying), world, end)
+        assert minimum is None or lower_bound(carrying, world, end) <= minimum + 1e-9
 
 
-def lower_bound(carrying: Carrying, world: Mapping[str, Any], wants: Mapping[str, Any]) -> float:
+def lower_bound(carrying: Carrying, world: Mapping[str, Any], desired: Mapping[str, Any]) -> float:
     """The lower bound of the cost."""
-    facts = list(wants.items())
+    facts = list(desired.items())
     return least_cost(joined_ways(carrying, world, facts), np.arange(len(facts)))
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 6).flatmap(lambda n: st.tuples(st.just(n), st.integers(n, 8), st.integers(0, 10**6))))
-def test_assignment_costs_as_much_as_scipys(drawn: tuple[int, int, int]) -> None:
-    rows, columns, seed = drawn
+def test_assignment_costs_as_much_as_scipys(sample: tuple[int, int, int]) -> None:
+    rows, columns, seed = sample
     costs = np.random.default_rng(seed).uniform(0.0, 9.0, (rows, columns))
     _, _, table, prices, matches = room(8)
     table[:rows, :columns] = costs
@@ -157,21 +157,21 @@ def as_domain(steps: list[Ground]) -> Domain:
 
 @settings(max_examples=200, deadline=None)
 @given(domains())
-def test_plans_are_optimal_and_missing_only_if_impossible(drawn: Any) -> None:
-    steps, world, wants = drawn
-    least = optimal_cost(steps, world, wants)
-    goal = Goal("wish", wants)
+def test_plans_are_optimal_and_missing_only_if_impossible(sample: Any) -> None:
+    steps, world, desired = sample
+    minimum = optimal_cost(steps, world, desired)
+    goal = Goal("wish", desired)
     try:
         plan = make_plan(as_domain(steps), world, goal)
     except Impossible as error:
-        assert least is None
+        assert minimum is None
         assert "because" in error.what
         for name, value in would_help(as_domain(steps), world, goal):
-            assert optimal_cost(steps, {**world, name: value}, wants) is not None
+            assert optimal_cost(steps, {**world, name: value}, desired) is not None
         return
-    assert plan.cost == pytest.approx(least)
+    assert plan.cost == pytest.approx(minimum)
     after = apply_plan(plan, world)
-    assert all(after[name] == value for name, value in wants.items())
+    assert all(after[name] == value for name, value in desired.items())
     assert len(why(plan)) == len(plan.steps)
     for step, served in zip(plan.steps, plan.serves, strict=True):
         assert served, f"{step.name} is for nothing"
@@ -180,16 +180,16 @@ def test_plans_are_optimal_and_missing_only_if_impossible(drawn: Any) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(domains())
-def test_would_help_lists_every_helpful_single_change(drawn: Any) -> None:
-    steps, world, wants = drawn
-    if optimal_cost(steps, world, wants) is not None:
+def test_would_help_lists_every_helpful_single_change(sample: Any) -> None:
+    steps, world, desired = sample
+    if optimal_cost(steps, world, desired) is not None:
         return
-    helpful = set(would_help(as_domain(steps), world, Goal("wish", wants)))
+    helpful = set(would_help(as_domain(steps), world, Goal("wish", desired)))
     for name, value in product("abcd", range(3)):
         if (
-            name not in wants
+            name not in desired
             and world[name] != value
-            and optimal_cost(steps, {**world, name: value}, wants) is not None
+            and optimal_cost(steps, {**world, name: value}, desired) is not None
         ):
             assert (name, value) in helpful
 

@@ -89,16 +89,16 @@ def test_tree_written_as_xml_is_read_back() -> None:
 
 
 def test_status_reply_equals_the_nodes_status() -> None:
-    watched = MonitoredTree()
-    assert set(statuses(watched.request("S")).values()) == {(Status.IDLE, False)}
-    watched.tick(0)
-    reported = statuses(watched.request("S"))
-    for uid, node in watched.tree.nodes.items():
+    monitored = MonitoredTree()
+    assert set(statuses(monitored.request("S")).values()) == {(Status.IDLE, False)}
+    monitored.tick(0)
+    reported = statuses(monitored.request("S"))
+    for uid, node in monitored.tree.nodes.items():
         status, was_reset = reported[uid]
         assert (Status.IDLE if was_reset else status) is node.status
     assert reported[1] == (Status.RUNNING, False)
-    watched.tick(600)
-    reported = statuses(watched.request("S"))
+    monitored.tick(600)
+    reported = statuses(monitored.request("S"))
     assert reported[1] == (Status.SUCCESS, True)  # idle again after its success
 
 
@@ -107,8 +107,8 @@ def unpack(data: bytes) -> Any:
     return _unpack_at(data, 0)[0]
 
 
-def _unpack_at(data: bytes, at: int) -> tuple[Any, int]:
-    kind, rest = data[at], at + 1
+def _unpack_at(data: bytes, start: int) -> tuple[Any, int]:
+    kind, rest = data[start], start + 1
     if kind in (0xC0, 0xC2, 0xC3):
         return {0xC0: None, 0xC2: False, 0xC3: True}[kind], rest
     if kind in (0xD3, 0xCB):
@@ -137,26 +137,26 @@ def test_messagepack_values_are_read_back(value: Any) -> None:
 
 
 def test_blackboard_reply_groups_entries_by_subtree() -> None:
-    watched = MonitoredTree()
-    watched.tick(0)
-    assert unpack(watched.request("B", "Main;deep;nobody")) == {"Main": {"n": 3.0, "word": "go"}, "deep": {}}
-    assert watched.monitor.answer(request("B", 1)) == [b"error", b"must be 2 parts message"]
+    monitored = MonitoredTree()
+    monitored.tick(0)
+    assert unpack(monitored.request("B", "Main;deep;nobody")) == {"Main": {"n": 3.0, "word": "go"}, "deep": {}}
+    assert monitored.monitor.answer(request("B", 1)) == [b"error", b"must be 2 parts message"]
 
 
 def test_transitions_are_recorded_between_start_and_stop() -> None:
-    watched = MonitoredTree()
-    watched.tick(0)
-    assert watched.request("t") == b""
-    assert watched.request("r", "start") == b"0"
-    watched.tick(600)
-    changes = watched.request("t")
+    monitored = MonitoredTree()
+    monitored.tick(0)
+    assert monitored.request("t") == b""
+    assert monitored.request("r", "start") == b"0"
+    monitored.tick(600)
+    changes = monitored.request("t")
     first = int.from_bytes(changes[:6], "little"), *struct.unpack("<HB", changes[6:9])
     assert len(changes) % 9 == 0
     assert first == (600_000, 6, Status.SUCCESS.value)
-    assert watched.request("t") == b""
-    watched.request("r", "stop")
-    watched.tick(700)
-    assert watched.request("t") == b""
+    assert monitored.request("t") == b""
+    monitored.request("r", "stop")
+    monitored.tick(700)
+    assert monitored.request("t") == b""
 
 
 @pytest.mark.parametrize(
@@ -169,48 +169,48 @@ def test_transitions_are_recorded_between_start_and_stop() -> None:
     ],
 )  # fmt: skip
 def test_invalid_requests_are_answered_with_an_error(parts: list[bytes]) -> None:
-    answer = MonitoredTree().monitor.answer(parts)
-    assert answer[0] == b"error"
-    assert len(answer) == 2
+    reply = MonitoredTree().monitor.answer(parts)
+    assert reply[0] == b"error"
+    assert len(reply) == 2
 
 
 # Main: 1 Sequence, 2 Script, 3 SubTree, 4 ScriptCondition of Inner, 5 Spin, 6 Sleep
 
 
 def test_request_and_reply_layout_follows_the_protocol_header() -> None:
-    watched = MonitoredTree()
+    monitored = MonitoredTree()
     # groot2_protocol.h: uint8 protocol, uint8 type, uint32 number, little endian; then char[16]
-    header, body = watched.monitor.answer([b"\x02S\x01\x02\x03\x04"])
+    header, body = monitored.monitor.answer([b"\x02S\x01\x02\x03\x04"])
     assert header[:6] == b"\x02S\x01\x02\x03\x04"
     assert len(header) == 22
     assert body == b"".join(bytes((uid, 0, 0)) for uid in (1, 2, 3, 5, 6, 4))  # uint16 number, uint8 status; by subtree
     assert reached(300, 5) == [b"\x02N\x05\0\0\0", b"300"]
-    assert watched.monitor.answer([b"\x02I\0\0\0\0", hook_text(4, mode=1).encode()])[0][:6] == b"\x02I\0\0\0\0"
-    assert watched.request("D") == (
+    assert monitored.monitor.answer([b"\x02I\0\0\0\0", hook_text(4, mode=1).encode()])[0][:6] == b"\x02I\0\0\0\0"
+    assert monitored.request("D") == (
         b'[{"desired_status":"SKIPPED","enabled":true,"mode":1,"once":false,"position":0,"uid":4}]'
     )
 
 
 def test_hook_status_replaces_the_nodes_status() -> None:
-    watched = MonitoredTree()
-    watched.request("I", f"[{hook_text(6, mode=1, desired_status='SUCCESS')}]")
-    assert watched.tick(0) is Status.SUCCESS  # the Sleep node is skipped
-    watched.request("I", hook_text(4, mode=1, desired_status="FAILURE", position=1, once=True))
-    assert watched.tick(10) is Status.FAILURE
-    assert watched.reached == [6, 4]
-    assert watched.tick(20) is Status.SUCCESS  # once
-    watched.request("R", hook_text(6))
-    assert watched.tick(30) is Status.RUNNING
-    assert watched.request("D") == b"[]"
+    monitored = MonitoredTree()
+    monitored.request("I", f"[{hook_text(6, mode=1, desired_status='SUCCESS')}]")
+    assert monitored.tick(0) is Status.SUCCESS  # the Sleep node is skipped
+    monitored.request("I", hook_text(4, mode=1, desired_status="FAILURE", position=1, once=True))
+    assert monitored.tick(10) is Status.FAILURE
+    assert monitored.reached == [6, 4]
+    assert monitored.tick(20) is Status.SUCCESS  # once
+    monitored.request("R", hook_text(6))
+    assert monitored.tick(30) is Status.RUNNING
+    assert monitored.request("D") == b"[]"
 
 
 def test_hook_after_a_running_tick_ends_the_node() -> None:
-    watched = MonitoredTree()
-    watched.request("I", hook_text(6, mode=1, desired_status="SUCCESS", position=1))
-    assert watched.tick(0) is Status.SUCCESS
-    watched.request("X")
-    assert watched.tick(10) is Status.RUNNING
-    assert watched.reached == [6]
+    monitored = MonitoredTree()
+    monitored.request("I", hook_text(6, mode=1, desired_status="SUCCESS", position=1))
+    assert monitored.tick(0) is Status.SUCCESS
+    monitored.request("X")
+    assert monitored.tick(10) is Status.RUNNING
+    assert monitored.reached == [6]
 
 
 @pytest.mark.parametrize(
@@ -226,29 +226,29 @@ def test_hook_after_a_running_tick_ends_the_node() -> None:
     ],
 )
 def test_breakpoint_is_released_by_every_command(kind: str, body: str, ends: Status) -> None:
-    watched = MonitoredTree()
-    watched.request("I", hook_text(4))
+    monitored = MonitoredTree()
+    monitored.request("I", hook_text(4))
     other = ("I", hook_text(6, enabled=False))
-    watched.changes = [other, (kind, body)]
-    assert watched.tick(0) is ends
-    assert watched.waited == 2  # a change of another hook does not end the wait
-    assert watched.reached == [4]
+    monitored.changes = [other, (kind, body)]
+    assert monitored.tick(0) is ends
+    assert monitored.waited == 2  # a change of another hook does not end the wait
+    assert monitored.reached == [4]
 
 
 def test_breakpoint_unlocked_in_advance_does_not_wait() -> None:
-    watched = MonitoredTree()
-    watched.request("I", hook_text(4))
-    watched.request("U", unlock_text(4, "FAILURE", remove=True))
-    assert watched.tick(0) is Status.FAILURE
-    assert watched.waited == 0
-    assert watched.request("D") == b"[]"
+    monitored = MonitoredTree()
+    monitored.request("I", hook_text(4))
+    monitored.request("U", unlock_text(4, "FAILURE", remove=True))
+    assert monitored.tick(0) is Status.FAILURE
+    assert monitored.waited == 0
+    assert monitored.request("D") == b"[]"
 
 
 def test_hook_is_ignored_where_a_precondition_decides() -> None:
-    watched = MonitoredTree()
-    watched.request("I", hook_text(5, mode=1, desired_status="FAILURE"))  # its _skipIf holds
-    assert watched.tick(0) is Status.RUNNING
-    assert watched.reached == []
+    monitored = MonitoredTree()
+    monitored.request("I", hook_text(5, mode=1, desired_status="FAILURE"))  # its _skipIf holds
+    assert monitored.tick(0) is Status.RUNNING
+    assert monitored.reached == []
 
 
 class GrootClient:

@@ -75,7 +75,7 @@ def test_leaves_send_the_goals_given_by_their_ports(tmp_path: Path) -> None:
     assert [name for name, _ in goals] == [
         "dock_robot", "dock_robot", "undock_robot", "explore", "look", "skills/pick", "skills/place", "skills/place",
     ]  # fmt: skip
-    by_name, by_pose, undock, explore, look, pick, place, at = (goal for _, goal in goals)
+    by_name, by_pose, undock, explore, look, pick, place, saved_at = (goal for _, goal in goals)
     assert (by_name.use_dock_id, by_name.dock_id, by_name.navigate_to_staging_pose) == (True, "home", True)
     assert (by_pose.use_dock_id, by_pose.navigate_to_staging_pose) == (False, False)
     assert by_pose.dock_pose.header.frame_id == "map"
@@ -84,7 +84,7 @@ def test_leaves_send_the_goals_given_by_their_ports(tmp_path: Path) -> None:
     assert explore.stay
     assert (look.polarity, look.frame_id) == ("white", "base_link")
     assert (pick.field, place.field, place.at) == ("left", "right", False)
-    assert (at.at, at.position.x, at.position.y, at.position.z) == (True, 0.25, -0.1, 0.02)
+    assert (saved_at.at, saved_at.position.x, saved_at.position.y, saved_at.position.z) == (True, 0.25, -0.1, 0.02)
     assert (mission.entry("tries"), mission.entry("count")) == (2, 2)
     assert mission.entry("places")[0] == (0.3, 0.1, 0.02)
 
@@ -114,13 +114,13 @@ def test_walk_command_reaches_any_pose_within_speed_limits(
     assert abs(here.theta) < 0.01, target
 
 
-@pytest.mark.parametrize("at", [None, 2.05], ids=["whole", "saved"])
-def test_walk_leaf_reaches_a_goal_relative_to_the_start_pose(tmp_path: Path, at: float | None) -> None:
+@pytest.mark.parametrize("saved_at", [None, 2.05], ids=["whole", "saved"])
+def test_walk_leaf_reaches_a_goal_relative_to_the_start_pose(tmp_path: Path, saved_at: float | None) -> None:
     body = '<Walk goal="0.4;-0.2;1.2" speed="0.1"/>'
     mission = MissionHarness(tmp_path, body, walking_robot())
     goal = SE2(1.0, 2.0, 3.0) @ SE2(0.4, -0.2, 1.2)
-    if at is not None:  # saved and continued on the way
-        mission.run_for(at)
+    if saved_at is not None:  # saved and continued on the way
+        mission.run_for(saved_at)
         saved, mission = mission.bus.save(), MissionHarness(tmp_path, body, walking_robot())
         mission.bus.load(saved)
     assert mission.run_to_end(12.0) == "SUCCESS"

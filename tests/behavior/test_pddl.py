@@ -23,8 +23,8 @@ def random_problem(seed: int, *, unit: bool) -> tuple[Domain, dict[str, Any], Go
     """Some actions over four conditions with three values; whether the goal is possible is not known."""
     rng = np.random.default_rng(seed)
 
-    def some(most: int) -> dict[str, Any]:
-        return {f"c{k}": f"v{rng.integers(3)}" for k in rng.choice(4, rng.integers(1, most + 1), replace=False)}
+    def some(limit: int) -> dict[str, Any]:
+        return {f"c{k}": f"v{rng.integers(3)}" for k in rng.choice(4, rng.integers(1, limit + 1), replace=False)}
 
     actions = tuple(Action(f"do it {k}", some(2), some(2), cost=1.0 if unit else k + 1.0) for k in range(10))
     world = {f"c{k}": "v0" for k in range(4)}
@@ -80,8 +80,8 @@ def test_pyperplans_shortest_plans_have_the_same_length(tmp_path: Path) -> None:
 def swap_problem(seed: int) -> tuple[Domain, dict[str, Any], Goal]:
     """Two objects that exchange their places by way of a third place."""
     xy = np.random.default_rng(seed).uniform(0.0, 10.0, (3, 2))
-    places, things = ("p0", "p1", "p2"), ("t0", "t1")
-    carrying = Carrying(places, things, lambda a, b: float(np.hypot(*(xy[int(a[1])] - xy[int(b[1])]))), handle=0.7)
+    places, objects = ("p0", "p1", "p2"), ("t0", "t1")
+    carrying = Carrying(places, objects, lambda a, b: float(np.hypot(*(xy[int(a[1])] - xy[int(b[1])]))), handle=0.7)
     world = {"robot": "p2", "hand": NOTHING, "on p0": "t0", "on p1": "t1", "on p2": NOTHING}
     return carrying.domain(), world, Goal("swap", {"on p0": "t1", "on p1": "t0"})
 
@@ -143,10 +143,10 @@ def test_invalid_pddl_is_refused_with_the_cause(domain: str, goal: str, error: s
 
 
 @given(st.integers(0, 1), st.integers(0, 200), st.sampled_from(["", "(", ")", "x", "(x)", "-", "3", "not", "and"]))
-def test_mutated_pddl_raises_only_documented_errors(which: int, place: int, instead: str) -> None:
+def test_mutated_pddl_raises_only_documented_errors(index: int, place: int, instead: str) -> None:
     texts = [GRIPPER, TRIP.format(goal="(at t z)")]
-    words = re.findall(r"[()]|[^\s()]+", re.sub(";.*", "", texts[which]))
+    words = re.findall(r"[()]|[^\s()]+", re.sub(";.*", "", texts[index]))
     words[place % len(words)] = instead
-    texts[which] = " ".join(words)
+    texts[index] = " ".join(words)
     with contextlib.suppress(InputError, Impossible):
         make_plan(*read_pddl(*texts))

@@ -109,9 +109,9 @@ angles = st.floats(-math.pi, math.pi)
 
 @given(places, angles, st.floats(0, 1.5), angles)
 def test_leaning_pose_tilts_the_tool_away_from_the_arm_base(
-    place: tuple[float, float, float], yaw: float, tilt: float, turned: float
+    place: tuple[float, float, float], yaw: float, tilt: float, angle: float
 ) -> None:
-    now = SE3.from_xyz_rpy((0.0, 0.0, 0.0), (math.pi, 0.0, turned))
+    now = SE3.from_xyz_rpy((0.0, 0.0, 0.0), (math.pi, 0.0, angle))
     R = leaning_pose(place, yaw, tilt, [0.0, 0.0, 0.0], now).rotation_matrix()
     np.testing.assert_allclose(R.T @ R, np.eye(3), atol=1e-9)
     assert np.linalg.det(R) == pytest.approx(1.0)

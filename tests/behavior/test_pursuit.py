@@ -102,9 +102,9 @@ def start_pursuit(tasks: Tasks, *goals: str) -> Pursuit:
     return Pursuit(tasks, goals, factory, patience=Patience(rest_ns=200_000_000))
 
 
-def run_pursuit(pursuit: Pursuit, ticks: int = 400, sensed: Any = lambda tick: {}, begin: int = 0) -> Status:
+def run_pursuit(pursuit: Pursuit, ticks: int = 400, sensed: Any = lambda tick: {}, start: int = 0) -> Status:
     status = Status.RUNNING
-    for tick in range(begin, ticks):
+    for tick in range(start, ticks):
         status = pursuit.tick(tick * 100_000_000, sensed(tick))
         if status is not Status.RUNNING:
             break
@@ -217,11 +217,11 @@ def test_nearby_places_are_resolved_to_the_believed_one(tasks: Tasks) -> None:
     tasks = replace(tasks, senses={"robot": SenseOf(near=0.3)})
     senses = Senses(SimpleNamespace(frame=str), tasks, None, "map", "base_link")  # type: ignore[arg-type]
     places = {"desk": (4.0, 0.0, 0.0), "point 1": (4.1, 0.0, 0.0)}
-    for x, believed, seen in (
+    for x, believed, expected in (
         (4.08, "dock", "point 1"), (4.08, "desk", "desk"), (4.02, "point 1", "point 1"), (4.35, "desk", "point 1"),
         (5.0, "desk", "elsewhere"),
     ):  # fmt: skip
-        assert senses((x, 0.0, 0.0), places, {"robot": believed}) == {"robot": seen}
+        assert senses((x, 0.0, 0.0), places, {"robot": believed}) == {"robot": expected}
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -235,22 +235,22 @@ def test_random_failures_are_recovered_from(tasks: Tasks, seed: int) -> None:
     assert pursuit.world["robot"] == "dock"
 
 
-@pytest.mark.parametrize("at", [1, 3, 6, 9, 14, 17])
-def test_saved_pursuit_continues_identically(tasks: Tasks, at: int) -> None:
+@pytest.mark.parametrize("saved_at", [1, 3, 6, 9, 14, 17])
+def test_saved_pursuit_continues_identically(tasks: Tasks, saved_at: int) -> None:
     Step.fails["pick cup"] = 2
-    whole = start_pursuit(tasks, "fetch", "home")
-    assert run_pursuit(whole) is Status.SUCCESS
-    log, events = list(Step.log), list(whole.events)
+    uninterrupted = start_pursuit(tasks, "fetch", "home")
+    assert run_pursuit(uninterrupted) is Status.SUCCESS
+    log, events = list(Step.log), list(uninterrupted.events)
     Step.log.clear()
     Step.fails["pick cup"] = 2
     first = start_pursuit(tasks, "fetch", "home")
-    run_pursuit(first, at)
+    run_pursuit(first, saved_at)
     saved = first.save()
-    again = start_pursuit(tasks, "fetch", "home")
-    again.load(saved)
-    assert run_pursuit(again, begin=at) is Status.SUCCESS
+    restored = start_pursuit(tasks, "fetch", "home")
+    restored.load(saved)
+    assert run_pursuit(restored, start=saved_at) is Status.SUCCESS
     assert Step.log == log
-    assert first.events + again.events == events
+    assert first.events + restored.events == events
 
 
 @pytest.mark.parametrize(
@@ -298,12 +298,12 @@ goals: {{on: {{wants: {{lamp: bright}}, begins: {{lamp: dark}}}}, off: {{wants: 
     source, mission = TextPublisher(), GoalMissionNode(file=str(file), goals=("on", "off", "on", "off"), start=0.5)
     harness = BusHarness((source, "source"), (mission, "mission"), seed=3)
     received = harness.record("/out", msg.String)
-    most = 0
+    max_count = 0
     for _ in range(40):
         harness.run_for(0.1)
-        most = max(most, len(source.texts.topic.subscriptions))
+        max_count = max(max_count, len(source.texts.topic.subscriptions))
     assert received.data == ["bright", "dark", "bright", "dark"]
-    assert most == 1
+    assert max_count == 1
     assert not source.texts.topic.subscriptions
     for name in ("on", "nonsense"):  # after the end: one more goal, and an unknown one
         harness.publish("/mission/add", msg.String(data=name))

@@ -77,10 +77,10 @@ def test_level_pose_points_the_tool_from_arm_base_at_the_place(
     R = pose.rotation_matrix()
     np.testing.assert_allclose(R[:, 0], [0, 0, -1], atol=1e-12)
     assert abs(R[2, 2]) < 1e-12
-    ahead = pose.translation + short * R[:, 2]
-    np.testing.assert_allclose(ahead, [place[0], place[1], place[2] + over], atol=1e-12)
-    away = np.array(place)[:2] - np.array(foot)[:2]
-    np.testing.assert_allclose(R[:2, 2] * np.hypot(*away), away, atol=1e-9)
+    target = pose.translation + short * R[:, 2]
+    np.testing.assert_allclose(target, [place[0], place[1], place[2] + over], atol=1e-12)
+    direction = np.array(place)[:2] - np.array(foot)[:2]
+    np.testing.assert_allclose(R[:2, 2] * np.hypot(*direction), direction, atol=1e-9)
 
 
 @pytest.mark.parametrize("yaw", [3.1, 2.0, -2.5])

@@ -14,10 +14,10 @@ NAMES = {"RED": 1, "BLUE": 2}
 
 
 def evaluate(text: str, **entries: object) -> object:
-    board = Blackboard()
+    blackboard = Blackboard()
     for name, value in entries.items():
-        board.set(name, value)
-    return parse(text).run(Environment(board, NAMES))
+        blackboard.set(name, value)
+    return parse(text).run(Environment(blackboard, NAMES))
 
 
 numbers = st.integers(-50, 50).map(str) | st.floats(0, 9, allow_subnormal=False).map(lambda x: f"{x:.3f}")

@@ -44,8 +44,8 @@ TWO = """<Sequence>
 
 def lamp_mission(folder: Path) -> MissionHarness:
     """A mission that drives to two goals and switches a lamp on."""
-    lamp = FakeService("lamp", srv.SetBool, srv.SetBool.Response(success=True))
-    return MissionHarness(folder, TWO, navigate_server(), nodes=[(lamp, "lamp")])
+    light = FakeService("lamp", srv.SetBool, srv.SetBool.Response(success=True))
+    return MissionHarness(folder, TWO, navigate_server(), nodes=[(light, "lamp")])
 
 
 def test_mission_sends_goals_in_sequence(tmp_path: Path) -> None:
@@ -74,12 +74,12 @@ def test_halted_leaf_cancels_its_goal(tmp_path: Path) -> None:
     assert len(mission.robot.canceled) == 1
 
 
-@pytest.mark.parametrize("at", [0.05, 0.55, 1.35, 2.6])
-def test_saved_mission_continues_identically(tmp_path: Path, at: float) -> None:
+@pytest.mark.parametrize("saved_at", [0.05, 0.55, 1.35, 2.6])
+def test_saved_mission_continues_identically(tmp_path: Path, saved_at: float) -> None:
     def observe(mission: BusHarness) -> object:
         return mission.bus.nodes["/robot"].goals, mission.bus.nodes["/lamp"].requests
 
-    check_snapshot_continues(lambda: lamp_mission(tmp_path), [at], 4.0, observe=observe)
+    check_snapshot_continues(lambda: lamp_mission(tmp_path), [saved_at], 4.0, observe=observe)
 
 
 @pytest.mark.parametrize(

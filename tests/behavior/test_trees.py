@@ -40,11 +40,11 @@ def xml(body: str, *more: str, version: str = "4") -> str:
 
 def blackboard_after_tick(body: str, *more: str, **entries: object) -> Blackboard:
     """The blackboard after one tick."""
-    board = Blackboard()
+    blackboard = Blackboard()
     for name, value in entries.items():
-        board.set(name, value)
-    read_tree(xml(body, *more), blackboard=board).tick_once()
-    return board
+        blackboard.set(name, value)
+    read_tree(xml(body, *more), blackboard=blackboard).tick_once()
+    return blackboard
 
 
 # -- blackboards ---------------------------------------------------------------------------------------------------
@@ -54,28 +54,28 @@ def test_subtree_reads_only_remapped_entries() -> None:
 
 
 def test_entries_are_remapped_into_and_out_of_subtrees() -> None:
-    board = blackboard_after_tick(
+    blackboard = blackboard_after_tick(
         '<SubTree ID="T1" inside="{outside}" answer="{result}"/>', '<Script code="answer := inside * 2"/>', outside=4
     )
-    assert board.get("result") == 8.0
+    assert blackboard.get("result") == 8.0
 
 
 def test_autoremapped_subtrees_share_all_but_private_entries() -> None:
-    board = blackboard_after_tick('<SubTree ID="T1" _autoremap="true"/>', '<Script code="a := 1; _b := 2"/>')
-    assert board.get("a") == 1
-    assert board.entry("_b") is None
+    blackboard = blackboard_after_tick('<SubTree ID="T1" _autoremap="true"/>', '<Script code="a := 1; _b := 2"/>')
+    assert blackboard.get("a") == 1
+    assert blackboard.entry("_b") is None
 
 
 def test_numeric_constants_reach_subtrees_as_numbers() -> None:
-    board = blackboard_after_tick(
+    blackboard = blackboard_after_tick(
         '<SubTree ID="T1" n="4" w="4a" out="{out}"/>', '<Script code="out := w .. n + 1 - 1"/>'.replace(" + 1 - 1", "")
     )
-    assert board.get("out") == "4a4"
+    assert blackboard.get("out") == "4a4"
 
 
 def test_at_sign_addresses_the_root_blackboard() -> None:
-    board = blackboard_after_tick('<SubTree ID="T1"/>', '<SubTree ID="T2"/>', '<Script code="@far := 5"/>')
-    assert board.get("far") == 5
+    blackboard = blackboard_after_tick('<SubTree ID="T1"/>', '<SubTree ID="T2"/>', '<Script code="@far := 5"/>')
+    assert blackboard.get("far") == 5
 
 
 def test_entry_type_is_fixed_by_the_first_typed_port() -> None:
@@ -94,8 +94,8 @@ def test_loop_decorator_takes_each_value_in_turn() -> None:
 # -- time ----------------------------------------------------------------------------------------------------------
 def test_sleep_and_delay_use_tick_times() -> None:
     tree = read_tree(xml('<Sequence><Sleep msec="100"/><Delay delay_msec="50"><AlwaysSuccess/></Delay></Sequence>'))
-    at = [0, 99, 100, 149, 150]
-    assert [tree.tick_once(t * MS) for t in at] == [Status.RUNNING] * 4 + [Status.SUCCESS]
+    times = [0, 99, 100, 149, 150]
+    assert [tree.tick_once(t * MS) for t in times] == [Status.RUNNING] * 4 + [Status.SUCCESS]
     assert tree.next_ns is None
 
 

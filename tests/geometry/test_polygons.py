@@ -29,12 +29,12 @@ def random_hull(seed, count=12):
 @given(SEEDS, st.floats(-3.0, 3.0))
 def test_polygon_measures_are_invariant_under_motion(seed, theta):
     polygon, motion = random_star(seed), SE2(3.0, -7.0, theta)
-    moved = motion @ polygon
+    transformed = motion @ polygon
     assert polygons.area(polygon) > 0.0
-    assert polygons.area(moved) == pytest.approx(polygons.area(polygon), rel=1e-9)
+    assert polygons.area(transformed) == pytest.approx(polygons.area(polygon), rel=1e-9)
     assert polygons.area(polygon[::-1]) == pytest.approx(-polygons.area(polygon))
-    assert polygons.perimeter(moved) == pytest.approx(polygons.perimeter(polygon))
-    np.testing.assert_allclose(polygons.centroid(moved), motion @ polygons.centroid(polygon), atol=1e-9)
+    assert polygons.perimeter(transformed) == pytest.approx(polygons.perimeter(polygon))
+    np.testing.assert_allclose(polygons.centroid(transformed), motion @ polygons.centroid(polygon), atol=1e-9)
     np.testing.assert_allclose(polygons.centroid(polygon[::-1]), polygons.centroid(polygon), atol=1e-12)
 
 
@@ -53,8 +53,8 @@ def test_polygon_contains_agrees_with_a_triangle_fan(seed):
     points = np.random.default_rng(seed).uniform(-2.0, 2.0, (50, 2))
     fan = np.zeros(len(points), dtype=bool)
     for a, b in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
-        share = np.linalg.solve(np.stack([a, b], axis=1), points.T)
-        fan |= np.all(share >= 0.0, axis=0) & (share.sum(axis=0) < 1.0)
+        weights = np.linalg.solve(np.stack([a, b], axis=1), points.T)
+        fan |= np.all(weights >= 0.0, axis=0) & (weights.sum(axis=0) < 1.0)
     assert np.array_equal(polygons.contains(polygon, points), fan)
     assert np.array_equal(polygons.contains(polygon[::-1], points), fan)
     assert polygons.contains(polygon, points.reshape(5, 10, 2)).shape == (5, 10)

@@ -88,8 +88,8 @@ def test_exponential_agrees_with_the_matrix_series(angle):
 def test_adjoint_transforms_twists(poses, seed):
     pose = poses[0]
     twist = 0.3 * np.random.default_rng(seed).normal(size=3 if isinstance(pose, SE2) else 6)
-    moved = pose @ type(pose).exp(twist) @ pose.inverse()
-    assert moved.almost_equal(type(pose).exp(pose.adjoint() @ twist), 1e-8)
+    transformed = pose @ type(pose).exp(twist) @ pose.inverse()
+    assert transformed.almost_equal(type(pose).exp(pose.adjoint() @ twist), 1e-8)
     a, b, _ = poses
     np.testing.assert_allclose((a @ b).adjoint(), a.adjoint() @ b.adjoint(), atol=1e-7)
 
@@ -99,11 +99,11 @@ def test_interpolation_is_uniform_between_the_ends(poses, s):
     a, b, _ = poses
     assert a.interpolate(b, 0.0) == a
     assert a.interpolate(b, 1.0).almost_equal(b, 1e-12)
-    middle = a.interpolate(b, s)
-    assert middle.distance(a) == pytest.approx(s * a.distance(b), abs=1e-9)
+    midpoint = a.interpolate(b, s)
+    assert midpoint.distance(a) == pytest.approx(s * a.distance(b), abs=1e-9)
     if isinstance(a, SE3) and a.angle_to(b) < 3.1:
-        assert a.angle_to(middle) == pytest.approx(s * a.angle_to(b), abs=1e-7)
-        assert middle.almost_equal(b.interpolate(a, 1.0 - s), 1e-7)
+        assert a.angle_to(midpoint) == pytest.approx(s * a.angle_to(b), abs=1e-7)
+        assert midpoint.almost_equal(b.interpolate(a, 1.0 - s), 1e-7)
 
 
 @given(POSE2)

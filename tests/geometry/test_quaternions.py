@@ -56,11 +56,11 @@ def test_slerp_broadcasts_and_handles_close_quaternions():
     a, b = as_wxyz(random_rotations(1)), as_wxyz(random_rotations(2))
     path = quat.slerp(a[0], b[0], np.linspace(0.0, 1.0, 11))
     assert path.shape == (11, 4)
-    turns = [Rotation.from_quat(q, scalar_first=True) for q in path]
-    steps = [(p.inv() * q).magnitude() for p, q in itertools.pairwise(turns)]
+    rotations = [Rotation.from_quat(q, scalar_first=True) for q in path]
+    steps = [(p.inv() * q).magnitude() for p, q in itertools.pairwise(rotations)]
     np.testing.assert_allclose(steps, steps[0], atol=1e-9)
-    near = quat.from_rotation_vector([1e-12, 0.0, 0.0])
-    np.testing.assert_allclose(quat.slerp([1, 0, 0, 0], near, 0.5), [1, 0, 0, 0], atol=1e-12)
+    close = quat.from_rotation_vector([1e-12, 0.0, 0.0])
+    np.testing.assert_allclose(quat.slerp([1, 0, 0, 0], close, 0.5), [1, 0, 0, 0], atol=1e-12)
     assert quat.slerp(a, b, 0.3).shape == (6, 4)
 
 
@@ -68,9 +68,9 @@ def test_slerp_broadcasts_and_handles_close_quaternions():
 def test_rotation_from_two_vectors_aligns_them(seed):
     a, b = np.random.default_rng(seed).normal(size=(2, 5, 3))
     q = quat.from_two_vectors(a, b)
-    turned = quat.rotate(q, a)
-    np.testing.assert_allclose(np.cross(turned, b), 0.0, atol=1e-9)
-    assert np.all(np.sum(turned * b, axis=-1) > 0.0)
+    rotated = quat.rotate(q, a)
+    np.testing.assert_allclose(np.cross(rotated, b), 0.0, atol=1e-9)
+    assert np.all(np.sum(rotated * b, axis=-1) > 0.0)
     angle = np.arccos(np.clip(np.sum(a * b, -1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1), -1, 1))
     np.testing.assert_allclose(np.linalg.norm(quat.to_rotation_vector(q), axis=-1), angle, atol=1e-7)
 

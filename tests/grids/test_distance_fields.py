@@ -17,15 +17,15 @@ from roboyard.grids import GridFrame, LikelihoodField, OccupancyGrid, cast_scans
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def random_cells(seed: int, share: float = 0.1) -> np.ndarray:
+def random_cells(seed: int, density: float = 0.1) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return rng.random(rng.integers(1, 30, 2)) < share
+    return rng.random(rng.integers(1, 30, 2)) < density
 
 
 @given(SEEDS, st.sampled_from([0.002, 0.1, 0.7]))
 @settings(max_examples=25, deadline=None)
-def test_distances_equal_brute_force(seed: int, share: float) -> None:
-    marked = random_cells(seed, share)
+def test_distances_equal_brute_force(seed: int, density: float) -> None:
+    marked = random_cells(seed, density)
     found = distance_to(marked, 0.05)
     if not marked.any():
         assert np.isinf(found).all()
@@ -102,11 +102,11 @@ def test_likelihood_sums_equal_single_lookups(seed: int) -> None:
     points = rng.uniform(-1, 1, (7, 2))
     sums = field.sums(table, poses, points)
     for pose, total in zip(poses, sums, strict=True):
-        places = field.frame.cells(SE2(*pose) @ points)
-        inside = field.frame.contains(places)
-        edge = (places == 0) | (places == np.array(field.frame.shape) - 1)
+        indices = field.frame.cells(SE2(*pose) @ points)
+        inside = field.frame.contains(indices)
+        edge = (indices == 0) | (indices == np.array(field.frame.shape) - 1)
         values = np.where(
-            inside & ~edge.any(axis=1), field.distances[tuple(np.where(inside[:, None], places, 0).T)] + 1.0, 1.5
+            inside & ~edge.any(axis=1), field.distances[tuple(np.where(inside[:, None], indices, 0).T)] + 1.0, 1.5
         )
         # single precision may put a point that lies on the border of two cells into the other
         assert abs(total - values.sum()) < 0.08

@@ -35,11 +35,11 @@ def test_beam_updates_the_cells_that_its_segment_crosses(x0: float, y0: float, x
     add_evidence(hits, misses, np.array([[x0, y0]]), np.array([[x1, y1]]), np.array([hit]))
     inside = {(r, c) for r, c in segment_cells(x0, y0, x1, y1) if 0 <= r < 20 and 0 <= c < 20}
     found = {(int(r), int(c)) for r, c in np.argwhere(hits + misses)}
-    beside = set()  # a beam through a corner may take the cell on either side
+    neighbors = set()  # a beam through a corner may take the cell on either side
     for nudge in (-1e-7, 1e-7):
-        beside |= segment_cells(x0 + nudge, y0 - nudge, x1 + nudge, y1 - nudge)
-        beside |= segment_cells(x0 + nudge, y0 + nudge, x1 + nudge, y1 + nudge)
-    assert inside <= found <= inside | beside
+        neighbors |= segment_cells(x0 + nudge, y0 - nudge, x1 + nudge, y1 - nudge)
+        neighbors |= segment_cells(x0 + nudge, y0 + nudge, x1 + nudge, y1 + nudge)
+    assert inside <= found <= inside | neighbors
     assert (hits + misses).max(initial=0) <= 1
     end = (math.floor(y1), math.floor(x1))
     assert [tuple(cell) for cell in np.argwhere(hits)] == ([end] if hit and end in inside else [])
@@ -61,8 +61,8 @@ def test_cast_rays_stop_at_the_first_blocked_cell(seed: int, direction: float) -
     by_steps = steps[np.argmax(met)] if met.any() else 60.0
     assert length <= by_steps + 1e-9  # small steps may jump over a corner
     if by_steps - length > 0.003:
-        at = length + 1e-6
-        assert blocked[math.floor(y + at * math.sin(direction)), math.floor(x + at * math.cos(direction))]
+        distance = length + 1e-6
+        assert blocked[math.floor(y + distance * math.sin(direction)), math.floor(x + distance * math.cos(direction))]
 
 
 def test_evidence_is_order_independent_and_keeps_unknown_cells() -> None:
@@ -74,8 +74,8 @@ def test_evidence_is_order_independent_and_keeps_unknown_cells() -> None:
     back.add((0.5, 0.5), ends[::-1][:80])
     back.add((0.5, 0.5), ends[::-1][80:])
     assert np.array_equal(forth.grid().cells, back.grid().cells)
-    seen = forth.hits + forth.misses > 0
-    assert np.array_equal(forth.grid().cells == UNKNOWN, ~seen)
+    observed = forth.hits + forth.misses > 0
+    assert np.array_equal(forth.grid().cells == UNKNOWN, ~observed)
 
 
 def test_observed_wall_is_occupied_and_the_space_before_it_free() -> None:

@@ -64,7 +64,7 @@ def drive(
         poses[steps // 2 :] = circle_poses(jump, steps - steps // 2)
     for k, pose in enumerate(poses):
         if k and not (jump is not None and k == steps // 2):
-            length, _, turn = (poses[k - 1].inverse() @ pose).log().tolist()
-            wheels.move(length, turn)
+            length, _, rotation = (poses[k - 1].inverse() @ pose).log().tolist()
+            wheels.move(length, rotation)
         odometry.update(k * 100_000_000, *wheels.read(k * 100_000_000))
         yield pose, scan_at(grid, pose, k * 100_000_000, odometry.T_odom_base, rng)

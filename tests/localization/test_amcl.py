@@ -41,26 +41,26 @@ def test_motion_samples_follow_the_models_density(model: str, step: SE2) -> None
     samples = moved(np.zeros((40_000, 3)), step, config, np.random.default_rng(1))
     edges = [np.linspace(*np.quantile(samples[:, axis], [0.1, 0.9]), 4) for axis in range(3)]
     counts, _ = np.histogramdd(samples, bins=edges)
-    middles = np.stack(np.meshgrid(*[np.linspace(e[0], e[-1], 37)[:-1] + (e[-1] - e[0]) / 72 for e in edges],
+    centers = np.stack(np.meshgrid(*[np.linspace(e[0], e[-1], 37)[:-1] + (e[-1] - e[0]) / 72 for e in edges],
                                    indexing="ij"), axis=-1)  # fmt: skip
     volume = np.prod([(e[-1] - e[0]) / 36 for e in edges])
-    dense = density(middles.reshape(-1, 3), step, config).reshape(36, 36, 36) * volume
+    dense = density(centers.reshape(-1, 3), step, config).reshape(36, 36, 36) * volume
     expected = dense.reshape(3, 12, 3, 12, 3, 12).sum(axis=(1, 3, 5)) * len(samples)
     assert np.abs(counts - expected).max() < 6 * np.sqrt(expected.max())
 
 
 def test_motion_without_noise_is_exact() -> None:
-    still = dict.fromkeys(("alpha1", "alpha2", "alpha3", "alpha4", "alpha5"), 0.0)
+    no_noise = dict.fromkeys(("alpha1", "alpha2", "alpha3", "alpha4", "alpha5"), 0.0)
     start, step = SE2(1.0, 2.0, 0.5), SE2(0.3, 0.1, 0.4)
     for model in ("diff", "omni"):
-        end = moved(pose_row(start), step, AmclConfig(robot_model_type=model, **still), np.random.default_rng(0))
+        end = moved(pose_row(start), step, AmclConfig(robot_model_type=model, **no_noise), np.random.default_rng(0))
         assert SE2(*end[0]).almost_equal(start @ step)
 
 
 def test_reversing_has_the_noise_of_driving_forward() -> None:
     back = moved(np.zeros((2000, 3)), SE2(-0.3, 0.0, 0.0), AmclConfig(), np.random.default_rng(0))
-    there = moved(np.zeros((2000, 3)), SE2(0.3, 0.0, 0.0), AmclConfig(), np.random.default_rng(0))
-    assert back.std(axis=0) == pytest.approx(there.std(axis=0), rel=0.15)
+    forward = moved(np.zeros((2000, 3)), SE2(0.3, 0.0, 0.0), AmclConfig(), np.random.default_rng(0))
+    assert back.std(axis=0) == pytest.approx(forward.std(axis=0), rel=0.15)
 
 
 # -- resampling --------------------------------------------------------------------------------------------------------
@@ -69,10 +69,10 @@ def test_reversing_has_the_noise_of_driving_forward() -> None:
 def test_low_variance_resampling_follows_the_weights(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     weights = rng.random(30) ** 3
-    drawn = np.bincount(low_variance(weights, count, rng), minlength=30)
-    wanted = weights / weights.sum() * count
-    assert drawn.sum() == count
-    assert (np.abs(drawn - wanted) < 1 + 1e-9).all()
+    counts = np.bincount(low_variance(weights, count, rng), minlength=30)
+    expected = weights / weights.sum() * count
+    assert counts.sum() == count
+    assert (np.abs(counts - expected) < 1 + 1e-9).all()
 
 
 def test_kld_bound_equals_the_chi_square_quantile() -> None:
@@ -143,10 +143,10 @@ def test_alignment_recovers_the_true_pose(seed: int) -> None:
     sensor = SensorModel(grid, AmclConfig())
     points = sense(scan_at(grid, pose), sensor.config).points
     started = pose_row(pose) + rng.uniform(-1, 1, (1, 3)) * [0.15, 0.15, 0.08]
-    ended = align(sensor.field, started, points)
-    assert SE2(*ended.poses[0]).distance(pose) < 0.03
-    assert abs(wrap_angle(ended.poses[0, 2] - pose.theta)) < 0.015
-    assert ended.shares[0] > 0.9
+    aligned = align(sensor.field, started, points)
+    assert SE2(*aligned.poses[0]).distance(pose) < 0.03
+    assert abs(wrap_angle(aligned.poses[0, 2] - pose.theta)) < 0.015
+    assert aligned.shares[0] > 0.9
 
 
 def test_alignment_in_a_corridor_keeps_the_longitudinal_prior() -> None:
@@ -154,13 +154,13 @@ def test_alignment_in_a_corridor_keeps_the_longitudinal_prior() -> None:
     cells[:3], cells[-3:] = 100, 100
     grid = OccupancyGrid(cells, GridFrame(0.05, cells.shape))
     sensor, pose = SensorModel(grid, AmclConfig()), SE2(10.0, 1.5, 0.1)
-    near = scan_at(grid, pose)
-    points = sense(near, sensor.config).points
+    scan = scan_at(grid, pose)
+    points = sense(scan, sensor.config).points
     points = points[np.abs(points[:, 0]) < 3.0]
-    ended = align(sensor.field, pose_row(SE2(10.4, 1.55, 0.08)), points, prior=np.diag([100.0, 0.0, 0.0])[None])
-    assert ended.poses[0, 0] == pytest.approx(10.4, abs=0.01)
-    assert ended.poses[0, 1] == pytest.approx(1.5, abs=0.02)
-    covariance = np.linalg.inv(ended.information[0])
+    aligned = align(sensor.field, pose_row(SE2(10.4, 1.55, 0.08)), points, prior=np.diag([100.0, 0.0, 0.0])[None])
+    assert aligned.poses[0, 0] == pytest.approx(10.4, abs=0.01)
+    assert aligned.poses[0, 1] == pytest.approx(1.5, abs=0.02)
+    covariance = np.linalg.inv(aligned.information[0])
     assert covariance[0, 0] == pytest.approx(0.01, rel=0.05)
     assert covariance[1, 1] < 0.001
 
@@ -169,13 +169,15 @@ def test_beams_through_walls_lower_a_poses_merit() -> None:
     grid = room()
     sensor = SensorModel(grid, AmclConfig())
     sensed = sense(scan_at(grid, START), sensor.config)
-    here, beside = merits(sensor, np.concatenate([pose_row(START), pose_row(SE2(1.0, 0.5, 0.4))]), sensed)
-    assert here > 0.9
-    assert beside < 0.2
+    at_pose, elsewhere = merits(sensor, np.concatenate([pose_row(START), pose_row(SE2(1.0, 0.5, 0.4))]), sensed)
+    assert at_pose > 0.9
+    assert elsewhere < 0.2
     blocked = scan_at(grid, START)
     ranges = np.where(np.arange(121) < 40, 0.5, blocked.ranges)  # somebody stands there: no contradiction
-    seen = merits(sensor, pose_row(START), sense(scan_at(grid, START, ranges=ranges.astype(np.float32)), sensor.config))
-    assert seen[0] == pytest.approx(2 / 3, abs=0.06)
+    merit = merits(
+        sensor, pose_row(START), sense(scan_at(grid, START, ranges=ranges.astype(np.float32)), sensor.config)
+    )
+    assert merit[0] == pytest.approx(2 / 3, abs=0.06)
 
 
 def test_belief_falls_for_beams_through_walls_not_short_ones() -> None:
@@ -244,9 +246,9 @@ def test_beams_of_unmapped_obstacles_are_dropped() -> None:
     ranges[:30] = 0.3
     ranges[30:33] = np.inf
     sensed = sense(replace(scan, ranges=ranges), sensor.config)
-    kept = without_strangers(sensor, START, sensed, 0.5)
-    assert len(kept.ranges) == 91
-    assert len(kept.points) == 88
+    remaining = without_strangers(sensor, START, sensed, 0.5)
+    assert len(remaining.ranges) == 91
+    assert len(remaining.points) == 88
     everywhere = sense(replace(scan, ranges=np.full(121, 0.3, np.float32)), sensor.config)
     assert without_strangers(sensor, START, everywhere, 0.5) is everywhere
 
@@ -279,14 +281,14 @@ def test_stationary_robot_needs_no_update_and_does_not_drift() -> None:
     tested = Amcl(rng=np.random.default_rng(3))
     tested.set_map(grid)
     tested.start(START, SURE)
-    places = []
+    poses = []
     for k in range(120):
         scan = scan_at(grid, START, k, rng=rng)
         assert k == 0 or tested.process(scan) is None  # nothing moved: nothing to do
         tested.request_update()
-        places.append(tested.process(scan).T_map_base)
-    assert max(place.distance(places[5]) for place in places[5:]) < 0.02
-    assert max(place.distance(START) for place in places[5:]) < 0.02
+        poses.append(tested.process(scan).T_map_base)
+    assert max(pose.distance(poses[5]) for pose in poses[5:]) < 0.02
+    assert max(pose.distance(START) for pose in poses[5:]) < 0.02
 
 
 def test_each_laser_is_weighed_after_its_own_motion() -> None:
@@ -318,9 +320,9 @@ def test_invalid_ranges_are_ignored() -> None:
         tested.request_update()
         assert tested.process(scan_at(grid, START, ranges=nothing.astype(np.float32))) is None
     tested.request_update()  # and another number of beams
-    few = scan_at(grid, START)
+    sparse = scan_at(grid, START)
     assert tested.process(
-        scan_at(grid, START, ranges=few.ranges[::3], angle_increment=3 * few.angle_increment)
+        scan_at(grid, START, ranges=sparse.ranges[::3], angle_increment=3 * sparse.angle_increment)
     ).T_map_base.distance(START) < 0.03  # fmt: skip
 
 

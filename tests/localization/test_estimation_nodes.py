@@ -169,11 +169,11 @@ def test_amcl_node_refuses_unusable_input_with_the_reason() -> None:
 
 def test_saved_amcl_node_continues_identically() -> None:
     ends, state = [], None
-    for again in (False, True):
+    for is_restored in (False, True):
         with EstimationHarness(AmclNode(), "amcl") as harness:
             harness.send_map()
             harness.send_initial_pose()
-            if again:
+            if is_restored:
                 harness.run_until_ns(20 * STEP)
                 harness.node.load(state)
                 harness.drive(40, first=20)
@@ -191,9 +191,11 @@ def test_truth_localization_uses_amcl_topics_and_is_marked() -> None:
         harness.set_odometry(SE2(5.0, 0.0, 0.3), 0)
         pose = SE2(2.0, 3.0, 0.5)
         harness.send("/truth", odometry_to_msg(pose, [0, 0, 0], [0, 0, 0], frame="world", child="base_link", time_ns=0))
-        shown = harness.pose
-        assert shown.almost_equal(SE2(1.0, 3.0, 0.5))
-        assert SE2.from_se3(harness.bus.transforms.lookup("map", "odom")).almost_equal(shown @ SE2(5, 0, 0.3).inverse())
+        published = harness.pose
+        assert published.almost_equal(SE2(1.0, 3.0, 0.5))
+        assert SE2.from_se3(harness.bus.transforms.lookup("map", "odom")).almost_equal(
+            published @ SE2(5, 0, 0.3).inverse()
+        )
         assert len(harness.last("/particle_cloud").particles) == 1
         assert harness.node.health.text == "this is the truth, no estimate"
 
@@ -205,9 +207,9 @@ def wheel_parameters(**more: object) -> dict[str, object]:
     return {"two_d_mode": True, "odom0": "odom", "odom0_config": config, **more}
 
 
-def odometry(time_ns: int, speed: float = 0.5, turn: float = 0.1, covariance: float = 1e-4) -> object:
+def odometry(time_ns: int, speed: float = 0.5, yaw_rate: float = 0.1, covariance: float = 1e-4) -> object:
     return odometry_to_msg(
-        SE2.identity(), [speed, 0, 0], [0, 0, turn], frame="odom", child="base_link", time_ns=time_ns,
+        SE2.identity(), [speed, 0, 0], [0, 0, yaw_rate], frame="odom", child="base_link", time_ns=time_ns,
         pose_covariance=np.eye(6), twist_covariance=covariance * np.eye(6),
     )  # fmt: skip
 
@@ -269,12 +271,12 @@ def test_invalid_filter_node_settings_are_refused() -> None:
 
 def test_saved_filter_node_continues_identically() -> None:
     ends, state = [], None
-    for again in (False, True):
+    for is_restored in (False, True):
         with EstimationHarness(EkfNode(**wheel_parameters()), "ekf") as harness:
-            if again:
+            if is_restored:
                 harness.run_until_ns(10 * STEP)
                 harness.node.load(state)
-            for k in range(11 if again else 1, 21):
+            for k in range(11 if is_restored else 1, 21):
                 harness.send("/odom", odometry(k * STEP, 0.1 * k))
                 harness.run_until_ns(k * STEP)
                 if k == 10:

@@ -90,11 +90,11 @@ def test_filter_on_a_linear_system_is_the_kalman_filter(kind: type) -> None:
     """Along a line, with no rotation, the model is linear: position, velocity, acceleration."""
     rng = np.random.default_rng(1)
     P, Q = np.diag([0.5, 0.2, 0.1]), np.diag([0.01, 0.02, 0.03])
-    x, where = np.array([0.0, 1.0, 0.2]), [0, 6, 12]
+    x, indices = np.array([0.0, 1.0, 0.2]), [0, 6, 12]
     full, noise = 1e-12 * np.eye(15), np.zeros((15, 15))
-    full[np.ix_(where, where)], noise[np.ix_(where, where)] = P, Q
+    full[np.ix_(indices, indices)], noise[np.ix_(indices, indices)] = P, Q
     state = np.zeros(15)
-    state[where] = x
+    state[indices] = x
     tested = kind(state, full)
     for k in range(50):
         dt = 0.1
@@ -111,8 +111,8 @@ def test_filter_on_a_linear_system_is_the_kalman_filter(kind: type) -> None:
         assert tested.correct(values, flags(name), 0.3 * np.eye(15))
         # the unscented filter adds and takes away numbers a million times as large
         tolerance = 1e-9 if kind is Ekf else 1e-5
-        assert np.allclose(tested.state[where], x, atol=tolerance)
-        assert np.allclose(tested.covariance[np.ix_(where, where)], P, atol=tolerance)
+        assert np.allclose(tested.state[indices], x, atol=tolerance)
+        assert np.allclose(tested.covariance[np.ix_(indices, indices)], P, atol=tolerance)
 
 
 @given(SEEDS)
@@ -170,7 +170,7 @@ def test_filter_errors_match_its_covariance(kind: str) -> None:
     runs, dt = 50, 0.05
     noise = np.full(15, 0.0)
     noise[[6, 11]] = 0.05, 0.08
-    where = np.array([0, 1, 5, 6, 11])
+    indices = np.array([0, 1, 5, 6, 11])
     found = []
     for run in range(runs):
         rng = np.random.default_rng(run)
@@ -195,10 +195,10 @@ def test_filter_errors_match_its_covariance(kind: str) -> None:
                 )
             fusion.advance(round(k * dt * 1e9))
         now = fusion.estimate
-        error = (now.state - truth)[where]
+        error = (now.state - truth)[indices]
         error[2] = math.remainder(error[2], math.tau)
-        found.append(error @ np.linalg.inv(now.covariance[np.ix_(where, where)]) @ error)
-    low, high = chi2.ppf([0.025, 0.975], runs * len(where)) / runs
+        found.append(error @ np.linalg.inv(now.covariance[np.ix_(indices, indices)]) @ error)
+    low, high = chi2.ppf([0.025, 0.975], runs * len(indices)) / runs
     assert low < np.mean(found) < high
 
 
@@ -236,14 +236,14 @@ def test_measurement_order_does_not_change_smoothed_estimates(order: list[int]) 
 
 def test_saved_fusion_continues_identically() -> None:
     ends, saved = [], None
-    for again in (False, True):
+    for is_restored in (False, True):
         fusion = Fusion(FusionConfig(smooth_lagged_data=True))
         for k in range(20):
-            if again and k < 10:
+            if is_restored and k < 10:
                 continue
-            if again and k == 10:
+            if is_restored and k == 10:
                 fusion.load(saved)
-            if not again and k == 10:
+            if not is_restored and k == 10:
                 saved = fusion.save()
             fusion.add(measurement(0.1 * k, vx=1.0, vyaw=0.3))
             fusion.advance(k * SECOND // 10)
@@ -260,8 +260,8 @@ def test_fusion_predicts_without_measurements() -> None:
     assert fusion.estimate.time_ns == 0
     fusion.advance(2 * SECOND)
     assert fusion.estimate.state[0] == pytest.approx(2.0, abs=1e-3)
-    ahead = fusion.at(3 * SECOND)
-    assert ahead.state[0] == pytest.approx(3.0, abs=1e-3)
+    prediction = fusion.at(3 * SECOND)
+    assert prediction.state[0] == pytest.approx(3.0, abs=1e-3)
     assert fusion.estimate.time_ns == 2 * SECOND
 
 
@@ -321,8 +321,8 @@ def test_unusable_measurements_are_ignored() -> None:
 def test_gravity_is_removed_by_the_attitude() -> None:
     one = source("ax", "ay", "az", remove_gravitational_acceleration=True)
     roll, pitch = 0.2, -0.3
-    felt = rotation(np.array(roll), np.array(pitch), np.array(0.7)).T @ np.array([0.0, 0.0, 9.80665])
-    found = one.acceleration(0, felt, np.eye(3), (roll, pitch))
+    measured_acceleration = rotation(np.array(roll), np.array(pitch), np.array(0.7)).T @ np.array([0.0, 0.0, 9.80665])
+    found = one.acceleration(0, measured_acceleration, np.eye(3), (roll, pitch))
     assert np.allclose(found.values[12:], 0.0, atol=1e-12)
 
 
@@ -336,12 +336,12 @@ def test_twist_of_an_offset_sensor_is_moved_to_the_base() -> None:
 
 def test_gyroscope_bias_is_estimated_at_rest() -> None:
     rng = np.random.default_rng(0)
-    rest, bias = RestBias(), np.array([1e-3, -2e-3, 3e-3])
+    estimator, bias = RestBias(), np.array([1e-3, -2e-3, 3e-3])
     for k in range(300):
-        rest.moves(k * 10_000_000, still=k < 200)
-        out = rest.reading(k * 10_000_000, bias + rng.normal(0, 1e-3, 3))
-    assert np.abs(rest.bias - bias).max() < 3e-4
-    assert np.sqrt(rest.variance).max() < 1.5e-4
+        estimator.moves(k * 10_000_000, still=k < 200)
+        out = estimator.reading(k * 10_000_000, bias + rng.normal(0, 1e-3, 3))
+    assert np.abs(estimator.bias - bias).max() < 3e-4
+    assert np.sqrt(estimator.variance).max() < 1.5e-4
     assert np.abs(out).max() < 5e-3
 
 

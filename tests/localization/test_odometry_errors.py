@@ -32,13 +32,13 @@ def test_odometry_without_errors_equals_the_truth() -> None:
 def test_drive_fit_recovers_systematic_errors() -> None:
     errors = OdometryErrors(radius=1.02, inequality=1.01, track=0.97)
     rng = np.random.default_rng(0)
-    lengths, turns = rng.uniform(-1, 1, 20), rng.uniform(-2, 2, 20)
+    lengths, rotations = rng.uniform(-1, 1, 20), rng.uniform(-2, 2, 20)
     sides = []
-    for length, angle in zip(lengths, turns, strict=True):
+    for length, angle in zip(lengths, rotations, strict=True):
         wheels = FaultyWheels(DRIVE, errors, rng)
         wheels.move(length, angle)
         sides.append(wheels.read(0))
-    fit = fit_drive(DRIVE, *np.array(sides).T, lengths, turns)
+    fit = fit_drive(DRIVE, *np.array(sides).T, lengths, rotations)
     truth = errors.true_drive(DRIVE)
     radii = truth.wheel_radius * np.array([truth.left_radius_scale, truth.right_radius_scale])
     found = fit.wheel_radius.value * np.array([fit.left_radius_scale.value, fit.right_radius_scale.value])

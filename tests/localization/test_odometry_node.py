@@ -52,15 +52,15 @@ def test_odometry_averages_sides_and_uses_frame_parameters(odometry: OdometryHar
     odometry.send_angles(0.0, [9.0, 0.0, 0.0, 0.0, 0.0], names)
     odometry.send_angles(1.0, [7.0, 1.9, 4.1, 2.1, 3.9], names)
     last = odometry.odometry
-    turn = (4.0 - 2.0) * 0.1 / (1.5 * 0.4)
+    yaw_rate = (4.0 - 2.0) * 0.1 / (1.5 * 0.4)
     assert (last.header.frame_id, last.child_frame_id) == ("r/odom", "r/base_link")
     assert last.header.stamp.sec == 1
     assert last.twist.twist.linear.x == pytest.approx(0.3)
-    assert last.twist.twist.angular.z == pytest.approx(turn)
-    assert 2 * np.arcsin(last.pose.pose.orientation.z) == pytest.approx(turn)
+    assert last.twist.twist.angular.z == pytest.approx(yaw_rate)
+    assert 2 * np.arcsin(last.pose.pose.orientation.z) == pytest.approx(yaw_rate)
     pose = odometry.bus.transforms.lookup("r/odom", "r/base_link")
     assert (pose.x, pose.y, pose.z) == pytest.approx((last.pose.pose.position.x, last.pose.pose.position.y, 0.0))
-    assert pose.yaw == pytest.approx(turn)
+    assert pose.yaw == pytest.approx(yaw_rate)
 
 
 def test_other_joints_are_ignored_and_missing_wheels_refused(odometry: OdometryHarness) -> None:

@@ -22,15 +22,15 @@ LENGTH = st.floats(-2.0, 2.0)
 
 
 @given(LENGTH, LENGTH, LENGTH)
-def test_two_half_displacements_equal_the_whole(x: float, y: float, turn: float) -> None:
-    half, whole = screw(PlanarTwist(x / 2, y / 2, turn / 2)), screw(PlanarTwist(x, y, turn))
+def test_two_half_displacements_equal_the_whole(x: float, y: float, rotation: float) -> None:
+    half, complete = screw(PlanarTwist(x / 2, y / 2, rotation / 2)), screw(PlanarTwist(x, y, rotation))
     twice = half @ half
-    assert (twice.x, twice.y) == pytest.approx((whole.x, whole.y), abs=1e-9)
+    assert (twice.x, twice.y) == pytest.approx((complete.x, complete.y), abs=1e-9)
 
 
 @given(LENGTH, LENGTH)
-def test_displacement_without_side_motion_is_an_arc(length: float, turn: float) -> None:
-    one, other = screw(PlanarTwist(length, 0.0, turn)), arc(length, turn)
+def test_displacement_without_side_motion_is_an_arc(length: float, rotation: float) -> None:
+    one, other = screw(PlanarTwist(length, 0.0, rotation)), arc(length, rotation)
     assert (one.x, one.y) == pytest.approx((other.x, other.y), abs=1e-9)
 
 

@@ -18,28 +18,28 @@ DRIVE = DifferentialDrive(0.1, 0.35, slip_factor=1.4)
 SECOND = 1_000_000_000
 angles = st.floats(-20.0, 20.0)
 lengths = st.floats(-2.0, 2.0)
-turns = st.floats(-3.0, 3.0)
+rotations = st.floats(-3.0, 3.0)
 
 
-@given(lengths, turns)
-def test_arc_equals_the_exponential_of_its_twist(length: float, turn: float) -> None:
-    step, expected = arc(length, turn), SE2.exp((length, 0.0, turn))
+@given(lengths, rotations)
+def test_arc_equals_the_exponential_of_its_twist(length: float, rotation: float) -> None:
+    step, expected = arc(length, rotation), SE2.exp((length, 0.0, rotation))
     assert (step.x, step.y) == pytest.approx((expected.x, expected.y), abs=1e-12)
     assert math.remainder(step.theta - expected.theta, math.tau) == pytest.approx(0.0, abs=1e-12)
 
 
-@given(lengths, turns)
-def test_arc_jacobian_equals_finite_differences(length: float, turn: float) -> None:
+@given(lengths, rotations)
+def test_arc_jacobian_equals_finite_differences(length: float, rotation: float) -> None:
     def parts(w: float, t: float) -> np.ndarray:
         step = arc(w, t)
         return np.array([step.x, step.y, t])
 
     h = 1e-6
     columns = [
-        (parts(length + h, turn) - parts(length - h, turn)) / (2 * h),
-        (parts(length, turn + h) - parts(length, turn - h)) / (2 * h),
+        (parts(length + h, rotation) - parts(length - h, rotation)) / (2 * h),
+        (parts(length, rotation + h) - parts(length, rotation - h)) / (2 * h),
     ]
-    np.testing.assert_allclose(arc_jacobian(length, turn), np.column_stack(columns), atol=1e-8)
+    np.testing.assert_allclose(arc_jacobian(length, rotation), np.column_stack(columns), atol=1e-8)
 
 
 def drive_arc(odometry: WheelOdometry, v: float, w: float, seconds: float, steps: int) -> SE2:
@@ -51,7 +51,7 @@ def drive_arc(odometry: WheelOdometry, v: float, w: float, seconds: float, steps
     return odometry.T_odom_base
 
 
-@given(lengths, turns, st.integers(1, 50))
+@given(lengths, rotations, st.integers(1, 50))
 def test_exact_arc_is_integrated_exactly_at_any_rate(v: float, w: float, steps: int) -> None:
     end = drive_arc(WheelOdometry(DRIVE), v, w, 1.5, steps)
     if abs(w) < 1e-9:
@@ -74,11 +74,11 @@ def test_reversed_motion_returns_to_the_origin(steps: list[tuple[float, float]])
     assert math.sin(0.5 * end.theta) == pytest.approx(0.0, abs=1e-9)
 
 
-@given(turns, st.floats(-0.4, 0.4))
-def test_turning_in_place_keeps_the_axle_fixed(turn: float, axle_x: float) -> None:
+@given(rotations, st.floats(-0.4, 0.4))
+def test_turning_in_place_keeps_the_axle_fixed(rotation: float, axle_x: float) -> None:
     """The base's origin, not the axle, moves: a Scitos turns about an axle ahead of its middle."""
     odometry = WheelOdometry(DifferentialDrive(0.05, 0.31, axle_x=axle_x))
-    end = drive_arc(odometry, 0.0, turn, 1.0, 7)
+    end = drive_arc(odometry, 0.0, rotation, 1.0, 7)
     axle = end @ SE2(axle_x, 0.0, 0.0)
     assert (axle.x, axle.y) == pytest.approx((axle_x, 0.0), abs=1e-9)
 
@@ -117,18 +117,18 @@ def test_wheel_covariance_agrees_with_sampling(axle_x: float) -> None:
     noise = OdometryNoise(way_per_way=1e-3, turn_per_way=1e-3, turn_per_turn=2e-3)
     drive = DifferentialDrive(0.1, 0.35, axle_x=axle_x)
     random = np.random.default_rng(3)
-    length, turn, steps, runs = 0.05, 0.04, 25, 4000
+    length, rotation, steps, runs = 0.05, 0.04, 25, 4000
     odometry = WheelOdometry(drive, noise)
-    left, right = drive.side_speeds(length, turn)
+    left, right = drive.side_speeds(length, rotation)
     for i in range(steps + 1):
         estimate = odometry.update(i * SECOND, left * i, right * i)
     assert estimate is not None
-    spread_way = math.sqrt(noise.way_per_way * length)
-    spread_turn = math.sqrt(noise.turn_per_way * length + noise.turn_per_turn * turn)
+    spread_length = math.sqrt(noise.way_per_way * length)
+    spread_rotation = math.sqrt(noise.turn_per_way * length + noise.turn_per_turn * rotation)
     x, y, heading = np.full(runs, 0.0), np.zeros(runs), np.zeros(runs)
     for _ in range(steps):
-        d = length + spread_way * random.standard_normal(runs)
-        t = turn + spread_turn * random.standard_normal(runs)
+        d = length + spread_length * random.standard_normal(runs)
+        t = rotation + spread_rotation * random.standard_normal(runs)
         # the axle runs the arc, then the base hangs behind it
         ax, ay = x + axle_x * np.cos(heading), y + axle_x * np.sin(heading)
         ax += d / t * (np.sin(heading + t) - np.sin(heading))

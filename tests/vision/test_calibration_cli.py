@@ -13,12 +13,12 @@ from roboyard.geometry import SE3
 from roboyard.vision.hand_eye_file import sightings_text
 
 
-def sample_file(count: int, *, turned: bool) -> str:
-    """A file of exact samples of arm and target poses; without ``turned`` all rotations share one axis."""
+def sample_file(count: int, *, is_rotated: bool) -> str:
+    """A file of exact samples of arm and target poses; without ``is_rotated`` all rotations share one axis."""
     rng = np.random.default_rng(6)
     X, Z = SE3.from_xyz_rpy((0.05, 0.0, 0.03), (0.1, 0.0, 1.5)), SE3.from_xyz_rpy((0.5, 0.1, 0.0))
     arm = [
-        SE3.from_xyz_rpy(rng.uniform(-0.2, 0.2, 3), rng.uniform(-0.6, 0.6, 3) if turned else (0.0, 0.0, 0.2 * k))
+        SE3.from_xyz_rpy(rng.uniform(-0.2, 0.2, 3), rng.uniform(-0.6, 0.6, 3) if is_rotated else (0.0, 0.0, 0.2 * k))
         for k in range(count)
     ]
     return sightings_text("eye-in-hand", arm, [(T @ X).inverse() @ Z for T in arm])
@@ -26,7 +26,7 @@ def sample_file(count: int, *, turned: bool) -> str:
 
 def test_hand_eye_command_writes_result_and_json(tmp_path: Path) -> None:
     file, out = tmp_path / "poses.yaml", tmp_path / "camera_pose.yaml"
-    file.write_text(sample_file(8, turned=True))
+    file.write_text(sample_file(8, is_rotated=True))
     result = run_cli("calibrate", "hand-eye", file, "--out", out, "--json")
     assert result.code == 0
     assert result.json["xyz"] == pytest.approx([0.05, 0.0, 0.03], abs=1e-6)
@@ -40,8 +40,8 @@ def test_hand_eye_command_writes_result_and_json(tmp_path: Path) -> None:
 def test_hand_eye_command_refuses_invalid_input(tmp_path: Path) -> None:
     file = tmp_path / "poses.yaml"
     for text, message in (
-        (sample_file(6, turned=False), "same axis"),
-        (sample_file(2, turned=True), "at least 3"),
+        (sample_file(6, is_rotated=False), "same axis"),
+        (sample_file(2, is_rotated=True), "at least 3"),
         ("poses: 3\n", "poses"),
         ("", ""),
     ):

@@ -35,20 +35,20 @@ LENS = Lens(640, 480, 530.0, 530.0)
 SEEDS = range(40_000, 40_006)
 
 
-def score(picture: DiscPicture, sensitivity: float = 0.7) -> tuple[int, int, list[float]]:
+def score(sample: DiscPicture, sensitivity: float = 0.7) -> tuple[int, int, list[float]]:
     """Number of discs, number of false detections, errors of the centers [px]."""
     errors, false = [], 0
     for polarity in ("white", "black"):
-        found = find_discs(picture.image, DiscConfig(polarity=polarity, sensitivity=sensitivity))
+        found = find_discs(sample.image, DiscConfig(polarity=polarity, sensitivity=sensitivity))
         near = [
             min((float(np.linalg.norm(centre_of(one, LENS) - disc.centre)), k) for k, one in enumerate(found))
-            for disc in picture.discs
+            for disc in sample.discs
             if disc.white == (polarity == "white") and found
         ]
-        hits = [apart for apart, _ in near if apart < 2.0]
+        hits = [distances for distances, _ in near if distances < 2.0]
         errors += hits
         false += len(found) - len(hits)
-    return len(picture.discs), false, errors
+    return len(sample.discs), false, errors
 
 
 def scene(
@@ -62,8 +62,8 @@ def scene(
     """A picture of discs: pose, radius [m], whether white."""
     albedo = np.full((lens.height, lens.width, 3), ground, np.float32)
     for T, radius, white in discs:
-        for share, light in ((1.0, white), (mark, not white)):
-            patch = disc_patch(lens, T, share * radius)
+        for fraction, light in ((1.0, white), (mark, not white)):
+            patch = disc_patch(lens, T, fraction * radius)
             assert patch is not None
             patch.paint(albedo, (0.85 if light else 0.04,) * 3)
     return expose(albedo, np.random.default_rng(1), blur=0.6, noise=noise)
@@ -73,8 +73,8 @@ def scene(
 def test_all_discs_are_found_without_false_detections(kind: str) -> None:
     total, false, errors = 0, 0, []
     for seed in SEEDS:
-        there, wrong, apart = score(disc_picture(CONDITIONS[kind], seed))
-        total, false, errors = total + there, false + wrong, errors + apart
+        count, wrong, distances = score(disc_picture(CONDITIONS[kind], seed))
+        total, false, errors = total + count, false + wrong, errors + distances
     assert false == 0
     assert len(errors) >= 0.96 * total
     assert np.median(errors) < 0.1
@@ -85,8 +85,8 @@ def test_all_discs_are_found_without_false_detections(kind: str) -> None:
 def test_discs_are_found_in_clutter(kind: str) -> None:
     total, false, errors = 0, 0, []
     for seed in SEEDS:
-        there, wrong, apart = score(disc_picture(CONDITIONS[kind], seed))
-        total, false, errors = total + there, false + wrong, errors + apart
+        count, wrong, distances = score(disc_picture(CONDITIONS[kind], seed))
+        total, false, errors = total + count, false + wrong, errors + distances
     assert false <= 1
     assert len(errors) >= 0.93 * total
     assert np.median(errors) < 0.1
@@ -98,8 +98,8 @@ def test_detection_rate_holds_over_many_pictures() -> None:
     errors: list[float] = []
     for number, kind in enumerate(kind for kind in CONDITIONS if kind != "hidden"):
         for seed in range(60):
-            there, wrong, apart = score(disc_picture(CONDITIONS[kind], 50_000 + 1000 * number + seed))
-            total, false, frames, errors = total + there, false + wrong, frames + 1, errors + apart
+            count, wrong, distances = score(disc_picture(CONDITIONS[kind], 50_000 + 1000 * number + seed))
+            total, false, frames, errors = total + count, false + wrong, frames + 1, errors + distances
     assert len(errors) >= 0.99 * total
     assert false <= 0.01 * frames
     assert np.median(errors) < 0.1
@@ -165,9 +165,9 @@ def test_invalid_pictures_and_options_are_refused() -> None:
 
 # -- geometry ----------------------------------------------------------------------------------------------------------
 @given(st.floats(-0.3, 0.3), st.floats(-0.2, 0.2), st.floats(0.3, 2.0), st.floats(0.01, 1.0), st.floats(0.0, 6.28))
-def test_circle_pose_is_recovered_from_its_ellipse(x: float, y: float, z: float, tilt: float, turn: float) -> None:
+def test_circle_pose_is_recovered_from_its_ellipse(x: float, y: float, z: float, tilt: float, rotation: float) -> None:
     centre = np.array([x, y, z])
-    normal = facing(centre, tilt, turn).rotation_matrix()[:, 2]
+    normal = facing(centre, tilt, rotation).rotation_matrix()[:, 2]
     lies = circle_lies(cone_of(circle_ellipse(centre, normal, 0.02)))
     best = min(lies, key=lambda lie: float(np.linalg.norm(lie.normal - normal)))
     assert 0.02 * best.centre == pytest.approx(centre, abs=1e-6 * z)
@@ -194,8 +194,8 @@ def plane_depth(T: SE3, lens: Lens) -> np.ndarray:
 
 @pytest.mark.parametrize("tilt", [0.0, 0.3, 0.65])
 def test_depth_gives_position_and_diameter(tilt: float) -> None:
-    for turn in (0.3, 2.0, 4.5):
-        T = facing(np.array([0.06, -0.05, 0.42]), tilt, turn)
+    for rotation in (0.3, 2.0, 4.5):
+        T = facing(np.array([0.06, -0.05, 0.42]), tilt, rotation)
         image, depth = scene([(T, 0.01, True)]), plane_depth(T, LENS)
         depth += np.random.default_rng(2).normal(0.0, 0.001, depth.shape).astype(np.float32)
         depth[::3] = np.nan
@@ -221,14 +221,14 @@ def test_depth_with_a_step_gives_no_plane() -> None:
 def test_assumed_diameter_gives_the_distance_without_depth() -> None:
     T = facing(np.array([0.0, 0.03, 0.5]), 0.4, 1.0)
     (disc,) = find_discs(scene([(T, 0.01, False)]), DiscConfig(polarity="black"))
-    nothing = np.full((480, 640), np.nan, np.float32)
-    assert place_disc(disc, LENS, nothing) is None
-    placed = place_disc(disc, LENS, nothing, diameter=0.02)
+    no_depth = np.full((480, 640), np.nan, np.float32)
+    assert place_disc(disc, LENS, no_depth) is None
+    placed = place_disc(disc, LENS, no_depth, diameter=0.02)
     assert placed is not None
     assert not placed.measured
     assert np.linalg.norm(placed.position - T.translation) < 0.03 * 0.5
     with pytest.raises(InputError, match="registered"):
-        place_disc(disc, LENS, nothing[:100])
+        place_disc(disc, LENS, no_depth[:100])
 
 
 def test_discs_of_other_diameters_are_dropped() -> None:
@@ -237,8 +237,8 @@ def test_discs_of_other_diameters_are_dropped() -> None:
     depth = np.full((480, 640), 0.5, np.float32)
     found = find_discs(image)
     assert len(found) == 3
-    kept = place_discs(found, LENS, depth, DiscConfig())
-    assert sorted(round(float(one.position[0]), 2) for one in kept) == [-0.1, 0.1]
+    placed = place_discs(found, LENS, depth, DiscConfig())
+    assert sorted(round(float(one.position[0]), 2) for one in placed) == [-0.1, 0.1]
     (large,) = place_discs(found, LENS, depth, DiscConfig(diameter=0.027, diameter_tolerance=0.002))
     assert abs(large.position[0]) < 1e-3
 
@@ -251,22 +251,22 @@ def test_disc_center_differs_from_the_ellipse_center() -> None:
 
 
 def test_disc_position_is_right_with_lens_distortion() -> None:
-    bent = Lens(640, 480, 530.0, 530.0, distortion=(-0.25, 0.08, 0.001, 0.0, 0.0))
+    distorted = Lens(640, 480, 530.0, 530.0, distortion=(-0.25, 0.08, 0.001, 0.0, 0.0))
     T = facing(np.array([0.2, 0.15, 0.5]), 0.3, 2.0)
-    (disc,) = find_discs(scene([(T, 0.012, True)], lens=bent))
-    placed = place_disc(disc, bent, diameter=0.024)
+    (disc,) = find_discs(scene([(T, 0.012, True)], lens=distorted))
+    placed = place_disc(disc, distorted, diameter=0.024)
     assert placed is not None
-    assert np.linalg.norm(placed.pixel - bent.project(T.translation)) < 0.1
+    assert np.linalg.norm(placed.pixel - distorted.project(T.translation)) < 0.1
     assert np.linalg.norm(placed.position - T.translation) < 0.02 * 0.5
 
 
 def test_registered_depth_places_discs_seen_by_the_other_camera() -> None:
-    colour, infrared = LENS, Lens(640, 480, 575.0, 575.0)
-    T_colour_depth = SE3.from_xyz_rpy((-0.025, 0.0, 0.0), (0.0, 0.01, 0.0))
+    color, infrared = LENS, Lens(640, 480, 575.0, 575.0)
+    T_color_depth = SE3.from_xyz_rpy((-0.025, 0.0, 0.0), (0.0, 0.01, 0.0))
     T = facing(np.array([0.03, 0.02, 0.55]), 0.35, 1.0)
-    depth = registered_depth(plane_depth(T_colour_depth.inverse() @ T, infrared), infrared, colour, T_colour_depth)
+    depth = registered_depth(plane_depth(T_color_depth.inverse() @ T, infrared), infrared, color, T_color_depth)
     (disc,) = find_discs(scene([(T, 0.01, True)]))
-    placed = place_disc(disc, colour, depth)
+    placed = place_disc(disc, color, depth)
     assert placed is not None
     assert np.linalg.norm(placed.position - T.translation) < 0.5e-3
 
@@ -288,17 +288,17 @@ def test_disc_pairs_are_found_by_their_distance() -> None:
 def test_consensus_of_several_images_drops_outliers() -> None:
     rng = np.random.default_rng(3)
     true = np.array([[0.1, 0.0, 0.5], [0.2, 0.05, 0.5]])
-    looks = [true + rng.normal(0.0, 2e-4, true.shape) for _ in range(5)]
-    looks[1][0] += [0.004, 0.0, 0.0]  # within reach, not within the median's millimetre
-    looks[3] = np.concatenate([looks[3], [[0.4, 0.4, 0.4]]])  # seen once
-    found = steady(looks)
+    observations = [true + rng.normal(0.0, 2e-4, true.shape) for _ in range(5)]
+    observations[1][0] += [0.004, 0.0, 0.0]  # within reach, not within the median's millimetre
+    observations[3] = np.concatenate([observations[3], [[0.4, 0.4, 0.4]]])  # seen once
+    found = steady(observations)
     assert len(found) == 2
     for one in found:
         assert min(np.linalg.norm(true - one.mean, axis=1)) < 4e-4
     assert sorted(one.kept for one in found) == [4, 5]
     assert steady([np.zeros((0, 3))] * 5) == []
     with pytest.raises(InputError, match="looks"):
-        steady(looks, least=6)
+        steady(observations, least=6)
 
 
 def test_drawn_detections_change_few_pixels() -> None:
@@ -315,13 +315,13 @@ def test_drawn_detections_change_few_pixels() -> None:
 def test_hough_detector_is_less_accurate() -> None:
     errors: dict[str, list[float]] = {"ours": [], "hough": []}
     for seed in SEEDS:
-        picture = disc_picture(CONDITIONS["plain"], seed)
-        for name, finder in (("ours", find_discs), ("hough", find_discs_hough)):
-            found = finder(picture.image, DiscConfig(polarity="white"))
-            for disc in picture.discs:
-                apart = [float(np.linalg.norm(one.centre - disc.centre)) for one in found]
-                if disc.white and apart and min(apart) < 3.0:
-                    errors[name].append(min(apart))
+        sample = disc_picture(CONDITIONS["plain"], seed)
+        for name, detector in (("ours", find_discs), ("hough", find_discs_hough)):
+            found = detector(sample.image, DiscConfig(polarity="white"))
+            for disc in sample.discs:
+                distances = [float(np.linalg.norm(one.centre - disc.centre)) for one in found]
+                if disc.white and distances and min(distances) < 3.0:
+                    errors[name].append(min(distances))
     assert errors["hough"]
     assert np.median(errors["hough"]) > 3.0 * np.median(errors["ours"])
 
@@ -347,8 +347,8 @@ def test_rendered_disc_size_equals_the_projection() -> None:
     outline = [
         LENS.project(T @ np.array([0.01 * math.cos(t), 0.01 * math.sin(t), 0.0])) for t in np.linspace(0, 6.3, 200)
     ]
-    apart = [np.linalg.norm(a - b) for a in outline for b in outline[::5]]
-    assert radius_in_picture(LENS, T, 0.01) == pytest.approx(0.5 * max(apart), rel=1e-3)
+    distances = [np.linalg.norm(a - b) for a in outline for b in outline[::5]]
+    assert radius_in_picture(LENS, T, 0.01) == pytest.approx(0.5 * max(distances), rel=1e-3)
     patch = disc_patch(LENS, T, 0.01)
     assert patch is not None
     ellipse = circle_ellipse(T.translation, T.rotation_matrix()[:, 2], 0.01)

@@ -13,7 +13,7 @@ from roboyard.vision.discs.tracks import tracked
 RATE = 15.0
 
 
-def sightings(starts, velocities, count, *, noise=0.0, seed=0):
+def detections(starts, velocities, count, *, noise=0.0, seed=0):
     """(count) arrays (n, 4) of positions in random order, the fourth number names the object; and times [s]."""
     rng = np.random.default_rng(seed)
     times = np.arange(count) / RATE - (count - 1) / RATE
@@ -32,7 +32,7 @@ SPEEDS = st.floats(-0.14, 0.14)  # of both axes: nothing moves faster than 0.2 m
 @given(st.lists(st.tuples(SPEEDS, SPEEDS), min_size=1, max_size=4), st.integers(3, 25))
 def test_linear_motion_without_noise_is_tracked_exactly(speeds, count):
     starts = [(0.1 * k, 0.5 * k, 0.02) for k in range(len(speeds))]
-    rows, times = sightings(starts, [(*speed, 0.0) for speed in speeds], count)
+    rows, times = detections(starts, [(*speed, 0.0) for speed in speeds], count)
     found = sorted(tracked(rows, times, least=3), key=lambda one: one.mean[3])
     assert len(found) == len(starts)
     for one, start, speed in zip(found, starts, speeds, strict=True):
@@ -46,7 +46,7 @@ def test_track_speed_errors_equal_least_squares_theory():
     count, sigma = 20, 1e-4
     found = []
     for seed in range(200):
-        rows, times = sightings([(0.2, 0.1, 0.0)], [(-0.03, 0.0, 0.0)], count, noise=sigma, seed=seed)
+        rows, times = detections([(0.2, 0.1, 0.0)], [(-0.03, 0.0, 0.0)], count, noise=sigma, seed=seed)
         found.append(tracked(rows, times)[0].velocity)
     t = np.array(times) - np.mean(times)
     promised = sigma / np.sqrt(t @ t)
@@ -56,7 +56,7 @@ def test_track_speed_errors_equal_least_squares_theory():
 
 
 def test_outliers_of_single_images_do_not_change_tracks():
-    rows, times = sightings([(0.2, 0.1, 0.0), (0.3, 0.1, 0.0)], [(-0.03, 0.0, 0.0)] * 2, 12)
+    rows, times = detections([(0.2, 0.1, 0.0), (0.3, 0.1, 0.0)], [(-0.03, 0.0, 0.0)] * 2, 12)
     rows[5] = rows[5] + (0.004, 0.0, 0.0, 0.0)
     rows[7] = rows[7][:1]
     rows[3] = np.vstack([rows[3], [0.25, 0.2, 0.0, 9.0]])

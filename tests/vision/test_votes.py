@@ -13,11 +13,11 @@ from roboyard.vision.discs.votes import circles_by_votes
 def draw_circles(circles: list[tuple[float, float, float]], inside: float, outside: float) -> np.ndarray:
     """A grey picture (120, 160) with smooth edges."""
     rows, columns = np.indices((120, 160))
-    picture = np.full((120, 160), outside)
+    image = np.full((120, 160), outside)
     for x, y, radius in circles:
         cover = np.clip(radius + 0.5 - np.hypot(columns - x, rows - y), 0.0, 1.0)
-        picture = picture + cover * (inside - outside)
-    return np.rint(picture).astype(np.uint8)
+        image = image + cover * (inside - outside)
+    return np.rint(image).astype(np.uint8)
 
 
 @settings(max_examples=25, deadline=None)
@@ -29,13 +29,13 @@ def test_circle_is_found_with_its_polarity_only(
     x: float, y: float, radius: float, white: bool, levels: tuple[float, float]
 ) -> None:
     dark, light = levels
-    picture = draw_circles([(x, y, radius)], light if white else dark, dark if white else light)
+    image = draw_circles([(x, y, radius)], light if white else dark, dark if white else light)
     polarity: Polarity = "white" if white else "black"
-    (found,) = circles_by_votes(picture, DiscConfig(polarity=polarity))
+    (found,) = circles_by_votes(image, DiscConfig(polarity=polarity))
     assert np.hypot(found[0] - x, found[1] - y) < 0.5
     assert abs(found[2] - radius) <= 1.0
     other: Polarity = "black" if white else "white"
-    assert not len(circles_by_votes(picture, DiscConfig(polarity=other)))
+    assert not len(circles_by_votes(image, DiscConfig(polarity=other)))
 
 
 @pytest.mark.parametrize("radius", [6.5, 7.0, 17.5])
@@ -47,18 +47,18 @@ def test_circles_at_both_ends_of_the_radius_range_are_found(radius: float) -> No
 
 
 def test_rotated_pictures_have_rotated_circles() -> None:
-    picture = draw_circles([(40.0, 50.0, 9.0), (100.3, 70.6, 12.0)], 220.0, 90.0)
-    plain = circles_by_votes(picture, DiscConfig())
-    turned = circles_by_votes(np.ascontiguousarray(picture[::-1, ::-1]), DiscConfig())
-    assert len(plain) == len(turned) == 2
-    flipped = np.column_stack([159.0 - turned[:, 0], 119.0 - turned[:, 1], turned[:, 2]])
+    image = draw_circles([(40.0, 50.0, 9.0), (100.3, 70.6, 12.0)], 220.0, 90.0)
+    plain = circles_by_votes(image, DiscConfig())
+    rotated = circles_by_votes(np.ascontiguousarray(image[::-1, ::-1]), DiscConfig())
+    assert len(plain) == len(rotated) == 2
+    flipped = np.column_stack([159.0 - rotated[:, 0], 119.0 - rotated[:, 1], rotated[:, 2]])
     np.testing.assert_allclose(plain[np.argsort(plain[:, 0])], flipped[np.argsort(flipped[:, 0])], atol=0.2)
 
 
 def test_higher_sensitivity_finds_no_fewer_partial_circles() -> None:
-    picture = draw_circles([(60.0, 60.0, 11.0)], 220.0, 90.0)
-    picture[:58] = 90  # the upper half is hidden
-    counts = [len(circles_by_votes(picture, DiscConfig(sensitivity=one))) for one in (0.3, 0.5, 0.7)]
+    image = draw_circles([(60.0, 60.0, 11.0)], 220.0, 90.0)
+    image[:58] = 90  # the upper half is hidden
+    counts = [len(circles_by_votes(image, DiscConfig(sensitivity=one))) for one in (0.3, 0.5, 0.7)]
     assert counts == sorted(counts)
     assert counts[0] == 0 < counts[-1]
 

@@ -82,8 +82,8 @@ def test_arena_is_twelve_by_eight_meters_and_closed(worlds):
     plan = floor_plan(worlds["arena"], height=0.5, resolution=0.05, margin=0.5)
     x0, x1, y0, y1 = plan.extent
     assert (x1 - x0 - 1, y1 - y0 - 1) == pytest.approx((12.3, 8.3), abs=0.1)
-    middle = plan.occupied.shape[0] // 2
-    inside = np.flatnonzero(~plan.occupied[middle])
+    center_row = plan.occupied.shape[0] // 2
+    inside = np.flatnonzero(~plan.occupied[center_row])
     inner = [c for c in inside if 10 + 5 < c < plan.occupied.shape[1] - 15]
     assert len(inner) * 0.05 > 9.0
 
