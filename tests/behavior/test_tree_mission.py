@@ -79,7 +79,7 @@ def test_saved_mission_continues_identically(tmp_path: Path, saved_at: float) ->
     def observe(mission: BusHarness) -> object:
         return mission.bus.nodes["/robot"].goals, mission.bus.nodes["/lamp"].requests
 
-    check_snapshot_continues(lambda: lamp_mission(tmp_path), [saved_at], 4.0, observe=observe)
+    check_snapshot_continues(lambda: lamp_mission(tmp_path), [saved_at], 3.0, observe=observe)
 
 
 @pytest.mark.parametrize(
